@@ -1,0 +1,60 @@
+# Two commands set up everything: `make demo` and `make test`.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { echo $$p; break; }; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Two cores are the house measure; single-threaded BLAS keeps small solves from fighting over them.
+export OPENBLAS_NUM_THREADS := 1
+
+.PHONY: demo test full quality format lock docs clean
+
+demo: $(VENV)/.core ## create the environment, run the shipped study, say where the report lies
+	@$(BIN)/qmodels demo -o qmodels-demo
+
+test: $(VENV)/.test ## create the environment with the test extra, run the suite
+	$(BIN)/python -m pytest -q -n 2
+
+full: $(VENV)/.test ## the long campaigns as well
+	$(BIN)/python -m pytest -q -n 2 --full
+
+quality: $(VENV)/.test ## what the gate asks for beyond the tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.test
+	$(BIN)/python -m pip install -q '.[docs]'
+	$(BIN)/sphinx-build -W -b html docs docs/_build/html
+
+lock: $(VENV)/.test ## refresh the lock files after a change of dependencies
+	$(BIN)/python -m pip install -q uv
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-annotate pyproject.toml requirements-build.in -o requirements.lock
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-annotate --extra test --extra quality pyproject.toml requirements-build.in \
+		-o requirements-test.lock
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "qmodels needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "creating the environment in $(VENV) ..." >&2
+	@$(PYTHON) -m venv $(VENV) || { echo "python's venv module is missing (on Debian: apt install python3-venv)" >&2; exit 1; }
+
+# The lock files carry hashes, so an index cannot hand out something else than was tested.
+$(VENV)/.core: requirements.lock pyproject.toml | $(VENV)/bin/python
+	@test -e $(VENV)/.test || $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.test: requirements-test.lock pyproject.toml | $(VENV)/bin/python
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-test.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

@@ -1,0 +1,13 @@
+from .closure import convolve as convolve
+from .closure import equilibrium as equilibrium
+from .closure import maximum as maximum
+from .closure import minimum as minimum
+from .closure import mixture as mixture
+from .closure import random_sum as random_sum
+from .closure import residual as residual
+from .closure import scale as scale
+from .errors import ConvergenceError as ConvergenceError
+from .errors import InfeasibleMomentsError as InfeasibleMomentsError
+from .errors import ModelError as ModelError
+from .moments import match_moments as match_moments
+from .phase_type import PhaseType as PhaseType

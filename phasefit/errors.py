@@ -1,0 +1,21 @@
+"""What can go wrong with a law or a fit, said so that the reader can mend it."""
+
+from __future__ import annotations
+
+from numpy.typing import NDArray
+
+
+class ModelError(ValueError):
+    """The numbers given do not describe a valid model."""
+
+
+class InfeasibleMomentsError(ModelError):
+    """No phase-type law of the family asked for has these moments."""
+
+
+class ConvergenceError(RuntimeError):
+    """An iteration ran out of steps; `last` and `residual` tell how far it came."""
+
+    def __init__(self, what: str, steps: int, residual: float, last: NDArray) -> None:
+        self.steps, self.residual, self.last = steps, residual, last
+        super().__init__(f"{what} did not converge in {steps} steps (residual {residual:.3g})")

@@ -1,0 +1,54 @@
+"""Typed errors: what is wrong, where, the allowed range and the nearest fix."""
+
+from __future__ import annotations
+
+from phasefit.errors import ConvergenceError, InfeasibleMomentsError, ModelError
+
+__all__ = [
+    "ConvergenceError",
+    "InfeasibleMomentsError",
+    "MemoryBudgetError",
+    "ModelError",
+    "ScenarioError",
+    "TraceFormatError",
+    "UnstableError",
+]
+
+
+class UnstableError(ModelError):
+    """The queue has no steady state: work arrives at least as fast as it is served."""
+
+    def __init__(self, what: str, rate: float, capacity: float) -> None:
+        self.rate, self.capacity = rate, capacity
+        super().__init__(
+            f"{what}: no steady state at {rate:.6g} jobs/s; the largest stable arrival rate is "
+            f"just below {capacity:.6g} jobs/s; lower the load or add capacity"
+        )
+
+
+class MemoryBudgetError(ModelError):
+    """The state space would not fit; found out before anything was allocated."""
+
+
+class TraceFormatError(ModelError):
+    """A log or table is damaged; names the file, the line and the field where it is known."""
+
+    def __init__(
+        self, file: str, what: str, *, line: int | None = None, field: str | None = None
+    ) -> None:
+        self.file, self.line, self.field = file, line, field
+        where = ":".join(str(part) for part in (file, line, field) if part is not None)
+        super().__init__(f"{where}: {what}")
+
+
+class ScenarioError(ModelError):
+    """A scenario file is at fault; `problems` holds one (key, text) pair for each finding."""
+
+    def __init__(self, file: str, problems: list[tuple[str, str]]) -> None:
+        self.file, self.problems = file, problems
+        super().__init__("\n".join(f"{file}: {key}: {text}" for key, text in problems))
+
+    @property
+    def key(self) -> str:
+        """The first key at fault."""
+        return self.problems[0][0]

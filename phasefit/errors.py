@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class ModelError(ValueError):
@@ -16,6 +19,6 @@ class InfeasibleMomentsError(ModelError):
 class ConvergenceError(RuntimeError):
     """An iteration ran out of steps; `last` and `residual` tell how far it came."""
 
-    def __init__(self, what: str, steps: int, residual: float, last: NDArray) -> None:
+    def __init__(self, what: str, steps: int, residual: float, last: NDArray[Any]) -> None:
         self.steps, self.residual, self.last = steps, residual, last
         super().__init__(f"{what} did not converge in {steps} steps (residual {residual:.3g})")

@@ -16,13 +16,30 @@ __all__ = [
 
 
 class UnstableError(ModelError):
-    """The queue has no steady state: work arrives at least as fast as it is served."""
+    """The queue has no steady state: work arrives at least as fast as it is served.
 
-    def __init__(self, what: str, rate: float, capacity: float) -> None:
+    `rate` is what arrives and `capacity` what can be served, both per unit time; `largest_load`
+    is the load just below which there is a steady state, where loads were spoken of.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        rate: float,
+        capacity: float,
+        *,
+        load: float | None = None,
+        largest_load: float | None = None,
+    ) -> None:
         self.rate, self.capacity = rate, capacity
+        self.load, self.largest_load = load, largest_load
+        at, most = f"rate {rate:.6g}", f"rate {capacity:.6g}"
+        if load is not None and largest_load is not None:
+            at = f"load {load:.6g} ({rate:.6g} jobs/s)"
+            most = f"load {largest_load:.6g} ({capacity:.6g} jobs/s)"
         super().__init__(
-            f"{what}: no steady state at {rate:.6g} jobs/s; the largest stable arrival rate is "
-            f"just below {capacity:.6g} jobs/s; lower the load or add capacity"
+            f"{what}: no steady state at {at}; stable only below {most}; "
+            f"lower the load or add capacity"
         )
 
 

@@ -1,0 +1,81 @@
+"""Compiled kernels for Markov chains: plain arrays in, plain arrays out.
+
+A kernel checks nothing, raises nothing and knows no class of this package. The public wrappers
+live next door in `ctmc` and `qbd`. No kernel subtracts: what must be positive is a sum of
+non-negative numbers, so small results keep full relative accuracy.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+BIG = 1e100
+
+
+@njit(cache=True)
+def gth(q, pi):
+    """Stationary vector of an irreducible generator.
+
+    ``q`` (n, n) is destroyed; only its off-diagonal entries are read. ``pi`` (n,) receives the
+    result (Grassmann, Taksar & Heyman 1985).
+    """
+    n = q.shape[0]
+    for k in range(n - 1, 0, -1):  # censor state k out of the chain
+        exit_rate = 0.0
+        for j in range(k):
+            exit_rate += q[k, j]
+        for i in range(k):
+            q[i, k] /= exit_rate
+            share = q[i, k]
+            if share > 0.0:
+                for j in range(k):
+                    q[i, j] += share * q[k, j]
+    pi[0] = 1.0
+    total = 1.0
+    for k in range(1, n):
+        acc = 0.0
+        for i in range(k):
+            acc += pi[i] * q[i, k]
+        pi[k] = acc
+        total += acc
+        if total > BIG:  # a chain that drifts upward for hundreds of states would overflow
+            for i in range(k + 1):
+                pi[i] /= BIG
+            total /= BIG
+    for k in range(n):
+        pi[k] /= total
+
+
+@njit(cache=True)
+def solve_m_matrix(off, excess, b):
+    """Solve M x = b for the M-matrix with off-diagonal part ``-off`` and row sums ``excess``.
+
+    ``off`` (n, n) and ``excess`` (n,) are non-negative and destroyed, the diagonal of ``off``
+    is not read; ``b`` (n, m), non-negative, is overwritten with x. Returns the number of the
+    row that proves M singular, or -1. Knowing the row sums instead of the diagonal is what
+    makes Gaussian elimination free of subtractions (Alfa, Xue & Ye 2002).
+    """
+    n, m = b.shape
+    for k in range(n):
+        pivot = excess[k]
+        for j in range(k + 1, n):
+            pivot += off[k, j]
+        if not pivot > 0.0:
+            return k
+        off[k, k] = pivot
+        for i in range(k + 1, n):
+            if off[i, k] > 0.0:
+                share = off[i, k] / pivot
+                for j in range(k + 1, n):
+                    off[i, j] += share * off[k, j]
+                excess[i] += share * excess[k]
+                for j in range(m):
+                    b[i, j] += share * b[k, j]
+    for k in range(n - 1, -1, -1):
+        for i in range(k + 1, n):
+            if off[k, i] > 0.0:
+                for j in range(m):
+                    b[k, j] += off[k, i] * b[i, j]
+        for j in range(m):
+            b[k, j] /= off[k, k]
+    return -1

@@ -1,0 +1,260 @@
+"""What every policy is made of: the machine, the workload, and how fast k running jobs get on."""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit import PhaseType, match_moments
+from qmodels.errors import ModelError
+from qmodels.networks import disk_group_throughput
+from qmodels.programs import AbstractProgram
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class System:
+    """A machine of identical processors and identical disks, shared by parallel jobs.
+
+    Parameters
+    ----------
+    processors, disks : int
+        P and D, at least one of each.
+    min_processors, min_disks : int
+        M_P and M_D, the least that any job may be given.
+
+    Raises
+    ------
+    ModelError
+        If a count is not a whole number in its range.
+
+    Examples
+    --------
+    >>> System(processors=128, disks=32, min_processors=8).max_processor_partitions
+    16
+    """
+
+    processors: int
+    disks: int
+    min_processors: int = 1
+    min_disks: int = 1
+
+    def __post_init__(self) -> None:
+        for name, most in (("processors", None), ("disks", None)):
+            _check_count(name, getattr(self, name), most)
+        _check_count("min_processors", self.min_processors, self.processors)
+        _check_count("min_disks", self.min_disks, self.disks)
+
+    @property
+    def max_processor_partitions(self) -> int:
+        """N_P = floor(P / M_P)."""
+        return self.processors // self.min_processors
+
+    @property
+    def max_disk_partitions(self) -> int:
+        """N_D = floor(D / M_D)."""
+        return self.disks // self.min_disks
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """What the jobs ask for and how they arrive.
+
+    Parameters
+    ----------
+    program : Program or WorkloadMix
+        Mean computation and I/O of a job on any allotment of processors and disks.
+    demand : PhaseType
+        Law of the total work of a job in units of the mean; only its shape is used. The default
+        is exponential.
+    arrivals : PhaseType
+        Law of the time between arrivals; only its shape is used, the rate is chosen with each
+        prediction. The default is exponential (Poisson arrivals).
+
+    Raises
+    ------
+    ModelError
+        If a law has an atom at zero.
+
+    Notes
+    -----
+    Every burst of a job is its program's mean burst times the same factor, drawn once per job
+    from `demand`: long jobs are long throughout.
+
+    Examples
+    --------
+    >>> from qmodels.programs import Phase, Program
+    >>> work = Workload.from_scv(Program([Phase(io=1.0, cpu=9.0)]), demand_scv=2.0)
+    >>> round(work.demand.mean, 12), round(work.demand.scv, 12)
+    (1.0, 2.0)
+    """
+
+    program: AbstractProgram
+    demand: PhaseType = field(default_factory=lambda: PhaseType.exponential(mean=1.0))
+    arrivals: PhaseType = field(default_factory=lambda: PhaseType.exponential(mean=1.0))
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.program, AbstractProgram):
+            raise ModelError(f"program must be a Program or WorkloadMix, got {self.program!r}")
+        for name in ("demand", "arrivals"):
+            law = getattr(self, name)
+            if not isinstance(law, PhaseType):
+                raise ModelError(f"{name} must be a PhaseType, got {law!r}")
+            if law.alpha.sum() < 1.0 - 1e-12:
+                raise ModelError(
+                    f"{name} has an atom of {1.0 - law.alpha.sum():.3g} at zero; use the law of "
+                    f"the positive values"
+                )
+            object.__setattr__(self, name, law.scale(1.0 / law.mean))
+
+    @classmethod
+    def from_scv(
+        cls, program: AbstractProgram, *, demand_scv: float = 1.0, arrival_scv: float = 1.0
+    ) -> Workload:
+        """Demand and interarrival laws matched to their squared coefficients of variation."""
+        demand, arrivals = (
+            match_moments(1.0, 1.0 + _checked_scv(name, scv))
+            for name, scv in (("demand_scv", demand_scv), ("arrival_scv", arrival_scv))
+        )
+        return cls(program, demand, arrivals)
+
+
+@dataclass(frozen=True, eq=False)
+class RunningJobs:
+    """How k = 1..c running jobs get on together, entry k - 1 of each array."""
+
+    throughput: Array  #: (c,) jobs completed per second
+    processors_busy: Array  #: (c,) mean number of processors in a computation burst
+    disks_busy: Array  #: (c,) mean number of disks transferring
+    exact: bool  #: whether the speeds hold without approximation
+
+    @property
+    def speeds(self) -> Array:
+        """(c,) completions per second of each running job of mean size."""
+        result: Array = self.throughput / np.arange(1, self.throughput.size + 1)
+        return result
+
+
+class AbstractPolicy(abc.ABC):
+    """A rule for sharing processors and disks among jobs.
+
+    A subclass is a frozen dataclass holding the policy's parameters. It says which parameters
+    fit a machine and how fast k running jobs get on; everything else is common.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    @abc.abstractmethod
+    def label(self) -> str:
+        """As the paper writes it, such as SP(4,16)."""
+
+    @abc.abstractmethod
+    def check(self, system: System) -> None:
+        """Raise ModelError if the policy's partitions do not fit the machine."""
+
+    @abc.abstractmethod
+    def running(self, system: System, program: AbstractProgram) -> RunningJobs:
+        """Throughput and utilisation for every number of running jobs."""
+
+
+def spread(jobs: int, places: int) -> list[int]:
+    """Jobs per place when `jobs` are spread as evenly as can be over `places`."""
+    each, extra = divmod(jobs, places)
+    return [each + 1] * extra + [each] * (places - extra)
+
+
+def groups_at_work(
+    jobs_by_disk: list[list[int]], program: AbstractProgram, p: float, d: float
+) -> tuple[float, float, float]:
+    """Throughput, busy processors and busy disks when partitions of p processors share disks.
+
+    `jobs_by_disk` lists, for each disk partition of d disks, the jobs that each of its processor
+    partitions holds.
+    """
+    cpu, io = float(program.mean_cpu(p, d)), float(program.mean_io(p, d))
+    rates = [disk_group_throughput(cpu, io, jobs) for jobs in jobs_by_disk]
+    total = math.fsum(rates)
+    return total, total * cpu * p, total * io * d
+
+
+@lru_cache(maxsize=512)
+def running_jobs(policy: AbstractPolicy, system: System, program: AbstractProgram) -> RunningJobs:
+    """Check that the policy fits and look up how its running jobs get on (computed once)."""
+    policy.check(system)
+    return policy.running(system, program)
+
+
+def capacity(policy: AbstractPolicy, system: System, workload: Workload) -> float:
+    """Largest stable arrival rate of a policy, in jobs per second.
+
+    Raises
+    ------
+    ModelError
+        If the policy's partitions do not fit the machine.
+    """
+    return float(running_jobs(policy, system, workload.program).throughput[-1])
+
+
+def work_bound(system: System, program: AbstractProgram) -> float:
+    """Arrival rate that no policy can exceed, in jobs per second: the unit of *load*.
+
+    Notes
+    -----
+    The least work over all allotments of the machine: processor-seconds of the parallel
+    computation and disk-seconds of the parallel I/O, so ``min(P / Z_CPU, D / Z_IO)`` with
+    sequential parts left out. They take time but are counted as no work, since how many
+    processors wait for them is the policy's choice; a centre that has nothing but sequential
+    parts counts them on its least allotment.
+    """
+    p = np.arange(system.min_processors, system.processors + 1, dtype=float)[:, None]
+    d = np.arange(system.min_disks, system.disks + 1, dtype=float)[None, :]
+    cpu = p * program.parallel_cpu(p, d)
+    io = d * program.parallel_io(p, d)
+    cpu_work = float(np.min(cpu if np.any(cpu > 0) else p * program.mean_cpu(p, d)))
+    io_work = float(np.min(io if np.any(io > 0) else d * program.mean_io(p, d)))
+    bounds = [
+        units / work
+        for units, work in ((system.processors, cpu_work), (system.disks, io_work))
+        if work > 0
+    ]
+    if not bounds:
+        raise ModelError("the program neither computes nor transfers: its load is not defined")
+    return min(bounds)
+
+
+def _check_count(name: str, value: object, most: int | None) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ModelError(f"{name} must be a whole number >= 1, got {value!r}")
+    if most is not None and value > most:
+        raise ModelError(f"{name} = {value} is more than the machine has ({most})")
+
+
+def check_partitions(label: str, system: System, processor: int | None, disk: int) -> None:
+    """Raise ModelError unless that many partitions leave each its least size."""
+    for what, partitions, units, least, unit in (
+        ("processor", processor, system.processors, system.min_processors, "processors"),
+        ("disk", disk, system.disks, system.min_disks, "disks"),
+    ):
+        if partitions is None:
+            continue
+        _check_count(f"{label}: {what} partitions", partitions, None)
+        if units // partitions < least:
+            raise ModelError(
+                f"{label}: {partitions} {what} partitions of {units} {unit} leave "
+                f"{units // partitions} each, fewer than the least allotment of {least}; "
+                f"use 1 to {units // least} partitions"
+            )
+
+
+def _checked_scv(name: str, scv: float) -> float:
+    if isinstance(scv, bool) or not isinstance(scv, (int, float, np.number)) or not scv > 0:
+        raise ModelError(f"{name} must be a number > 0, got {scv!r}")
+    return float(scv)

@@ -1,0 +1,76 @@
+"""Static space sharing with time sharing TS(K_P, K_D)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from qmodels.errors import ModelError
+from qmodels.policies.base import (
+    AbstractPolicy,
+    RunningJobs,
+    System,
+    check_partitions,
+    groups_at_work,
+    spread,
+)
+from qmodels.programs import AbstractProgram
+
+
+@dataclass(frozen=True)
+class TimeSharing(AbstractPolicy):
+    """Up to M jobs on each of K_P processor partitions: one computes while others transfer.
+
+    Parameters
+    ----------
+    processor_partitions, disk_partitions : int
+        K_P and K_D.
+    multiprogramming : int
+        M, the most jobs that a processor partition holds; M K_P jobs run at most.
+
+    Notes
+    -----
+    Running jobs are spread evenly, one to each processor partition before any gets a second;
+    the speed of k jobs is that of the product-form network in equilibrium. Approximate for
+    M > 1; with M = 1 it is static space sharing.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
+       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.5. The cap of
+       M min(K_P, K_D) jobs printed there contradicts its section 4.2; see docs/design.md.
+    """
+
+    processor_partitions: int
+    disk_partitions: int
+    multiprogramming: int = 2
+    name: ClassVar[str] = "TS"
+
+    @property
+    def label(self) -> str:
+        """As the paper writes it, with the multiprogramming level."""
+        return f"TS({self.processor_partitions},{self.disk_partitions};M={self.multiprogramming})"
+
+    def check(self, system: System) -> None:
+        """See `AbstractPolicy.check`."""
+        level = self.multiprogramming
+        if isinstance(level, bool) or not isinstance(level, (int, np.integer)) or level < 1:
+            raise ModelError(
+                f"TS: multiprogramming must be a whole number >= 1, got {level!r}; use 2"
+            )
+        check_partitions(self.label, system, self.processor_partitions, self.disk_partitions)
+
+    def running(self, system: System, program: AbstractProgram) -> RunningJobs:
+        """See `AbstractPolicy.running`."""
+        pairs = self.processor_partitions
+        disks = min(self.disk_partitions, pairs)
+        p, d = system.processors / pairs, system.disks / self.disk_partitions
+        rows = []
+        for k in range(1, self.multiprogramming * pairs + 1):
+            held = spread(k, pairs)  # partition c works on disk partition c mod K_D
+            rows.append(groups_at_work([held[l::disks] for l in range(disks)], program, p, d))
+        whole = system.processors % pairs == 0 and system.disks % self.disk_partitions == 0
+        alone = self.multiprogramming == 1 and self.disk_partitions >= pairs
+        return RunningJobs(*np.array(rows).T, exact=alone and whole)

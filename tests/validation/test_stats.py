@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from qmodels.errors import ModelError
+from validation.stats import estimate, replicate, stream
+
+
+def test_the_interval_is_that_of_student():
+    found = estimate([1.0, 2.0, 3.0, 4.0])
+    assert found.mean == 2.5
+    assert found.half_width == pytest.approx(3.182446305284263 * np.sqrt(5 / 3) / 2, rel=1e-12)
+    assert (found.low, found.high) == (2.5 - found.half_width, 2.5 + found.half_width)
+
+
+def test_the_interval_covers_the_true_mean_as_often_as_it_says():
+    covered = sum(
+        estimate(stream(seed).normal(5.0, size=6).tolist()).contains(5.0) for seed in range(2000)
+    )
+    assert binom.ppf(0.001, 2000, 0.95) <= covered <= binom.ppf(0.999, 2000, 0.95)
+
+
+def test_stopping_on_precision_still_covers():
+    runs = [replicate(lambda rng: rng.normal(5.0), seed=seed, precision=0.1) for seed in range(400)]
+    covered = sum(run.contains(5.0) for run in runs)
+    assert covered >= binom.ppf(0.001, 400, 0.95)
+    assert all(run.half_width <= 0.1 * abs(run.mean) for run in runs if run.replications < 1000)
+
+
+def test_precision_that_is_out_of_reach_is_given_up_at_the_bound():
+    assert (
+        replicate(lambda rng: rng.normal(), seed=1, precision=1e-9, at_most=20).replications == 20
+    )
+
+
+def test_one_observation_claims_nothing():
+    assert estimate([3.0]).half_width == np.inf
+
+
+def test_a_place_in_a_study_has_its_own_stream_whoever_asks():
+    assert stream(1, 2, 3).random() == stream(1, 2, 3).random()
+    assert len({stream(1, *key).random() for key in [(), (0,), (1,), (0, 0), (0, 1)]}) == 5
+
+
+@pytest.mark.parametrize("values", [[], [np.nan], [[1.0]], [np.inf, 1.0]])
+def test_what_is_no_sample_is_refused(values):
+    with pytest.raises(ModelError):
+        estimate(values)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -1, 95, np.nan])
+def test_a_confidence_outside_zero_to_one_is_refused(confidence):
+    with pytest.raises(ModelError, match="confidence"):
+        estimate([1.0, 2.0], confidence=confidence)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, None, True])
+def test_a_seed_that_is_no_whole_number_is_refused(seed):
+    with pytest.raises(ModelError, match="seed"):
+        stream(seed)

@@ -1,0 +1,102 @@
+"""One scenario to the model and to the simulator, to see whether they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from qmodels.policies import AbstractPolicy, Prediction, System, Workload, predict
+from validation.sharing import Simulation, simulate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """A prediction beside the simulation of the same system."""
+
+    prediction: Prediction
+    simulation: Simulation
+
+    @property
+    def gap(self) -> float:
+        """Predicted over simulated mean response time, less one."""
+        return self.prediction.mean_response / self.simulation.mean_response.mean - 1.0
+
+    @property
+    def covered(self) -> bool:
+        """Whether the simulator's interval contains the predicted mean response time."""
+        return self.simulation.mean_response.contains(self.prediction.mean_response)
+
+    @property
+    def resolution(self) -> float:
+        """Half-width of the simulator's interval relative to its mean: what it can tell apart."""
+        return self.simulation.mean_response.half_width / self.simulation.mean_response.mean
+
+    @property
+    def verdict(self) -> str:
+        """One word or two for a table."""
+        if self.covered:
+            return "agrees"
+        if self.prediction.method == "exact":
+            return "outside the interval"
+        return "gap beyond the interval"
+
+
+def crossvalidate(
+    policy: AbstractPolicy,
+    system: System,
+    workload: Workload,
+    *,
+    arrival_rate: float | None = None,
+    load: float | None = None,
+    replications: int = 10,
+    jobs: int | None = None,
+    seed: int = 0,
+    point: int = 0,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **simulator_options: Any,
+) -> Agreement:
+    """Predict and simulate the same policy under the same workload.
+
+    Parameters
+    ----------
+    policy, system, workload, arrival_rate, load
+        As for `qmodels.predict`.
+    replications, jobs, seed, point, workers, progress
+        As for `validation.simulate`; so are further options.
+
+    Returns
+    -------
+    Agreement
+
+    Raises
+    ------
+    UnstableError
+        If the load is at or beyond the policy's capacity.
+    ModelError
+        If the arguments make no model.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, Program, SpaceSharing
+    >>> work = Workload(Program([Phase(io=16.0, cpu=1024.0)]))
+    >>> machine = System(processors=16, disks=16)
+    >>> crossvalidate(SpaceSharing(1, 1), machine, work, load=0.5, seed=1).verdict
+    'agrees'
+    """
+    prediction = predict(policy, system, workload, arrival_rate=arrival_rate, load=load)
+    simulation = simulate(
+        policy,
+        system,
+        workload,
+        arrival_rate=prediction.arrival_rate,
+        replications=replications,
+        jobs=jobs,
+        seed=seed,
+        point=point,
+        workers=workers,
+        progress=progress,
+        **simulator_options,
+    )
+    return Agreement(prediction=prediction, simulation=simulation)

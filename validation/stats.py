@@ -1,0 +1,159 @@
+"""Output analysis: independent replications and the intervals that may be claimed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from qmodels.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A sample mean with its confidence interval, mean +/- half_width."""
+
+    mean: float
+    half_width: float  #: infinite when one replication tells nothing of the spread
+    confidence: float  #: two-sided coverage of the interval, such as 0.95
+    replications: int
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.mean + self.half_width
+
+    def contains(self, value: float) -> bool:
+        """Whether `value` lies in the interval."""
+        return abs(value - self.mean) <= self.half_width
+
+    def __str__(self) -> str:
+        interval = f"{self.mean:.4g} ± {self.half_width:.2g}"
+        return f"{interval} ({self.confidence:.0%}, n={self.replications})"
+
+
+def estimate(values: Sequence[float], *, confidence: float = 0.95) -> Estimate:
+    """Student t interval for the mean of independent observations.
+
+    Parameters
+    ----------
+    values : sequence of float
+        One observation per independent replication, at least one.
+    confidence : float
+        Two-sided coverage, between 0 and 1.
+
+    Returns
+    -------
+    Estimate
+        With one observation the half-width is infinite.
+
+    Raises
+    ------
+    ModelError
+        If there is no observation, one is not finite, or `confidence` is out of range.
+
+    References
+    ----------
+    .. [1] A. M. Law, *Simulation Modeling and Analysis*, 5th ed., McGraw-Hill 2015, ch. 9.
+
+    Examples
+    --------
+    >>> print(estimate([9.0, 10.0, 11.0]))
+    10 ± 2.5 (95%, n=3)
+    """
+    if not 0 < confidence < 1:
+        raise ModelError(f"confidence must lie between 0 and 1, got {confidence}")
+    x = np.asarray(values, dtype=float)
+    if x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
+        raise ModelError(f"an estimate needs one or more finite observations, got {values!r}")
+    n = x.size
+    if n == 1:
+        return Estimate(float(x[0]), float("inf"), confidence, 1)
+    from scipy.special import stdtrit
+
+    quantile = float(stdtrit(n - 1, (1 + confidence) / 2))
+    return Estimate(float(x.mean()), quantile * float(x.std(ddof=1)) / n**0.5, confidence, n)
+
+
+def stream(seed: int, *key: int) -> np.random.Generator:
+    """Generator for one place in a study: the same bits whoever asks, in whatever order.
+
+    Parameters
+    ----------
+    seed : int
+        Root of the study, >= 0.
+    key : int
+        Place within it, such as (point, replication).
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ModelError(f"seed must be a whole number >= 0, got {seed!r}")
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=key))
+
+
+def replicate(
+    run: Callable[[np.random.Generator], float],
+    *,
+    seed: int,
+    precision: float = 0.05,
+    confidence: float = 0.95,
+    at_least: int = 10,
+    at_most: int = 1000,
+) -> Estimate:
+    """Repeat an independent experiment until its mean is known well enough.
+
+    Parameters
+    ----------
+    run : callable
+        One replication: takes its own generator, returns one observation.
+    seed : int
+        Replication i always gets `stream(seed, i)`, so results do not depend on how many were
+        run before or on which core.
+    precision : float
+        Stop once ``half_width <= precision * |mean|`` twice in a row: stopping at the first hit
+        favours replications that happen to agree and covers too seldom.
+    confidence : float
+        Two-sided coverage of the Student t interval.
+    at_least, at_most : int
+        Bounds on the number of replications, at least 2.
+
+    Returns
+    -------
+    Estimate
+        Check ``replications == at_most`` to see whether precision was given up.
+
+    Raises
+    ------
+    ModelError
+        If a bound or the precision is out of range.
+
+    References
+    ----------
+    .. [1] A. M. Law, *Simulation Modeling and Analysis*, 5th ed., McGraw-Hill 2015, sec. 9.4.1.
+
+    Examples
+    --------
+    >>> known = replicate(lambda rng: rng.normal(5.0), seed=1, precision=0.1)
+    >>> known.contains(5.0)
+    True
+    """
+    if not (precision > 0 and 2 <= at_least <= at_most):
+        raise ModelError(
+            f"need precision > 0 and 2 <= at_least <= at_most, "
+            f"got {precision}, {at_least}, {at_most}"
+        )
+    values: list[float] = []
+    hits = 0
+    while True:
+        values.append(run(stream(seed, len(values))))
+        if len(values) < at_least:
+            continue
+        result = estimate(values, confidence=confidence)
+        hits = hits + 1 if result.half_width <= precision * abs(result.mean) else 0
+        if hits == 2 or len(values) >= at_most:
+            return result

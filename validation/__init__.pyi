@@ -1,0 +1,11 @@
+from .crossvalidate import Agreement as Agreement
+from .crossvalidate import crossvalidate as crossvalidate
+from .jobs import RenewalJobs as RenewalJobs
+from .jobs import ReplayedJobs as ReplayedJobs
+from .sharing import Simulation as Simulation
+from .sharing import simulate as simulate
+from .stats import Estimate as Estimate
+from .stats import estimate as estimate
+from .stats import replicate as replicate
+from .study import Study as Study
+from .study import run_study as run_study

@@ -1,0 +1,10 @@
+"""Sphinx: the pages of this folder, and the reference out of the docstrings."""
+
+project = "qmodels"
+copyright = "2026, the qmodels developers"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build", "examples"]
+html_theme = "furo"
+autodoc_typehints = "none"
+suppress_warnings = ["myst.xref_missing"]

@@ -1,0 +1,339 @@
+"""Scenario files: one TOML file says what machine, which jobs, which policies, what to compute."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from phasefit import PhaseType, match_moments
+from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io._scenario_file import (
+    BurstTable,
+    LawTable,
+    LogTable,
+    PhaseTable,
+    PolicyTable,
+    ProgramTable,
+    ScenarioFile,
+    ValidationTable,
+    WorkingSetTable,
+    at_key,
+    fail,
+    read_tables,
+)
+from qmodels.io.runs import read_runs
+from qmodels.io.swf import JobLog, read_swf
+from qmodels.policies import (
+    AbstractPolicy,
+    DynamicPartitioning,
+    SpaceSharing,
+    System,
+    TimeSharing,
+)
+from qmodels.programs import (
+    Burst,
+    FittedProgram,
+    Phase,
+    Program,
+    WorkingSet,
+    WorkloadMix,
+    fit_runs,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationPlan:
+    """Which predictions are to be simulated."""
+
+    policies: tuple[AbstractPolicy, ...]
+    capacity_fractions: tuple[float, ...]  #: arrival rates, as fractions of each capacity
+    replications: int
+    jobs: int | None  #: jobs measured in each replication; None lets the simulator choose
+    replay_log: bool  #: also play the log back in its own order
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """A scenario file, read and checked, as the objects it speaks of."""
+
+    path: Path
+    title: str
+    notes: str
+    seed: int
+    system: System
+    program: Program | WorkloadMix
+    fits: Mapping[str, FittedProgram]  #: what was learnt from measured runs, by program
+    log: JobLog | None
+    arrivals: PhaseType  #: seconds, if from a log; else of mean one
+    demand: PhaseType  #: processor-seconds, if from a log; else of mean one
+    arrivals_from: str  #: where the interarrival law comes from, in words
+    demand_from: str
+    scaled_to_log: bool  #: whether the programs' times were scaled to the log's mean work
+    time_scale: float  #: the factor, or 1
+    policies: tuple[AbstractPolicy, ...]
+    surface_processors: tuple[int, ...]
+    surface_disks: tuple[int, ...]
+    loads: tuple[float, ...]
+    validation: ValidationPlan | None
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """Read a scenario and everything it names.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file; relative paths in it are taken from its own folder. All keys are described
+        in docs/reference/scenario.md.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    ScenarioError
+        If the file is missing, is no TOML, lacks a key, has an unknown one, or holds a value
+        out of range; every fault found is listed, with its key and what would do.
+    TraceFormatError
+        If the job log or the table of runs is damaged.
+    """
+    source = Path(path)
+    spec = read_tables(source)
+    system = at_key(source, "machine", System, **spec.machine.model_dump())
+    log = _read_log(source, spec.log)
+    program, fits = _programs(source, spec)
+    time_scale = 1.0
+    if spec.demand.scale_to_log:
+        if log is None:
+            fail(source, "demand.scale_to_log", "there is no [log] to scale to; add one or drop it")
+        time_scale = at_key(source, "demand.scale_to_log", _scale_to_log, log, system, program)
+        program = program.scaled(time_scale)
+    arrivals, arrivals_from = _law(source, "arrivals", spec.arrivals, log)
+    demand, demand_from = _law(source, "demand", spec.demand, log)
+    policies = _policies(source, spec.policy, system)
+    return Scenario(
+        path=source,
+        title=spec.title,
+        notes=spec.notes,
+        seed=spec.seed,
+        system=system,
+        program=program,
+        fits=fits,
+        log=log,
+        arrivals=arrivals,
+        demand=demand,
+        arrivals_from=arrivals_from,
+        demand_from=demand_from,
+        scaled_to_log=spec.demand.scale_to_log,
+        time_scale=time_scale,
+        policies=policies,
+        surface_processors=_axis(
+            source, "surface.processors", spec.surface.processors, system.processors
+        ),
+        surface_disks=_axis(source, "surface.disks", spec.surface.disks, system.disks),
+        loads=tuple(sorted(set(spec.study.loads))),
+        validation=_validation(source, spec.validation, policies, log),
+    )
+
+
+def load_programs(path: str | Path) -> Program | WorkloadMix:
+    """Only the programs of a scenario, unscaled; its log need not exist.
+
+    Raises
+    ------
+    ScenarioError, TraceFormatError
+        As for `load_scenario`.
+    """
+    source = Path(path)
+    return _programs(source, read_tables(source))[0]
+
+
+def _read_log(source: Path, spec: LogTable | None) -> JobLog | None:
+    if spec is None:
+        return None
+    choice = spec.model_dump(exclude={"path"}, exclude_none=True)
+    try:
+        return read_swf(source.parent / spec.path, **choice)
+    except TraceFormatError:
+        raise
+    except ModelError as error:
+        fail(source, "log", str(error))
+
+
+def _programs(
+    source: Path, spec: ScenarioFile
+) -> tuple[Program | WorkloadMix, Mapping[str, FittedProgram]]:
+    if (spec.program is None) == (spec.runs is None):
+        fail(source, "program", "give either [[program]] tables or one [runs] table")
+    if spec.runs is not None:
+        fits = fit_runs(read_runs(source.parent / spec.runs.path))
+        weights = spec.runs.weights or dict.fromkeys(fits, 1.0)
+        if set(weights) != set(fits):
+            fail(
+                source,
+                "runs.weights",
+                f"give one weight for each measured program: {', '.join(sorted(fits))}",
+            )
+        mix = WorkloadMix([fit.program for fit in fits.values()], [weights[n] for n in fits])
+        return mix, fits
+    tables = spec.program or []
+    programs = [_program(source, f"program[{i}]", table) for i, table in enumerate(tables)]
+    if len(programs) == 1:
+        return programs[0], {}
+    return WorkloadMix(programs, [table.weight for table in tables]), {}
+
+
+def _program(source: Path, key: str, table: ProgramTable) -> Program:
+    if table.working_sets is not None:
+        if table.io is not None or table.cpu is not None:
+            fail(source, key, "give either io and cpu, or working_sets, not both")
+        sets = table.working_sets
+    elif table.io is None or table.cpu is None:
+        fail(source, key, "give io and cpu (one phase, repeated), or working_sets")
+    else:
+        sets = [
+            WorkingSetTable(repeat=table.repeat, phases=[PhaseTable(io=table.io, cpu=table.cpu)])
+        ]
+    built = [
+        WorkingSet(
+            group.repeat,
+            [
+                Phase(
+                    io=_burst(source, f"{key}.io", phase.io, "d", group.repeat),
+                    cpu=_burst(source, f"{key}.cpu", phase.cpu, "p", group.repeat),
+                )
+                for phase in group.phases
+            ],
+        )
+        for group in sets
+    ]
+    return at_key(source, key, Program, built, name=table.name)
+
+
+def _burst(source: Path, key: str, table: BurstTable, default_law: str, repeat: int) -> Burst:
+    if (table.seconds is None) == (table.total is None):
+        fail(source, key, "give either seconds (of each phase) or total (over all repeats)")
+    each = 1.0 if table.total is None else 1.0 / repeat
+    slow = table.slowdown
+    return at_key(
+        source,
+        key,
+        lambda: Burst(
+            (table.seconds if table.total is None else table.total) * each,
+            sequential=table.sequential * each,
+            per_processor=table.per_processor * each,
+            law=table.law or default_law,
+            slowdown=None if slow is None else (slow.up_to_processors, slow.factor),
+        ),
+    )
+
+
+def _scale_to_log(log: JobLog, system: System, program: Program | WorkloadMix) -> float:
+    """Factor that gives the programs the log's mean work, on the sizes that its jobs had."""
+    sizes, counts = _tally(log)
+    on_time = math.fsum(
+        count
+        * p
+        * (float(program.mean_io(p, system.disks)) + float(program.mean_cpu(p, system.disks)))
+        for p, count in zip(sizes, counts, strict=True)
+    ) / sum(counts)
+    if on_time <= 0:
+        raise ModelError("the programs take no time, so they cannot be scaled to the log")
+    return float(log.work.mean()) / on_time
+
+
+def _tally(log: JobLog) -> tuple[list[float], list[int]]:
+    seen: dict[float, int] = {}
+    for size in log.sizes.tolist():
+        seen[size] = seen.get(size, 0) + 1
+    return list(seen), list(seen.values())
+
+
+def _law(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[PhaseType, str]:
+    given = [name for name in ("scv", "alpha", "T") if getattr(spec, name) is not None]
+    if given not in ([], ["scv"], ["alpha", "T"]):
+        fail(source, key, f"give scv, or alpha and T, or neither; got {', '.join(given)}")
+    if given == ["alpha", "T"]:
+        law = at_key(source, key, PhaseType, spec.alpha, spec.T)
+        return law, f"phase-type law of order {law.order} given in the scenario"
+    if given == ["scv"]:
+        law = at_key(source, f"{key}.scv", match_moments, 1.0, 1.0 + float(spec.scv or 0.0))
+        return law, f"squared coefficient of variation {spec.scv:g} given in the scenario"
+    if log is None:
+        return PhaseType.exponential(mean=1.0), "exponential, since nothing else was given"
+    sample = log.interarrivals if key == "arrivals" else log.work
+    sample = sample if key == "arrivals" else sample[sample > 0]
+    if sample.size < 2 or sample.max() <= 0:
+        fail(source, "log", f"too few jobs are selected to fit {key}: {sample.size}; select more")
+    mean = float(sample.mean())
+    second = float(((sample / mean) ** 2).mean()) * mean**2
+    law = at_key(source, key, match_moments, mean, second)
+    return law, f"first two moments of {sample.size:,} values in {log.path.name}"
+
+
+def _policies(
+    source: Path, tables: list[PolicyTable], system: System
+) -> tuple[AbstractPolicy, ...]:
+    found: dict[str, AbstractPolicy] = {}
+    for i, table in enumerate(tables):
+        key = f"policy[{i}]"
+        for policy in _expand(source, key, table):
+            at_key(source, key, policy.check, system)
+            found.setdefault(policy.label, policy)
+    return tuple(found.values())
+
+
+def _expand(source: Path, key: str, table: PolicyTable) -> Iterator[AbstractPolicy]:
+    if table.kind != "TS" and table.multiprogramming is not None:
+        fail(source, f"{key}.multiprogramming", "only TS has a multiprogramming level; drop it")
+    if table.kind == "DP":
+        if table.processor_partitions is not None:
+            fail(source, f"{key}.processor_partitions", "DP divides the processors itself; drop it")
+        yield from (DynamicPartitioning(k_d) for k_d in table.disk_partitions)
+        return
+    if table.processor_partitions is None:
+        fail(source, f"{key}.processor_partitions", "this key is missing; add it")
+    for k_d in table.disk_partitions:
+        for k_p in table.processor_partitions:
+            if table.kind == "SP":
+                yield SpaceSharing(k_p, k_d)
+            else:
+                yield TimeSharing(k_p, k_d, table.multiprogramming or 2)
+
+
+def _axis(source: Path, key: str, given: list[int] | None, most: int) -> tuple[int, ...]:
+    if given is None:
+        powers = [2**i for i in range(most.bit_length()) if 2**i < most]
+        return (*powers, most)
+    if max(given) > most:
+        fail(source, key, f"{max(given)} is more than the machine has ({most})")
+    return tuple(sorted(set(given)))
+
+
+def _validation(
+    source: Path,
+    spec: ValidationTable | None,
+    policies: tuple[AbstractPolicy, ...],
+    log: JobLog | None,
+) -> ValidationPlan | None:
+    if spec is None:
+        return None
+    by_label = {policy.label: policy for policy in policies}
+    for i, label in enumerate(spec.policies):
+        if label not in by_label:
+            close = difflib.get_close_matches(label, by_label, n=1, cutoff=0.3)
+            hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(by_label)}"
+            fail(source, f"validation.policies[{i}]", f"no policy {label!r} in this study; {hint}")
+    if spec.replay_log and log is None:
+        fail(source, "validation.replay_log", "there is no [log] to replay; add one or drop it")
+    return ValidationPlan(
+        tuple(by_label[label] for label in dict.fromkeys(spec.policies)),
+        tuple(sorted(set(spec.capacity_fractions))),
+        spec.replications,
+        spec.jobs,
+        spec.replay_log,
+    )

@@ -1,0 +1,208 @@
+import gzip
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import validation
+from qmodels.errors import ModelError, ScenarioError, TraceFormatError
+from qmodels.io import load_scenario
+from qmodels.policies import DynamicPartitioning, SpaceSharing, TimeSharing, work_bound
+
+DEMO = Path(validation.__file__).parent / "demo"
+
+SMALL = """
+title = "small"
+[machine]
+processors = 16
+disks = 4
+min_processors = 2
+[[program]]
+name = "alpha"
+repeat = 4
+io = { total = 8.0, law = "min(d, p/4)" }
+cpu = { total = 64.0, sequential = 0.4 }
+[[policy]]
+kind = "SP"
+processor_partitions = [1, 4]
+disk_partitions = [1, 4]
+[[policy]]
+kind = "DP"
+disk_partitions = [2]
+[[policy]]
+kind = "TS"
+processor_partitions = [2]
+disk_partitions = [2]
+[study]
+loads = [0.5, 0.1]
+[validation]
+policies = ["SP(4,1)"]
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text=SMALL, name="scenario.toml"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_scenario_becomes_the_objects_it_speaks_of(write):
+    plan = load_scenario(write())
+    assert plan.policies == (
+        SpaceSharing(1, 1), SpaceSharing(4, 1), SpaceSharing(1, 4), SpaceSharing(4, 4),
+        DynamicPartitioning(2), TimeSharing(2, 2, 2),
+    )  # fmt: skip
+    assert plan.loads == (0.1, 0.5)
+    assert plan.program.mean_phases == 4
+    assert float(plan.program.mean_cpu(4, 1)) == pytest.approx(0.4 + 63.6 / 4)
+    assert float(plan.program.mean_io(8, 4)) == pytest.approx(2.0 / 2)
+    assert (plan.demand.mean, plan.demand.scv) == pytest.approx((1.0, 1.0))
+    assert plan.validation is not None
+    assert plan.validation.policies == (SpaceSharing(4, 1),)
+    assert plan.surface_processors == (1, 2, 4, 8, 16)
+
+
+def test_the_demo_is_the_reference_workload():
+    plan = load_scenario(DEMO / "scenario.toml")
+    p = np.array([9.0, 16.0, 32.0, 64.0, 128.0])[:, None]
+    d = np.array([1.0, 2.0, 8.0, 32.0])[None, :]
+    assert plan.program.mean_cpu(p, d) == pytest.approx(0.1 + 512 / p + 0 * d, rel=1e-12)
+    assert plan.program.mean_io(p, d) == pytest.approx(32 / np.minimum(d, p / 4), rel=1e-12)
+    few = np.array([1.0, 4.0, 8.0])
+    assert plan.program.mean_cpu(few, 1) == pytest.approx(2.2 * (0.1 + 512 / few), rel=3e-4)
+    assert plan.program.mean_phases == pytest.approx(59 / 7)
+    assert work_bound(plan.system, plan.program) == pytest.approx(0.25, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "said"),
+    [
+        ("processors = 16", "", "machine.processors", "missing"),
+        ("processors = 16", "procesors = 16", "machine.procesors", "did you mean processors"),
+        ("disks = 4", "disks = 0", "machine.disks", "greater than or equal to 1"),
+        ("disks = 4", "disks = nan", "machine.disks", "nan"),
+        ("disks = 4", 'disks = "4"', "machine.disks", "integer"),
+        ("disks = 4", "disks = true", "machine.disks", "integer"),
+        ("total = 64.0", "total = nan", "program[0].cpu.total", "nan"),
+        ("total = 64.0", "total = inf", "program[0].cpu.total", "inf"),
+        ("total = 64.0", "total = -1.0", "program[0].cpu.total", "greater than or equal to 0"),
+        ("total = 64.0", "second = 1.0", "program[0].cpu.second", "did you mean seconds"),
+        ("total = 64.0, sequential = 0.4", "total = 1.0, sequential = 4.0", "program[0].cpu",
+         "more than"),
+        ('"min(d, p/4)"', '"min(p, d)"', "program[0].io", "min(d, p/R)"),
+        ("loads = [0.5, 0.1]", "loads = [0.5, 1.5]", "study.loads[1]", "less than 1"),
+        ("loads = [0.5, 0.1]", "loads = []", "study.loads", "at least 1"),
+        ("processor_partitions = [1, 4]", "processor_partitions = [1, 16]", "policy[0]",
+         "fewer than the least allotment of 2; use 1 to 8"),
+        ("disk_partitions = [2]", "disk_partitions = [8]", "policy[1]", "use 1 to 4"),
+        ('kind = "DP"', 'kind = "XP"', "policy[1].kind", "'SP', 'DP' or 'TS'"),
+        ('kind = "DP"', 'kind = "DP"\nmultiprogramming = 2', "policy[1].multiprogramming",
+         "only TS"),
+        ('["SP(4,1)"]', '["SP(4,2)"]', "validation.policies[0]", "did you mean"),
+        ('["SP(4,1)"]', '["SP(4,1)"]\nreplay_log = true', "validation.replay_log", "no [log]"),
+        ("[study]", "[demand]\nscale_to_log = true\n[study]", "demand.scale_to_log", "no [log]"),
+        ("[study]", "[demand]\nscv = 0.001\n[study]", "demand.scv", "0.01"),
+        ("[study]", "[arrivals]\nalpha = [1.0]\n[study]", "arrivals", "alpha and T"),
+        ("[study]", "[arrivals]\nalpha = [1.0]\nT = [[1.0]]\n[study]", "arrivals", "T"),
+        ("[[policy]]", "[runs]\npath = 'x.csv'\n[[policy]]", "program", "either"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_named_with_its_key_and_what_would_do(write, old, new, key, said):
+    assert old in SMALL
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(write(SMALL.replace(old, new, 1)))
+    problems = dict(caught.value.problems)
+    assert key in problems
+    assert said in problems[key]
+    assert "\n" not in problems[key]
+
+
+def test_all_faults_come_at_once(write):
+    text = SMALL.replace("disks = 4", "disks = 0").replace("loads = [0.5, 0.1]", "load = [0.5]")
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(write(text))
+    assert {key for key, _ in caught.value.problems} == {
+        "machine.disks",
+        "study.loads",
+        "study.load",
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "missing"),
+        (b"\xff\xfe", "UTF-8"),
+        (b"a = [1,", "not valid TOML"),
+        (b"a = " + b"[" * 5000, "TOML"),
+        (b"x" * 2_000_000, "bytes"),
+        (b"[machine]\nprocessors=1\nprocessors=2", "TOML"),
+    ],
+)
+def test_what_is_no_scenario_is_refused(tmp_path, content, said):
+    path = tmp_path / "s.toml"
+    path.write_bytes(content)
+    with pytest.raises(ScenarioError, match=said):
+        load_scenario(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ScenarioError, match=r"nowhere.toml.*cannot be read"):
+        load_scenario(tmp_path / "nowhere.toml")
+
+
+def test_mutated_scenarios_give_a_scenario_or_a_typed_error(tmp_path):
+    source = (DEMO / "scenario.toml").read_text(encoding="utf-8")
+    (tmp_path / "jobs.swf.gz").write_bytes((DEMO / "jobs.swf.gz").read_bytes())
+    path = tmp_path / "scenario.toml"
+    draw = random.Random(5)
+    refused = 0
+    for _ in range(150):
+        text = list(source)
+        for _ in range(draw.randint(1, 4)):
+            at = draw.randrange(len(text))
+            text[at] = draw.choice(["", "0", "-", "nan", '"', "[", "\n", "é", "9" * 30, "\x00"])
+        path.write_text("".join(text), encoding="utf-8")
+        try:
+            load_scenario(path)
+        except ModelError:
+            refused += 1
+    assert 50 < refused < 150
+
+
+def test_a_damaged_log_is_named_with_its_file(write, tmp_path):
+    (tmp_path / "jobs.swf.gz").write_bytes(gzip.compress(b"1 2 3\n"))
+    with pytest.raises(TraceFormatError, match=r"jobs\.swf\.gz:1"):
+        load_scenario(write(SMALL.replace("[study]", '[log]\npath = "jobs.swf.gz"\n[study]')))
+
+
+def test_programs_may_come_from_measured_runs(write, tmp_path):
+    rows = ["program,phase,kind,p,d,seconds"]
+    rows += [
+        f"alpha,1,{kind},{p},{d},{(40 / p + 1) if kind == 'cpu' else 6 / min(d, p / 2)}"
+        for p in (1, 2, 4, 8) for d in (1, 2, 4) for kind in ("io", "cpu")
+    ]  # fmt: skip
+    (tmp_path / "runs.csv").write_text("\n".join(rows))
+    head, _, rest = SMALL.partition("[[program]]")
+    tail = rest[rest.index("[[policy]]") :]
+    plan = load_scenario(write(head + '[runs]\npath = "runs.csv"\n' + tail))
+    assert float(plan.program.mean_cpu(16, 1)) == pytest.approx(40 / 16 + 1, rel=1e-6)
+    assert float(plan.program.mean_io(16, 4)) == pytest.approx(6 / 4, rel=1e-6)
+
+
+def test_programs_scaled_to_the_log_have_the_logs_mean_work(write):
+    text = (DEMO / "scenario.toml").read_text(encoding="utf-8")
+    text = text.replace('path = "jobs.swf.gz"', f"path = '{DEMO / 'jobs.swf.gz'}'")
+    text = text.replace("[[program]]", "[demand]\nscale_to_log = true\n[[program]]", 1)
+    plan = load_scenario(write(text))
+    log = plan.log
+    assert log is not None
+    on_time = [
+        p * float(plan.program.mean_io(p, 32) + plan.program.mean_cpu(p, 32)) for p in log.sizes
+    ]
+    assert np.mean(on_time) == pytest.approx(log.work.mean(), rel=1e-9)

@@ -1,0 +1,205 @@
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import validation
+
+DEMO = Path(validation.__file__).parent / "demo"
+QMODELS = Path(sys.executable).parent / "qmodels"
+
+QUICK = """
+title = "quick <b>study</b>"
+[machine]
+processors = 16
+disks = 4
+min_processors = 4
+[[program]]
+name = "<script>alert(1)</script> $x_1$ =1+1"
+repeat = 2
+io = { total = 8.0, law = "min(d, p/4)" }
+cpu = { total = 64.0 }
+[[policy]]
+kind = "SP"
+processor_partitions = [1, 4]
+disk_partitions = [1, 4]
+[[policy]]
+kind = "TS"
+processor_partitions = [2]
+disk_partitions = [1]
+[study]
+loads = [0.1, 0.4]
+[validation]
+policies = ["SP(4,4)", "SP(4,1)"]
+capacity_fractions = [0.5]
+replications = 4
+"""
+
+
+def run(*args, **kwargs):
+    return subprocess.run(
+        [str(QMODELS), *map(str, args)], capture_output=True, text=True, timeout=300, **kwargs
+    )
+
+
+@pytest.fixture
+def quick(tmp_path):
+    path = tmp_path / "quick.toml"
+    path.write_text(QUICK)
+    return path
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.sources = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.sources += [value for name, value in attrs if name in ("src", "href")]
+
+
+def test_a_study_writes_one_whole_page_a_table_and_its_figures(quick, tmp_path):
+    out = tmp_path / "deep" / "out"
+    done = run("study", quick, "-o", out, "--seed", 3)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(out / "report.html")
+    assert {f.name for f in out.iterdir()} == {
+        "report.html", "predictions.csv", "surface.png", "response.png", "agreement.png",
+    }  # fmt: skip
+    page = (out / "report.html").read_text()
+    parser = Tags()
+    parser.feed(page)
+    assert "script" not in parser.tags
+    assert parser.tags.count("img") == 3
+    assert all(source.startswith("data:image/png;base64,") for source in parser.sources)
+    assert "quick &lt;b&gt;study&lt;/b&gt;" in page
+    assert f"qmodels study {quick} -o {out} --seed 3" in page
+    assert not [f for f in out.parent.iterdir() if f.name.startswith(".qmodels")]
+
+    rows = list(csv.DictReader((out / "predictions.csv").open()))
+    assert len(rows) == 5 * 2 + 2
+    checked = [row for row in rows if row["simulated_mean_response_s"]]
+    assert [row["method"] for row in checked] == ["exact", "approximate"]
+    for row in checked:
+        low, high = float(row["simulated_low_s"]), float(row["simulated_high_s"])
+        assert low < float(row["simulated_mean_response_s"]) < high
+
+
+def test_the_same_seed_gives_the_same_table_for_any_number_of_workers(quick, tmp_path):
+    for workers in ("1", "2"):
+        assert run("study", quick, "-o", tmp_path / workers, "-j", workers).returncode == 0
+    first, second = ((tmp_path / w / "predictions.csv").read_bytes() for w in ("1", "2"))
+    assert first == second
+
+
+def test_predictions_come_as_a_table_or_as_json_lines(quick):
+    table = run("predict", quick)
+    assert table.returncode == 0
+    assert "SP(4,4)" in table.stdout
+    lines = run("predict", quick, "--json", "--load", "0.2").stdout.splitlines()
+    found = [json.loads(line) for line in lines]
+    assert [f["policy"] for f in found] == [
+        "SP(1,1)",
+        "SP(4,1)",
+        "SP(1,4)",
+        "SP(4,4)",
+        "TS(2,1;M=2)",
+    ]
+    assert all(f["load"] == pytest.approx(0.2) for f in found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("processors = 16", "", "machine.processors: this key is missing"),
+        ("disks = 4", "diskss = 4", "machine.diskss: unknown key; did you mean disks?"),
+        ("total = 64.0", "total = nan", "program[0].cpu.total"),
+        ("processor_partitions = [1, 4]", "processor_partitions = [1, 8]", "use 1 to 4"),
+        ("loads = [0.1, 0.4]", "loads = [0.1, 0.999]", "study.loads[1]: load 0.999 is unstable under every policy of this study; the largest "
+         "stable load is just below"),
+    ],
+)  # fmt: skip
+def test_bad_scenarios_are_one_line_on_stderr_and_leave_nothing_behind(
+    quick, tmp_path, old, new, said
+):
+    quick.write_text(QUICK.replace(old, new, 1))
+    out = tmp_path / "out"
+    done = run("study", quick, "-o", out)
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert all(line.startswith("qmodels: ") for line in done.stderr.splitlines())
+    assert said in done.stderr
+    assert [f.name for f in tmp_path.iterdir()] == ["quick.toml"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda raw: raw[: len(raw) // 2], "jobs.swf.gz"),
+        (lambda raw: raw[:3000] + b"\x00\xff" * 40 + raw[3080:], "jobs.swf.gz"),
+        (lambda raw: b"not a log", "jobs.swf.gz:1"),
+    ],
+    ids=["truncated", "corrupt", "not a log"],
+)
+def test_a_damaged_log_is_one_line_on_stderr_and_leaves_nothing_behind(tmp_path, damage, said):
+    shutil.copyfile(DEMO / "scenario.toml", tmp_path / "scenario.toml")
+    (tmp_path / "jobs.swf.gz").write_bytes(damage((DEMO / "jobs.swf.gz").read_bytes()))
+    done = run("study", tmp_path / "scenario.toml", "-o", tmp_path / "out")
+    assert done.returncode == 3
+    assert len(done.stderr.splitlines()) == 1
+    assert said in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unstable_load_asked_for_is_refused_with_the_largest_that_is_not(quick):
+    done = run("predict", quick, "--load", "0.97")
+    assert done.returncode == 3
+    assert "stable only below load" in done.stderr.splitlines()[-1]
+
+
+def test_an_earlier_report_survives_a_run_that_fails(quick, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "report.html").write_text("earlier")
+    quick.write_text(QUICK.replace("disks = 4", "disks = 0", 1))
+    assert run("study", quick, "-o", out).returncode == 3
+    assert (out / "report.html").read_text() == "earlier"
+
+
+def test_an_output_that_is_a_file_is_refused_before_the_work(quick, tmp_path):
+    taken = tmp_path / "taken"
+    taken.write_text("mine")
+    done = run("study", quick, "-o", taken)
+    assert done.returncode == 3
+    assert "name a folder" in done.stderr
+    assert taken.read_text() == "mine"
+
+
+def test_words_that_are_not_understood_are_a_usage_error(quick):
+    assert run("study").returncode == 2
+    assert run("frobnicate").returncode == 2
+    assert run("predict", quick, "--load", "much").returncode == 2
+
+
+def test_the_demos_inputs_can_be_had_to_start_from(tmp_path):
+    done = run("demo", "--save-inputs", tmp_path / "mine")
+    assert done.returncode == 0
+    assert {f.name for f in (tmp_path / "mine").iterdir()} == {"scenario.toml", "jobs.swf.gz"}
+
+
+def test_help_names_every_subcommand_and_loads_nothing_heavy():
+    environment = os.environ | {"PYTHONPROFILEIMPORTTIME": "1"}
+    done = run("--help", env=environment)
+    assert done.returncode == 0
+    for command in ("study", "demo", "predict"):
+        assert command in done.stdout
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "typer" in loaded
+    assert not loaded & {"numpy", "scipy", "numba", "pandas", "matplotlib", "pydantic"}

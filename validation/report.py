@@ -1,0 +1,159 @@
+"""A study on paper: one self-contained HTML page, a table and the figures."""
+
+from __future__ import annotations
+
+import base64
+import os
+import platform
+import shutil
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from qmodels.errors import ModelError
+from validation.study import Study, findings
+
+FIGURES = {
+    "workload": "What the log holds and what was fitted to it",
+    "surface": "Speedup over processors and disks",
+    "response": "Mean response time against load",
+    "agreement": "Predicted against simulated mean response time",
+}
+
+
+def check_output(folder: Path) -> None:
+    """Raise ModelError unless a report can be written to `folder`; creates nothing."""
+    if folder.exists() and not folder.is_dir():
+        raise ModelError(f"{folder}: is a file; name a folder for the report")
+    parent = folder if folder.exists() else _existing_parent(folder)
+    if not os.access(parent, os.W_OK):
+        raise ModelError(f"{folder}: {parent} is not writable; name another folder")
+
+
+def write_report(study: Study, folder: Path, *, command: str) -> Path:
+    """Write report.html, predictions.csv and the figures.
+
+    Parameters
+    ----------
+    study : Study
+        From `run_study`.
+    folder : Path
+        Created if need be; files of the same names are replaced, others are left alone.
+    command : str
+        What to type to get this report again.
+
+    Returns
+    -------
+    Path
+        The report.
+
+    Raises
+    ------
+    ModelError
+        If `folder` cannot be written to.
+
+    Notes
+    -----
+    Everything is made in a folder of its own beside the target and moved when it is complete,
+    so an interrupted run leaves an earlier report as it was.
+    """
+    check_output(folder)
+    made = Path(tempfile.mkdtemp(prefix=".qmodels-", dir=_existing_parent(folder)))
+    try:
+        figures = _draw(study, made)
+        study.to_frame().to_csv(made / "predictions.csv", index=False, float_format="%.10g")
+        page = _render(study, figures, made, command)
+        (made / "report.html").write_text(page, encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in sorted(made.iterdir()):
+            os.replace(file, folder / file.name)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return folder / "report.html"
+
+
+def _draw(study: Study, folder: Path) -> list[str]:
+    from validation import plotting
+
+    drawn = []
+    for name in FIGURES:
+        figure = getattr(plotting, f"{name}_figure")(study)
+        if figure is not None:
+            figure.savefig(folder / f"{name}.png", dpi=150)
+            drawn.append(name)
+    return drawn
+
+
+def _render(study: Study, figures: list[str], folder: Path, command: str) -> str:
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    images = {
+        name: base64.b64encode((folder / f"{name}.png").read_bytes()).decode("ascii")
+        for name in figures
+    }
+    return templates.get_template("report.html.j2").render(
+        study=study,
+        scenario=study.scenario,
+        findings=findings(study),
+        images=images,
+        captions=FIGURES,
+        command=command,
+        versions=_versions(),
+        summary=_summary(study),
+        best=_best_by_load(study),
+    )
+
+
+def _summary(study: Study) -> dict[str, Any] | None:
+    """The log's statistics as header and rows of text."""
+    log = study.scenario.log
+    if log is None:
+        return None
+    table = log.summary()
+    rows = [
+        [
+            str(name),
+            *(
+                f"{value:,.4g}" if column != "n" else f"{value:,.0f}"
+                for column, value in row.items()
+            ),
+        ]
+        for name, row in table.iterrows()
+    ]
+    return {"header": ["", *table.columns], "rows": rows}
+
+
+def _best_by_load(study: Study) -> list[dict[str, Any]]:
+    """For each load the three fastest policies, and how many are saturated."""
+    rows = []
+    for load in study.loads:
+        ranking = study.ranking(load)
+        rows.append(
+            {
+                "load": load,
+                "own": load == study.log_load,
+                "best": ranking[:3],
+                "saturated": len(study.scenario.policies) - len(ranking),
+            }
+        )
+    return rows
+
+
+def _versions() -> dict[str, str]:
+    names = ("qmodels-hpc", "numpy", "scipy", "numba", "pandas")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def _existing_parent(folder: Path) -> Path:
+    folder = folder.resolve()
+    while not folder.exists():
+        folder = folder.parent
+    return folder if folder.is_dir() else folder.parent

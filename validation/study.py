@@ -1,0 +1,365 @@
+"""A study: one scenario carried from its inputs to predictions, simulations and findings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qmodels.errors import MemoryBudgetError, ScenarioError
+from qmodels.io.scenario import Scenario
+from qmodels.policies import (
+    AbstractPolicy,
+    Prediction,
+    Workload,
+    capacity,
+    predict,
+    work_bound,
+)
+from qmodels.programs import SpeedupSurface, speedup_surface
+from validation.crossvalidate import Agreement, crossvalidate
+from validation.jobs import ReplayedJobs
+from validation.sharing import Simulation, simulate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One policy at one load; without a prediction where the policy is saturated."""
+
+    policy: AbstractPolicy
+    load: float
+    prediction: Prediction | None
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """One prediction beside the simulation, and beside the log played back where there is one."""
+
+    policy: AbstractPolicy
+    fraction: float  #: arrival rate as a fraction of the policy's capacity
+    agreement: Agreement
+    replay: Simulation | None
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Everything that a study found out."""
+
+    scenario: Scenario
+    workload: Workload
+    bound: float  #: jobs per second that no policy can exceed: load 1
+    log_load: float | None  #: load of the log's own arrivals
+    surface: SpeedupSurface
+    capacities: dict[str, float]  #: largest stable arrival rate of each policy, jobs per second
+    points: tuple[Point, ...]
+    checks: tuple[Check, ...]
+    warnings: tuple[str, ...]
+    seconds: float
+
+    @property
+    def loads(self) -> list[float]:
+        """The loads of the sweep, increasing."""
+        return sorted({point.load for point in self.points})
+
+    def ranking(self, load: float) -> list[Prediction]:
+        """Predictions at one load of the sweep, fastest first; saturated policies are left out."""
+        here = [p.prediction for p in self.points if p.load == load and p.prediction]
+        return sorted(here, key=lambda prediction: prediction.mean_response)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Long form: a row per policy and load of the sweep, then a row per simulated check."""
+        import pandas as pd
+
+        rows = [
+            _row(p.policy, p.load, self.bound, self.capacities, p.prediction) for p in self.points
+        ]
+        for check in self.checks:
+            prediction, simulation = check.agreement.prediction, check.agreement.simulation
+            row = _row(check.policy, prediction.load, self.bound, self.capacities, prediction)
+            rows.append(
+                row
+                | {
+                    "simulated_mean_response_s": simulation.mean_response.mean,
+                    "simulated_low_s": simulation.mean_response.low,
+                    "simulated_high_s": simulation.mean_response.high,
+                    "replications": simulation.replications,
+                    "log_replayed_mean_response_s": (
+                        check.replay.mean_response.mean if check.replay else np.nan
+                    ),
+                }
+            )
+        return pd.DataFrame(rows)
+
+
+def run_study(
+    scenario: Scenario, *, workers: int | None = None, progress: Progress | None = None
+) -> Study:
+    """Carry out a scenario: surface, predictions of every policy over the loads, simulations.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        From `qmodels.io.load_scenario`.
+    workers : int
+        Threads of the simulator; by default one per core. Results do not depend on it.
+    progress : callable
+        Called as ``progress(stage, done, total)``.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    ScenarioError
+        If a load of the sweep is beyond every policy; names the largest that is not.
+    """
+    started = time.perf_counter()
+    tell = progress or (lambda stage, done, total: None)
+    workload = Workload(scenario.program, scenario.demand, scenario.arrivals)
+    bound = work_bound(scenario.system, scenario.program)
+    log = scenario.log
+    log_load = log.arrival_rate / bound if log else None
+    surface = speedup_surface(scenario.program, scenario.surface_processors, scenario.surface_disks)
+    capacities = {p.label: capacity(p, scenario.system, workload) for p in scenario.policies}
+    loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
+    points = _predict_all(scenario, workload, bound, capacities, loads, tell)
+    checks = _check_all(scenario, workload, capacities, workers, tell)
+    return Study(
+        scenario=scenario,
+        workload=workload,
+        bound=bound,
+        log_load=log_load,
+        surface=surface,
+        capacities=capacities,
+        points=tuple(points),
+        checks=tuple(checks),
+        warnings=tuple(_warnings(scenario, log_load)),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def findings(study: Study) -> list[str]:
+    """Three sentences that the study comes down to: what to run, how far, how sure."""
+    return [_who_is_fastest(study), _who_carries_most(study), _how_sure(study)]
+
+
+def _sweep(
+    scenario: Scenario, log_load: float | None, largest: float, capacities: dict[str, float]
+) -> list[float]:
+    """Loads of the sweep, with the log's own among them; each stable under some policy."""
+    for i, load in enumerate(scenario.loads):
+        if load >= largest:
+            best = max(capacities, key=capacities.__getitem__)
+            raise ScenarioError(
+                str(scenario.path),
+                [
+                    (
+                        f"study.loads[{i}]",
+                        f"load {load:g} is unstable under every policy of this study; the largest "
+                        f"stable load is just below {largest:.4g}, under {best}",
+                    )
+                ],
+            )
+    own = [log_load] if log_load is not None and log_load < largest else []
+    return sorted({*scenario.loads, *own})
+
+
+def _predict_all(
+    scenario: Scenario,
+    workload: Workload,
+    bound: float,
+    capacities: dict[str, float],
+    loads: list[float],
+    tell: Progress,
+) -> Iterator[Point]:
+    total = len(scenario.policies) * len(loads)
+    for i, policy in enumerate(scenario.policies):
+        for j, load in enumerate(loads):
+            stable = load * bound < capacities[policy.label]
+            try:
+                prediction = (
+                    predict(policy, scenario.system, workload, load=load) if stable else None
+                )
+            except MemoryBudgetError as error:
+                raise ScenarioError(str(scenario.path), [(policy.label, str(error))]) from None
+            yield Point(policy, load, prediction)
+            tell("predicting", i * len(loads) + j + 1, total)
+
+
+def _check_all(
+    scenario: Scenario,
+    workload: Workload,
+    capacities: dict[str, float],
+    workers: int | None,
+    tell: Progress,
+) -> Iterator[Check]:
+    plan = scenario.validation
+    if plan is None:
+        return
+    log = scenario.log if plan.replay_log else None
+    replayed = ReplayedJobs(*_paired(scenario)) if log else None
+    total = len(plan.policies) * len(plan.capacity_fractions)
+    point = 0
+    # Policies meet the same jobs at the same fraction: common random numbers.
+    for policy in plan.policies:
+        for place, fraction in enumerate(plan.capacity_fractions):
+            rate = fraction * capacities[policy.label]
+            agreement = crossvalidate(
+                policy,
+                scenario.system,
+                workload,
+                arrival_rate=rate,
+                replications=plan.replications,
+                jobs=plan.jobs,
+                seed=scenario.seed,
+                point=place,
+                workers=workers,
+            )
+            replay = None
+            if log and replayed:
+                replay = simulate(
+                    policy,
+                    scenario.system,
+                    workload,
+                    arrival_rate=rate,
+                    stream_of_jobs=replayed,
+                    replications=plan.replications,
+                    jobs=len(log.interarrivals),
+                    seed=scenario.seed,
+                    point=place,
+                    workers=workers,
+                )
+            yield Check(policy, fraction, agreement, replay)
+            point += 1
+            tell("simulating", point, total)
+
+
+def _paired(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
+    """Gaps and work of the same jobs; a job of unknown work takes the mean."""
+    log = scenario.log
+    assert log is not None
+    work = np.asarray(log.work_by_job, dtype=float)[1:]
+    return log.interarrivals, np.where(work > 0, work, log.work.mean())
+
+
+def _row(
+    policy: AbstractPolicy,
+    load: float,
+    bound: float,
+    capacities: dict[str, float],
+    prediction: Prediction | None,
+) -> dict[str, object]:
+    found = prediction
+    return {
+        "policy": policy.label,
+        "kind": policy.name,
+        "processor_partitions": getattr(policy, "processor_partitions", None),
+        "disk_partitions": getattr(policy, "disk_partitions", None),
+        "multiprogramming": getattr(policy, "multiprogramming", None),
+        "load": load,
+        "arrival_rate_per_s": load * bound,
+        "capacity_per_s": capacities[policy.label],
+        "status": "stable" if found else "saturated",
+        "mean_response_s": found.mean_response if found else np.nan,
+        "mean_wait_s": found.mean_wait if found else np.nan,
+        "mean_jobs": found.mean_jobs if found else np.nan,
+        "processor_utilisation": found.processor_utilisation if found else np.nan,
+        "disk_utilisation": found.disk_utilisation if found else np.nan,
+        "method": found.method if found else "",
+    }
+
+
+def _warnings(scenario: Scenario, log_load: float | None) -> Iterator[str]:
+    if scenario.log is not None:
+        yield from scenario.log.warnings
+        yield from scenario.log.doubts()
+    for name, fit in scenario.fits.items():
+        yield from (f"Program {name}: {sentence}" for sentence in fit.unidentified)
+    if scenario.time_scale != 1.0:
+        yield (
+            f"The programs' times were multiplied by {scenario.time_scale:.4g} so that their mean "
+            f"work on the log's job sizes is the log's: the programs give the scaling, the log "
+            f"the scale."
+        )
+    if log_load is not None and log_load >= 1:
+        yield f"The log's own load of {log_load:.3g} is beyond what any policy can carry."
+
+
+def _who_is_fastest(study: Study) -> str:
+    loads = study.loads
+    own = study.log_load
+    chosen = {loads[0]: "light", loads[-1]: "the heaviest"}
+    middle = min(loads, key=lambda x: abs(x - (loads[0] + loads[-1]) / 2))
+    chosen.setdefault(middle, "middling")
+    if own in loads:
+        chosen[own] = "the log's own"
+    parts = []
+    for load in sorted(chosen):
+        best = study.ranking(load)[0]
+        parts.append(
+            f"at {chosen[load]} load ({load:.2g}) {best.policy}, {_seconds(best.mean_response)}"
+        )
+    return "Fastest mean response: " + "; ".join(parts) + "."
+
+
+def _who_carries_most(study: Study) -> str:
+    best_of_kind: dict[str, tuple[str, float]] = {}
+    for policy in study.scenario.policies:
+        load = study.capacities[policy.label] / study.bound
+        if load > best_of_kind.get(policy.name, ("", 0.0))[1]:
+            best_of_kind[policy.name] = (policy.label, load)
+    ranked = sorted(best_of_kind.values(), key=lambda item: -item[1])
+    worst = min(study.capacities, key=study.capacities.__getitem__)
+    said = ", ".join(f"{label} up to load {load:.2f}" for label, load in ranked)
+    return (
+        f"Most work carried: {said}; least of all {worst}, up to load "
+        f"{study.capacities[worst] / study.bound:.2f} (load 1 is the least work that the programs "
+        f"need, spread over every processor and disk: no policy can exceed it)."
+    )
+
+
+def _how_sure(study: Study) -> str:
+    if not study.checks:
+        return "Nothing was simulated in this study, so nothing is known of how far to trust it."
+    exact = [c for c in study.checks if c.agreement.prediction.method == "exact"]
+    shared = [c for c in study.checks if c.agreement.prediction.method != "exact"]
+    parts = []
+    if exact:
+        hits = sum(c.agreement.covered for c in exact)
+        parts.append(
+            f"where no disk is shared the model is exact, and {hits} of {len(exact)} predictions "
+            f"lie in the simulator's 95 % interval"
+        )
+    if shared:
+        gaps = sorted(abs(c.agreement.gap) for c in shared)
+        worst = max(shared, key=lambda c: abs(c.agreement.gap))
+        parts.append(
+            f"where disks are shared it is approximate: off by {np.median(gaps):.1%} in the "
+            f"median and {worst.agreement.gap:+.1%} at worst ({worst.policy.label} at "
+            f"{worst.fraction:.0%} of its capacity)"
+        )
+    replays = [c for c in study.checks if c.replay]
+    if replays:
+        ratios = [
+            c.replay.mean_response.mean / c.agreement.prediction.mean_response
+            for c in replays
+            if c.replay
+        ]
+        parts.append(
+            f"the log itself, played back in its own order, answers in {min(ratios):.2g} to "
+            f"{max(ratios):.2g} times the predicted time, which is what the fitted laws leave out"
+        )
+    return "How far to trust it: " + "; ".join(parts) + "."
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.0f} s" if value >= 1000 else f"{value:.3g} s"

@@ -1,0 +1,280 @@
+"""Bursts, phases and working sets: the pieces of a program, and how each piece scales.
+
+T_n^x is the time of component x (I/O or computation) of phase n on one processor and one disk,
+o_npd^x its sequential part, s_npd^x = h(1, 1) / h(p, d) the scaling factor of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qmodels.errors import ModelError
+from qmodels.programs.laws import (
+    LEAST_UNITS,
+    MOST_UNITS,
+    AnyLaw,
+    checked_allotment,
+    checked_law,
+    evaluate,
+)
+from qmodels.programs.quantities import SMALLEST, Quantity, drawn, kept, mean_of, positive, scaled
+
+Array = NDArray[np.float64]
+Component = Literal["io", "cpu"]
+
+MOST_PHASES = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Burst:
+    """One burst of a phase, of I/O or of computation, and how it scales.
+
+    Parameters
+    ----------
+    seconds : float, (n,) array_like or law
+        T, the time on one processor and one disk: a number, measured values or a law with a
+        mean (`phasefit.PhaseType`, a frozen law of scipy.stats).
+    sequential : float, (n,) array_like or law
+        The part of `seconds` that does not scale, o_11.
+    law : str or callable
+        h(p, d), the speed of the rest: ``p``, ``d``, ``min(d, p/R)``, ``p/(1+C*(p-1))``, ``1``
+        (see `parse_law`), or any function of two arrays. Only ratios of h matter.
+    per_processor : float, (n,) array_like or law
+        Growth of the sequential part with each further processor, in seconds:
+        o_pd = sequential + per_processor (p - 1).
+    slowdown : (float, float), optional
+        (up_to_processors, factor): on at most that many processors the whole burst takes
+        `factor` times as long as the law says for more. As `seconds` is the time on one
+        processor, it includes the factor, and more processors are faster by it.
+
+    Raises
+    ------
+    ModelError
+        If a parameter is negative or not finite, or the sequential part exceeds the whole.
+
+    Notes
+    -----
+    Equation (1) of the source: T_pd = s_pd (T - o_11) + o_pd with s_11 = 1. Random parameters
+    enter the means by their means, which supposes s and T - o_11 independent, as in (3).
+
+    Examples
+    --------
+    >>> burst = Burst(100.0, sequential=4.0, law="min(d, p/4)")
+    >>> float(burst.mean_time(p=1, d=1)), float(burst.mean_time(p=32, d=2))
+    (100.0, 16.0)
+    """
+
+    seconds: Quantity
+    sequential: Quantity = 0.0
+    law: AnyLaw | str = "p"
+    per_processor: Quantity = 0.0
+    slowdown: tuple[float, float] | None = None
+    _means: tuple[float, float, float] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        names = ("seconds", "sequential", "per_processor")
+        for name in names:
+            object.__setattr__(self, name, kept(getattr(self, name), name))
+        total, fixed, growth = (mean_of(getattr(self, name), name) for name in names)
+        if fixed > total:
+            raise ModelError(
+                f"sequential = {fixed:.6g} s is more than seconds = {total:.6g} s; "
+                f"it is a part of it"
+            )
+        object.__setattr__(self, "_means", (total, fixed, growth))
+        object.__setattr__(self, "law", checked_law(self.law, "law"))
+        object.__setattr__(self, "slowdown", _checked_slowdown(self.slowdown))
+        self._scaling(*checked_allotment(1.0, 1.0))
+
+    def mean_time(self, p: ArrayLike, d: ArrayLike) -> Array:
+        """E[T_pd] in seconds on `p` processors and `d` disks (reals > 0 that broadcast)."""
+        return np.asarray(self.parallel_time(p, d) + self.sequential_time(p, d))[()]
+
+    def parallel_time(self, p: ArrayLike, d: ArrayLike) -> Array:
+        """E[s_pd (T - o_11)] in seconds, the part that scales."""
+        total, fixed, _ = self._means
+        return self._scaling(*checked_allotment(p, d)) * (total - fixed)
+
+    def sequential_time(self, p: ArrayLike, d: ArrayLike) -> Array:
+        """E[o_pd] in seconds, the part that does not scale."""
+        _, fixed, growth = self._means
+        p, d = checked_allotment(p, d)
+        return self._relief(p) * np.asarray(_overhead(fixed, growth, p) + 0.0 * d)[()]
+
+    def draw(self, p: Array, d: Array, *, rng: np.random.Generator, size: int) -> Array:
+        """Draw the times (k, size) of `size` bursts, each on the k allotments ``p[i], d[i]``."""
+        p, d = checked_allotment(p, d)
+        if p.ndim != 1 or p.shape != d.shape:
+            raise ModelError(f"p and d must be rows of one length, got {p.shape} and {d.shape}")
+        total, fixed, growth = (
+            drawn(x, rng=rng, size=size)
+            for x in (self.seconds, self.sequential, self.per_processor)
+        )
+        if np.any(fixed > total):
+            at = int(np.argmax(fixed - total))
+            raise ModelError(
+                f"a drawn sequential part of {fixed[at]:.6g} s exceeds its burst of "
+                f"{total[at]:.6g} s; give sequential as a number below every value of seconds"
+            )
+        factor, p = self._scaling(p, d)[:, None], p[:, None]
+        return factor * (total - fixed) + self._relief(p) * _overhead(fixed, growth, p)
+
+    def scaled(self, factor: float) -> Burst:
+        """Return the burst with every time multiplied by `factor` > 0."""
+        return Burst(
+            scaled(self.seconds, factor),
+            scaled(self.sequential, factor),
+            self.law,
+            scaled(self.per_processor, factor),
+            self.slowdown,
+        )
+
+    def _scaling(self, p: Array, d: Array) -> Array:
+        """s_pd = h(1, 1) / h(p, d), less the factor of a slowdown that p has left behind."""
+        law: Any = self.law
+        one = np.asarray(1.0)
+        return (self._relief(p) * evaluate(law, one, one) / evaluate(law, p, d))[()]
+
+    def _relief(self, p: Array) -> Array:
+        if self.slowdown is None:
+            return np.ones(p.shape)
+        return np.where(p <= self.slowdown[0], 1.0, 1.0 / self.slowdown[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A burst of I/O and then a burst of computation.
+
+    Parameters
+    ----------
+    io, cpu : Burst or number, sample, law
+        A bare quantity is a `Burst` without sequential part that scales with the disks (`io`)
+        or with the processors (`cpu`); seconds on one processor and one disk.
+
+    Raises
+    ------
+    ModelError
+        If neither burst takes any time.
+
+    Examples
+    --------
+    >>> phase = Phase(io=1.0, cpu=3.0)
+    >>> phase.seconds, phase.io_fraction
+    (4.0, 0.25)
+    """
+
+    io: Burst | Quantity
+    cpu: Burst | Quantity
+
+    def __post_init__(self) -> None:
+        for name, law in (("io", "d"), ("cpu", "p")):
+            given = getattr(self, name)
+            burst = given if isinstance(given, Burst) else _as_burst(given, law, name)
+            object.__setattr__(self, name, burst)
+        if self.seconds < SMALLEST:
+            raise ModelError(
+                f"a phase must take some time, at least {SMALLEST:g} s; io and cpu together "
+                f"take {self.seconds:.6g} s"
+            )
+
+    @property
+    def seconds(self) -> float:
+        """T_n in seconds on one processor and one disk."""
+        return self.burst("io")._means[0] + self.burst("cpu")._means[0]
+
+    @property
+    def io_fraction(self) -> float:
+        """F_n, the share of I/O in the phase on one processor and one disk."""
+        return self.burst("io")._means[0] / self.seconds
+
+    def burst(self, component: Component) -> Burst:
+        """Return the burst of I/O (``"io"``) or of computation (``"cpu"``)."""
+        burst = self.io if component == "io" else self.cpu
+        assert isinstance(burst, Burst)
+        return burst
+
+
+@dataclass(frozen=True, eq=False)
+class WorkingSet:
+    """Consecutive, statistically identical (groups of) phases.
+
+    Parameters
+    ----------
+    repeat : int
+        How many times `phases` is gone through, 1 to 1,000,000.
+    phases : sequence of Phase
+
+    Raises
+    ------
+    ModelError
+        If there is no phase or `repeat` is out of range.
+
+    Examples
+    --------
+    >>> len(WorkingSet(3, [Phase(1.0, 2.0)]).flat)
+    3
+    """
+
+    repeat: int
+    phases: Sequence[Phase]
+
+    def __post_init__(self) -> None:
+        if (
+            isinstance(self.repeat, bool)
+            or not isinstance(self.repeat, (int, np.integer))
+            or not 1 <= self.repeat <= MOST_PHASES
+        ):
+            raise ModelError(
+                f"repeat must be a whole number from 1 to {MOST_PHASES}, got {self.repeat!r:.60}"
+            )
+        object.__setattr__(self, "phases", checked_items(self.phases, Phase, "phases"))
+        if self.repeat * len(self.phases) > MOST_PHASES:
+            raise ModelError(
+                f"{self.repeat} times {len(self.phases)} phases are more than {MOST_PHASES}; "
+                f"use longer phases"
+            )
+
+    @property
+    def flat(self) -> tuple[Phase, ...]:
+        """The phases, repeated."""
+        return tuple(self.phases) * self.repeat
+
+
+def checked_items(items: object, kind: Any, name: str) -> tuple[Any, ...]:
+    """Return a non-empty sequence of objects of one kind as a tuple."""
+    if isinstance(items, (str, bytes)) or not isinstance(items, Sequence):
+        raise ModelError(f"{name} must be a sequence, got {items!r:.60}")
+    if len(items) == 0:
+        raise ModelError(f"{name} is empty; give at least one")
+    for i, item in enumerate(items):
+        if not isinstance(item, kind):
+            raise ModelError(f"{name}[{i}] is a {type(item).__name__}, which does not belong there")
+    return tuple(items)
+
+
+def _overhead(fixed: Any, growth: Any, p: Array) -> Array:
+    # Fewer than one processor only occurs as a mean partition; overhead does not shrink there.
+    return np.asarray(fixed + growth * np.maximum(p - 1.0, 0.0))
+
+
+def _as_burst(quantity: Quantity, law: str, name: str) -> Burst:
+    try:
+        return Burst(quantity, law=law)
+    except ModelError as error:
+        raise ModelError(f"{name}: {error}") from None
+
+
+def _checked_slowdown(slowdown: object) -> tuple[float, float] | None:
+    if slowdown is None:
+        return None
+    if not isinstance(slowdown, (tuple, list)) or len(slowdown) != 2:
+        raise ModelError(f"slowdown must be (up_to_processors, factor), got {slowdown!r:.60}")
+    return (
+        positive(slowdown[0], "slowdown: up to processors", least=1.0, most=MOST_UNITS),
+        positive(slowdown[1], "slowdown: factor", least=LEAST_UNITS, most=1e6),
+    )

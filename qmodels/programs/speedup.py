@@ -1,0 +1,355 @@
+"""The speedup surface of a program over processors and disks, and what it is worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qmodels.errors import MemoryBudgetError, ModelError
+from qmodels.programs.laws import MOST_UNITS, checked_point
+from qmodels.programs.model import AbstractProgram, Program, WorkloadMix
+from qmodels.programs.quantities import SMALLEST, positive, real_array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Weighting = Literal["p*d", "p", "p+d"] | Callable[[Any, Any], Any]
+
+MOST_POINTS = 4_000_000
+MOST_DRAWS = 200_000_000
+MOST_JOBS = 10_000_000
+
+_WEIGHTINGS: dict[str, Callable[[Array, Array], Array]] = {
+    "p*d": lambda p, d: p * d,
+    "p": lambda p, d: p + 0.0 * d,
+    "p+d": lambda p, d: p + d,
+}
+
+
+class Allotment(NamedTuple):
+    """A point of a surface and the value there of what was maximised."""
+
+    processors: float
+    disks: float
+    value: float
+
+
+class Estimate(NamedTuple):
+    """A sampled mean and its standard error."""
+
+    mean: float
+    standard_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class SpeedupSurface:
+    """Mean execution times of a program on a grid of allotments, and the ratios made of them.
+
+    Parameters
+    ----------
+    processors : (n,) array_like
+        Increasing, at least 1.
+    disks : (m,) array_like
+        Increasing, at least 1.
+    mean_time : (n, m) array_like
+        E[T_pd] in seconds, positive.
+    reference : float
+        E[T_11] in seconds, the time on one processor and one disk.
+    name : str
+        The program's.
+
+    Raises
+    ------
+    ModelError
+        If shapes do not fit or a number is out of range.
+    """
+
+    processors: Array
+    disks: Array
+    mean_time: Array
+    reference: float
+    name: str = ""
+    method: str = "exact"
+
+    def __post_init__(self) -> None:
+        for name in ("processors", "disks"):
+            object.__setattr__(self, name, _checked_axis(getattr(self, name), name))
+        times = _read_only(real_array(self.mean_time, "mean_time"))
+        if times.shape != (self.processors.size, self.disks.size):
+            raise ModelError(
+                f"{self.processors.size} processors and {self.disks.size} disks need "
+                f"mean_time of that shape, got {times.shape}"
+            )
+        if times.min() < 1e-60:
+            raise ModelError(f"mean_time must be positive, got {times.min():.6g} s")
+        reference = positive(self.reference, "reference", least=SMALLEST, most=1e60)
+        if not isinstance(self.name, str):
+            raise ModelError(f"name must be a text, got {self.name!r:.60}")
+        object.__setattr__(self, "mean_time", times)
+        object.__setattr__(self, "reference", reference)
+
+    @property
+    def speedup(self) -> Array:
+        """S_pd = E[T_11] / E[T_pd], shape (n, m)."""
+        return self.reference / self.mean_time
+
+    def efficiency(self, g: Weighting = "p*d") -> Array:
+        """S_pd / g(p, d), shape (n, m); `g` is ``"p*d"``, ``"p"``, ``"p+d"`` or a callable."""
+        return self.speedup / self._weights(g)
+
+    def cost(self, g: Weighting = "p*d") -> Array:
+        """C_pd = g(p, d) / S_pd, shape (n, m)."""
+        return self._weights(g) / self.speedup
+
+    def efficacy(self, g: Weighting = "p*d") -> Array:
+        """eta_pd = S_pd^2 / g(p, d), speedup per unit of cost, shape (n, m)."""
+        return self.speedup**2 / self._weights(g)
+
+    def best(
+        self, by: Literal["speedup", "efficiency", "efficacy"] = "speedup", g: Weighting = "p*d"
+    ) -> Allotment:
+        """Allotment of the grid with the largest speedup, efficiency or efficacy.
+
+        Among equals (to 12 digits) the one with the fewest processors, then disks.
+        """
+        choices = {"speedup": lambda g: self.speedup, "efficiency": self.efficiency}
+        choices["efficacy"] = self.efficacy
+        if not isinstance(by, str) or by not in choices:
+            raise ModelError(f"by must be one of {', '.join(choices)}, got {by!r:.60}")
+        values = choices[by](g)
+        # Sequential parts make plateaus of equal speedup: rounding must not pick their far end.
+        i, j = np.argwhere(values >= values.max() * (1.0 - 1e-12))[0]
+        return Allotment(float(self.processors[i]), float(self.disks[j]), float(values[i, j]))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Long form: a row per allotment, with mean_time in seconds, speedup and the rest."""
+        import pandas as pd
+
+        p, d = np.meshgrid(self.processors, self.disks, indexing="ij")
+        return pd.DataFrame(
+            {
+                "processors": p.ravel(),
+                "disks": d.ravel(),
+                "mean_time": self.mean_time.ravel(),
+                "speedup": self.speedup.ravel(),
+                "efficiency": self.efficiency().ravel(),
+                "efficacy": self.efficacy().ravel(),
+            }
+        )
+
+    def table(self) -> str:
+        """Return the speedups as text, a line per number of processors."""
+        head = [f"{f'{d:g}':>9}" for d in self.disks]
+        lines = ["speedup; processors down, disks across", " " * 9 + "".join(head)]
+        for p, row in zip(self.processors, self.speedup, strict=True):
+            lines.append(f"{f'{p:g}':>9}" + "".join(f"{f'{s:.4g}':>9}" for s in row))
+        return "\n".join(lines)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the surface as a map on matplotlib Axes; see `qmodels.plotting.surface_heatmap`."""
+        from qmodels.plotting import surface_heatmap
+
+        return surface_heatmap(self, ax=ax)
+
+    def _weights(self, g: Weighting) -> Array:
+        weigh = _WEIGHTINGS.get(g) if isinstance(g, str) else g
+        if not callable(weigh):
+            raise ModelError(
+                f"g must be one of {', '.join(_WEIGHTINGS)} or a function g(p, d), got {g!r:.60}"
+            )
+        p, d = self.processors[:, None], self.disks[None, :]
+        weights = real_array(weigh(p, d), "g(p, d)")
+        try:
+            weights = np.broadcast_to(weights, self.mean_time.shape)
+        except ValueError:
+            raise ModelError(
+                f"g(p, d) answered shape {weights.shape} for {self.mean_time.shape} allotments"
+            ) from None
+        if weights.min() < 1e-60 or weights.max() > 1e60:
+            worst = weights.min() if weights.min() < 1e-60 else weights.max()
+            raise ModelError(f"g(p, d) must be positive, 1e-60 to 1e60, got {worst:.6g}")
+        return weights
+
+
+def speedup_surface(
+    program: AbstractProgram, processors: ArrayLike, disks: ArrayLike
+) -> SpeedupSurface:
+    """Speedup of a program, or of a mixture of programs, over processors and disks.
+
+    Parameters
+    ----------
+    program : Program or WorkloadMix
+    processors : (n,) array_like
+        Increasing numbers of processors, at least 1.
+    disks : (m,) array_like
+        Increasing numbers of disks, at least 1.
+
+    Returns
+    -------
+    surface : SpeedupSurface
+        Mean times (n, m) in seconds; `speedup`, `efficiency`, `cost` and `efficacy` follow.
+
+    Raises
+    ------
+    ModelError
+        If `program` is neither, or an axis is empty, not increasing or below 1.
+    MemoryBudgetError
+        If the grid has more than 4,000,000 points.
+
+    Notes
+    -----
+    A ratio of means, equation (4) of [1]_: for a mixture it is not the mean of the classes'
+    speedups. `mean_of_ratios` estimates that alternative. Queueing for shared disks is left
+    out: that is what the policy models add.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
+       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, section 2.2.
+
+    Examples
+    --------
+    One hour of I/O that divides over the disks and three hours of computation of which six
+    minutes are sequential:
+
+    >>> from qmodels.programs import Burst, Phase
+    >>> program = Program([Phase(io=3600.0, cpu=Burst(10800.0, sequential=360.0))])
+    >>> surface = speedup_surface(program, processors=[1, 16, 128], disks=[1, 8])
+    >>> print(surface.table())
+    speedup; processors down, disks across
+                     1        8
+            1        1     1.28
+           16    3.122    9.846
+          128    3.563    16.15
+    """
+    if not isinstance(program, AbstractProgram):
+        raise ModelError(f"program must be a Program or WorkloadMix, got {program!r:.60}")
+    p, d = _checked_axis(processors, "processors"), _checked_axis(disks, "disks")
+    if p.size * d.size > MOST_POINTS:
+        raise MemoryBudgetError(
+            f"{p.size} times {d.size} allotments are more than {MOST_POINTS}; use a coarser grid"
+        )
+    times = program.mean_time(p[:, None], d[None, :])
+    return SpeedupSurface(p, d, times, float(program.mean_time(1.0, 1.0)), program.name)
+
+
+def mean_of_ratios(
+    program: Program | WorkloadMix, p: float, d: float, *, rng: np.random.Generator, size: int
+) -> Estimate:
+    """Estimate the alternative speedup E[T_11 / T_pd] of one allotment by sampling.
+
+    Parameters
+    ----------
+    program : Program or WorkloadMix
+    p, d : float
+        Processors and disks, numbers > 0.
+    rng : numpy.random.Generator
+    size : int
+        Jobs to draw, 2 to 10,000,000.
+
+    Returns
+    -------
+    estimate : Estimate
+        Mean and standard error over the jobs.
+
+    Raises
+    ------
+    ModelError
+        If an argument is out of range, or a drawn sequential part exceeds its burst.
+    MemoryBudgetError
+        If more than 2e8 bursts would be drawn.
+
+    Notes
+    -----
+    Each job draws its class, its number of phases and the random parameters of every burst;
+    both times of the ratio are of the same job. The answer of `speedup_surface` is the ratio
+    of the means instead, which is what a machine's throughput follows: long jobs count by
+    their length there and only by their number here.
+
+    Examples
+    --------
+    Half of the jobs do not scale and last ten times as long:
+
+    >>> from qmodels.programs import Burst, Phase
+    >>> jobs = [Program([Phase(0.0, 1.0)]), Program([Phase(0.0, Burst(10.0, law="1"))])]
+    >>> mix = WorkloadMix(jobs)
+    >>> estimate = mean_of_ratios(mix, 8, 1, rng=np.random.default_rng(1), size=10_000)
+    >>> abs(estimate.mean - (8 + 1) / 2) < 4 * estimate.standard_error
+    True
+    >>> round(float(speedup_surface(mix, [8], [1]).speedup[0, 0]), 2)
+    1.09
+    """
+    if not isinstance(program, (Program, WorkloadMix)):
+        raise ModelError(f"program must be a Program or WorkloadMix, got {program!r:.60}")
+    if not isinstance(rng, np.random.Generator):
+        raise ModelError(f"rng must be a numpy.random.Generator, got {rng!r:.60}")
+    if (
+        isinstance(size, bool)
+        or not isinstance(size, (int, np.integer))
+        or not 2 <= size <= MOST_JOBS
+    ):
+        raise ModelError(f"size must be a whole number from 2 to {MOST_JOBS}, got {size!r:.60}")
+    if size * program.mean_phases > MOST_DRAWS:
+        raise MemoryBudgetError(
+            f"{size} jobs of {program.mean_phases:.6g} phases are more than {MOST_DRAWS:g} "
+            f"bursts; draw fewer jobs"
+        )
+    p, d = checked_point(p, d)
+    ps, ds = np.array([1.0, p]), np.array([1.0, d])
+    times = _job_times(program, ps, ds, rng, int(size))
+    if times.min() <= 0:
+        raise ModelError(
+            "a job of 0 s was drawn, whose speedup is not defined; drop zeros of samples"
+        )
+    ratios = times[0] / times[1]
+    return Estimate(float(ratios.mean()), float(ratios.std(ddof=1)) / math.sqrt(size))
+
+
+def _job_times(
+    program: Program | WorkloadMix, p: Array, d: Array, rng: np.random.Generator, size: int
+) -> Array:
+    """Draw the times (k, size) of whole jobs, each on all k allotments."""
+    if isinstance(program, WorkloadMix):
+        counts = rng.multinomial(size, np.asarray(program.weights))
+        parts = zip(program.programs, counts.tolist(), strict=True)
+        return np.hstack([_job_times(part, p, d, rng, n) for part, n in parts])
+    phases = program.draw_phase_counts(size, rng=rng)
+    times = np.zeros((p.size, size))
+    alive = np.arange(size)
+    n = 0
+    while alive.size:
+        phase = program.phases[n % len(program.phases)]
+        for component in ("io", "cpu"):
+            burst = phase.burst(component)
+            times[:, alive] += burst.draw(p, d, rng=rng, size=alive.size)
+        n += 1
+        alive = alive[phases[alive] > n]
+    return times
+
+
+def _checked_axis(values: ArrayLike, name: str) -> Array:
+    axis = np.atleast_1d(real_array(values, name))
+    if axis.ndim != 1 or axis.size == 0:
+        raise ModelError(f"{name} must be one row of numbers, got shape {axis.shape}")
+    if axis.min() < 1 or axis.max() > MOST_UNITS:
+        worst = axis.min() if axis.min() < 1 else axis.max()
+        raise ModelError(f"{name} must be from 1 to {MOST_UNITS:g}, got {worst:.6g}")
+    if np.any(np.diff(axis) <= 0):
+        at = int(np.argmax(np.diff(axis) <= 0))
+        raise ModelError(
+            f"{name} must increase, but {axis[at + 1]:.6g} follows {axis[at]:.6g}; sort them "
+            f"and drop repeats"
+        )
+    return _read_only(axis)
+
+
+def _read_only(array: Array) -> Array:
+    array = array.copy()
+    array.flags.writeable = False
+    return array

@@ -29,16 +29,19 @@ def surface_figure(study: Study) -> Figure:
 def response_figure(study: Study) -> Figure:
     """Mean response time against load, a panel for each number of disk partitions and policy."""
     kinds = list(dict.fromkeys(p.policy.name for p in study.points))
-    rows = [kind for kind in ("SP", "TS") if kind in kinds] or ["DP"]
+    rows = [kind for kind in kinds if kind != "DP"] or ["DP"]
     disks = sorted({getattr(p.policy, "disk_partitions", 1) for p in study.points})
     figure = Figure(figsize=(3.7 * len(disks) + 0.6, 3.5 * len(rows) + 0.4), layout="constrained")
     axes = figure.subplots(len(rows), len(disks), sharex=True, sharey=True, squeeze=False)
+    sizes = set()
     for i, kind in enumerate(rows):
         for j, k_d in enumerate(disks):
             ax = axes[i, j]
             curves = _curves(study, {kind, "DP"}, k_d)
             response_curves(curves, ax=ax)
-            ax.set_title(f"{k_d} disk partition{'s' if k_d > 1 else ''}", fontsize=10)
+            sizes.add(tuple(_size(label) for label in curves))
+            what = {"SP": "space sharing", "TS": "time sharing"}.get(kind, "dynamic partitioning")
+            ax.set_title(f"{what}, {k_d} disk partition{'s' if k_d > 1 else ''}", fontsize=10)
             ax.label_outer()
             if study.log_load is not None and study.log_load < 1:
                 ax.axvline(study.log_load, color=GREY, lw=0.8, ls=":")
@@ -46,7 +49,20 @@ def response_figure(study: Study) -> Figure:
                     "the log", (study.log_load, 0.98), xycoords=("data", "axes fraction"),
                     rotation=90, va="top", ha="right", fontsize=7, color=GREY,
                 )  # fmt: skip
+    if len(sizes) == 1:  # one legend serves all panels
+        for ax in axes.flat:
+            ax.get_legend().remove()
+        handles = axes[0, 0].get_legend_handles_labels()[0]
+        figure.legend(handles, *sizes, loc="outside lower center", ncols=8, fontsize=9)
     return figure
+
+
+def _size(label: str) -> str:
+    """What the curves of a panel differ in."""
+    if label.startswith("DP"):
+        return "dynamic partitioning"
+    partitions = label.partition("(")[2].partition(",")[0]
+    return f"{partitions} processor partition{'s' if partitions != '1' else ''}"
 
 
 def agreement_figure(study: Study) -> Figure | None:
@@ -109,9 +125,7 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
     low, high = ax.get_xlim()
     if high / max(low, 1e-9) > 5 and low > 0:
         ax.set_xscale("log")
-    ax.legend(
-        fontsize=8, loc="upper center", bbox_to_anchor=(0.4, -0.12 - 0.5 / len(checks)), ncols=3
-    )
+    ax.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=3, frameon=False)
     ax.grid(axis="x", lw=0.3)
     return ax
 

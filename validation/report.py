@@ -109,6 +109,11 @@ def _render(study: Study, figures: list[str], folder: Path, command: str) -> str
         versions=_versions(),
         summary=_summary(study),
         best=_best_by_load(study),
+        replayed=any(check.replay for check in study.checks),
+        seconds={
+            "predict": sum(c.agreement.prediction.seconds for c in study.checks),
+            "simulate": sum(c.agreement.simulation.seconds for c in study.checks),
+        },
     )
 
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 
+#: Fractions of a policy's own capacity that are predicted too, so that its curve shows its end.
+NEAR_SATURATION = (0.8, 0.9, 0.95, 0.98)
+
 
 @dataclass(frozen=True, eq=False)
 class Point:
@@ -59,15 +62,11 @@ class Study:
     log_load: float | None  #: load of the log's own arrivals
     surface: SpeedupSurface
     capacities: dict[str, float]  #: largest stable arrival rate of each policy, jobs per second
-    points: tuple[Point, ...]
+    loads: tuple[float, ...]  #: of the sweep, increasing; the log's own among them
+    points: tuple[Point, ...]  #: every policy at every load, and close to its own saturation
     checks: tuple[Check, ...]
     warnings: tuple[str, ...]
     seconds: float
-
-    @property
-    def loads(self) -> list[float]:
-        """The loads of the sweep, increasing."""
-        return sorted({point.load for point in self.points})
 
     def ranking(self, load: float) -> list[Prediction]:
         """Predictions at one load of the sweep, fastest first; saturated policies are left out."""
@@ -140,6 +139,7 @@ def run_study(
         log_load=log_load,
         surface=surface,
         capacities=capacities,
+        loads=tuple(loads),
         points=tuple(points),
         checks=tuple(checks),
         warnings=tuple(_warnings(scenario, log_load)),
@@ -181,9 +181,10 @@ def _predict_all(
     loads: list[float],
     tell: Progress,
 ) -> Iterator[Point]:
-    total = len(scenario.policies) * len(loads)
+    total = len(scenario.policies)
     for i, policy in enumerate(scenario.policies):
-        for j, load in enumerate(loads):
+        own = [fraction * capacities[policy.label] / bound for fraction in NEAR_SATURATION]
+        for load in sorted({*loads, *own}):
             stable = load * bound < capacities[policy.label]
             try:
                 prediction = (
@@ -192,7 +193,7 @@ def _predict_all(
             except MemoryBudgetError as error:
                 raise ScenarioError(str(scenario.path), [(policy.label, str(error))]) from None
             yield Point(policy, load, prediction)
-            tell("predicting", i * len(loads) + j + 1, total)
+        tell("predicting", i + 1, total)
 
 
 def _check_all(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import datetime
 import difflib
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from qmodels.errors import ModelError, ScenarioError
 
 MAX_BYTES = 1_000_000
+
+Built = TypeVar("Built")
 
 Seconds = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
@@ -221,7 +223,7 @@ def fail(source: Path, key: str, text: str) -> NoReturn:
     raise ScenarioError(str(source), [(key, text)])
 
 
-def at_key(source: Path, key: str, build: Any, *args: Any, **kwargs: Any) -> Any:
+def at_key(source: Path, key: str, build: Callable[..., Built], *args: Any, **kwargs: Any) -> Built:
     """Call `build`; a ModelError comes out naming the key that caused it."""
     try:
         return build(*args, **kwargs)

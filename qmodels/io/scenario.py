@@ -215,20 +215,22 @@ def _program(source: Path, key: str, table: ProgramTable) -> Program:
 
 
 def _burst(source: Path, key: str, table: BurstTable, default_law: str, repeat: int) -> Burst:
-    if (table.seconds is None) == (table.total is None):
+    if table.total is not None and table.seconds is None:
+        seconds, each = table.total, 1.0 / repeat
+    elif table.seconds is not None and table.total is None:
+        seconds, each = table.seconds, 1.0
+    else:
         fail(source, key, "give either seconds (of each phase) or total (over all repeats)")
-    each = 1.0 if table.total is None else 1.0 / repeat
     slow = table.slowdown
     return at_key(
         source,
         key,
-        lambda: Burst(
-            (table.seconds if table.total is None else table.total) * each,
-            sequential=table.sequential * each,
-            per_processor=table.per_processor * each,
-            law=table.law or default_law,
-            slowdown=None if slow is None else (slow.up_to_processors, slow.factor),
-        ),
+        Burst,
+        seconds * each,
+        sequential=table.sequential * each,
+        per_processor=table.per_processor * each,
+        law=table.law or default_law,
+        slowdown=None if slow is None else (slow.up_to_processors, slow.factor),
     )
 
 

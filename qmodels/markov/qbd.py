@@ -111,8 +111,7 @@ class QBDSolution:
         if k < len(self.boundary):
             return self.boundary[k]
         beyond = k - len(self.boundary) + 1
-        result: Array = self.boundary[-1] @ np.linalg.matrix_power(self.rate, beyond)
-        return result
+        return np.asarray(self.boundary[-1] @ np.linalg.matrix_power(self.rate, beyond))
 
     def decay_rate(self) -> float:
         """Factor by which high levels become rarer from one to the next: spectral radius of R."""
@@ -239,8 +238,7 @@ def _solve(off: Array, excess: Array, b: Array) -> Array:
 
 def _geometric(start: Array, r: Array) -> Array:
     """Start (I - R)^-1."""
-    result: Array = np.linalg.solve((np.eye(len(r)) - r).T, start)
-    return result
+    return np.asarray(np.linalg.solve((np.eye(len(r)) - r).T, start))
 
 
 def _read_only(block: Array, name: str, k: int) -> Array:

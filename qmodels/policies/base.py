@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
@@ -134,6 +135,12 @@ class RunningJobs:
     processors_busy: Array  #: (c,) mean number of processors in a computation burst
     disks_busy: Array  #: (c,) mean number of disks transferring
     exact: bool  #: whether the speeds hold without approximation
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[float, float, float]], *, exact: bool) -> RunningJobs:
+        """Throughput, busy processors and busy disks for each number of running jobs."""
+        throughput, processors_busy, disks_busy = np.array(rows).T
+        return cls(throughput, processors_busy, disks_busy, exact)
 
     @property
     def speeds(self) -> Array:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
@@ -61,4 +59,4 @@ class DynamicPartitioning(AbstractPolicy):
             groups_at_work([[1] * y for y in spread(i, disks)], program, system.processors / i, d)
             for i in range(1, c + 1)
         ]
-        return RunningJobs(*np.array(rows).T, exact=disks >= c and system.disks % disks == 0)
+        return RunningJobs.of(rows, exact=disks >= c and system.disks % disks == 0)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
@@ -64,4 +62,4 @@ class SpaceSharing(AbstractPolicy):
             for k in range(1, c + 1)
         ]
         whole = system.processors % c == 0 and system.disks % disks == 0
-        return RunningJobs(*np.array(rows).T, exact=disks >= c and whole)
+        return RunningJobs.of(rows, exact=disks >= c and whole)

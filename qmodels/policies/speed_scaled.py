@@ -73,9 +73,11 @@ def speed_scaled_queue(
     same_arrival = np.eye(arrivals.order)
     arrive = np.outer(arrivals.exit, arrivals.alpha)
     arrival_stage = arrivals.T - np.diag(np.diag(arrivals.T))
-    up, local, down = [], [], []
+    up: list[Array] = []
+    local: list[Array] = []
+    down: list[Array] = []
     for k in range(c + 1):
-        states = np.eye(comb(k + m - 1, m - 1))
+        states: Array = np.eye(comb(k + m - 1, m - 1))
         speed = v[k - 1] if k else 0.0
         local.append(
             np.kron(arrival_stage, states) + speed * np.kron(same_arrival, _moves(demand, k))
@@ -83,7 +85,7 @@ def speed_scaled_queue(
         up.append(np.kron(arrive, _starts(demand, k) if k < c else states))
     for k in range(1, c + 1):
         down.append(v[k - 1] * np.kron(same_arrival, _completions(demand, k)))
-    next_starts = _completions(demand, c) @ _starts(demand, c - 1)
+    next_starts: Array = _completions(demand, c) @ _starts(demand, c - 1)
     down.append(v[c - 1] * np.kron(same_arrival, next_starts))
     return QBD(up, local, down)
 

@@ -34,7 +34,10 @@ class TimeSharing(AbstractPolicy):
     -----
     Running jobs are spread evenly, one to each processor partition before any gets a second;
     the speed of k jobs is that of the product-form network in equilibrium. Approximate for
-    M > 1; with M = 1 it is static space sharing.
+    M > 1; with M = 1 it is static space sharing. Product form supposes that co-resident
+    computation bursts share their processors, or are exponential. Where they take turns, a
+    short job waits for the long burst of another, and a demand of scv 10 was simulated 20 to
+    30 % slower than predicted at load 0.6; up to scv 2 the difference stayed below 8 %.
 
     References
     ----------
@@ -73,4 +76,4 @@ class TimeSharing(AbstractPolicy):
             rows.append(groups_at_work([held[l::disks] for l in range(disks)], program, p, d))
         whole = system.processors % pairs == 0 and system.disks % self.disk_partitions == 0
         alone = self.multiprogramming == 1 and self.disk_partitions >= pairs
-        return RunningJobs(*np.array(rows).T, exact=alone and whole)
+        return RunningJobs.of(rows, exact=alone and whole)

@@ -84,7 +84,7 @@ def test_a_study_writes_one_whole_page_a_table_and_its_figures(quick, tmp_path):
     assert not [f for f in out.parent.iterdir() if f.name.startswith(".qmodels")]
 
     rows = list(csv.DictReader((out / "predictions.csv").open()))
-    assert len(rows) == 5 * 2 + 2
+    assert len(rows) == 5 * (2 + 4) + 2
     checked = [row for row in rows if row["simulated_mean_response_s"]]
     assert [row["method"] for row in checked] == ["exact", "approximate"]
     for row in checked:
@@ -122,7 +122,8 @@ def test_predictions_come_as_a_table_or_as_json_lines(quick):
         ("disks = 4", "diskss = 4", "machine.diskss: unknown key; did you mean disks?"),
         ("total = 64.0", "total = nan", "program[0].cpu.total"),
         ("processor_partitions = [1, 4]", "processor_partitions = [1, 8]", "use 1 to 4"),
-        ("loads = [0.1, 0.4]", "loads = [0.1, 0.999]", "study.loads[1]: load 0.999 is unstable under every policy of this study; the largest "
+        ("loads = [0.1, 0.4]", "loads = [0.1, 0.999]",
+         "study.loads[1]: load 0.999 is unstable under every policy of this study; the largest "
          "stable load is just below"),
     ],
 )  # fmt: skip

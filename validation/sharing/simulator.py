@@ -8,27 +8,18 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.errors import ModelError, UnstableError
-from qmodels.policies import (
-    AbstractPolicy,
-    DynamicPartitioning,
-    SpaceSharing,
-    System,
-    TimeSharing,
-    Workload,
-    capacity,
-    work_bound,
-)
+from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
 from qmodels.policies.prediction import chosen_rate
-from qmodels.programs import AbstractProgram
+from qmodels.programs import Program
 from validation.jobs import AbstractJobs, RenewalJobs
 from validation.sharing import _kernels
+from validation.sharing.layout import layout
 from validation.stats import Estimate, estimate, stream
 
 if TYPE_CHECKING:
@@ -90,6 +81,7 @@ def simulate(
     stream_of_jobs: AbstractJobs | None = None,
     bursts: Any = None,
     cpu_sharing: bool = False,
+    draw_phases: bool = False,
     replications: int = 10,
     jobs: int | None = None,
     warm_up: int | None = None,
@@ -116,6 +108,9 @@ def simulate(
     cpu_sharing : bool
         Under time sharing, whether the computation bursts on a partition share it instead of
         taking turns in order of arrival.
+    draw_phases : bool
+        Whether a `Program` with a random number of phases draws it for each job. By default every
+        job has the same number, since `workload.demand` is the law of its whole work.
     replications : int
         Independent runs, each started empty; at least 2 for an interval.
     jobs : int
@@ -171,46 +166,49 @@ def simulate(
     most = capacity(policy, system, workload)
     if rate >= most:
         raise UnstableError(policy.label, rate, most, load=rate / bound, largest_load=most / bound)
-    source = stream_of_jobs or RenewalJobs(workload.arrivals, workload.demand)
-    plan = layout(policy, system, workload.program)
     for name, value, least in (
         ("replications", replications, 1), ("jobs", jobs, 1), ("warm_up", warm_up, 0)
     ):  # fmt: skip
         _check_count(name, value, least)
+    program = workload.program
+    drawn_phases, times = None, program.phase_times
+    if draw_phases:
+        if not isinstance(program, Program):
+            raise ModelError("draw_phases needs a Program; a mix has its mean number of phases")
+        drawn_phases, times = program.draw_phase_counts, program.listed_times
+    plan = layout(policy, system, times)
     scvs = (workload.arrivals.scv, workload.demand.scv)
     relaxation = relaxation_jobs(rate / most, len(plan.processors_of), *scvs)
     measured = jobs or min(max(1000, math.ceil(100 * relaxation)), 1_000_000)
     first = max(100, math.ceil(10 * relaxation)) if warm_up is None else warm_up
     # Jobs that come after the measured ones keep the machine as busy as it was for them.
-    drawn = first + measured + max(100, math.ceil(2 * relaxation)) + 1
+    total = first + measured + max(100, math.ceil(2 * relaxation)) + 1
+    source = stream_of_jobs or RenewalJobs(workload.arrivals, workload.demand)
+    burst_law = None if bursts is None else RenewalJobs(bursts, bursts)
 
     def one(replication: int) -> tuple[Array, int]:
         rng = stream(seed, point, replication)
-        gaps, demands = source.draw(drawn, rng=rng)
-        arrivals = np.cumsum(gaps) / rate
+        gaps, demands = source.draw(total, rng=rng)
         phases = plan.io_time.shape[1]
-        factor = np.repeat(demands, phases)
-        extra = [
-            factor
-            if bursts is None
-            else factor * RenewalJobs(bursts, bursts).draw(factor.size, rng=rng)[0]
-            for _ in range(1 if bursts is None else 2)
-        ]
-        response, wait = np.full(drawn, np.nan), np.full(drawn, np.nan)
-        busy = np.zeros(5)
+        counts = drawn_phases(total, rng=rng) if drawn_phases else np.full(total, phases)
+        first_phase = np.concatenate([[0], np.cumsum(counts)])
+        io_factor = cpu_factor = np.repeat(demands, counts)
+        if burst_law:
+            io_law, cpu_law = burst_law.draw(io_factor.size, rng=rng)
+            io_factor, cpu_factor = io_factor * io_law, cpu_factor * cpu_law
+        response, wait, busy = np.full(total, np.nan), np.full(total, np.nan), np.zeros(5)
         window = np.array([first, first + measured])
         events = _kernels.run(
-            plan.kind, plan.limit, cpu_sharing, arrivals,
-            np.arange(0, factor.size + 1, phases), extra[0], extra[-1],
-            plan.io_time, plan.cpu_time, plan.disk_of,
-            plan.processors_of, plan.disks_of, window, response, wait, busy,
+            plan.kind, plan.limit, cpu_sharing, np.cumsum(gaps) / rate, first_phase, io_factor,
+            cpu_factor, plan.io_time, plan.cpu_time, plan.disk_of, plan.processors_of,
+            plan.disks_of, window, response, wait, busy,
         )  # fmt: skip
         inside = slice(*window)
         per_second = busy[:4] / busy[4]
         return np.array([response[inside].mean(), wait[inside].mean(), *per_second]), int(events)
 
+    results = []
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        results = []
         for done, result in enumerate(pool.map(one, range(replications)), start=1):
             results.append(result)
             if progress:
@@ -218,18 +216,19 @@ def simulate(
     columns = np.array([values for values, _ in results]).T
     columns[4] /= system.processors
     columns[5] /= system.disks
-    names = (
-        "mean_response", "mean_wait", "mean_jobs", "mean_running",
-        "processor_utilisation", "disk_utilisation",
-    )  # fmt: skip
-    estimates = {
-        n: estimate(c.tolist(), confidence=confidence) for n, c in zip(names, columns, strict=True)
-    }
+    response, wait, in_system, running, computing, moving = (
+        estimate(column.tolist(), confidence=confidence) for column in columns
+    )
     return Simulation(
         policy=policy.label,
         arrival_rate=rate,
         load=rate / bound,
-        **estimates,
+        mean_response=response,
+        mean_wait=wait,
+        mean_jobs=in_system,
+        mean_running=running,
+        processor_utilisation=computing,
+        disk_utilisation=moving,
         replications=replications,
         jobs=measured,
         warm_up=first,
@@ -250,71 +249,6 @@ def relaxation_jobs(
     """
     queueing = 2 * utilisation * (arrival_scv + demand_scv) / (1 - utilisation) ** 2
     return queueing + servers * (1 + demand_scv)
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """A policy on a machine as the kernel wants it; an allotment is a row of the time tables."""
-
-    kind: int
-    limit: int
-    io_time: Array
-    cpu_time: Array
-    disk_of: NDArray[np.int64]
-    processors_of: Array
-    disks_of: Array
-
-
-@singledispatch
-def layout(policy: AbstractPolicy, system: System, program: AbstractProgram) -> Layout:
-    """Lay a policy out on a machine; a policy without an entry here cannot be simulated."""
-    raise ModelError(f"no simulator for the policy {policy!r}; use SP, DP or TS")
-
-
-@layout.register
-def _(policy: SpaceSharing, system: System, program: AbstractProgram) -> Layout:
-    return _partitions(policy, system, program, _kernels.STATIC, 1)
-
-
-@layout.register
-def _(policy: TimeSharing, system: System, program: AbstractProgram) -> Layout:
-    return _partitions(policy, system, program, _kernels.TIMED, policy.multiprogramming)
-
-
-@layout.register
-def _(policy: DynamicPartitioning, system: System, program: AbstractProgram) -> Layout:
-    c, disks = system.max_processor_partitions, policy.disk_partitions
-    shares = system.processors / np.arange(1, c + 1)
-    sizes = np.full(disks, system.disks / disks)
-    io, cpu = _tables(program, shares, np.full(c, sizes[0]))
-    return Layout(_kernels.DYNAMIC, c, io, cpu, np.zeros(c, np.int64), shares, sizes)
-
-
-def _partitions(
-    policy: SpaceSharing | TimeSharing,
-    system: System,
-    program: AbstractProgram,
-    kind: int,
-    limit: int,
-) -> Layout:
-    pairs = policy.processor_partitions
-    disks = min(policy.disk_partitions, pairs)
-    processors_of = _whole_sizes(system.processors, pairs)
-    disks_of = _whole_sizes(system.disks, policy.disk_partitions)[:disks]
-    disk_of = np.arange(pairs) % disks
-    io, cpu = _tables(program, processors_of, disks_of[disk_of])
-    return Layout(kind, limit, io, cpu, disk_of, processors_of, disks_of)
-
-
-def _whole_sizes(units: int, partitions: int) -> Array:
-    each, extra = divmod(units, partitions)
-    return np.array([each + 1.0] * extra + [float(each)] * (partitions - extra))
-
-
-def _tables(program: AbstractProgram, p: Array, d: Array) -> tuple[Array, Array]:
-    rows = [program.phase_times(float(a), float(b)) for a, b in zip(p, d, strict=True)]
-    io, cpu = (np.array([row[i] for row in rows], dtype=float) for i in (0, 1))
-    return io, cpu
 
 
 def _check_count(name: str, value: int | None, least: int) -> None:

@@ -140,7 +140,8 @@ def workload_figure(study: Study) -> Figure | None:
     tail(log.interarrivals, study.scenario.arrivals, ax=left)
     left.set_xlabel("time between arrivals [s]")
     work = np.asarray(log.work)
-    tail(work[work > 0], study.scenario.demand, ax=right)
+    if (work > 0).any():
+        tail(work[work > 0], study.scenario.demand, ax=right)
     right.set_xlabel("work of a job [processor-seconds]")
     return figure
 

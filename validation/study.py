@@ -249,7 +249,9 @@ def _paired(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
     log = scenario.log
     assert log is not None
     work = np.asarray(log.work_by_job, dtype=float)[1:]
-    return log.interarrivals, np.where(work > 0, work, log.work.mean())
+    known = work > 0
+    typical = work[known].mean() if known.any() else 1.0
+    return log.interarrivals, np.where(known, work, typical)
 
 
 def _row(

@@ -52,7 +52,7 @@ class LogTable(Table):
 class LawTable(Table):
     """A law: its squared coefficient of variation, or alpha and T."""
 
-    scv: Positive | None = None
+    scv: Annotated[float, Field(ge=0.01, le=1e4)] | None = None
     alpha: list[float] | None = None
     T: list[list[float]] | None = None
 

@@ -236,6 +236,8 @@ def _burst(source: Path, key: str, table: BurstTable, default_law: str, repeat: 
 
 def _scale_to_log(log: JobLog, system: System, program: Program | WorkloadMix) -> float:
     """Factor that gives the programs the log's mean work, on the sizes that its jobs had."""
+    if not log.work.size:
+        raise ModelError("no job of the log has both a size and a run time; select others")
     sizes, counts = _tally(log)
     on_time = math.fsum(
         count

@@ -1,0 +1,351 @@
+"""What a job log holds, once it is read: the jobs, their statistics, and the doubts about them."""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from qmodels.errors import ModelError
+from qmodels.io._swf_parse import FIELDS, LARGEST, WHOLE, Header, count, timezone, whole
+
+Array = NDArray[np.float64]
+
+_CONFIDENCE = 0.99
+_FEWEST = 20  # below this the normal approximation to a lag-1 autocorrelation is worth little
+
+
+@dataclass(frozen=True, eq=False)
+class JobLog:
+    """The jobs of a log, or those selected from it, in order of submission.
+
+    Parameters
+    ----------
+    path : path_like
+        Where the log came from; used in messages.
+    jobs : pandas.DataFrame
+        A row per job, sorted by `submit`. Columns as in the format: job, submit [s], wait [s],
+        run [s], processors, cpu_time [s], memory [KB], requested_processors, requested_time [s],
+        requested_memory [KB], status, user, group, executable, queue, partition, preceding_job,
+        think_time [s]; -1 where not known. Missing columns but `submit` are filled in. Two are
+        derived: `size`, the processors of the job (those requested where those used are not
+        known; 0 where neither is), and `work` = size x run [processor-seconds] (0 where not known).
+    header : mapping
+        Header lines; a key that comes more than once holds a list.
+    warnings : sequence of str
+        What the reader noticed, in sentences.
+
+    Raises
+    ------
+    ModelError
+        If there is no job, a column is unknown or of another length, a value is not a finite
+        number below 2^53, or the submit times are negative or fall.
+
+    Notes
+    -----
+    `runtimes`, `sizes` and `work` hold the jobs whose size is positive and whose run time is not
+    negative; the submit times of all jobs count as arrivals. A run time of 0 is one that was
+    rounded down. Recorded waits are not used.
+
+    Examples
+    --------
+    >>> log = JobLog("made", {"submit": [0, 60, 180], "run": [30, 20, 40], "processors": [4, 8, 2]})
+    >>> log.work, round(log.offered_processors, 6)
+    (array([120., 160.,  80.]), 1.333333)
+    """
+
+    path: Path
+    jobs: pd.DataFrame
+    header: Header = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        columns = checked_columns(self.jobs)
+        falls = np.flatnonzero(np.diff(columns["submit"]) < 0)
+        if falls.size:
+            raise ModelError(
+                f"submit times must not fall, but row {falls[0] + 1} is earlier than the row "
+                f"above it; sort the jobs by submit"
+            )
+        used, asked = columns["processors"], columns["requested_processors"]
+        size = np.maximum(np.where(used > 0, used, asked), 0)
+        columns |= {"size": size, "work": size * np.maximum(columns["run"], 0.0)}
+        object.__setattr__(self, "path", Path(file_name(self.path)))
+        object.__setattr__(self, "jobs", pd.DataFrame(columns))
+        object.__setattr__(self, "header", _header(self.header))
+        object.__setattr__(self, "warnings", _sentences(self.warnings))
+
+    @property
+    def max_procs(self) -> int | None:
+        """Processors of the machine by its header; None where it does not say."""
+        return count(self.header, "MaxProcs")
+
+    @property
+    def max_nodes(self) -> int | None:
+        """Nodes of the machine by its header; None where it does not say."""
+        return count(self.header, "MaxNodes")
+
+    @property
+    def unix_start_time(self) -> int | None:
+        """Second of the Unix epoch at which `submit` is 0; None where the header is silent."""
+        return whole(self.header, "UnixStartTime")
+
+    @property
+    def timezone(self) -> datetime.tzinfo:
+        """Time zone of the machine: TimeZoneString, else TimeZone (seconds), else UTC."""
+        return timezone(self.header)
+
+    @cached_property
+    def interarrivals(self) -> Array:
+        """Times between submissions (n - 1,), seconds."""
+        return _read_only(np.diff(self.jobs["submit"].to_numpy(float)))
+
+    @cached_property
+    def runtimes(self) -> Array:
+        """Run times (m,) of the jobs of known size and run time, seconds."""
+        return self._of_usable("run")
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Processors (m,) of the jobs of known size and run time."""
+        return self._of_usable("size")
+
+    @cached_property
+    def work(self) -> Array:
+        """Size times run time (m,) of the jobs where both are known, processor-seconds."""
+        return self._of_usable("work")
+
+    @cached_property
+    def work_by_job(self) -> Array:
+        """Size times run time (n,) of every job, processor-seconds; 0 where not known."""
+        return _read_only(self.jobs["work"].to_numpy(float, copy=True))
+
+    @property
+    def arrival_rate(self) -> float:
+        """Jobs per second, from the first submission to the last."""
+        span = float(self.interarrivals.sum())
+        if span < 1e-9:
+            raise ModelError(f"{self.path}: an arrival rate needs two jobs submitted apart in time")
+        return self.interarrivals.size / span
+
+    @property
+    def offered_processors(self) -> float:
+        """Processors the jobs keep busy on average: arrival rate times mean work."""
+        if not self.work.size:
+            raise ModelError(f"{self.path}: no job has both a size and a run time")
+        return self.arrival_rate * float(self.work.mean())
+
+    def summary(self) -> pd.DataFrame:
+        """Moments of interarrival time, run time, size and work, a row each.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns n, mean, cv, scv, skewness, lag1 (autocorrelation of successive jobs), min,
+            max; moments are those of the sample itself (divisor n). NaN where a quantity is not
+            defined: no values, or for skewness and lag1 values all equal.
+        """
+        samples = {
+            "interarrival [s]": self.interarrivals,
+            "run time [s]": self.runtimes,
+            "size [processors]": self.sizes,
+            "work [processor-s]": self.work,
+        }
+        return pd.DataFrame({name: _moments(x) for name, x in samples.items()}).T.astype({"n": int})
+
+    def doubts(self) -> list[str]:
+        """Sentences on why a fit of independent values (a renewal fit) is doubtful.
+
+        Returns
+        -------
+        list of str
+            One for each series, interarrival time and work, whose lag-1 autocorrelation, plain or
+            of ranks, lies outside the 99 % band of an independent series; one where more than 1 %
+            of the interarrival times are 0. Empty where there is no such sign.
+
+        Notes
+        -----
+        The band is -1/n +- 2.576/sqrt(n) [1]_. Under heavy tails a few long values rule the plain
+        figure; that of the ranks [2]_ has the same law for every independent series without ties.
+
+        References
+        ----------
+        .. [1] M. S. Bartlett, "On the theoretical specification and sampling properties of
+           autocorrelated time-series", *Suppl. J. R. Stat. Soc.* 8 (1946) 27-41.
+        .. [2] A. Wald, J. Wolfowitz, "An exact test for randomness in the non-parametric case
+           based on serial correlation", *Ann. Math. Stat.* 14 (1943) 378-388.
+        """
+        found = [_dependence("The interarrival times are", self.interarrivals)]
+        found.append(_dependence("The work of successive jobs is", self.work))
+        zero = np.count_nonzero(self.interarrivals == 0) / max(self.interarrivals.size, 1)
+        if zero > 0.01:
+            found.append(
+                f"{zero:.1%} of the interarrival times are 0: jobs come in batches, or the log's "
+                f"clock is coarse; a phase-type law has no such atom."
+            )
+        return [sentence for sentence in found if sentence]
+
+    def table(self) -> str:
+        """Give the summary as text, with the number of jobs above and the warnings below."""
+        numbers = self.summary().to_string(float_format=lambda value: f"{value:,.4g}")
+        remarks = [f"- {sentence}" for sentence in (*self.warnings, *self.doubts())]
+        return "\n".join([f"{self.path.name}: {len(self.jobs):,} jobs", numbers, *remarks])
+
+    def _of_usable(self, column: str) -> Array:
+        known = (self.jobs["size"] > 0) & (self.jobs["run"] >= 0)
+        return _read_only(self.jobs.loc[known, column].to_numpy(float, copy=True))
+
+
+def noticed(log: JobLog) -> list[str]:
+    """Sentences on the selected jobs: what is not known, what exceeds the machine."""
+    jobs, notes = log.jobs, []
+    unknown = len(jobs) - log.work.size
+    if unknown:
+        notes.append(
+            f"Jobs without a usable size or run time: {unknown:,} of {len(jobs):,}; they count as "
+            f"arrivals only."
+        )
+    zero = np.count_nonzero(log.runtimes == 0)
+    if zero:
+        notes.append(f"Jobs with a run time of 0: {zero:,}.")
+    machine = log.max_procs
+    if machine is None:
+        return notes
+    larger = np.count_nonzero(log.sizes > machine)
+    if larger:
+        notes.append(f"Jobs larger than the machine's {machine:,} processors: {larger:,}.")
+    ran = jobs[(jobs["wait"] >= 0) & (jobs["work"] > 0)]
+    begins = (ran["submit"] + ran["wait"]).to_numpy()
+    times = np.concatenate([begins + ran["run"].to_numpy(), begins])
+    changes = np.concatenate([-ran["size"].to_numpy(), ran["size"].to_numpy()])
+    busiest = int(changes[np.lexsort((changes, times))].cumsum().max(initial=0))
+    if busiest > machine:
+        notes.append(
+            f"By the recorded waits up to {busiest:,} processors are busy at once, more than the "
+            f"machine's {machine:,}; waits are not used."
+        )
+    return notes
+
+
+def file_name(path: object) -> str:
+    """Give the path as text."""
+    if isinstance(path, str | bytes | os.PathLike) and (name := os.fsdecode(path)):
+        return name
+    shown = repr(path) if isinstance(path, str | bytes) else type(path).__name__
+    raise ModelError(f"path must name a file, got {shown}")
+
+
+def checked_columns(jobs: object) -> dict[str, NDArray[Any]]:
+    """All columns of the format as arrays of one length."""
+    if not isinstance(jobs, pd.DataFrame | Mapping):
+        raise ModelError(f"jobs must be a DataFrame or a mapping of columns, got {jobs!r:.60}")
+    for name in jobs:
+        if name not in (*FIELDS, "size", "work"):
+            near = difflib.get_close_matches(str(name), FIELDS, 2) or FIELDS
+            raise ModelError(f"unknown column {name!r}; did you mean {' or '.join(near)}?")
+    if "submit" not in jobs:
+        raise ModelError("jobs must have a column submit: seconds since the start of the log")
+    n = _array("submit", jobs["submit"]).size
+    if not n:
+        raise ModelError("there are no jobs; a log needs at least one")
+    missing = {name: np.full(n, -1) for name in FIELDS} | {"job": np.arange(1, n + 1)}
+    return {name: _column(name, jobs.get(name, missing[name]), n) for name in FIELDS}
+
+
+def _array(name: str, given: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"column {name} is not a list of numbers: {error}") from error
+
+
+def _column(name: str, given: ArrayLike, n: int) -> NDArray[Any]:
+    x = _array(name, given)
+    if x.dtype.kind not in "iuf" or x.shape != (n,):
+        raise ModelError(
+            f"column {name} must be {n} plain numbers, as many as submit has; got shape {x.shape} "
+            f"of {x.dtype}"
+        )
+    wrong = ~(np.abs(x.astype(float)) < LARGEST)
+    if name == "submit":
+        wrong |= x < 0
+    if name in WHOLE:
+        wrong[~wrong] |= x[~wrong] != np.floor(x[~wrong])
+    if wrong.any():
+        row = int(wrong.argmax())
+        kind = "a whole number" if name in WHOLE else "a finite number"
+        least = " and not negative" if name == "submit" else ""
+        raise ModelError(f"{name} of row {row} is {x[row]}; it must be {kind} below 2^53{least}")
+    return x.astype(np.int64 if name in WHOLE else float)
+
+
+def _moments(x: Array) -> dict[str, float]:
+    """Describe a sample; NaN where a quantity is not defined."""
+    row = dict.fromkeys(("n", "mean", "cv", "scv", "skewness", "lag1", "min", "max"), np.nan)
+    row["n"] = x.size
+    if not x.size:
+        return row
+    low, high = float(x.min()), float(x.max())
+    d = x / high if high > 0 else x  # squares of seconds may underflow, of fractions they do not
+    mean = float(d.mean())
+    row |= {"mean": mean * high, "min": low, "max": high}
+    d = d - mean
+    spread = float((d**2).mean()) if high > low else 0.0
+    if mean > 0:
+        row |= {"cv": spread**0.5 / mean, "scv": spread / mean**2}
+    if spread > 0:
+        row |= {"skewness": float((d**3).mean()) / spread**1.5, "lag1": _lag1(x)}
+    return row
+
+
+def _lag1(x: Array) -> float:
+    """Lag-1 autocorrelation of non-negative numbers that are not all the same."""
+    d = x / x.max()
+    d = d - d.mean()
+    return float(d[1:] @ d[:-1] / (d @ d))
+
+
+def _dependence(what: str, x: Array) -> str | None:
+    if x.size < _FEWEST or x.min() == x.max():
+        return None
+    plain, ranks = _lag1(x), _lag1(np.asarray(pd.Series(x).rank(), dtype=float))
+    centre, reach = -1 / x.size, NormalDist().inv_cdf((1 + _CONFIDENCE) / 2) / x.size**0.5
+    if max(abs(plain - centre), abs(ranks - centre)) <= reach:
+        return None
+    return (
+        f"{what} not independent: the lag-1 autocorrelation is {plain:.3f} ({ranks:.3f} "
+        f"by ranks, which heavy tails do not sway), while {_CONFIDENCE:.0%} of independent series "
+        f"of {x.size:,} values stay between {centre - reach:.3f} and {centre + reach:.3f}; a fit "
+        f"of independent values leaves this out."
+    )
+
+
+def _header(header: object) -> Header:
+    if not isinstance(header, Mapping):
+        raise ModelError(f"header must be a mapping of keys to text, got {header!r:.60}")
+    for key, value in header.items():
+        several = value if isinstance(value, list) else [value]
+        if not several or not all(isinstance(text, str) for text in [key, *several]):
+            raise ModelError(f"header {key!r:.60} must be text or a list of text")
+    return dict(header)
+
+
+def _sentences(warnings: object) -> tuple[str, ...]:
+    if not isinstance(warnings, list | tuple) or not all(isinstance(w, str) for w in warnings):
+        raise ModelError(f"warnings must be a list of sentences, got {warnings!r:.60}")
+    return tuple(warnings)
+
+
+def _read_only(x: Array) -> Array:
+    x.flags.writeable = False
+    return x

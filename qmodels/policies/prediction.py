@@ -118,7 +118,7 @@ def predict(
     >>> machine = System(processors=16, disks=16)
     >>> whole = predict(SpaceSharing(1, 1), machine, Workload(program), load=0.5)
     >>> round(whole.mean_response, 6), whole.method
-    (133.953488, 'exact')
+    (132.063492, 'exact')
     """
     if model not in ("auto", "speed-scaled"):
         raise ModelError(f'model must be "auto" or "speed-scaled", got {model!r}')

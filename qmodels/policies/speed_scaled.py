@@ -82,7 +82,7 @@ def speed_scaled_queue(
         local.append(
             np.kron(arrival_stage, states) + speed * np.kron(same_arrival, _moves(demand, k))
         )
-        up.append(np.kron(arrive, _starts(demand, k) if k < c else states))
+        up.append(np.asarray(np.kron(arrive, _starts(demand, k) if k < c else states)))
     for k in range(1, c + 1):
         down.append(v[k - 1] * np.kron(same_arrival, _completions(demand, k)))
     next_starts: Array = _completions(demand, c) @ _starts(demand, c - 1)

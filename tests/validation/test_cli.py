@@ -83,7 +83,7 @@ def test_a_study_writes_one_whole_page_a_table_and_its_figures(quick, tmp_path):
     assert f"qmodels study {quick} -o {out} --seed 3" in page
     assert not [f for f in out.parent.iterdir() if f.name.startswith(".qmodels")]
 
-    rows = list(csv.DictReader((out / "predictions.csv").open()))
+    rows = list(csv.DictReader((out / "predictions.csv").read_text().splitlines()))
     assert len(rows) == 5 * (2 + 4) + 2
     checked = [row for row in rows if row["simulated_mean_response_s"]]
     assert [row["method"] for row in checked] == ["exact", "approximate"]

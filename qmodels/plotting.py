@@ -1,9 +1,13 @@
-"""Figures of programs and policies: Axes in, Axes out, nothing shown."""
+"""Figures of programs and policies: Axes in, Axes out, nothing shown.
+
+The bottom of the house: it knows what to draw by its attributes and imports no room above, so
+that a result can draw itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from matplotlib import colormaps
@@ -19,8 +23,6 @@ from qmodels.errors import ModelError
 if TYPE_CHECKING:
     from mpl_toolkits.mplot3d import Axes3D  # type: ignore[import-untyped]
 
-    from qmodels.programs import Program, SpeedupSurface
-
 # Okabe & Ito's colours and cividis: told apart by colour-blind readers too.
 BLUE, ORANGE = "#0072B2", "#E69F00"
 MAP = "cividis"
@@ -28,8 +30,44 @@ MAP = "cividis"
 _MOST_TICKS = 9
 
 
+@runtime_checkable
+class Surface(Protocol):
+    """What is drawn of a `qmodels.programs.SpeedupSurface`."""
+
+    @property
+    def name(self) -> str:
+        """Shown in the title."""
+
+    @property
+    def processors(self) -> NDArray[np.float64]:
+        """Processors (n,)."""
+
+    @property
+    def disks(self) -> NDArray[np.float64]:
+        """Disks (m,)."""
+
+    @property
+    def speedup(self) -> NDArray[np.float64]:
+        """Speedups (n, m)."""
+
+    def best(self) -> Any:
+        """Return the largest speedup: its processors, disks and value."""
+
+
+@runtime_checkable
+class Signed(Protocol):
+    """What is drawn of a `qmodels.programs.Program`."""
+
+    @property
+    def name(self) -> str:
+        """Shown in the title."""
+
+    def signature(self) -> Any:
+        """Return relative boundaries, lengths and I/O fractions of the phases."""
+
+
 def surface_heatmap(
-    surface: SpeedupSurface,
+    surface: Surface,
     *,
     ax: Axes | None = None,
     points: Sequence[tuple[float, float]] | None = None,
@@ -101,7 +139,7 @@ def surface_heatmap(
     return ax
 
 
-def surface_3d(surface: SpeedupSurface, *, ax: Axes3D | None = None) -> Axes3D:
+def surface_3d(surface: Surface, *, ax: Axes3D | None = None) -> Axes3D:
     """Draw a speedup surface as a body over processors and disks.
 
     Parameters
@@ -156,7 +194,7 @@ def surface_3d(surface: SpeedupSurface, *, ax: Axes3D | None = None) -> Axes3D:
     return drawn
 
 
-def signature(program: Program, *, ax: Axes | None = None) -> Axes:
+def signature(program: Signed, *, ax: Axes | None = None) -> Axes:
     """Draw a program's phase signature: I/O and computation over relative execution time.
 
     Parameters
@@ -185,7 +223,7 @@ def signature(program: Program, *, ax: Axes | None = None) -> Axes:
     >>> signature(Program([Phase(0.0, 1.0), Phase(2.0, 1.0)])).get_xlabel()
     'share of the execution time on one processor and one disk'
     """
-    if not hasattr(program, "signature"):
+    if not isinstance(program, Signed):
         raise ModelError(
             f"only a Program has a phase signature, got {type(program).__name__}; draw the "
             f"programs of a mixture one by one"
@@ -228,10 +266,8 @@ def _titled(name: str, rest: str) -> str:
     return "\n".join(part for part in (shown, rest) if part)
 
 
-def _check_grid(surface: SpeedupSurface) -> None:
-    from qmodels.programs import SpeedupSurface
-
-    if not isinstance(surface, SpeedupSurface):
+def _check_grid(surface: Surface) -> None:
+    if not isinstance(surface, Surface):
         raise ModelError(f"surface must be a SpeedupSurface, got {type(surface).__name__}")
     shape = surface.processors.size, surface.disks.size
     if min(shape) < 2:

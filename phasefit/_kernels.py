@@ -1,0 +1,37 @@
+"""Compiled kernels of phase-type laws: plain arrays in, plain arrays out.
+
+A kernel checks nothing, raises nothing and knows no class of this package; its wrapper lives in
+`phase_type`.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def walk_to_absorption(start_cdf, start_phase, jump_cdf, jump_phase, scale, rng, out):
+    """Fill ``out`` (size,) with absorption times.
+
+    start_cdf, start_phase (n + 1,), jump_cdf, jump_phase (n, n + 1): where the chain may go, the
+    most probable place first, as cumulative probabilities that reach one at the last possible
+    place; n stands for absorption. scale (n,): mean holding times in s. rng: a numpy Generator.
+    """
+    absorbed = scale.size
+    for s in range(out.size):
+        clock = 0.0
+        k = 0
+        if start_cdf[0] < 1.0:
+            u = rng.random()
+            while u >= start_cdf[k]:
+                k += 1
+        phase = start_phase[k]
+        while phase != absorbed:
+            clock += rng.standard_exponential() * scale[phase]
+            k = 0
+            if jump_cdf[phase, 0] < 1.0:
+                u = rng.random()
+                while u >= jump_cdf[phase, k]:
+                    k += 1
+            phase = jump_phase[phase, k]
+        out[s] = clock

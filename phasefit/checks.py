@@ -1,0 +1,152 @@
+"""Arguments, checked once and in one voice: a number in, a float out, or a `ModelError`."""
+
+from __future__ import annotations
+
+import operator
+from math import fsum, inf, isfinite, ldexp
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from phasefit.errors import ModelError
+
+Array = NDArray[np.float64]
+
+#: How far from one a sum of given probabilities may be and still count as rounded.
+ROUNDING: Final = 1e-10
+#: The largest order that a family or an operation builds: its rates take 128 MB.
+MAX_ORDER: Final = 4000
+
+
+def real_array(name: str, value: ArrayLike, *, infinite: bool = False) -> Array:
+    """`value` as a fresh array of floats without NaN, and without infinities unless allowed."""
+    try:
+        given = np.asarray(value)
+    except ValueError as error:
+        raise ModelError(f"{name} must be an array of numbers: {error}") from None
+    if given.dtype.kind not in "iuf":
+        raise ModelError(f"{name} must be real numbers, got {value!r:.80}")
+    array = np.array(given, dtype=float)
+    bad = np.isnan(array) if infinite else ~np.isfinite(array)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        at = f"[{', '.join(map(str, where))}]" if where else ""
+        kind = "a number" if infinite else "a finite number"
+        raise ModelError(f"{name}{at} is {array[where]}, not {kind}")
+    return array
+
+
+def real_vector(name: str, value: ArrayLike) -> Array:
+    """`value` as a fresh, non-empty vector of finite floats."""
+    vector = real_array(name, value)
+    if vector.ndim != 1 or vector.size == 0:
+        raise ModelError(f"{name} must be a non-empty vector, got shape {vector.shape}")
+    return vector
+
+
+def real_number(name: str, value: float, *, above: float = -inf, least: float = -inf) -> float:
+    """`value` as a finite float greater than `above` and at least `least`."""
+    array = real_array(name, value)
+    if array.ndim:
+        raise ModelError(f"{name} must be one number, got shape {array.shape}")
+    number = float(array)
+    if not number > above:
+        raise ModelError(f"{name} must be > {above:g}, got {number:.6g}")
+    if number < least:
+        raise ModelError(f"{name} must be >= {least:g}, got {number:.6g}")
+    return number
+
+
+def positive_vector(name: str, value: ArrayLike) -> Array:
+    """`value` as a fresh vector of finite floats above zero."""
+    vector = real_vector(name, value)
+    if vector.min() <= 0.0:
+        worst = int(vector.argmin())
+        raise ModelError(f"{name}[{worst}] must be > 0, got {vector[worst]:.6g}")
+    return vector
+
+
+def probabilities(name: str, value: ArrayLike) -> Array:
+    """`value` as a fresh array, of any shape, of numbers in [0, 1]."""
+    array = real_array(name, value)
+    outside = array[(array < 0.0) | (array > 1.0)]
+    if outside.size:
+        raise ModelError(f"{name} must be in [0, 1], got {outside[0]:.6g}")
+    return array
+
+
+def probability_vector(name: str, value: ArrayLike, *, beside: float = 0.0) -> Array:
+    """`value` as probabilities that sum to one, together with `beside`."""
+    vector = real_vector(name, value)
+    if vector.min() < 0.0:
+        worst = int(vector.argmin())
+        raise ModelError(f"{name}[{worst}] must be >= 0, got {vector[worst]:.6g}")
+    total, goal = fsum(vector), 1.0 - beside
+    if abs(total - goal) > ROUNDING:
+        raise ModelError(
+            f"{name} must sum to {goal:.12g}, got {total:.12g}; divide it by its sum"
+            if beside == 0.0
+            else f"{name} must sum to {goal:.12g} beside {beside:.6g}, got {total:.12g}"
+        )
+    return vector * (goal / total) if total > 0.0 else vector
+
+
+def whole_number(name: str, value: int, *, least: int) -> int:
+    """`value` as an int of at least `least`; a float is refused even when it is whole."""
+    try:
+        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None:
+        raise ModelError(f"{name} must be a whole number, got {value!r:.80}")
+    if number < least:
+        raise ModelError(f"{name} must be >= {least}, got {number}")
+    return number
+
+
+def within_order(what: str, order: int) -> int:
+    """`order`, unless its matrices would be too large to hold."""
+    if order > MAX_ORDER:
+        raise ModelError(
+            f"{what} would have order {order}; T alone would take {8e-9 * order**2:.3g} GB, the "
+            f"largest order allowed is {MAX_ORDER}"
+        )
+    return order
+
+
+def exit_rate(i: int, row: Array) -> float:
+    """Minus the sum of row i of T, correctly rounded; zero if rounding could explain it."""
+    try:
+        rate = -fsum(row)
+    except OverflowError:
+        raise ModelError(f"row {i} of T overflows; use a longer unit of time") from None
+    if rate < ROUNDING * row[i]:
+        raise ModelError(f"row {i} of T must sum to at most 0, got {-rate:.6g}")
+    noise = np.finfo(float).eps * np.count_nonzero(row) * -row[i]
+    return rate if rate > noise or np.count_nonzero(row) == 1 else 0.0
+
+
+def finite_rates(rates: Array) -> Array:
+    """`rates`, unless one is infinite."""
+    if not np.isfinite(rates).all():
+        raise ModelError("a rate is too large for a float; use a longer unit of time")
+    return rates
+
+
+def reciprocals(means: Array) -> Array:
+    """Rates of exponentials with these `means`."""
+    with np.errstate(over="ignore"):
+        return finite_rates(1.0 / means)
+
+
+def in_range(what: str, value: float, exponent: int) -> float:
+    """``value * 2**exponent``, if a float can hold it."""
+    try:
+        result = ldexp(value, exponent)
+    except OverflowError:
+        result = inf
+    if not isfinite(result) or (result == 0.0 and value > 0.0):
+        size = "small" if result == 0.0 else "large"
+        raise ModelError(f"{what} is too {size} for a float; change the unit of time")
+    return result

@@ -1,0 +1,92 @@
+"""Drawing from an absorption time: gamma variates where phases are alike, else a walk."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit.absorption import Chain
+from phasefit.checks import Array
+from phasefit.errors import ModelError
+
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Return the generator that `random_state` means; a RandomState is advanced by one draw."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    if random_state is None:
+        return np.random.default_rng()
+    try:
+        seed = -1 if isinstance(random_state, bool) else operator.index(random_state)
+    except TypeError:
+        seed = -1
+    if seed < 0:
+        raise ModelError(
+            f"random_state must be None, a whole number >= 0, a Generator or a RandomState, got "
+            f"{random_state!r:.80}"
+        )
+    return np.random.default_rng(seed)
+
+
+def dimensions(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """`size` as a shape; None is the shape of a number."""
+    if size is None:
+        return ()
+    given = size if isinstance(size, tuple | list) else (size,)
+    try:
+        shape = tuple(-1 if isinstance(n, bool) else operator.index(n) for n in given)
+    except TypeError:
+        shape = (-1,)
+    if min(shape, default=0) < 0:
+        raise ModelError(f"size must be whole numbers >= 0 or None, got {size!r:.80}")
+    return shape
+
+
+def draw(chain: Chain, count: int, rng: np.random.Generator) -> Array:
+    """Draw `count` absorption times in the unit of `chain`."""
+    n = chain.start.size
+    onward = chain.jumps.diagonal(1)
+    in_a_row = not chain.exit[:-1].any() and np.count_nonzero(chain.jumps) == n - 1 == (
+        np.count_nonzero(onward)
+    )
+    if not in_a_row or np.ptp(chain.rates) > 0.0:
+        return _walk(chain, count, rng)
+    if n == 1 and chain.atom == 0.0:
+        return np.asarray(rng.standard_exponential(count) / chain.exit[0])
+    # Equal phases in a row: only the number of those still to come matters.
+    reach = np.cumsum(chain.start)
+    if chain.start[0] > 0.5 and chain.atom == 0.0 and chain.start[0] == reach[-1]:
+        return np.asarray(rng.standard_gamma(n, count) / chain.exit[-1])
+    entered = np.minimum(np.searchsorted(reach, rng.random(count), side="right"), n)
+    if chain.atom == 0.0:
+        entered = np.minimum(entered, int(np.flatnonzero(chain.start)[-1]))
+    return np.asarray(rng.standard_gamma(n - entered) / chain.exit[-1])
+
+
+def _walk(chain: Chain, count: int, rng: np.random.Generator) -> Array:
+    from phasefit import _kernels  # compiling takes its time; few callers draw
+
+    start_cdf, start_phase = _table(np.append(chain.start, chain.atom)[None, :])
+    jump_cdf, jump_phase = _table(np.column_stack([chain.jumps, chain.exit]))
+    out = np.empty(count)
+    _kernels.walk_to_absorption(
+        start_cdf[0], start_phase[0], jump_cdf, jump_phase, 1.0 / chain.rates, rng, out
+    )
+    return out
+
+
+def _table(weights: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Cumulative probabilities of each row, most probable first, and what they belong to."""
+    order = np.argsort(-weights, axis=1, kind="stable")
+    descending = np.take_along_axis(weights, order, axis=1)
+    cdf = np.cumsum(descending, axis=1)
+    cdf /= cdf[:, -1:]
+    # Rounding must never lead to a place of probability zero.
+    cdf[np.arange(len(cdf)), np.count_nonzero(weights, axis=1) - 1] = 1.0
+    return cdf, order.astype(np.int64)

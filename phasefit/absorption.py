@@ -19,7 +19,7 @@ from phasefit.errors import ModelError
 
 #: Times at once in one table of Poisson weights.
 _BLOCK = 4096
-#: Terms of the Taylor series over a step of an eighth of the shortest holding time, and fewer.
+#: Terms of the Poisson series with mean 1/8, the short step that is squared.
 _SHORT = 14
 
 
@@ -105,10 +105,10 @@ class Chain:
         density = phases @ self.exit
         with np.errstate(divide="ignore"):
             result = np.log(density) + shift * np.log(2.0)
-        # Far out, what matters are phases that half-way are less probable than others by up to
-        # (t/n)^(n/2); beyond the range of floats they are lost.
+        # Beyond exp(-667), entries that differ by up to (e t/n)^n are squared before rescaling.
         n = self.start.size
-        lost = (shift < 0.0) & (0.5 * n * np.log10(np.maximum(times / n, 1.0)) > 240.0)
+        spread = n * np.log10(np.maximum(np.e * times / n, 1.0))
+        lost = (result < -667.0) & (times >= self.window) & (spread > 150.0)
         faint = (density < 1e-290) & (times < self.window)
         if faint.any():  # many jumps away from the exit: sum the series without underflow
             powers, mass = self.opening
@@ -161,9 +161,11 @@ def poisson(mean: Array, terms: int) -> Array:
 
 def log_poisson(mean: Array, terms: int) -> Array:
     """Logarithms of `poisson`."""
-    k = np.arange(terms)
-    mean = np.maximum(mean, 1e-300)[:, None]
-    return np.asarray(k * np.log(mean) - mean - gammaln(k + 1.0))
+    k = np.arange(1, terms)
+    logs = np.zeros((mean.size, terms))
+    with np.errstate(divide="ignore"):
+        logs[:, 1:] = k * np.log(mean)[:, None] - gammaln(k + 1.0)
+    return np.asarray(logs - mean[:, None])
 
 
 def eliminate(jumps: Array, excess: Array) -> tuple[Array, Array, Array]:
@@ -318,7 +320,7 @@ def _settled(matrix: Array, absorbed: Array) -> tuple[Array, Array]:
 def _rescaled(rows: Array) -> tuple[Array, Array]:
     """Rows that are not too small, and the powers of two to multiply them by."""
     small = np.frexp(rows.max(axis=-1, keepdims=True))[1]
-    small = np.where(small < -200, small, 0)
+    small = np.where((small < -20) | (small > 1), small, 0)
     return np.ldexp(rows, -small), np.asarray(small[..., 0], dtype=float)
 
 

@@ -36,7 +36,7 @@ def convolve(*laws: PhaseType) -> PhaseType:
     References
     ----------
     .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins
-       University Press 1981, theorem 2.2.2.
+       University Press 1981, sec. 2.2.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def mixture(weights: ArrayLike, laws: Sequence[PhaseType]) -> PhaseType:
     References
     ----------
     .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins
-       University Press 1981, theorem 2.2.4.
+       University Press 1981, sec. 2.2.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def minimum(*laws: PhaseType) -> PhaseType:
     References
     ----------
     .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins
-       University Press 1981, theorem 2.2.9.
+       University Press 1981, sec. 2.2.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def maximum(*laws: PhaseType) -> PhaseType:
     References
     ----------
     .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins
-       University Press 1981, theorem 2.2.9.
+       University Press 1981, sec. 2.2.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def random_sum(
     References
     ----------
     .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins
-       University Press 1981, theorem 2.2.6.
+       University Press 1981, sec. 2.2.
 
     Examples
     --------
@@ -354,7 +354,7 @@ def equilibrium(law: PhaseType) -> PhaseType:
     References
     ----------
     .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins
-       University Press 1981, theorem 2.2.3.
+       University Press 1981, sec. 2.2.
 
     Examples
     --------

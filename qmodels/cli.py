@@ -49,29 +49,35 @@ def _predict(
     """Predict every policy of a scenario over its loads; nothing is simulated."""
     from dataclasses import asdict
 
+    from qmodels.errors import UnstableError
     from qmodels.io.scenario import load_scenario
-    from qmodels.policies import Workload, capacity, predict, work_bound
+    from qmodels.policies import Workload, predict
 
     plan = load_scenario(scenario)
     workload = Workload(plan.program, plan.demand, plan.arrivals)
-    bound = work_bound(plan.system, plan.program)
-    if not as_json:
-        typer.echo(f"{'policy':<14} {'load':>6} {'response [s]':>14} {'jobs':>10} method")
+    rows: list[dict[str, object]] = []
+    refused: list[UnstableError] = []
     for policy in plan.policies:
-        most = capacity(policy, plan.system, workload) / bound
         for asked in plan.loads if load is None else (load,):
-            if load is None and asked >= most:
-                if not as_json:
-                    typer.echo(f"{policy.label:<14} {asked:>6.3g} {'saturated':>14}")
-                continue
-            found = predict(policy, plan.system, workload, load=asked)
-            if as_json:
-                typer.echo(json.dumps(asdict(found), allow_nan=False))
-            else:
-                typer.echo(
-                    f"{found.policy:<14} {found.load:>6.3g} {found.mean_response:>14.6g} "
-                    f"{found.mean_jobs:>10.5g} {found.method}"
-                )
+            try:
+                rows.append(asdict(predict(policy, plan.system, workload, load=asked)))
+            except UnstableError as error:
+                refused.append(error)
+                rows.append({"policy": policy.label, "load": asked, "capacity": error.capacity})
+    if len(refused) == len(rows):
+        raise max(refused, key=lambda error: error.capacity)
+    if as_json:
+        for row in rows:
+            typer.echo(json.dumps(row, allow_nan=False))
+        return
+    typer.echo(f"{'policy':<14} {'load':>6} {'response [s]':>14} {'jobs':>10} method")
+    for row in rows:
+        line = f"{row['policy']:<14} {row['load']:>6.3g} "
+        if "method" in row:
+            line += f"{row['mean_response']:>14.6g} {row['mean_jobs']:>10.5g} {row['method']}"
+        else:
+            line += f"{'saturated':>14}"
+        typer.echo(line)
 
 
 def main() -> None:

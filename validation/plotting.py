@@ -105,7 +105,7 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
             ax.plot(ratio, y, marker="D", ms=5, color=PURPLE, ls="none")
     for label, style in (
         ("model exact, simulated with interval", {"color": BLUE, "marker": "o"}),
-        ("model approximate (disks shared)", {"color": RED, "marker": "s", "mfc": "white"}),
+        ("model approximate", {"color": RED, "marker": "s", "mfc": "white"}),
         ("the log replayed in its own order", {"color": PURPLE, "marker": "D"}),
     ):
         used = any(

@@ -346,7 +346,7 @@ def _how_sure(study: Study) -> str:
         gaps = sorted(abs(c.agreement.gap) for c in shared)
         worst = max(shared, key=lambda c: abs(c.agreement.gap))
         parts.append(
-            f"where disks are shared it is approximate: off by {np.median(gaps):.1%} in the "
+            f"elsewhere it is approximate: off by {np.median(gaps):.1%} in the "
             f"median and {worst.agreement.gap:+.1%} at worst ({worst.policy.label} at "
             f"{worst.fraction:.0%} of its capacity)"
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
@@ -30,8 +32,10 @@ class DynamicPartitioning(AbstractPolicy):
 
     Notes
     -----
-    A job keeps the fraction of its work that is done when its share changes. Exact where no
-    disk partition is ever shared (K_D >= N_P), with shares of P / i rounded neither up nor down.
+    A job keeps the fraction of its work that is done when its share changes. Shares of P / i are
+    rounded neither up nor down. Exact where no disk partition is ever shared (K_D >= N_P) and
+    every burst gains alike from processors; otherwise a job that computes gets on faster than
+    one that transfers, and the model gives both the mean speed.
 
     References
     ----------
@@ -59,4 +63,14 @@ class DynamicPartitioning(AbstractPolicy):
             groups_at_work([[1] * y for y in spread(i, disks)], program, system.processors / i, d)
             for i in range(1, c + 1)
         ]
-        return RunningJobs.of(rows, exact=disks >= c and system.disks % disks == 0)
+        alike = _bursts_scale_alike(program, [system.processors / i for i in range(1, c + 1)], d)
+        return RunningJobs.of(rows, exact=disks >= c and system.disks % disks == 0 and alike)
+
+
+def _bursts_scale_alike(program: AbstractProgram, shares: list[float], d: float) -> bool:
+    """Whether each burst takes the same part of the whole on every share."""
+    parts = []
+    for p in shares:
+        bursts = np.concatenate(program.phase_times(p, d))
+        parts.append(bursts / bursts.sum())
+    return bool(np.allclose(parts, parts[0], rtol=1e-12, atol=0.0))

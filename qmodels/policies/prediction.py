@@ -87,7 +87,8 @@ def predict(
     Returns
     -------
     Prediction
-        `method` is "exact" where no disk partition is ever shared, "approximate" otherwise.
+        `method` is "exact" where no disk partition is ever shared (and, under dynamic
+        partitioning, every burst gains alike from processors), "approximate" otherwise.
 
     Raises
     ------

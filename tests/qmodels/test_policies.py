@@ -209,6 +209,13 @@ def test_perfect_speedup_without_io_makes_dynamic_partitioning_one_fast_server()
     assert found.mean_jobs == pytest.approx(0.7 / 0.3, rel=1e-11)
 
 
+def test_dynamic_partitioning_is_exact_only_if_all_bursts_gain_alike_from_processors():
+    machine = System(processors=16, disks=16, min_processors=4)
+    for io, method in ((0.0, "exact"), (Burst(8.0, law="p"), "exact"), (8.0, "approximate")):
+        work = Workload(Program([Phase(io=io, cpu=64.0)]))
+        assert predict(DP(4), machine, work, load=0.3).method == method
+
+
 @pytest.mark.parametrize("policy", [DP(1), SP(64, 1)])
 def test_sequential_jobs_without_io_make_an_m_m_c_queue(policy):
     program = Program([Phase(io=0.0, cpu=Burst(1.0, sequential=1.0))])

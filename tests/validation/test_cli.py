@@ -160,7 +160,7 @@ def test_a_damaged_log_is_one_line_on_stderr_and_leaves_nothing_behind(tmp_path,
 
 
 def test_an_unstable_load_asked_for_is_refused_with_the_largest_that_is_not(quick):
-    done = run("predict", quick, "--load", "0.97")
+    done = run("predict", quick, "--load", "1.0")
     assert done.returncode == 3
     assert "stable only below load" in done.stderr.splitlines()[-1]
 

@@ -339,8 +339,8 @@ def _how_sure(study: Study) -> str:
     if exact:
         hits = sum(c.agreement.covered for c in exact)
         parts.append(
-            f"where no disk is shared the model is exact, and {hits} of {len(exact)} predictions "
-            f"lie in the simulator's 95 % interval"
+            f"where the model is exact, {hits} of {len(exact)} predictions lie in the simulator's "
+            f"95 % interval"
         )
     if shared:
         gaps = sorted(abs(c.agreement.gap) for c in shared)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
 
 
@@ -67,8 +68,8 @@ def estimate(values: Sequence[float], *, confidence: float = 0.95) -> Estimate:
     >>> print(estimate([9.0, 10.0, 11.0]))
     10 ± 2.5 (95%, n=3)
     """
-    if not 0 < confidence < 1:
-        raise ModelError(f"confidence must lie between 0 and 1, got {confidence}")
+    if real_number("confidence", confidence, above=0.0) >= 1:
+        raise ModelError(f"confidence must be < 1, got {confidence}; 95 % is 0.95")
     x = np.asarray(values, dtype=float)
     if x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
         raise ModelError(f"an estimate needs one or more finite observations, got {values!r}")
@@ -91,9 +92,10 @@ def stream(seed: int, *key: int) -> np.random.Generator:
     key : int
         Place within it, such as (point, replication).
     """
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ModelError(f"seed must be a whole number >= 0, got {seed!r}")
-    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=key))
+    entropy = whole_number("seed", seed, least=0)
+    for part in key:
+        whole_number("stream key", part, least=0)
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=key))
 
 
 def replicate(
@@ -142,11 +144,8 @@ def replicate(
     >>> known.contains(5.0)
     True
     """
-    if not (precision > 0 and 2 <= at_least <= at_most):
-        raise ModelError(
-            f"need precision > 0 and 2 <= at_least <= at_most, "
-            f"got {precision}, {at_least}, {at_most}"
-        )
+    real_number("precision", precision, above=0.0)
+    whole_number("at_most", at_most, least=whole_number("at_least", at_least, least=2))
     values: list[float] = []
     hits = 0
     while True:

@@ -47,6 +47,8 @@ class QBD:
     down: Sequence[Array]
 
     def __post_init__(self) -> None:
+        if not all(isinstance(x, (list, tuple)) for x in (self.up, self.local, self.down)):
+            raise ModelError("up, local and down must be lists of matrices, one for each level")
         blocks = {"up": self.up, "local": self.local, "down": self.down}
         if not (len(self.up) == len(self.local) == len(self.down) >= 1):
             raise ModelError(
@@ -167,6 +169,8 @@ def solve_qbd(qbd: QBD, *, tol: float = 1e-30, max_steps: int = 64) -> QBDSoluti
     >>> round(solve_qbd(queue).mean_level(), 12)
     1.0
     """
+    if not isinstance(qbd, QBD):
+        raise ModelError(f"solve_qbd takes a QBD, got {qbd!r:.60}")
     up, local, down = qbd.up[-1], qbd.local[-1], qbd.down[-1]
     drift_ratio = _drift_ratio(up, local, down)
     g, steps = _first_passage(up, local, down, tol, max_steps)

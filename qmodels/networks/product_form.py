@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
 
 Array = NDArray[np.float64]
@@ -58,14 +59,11 @@ def disk_group_throughput(cpu: float, io: float, jobs: Sequence[int]) -> float:
     >>> round(disk_group_throughput(2.0, 1.0, [1, 1]), 12)
     0.6
     """
-    for name, seconds in (("cpu", cpu), ("io", io)):
-        if not (np.isfinite(seconds) and seconds >= 0):
-            raise ModelError(f"{name} must be a time in seconds, finite and >= 0, got {seconds}")
+    cpu, io = real_number("cpu", cpu, least=0.0), real_number("io", io, least=0.0)
     if cpu == 0 and io == 0:
         raise ModelError("a job must use the processors or the disk: cpu and io are both zero")
-    if any(m < 0 or m != int(m) for m in jobs):
-        raise ModelError(f"jobs per partition must be whole numbers >= 0, got {list(jobs)}")
-    return _throughput(float(cpu), float(io), tuple(sorted(int(m) for m in jobs if m > 0)))
+    held = [whole_number("jobs of a partition", m, least=0) for m in jobs]
+    return _throughput(cpu, io, tuple(sorted(m for m in held if m > 0)))
 
 
 @lru_cache(maxsize=4096)

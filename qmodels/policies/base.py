@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType, match_moments
+from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
 from qmodels.networks import disk_group_throughput
 from qmodels.programs import AbstractProgram
@@ -48,10 +49,11 @@ class System:
     min_disks: int = 1
 
     def __post_init__(self) -> None:
-        for name, most in (("processors", None), ("disks", None)):
-            _check_count(name, getattr(self, name), most)
-        _check_count("min_processors", self.min_processors, self.processors)
-        _check_count("min_disks", self.min_disks, self.disks)
+        for name in ("processors", "disks"):
+            most = whole_number(name, getattr(self, name), least=1)
+            least = whole_number(f"min_{name}", getattr(self, f"min_{name}"), least=1)
+            if least > most:
+                raise ModelError(f"min_{name} = {least} is more than the machine has ({most})")
 
     @property
     def max_processor_partitions(self) -> int:
@@ -121,7 +123,7 @@ class Workload:
     ) -> Workload:
         """Demand and interarrival laws matched to their squared coefficients of variation."""
         demand, arrivals = (
-            match_moments(1.0, 1.0 + _checked_scv(name, scv))
+            match_moments(1.0, 1.0 + real_number(name, scv, above=0.0))
             for name, scv in (("demand_scv", demand_scv), ("arrival_scv", arrival_scv))
         )
         return cls(program, demand, arrivals)
@@ -192,10 +194,21 @@ def groups_at_work(
     return total, total * cpu * p, total * io * d
 
 
-@lru_cache(maxsize=512)
-def running_jobs(policy: AbstractPolicy, system: System, program: AbstractProgram) -> RunningJobs:
-    """Check that the policy fits and look up how its running jobs get on (computed once)."""
+def running_jobs(policy: AbstractPolicy, system: System, workload: Workload) -> RunningJobs:
+    """How the running jobs get on, computed once; ModelError unless the three make a model."""
+    for name, value, kind in (
+        ("policy", policy, AbstractPolicy),
+        ("system", system, System),
+        ("workload", workload, Workload),
+    ):
+        if not isinstance(value, kind):
+            raise ModelError(f"{name} must be of type {kind.__name__}, got {value!r:.60}")
     policy.check(system)
+    return _running_jobs(policy, system, workload.program)
+
+
+@lru_cache(maxsize=512)
+def _running_jobs(policy: AbstractPolicy, system: System, program: AbstractProgram) -> RunningJobs:
     return policy.running(system, program)
 
 
@@ -207,7 +220,7 @@ def capacity(policy: AbstractPolicy, system: System, workload: Workload) -> floa
     ModelError
         If the policy's partitions do not fit the machine.
     """
-    return float(running_jobs(policy, system, workload.program).throughput[-1])
+    return float(running_jobs(policy, system, workload).throughput[-1])
 
 
 def work_bound(system: System, program: AbstractProgram) -> float:
@@ -237,31 +250,21 @@ def work_bound(system: System, program: AbstractProgram) -> float:
     return min(bounds)
 
 
-def _check_count(name: str, value: object, most: int | None) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ModelError(f"{name} must be a whole number >= 1, got {value!r}")
-    if most is not None and value > most:
-        raise ModelError(f"{name} = {value} is more than the machine has ({most})")
+def check_processor_partitions(label: str, partitions: int, system: System) -> None:
+    """Raise ModelError unless that many partitions leave each its least processors."""
+    _check_partitions(label, "processor", partitions, system.processors, system.min_processors)
 
 
-def check_partitions(label: str, system: System, processor: int | None, disk: int) -> None:
-    """Raise ModelError unless that many partitions leave each its least size."""
-    for what, partitions, units, least, unit in (
-        ("processor", processor, system.processors, system.min_processors, "processors"),
-        ("disk", disk, system.disks, system.min_disks, "disks"),
-    ):
-        if partitions is None:
-            continue
-        _check_count(f"{label}: {what} partitions", partitions, None)
-        if units // partitions < least:
-            raise ModelError(
-                f"{label}: {partitions} {what} partitions of {units} {unit} leave "
-                f"{units // partitions} each, fewer than the least allotment of {least}; "
-                f"use 1 to {units // least} partitions"
-            )
+def check_disk_partitions(label: str, partitions: int, system: System) -> None:
+    """Raise ModelError unless that many partitions leave each its least disks."""
+    _check_partitions(label, "disk", partitions, system.disks, system.min_disks)
 
 
-def _checked_scv(name: str, scv: float) -> float:
-    if isinstance(scv, bool) or not isinstance(scv, (int, float, np.number)) or not scv > 0:
-        raise ModelError(f"{name} must be a number > 0, got {scv!r}")
-    return float(scv)
+def _check_partitions(label: str, what: str, partitions: int, units: int, least: int) -> None:
+    whole_number(f"{label}: {what} partitions", partitions, least=1)
+    if units // partitions < least:
+        raise ModelError(
+            f"{label}: {partitions} {what} partitions of {units} {what}s leave "
+            f"{units // partitions} each, fewer than the least allotment of {least}; "
+            f"use 1 to {units // least} partitions"
+        )

@@ -11,7 +11,7 @@ from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
     System,
-    check_partitions,
+    check_disk_partitions,
     groups_at_work,
     spread,
 )
@@ -53,7 +53,7 @@ class DynamicPartitioning(AbstractPolicy):
 
     def check(self, system: System) -> None:
         """See `AbstractPolicy.check`."""
-        check_partitions(self.label, system, None, self.disk_partitions)
+        check_disk_partitions(self.label, self.disk_partitions, system)
 
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """See `AbstractPolicy.running`."""

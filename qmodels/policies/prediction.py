@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from phasefit.checks import real_number
 from qmodels.errors import ModelError, UnstableError
 from qmodels.markov import solve_qbd
 from qmodels.policies.base import AbstractPolicy, System, Workload, running_jobs, work_bound
@@ -123,14 +124,10 @@ def predict(
     """
     if model not in ("auto", "speed-scaled"):
         raise ModelError(f'model must be "auto" or "speed-scaled", got {model!r}')
-    if not isinstance(policy, AbstractPolicy):
-        raise ModelError(
-            f"policy must be SpaceSharing, DynamicPartitioning or TimeSharing, got {policy!r}"
-        )
     started = time.perf_counter()
+    running = running_jobs(policy, system, workload)
     bound = work_bound(system, workload.program)
     rate = chosen_rate(arrival_rate, load, bound)
-    running = running_jobs(policy, system, workload.program)
     largest = float(running.throughput[-1])
     if rate >= largest:
         raise UnstableError(
@@ -163,9 +160,6 @@ def chosen_rate(arrival_rate: float | None, load: float | None, bound: float) ->
     """Jobs per second from whichever of the two was given; ModelError for neither or both."""
     if (arrival_rate is None) == (load is None):
         raise ModelError("give either arrival_rate (jobs/s) or load (fraction of the work bound)")
-    name, value = ("load", load) if arrival_rate is None else ("arrival_rate", arrival_rate)
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise ModelError(f"{name} must be a number > 0, got {value!r}")
-    if not (np.isfinite(value) and value > 0):
-        raise ModelError(f"{name} must be finite and > 0, got {value}")
-    return float(value) * (bound if name == "load" else 1.0)
+    if load is not None:
+        return real_number("load", load, above=0.0) * bound
+    return real_number("arrival_rate", arrival_rate, above=0.0)  # type: ignore[arg-type]

@@ -9,7 +9,8 @@ from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
     System,
-    check_partitions,
+    check_disk_partitions,
+    check_processor_partitions,
     groups_at_work,
     spread,
 )
@@ -51,7 +52,8 @@ class SpaceSharing(AbstractPolicy):
 
     def check(self, system: System) -> None:
         """See `AbstractPolicy.check`."""
-        check_partitions(self.label, system, self.processor_partitions, self.disk_partitions)
+        check_processor_partitions(self.label, self.processor_partitions, system)
+        check_disk_partitions(self.label, self.disk_partitions, system)
 
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """See `AbstractPolicy.running`."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from qmodels.errors import ModelError
+from phasefit.checks import whole_number
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
     System,
-    check_partitions,
+    check_disk_partitions,
+    check_processor_partitions,
     groups_at_work,
     spread,
 )
@@ -58,12 +57,9 @@ class TimeSharing(AbstractPolicy):
 
     def check(self, system: System) -> None:
         """See `AbstractPolicy.check`."""
-        level = self.multiprogramming
-        if isinstance(level, bool) or not isinstance(level, (int, np.integer)) or level < 1:
-            raise ModelError(
-                f"TS: multiprogramming must be a whole number >= 1, got {level!r}; use 2"
-            )
-        check_partitions(self.label, system, self.processor_partitions, self.disk_partitions)
+        whole_number("TS: multiprogramming", self.multiprogramming, least=1)
+        check_processor_partitions(self.label, self.processor_partitions, system)
+        check_disk_partitions(self.label, self.disk_partitions, system)
 
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """See `AbstractPolicy.running`."""

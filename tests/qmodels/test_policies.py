@@ -288,7 +288,7 @@ def test_the_response_time_grows_with_load_and_variability(reference):
     [
         (SP(32, 1), "leave 4 each, fewer than the least allotment of 8; use 1 to 16"),
         (SP(1, 64), "64 disk partitions of 32 disks"),
-        (DP(0), "whole number >= 1"),
+        (DP(0), "disk partitions must be >= 1, got 0"),
         (TS(4, 4, 0), "multiprogramming"),
         (TS(17, 1), "use 1 to 16"),
         (SP(2.5, 1), "whole number"),
@@ -338,3 +338,38 @@ def test_a_demand_of_high_order_on_many_partitions_says_what_to_do(reference):
     work = Workload(reference.program, match_moments(1.0, 1.02))
     with pytest.raises(MemoryBudgetError, match="lower order"):
         predict(SP(16, 16), MACHINE, work, load=0.1)
+
+
+ODD = [None, np.nan, np.inf, -1, 0, "x", [1], object(), 1e400]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+def test_nonsense_in_any_argument_is_a_typed_error(reference, odd):
+    questions = [
+        lambda: System(processors=odd, disks=4),
+        lambda: predict(odd, MACHINE, reference, load=0.1),
+        lambda: predict(SP(1, 1), odd, reference, load=0.1),
+        lambda: predict(SP(1, 1), MACHINE, odd, load=0.1),
+        lambda: predict(SP(odd, 1), MACHINE, reference, load=0.1),
+        lambda: predict(SP(1, odd), MACHINE, reference, load=0.1),
+        lambda: predict(DP(odd), MACHINE, reference, load=0.1),
+        lambda: predict(TS(1, 1, odd), MACHINE, reference, load=0.1),
+        lambda: predict(SP(1, 1), MACHINE, reference, load=odd),
+        lambda: predict(SP(1, 1), MACHINE, reference, arrival_rate=odd),
+        lambda: predict(SP(1, 1), MACHINE, reference, load=0.1, model=odd),
+        lambda: capacity(odd, MACHINE, reference),
+        lambda: Workload(odd),
+        lambda: Workload(reference.program, demand=odd),
+        lambda: Workload.from_scv(reference.program, demand_scv=odd),
+    ]
+    for question in questions:
+        with pytest.raises(ModelError):
+            question()
+
+
+@pytest.mark.parametrize("load", [1e-300, 1e-30, 1e-9])
+def test_a_vanishing_load_gives_the_time_of_a_job_alone(reference, load):
+    alone = float(reference.program.mean_time(32, 8))
+    found = predict(SP(4, 4), MACHINE, reference, load=load)
+    assert found.mean_response == pytest.approx(alone, rel=1e-8)
+    assert found.mean_wait < 1e-6

@@ -233,6 +233,8 @@ def test_too_few_doubling_steps_hand_over_what_there_is():
     ("blocks", "said"),
     [
         (([], [], []), "same number of levels"),
+        ((5, 5, 5), "lists of matrices"),
+        (([None], [None], [None]), "matrix"),
         (([np.ones((1, 2))], [np.zeros((1, 1))], [np.ones((1, 1))]), r"up\[0\] has shape \(1, 2\)"),
         (([-np.ones((1, 1))], [np.zeros((1, 1))], [np.ones((1, 1))]), "negative"),
         (([np.full((1, 1), np.nan)], [np.zeros((1, 1))], [np.ones((1, 1))]), "non-finite"),

@@ -12,7 +12,7 @@ from qmodels.policies import (
     Workload,
     capacity,
 )
-from qmodels.programs import Burst, Geometric, Phase, Program
+from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
 from tests.naive import sharing as naive
 from validation import RenewalJobs, ReplayedJobs, crossvalidate, simulate
 from validation.sharing import _kernels
@@ -213,9 +213,17 @@ def test_an_unstable_load_is_refused_before_anything_is_simulated():
 
 
 @pytest.mark.parametrize(
-    "given", [{"replications": 0}, {"jobs": 0}, {"jobs": 2.5}, {"seed": -1}, {"seed": 1.5}]
-)
-def test_counts_out_of_range_are_refused(given):
+    "given",
+    [
+        {"replications": 0}, {"replications": None}, {"jobs": 0}, {"jobs": 2.5}, {"warm_up": -1},
+        {"seed": -1}, {"seed": 1.5}, {"seed": None}, {"point": -1}, {"workers": 0},
+        {"confidence": 2}, {"confidence": None}, {"bursts": "x"}, {"stream_of_jobs": 5},
+        {"load": None}, {"load": np.nan}, {"draw_phases": True},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_nonsense_in_any_argument_is_a_typed_error(given):
     machine = System(processors=16, disks=8, min_processors=4)
+    work = Workload(WorkloadMix([program()]))
     with pytest.raises(ModelError):
-        simulate(SP(4, 4), machine, Workload(program()), load=0.2, **given)
+        simulate(SP(4, 4), machine, work, **({"load": 0.2} | given))

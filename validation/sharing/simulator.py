@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.checks import whole_number
 from qmodels.errors import ModelError, UnstableError
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
 from qmodels.policies.prediction import chosen_rate
@@ -161,15 +162,15 @@ def simulate(
     True
     """
     started = time.perf_counter()
+    most = capacity(policy, system, workload)
     bound = work_bound(system, workload.program)
     rate = chosen_rate(arrival_rate, load, bound)
-    most = capacity(policy, system, workload)
     if rate >= most:
         raise UnstableError(policy.label, rate, most, load=rate / bound, largest_load=most / bound)
-    for name, value, least in (
-        ("replications", replications, 1), ("jobs", jobs, 1), ("warm_up", warm_up, 0)
-    ):  # fmt: skip
-        _check_count(name, value, least)
+    replications = whole_number("replications", replications, least=1)
+    for name, value in (("jobs", jobs), ("warm_up", warm_up), ("workers", workers)):
+        if value is not None:
+            whole_number(name, value, least=0 if name == "warm_up" else 1)
     program = workload.program
     drawn_phases, times = None, program.phase_times
     if draw_phases:
@@ -184,6 +185,8 @@ def simulate(
     # Jobs that come after the measured ones keep the machine as busy as it was for them.
     total = first + measured + max(100, math.ceil(2 * relaxation)) + 1
     source = stream_of_jobs or RenewalJobs(workload.arrivals, workload.demand)
+    if not isinstance(source, AbstractJobs):
+        raise ModelError(f"stream_of_jobs must be RenewalJobs or ReplayedJobs, got {source!r:.60}")
     burst_law = None if bursts is None else RenewalJobs(bursts, bursts)
 
     def one(replication: int) -> tuple[Array, int]:
@@ -249,10 +252,3 @@ def relaxation_jobs(
     """
     queueing = 2 * utilisation * (arrival_scv + demand_scv) / (1 - utilisation) ** 2
     return queueing + servers * (1 + demand_scv)
-
-
-def _check_count(name: str, value: int | None, least: int) -> None:
-    if value is not None and (
-        isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least
-    ):
-        raise ModelError(f"{name} must be a whole number >= {least}, got {value!r}")

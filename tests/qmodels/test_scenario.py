@@ -206,3 +206,19 @@ def test_programs_scaled_to_the_log_have_the_logs_mean_work(write):
         p * float(plan.program.mean_io(p, 32) + plan.program.mean_cpu(p, 32)) for p in log.sizes
     ]
     assert np.mean(on_time) == pytest.approx(log.work.mean(), rel=1e-9)
+
+
+def test_the_example_of_the_paragon_reads_the_jobs_of_its_study(write, shared_data):
+    example = Path(__file__).parents[2] / "docs" / "examples" / "paragon.toml"
+    log = shared_data / "swf" / "SDSC-Par-1996-3.1-cln.swf.gz"
+    text = example.read_text(encoding="utf-8")
+    shipped = 'path = "../../../shared/data/swf/SDSC-Par-1996-3.1-cln.swf.gz"'
+    assert shipped in text
+    plan = load_scenario(write(text.replace(shipped, f"path = '{log}'")))
+    assert plan.log is not None
+    assert len(plan.log.jobs) == 4787
+    assert f"{plan.arrivals.mean:.0f}" == "1657"
+    assert f"{plan.arrivals.scv**0.5:.2f}" == "3.54"
+    assert f"{plan.log.sizes.mean():.1f}" == "18.2"
+    assert f"{plan.log.sizes.std() / plan.log.sizes.mean():.2f}" == "1.26"
+    assert any("interarrival" in sentence for sentence in plan.log.doubts())

@@ -29,7 +29,7 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.test
-	$(BIN)/python -m pip install -q '.[docs]'
+	$(BIN)/python -m pip install -q -e '.[docs]'
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
 
 lock: $(VENV)/.test ## refresh the lock files after a change of dependencies

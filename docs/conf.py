@@ -2,9 +2,11 @@
 
 project = "qmodels"
 copyright = "2026, the qmodels developers"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "examples"]
 html_theme = "furo"
 autodoc_typehints = "none"
-suppress_warnings = ["myst.xref_missing"]
+numpydoc_show_class_members = False
+autosummary_generate = False  # numpydoc brings it along; nothing here uses it
+suppress_warnings = ["myst.xref_missing", "autosummary"]

@@ -19,7 +19,16 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
 
 
 def surface_figure(study: Study) -> Figure:
-    """The speedup surface, as a body and as a map."""
+    """The speedup surface, as a body and as a map; as a curve where one axis is a point."""
+    surface = study.surface
+    if min(surface.speedup.shape) == 1:
+        figure = Figure(figsize=(6, 4), layout="constrained")
+        ax = figure.add_subplot()
+        along = "disks" if surface.processors.size == 1 else "processors"
+        ax.plot(getattr(surface, along), surface.speedup.ravel(), marker=".", color=BLUE)
+        ax.set(xlabel=along, ylabel="speedup over one processor and one disk")
+        ax.grid(lw=0.3)
+        return figure
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     surface_3d(study.surface, ax=figure.add_subplot(1, 2, 1, projection="3d"))
     surface_heatmap(study.surface, ax=figure.add_subplot(1, 2, 2))

@@ -227,5 +227,7 @@ def at_key(source: Path, key: str, build: Callable[..., Built], *args: Any, **kw
     """Call `build`; a ModelError comes out naming the key that caused it."""
     try:
         return build(*args, **kwargs)
+    except ScenarioError:
+        raise
     except ModelError as error:
         raise ScenarioError(str(source), [(key, str(error))]) from None

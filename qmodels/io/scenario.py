@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from phasefit import PhaseType, match_moments
 from qmodels.errors import ModelError, TraceFormatError
@@ -198,20 +199,26 @@ def _program(source: Path, key: str, table: ProgramTable) -> Program:
         sets = [
             WorkingSetTable(repeat=table.repeat, phases=[PhaseTable(io=table.io, cpu=table.cpu)])
         ]
-    built = [
-        WorkingSet(
-            group.repeat,
+
+    def build() -> Program:
+        return Program(
             [
-                Phase(
-                    io=_burst(source, f"{key}.io", phase.io, "d", group.repeat),
-                    cpu=_burst(source, f"{key}.cpu", phase.cpu, "p", group.repeat),
+                WorkingSet(
+                    group.repeat,
+                    [
+                        Phase(
+                            io=_burst(source, f"{key}.io", phase.io, "d", group.repeat),
+                            cpu=_burst(source, f"{key}.cpu", phase.cpu, "p", group.repeat),
+                        )
+                        for phase in group.phases
+                    ],
                 )
-                for phase in group.phases
+                for group in sets
             ],
+            name=table.name,
         )
-        for group in sets
-    ]
-    return at_key(source, key, Program, built, name=table.name)
+
+    return at_key(source, key, build)
 
 
 def _burst(source: Path, key: str, table: BurstTable, default_law: str, repeat: int) -> Burst:
@@ -238,23 +245,11 @@ def _scale_to_log(log: JobLog, system: System, program: Program | WorkloadMix) -
     """Factor that gives the programs the log's mean work, on the sizes that its jobs had."""
     if not log.work.size:
         raise ModelError("no job of the log has both a size and a run time; select others")
-    sizes, counts = _tally(log)
-    on_time = math.fsum(
-        count
-        * p
-        * (float(program.mean_io(p, system.disks)) + float(program.mean_cpu(p, system.disks)))
-        for p, count in zip(sizes, counts, strict=True)
-    ) / sum(counts)
+    sizes, counts = np.unique(log.sizes, return_counts=True)
+    on_time = float(np.average(sizes * program.mean_time(sizes, system.disks), weights=counts))
     if on_time <= 0:
         raise ModelError("the programs take no time, so they cannot be scaled to the log")
     return float(log.work.mean()) / on_time
-
-
-def _tally(log: JobLog) -> tuple[list[float], list[int]]:
-    seen: dict[float, int] = {}
-    for size in log.sizes.tolist():
-        seen[size] = seen.get(size, 0) + 1
-    return list(seen), list(seen.values())
 
 
 def _law(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[PhaseType, str]:

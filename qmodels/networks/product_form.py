@@ -74,6 +74,8 @@ def _throughput(cpu: float, io: float, jobs: tuple[int, ...]) -> float:
         return len(jobs) / cpu
     if cpu == 0.0:
         return 1.0 / io
+    if jobs[-1] == 1:
+        return _machine_repair(cpu, io, len(jobs))
     scale = max(cpu, io)  # keeps the powers of the times within range
     log_g = _log_normaliser(cpu / scale, io / scale, jobs)
     total = 0.0
@@ -83,6 +85,15 @@ def _throughput(cpu: float, io: float, jobs: tuple[int, ...]) -> float:
         fewer = _log_normaliser(cpu / scale, io / scale, tuple(one_fewer))
         total += jobs.count(held) * float(np.exp(fewer - log_g))
     return total / scale
+
+
+def _machine_repair(cpu: float, io: float, jobs: int) -> float:
+    """One job to each partition, by the recursion of Erlang's loss formula."""
+    ratio, idle, busy = io / cpu, 1.0, 0.0
+    for y in range(1, jobs + 1):
+        busy = y * ratio / (idle + y * ratio)
+        idle /= idle + y * ratio
+    return busy / io
 
 
 def _log_normaliser(cpu: float, io: float, jobs: tuple[int, ...]) -> float:

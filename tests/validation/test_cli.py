@@ -92,6 +92,14 @@ def test_a_study_writes_one_whole_page_a_table_and_its_figures(quick, tmp_path):
         assert low < float(row["simulated_mean_response_s"]) < high
 
 
+def test_a_machine_with_one_disk_is_studied_too(quick, tmp_path):
+    text = QUICK.replace("disks = 4", "disks = 1").replace("[1, 4]\n[[", "[1]\n[[")
+    quick.write_text(text.replace('"SP(4,4)", ', ""))
+    done = run("study", quick, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "surface.png").stat().st_size > 5000
+
+
 def test_the_same_seed_gives_the_same_table_for_any_number_of_workers(quick, tmp_path):
     for workers in ("1", "2"):
         assert run("study", quick, "-o", tmp_path / workers, "-j", workers).returncode == 0

@@ -1,0 +1,200 @@
+"""One column of numbers out of a job log, a CSV file or a list in a text file."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import gzip
+import os
+import re
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io._swf_log import file_name
+
+Array = NDArray[np.float64]
+
+#: Columns of a job log, and what `JobLog` calls them.
+SERIES = {
+    "interarrival": "interarrivals",
+    "runtime": "runtimes",
+    "work": "work",
+    "size": "sizes",
+}
+MAX_BYTES = 500_000_000
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_FIELDS = 18  # of a line of a job log
+
+
+def read_samples(
+    path: str | os.PathLike[str], *, column: str | None = None, status: str | None = None
+) -> tuple[Array, str, tuple[str, ...]]:
+    r"""Read one series of numbers, in the order of the file.
+
+    Parameters
+    ----------
+    path : path_like
+        A job log in the Standard Workload Format, known by its name (``.swf``, ``.swf.gz``) or by
+        a first line that starts with ``;`` or has 18 numbers; or text with a number per line; or
+        CSV with a header. Plain or gzip. Lines that start with ``#`` are passed over in text.
+    column : str, optional
+        Of a job log: interarrival [s], runtime [s], work [processor-seconds] or size
+        [processors]. Of a CSV file: a name of its header; not needed where there is one column.
+    status : str, optional
+        Of a job log: keep the jobs that ended so, as in `read_swf`.
+
+    Returns
+    -------
+    samples : (n,) ndarray
+    name : str
+        The column that was read.
+    remarks : tuple of str
+        What was noticed while reading.
+
+    Raises
+    ------
+    TraceFormatError
+        If the file cannot be read or a value is not a finite number; names line and field.
+    ModelError
+        If `column` or `status` does not go with the file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "waits.csv"
+    ...     _ = file.write_text("job,wait\n1,2.5\n2,4\n")
+    ...     read_samples(file, column="wait")
+    (array([2.5, 4. ]), 'wait', ())
+    """
+    file = file_name(path)
+    for name, given in (("column", column), ("status", status)):
+        if given is not None and not isinstance(given, str):
+            raise ModelError(f"{name} must be text, got {given!r:.60}")
+    named = file.lower().endswith((".swf", ".swf.gz"))
+    lines = [] if named else _lines(file)
+    if named or _is_log(lines):
+        return _of_log(file, column, status)
+    if status is not None:
+        raise ModelError(f"{file} is not a job log, so its jobs have no status; leave it out")
+    return *_of_table(file, lines, column), ()
+
+
+def _lines(file: str) -> list[str]:
+    """Lines of text, decompressed if need be, within a budget of memory."""
+    try:
+        with open(file, "rb") as stream:
+            packed = stream.read(2) == b"\x1f\x8b"
+            stream.seek(0)
+            source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
+            content: bytes = source.read(MAX_BYTES + 1)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TraceFormatError(file, f"cannot be read: {reason}") from error
+    if len(content) > MAX_BYTES:
+        raise TraceFormatError(file, f"has more than {MAX_BYTES:,} bytes of text; select from it")
+    return content.decode("utf-8-sig", errors="replace").split("\n")
+
+
+def _is_log(lines: list[str]) -> bool:
+    first = next((line for line in lines if line.strip()), "")
+    parts = first.split()
+    return first.lstrip().startswith(";") or (
+        len(parts) == _FIELDS and all(_NUMBER.fullmatch(part) for part in parts)
+    )
+
+
+def _of_log(
+    file: str, column: str | None, status: str | None
+) -> tuple[Array, str, tuple[str, ...]]:
+    from qmodels.io.swf import read_swf
+
+    if column not in SERIES:
+        asked = "" if column is None else f", got {column!r:.60}{_near(column, list(SERIES))}"
+        raise ModelError(f"column of a job log must be one of {', '.join(SERIES)}{asked}")
+    log = read_swf(file, status=status)
+    samples = np.array(getattr(log, SERIES[column]), dtype=float)
+    if not samples.size:
+        raise ModelError(f"{file}: the jobs selected hold no {column}")
+    return samples, column, log.warnings
+
+
+def _of_table(file: str, lines: list[str], column: str | None) -> tuple[Array, str]:
+    numbered = [
+        (at, line)
+        for at, line in enumerate(lines, start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    if not numbered:
+        raise TraceFormatError(file, "holds no numbers")
+    first = _cells(file, *numbered[0])
+    if all(_NUMBER.fullmatch(cell) for cell in first):
+        if len(first) > 1:
+            raise TraceFormatError(
+                file,
+                f"has {len(first)} columns without names; give them names",
+                line=numbered[0][0],
+            )
+        if column is not None:
+            raise ModelError(
+                f"{file} has no header, so no column {column!r:.60}; leave column out, or put "
+                f"the name into the first line"
+            )
+        names, name = first, "value"
+        field = 0
+    else:
+        names, name = first, _chosen(file, first, column)
+        field = names.index(name)
+        numbered = numbered[1:]
+    if not numbered:
+        raise TraceFormatError(file, "holds a header, but no numbers")
+    values = np.empty(len(numbered))
+    for i, (at, line) in enumerate(numbered):
+        cells = _cells(file, at, line)
+        if len(cells) != len(names):
+            raise TraceFormatError(file, f"has {len(cells)} fields, not {len(names)}", line=at)
+        values[i] = _number(file, at, name, cells[field])
+    return values, name
+
+
+def _cells(file: str, at: int, line: str) -> list[str]:
+    if '"' not in line:
+        return [cell.strip() for cell in line.split(",")]
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], strict=True))]
+    except csv.Error as error:
+        raise TraceFormatError(file, f"is not CSV: {error}", line=at) from error
+
+
+def _chosen(file: str, names: list[str], column: str | None) -> str:
+    """Give the column asked for, or the only one."""
+    if column is None:
+        if len(names) == 1:
+            return names[0]
+        raise ModelError(f"{file} has columns {', '.join(names[:20])[:400]}; choose one by column")
+    if names.count(column) == 1:
+        return column
+    if column in names:
+        raise ModelError(f"{file} has {names.count(column)} columns {column!r:.60}; rename one")
+    raise ModelError(
+        f"{file} has no column {column!r:.60}{_near(column, names)}; it has "
+        f"{', '.join(names[:20])[:400]}"
+    )
+
+
+def _near(column: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(column, names, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _number(file: str, at: int, name: str, cell: str) -> float:
+    value = float(cell) if len(cell) < 400 and _NUMBER.fullmatch(cell) else np.nan
+    if not np.isfinite(value):
+        raise TraceFormatError(file, f"{cell!r:.60} is not a finite number", line=at, field=name)
+    return value

@@ -62,8 +62,9 @@ def _run(
     from dataclasses import replace
 
     from qmodels.io.scenario import load_scenario
+    from validation.findings import findings
     from validation.report import check_output, write_report
-    from validation.study import findings, run_study
+    from validation.study import run_study
 
     check_output(output)
     with _progress() as progress:

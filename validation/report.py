@@ -14,7 +14,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from qmodels.errors import ModelError
-from validation.study import Study, findings
+from validation.findings import findings
+from validation.study import Study
 
 FIGURES = {
     "workload": "What the log holds and what was fitted to it",

@@ -7,8 +7,9 @@ import validation
 from qmodels.io import load_scenario
 from qmodels.policies import predict
 from validation.demo import make_log
+from validation.findings import findings
 from validation.plotting import agreement_figure, response_figure, surface_figure, workload_figure
-from validation.study import findings, run_study
+from validation.study import run_study
 
 DEMO = Path(validation.__file__).parent / "demo"
 

@@ -34,7 +34,7 @@ def _place(kind, held, limit, on_cpu, disk_of, on_disk, transferring):
         if kind == STATIC:
             rank, jobs = 0, on_disk[disk]
         else:  # both idle, one idle, both busy
-            rank, jobs = (on_cpu[c] > 0) + (transferring[disk] > 0), held[c]
+            rank, jobs = int(on_cpu[c] > 0) + int(transferring[disk] > 0), held[c]
         if rank < best_rank or (rank == best_rank and jobs < best_jobs):
             best, best_rank, best_jobs = c, rank, jobs
     return best

@@ -1,3 +1,8 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -227,3 +232,16 @@ def test_nonsense_in_any_argument_is_a_typed_error(given):
     work = Workload(WorkloadMix([program()]))
     with pytest.raises(ModelError):
         simulate(SP(4, 4), machine, work, **({"load": 0.2} | given))
+
+
+def test_the_event_loop_says_the_same_without_its_compiler():
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "naive_twin_says", __file__],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "28 passed" in done.stdout

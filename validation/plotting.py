@@ -62,7 +62,8 @@ def response_figure(study: Study) -> Figure:
         for ax in axes.flat:
             ax.get_legend().remove()
         handles = axes[0, 0].get_legend_handles_labels()[0]
-        figure.legend(handles, *sizes, loc="outside lower center", ncols=8, fontsize=9)
+        ncols = max(2, 2 * len(disks))
+        figure.legend(handles, *sizes, loc="outside lower center", ncols=ncols, fontsize=9)
     return figure
 
 

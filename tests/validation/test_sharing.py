@@ -236,7 +236,7 @@ def test_nonsense_in_any_argument_is_a_typed_error(given):
 
 def test_the_event_loop_says_the_same_without_its_compiler():
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "naive_twin_says", __file__],
+        [sys.executable, "-m", "pytest", "-q", "-k", "naive_twin_says", __file__],
         env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
         cwd=Path(__file__).parents[2],
         capture_output=True,

@@ -92,3 +92,17 @@ def load_log(path):
     from qmodels.io import read_swf
 
     return read_swf(path)
+
+
+def test_the_example_of_measured_runs_finds_the_law_that_made_them():
+    """The runs were made with 3 % noise, so the fitted means may be off by a few per cent."""
+    plan = load_scenario(Path(__file__).parents[2] / "docs" / "examples" / "measured-runs.toml")
+    solver, render = plan.program.programs
+    p, d = 16.0, 2.0
+    truth = {
+        solver: (5 / min(d, p / 4) + 1.5 + 6 / d, 0.4 + 300 / p + 900 / p + 0.02 * 15),
+        render: (24 / min(d, p / 2), 2 + 240 / p),
+    }
+    for program, (io, cpu) in truth.items():
+        assert float(program.mean_io(p, d)) == pytest.approx(io, rel=0.05)
+        assert float(program.mean_cpu(p, d)) == pytest.approx(cpu, rel=0.05)

@@ -1,3 +1,5 @@
+from .canonical import canonical_form as canonical_form
+from .canonical import reduce_order as reduce_order
 from .closure import convolve as convolve
 from .closure import equilibrium as equilibrium
 from .closure import maximum as maximum
@@ -9,5 +11,7 @@ from .closure import scale as scale
 from .errors import ConvergenceError as ConvergenceError
 from .errors import InfeasibleMomentsError as InfeasibleMomentsError
 from .errors import ModelError as ModelError
+from .moments import MomentsAdjustedWarning as MomentsAdjustedWarning
 from .moments import match_moments as match_moments
+from .moments import moment_bounds as moment_bounds
 from .phase_type import PhaseType as PhaseType

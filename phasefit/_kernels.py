@@ -187,7 +187,7 @@ def hyper_erlang_climb(x, logs, w, lo, hi, wc, phases, a, m, tol, trace):
             speed += (one[i] - start[i]) ** 2
             bend += (two[i] - 2.0 * one[i] + start[i]) ** 2
         stride = 1.0
-        if k > 1 and bend > 1e-30:
+        if bend > 1e-30:
             stride = max(1.0, min(sqrt(speed / bend), 1e4))
         taken = False
         if stride > 1.0:
@@ -229,40 +229,65 @@ def matmul(a, b, out):
 
 
 @njit(cache=True, nogil=True)
-def poisson_weights(mean):
-    """Poisson probabilities of 0, 1, ... up to where less than 1e-17 is left; mean <= 200."""
-    terms = int(mean + 9.0 * sqrt(mean)) + 20
-    out = np.empty(terms)
+def poisson_weights(mean, out):
+    """Fill ``out`` with Poisson probabilities of 0, 1, ... and return how many matter.
+
+    Less than 1e-17 is left out; ``out`` of 400 will do for a mean of up to 200.
+    """
     out[0] = exp(-mean)
-    for k in range(1, terms):
+    k = 0
+    while k < 1.5 * mean or (out[k] > 1e-18 and k + 1 < out.size):
+        k += 1
         out[k] = out[k - 1] * mean / k
-    return out
+    return k + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
+def settle(matrix):
+    """Make the rows of ``matrix`` (n + 1, n + 1) sum to one, trusting the smaller part.
+
+    Without it each squaring would double the error in the slow rates of a stiff chain.
+    """
+    n = matrix.shape[0] - 1
+    for i in range(n):
+        alive = 0.0
+        for j in range(n):
+            alive += matrix[i, j]
+        if matrix[i, n] < 0.5 and alive > 0.0:
+            for j in range(n):
+                matrix[i, j] *= (1.0 - matrix[i, n]) / alive
+        else:
+            matrix[i, n] = 1.0 - alive
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def squared_step(step, y):
-    """exp of the uniformised chain over ``y`` steps: matrix of the last halving, and halvings.
+    """Uniformised chain over ``y`` steps: the matrix over a short part, to be squared so often.
 
-    step (n + 1, n + 1) with absorption last.
+    Returns the matrix and the count. step (n + 1, n + 1) with absorption last.
     """
     halvings = 0
     while y > 1.0:
         y *= 0.5
         halvings += 1
-    weights = poisson_weights(y)
+    weights = np.empty(400)
+    terms = poisson_weights(y, weights)
     n = step.shape[0]
     matrix, next_ = np.zeros((n, n)), np.empty((n, n))
-    for k in range(weights.size - 1, -1, -1):
+    for k in range(terms - 1, -1, -1):
         matmul(step, matrix, next_)
         matrix[:] = next_
         for i in range(n):
             matrix[i, i] += weights[k]
+    settle(matrix)
     return matrix, halvings
 
 
-@njit(cache=True, nogil=True)
-def phase_forward(step, y, long, vector, after):
+@njit(cache=True, nogil=True, error_model="numpy")
+def phase_forward(step, y, long, vector, after, weights, pair):
     """Move the phase probabilities ``vector`` (n,) on by ``y`` steps into ``after`` (n,).
+
+    weights (400,), pair (2, n + 1) and below seen (400, n) are room to work in.
 
     Returns the mass absorbed meanwhile, a sum of non-negative terms.
     """
@@ -275,14 +300,15 @@ def phase_forward(step, y, long, vector, after):
         for _ in range(halvings):
             matmul(matrix, matrix, other)
             matrix, other = other, matrix
+            settle(matrix)
         for i in range(n):
             for j in range(n):
                 after[j] += vector[i] * matrix[i, j]
             lost += vector[i] * matrix[i, n]
         return lost
-    weights = poisson_weights(y)
-    now, then = vector.copy(), np.empty(n)
-    for k in range(weights.size):
+    now, then = pair[0], pair[1]
+    now[:n] = vector
+    for k in range(poisson_weights(y, weights)):
         lost += weights[k] * gone
         for j in range(n):
             after[j] += weights[k] * now[j]
@@ -295,8 +321,8 @@ def phase_forward(step, y, long, vector, after):
     return lost
 
 
-@njit(cache=True, nogil=True)
-def phase_backward(step, y, q, long, vector, back, meet):
+@njit(cache=True, nogil=True, error_model="numpy")
+def phase_backward(step, y, q, long, vector, back, meet, weights, pair, seen):
     """Move ``back`` (n + 1,) back by ``y`` steps in place and fill ``meet`` (n + 1, n).
 
     ``meet[j, i]``: integral over the span, in time, of phase i as seen from its start
@@ -310,15 +336,15 @@ def phase_backward(step, y, q, long, vector, back, meet):
     else:
         matrix, halvings, size = step, 0, y
     # Over the (short) span: convolution by one backward recursion (Okamura et al. 2011).
-    weights = poisson_weights(size)
-    terms = weights.size
-    seen = np.zeros((terms, n))
+    terms = poisson_weights(size, weights)
     seen[0] = vector
     for k in range(1, terms):
+        seen[k] = 0.0
         for i in range(n):
             for j in range(n):
                 seen[k, j] += seen[k - 1, i] * step[i, j]
-    now, then = np.zeros(n + 1), np.empty(n + 1)
+    now, then = pair[0], pair[1]
+    now[:] = 0.0
     for k in range(terms - 1, -1, -1):
         for i in range(n + 1):
             acc = weights[k] * back[i]
@@ -329,7 +355,8 @@ def phase_backward(step, y, q, long, vector, back, meet):
         if k > 0:
             for j in range(n + 1):
                 for i in range(n):
-                    meet[j, i] += now[j] * seen[k - 1, i] / q
+                    meet[j, i] += now[j] * seen[k - 1, i]
+    meet /= q
     if halvings == 0:
         back[:] = now
         return
@@ -342,6 +369,7 @@ def phase_backward(step, y, q, long, vector, back, meet):
                 meet[j, i] = left[j, i] + right[j, i]
         matmul(matrix, matrix, other)
         matrix, other = other, matrix
+        settle(matrix)
     now[:] = 0.0
     for i in range(n + 1):
         for j in range(n + 1):
@@ -349,7 +377,7 @@ def phase_backward(step, y, q, long, vector, back, meet):
     back[:] = now
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def phase_pass(t, w, wr, lo, hi, wi, alpha, jumps, exits, begun, moved, spent, ended):
     """One E-step of a phase-type law; returns the log-likelihood, -1e300 if it is zero.
 
@@ -371,6 +399,7 @@ def phase_pass(t, w, wr, lo, hi, wi, alpha, jumps, exits, begun, moved, spent, e
         step[i, i] = 1.0 - total[i] / q
         step[i, n] = exits[i] / q
     long = min(max(32.0, 8.0 * n), 200.0)
+    weights, pair, seen = np.empty(400), np.zeros((2, n + 1)), np.empty((400, n))
     alive = np.zeros(m + 1)  # log P(X > t)
     kept = np.ones(m + 1)  # P(X > t) given X > the time before
     ahead = np.empty((m + 1, n))
@@ -378,7 +407,7 @@ def phase_pass(t, w, wr, lo, hi, wi, alpha, jumps, exits, begun, moved, spent, e
     result = 0.0
     for k in range(1, m + 1):
         span = t[k - 1] - (t[k - 2] if k > 1 else 0.0)
-        lost = phase_forward(step, q * span, long, ahead[k - 1], ahead[k])
+        lost = phase_forward(step, q * span, long, ahead[k - 1], ahead[k], weights, pair)
         rest = ahead[k].sum()
         if not rest > 1e-200:
             return -1e300
@@ -414,7 +443,7 @@ def phase_pass(t, w, wr, lo, hi, wi, alpha, jumps, exits, begun, moved, spent, e
                 back[i] += w[k - 1] * exits[i] / rate
                 ended[i] += w[k - 1] * ahead[k, i] * exits[i] / rate
         span = t[k - 1] - (t[k - 2] if k > 1 else 0.0)
-        phase_backward(step, q * span, q, long, ahead[k - 1], back, meet)
+        phase_backward(step, q * span, q, long, ahead[k - 1], back, meet, weights, pair, seen)
         back /= kept[k]
         for i in range(n):
             spent[i] += meet[i, i] / kept[k]

@@ -116,7 +116,7 @@ def match_moments(
         if m3 is not None:
             raise ModelError("m3 must come with m2; give m2, or neither")
         return PhaseType.exponential(mean=m1)
-    asked = (m1, real_number("m2", m2))
+    asked: tuple[float, ...] = (m1, real_number("m2", m2))
     if m3 is not None:
         asked = (*asked, real_number("m3", m3))
     try:
@@ -187,7 +187,8 @@ def moment_bounds(order: int, m1: float, m2: float) -> tuple[float, float]:
     if n == 1:
         low = high = 3.0
     else:
-        low, high = moments3.lower_bound(n, n2), moments3.upper_bound(n, n2)
+        low = moments3.lower_bound(n, n2)
+        high = max(low, moments3.upper_bound(n, n2))  # equal but for rounding at an Erlang law
     third = _held("the third moment", low * m1 * m2)
     return third, inf if isinf(high) else _held("the third moment", high * m1 * m2)
 

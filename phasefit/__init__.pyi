@@ -8,10 +8,15 @@ from .closure import mixture as mixture
 from .closure import random_sum as random_sum
 from .closure import residual as residual
 from .closure import scale as scale
+from .diagnostics import FitReport as FitReport
+from .em import maximise as maximise
 from .errors import ConvergenceError as ConvergenceError
 from .errors import InfeasibleMomentsError as InfeasibleMomentsError
 from .errors import ModelError as ModelError
+from .extremes import Extreme as Extreme
+from .fitting import fit as fit
 from .moments import MomentsAdjustedWarning as MomentsAdjustedWarning
 from .moments import match_moments as match_moments
 from .moments import moment_bounds as moment_bounds
+from .observations import Observations as Observations
 from .phase_type import PhaseType as PhaseType

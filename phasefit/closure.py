@@ -14,6 +14,9 @@ from phasefit.checks import Array, probability_vector, real_number, within_order
 from phasefit.errors import ModelError
 from phasefit.phase_type import PhaseType
 
+#: What is too large for one chain can be had from its parts.
+_KEEP = "the {} as one chain (phasefit.Extreme keeps the parts instead)"
+
 
 def convolve(*laws: PhaseType) -> PhaseType:
     """Law of the sum of independent variables.
@@ -146,7 +149,7 @@ def minimum(*laws: PhaseType) -> PhaseType:
 
 
 def _minimum_of_two(a: PhaseType, b: PhaseType) -> PhaseType:
-    within_order("the minimum", a.order * b.order)
+    within_order(_KEEP.format("minimum"), a.order * b.order)
     exits = np.add.outer(a.exit, b.exit).ravel()
     atom = a.atom + b.atom * fsum(a.alpha)
     return PhaseType.from_rates(np.kron(a.alpha, b.alpha), _side_by_side(a, b), exits, atom=atom)
@@ -189,7 +192,7 @@ def maximum(*laws: PhaseType) -> PhaseType:
 def _maximum_of_two(a: PhaseType, b: PhaseType) -> PhaseType:
     """Phases: both run, only `a` runs, only `b` runs."""
     m, n = a.order, b.order
-    order = within_order("the maximum", m * n + m + n)
+    order = within_order(_KEEP.format("maximum"), m * n + m + n)
     both, first, second = slice(0, m * n), slice(m * n, m * n + m), slice(m * n + m, order)
     jumps = np.zeros((order, order))
     jumps[both, both] = _side_by_side(a, b)

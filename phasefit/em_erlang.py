@@ -1,0 +1,272 @@
+"""EM for mixtures of Erlang laws, over every way to share the phases among branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit import _kernels, em_held
+from phasefit.checks import Array
+from phasefit.em_result import EMResult, result
+from phasefit.errors import InfeasibleMomentsError
+from phasefit.observations import Observations, Sample
+
+#: Settings that are climbed to the top on the fine data after the first look at all of them.
+_FINALISTS: Final = 4
+#: Gain per sample and round of three steps at which a first look ends.
+_LOOK: Final = 1e-7
+#: Steps of the first look, settings that are looked at again, and steps of that.
+_FIRST_STEPS: Final = 100
+_CANDIDATES: Final = 16
+#: Steps of each finalist; only the best then climbs on.
+_FINAL_STEPS: Final = 100
+_LOOK_STEPS: Final = 600
+#: Order up to which all settings are looked at for the sake of a start.
+FEW_PHASES: Final = 12
+
+
+@dataclass(eq=False)
+class _Mixture:
+    """Branches with `phases`, weights and means, in the unit of the data."""
+
+    phases: NDArray[np.int64]
+    weights: Array
+    means: Array
+
+
+def partitions(total: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:
+    """Ways to write `total` as a sum of whole numbers, largest first."""
+    if total == 0:
+        yield ()
+    for first in range(min(total, largest or total), 0, -1):
+        for rest in partitions(total - first, first):
+            yield (first, *rest)
+
+
+def fit(
+    observations: Observations,
+    order: int,
+    starts: int,
+    rng: np.random.Generator,
+    tol: float,
+    max_steps: int,
+    hold: int,
+) -> list[EMResult]:
+    """Fits of hyper-Erlang laws, best first."""
+    coarse, fine = observations.coarse, observations.fine
+
+    def climb(start: _Mixture, steps: int) -> tuple[_Mixture, Array, bool] | None:
+        if hold == 2:
+            return _climb_held(observations, fine, start, tol, steps)
+        return (start, *_climb(fine, start, tol, steps))
+
+    looks = []
+    for phases in partitions(order):
+        first: tuple[float, _Mixture] | None = None
+        for start in _starts(coarse, phases, starts, rng):
+            if hold == 2:
+                climbed = _climb_held(observations, coarse, start, _LOOK, _FIRST_STEPS)
+                if climbed is None:
+                    continue
+                start, trace, _ = climbed
+            else:
+                trace, _ = _climb(coarse, start, _LOOK, _FIRST_STEPS)
+            if first is None or trace[-1] > first[0]:
+                first = (float(trace[-1]), start)
+        if first is not None:
+            looks.append(first)
+    looks.sort(key=lambda look: -look[0])
+    second_looks = []
+    for _, start in looks[:_CANDIDATES]:
+        if hold == 2:
+            climbed = _climb_held(observations, coarse, start, _LOOK, _LOOK_STEPS)
+            start = start if climbed is None else climbed[0]
+        else:
+            _climb(coarse, start, _LOOK, _LOOK_STEPS)
+        second_looks.append((likelihood(fine, start), start))
+    second_looks.sort(key=lambda look: -look[0])
+    finals = []
+    for _, start in second_looks[:_FINALISTS]:
+        climbed = climb(start, min(max_steps, _FINAL_STEPS))
+        if climbed is not None:
+            finals.append(climbed)
+    if not finals:
+        raise InfeasibleMomentsError(
+            f"no hyper-Erlang law of order {order} was found with the first two moments of the "
+            f"data, scv {observations.second - 1.0:.6g}; an scv above {1.0 / order:.6g} is needed, "
+            f"or a higher order"
+        )
+    finals.sort(key=lambda final: -final[1][-1])
+    mixture, trace, converged = finals[0]
+    if not converged and max_steps - trace.size >= 3:
+        if hold < 2:  # the long way along a ridge is gone where steps are cheap
+            ahead = _Mixture(mixture.phases, mixture.weights.copy(), mixture.means.copy())
+            _climb(coarse, ahead, tol, max_steps)
+            if likelihood(fine, ahead) > likelihood(fine, mixture):
+                mixture = ahead
+        further = climb(mixture, max_steps - trace.size)
+        if further is not None:
+            finals[0] = further[0], np.concatenate([trace, further[1]]), further[2]
+    results = [_result(observations, *final) for final in finals]
+    return sorted(results, key=lambda fitted: -fitted.log_likelihood)
+
+
+def _result(
+    observations: Observations, mixture: _Mixture, trace: Array, converged: bool
+) -> EMResult:
+    in_bins = likelihood(observations.fine, mixture)
+    exact = likelihood(observations.every, mixture)
+    part = mixture.weights * np.maximum(1.0, mixture.means) ** 2
+    alive = part > 1e-16  # a lighter branch is lost in the rounding of the others
+    weights = mixture.weights[alive] / mixture.weights[alive].sum()
+    phases, means = mixture.phases[alive], mixture.means[alive]
+    rates = _rates(_Mixture(phases, weights, means))
+    label = f"hyper-Erlang ({', '.join(map(str, sorted(phases.tolist())))})"
+    free = 2 * phases.size - 1
+    return result(observations, rates, exact, in_bins, trace, converged, free, label)
+
+
+def _rates(mixture: _Mixture) -> tuple[Array, Array, Array]:
+    """Start, jumps and exits of the phases, branch after branch."""
+    ends = np.cumsum(mixture.phases)
+    alpha, exits = np.zeros((2, ends[-1]))
+    jumps = np.zeros((ends[-1], ends[-1]))
+    for end, r, a, m in zip(ends, mixture.phases, mixture.weights, mixture.means, strict=True):
+        alpha[end - r], exits[end - 1] = a, r / m
+        for i in range(end - r, end - 1):
+            jumps[i, i + 1] = r / m
+    return alpha, jumps, exits
+
+
+def first_look(sample: Sample, order: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Start, jumps and exits of a good hyper-Erlang law, found without much effort."""
+    best: tuple[float, _Mixture] | None = None
+    for phases in partitions(order):
+        for start in _starts(sample, phases, 1, rng):
+            trace, _ = _climb(sample, start, 1e-4, 60)
+            if best is None or trace[-1] > best[0]:
+                best = (float(trace[-1]), start)
+    assert best is not None
+    return _rates(best[1])
+
+
+def likelihood(sample: Sample, mixture: _Mixture) -> float:
+    """Log-likelihood of `sample`."""
+    return _expect(sample, mixture)[0]
+
+
+def _expect(sample: Sample, mixture: _Mixture) -> tuple[float, Array, Array]:
+    """Log-likelihood, and the weight and weighted time that fall to each branch."""
+    count, total = np.empty((2, mixture.phases.size))
+    value: float = _kernels.hyper_erlang_pass(
+        sample.times,
+        sample.logs,
+        sample.weights,
+        sample.lower,
+        sample.upper,
+        sample.interval_weights,
+        mixture.phases,
+        mixture.weights,
+        mixture.means,
+        count,
+        total,
+    )
+    return value, count, total
+
+
+def _climb(sample: Sample, mixture: _Mixture, tol: float, max_steps: int) -> tuple[Array, bool]:
+    """Move `mixture` up by EM; the trace, and whether it stopped by itself."""
+    trace = np.empty(max(max_steps, 3))
+    steps, converged = _kernels.hyper_erlang_climb(
+        sample.times,
+        sample.logs,
+        sample.weights,
+        sample.lower,
+        sample.upper,
+        sample.interval_weights,
+        mixture.phases,
+        mixture.weights,
+        mixture.means,
+        tol,
+        trace,
+    )
+    return trace[:steps], bool(converged)
+
+
+def _climb_held(
+    observations: Observations, sample: Sample, start: _Mixture, tol: float, max_steps: int
+) -> tuple[_Mixture, Array, bool] | None:
+    """Climb with the first two moments of the data held; None if the branches cannot have them."""
+    r = start.phases.astype(float)
+    second = observations.second
+    if second < 1.0 + 1.0 / r.max() and r.size > 1:
+        return None
+
+    def at(theta: Array) -> _Mixture:
+        weights, means = np.exp(theta.reshape(2, -1))
+        return _Mixture(start.phases, weights, means)
+
+    def expect(theta: Array) -> tuple[float, Array, Array]:
+        mixture = at(theta)
+        value, count, total = _expect(sample, mixture)
+        floor = 1e-9 * sample.size
+        gradient = np.concatenate([count, r * (total / mixture.means - count)])
+        return value, gradient, np.concatenate([count, r * count]) + floor
+
+    def held(theta: Array) -> tuple[Array, Array]:
+        mixture = at(theta)
+        shares = np.stack(
+            [
+                mixture.weights,
+                mixture.weights * mixture.means,
+                mixture.weights * mixture.means**2 * (1.0 + 1.0 / r),
+            ]
+        )
+        sums = shares.sum(axis=1)
+        relative = shares / sums[:, None]
+        slope = np.concatenate([relative, np.array([[0.0], [1.0], [2.0]]) * relative], axis=1)
+        return np.log(sums), slope
+
+    theta = np.log(np.maximum(np.concatenate([start.weights, start.means]), 1e-30))
+    goal = np.array([0.0, 0.0, np.log(second)])
+    climbed = em_held.climb(expect, held, theta, goal, tol * sample.size, max_steps)
+    return None if climbed is None else (at(climbed[0]), *climbed[1:])
+
+
+def _starts(
+    sample: Sample, phases: tuple[int, ...], count: int, rng: np.random.Generator
+) -> Iterator[_Mixture]:
+    """Means where the data are: long branches at short times, at long times, and at random."""
+    times, weights = located(sample)
+    share = (np.cumsum(weights) - 0.5 * weights) / weights.sum()
+    k = len(phases)
+    equal = np.interp((np.arange(k) + 0.5) / k, share, times)
+    low, high = np.interp([0.02, 0.995], share, times)
+    spread = np.geomspace(low, max(high, 1.0001 * low), k) if k > 1 else np.ones(1)
+    even = np.full(k, 1.0 / k)
+    plans = [(phases, spread), (phases[::-1], equal), (phases, equal), (phases[::-1], spread)]
+    seen = set()
+    for n in range(count if k > 1 else 1):
+        if n < len(plans):
+            form, means = plans[n]
+        else:
+            form = tuple(rng.permutation(phases).tolist())
+            means = np.sort(np.interp(rng.random(k), share, times))
+        key = (tuple(form), tuple(means.tolist()))
+        if key not in seen:
+            seen.add(key)
+            yield _Mixture(np.array(form, dtype=np.int64), even.copy(), np.maximum(means, 1e-12))
+
+
+def located(sample: Sample) -> tuple[Array, Array]:
+    """About where the times lie, in order, and their weights: of a censored one its nearer end."""
+    middle = np.where(sample.upper < inf, 0.5 * (sample.lower + sample.upper), sample.lower)
+    times = np.concatenate([sample.times, middle])
+    weights = np.concatenate([sample.weights, sample.interval_weights])
+    order = np.argsort(times, kind="stable")
+    return times[order], weights[order]

@@ -1,0 +1,58 @@
+"""What an EM fit returns, and how its pieces become a law in the unit of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phasefit.checks import Array, finite_rates
+from phasefit.observations import Observations
+from phasefit.phase_type import PhaseType
+
+
+@dataclass(frozen=True, eq=False)
+class EMResult:
+    """A law of greatest likelihood, as far as EM could climb from one start.
+
+    Times are in seconds, so are likelihoods: a sum of logarithms of densities per second.
+    """
+
+    distribution: PhaseType
+    log_likelihood: float  #: of all the data under `distribution`, not of the bins
+    trace: tuple[float, ...]  #: log-likelihood of the data as condensed, step by step
+    steps: int  #: EM steps taken, extrapolated ones included
+    converged: bool  #: False where the steps ran out
+    parameters: int  #: free numbers of the law, the atom included
+    label: str  #: family and form, such as "hyper-Erlang (1, 3)"
+    binning_error: float  #: distance per sample from the last likelihood in bins to the exact one
+
+
+def result(
+    observations: Observations,
+    rates: tuple[Array, Array, Array],
+    exact: float,
+    in_bins: float,
+    trace: Array,
+    converged: bool,
+    parameters: int,
+    label: str,
+) -> EMResult:
+    """Law with `rates` (alpha, jumps, exits) in the unit of the data; likelihoods likewise."""
+    alpha, jumps, exits = rates
+    atom, unit = observations.atom, observations.unit
+    with np.errstate(over="ignore"):
+        moves, ends = finite_rates(jumps / unit), finite_rates(exits / unit)
+    law = PhaseType.from_rates(alpha * (1.0 - atom), moves, ends, atom=atom)
+    steps: Any = (observations.total(float(value)) for value in trace)
+    return EMResult(
+        law,
+        observations.total(exact),
+        tuple(steps),
+        trace.size,
+        converged,
+        parameters + (atom > 0.0),
+        label,
+        abs(exact - in_bins) / observations.positive,
+    )

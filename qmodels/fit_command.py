@@ -1,0 +1,126 @@
+"""Subcommand `qmodels fit`: from a column of a file to a phase-type law."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from phasefit.diagnostics import FitReport
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("fit")(_fit)
+
+
+def _fit(
+    file: Annotated[
+        Path, typer.Argument(help="Job log (SWF, plain or gzip), or text or CSV with a column.")
+    ],
+    column: Annotated[
+        str | None,
+        typer.Option(help="interarrival, runtime, work or size of a job log; a name in a CSV."),
+    ] = None,
+    order: Annotated[
+        int | None, typer.Option(min=1, help="Number of phases; by default the criterion chooses.")
+    ] = None,
+    max_order: Annotated[int, typer.Option(min=1, help="Largest order tried.")] = 8,
+    family: Annotated[
+        str, typer.Option(help="hyper-erlang, coxian, general or moments.")
+    ] = "hyper-erlang",
+    criterion: Annotated[str, typer.Option(help="bic, aic or cv.")] = "bic",
+    hold_moments: Annotated[
+        int, typer.Option(min=0, max=2, help="First moments of the data to meet exactly.")
+    ] = 0,
+    bootstrap: Annotated[
+        int, typer.Option(min=0, help="Resamplings for bands and the p-value; slow.")
+    ] = 0,
+    status: Annotated[
+        str | None, typer.Option(help="Of a job log: completed, failed or cancelled jobs only.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Root of all randomness.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for the figure and the tables.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Fit a phase-type law to a column of a job log, a CSV file or a list of numbers."""
+    from phasefit.fitting import fit
+    from qmodels.io.samples import read_samples
+
+    if output is not None:
+        _check(output)
+    samples, name, remarks = read_samples(file, column=column, status=status)
+    for remark in remarks:
+        typer.echo(f"- {remark}", err=True)
+    report = fit(
+        samples, order=order, family=family, criterion=criterion, hold_moments=hold_moments,
+        max_order=max_order, bootstrap=bootstrap, random_state=seed,
+    )  # fmt: skip
+    if output is not None:
+        _write(report, output)
+    if as_json:
+        record = {"file": str(file), "column": name} | _record(report)
+        typer.echo(json.dumps(record, allow_nan=False))
+    else:
+        typer.echo(report.table())
+
+
+def _record(report: FitReport) -> dict[str, Any]:
+    """The report as plain values; what is not known is null."""
+    from dataclasses import asdict
+
+    law = report.distribution
+    record: dict[str, Any] = {
+        "n": report.size,
+        "label": report.label,
+        "order": law.order,
+        "alpha": law.alpha.tolist(),
+        "T": law.T.tolist(),
+        "atom": law.atom,
+        "mean": law.mean,
+        "scv": law.scv,
+        "log_likelihood": report.log_likelihood,
+        "parameters": report.parameters,
+        "aic": report.aic,
+        "bic": report.bic,
+        "ks": report.ks,
+        "ks_pvalue": report.ks_pvalue,
+        "moment_errors": list(report.moment_errors),
+        "tail_errors": list(report.tail_errors),
+        "converged": report.converged,
+        "criterion": report.criterion,
+        "candidates": [asdict(candidate) for candidate in report.candidates],
+        "warnings": list(report.warnings),
+    }
+    return {name: _plain(value) for name, value in record.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _check(output: Path) -> None:
+    """Refuse a folder that cannot be written to before the work, not after it."""
+    output.mkdir(parents=True, exist_ok=True)
+    probe = output / ".writable"
+    probe.touch()
+    probe.unlink()
+
+
+def _write(report: FitReport, output: Path) -> None:
+    import pandas as pd
+
+    report.plot().savefig(output / "fit.png", dpi=150)
+    report.to_frame().to_csv(output / "fit.csv")
+    pd.DataFrame(report.candidates).to_csv(output / "candidates.csv", index=False)
+    typer.echo(str(output / "fit.png"), err=True)

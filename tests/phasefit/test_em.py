@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from phasefit import InfeasibleMomentsError, ModelError, PhaseType, _kernels, em_erlang
-from phasefit.em import maximise
-from phasefit.em_general import _Grid
+from phasefit import InfeasibleMomentsError, ModelError, PhaseType
+from phasefit.em import _kernels, erlang, maximise
+from phasefit.em.general import _Grid
 from phasefit.observations import Observations
 from tests.naive import em as naive
 
@@ -301,10 +301,10 @@ def test_a_law_fitted_to_its_own_samples_beats_the_truth_by_what_chance_allows(f
 def test_no_mixture_is_likelier_in_bins_than_it_is(branches, seed):
     phases, means, weights = (np.array(part) for part in zip(*branches, strict=True))
     data = Observations.of(lognormal(np.random.default_rng(seed), 3000))
-    mixture = em_erlang._Mixture(phases, weights / weights.sum(), means)
-    exact = em_erlang.likelihood(data.every, mixture)
+    mixture = erlang._Mixture(phases, weights / weights.sum(), means)
+    exact = erlang.likelihood(data.every, mixture)
     for sample in (data.fine, data.middle, data.coarse):
-        in_bins = em_erlang.likelihood(sample, mixture)
+        in_bins = erlang.likelihood(sample, mixture)
         slack = 1e-10 * abs(exact)
         assert in_bins <= exact + slack
         if len(phases) == 1:
@@ -398,17 +398,17 @@ def test_leaving_settings_out_after_a_first_look_costs_nothing_that_counts(rng, 
         x, _ = draw(name, 3000, rng)
         with monkeypatch.context() as patch:
             few = fit(x, order=11)
-            patch.setattr(em_erlang, "_CANDIDATES", 10**6)
-            patch.setattr(em_erlang, "_FINALISTS", 20)
-            patch.setattr(em_erlang, "_FIRST_STEPS", 300)
+            patch.setattr(erlang, "_CANDIDATES", 10**6)
+            patch.setattr(erlang, "_FINALISTS", 20)
+            patch.setattr(erlang, "_FIRST_STEPS", 300)
             every = fit(x, order=11)
         assert few.log_likelihood >= every.log_likelihood - 1e-4 * x.size
 
 
 def test_every_way_to_share_phases_is_tried():
-    counts = [len(list(em_erlang.partitions(n))) for n in range(1, 11)]
+    counts = [len(list(erlang.partitions(n))) for n in range(1, 11)]
     assert counts == [1, 2, 3, 5, 7, 11, 15, 22, 30, 42]
-    assert all(len(set(em_erlang.partitions(n))) == c for n, c in enumerate(counts, 1))
+    assert all(len(set(erlang.partitions(n))) == c for n, c in enumerate(counts, 1))
 
 
 # Refusals

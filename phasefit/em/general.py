@@ -10,9 +10,11 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit import _kernels, absorption, em_erlang, em_held
+from phasefit import absorption
 from phasefit.checks import Array
-from phasefit.em_result import EMResult, result
+from phasefit.em import _kernels, erlang
+from phasefit.em.held import climb
+from phasefit.em.result import EMResult, result
 from phasefit.errors import ConvergenceError, InfeasibleMomentsError
 from phasefit.observations import Observations, Sample
 
@@ -295,7 +297,7 @@ def _climb_held(
 
     theta = np.log(np.maximum(template[free], 1e-25))
     goal = np.array([0.0, 0.0, np.log(second)])
-    climbed = em_held.climb(expect, held, theta, goal, tol * grid.size, max_steps)
+    climbed = climb(expect, held, theta, goal, tol * grid.size, max_steps)
     return None if climbed is None else (at(climbed[0]), *climbed[1:])
 
 
@@ -307,7 +309,7 @@ def _starts(
     rng: np.random.Generator,
 ) -> Iterator[_Law]:
     """Laws to climb from: the first ones where the data suggest, the others at random."""
-    times, weights = em_erlang.located(observations.coarse)
+    times, weights = erlang.located(observations.coarse)
     share = (np.cumsum(weights) - 0.5 * weights) / weights.sum()
     low, high = np.maximum(np.interp([0.1, 0.99], share, times), 1e-9)
     spread = np.geomspace(low, max(high, 1.001 * low), order)
@@ -324,8 +326,8 @@ def _starts(
             chain = np.diag((rates * onward)[:-1], 1) if order > 1 else np.zeros((1, 1))
             yield _Law(np.eye(order)[0], chain, rates * (1.0 - onward))
             continue
-        if n == 0 and order <= em_erlang.FEW_PHASES:
-            yield _loosened(em_erlang.first_look(observations.coarse, order, rng), rng)
+        if n == 0 and order <= erlang.FEW_PHASES:
+            yield _loosened(erlang.first_look(observations.coarse, order, rng), rng)
             continue
         rates = rng.permutation(1.0 / spread) * np.exp(rng.normal(0.0, 0.5, order))
         moves = rng.dirichlet(np.ones(order + 1), order)

@@ -10,9 +10,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit import _kernels, em_held
 from phasefit.checks import Array
-from phasefit.em_result import EMResult, result
+from phasefit.em import _kernels
+from phasefit.em.held import climb
+from phasefit.em.result import EMResult, result
 from phasefit.errors import InfeasibleMomentsError
 from phasefit.observations import Observations, Sample
 
@@ -234,7 +235,7 @@ def _climb_held(
 
     theta = np.log(np.maximum(np.concatenate([start.weights, start.means]), 1e-30))
     goal = np.array([0.0, 0.0, np.log(second)])
-    climbed = em_held.climb(expect, held, theta, goal, tol * sample.size, max_steps)
+    climbed = climb(expect, held, theta, goal, tol * sample.size, max_steps)
     return None if climbed is None else (at(climbed[0]), *climbed[1:])
 
 

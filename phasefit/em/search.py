@@ -6,9 +6,9 @@ from typing import Final, Literal
 
 from numpy.typing import ArrayLike
 
-from phasefit import em_erlang, em_general
 from phasefit.checks import real_number, whole_number
-from phasefit.em_result import EMResult
+from phasefit.em import erlang, general
+from phasefit.em.result import EMResult
 from phasefit.errors import ModelError
 from phasefit.observations import Observations
 from phasefit.sampling import RandomState, generator
@@ -130,7 +130,7 @@ def maximise(
         )
     rng = generator(random_state)
     if family == "hyper-erlang":
-        found = em_erlang.fit(data, order, starts, rng, tol, max_steps, hold)
+        found = erlang.fit(data, order, starts, rng, tol, max_steps, hold)
     else:
-        found = em_general.fit(data, family, order, starts, rng, tol, max_steps, hold)
+        found = general.fit(data, family, order, starts, rng, tol, max_steps, hold)
     return tuple(found)

@@ -241,7 +241,12 @@ def ks_distance(distribution: PhaseType, data: Empirical) -> float:
         fitted = np.insert(fitted, wide + 1, distribution.cdf(data.values[middle]))
 
 
-def dependence(values: Array) -> str | None:
+def dependence(
+    values: Array,
+    what: str = "Successive values are",
+    hence: str = "a law of independent values leaves this out; bands are too narrow and p-values "
+    "too small",
+) -> str | None:
     """Sentence on the lag-1 autocorrelation of `values` (n,) in order of time, if it stands out.
 
     Plain and of ranks, against the 99 % band -1/n +- 2.576/sqrt(n) of independent series; under
@@ -253,20 +258,20 @@ def dependence(values: Array) -> str | None:
         return None
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     middle = np.cumsum(count) - (count - 1) / 2.0  # ties share their rank
-    plain, ranks = _lag1(values), _lag1(middle[place])
+    plain, ranks = lag1(values), lag1(middle[place])
     centre, reach = -1.0 / n, NormalDist().inv_cdf((1.0 + _CONFIDENCE) / 2.0) / n**0.5
     if max(abs(plain - centre), abs(ranks - centre)) <= reach:
         return None
     return (
-        f"Successive values are not independent: the lag-1 autocorrelation is {plain:.3f} "
+        f"{what} not independent: the lag-1 autocorrelation is {plain:.3f} "
         f"({ranks:.3f} by ranks, which heavy tails do not sway), while {_CONFIDENCE:.0%} of "
         f"independent series of {n:,} values stay between {centre - reach:.3f} and "
-        f"{centre + reach:.3f}; a law of independent values leaves this out; bands are too "
-        f"narrow and p-values too small."
+        f"{centre + reach:.3f}; {hence}."
     )
 
 
-def _lag1(x: Array) -> float:
+def lag1(x: Array) -> float:
+    """Lag-1 autocorrelation of non-negative numbers that are not all the same."""
     d = x / x.max()
     d = d - d.mean()
     return float(d[1:] @ d[:-1] / (d @ d))

@@ -9,20 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.empirical import dependence, lag1
 from qmodels.errors import ModelError
 from qmodels.io._swf_parse import FIELDS, LARGEST, WHOLE, Header, count, timezone, whole
 
 Array = NDArray[np.float64]
-
-_CONFIDENCE = 0.99
-_FEWEST = 20  # below this the normal approximation to a lag-1 autocorrelation is worth little
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +182,13 @@ class JobLog:
         .. [2] A. Wald, J. Wolfowitz, "An exact test for randomness in the non-parametric case
            based on serial correlation", *Ann. Math. Stat.* 14 (1943) 378-388.
         """
-        found = [_dependence("The interarrival times are", self.interarrivals)]
-        found.append(_dependence("The work of successive jobs is", self.work))
+        found = [
+            dependence(series, what, "a fit of independent values leaves this out")
+            for what, series in (
+                ("The interarrival times are", self.interarrivals),
+                ("The work of successive jobs is", self.work),
+            )
+        ]
         zero = np.count_nonzero(self.interarrivals == 0) / max(self.interarrivals.size, 1)
         if zero > 0.01:
             found.append(
@@ -304,30 +306,8 @@ def _moments(x: Array) -> dict[str, float]:
     if mean > 0:
         row |= {"cv": spread**0.5 / mean, "scv": spread / mean**2}
     if spread > 0:
-        row |= {"skewness": float((d**3).mean()) / spread**1.5, "lag1": _lag1(x)}
+        row |= {"skewness": float((d**3).mean()) / spread**1.5, "lag1": lag1(x)}
     return row
-
-
-def _lag1(x: Array) -> float:
-    """Lag-1 autocorrelation of non-negative numbers that are not all the same."""
-    d = x / x.max()
-    d = d - d.mean()
-    return float(d[1:] @ d[:-1] / (d @ d))
-
-
-def _dependence(what: str, x: Array) -> str | None:
-    if x.size < _FEWEST or x.min() == x.max():
-        return None
-    plain, ranks = _lag1(x), _lag1(np.asarray(pd.Series(x).rank(), dtype=float))
-    centre, reach = -1 / x.size, NormalDist().inv_cdf((1 + _CONFIDENCE) / 2) / x.size**0.5
-    if max(abs(plain - centre), abs(ranks - centre)) <= reach:
-        return None
-    return (
-        f"{what} not independent: the lag-1 autocorrelation is {plain:.3f} ({ranks:.3f} "
-        f"by ranks, which heavy tails do not sway), while {_CONFIDENCE:.0%} of independent series "
-        f"of {x.size:,} values stay between {centre - reach:.3f} and {centre + reach:.3f}; a fit "
-        f"of independent values leaves this out."
-    )
 
 
 def _header(header: object) -> Header:

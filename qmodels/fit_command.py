@@ -51,10 +51,11 @@ def _fit(
 ) -> None:
     """Fit a phase-type law to a column of a job log, a CSV file or a list of numbers."""
     from phasefit.fitting import fit
+    from qmodels.io.outputs import check_output
     from qmodels.io.samples import read_samples
 
     if output is not None:
-        _check(output)
+        check_output(output)
     samples, name, remarks = read_samples(file, column=column, status=status)
     for remark in remarks:
         typer.echo(f"- {remark}", err=True)
@@ -109,18 +110,13 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _check(output: Path) -> None:
-    """Refuse a folder that cannot be written to before the work, not after it."""
-    output.mkdir(parents=True, exist_ok=True)
-    probe = output / ".writable"
-    probe.touch()
-    probe.unlink()
-
-
 def _write(report: FitReport, output: Path) -> None:
     import pandas as pd
 
-    report.plot().savefig(output / "fit.png", dpi=150)
-    report.to_frame().to_csv(output / "fit.csv")
-    pd.DataFrame(report.candidates).to_csv(output / "candidates.csv", index=False)
+    from qmodels.io.outputs import output_folder
+
+    with output_folder(output) as made:
+        report.plot().savefig(made / "fit.png", dpi=150)
+        report.to_frame().to_csv(made / "fit.csv")
+        pd.DataFrame(report.candidates).to_csv(made / "candidates.csv", index=False)
     typer.echo(str(output / "fit.png"), err=True)

@@ -61,9 +61,10 @@ def _run(
 ) -> None:
     from dataclasses import replace
 
+    from qmodels.io.outputs import check_output
     from qmodels.io.scenario import load_scenario
     from validation.findings import findings
-    from validation.report import check_output, write_report
+    from validation.report import write_report
     from validation.study import run_study
 
     check_output(output)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import base64
-import os
 import platform
-import shutil
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from qmodels.errors import ModelError
+from qmodels.io.outputs import output_folder
 from validation.findings import findings
 from validation.study import Study
 
@@ -23,15 +20,6 @@ FIGURES = {
     "response": "Mean response time against load",
     "agreement": "Predicted against simulated mean response time",
 }
-
-
-def check_output(folder: Path) -> None:
-    """Raise ModelError unless a report can be written to `folder`; creates nothing."""
-    if folder.exists() and not folder.is_dir():
-        raise ModelError(f"{folder}: is a file; name a folder for the report")
-    parent = folder if folder.exists() else _existing_parent(folder)
-    if not os.access(parent, os.W_OK):
-        raise ModelError(f"{folder}: {parent} is not writable; name another folder")
 
 
 def write_report(study: Study, folder: Path, *, command: str) -> Path:
@@ -61,18 +49,11 @@ def write_report(study: Study, folder: Path, *, command: str) -> Path:
     Everything is made in a folder of its own beside the target and moved when it is complete,
     so an interrupted run leaves an earlier report as it was.
     """
-    check_output(folder)
-    made = Path(tempfile.mkdtemp(prefix=".qmodels-", dir=_existing_parent(folder)))
-    try:
+    with output_folder(folder) as made:
         figures = _draw(study, made)
         study.to_frame().to_csv(made / "predictions.csv", index=False, float_format="%.10g")
         page = _render(study, figures, made, command)
         (made / "report.html").write_text(page, encoding="utf-8")
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in sorted(made.iterdir()):
-            os.replace(file, folder / file.name)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
     return folder / "report.html"
 
 
@@ -156,10 +137,3 @@ def _best_by_load(study: Study) -> list[dict[str, Any]]:
 def _versions() -> dict[str, str]:
     names = ("qmodels-hpc", "numpy", "scipy", "numba", "pandas")
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
-
-
-def _existing_parent(folder: Path) -> Path:
-    folder = folder.resolve()
-    while not folder.exists():
-        folder = folder.parent
-    return folder if folder.is_dir() else folder.parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from math import fsum, inf, isfinite, ldexp
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -150,3 +150,8 @@ def in_range(what: str, value: float, exponent: int) -> float:
         size = "small" if result == 0.0 else "large"
         raise ModelError(f"{what} is too {size} for a float; change the unit of time")
     return result
+
+
+def shaped(values: Array) -> Any:
+    """Return a float for what was asked by a number, else the array."""
+    return float(values) if np.ndim(values) == 0 else values

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from phasefit.checks import Array, probabilities, whole_number
+from phasefit.checks import Array, probabilities, shaped, whole_number
 from phasefit.errors import ModelError
 from phasefit.phase_type import PhaseType
 from phasefit.sampling import RandomState, dimensions, generator
@@ -69,12 +69,12 @@ class Extreme:
     def sf(self, x: ArrayLike) -> Any:
         """P(X > x), with relative accuracy in the tail."""
         tails = self._each("sf", x)
-        return _shaped(_complement(tails) if self.largest else _product(tails))
+        return shaped(_complement(tails) if self.largest else _product(tails))
 
     def cdf(self, x: ArrayLike) -> Any:
         """P(X <= x), with relative accuracy near zero."""
         heads = self._each("cdf", x)
-        return _shaped(_product(heads) if self.largest else _complement(heads))
+        return shaped(_product(heads) if self.largest else _complement(heads))
 
     def pdf(self, x: ArrayLike) -> Any:
         """Density at `x` (seconds), per second."""
@@ -85,7 +85,7 @@ class Extreme:
         ):
             rest = [*others[:i], (value, count - 1), *others[i + 1 :]]
             total = total + count * density * _product(rest)
-        return _shaped(total)
+        return shaped(total)
 
     def ppf(self, q: ArrayLike) -> Any:
         """Time not exceeded with probability `q`; ModelError unless q is in [0, 1]."""
@@ -93,7 +93,7 @@ class Extreme:
         result = np.empty(chance.shape)
         for index, level in np.ndenumerate(chance):
             result[index] = self._quantile(float(level))
-        return _shaped(result)
+        return shaped(result)
 
     @property
     def mean(self) -> float:
@@ -123,7 +123,7 @@ class Extreme:
         """Draw values (seconds), with the arguments of the laws of scipy.stats."""
         rng, shape = generator(random_state), dimensions(size)
         drawn = [np.asarray(law.rvs(size=shape, random_state=rng)) for law in self.laws]
-        return _shaped(reduce(np.maximum if self.largest else np.minimum, drawn))
+        return shaped(reduce(np.maximum if self.largest else np.minimum, drawn))
 
     def _each(self, name: str, x: ArrayLike) -> list[tuple[Array, int]]:
         """What `name` says of `x` for every different law, and how many there are of it."""
@@ -162,7 +162,3 @@ def _complement(parts: list[tuple[Array, int]]) -> Array:
     """1 - prod(1 - part), without losing small parts."""
     with np.errstate(divide="ignore"):
         return np.asarray(-np.expm1(sum(count * np.log1p(-part) for part, count in parts)))
-
-
-def _shaped(values: Array) -> Any:
-    return float(values) if np.ndim(values) == 0 else values

@@ -26,6 +26,7 @@ from phasefit.checks import (
     real_number,
     real_vector,
     reciprocals,
+    shaped,
     whole_number,
     within_order,
 )
@@ -386,7 +387,7 @@ class PhaseType:
             with np.errstate(over="ignore"):
                 t = np.minimum(np.ldexp(times[inside], self._chain.exponent), 1e300)
             result[inside] = value(t, *absorption.transient(self._chain, t))
-        return _shaped(result)
+        return shaped(result)
 
     def ppf(self, q: ArrayLike) -> Any:
         """Time not exceeded with probability `q`; ModelError unless q is in [0, 1]."""
@@ -408,7 +409,7 @@ class PhaseType:
             after_zero = chance[wanted] - np.where(above, 0.0, self.atom)
             t = quantiles.quantile(self._chain, after_zero, above)
             result[wanted] = _in_seconds(t, self._chain)
-        return _shaped(result)
+        return shaped(result)
 
     def laplace(self, s: ArrayLike) -> Any:
         """Laplace-Stieltjes transform E[exp(-s X)] for `s` >= 0 (per second).
@@ -428,7 +429,7 @@ class PhaseType:
         for index, rate in np.ndenumerate(speed):
             factors = absorption.eliminate(chain.jumps, chain.exit + rate)
             result[index] = self.atom + chain.start @ absorption.solve(factors, chain.exit)
-        return _shaped(result)
+        return shaped(result)
 
     def rvs(
         self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None
@@ -451,14 +452,9 @@ class PhaseType:
         rng = sampling.generator(random_state)
         count = int(np.prod(shape, dtype=np.int64))
         t = sampling.draw(self._chain, count, rng).reshape(shape)
-        return _shaped(_in_seconds(t, self._chain))
+        return shaped(_in_seconds(t, self._chain))
 
 
 def _in_seconds(times: Array, chain: Chain) -> Array:
     with np.errstate(over="ignore"):
         return np.ldexp(times, -chain.exponent)
-
-
-def _shaped(values: Array) -> Any:
-    """Return a float for what was asked by a number, else the array."""
-    return float(values) if values.ndim == 0 else values

@@ -223,6 +223,7 @@ def capacity(policy: AbstractPolicy, system: System, workload: Workload) -> floa
     return float(running_jobs(policy, system, workload).throughput[-1])
 
 
+@lru_cache(maxsize=512)
 def work_bound(system: System, program: AbstractProgram) -> float:
     """Arrival rate that no policy can exceed, in jobs per second: the unit of *load*.
 

@@ -77,6 +77,7 @@ class BurstTable(Table):
     total: Seconds | None = None
     sequential: Seconds = 0.0
     per_processor: Seconds = 0.0
+    growth: str = "p-1"
     law: str | None = None
     slowdown: SlowdownTable | None = None
 

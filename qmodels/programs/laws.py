@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.checks import real_array
 from qmodels.errors import ModelError
-from qmodels.programs.quantities import positive, real_array
+from qmodels.programs.quantities import positive
 
 Array = NDArray[np.float64]
 
@@ -177,9 +178,9 @@ def evaluate(law: AnyLaw, p: Array, d: Array) -> Array:
     """Return h(p, d), checked: a caller's own function may answer nonsense."""
     try:
         answer = law(p, d)
-    except TypeError as error:
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise ModelError(f"the scaling law {law} is no function of p and d: {error}") from error
-    h = real_array(answer, f"the scaling law {law}")
+    h = real_array(f"the scaling law {law}", answer)
     shape = np.broadcast_shapes(p.shape, d.shape)
     try:
         h = np.broadcast_to(h, shape)
@@ -199,7 +200,7 @@ def checked_allotment(p: ArrayLike, d: ArrayLike) -> tuple[Array, Array]:
     """Return processors and disks as finite positive arrays that broadcast together."""
     checked = []
     for name, units in (("processors p", p), ("disks d", d)):
-        array = real_array(units, name)
+        array = real_array(name, units)
         outside = (array < LEAST_UNITS) | (array > MOST_UNITS)
         if np.any(outside):
             worst = array[outside].flat[0]

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.checks import real_array
 from qmodels.errors import ModelError
 from qmodels.programs.laws import checked_point
 from qmodels.programs.phases import MOST_PHASES, Phase, WorkingSet, checked_items
-from qmodels.programs.quantities import positive, real_array
+from qmodels.programs.quantities import positive
 
 Array = NDArray[np.float64]
 
@@ -72,7 +73,7 @@ class Signature:
 
     def __post_init__(self) -> None:
         for name in ("boundaries", "io_fraction"):
-            array = real_array(getattr(self, name), name).copy()
+            array = real_array(name, getattr(self, name))
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         if self.io_fraction.ndim != 1 or self.boundaries.shape != (self.io_fraction.size + 1,):
@@ -105,6 +106,11 @@ class AbstractProgram(abc.ABC):
     @abc.abstractmethod
     def mean_phases(self) -> float:
         """E[N], phases per job."""
+
+    @property
+    @abc.abstractmethod
+    def method(self) -> str:
+        """``"exact"``, or ``"quadrature"`` if the mean of some burst is (see `Burst.method`)."""
 
     @abc.abstractmethod
     def parallel_io(self, p: ArrayLike, d: ArrayLike) -> Array:
@@ -193,7 +199,8 @@ class Program(AbstractProgram):
     name: str = ""
     phase_count: Geometric | Sequence[float] | None = None
     phases: tuple[Phase, ...] = field(init=False, repr=False)  #: the list, written out
-    _shares: tuple[tuple[Phase, float], ...] = field(init=False, repr=False)
+    #: every different phase, and how often a job goes through it on average
+    visits: tuple[tuple[Phase, float], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         given = checked_items(self.working_sets, (WorkingSet, Phase), "working_sets")
@@ -210,8 +217,8 @@ class Program(AbstractProgram):
         visits: dict[Phase, list[float]] = {}
         for phase, visit in zip(self.phases, self._visits().tolist(), strict=True):
             visits.setdefault(phase, []).append(visit)
-        shares = tuple((phase, math.fsum(parts)) for phase, parts in visits.items())
-        object.__setattr__(self, "_shares", shares)
+        shares = [(phase, math.fsum(parts)) for phase, parts in visits.items()]
+        object.__setattr__(self, "visits", tuple(shares))
 
     @property
     def mean_phases(self) -> float:
@@ -222,9 +229,15 @@ class Program(AbstractProgram):
             return self.phase_count.mean
         return float(np.sum(self.survival(np.arange(1, len(self.phase_count) + 1))))
 
+    @property
+    def method(self) -> str:
+        """See `AbstractProgram.method`."""
+        methods = {phase.burst(x).method for phase, _ in self.visits for x in ("io", "cpu")}
+        return "exact" if methods == {"exact"} else "quadrature"
+
     def survival(self, n: ArrayLike) -> Array:
         """P[N >= n] for n = 1, 2, ... of any shape."""
-        n = real_array(n, "n")
+        n = real_array("n", n)
         if np.any(n < 1) or np.any(n != np.floor(n)):
             raise ModelError(
                 f"n must be whole numbers >= 1, got {n[(n < 1) | (n % 1 != 0)].flat[0]:g}"
@@ -264,7 +277,7 @@ class Program(AbstractProgram):
     def listed_times(self, p: float, d: float) -> tuple[Array, Array]:
         """Mean I/O and computation of the phases as listed, two arrays, whatever the law of N."""
         p, d = checked_point(p, d)
-        once = {phase: _burst_times(phase, p, d) for phase, _ in self._shares}
+        once = {phase: _burst_times(phase, p, d) for phase, _ in self.visits}
         io, cpu = np.array([once[phase] for phase in self.phases]).T
         return io, cpu
 
@@ -294,7 +307,7 @@ class Program(AbstractProgram):
         factor = positive(factor, "factor", least=1e-18, most=1e18)
         once = {
             phase: Phase(phase.burst("io").scaled(factor), phase.burst("cpu").scaled(factor))
-            for phase, _ in self._shares
+            for phase, _ in self.visits
         }
         sets = [
             WorkingSet(s.repeat, [once[phase] for phase in s.phases])
@@ -304,7 +317,7 @@ class Program(AbstractProgram):
         return Program(sets, self.name, self.phase_count)
 
     def _total(self, time: Callable[[Phase], Array]) -> Array:
-        return np.asarray(sum(visits * time(phase) for phase, visits in self._shares))[()]
+        return np.asarray(sum(visits * time(phase) for phase, visits in self.visits))[()]
 
     def _visits(self) -> Array:
         """Return the expected visits to each entry of the list: P[N >= n] over all its turns."""
@@ -358,7 +371,7 @@ class WorkloadMix(AbstractProgram):
     def __post_init__(self) -> None:
         programs = checked_items(self.programs, Program, "programs")
         given = np.ones(len(programs)) if self.weights is None else self.weights
-        weights = real_array(given, "weights")
+        weights = real_array("weights", given)
         if weights.shape != (len(programs),):
             raise ModelError(
                 f"{len(programs)} programs need as many weights, got shape {weights.shape}"
@@ -379,6 +392,12 @@ class WorkloadMix(AbstractProgram):
     def mean_phases(self) -> float:
         """E[N], phases per job."""
         return math.fsum(w * program.mean_phases for w, program in self._parts())
+
+    @property
+    def method(self) -> str:
+        """See `AbstractProgram.method`."""
+        methods = {program.method for program in self.programs}
+        return "exact" if methods == {"exact"} else "quadrature"
 
     def parallel_io(self, p: ArrayLike, d: ArrayLike) -> Array:
         """See `AbstractProgram.parallel_io`."""
@@ -425,8 +444,8 @@ def _equal_phases(program: AbstractProgram, p: float, d: float) -> tuple[Array, 
     return np.full(count, io / count), np.full(count, cpu / count)
 
 
-def _checked_pmf(given: object) -> Array:
-    p = real_array(given, "phase_count")
+def _checked_pmf(given: Any) -> Array:
+    p = real_array("phase_count", given)
     if p.ndim != 1 or not 1 <= p.size <= MOST_PHASES:
         raise ModelError(
             f"phase_count must be Geometric(mean=...) or the probabilities of N = 1, 2, ..., "

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qmodels.errors import ModelError
+from qmodels.programs.growth import AnyGrowth, checked_growth, evaluate_growth
 from qmodels.programs.laws import (
     LEAST_UNITS,
     MOST_UNITS,
@@ -22,7 +23,19 @@ from qmodels.programs.laws import (
     checked_law,
     evaluate,
 )
-from qmodels.programs.quantities import SMALLEST, Quantity, drawn, kept, mean_of, positive, scaled
+from qmodels.programs.mean_ratios import AbstractMeanRatio
+from qmodels.programs.quadrature import Nodes, nodes_of
+from qmodels.programs.quantities import (
+    SMALLEST,
+    Quantity,
+    as_sample,
+    drawn,
+    kept,
+    mean_of,
+    positive,
+    scaled,
+)
+from qmodels.programs.random_laws import RandomLaw
 
 Array = NDArray[np.float64]
 Component = Literal["io", "cpu"]
@@ -41,12 +54,17 @@ class Burst:
         mean (`phasefit.PhaseType`, a frozen law of scipy.stats).
     sequential : float, (n,) array_like or law
         The part of `seconds` that does not scale, o_11.
-    law : str or callable
+    law : str, callable or RandomLaw
         h(p, d), the speed of the rest: ``p``, ``d``, ``min(d, p/R)``, ``p/(1+C*(p-1))``, ``1``
-        (see `parse_law`), or any function of two arrays. Only ratios of h matter.
+        (see `parse_law`), any function of two arrays, or one with a random parameter
+        (`RandomLaw`). Only ratios of h matter.
     per_processor : float, (n,) array_like or law
-        Growth of the sequential part with each further processor, in seconds:
-        o_pd = sequential + per_processor (p - 1).
+        Growth of the sequential part, in seconds per unit of `growth`; by default with each
+        further processor: o_pd = sequential + per_processor (p - 1).
+    growth : str or callable
+        g(p, d) of o_pd = sequential + per_processor g(p, d): ``p-1``, ``log2(p)``,
+        ``sqrt(p)-1``, ``d-1`` (see `parse_growth`), or any function of two arrays that is
+        0 at (1, 1) and never negative.
     slowdown : (float, float), optional
         (up_to_processors, factor): on at most that many processors the whole burst takes
         `factor` times as long as the law says for more. As `seconds` is the time on one
@@ -71,10 +89,13 @@ class Burst:
 
     seconds: Quantity
     sequential: Quantity = 0.0
-    law: AnyLaw | str = "p"
+    law: AnyLaw | RandomLaw | str = "p"
     per_processor: Quantity = 0.0
+    growth: AnyGrowth | str = "p-1"
     slowdown: tuple[float, float] | None = None
+    paired: bool = False
     _means: tuple[float, float, float] = field(init=False, repr=False)
+    _mean_ratio: AbstractMeanRatio | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         names = ("seconds", "sequential", "per_processor")
@@ -87,9 +108,32 @@ class Burst:
                 f"it is a part of it"
             )
         object.__setattr__(self, "_means", (total, fixed, growth))
-        object.__setattr__(self, "law", checked_law(self.law, "law"))
+        if not isinstance(self.law, RandomLaw):
+            object.__setattr__(self, "law", checked_law(self.law, "law"))
+        if not isinstance(self.paired, bool):
+            raise ModelError(f"paired must be True or False, got {self.paired!r:.60}")
+        object.__setattr__(self, "growth", checked_growth(self.growth, "growth"))
         object.__setattr__(self, "slowdown", _checked_slowdown(self.slowdown))
+        object.__setattr__(self, "_mean_ratio", self._averaged())
         self._scaling(*checked_allotment(1.0, 1.0))
+
+    @property
+    def method(self) -> str:
+        """``"exact"``, or ``"quadrature"`` where a law had to be averaged numerically."""
+        return "exact" if self._mean_ratio is None or self._mean_ratio.exact else "quadrature"
+
+    @property
+    def growth_seconds(self) -> float:
+        """Mean of `per_processor`, in seconds for each unit of `growth`."""
+        return self._means[2]
+
+    def mean_error(self, p: ArrayLike, d: ArrayLike) -> Array:
+        """Return an estimate of the quadrature error of `mean_time`, in seconds; 0 if exact."""
+        total, fixed, _ = self._means
+        p, d = checked_allotment(p, d)
+        if self._mean_ratio is None:
+            return np.zeros(np.broadcast_shapes(p.shape, d.shape))[()]
+        return np.asarray((total - fixed) * self._relief(p) * self._mean_ratio.error(p, d))[()]
 
     def mean_time(self, p: ArrayLike, d: ArrayLike) -> Array:
         """E[T_pd] in seconds on `p` processors and `d` disks (reals > 0 that broadcast)."""
@@ -104,41 +148,131 @@ class Burst:
         """E[o_pd] in seconds, the part that does not scale."""
         _, fixed, growth = self._means
         p, d = checked_allotment(p, d)
-        return self._relief(p) * np.asarray(_overhead(fixed, growth, p) + 0.0 * d)[()]
+        overhead = fixed + growth * self._grown(p, d) if growth else np.asarray(fixed)
+        return np.asarray(self._relief(p) * overhead + 0.0 * d)[()]
 
     def draw(self, p: Array, d: Array, *, rng: np.random.Generator, size: int) -> Array:
         """Draw the times (k, size) of `size` bursts, each on the k allotments ``p[i], d[i]``."""
         p, d = checked_allotment(p, d)
         if p.ndim != 1 or p.shape != d.shape:
             raise ModelError(f"p and d must be rows of one length, got {p.shape} and {d.shape}")
-        total, fixed, growth = (
-            drawn(x, rng=rng, size=size)
-            for x in (self.seconds, self.sequential, self.per_processor)
-        )
+        total, fixed, growth, theta = self._drawn_parameters(rng, size)
         if np.any(fixed > total):
             at = int(np.argmax(fixed - total))
             raise ModelError(
                 f"a drawn sequential part of {fixed[at]:.6g} s exceeds its burst of "
                 f"{total[at]:.6g} s; give sequential as a number below every value of seconds"
             )
-        factor, p = self._scaling(p, d)[:, None], p[:, None]
-        return factor * (total - fixed) + self._relief(p) * _overhead(fixed, growth, p)
+        relief = self._relief(p)[:, None]
+        if isinstance(self.law, RandomLaw):
+            factor = relief * self.law.ratios(p, d, theta)
+        else:
+            factor = self._scaling(p, d)[:, None]
+        return factor * (total - fixed) + relief * (fixed + growth * self._grown(p, d)[:, None])
 
     def scaled(self, factor: float) -> Burst:
         """Return the burst with every time multiplied by `factor` > 0."""
         return Burst(
             scaled(self.seconds, factor),
             scaled(self.sequential, factor),
-            self.law,
+            self.law.in_unit(factor) if isinstance(self.law, RandomLaw) else self.law,
             scaled(self.per_processor, factor),
+            self.growth,
             self.slowdown,
+            self.paired,
         )
 
     def _scaling(self, p: Array, d: Array) -> Array:
-        """s_pd = h(1, 1) / h(p, d), less the factor of a slowdown that p has left behind."""
+        """E[s_pd], s = h(1, 1) / h(p, d), less the factor of a slowdown that p has left behind.
+
+        Where s and the length depend on each other, a mean that weighs each burst by T - o_11.
+        """
+        if self._mean_ratio is not None:
+            return (self._relief(p) * self._mean_ratio(p, d))[()]
         law: Any = self.law
         one = np.asarray(1.0)
         return (self._relief(p) * evaluate(law, one, one) / evaluate(law, p, d))[()]
+
+    def _averaged(self) -> AbstractMeanRatio | None:
+        """Say how E[s_pd] is averaged, with weights T - o_11 where s depends on them."""
+        rows = self._rows() if self.paired else None
+        if not isinstance(self.law, RandomLaw):
+            return None
+        if rows is None and not self.law.follows_length:
+            return self.law.mean_ratio
+        if rows is None:
+            lengths = nodes_of(self.seconds, "seconds")
+            theta = self.law.at_length(lengths.values)
+            parallel = lengths.values - self._means[1]
+            if parallel.min() < 0:
+                raise ModelError(
+                    f"seconds reaches down to {lengths.values.min():.6g} s, below sequential = "
+                    f"{self._means[1]:.6g} s; where the law follows the length of a burst, "
+                    f"every burst must be longer than its sequential part"
+                )
+        else:
+            total, fixed, _, theta = rows
+            parallel = total - fixed
+            lengths = Nodes(total, np.full(total.size, 1.0 / total.size), exact=True)
+        weights = lengths.weights * parallel
+        if weights.sum() <= 0:
+            weights = lengths.weights
+        return self.law.mean_ratio_over(Nodes(theta, weights / weights.sum(), lengths.exact))
+
+    def _rows(self) -> tuple[Array, Array, Array, Array]:
+        """Total, sequential part, growth and theta of paired samples, each (n,)."""
+        given: dict[str, Any] = {
+            "seconds": self.seconds,
+            "sequential": self.sequential,
+            "per_processor": self.per_processor,
+            "the parameter of law": 0.0,
+        }
+        follows = isinstance(self.law, RandomLaw) and self.law.follows_length
+        if isinstance(self.law, RandomLaw) and not follows:
+            given["the parameter of law"] = self.law.parameter
+        columns = {}
+        for name, value in given.items():
+            column = as_sample(value, name)
+            if column is None:
+                raise ModelError(
+                    f"paired: {name} is a law, which has no rows; give a sample or a number"
+                )
+            columns[name] = column
+        size = max(column.size for column in columns.values())
+        for name, column in columns.items():
+            if column.size not in (1, size):
+                raise ModelError(f"paired: {name} has {column.size} rows, another has {size}")
+        total, fixed, growth, theta = (np.broadcast_to(x, (size,)) for x in columns.values())
+        if np.any(fixed > total):
+            row = int(np.argmax(fixed - total))
+            raise ModelError(
+                f"paired: in row {row} sequential = {fixed[row]:.6g} s is more than seconds = "
+                f"{total[row]:.6g} s; it is a part of it"
+            )
+        if isinstance(self.law, RandomLaw) and follows:
+            theta = self.law.at_length(total)
+        return total, fixed, growth, theta
+
+    def _drawn_parameters(
+        self, rng: np.random.Generator, size: int
+    ) -> tuple[Array, Array, Array, Array]:
+        """Draw total, sequential part, growth and theta of `size` bursts from their joint law."""
+        if self.paired:
+            rows = self._rows()
+            chosen = rng.integers(rows[0].size, size=size)
+            total, fixed, growth, theta = (column[chosen] for column in rows)
+            return total, fixed, growth, theta
+        total, fixed, growth = (
+            drawn(x, rng=rng, size=size)
+            for x in (self.seconds, self.sequential, self.per_processor)
+        )
+        if not isinstance(self.law, RandomLaw):
+            return total, fixed, growth, np.zeros(size)
+        return total, fixed, growth, self.law.drawn_at(total, rng=rng)
+
+    def _grown(self, p: Array, d: Array) -> Array:
+        growth: Any = self.growth
+        return evaluate_growth(growth, p, d)
 
     def _relief(self, p: Array) -> Array:
         if self.slowdown is None:
@@ -255,11 +389,6 @@ def checked_items(items: object, kind: Any, name: str) -> tuple[Any, ...]:
         if not isinstance(item, kind):
             raise ModelError(f"{name}[{i}] is a {type(item).__name__}, which does not belong there")
     return tuple(items)
-
-
-def _overhead(fixed: Any, growth: Any, p: Array) -> Array:
-    # Fewer than one processor only occurs as a mean partition; overhead does not shrink there.
-    return np.asarray(fixed + growth * np.maximum(p - 1.0, 0.0))
 
 
 def _as_burst(quantity: Quantity, law: str, name: str) -> Burst:

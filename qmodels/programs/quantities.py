@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.checks import real_array
 from qmodels.errors import ModelError
 
 Array = NDArray[np.float64]
@@ -120,6 +121,13 @@ def drawn(quantity: Quantity, *, rng: np.random.Generator, size: int) -> Array:
     return np.asarray(rvs(size=size, random_state=rng), dtype=float)
 
 
+def as_sample(quantity: object, name: str) -> Array | None:
+    """Return a number as a sample of one and a sample as it is, a law as None."""
+    if _is_number(quantity):
+        return np.array([_real(quantity)])
+    return _sample(quantity, name) if _is_sample(quantity) else None
+
+
 def scaled(quantity: Quantity, factor: float) -> Quantity:
     """Return the quantity times a positive number."""
     if _is_number(quantity):
@@ -139,20 +147,6 @@ def positive(value: object, name: str, *, least: float, most: float, why: str = 
     return number
 
 
-def real_array(value: object, name: str) -> Array:
-    """Return finite reals of any shape as an array; bool, text, None and NaN are refused."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ModelError(f"{name} must be an array of numbers, got a ragged sequence") from None
-    if array.dtype.kind not in "iuf":
-        raise ModelError(f"{name} must be real numbers, got {_shown(value)}")
-    array = array.astype(float)
-    if not np.all(np.isfinite(array)):
-        raise ModelError(f"{name} must be finite, got {array[~np.isfinite(array)].flat[0]}")
-    return array
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
 
@@ -168,8 +162,8 @@ def _is_sample(value: object) -> bool:
     return isinstance(value, (list, tuple)) or hasattr(value, "__array__")
 
 
-def _sample(value: object, name: str) -> Array:
-    sample = real_array(value, name)
+def _sample(value: Any, name: str) -> Array:
+    sample = real_array(name, value)
     if sample.ndim != 1 or sample.size == 0:
         raise ModelError(f"{name} must be one row of values, got shape {sample.shape}")
     if sample.min() < 0:

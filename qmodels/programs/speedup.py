@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.checks import real_array
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import MOST_UNITS, checked_point
 from qmodels.programs.model import AbstractProgram, Program, WorkloadMix
-from qmodels.programs.quantities import SMALLEST, positive, real_array
+from qmodels.programs.quantities import SMALLEST, positive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +64,8 @@ class SpeedupSurface:
         E[T_11] in seconds, the time on one processor and one disk.
     name : str
         The program's.
+    method : str
+        ``"exact"``, or ``"quadrature"`` where a random scaling was averaged numerically.
 
     Raises
     ------
@@ -80,7 +83,7 @@ class SpeedupSurface:
     def __post_init__(self) -> None:
         for name in ("processors", "disks"):
             object.__setattr__(self, name, _checked_axis(getattr(self, name), name))
-        times = _read_only(real_array(self.mean_time, "mean_time"))
+        times = _read_only(real_array("mean_time", self.mean_time))
         if times.shape != (self.processors.size, self.disks.size):
             raise ModelError(
                 f"{self.processors.size} processors and {self.disks.size} disks need "
@@ -118,14 +121,20 @@ class SpeedupSurface:
 
         Among equals (to 12 digits) the one with the fewest processors, then disks.
         """
+        values = self.values(by, g)
+        # Sequential parts make plateaus of equal speedup: rounding must not pick their far end.
+        i, j = np.argwhere(values >= values.max() * (1.0 - 1e-12))[0]
+        return Allotment(float(self.processors[i]), float(self.disks[j]), float(values[i, j]))
+
+    def values(
+        self, by: Literal["speedup", "efficiency", "efficacy"], g: Weighting = "p*d"
+    ) -> Array:
+        """One of speedup, efficiency and efficacy by its name, shape (n, m)."""
         choices = {"speedup": lambda g: self.speedup, "efficiency": self.efficiency}
         choices["efficacy"] = self.efficacy
         if not isinstance(by, str) or by not in choices:
             raise ModelError(f"by must be one of {', '.join(choices)}, got {by!r:.60}")
-        values = choices[by](g)
-        # Sequential parts make plateaus of equal speedup: rounding must not pick their far end.
-        i, j = np.argwhere(values >= values.max() * (1.0 - 1e-12))[0]
-        return Allotment(float(self.processors[i]), float(self.disks[j]), float(values[i, j]))
+        return choices[by](g)
 
     def to_frame(self) -> pd.DataFrame:
         """Long form: a row per allotment, with mean_time in seconds, speedup and the rest."""
@@ -164,7 +173,7 @@ class SpeedupSurface:
                 f"g must be one of {', '.join(_WEIGHTINGS)} or a function g(p, d), got {g!r:.60}"
             )
         p, d = self.processors[:, None], self.disks[None, :]
-        weights = real_array(weigh(p, d), "g(p, d)")
+        weights = real_array("g(p, d)", weigh(p, d))
         try:
             weights = np.broadcast_to(weights, self.mean_time.shape)
         except ValueError:
@@ -236,7 +245,8 @@ def speedup_surface(
             f"{p.size} times {d.size} allotments are more than {MOST_POINTS}; use a coarser grid"
         )
     times = program.mean_time(p[:, None], d[None, :])
-    return SpeedupSurface(p, d, times, float(program.mean_time(1.0, 1.0)), program.name)
+    reference = float(program.mean_time(1.0, 1.0))
+    return SpeedupSurface(p, d, times, reference, program.name, program.method)
 
 
 def mean_of_ratios(
@@ -334,7 +344,7 @@ def _job_times(
 
 
 def _checked_axis(values: ArrayLike, name: str) -> Array:
-    axis = np.atleast_1d(real_array(values, name))
+    axis = np.atleast_1d(real_array(name, values))
     if axis.ndim != 1 or axis.size == 0:
         raise ModelError(f"{name} must be one row of numbers, got shape {axis.shape}")
     if axis.min() < 1 or axis.max() > MOST_UNITS:

@@ -1,0 +1,196 @@
+"""Traces of one run, whatever tool wrote them: Darshan logs, trace events, plain tables."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import os
+import re
+from array import array
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io._swf_log import file_name
+from qmodels.io._trace_events import read_events
+from qmodels.io._trace_text import beginning, lines
+from qmodels.io.darshan import is_darshan, read_darshan
+from qmodels.programs.quantities import LARGEST, positive
+from qmodels.programs.traces import KINDS, SHORTEST, UNKNOWN, Trace, process_count
+
+COLUMNS = ("rank", "start", "end", "kind")
+OPTIONAL = "bytes"
+
+_WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
+_BYTES = re.compile(r"-1|[0-9]{1,18}", re.ASCII)
+_DECIMAL = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_EVENTS = (".pfw", ".pfw.gz", ".json", ".json.gz")
+
+
+def read_trace(
+    path: str | os.PathLike[str], *, processes: int | None = None, duration: float | None = None
+) -> Trace:
+    r"""Read when the processes of a run did I/O, from a file of any known kind.
+
+    Parameters
+    ----------
+    path : path_like
+        A Darshan log (see `read_darshan`, which takes more options); trace events in JSON, one
+        per line or in a list, as DFTracer (``.pfw``) and Chrome's tracing write them; or a CSV
+        table with the header ``rank,start,end,kind`` and optionally ``bytes``, in any order.
+        `rank` counts from 0, `start` and `end` are seconds, `kind` is ``read``, ``write``,
+        ``io`` or ``compute``, `bytes` is -1 or empty where not known. Text may be packed with
+        gzip and has at most 500 MB unpacked.
+    processes : int, optional
+        Processes of the run, where the file does not tell: a table or trace events show only
+        those with an entry, and are taken to show all.
+    duration : float, optional
+        Wall time of the run in seconds, where the file does not tell: by default the run ends
+        with the last entry.
+
+    Returns
+    -------
+    trace : Trace
+
+    Raises
+    ------
+    TraceFormatError
+        If the file cannot be read, or is none of these, or is damaged; names line and field.
+    ModelError
+        If `processes` or `duration` does not go with the file.
+
+    Notes
+    -----
+    Of trace events, those with a length (``"ph": "X"``) count: category POSIX or STDIO as I/O,
+    reads and writes by their name and all else on files as ``io``; category or name ``compute``
+    as computation. Others are counted in a warning. `ts` and `dur` are microseconds, the run
+    starts with the first event, and processes are ranked by their numbers. Files of several
+    processes may be joined end to end.
+
+    Numbers are plain decimal ASCII: ``1_000``, ``1,5``, ``nan`` and digits of other scripts are
+    refused rather than guessed at.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "run.csv"
+    ...     _ = file.write_text("rank,start,end,kind\n0,0,1.5,read\n1,8,9.5,write\n")
+    ...     read_trace(file, duration=12.0).end
+    array([1.5, 9.5])
+    """
+    file = file_name(path)
+    if duration is not None:
+        duration = positive(duration, "duration", least=SHORTEST, most=LARGEST)
+    if processes is not None:
+        processes = process_count(processes)
+    start = beginning(file, 16, unpacked=False)
+    if is_darshan(start) or file.lower().endswith(".darshan"):
+        if processes is not None or duration is not None:
+            raise ModelError(f"{file} is a Darshan log, which tells processes and duration itself")
+        return read_darshan(file)
+    try:
+        if _holds_events(file):
+            return read_events(file, processes, duration)
+        return _read_table(file, processes, duration)
+    except TraceFormatError:
+        raise
+    except ModelError as error:
+        raise TraceFormatError(file, str(error)) from None
+
+
+def _holds_events(file: str) -> bool:
+    if file.lower().endswith(_EVENTS):
+        return True
+    start = beginning(file, 1000).decode("utf-8-sig", errors="replace").lstrip()
+    return start.startswith(("[", "{"))
+
+
+def _read_table(file: str, processes: int | None, duration: float | None) -> Trace:
+    rank, kind, moved = array("q"), array("b"), array("q")
+    start, end = array("d"), array("d")
+    for row in _rows(file):
+        rank.append(row[0])
+        start.append(row[1])
+        end.append(row[2])
+        kind.append(row[3])
+        moved.append(row[4])
+    if not rank:
+        raise TraceFormatError(file, "has a header but no entry")
+    last = max(end)
+    if last < SHORTEST and duration is None:
+        raise TraceFormatError(file, "covers no time; give the duration of the run")
+    return Trace(
+        np.array(rank, dtype=np.int64),
+        np.array(start),
+        np.array(end),
+        np.array(KINDS)[np.array(kind, dtype=np.int64)],
+        processes=max(rank) + 1 if processes is None else processes,
+        duration=last if duration is None else duration,
+        bytes=np.array(moved, dtype=np.int64),
+        source=file,
+    )
+
+
+def _rows(file: str) -> Iterator[tuple[int, float, float, int, int]]:
+    header: list[str] | None = None
+    for line, text in lines(file):
+        try:
+            fields = next(csv.reader([text], strict=True))
+        except csv.Error as error:
+            raise TraceFormatError(file, f"is not CSV: {error}", line=line) from None
+        fields = [field.strip(" ") for field in fields]
+        if header is None:
+            header = fields
+            _check_header(file, line, header)
+            continue
+        if len(fields) != len(header):
+            what = f"{len(fields)} fields where the header has {len(header)}"
+            raise TraceFormatError(file, what, line=line)
+        yield _entry(file, line, dict(zip(header, fields, strict=True)))
+    if header is None:
+        raise TraceFormatError(file, f"is empty; begin with the line {','.join(COLUMNS)}")
+
+
+def _check_header(file: str, line: int, names: list[str]) -> None:
+    known = (*COLUMNS, OPTIONAL)
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name.lower(), known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+            raise TraceFormatError(file, f"unknown column {name[:40]!r}; {hint}", line=line)
+        if names.count(name) > 1:
+            what = f"the column {name} is there {names.count(name)} times"
+            raise TraceFormatError(file, what, line=line)
+    missing = [name for name in COLUMNS if name not in names]
+    if missing:
+        what = f"the column {missing[0]} is missing; needed are {', '.join(COLUMNS)}"
+        raise TraceFormatError(file, what, line=line)
+
+
+def _entry(file: str, line: int, fields: dict[str, str]) -> tuple[int, float, float, int, int]:
+    def refuse(field: str, what: str) -> TraceFormatError:
+        shown = fields[field] if len(fields[field]) <= 40 else fields[field][:37] + "..."
+        return TraceFormatError(file, f"{what}, got {shown!r}", line=line, field=field)
+
+    def seconds(field: str) -> float:
+        text = fields[field]
+        value = float(text) if _DECIMAL.fullmatch(text) else LARGEST * 2
+        if value > LARGEST:
+            raise refuse(field, f"must be a decimal number of seconds from 0 to {LARGEST:g}")
+        return value
+
+    if not _WHOLE.fullmatch(fields["rank"]):
+        raise refuse("rank", "must be a whole number from 0 to 999999999")
+    if fields["kind"] not in KINDS:
+        raise refuse("kind", f"must be one of {', '.join(KINDS)}")
+    start, end = seconds("start"), seconds("end")
+    if end < start:
+        raise refuse("end", f"must not be before the start, {start:.9g}")
+    size: Any = fields.get(OPTIONAL) or str(UNKNOWN)
+    if not _BYTES.fullmatch(size):
+        raise refuse(OPTIONAL, "must be a whole number of at most 18 digits, or -1")
+    return int(fields["rank"]), start, end, KINDS.index(fields["kind"]), int(size)

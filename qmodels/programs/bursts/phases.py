@@ -1,0 +1,208 @@
+"""Phases of one traced run: a burst of I/O and the computation that follows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.errors import ModelError
+from qmodels.programs.bursts.detection import Bursts
+from qmodels.programs.bursts.intervals import unions, work_done
+from qmodels.programs.traces import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TracePhases:
+    """The phases of one run: a burst of I/O and the computation up to the next, again and again.
+
+    Parameters
+    ----------
+    io, cpu : (n,) ndarray
+        Seconds of both components of each phase; they add up to the duration of the run. `io`
+        is the whole length of the burst. The first phase has no I/O where the run does not
+        begin with a burst.
+    pauses : (n,) ndarray
+        Seconds of `io` in which nobody did I/O.
+    others : (n,) ndarray
+        Seconds of one process that were not I/O while another process did I/O.
+    compute_overlap : (n,) ndarray or None
+        Of `others` and of I/O that did not hold its process up: recorded as computation.
+    trace : Trace
+    gap : float or None
+        The threshold, seconds; None where the counters of the whole run make one phase.
+    assumed : tuple of str
+        What was taken for granted, a sentence each.
+    """
+
+    io: Array
+    cpu: Array
+    pauses: Array
+    others: Array
+    compute_overlap: Array | None
+    trace: Trace
+    gap: float | None
+    assumed: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("io", "cpu", "pauses", "others", "compute_overlap"):
+            column = getattr(self, name)
+            if column is None and name == "compute_overlap":
+                continue
+            if column.shape != self.io.shape:
+                raise ModelError(f"{name} has shape {column.shape}, io {self.io.shape}")
+            column.flags.writeable = False
+
+    def __len__(self) -> int:
+        return int(self.io.size)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per phase."""
+        import pandas as pd
+
+        names = ("io", "cpu", "pauses", "others", "compute_overlap")
+        columns = {name: getattr(self, name) for name in names}
+        return pd.DataFrame({name: x for name, x in columns.items() if x is not None})
+
+    def table(self) -> str:
+        """Return the sums of the phases as text, and what was assumed."""
+        io, cpu = float(self.io.sum()), float(self.cpu.sum())
+        lines = [
+            f"{len(self)} phases: {io:.6g} s of I/O, {cpu:.6g} s of computation",
+            f"counted as I/O: {self.pauses.sum():.6g} s of pauses, {self.others.sum():.6g} "
+            f"process-seconds of processes without I/O",
+        ]
+        if self.compute_overlap is not None:
+            overlap = self.compute_overlap.sum()
+            lines.append(f"of that recorded as computation: {overlap:.6g} process-seconds")
+        return "\n".join([*lines, *self.assumed])
+
+
+def find_phases(bursts: Bursts) -> TracePhases:
+    """Join each burst with the computation that follows it.
+
+    Parameters
+    ----------
+    bursts : Bursts
+        Of the program.
+
+    Returns
+    -------
+    phases : TracePhases
+        A run without I/O is one phase.
+
+    Raises
+    ------
+    ModelError
+        If the bursts are those of single processes.
+
+    Notes
+    -----
+    What precedes the first burst is a phase without I/O. Pauses and overlap within a burst count
+    as I/O, and all time outside bursts as computation; both are reported.
+
+    Examples
+    --------
+    >>> from qmodels.programs.bursts import find_bursts
+    >>> trace = Trace([0, 0], [1.0, 6.0], [3.0, 7.0], ["read"] * 2, processes=1, duration=10.0)
+    >>> phases = find_phases(find_bursts(trace, gap=1.0))
+    >>> phases.io, phases.cpu
+    (array([0., 2., 1.]), array([1., 3., 3.]))
+    """
+    if not isinstance(bursts, Bursts):
+        raise ModelError(f"bursts must be Bursts, got {type(bursts).__name__}; use find_bursts")
+    if bursts.by != "program":
+        raise ModelError("phases are those of the program; find the bursts with by='program'")
+    end = np.append(bursts.start, bursts.trace.duration)
+    io, cpu = bursts.seconds, end[1:] - bursts.end
+    leads = end[0] > 0  # also where there is no burst at all
+
+    def led(column: Array, before: float = 0.0) -> Array:
+        return np.concatenate([[before], column]) if leads else column.copy()
+
+    overlap = bursts.compute_overlap
+    return TracePhases(
+        led(io),
+        led(cpu, float(end[0])),
+        led(bursts.pauses),
+        led(bursts.others),
+        None if overlap is None else led(overlap),
+        bursts.trace,
+        bursts.gap,
+        (
+            f"Pauses of I/O up to {bursts.gap:.4g} s belong to a burst.",
+            _unrecorded(bursts),
+            *bursts.warnings,
+        ),
+    )
+
+
+def phase_of_totals(trace: Trace) -> TracePhases:
+    """Make one phase of the counters of a whole run.
+
+    Parameters
+    ----------
+    trace : Trace
+        With `Trace.totals`; its timeline, if any, is not used.
+
+    Returns
+    -------
+    phases : TracePhases
+        One phase: I/O of the mean process, metadata included, and computation for the rest.
+
+    Raises
+    ------
+    ModelError
+        If there are no totals, or their I/O exceeds the duration for the mean process.
+
+    Examples
+    --------
+    >>> from qmodels.programs.traces import IOTotals
+    >>> totals = IOTotals([-1], [6.0], [1.0], [1.0], [10], [10], [0.0], [9.0])
+    >>> trace = Trace([], [], [], [], processes=4, duration=10.0, complete=False, totals=totals)
+    >>> phase = phase_of_totals(trace)
+    >>> phase.io, phase.cpu
+    (array([2.]), array([8.]))
+    """
+    if not isinstance(trace, Trace):
+        raise ModelError(f"trace must be a Trace, got {type(trace).__name__}")
+    if trace.totals is None:
+        raise ModelError("the trace has no totals; use find_bursts and find_phases")
+    io = trace.totals.seconds / trace.processes
+    if io > trace.duration:
+        raise ModelError(
+            f"the counters give each of {trace.processes} processes {io:.6g} s of I/O in a run of "
+            f"{trace.duration:.6g} s; operations overlap or the counters are wrong, so no "
+            f"phase can be made of them"
+        )
+    nothing = np.zeros(1)
+    assumed = (
+        "All I/O is taken to be one burst, of the length that it took the mean process.",
+        "What is neither reading, writing nor metadata is taken to be computation.",
+    )
+    rest = np.array([trace.duration - io])
+    return TracePhases(
+        np.array([io]), rest, nothing, nothing.copy(), None, trace, None, assumed
+    )  # fmt: skip
+
+
+def _unrecorded(bursts: Bursts) -> str:
+    trace, between = bursts.trace, bursts.compute_intervals()
+    computing = ~trace.is_io
+    if not computing.any():
+        return "All time outside bursts counts as computation, whatever was done in it."
+    one = np.zeros(np.count_nonzero(computing), dtype=np.int64)
+    (_, begins, ends), _ = unions(one, trace.start[computing], trace.end[computing])
+    seconds = float((between[:, 1] - between[:, 0]).sum())
+    recorded = float(work_done(begins, ends, between[:, 0], between[:, 1]).sum())
+    return (
+        f"All time outside bursts counts as computation: {seconds:.6g} s, of which "
+        f"{max(seconds - recorded, 0.0):.6g} s without any on record."
+    )

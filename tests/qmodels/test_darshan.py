@@ -1,0 +1,402 @@
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import inspect
+import os
+import random
+import subprocess
+import sys
+import textwrap
+import time
+import zlib
+
+import numpy as np
+import pytest
+
+from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io import _darshan_child as child
+from qmodels.io import darshan
+from qmodels.io.darshan import read_darshan
+from qmodels.io.traces import read_trace
+
+needs_darshan = pytest.mark.skipif(
+    importlib.util.find_spec("darshan") is None, reason="the package darshan is not installed"
+)
+
+DXT = "pyd_dxt.darshan"
+DIAGONAL = "runtime_and_dxt_heatmaps_diagonal_write_only.darshan"
+HEATMAP = "dlio_snyder_python3_id3116902-2110483_12-19-66980-15861026832475351160_1.darshan"
+COUNTERS = "pyd_example.darshan"
+LOGS = (DXT, DIAGONAL, HEATMAP, COUNTERS)
+
+SECONDS = 10.0  #: within which a damaged log is refused
+
+
+@pytest.fixture(scope="session")
+def logs(shared_data):
+    return {name: shared_data / "darshan" / name for name in LOGS}
+
+
+@pytest.fixture
+def log_of(tmp_path):
+    """Write a file that begins like a log."""
+
+    def log_of(rest=b"", name="made.darshan"):
+        file = tmp_path / name
+        file.write_bytes(b"3.41\0\0\0\0" + darshan.MAGIC.to_bytes(8, "little") + rest)
+        return file
+
+    return log_of
+
+
+@needs_darshan
+class TestALog:
+    def test_with_single_operations_gives_them_all(self, logs):
+        trace = read_darshan(logs[DXT])
+        assert trace.start.size == 7623
+        assert (trace.processes, trace.duration, trace.resolution) == (1, 1469.0, 0.0)
+        assert set(trace.kind.tolist()) == {"read", "write"}
+        assert trace.bytes.min() >= 0
+        assert trace.complete
+
+    def test_keeps_the_process_of_each_operation(self, logs):
+        trace = read_darshan(logs[DIAGONAL])
+        assert trace.processes == 32
+        assert trace.rank.tolist() == list(range(32))
+        assert trace.bytes.tolist() == [1] * 32
+        assert trace.kind.tolist() == ["write"] * 32
+
+    def test_agrees_with_the_python_package_of_the_darshan_project(self, logs):
+        """In a process of its own, since that package loads the library into its caller."""
+        script = """
+            import sys, warnings
+            warnings.simplefilter("ignore")
+            import darshan
+            for log in sys.argv[1:]:
+                report = darshan.DarshanReport(log, read_all=False)
+                report.mod_read_all_dxt_records("DXT_POSIX", dtype="dict")
+                rows = [
+                    (record["rank"], s["start_time"], s["end_time"], kind, s["length"])
+                    for record in report.records["DXT_POSIX"]
+                    for kind in ("write", "read")
+                    for s in record[kind + "_segments"]
+                ]
+                for row in sorted(rows, key=lambda r: (r[1], r[2], r[0], r[3], r[4])):
+                    print(*row)
+        """
+        chosen = [logs[DXT], logs[DIAGONAL]]
+        answer = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(script), *map(str, chosen)],
+            capture_output=True, text=True, check=True, timeout=120,
+        )  # fmt: skip
+        expected = [line.split() for line in answer.stdout.splitlines() if line[0].isdigit()]
+        got = []
+        for log in chosen:
+            trace = read_darshan(log)
+            columns = (trace.rank, trace.start, trace.end, trace.kind, trace.bytes)
+            rows = zip(*(column.tolist() for column in columns), strict=True)
+            got += sorted(rows, key=lambda r: (r[1], r[2], r[0], r[3], r[4]))
+        assert [[str(x) for x in row] for row in got] == expected
+
+    def test_with_a_heatmap_gives_its_bins_and_says_so(self, logs):
+        trace = read_darshan(logs[HEATMAP])
+        assert trace.resolution == pytest.approx(0.8)
+        assert trace.start.size == 39
+        places = trace.start / trace.resolution
+        assert places == pytest.approx(places.round())
+        assert trace.end.max() <= trace.duration
+        assert any("heatmap" in warning for warning in trace.warnings)
+        # Every byte that the counters know is in a bin.
+        counted = trace.totals.bytes_read.sum() + trace.totals.bytes_written.sum()
+        assert trace.bytes.sum() == counted
+
+    def test_with_counters_only_gives_totals_and_a_warning(self, logs):
+        trace = read_darshan(logs[COUNTERS])
+        assert not trace.complete
+        assert trace.start.size == 0
+        assert trace.processes == 2048
+        assert trace.totals.rank.tolist() == [-1]
+        assert 0 < trace.totals.seconds < trace.processes * trace.duration
+        assert any("DXT_ENABLE_IO_TRACE=1" in warning for warning in trace.warnings)
+
+    def test_of_another_layer_of_io_is_read_on_demand(self, logs):
+        assert read_darshan(logs[COUNTERS], module="MPI-IO").totals.seconds > 0
+        with pytest.raises(TraceFormatError, match="no records of MPI-IO; it has POSIX, STDIO"):
+            read_darshan(logs[DXT], module="MPI-IO")
+
+    def test_is_read_by_the_reader_of_any_trace(self, logs):
+        assert read_trace(logs[DIAGONAL]).start.size == 32
+        with pytest.raises(ModelError, match="tells processes and duration itself"):
+            read_trace(logs[DIAGONAL], processes=3)
+
+    def test_has_a_name_of_any_letters(self, logs, tmp_path):
+        for name in ("-v", "a b;c$(x)`", "\u03a9.darshan", os.fsdecode(b"\xff.log")):
+            file = tmp_path / name
+            file.write_bytes(logs[DIAGONAL].read_bytes())
+            assert read_darshan(file).start.size == 32
+
+    def test_may_be_named_relative_to_the_working_folder(self, logs, tmp_path, monkeypatch):
+        (tmp_path / "a.darshan").write_bytes(logs[DIAGONAL].read_bytes())
+        monkeypatch.chdir(tmp_path)
+        assert read_darshan("a.darshan").start.size == 32
+
+
+class TestArguments:
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"module": "LUSTRE"}, {"module": None}, {"module": ["POSIX"]}, {"timeout": 0},
+         {"timeout": np.nan}, {"timeout": None}, {"timeout": True}, {"memory": 10},
+         {"memory": np.inf}, {"memory": "1G"}],
+    )  # fmt: skip
+    def test_out_of_range_are_refused(self, log_of, wrong):
+        with pytest.raises(ModelError, match=next(iter(wrong))):
+            read_darshan(log_of(), **wrong)
+
+    def test_a_missing_library_is_named_with_what_installs_it(self, log_of, monkeypatch):
+        monkeypatch.setitem(sys.modules, "darshan", None)
+        with pytest.raises(ModelError, match=r"pip install 'qmodels-hpc\[darshan\]'"):
+            read_darshan(log_of())
+
+    def test_a_library_that_does_not_load_is_named_too(self, log_of, monkeypatch):
+        monkeypatch.setattr(darshan, "_libraries", lambda: ["/nowhere/libdarshan-util.so"])
+        with pytest.raises(ModelError, match=r"pip install 'qmodels-hpc\[darshan\]'"):
+            read_darshan(log_of())
+
+
+class TestNoLog:
+    @pytest.mark.parametrize(
+        ("content", "what"),
+        [(b"", "is empty"), (b"3.41", "no log of Darshan 3"), (b"\x1f\x8b" * 50, "no log"),
+         (b"<html>" * 20, "no log"), (b"\0" * 4096, "no log")],
+    )  # fmt: skip
+    def test_is_told_by_its_beginning(self, tmp_path, content, what):
+        (tmp_path / "a.darshan").write_bytes(content)
+        with pytest.raises(TraceFormatError, match=what):
+            read_darshan(tmp_path / "a.darshan")
+
+    def test_is_no_file(self, tmp_path):
+        loop = tmp_path / "loop.darshan"
+        loop.symlink_to(loop)
+        os.mkfifo(tmp_path / "pipe.darshan")
+        for path in (tmp_path, loop, tmp_path / "pipe.darshan", tmp_path / "none", "/dev/zero"):
+            with pytest.raises(TraceFormatError):
+                read_darshan(path)
+
+    @needs_darshan
+    def test_begins_like_one(self, log_of):
+        for rest in (b"", b"\0" * 2000, b"\xff" * 2000, random.Random(1).randbytes(5000)):
+            with pytest.raises(TraceFormatError, match="is damaged"):
+                read_darshan(log_of(rest))
+
+
+SAY = "say = lambda x, before=b'': sys.stdout.buffer.write(before + x + struct.pack('<q', len(x)))"
+SAID = {"nprocs": 4, "run_time": "9.0", "modules": {"POSIX": False}, "timeline": "dxt",
+        "records": 0, "counters": 0}  # fmt: skip
+
+
+class TestTheReadingProcess:
+    """Whatever it does, this process lives and gives a typed error."""
+
+    @pytest.fixture
+    def behaving(self, tmp_path, monkeypatch, log_of):
+        def read(*lines, **limits):
+            script = tmp_path / "child.py"
+            script.write_text("import os, sys, struct, json\n" + "\n".join(lines))
+            monkeypatch.setattr(darshan, "_libraries", list)
+            monkeypatch.setattr(darshan.child, "__file__", str(script))
+            return read_darshan(log_of(), **limits)
+
+        return read
+
+    def test_may_answer(self, behaving):
+        trace = behaving(SAY, f"say(json.dumps({SAID}).encode())")
+        assert (trace.processes, trace.duration, trace.start.size) == (4, 9.0, 0)
+
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            ["os.kill(os.getpid(), 11)"], ["os.abort()"], ["os._exit(3)"], ["raise MemoryError"],
+            ["os.kill(os.getpid(), 9)"], [""], ["print('hello')"], ["print('x' * 100_000)"],
+            ["os.write(1, b'\\xff' * 8)"], ["os.write(1, b'{}' + struct.pack('<q', 2**62))"],
+            ["say = 0; os.write(1, b'[]' + struct.pack('<q', 2))"],
+            ["os.write(1, b'{' * 9000 + struct.pack('<q', 9000))"],
+            ["os.write(1, b'[' * 200_000 + struct.pack('<q', 200_000))"],
+            ["os.write(1, b'{}' + struct.pack('<q', 10))"],
+            ["os.ftruncate(1, 10**12)"],
+        ],
+    )  # fmt: skip
+    def test_may_die_or_talk_nonsense(self, behaving, lines):
+        with pytest.raises(TraceFormatError, match="is damaged"):
+            behaving(*lines)
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"nprocs": 0}, {"nprocs": -1}, {"nprocs": 1e3}, {"nprocs": 10**30}, {"nprocs": None},
+            {"nprocs": True}, {"run_time": "nan"}, {"run_time": "-1"}, {"run_time": "1e300"},
+            {"run_time": 3}, {"run_time": "x"}, {"run_time": "0"}, {"modules": 3},
+            {"modules": {"POSIX": "yes"}}, {"records": 3}, {"records": -1}, {"records": 10**15},
+            {"counters": 1}, {"counters": None}, {"error": "x" * 10_000}, {"error": ["a"]},
+        ],
+    )  # fmt: skip
+    def test_is_not_believed(self, behaving, changes):
+        with pytest.raises(TraceFormatError):
+            behaving(SAY, f"say(json.dumps({SAID | changes}).encode())")
+
+    @pytest.mark.parametrize("timeline", ["dxt", "heatmap"])
+    @pytest.mark.parametrize("row", [
+        [0, 1, 0], [7, 1, 0], [0, 1e9, 0], [0, -1, 2], [0, np.nan, 1], [np.nan, 1, 0],
+        [0, 1, np.inf], [-1, 1, 0], [0, 4, 0.0], [0, 2, -1.0],
+    ])  # fmt: skip
+    @pytest.mark.parametrize("data", [
+        [0, 0, 2.0, 1.0], [0, -9, np.nan, 3.0], [0, 5, 1.0, np.inf], [0, 5, -1.0, 2.0],
+        [0, 5, 1.0, 25.0],
+    ])  # fmt: skip
+    def test_is_not_believed_in_its_numbers(self, behaving, timeline, row, data):
+        said = SAID | {"records": 1, "timeline": timeline}
+        raw = np.array([*data, *row, 0, 0, 0, 0, 0]).tobytes()
+        with pytest.raises(TraceFormatError):
+            behaving(SAY, f"say(json.dumps({said}).encode(), {raw!r})")
+
+    def test_may_tell_of_an_operation_just_after_the_run(self, behaving):
+        said = SAID | {"records": 1}
+        raw = np.array([0, 0, 1.0, 9.5, 0, 1, 0, 0, 0, 0, 0, 0]).tobytes()
+        trace = behaving(SAY, f"say(json.dumps({said}).encode(), {raw!r})")
+        assert trace.duration == 9.5
+        assert "ends 0.5 s after the run" in trace.warnings[0]
+
+    def test_is_not_started_where_there_is_no_room(self, behaving, monkeypatch, tmp_path):
+        def full():
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(darshan.tempfile, "TemporaryFile", full)
+        with pytest.raises(TraceFormatError, match="No space left"):
+            behaving("")
+
+    def test_is_ended_in_time(self, behaving, tmp_path):
+        started = tmp_path / "pid"
+        lines = [f"open({str(started)!r}, 'w').write(str(os.getpid()))", "while True: pass"]
+        with pytest.raises(TraceFormatError, match="longer than 1 s"):
+            behaving(*lines, timeout=1.0)
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(started.read_text()), 0)
+
+    def test_limits_itself(self, tmp_path):
+        """Checked in the process, for the limits go before everything else there."""
+        script = textwrap.dedent(f"""
+            import resource, runpy, signal, sys
+            child = runpy.run_path({child.__file__!r}, run_name="child")
+            child["_limit"](2**28, 5.0)
+            assert resource.getrlimit(resource.RLIMIT_AS) == (2**28, 2**28)
+            assert resource.getrlimit(resource.RLIMIT_CPU) == (6, 6)
+            assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
+            assert resource.getrlimit(resource.RLIMIT_FSIZE) == (2**26, 2**26)
+            assert 5 < signal.getitimer(signal.ITIMER_REAL)[0] <= 6
+            bytearray(2**29)
+        """)
+        ended = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True)
+        assert ended.stderr.decode().strip().endswith("MemoryError")
+
+    def test_needs_the_standard_library_only(self):
+        script = f"import runpy, sys; runpy.run_path({child.__file__!r}, run_name='child')"
+        script += "\nassert not {'numpy', 'pandas', 'qmodels'} & set(sys.modules)"
+        subprocess.run([sys.executable, "-I", "-S", "-c", script], check=True)
+
+
+def mutated(log, chance):
+    """Return a log with a random injury of a random kind."""
+    raw = bytearray(log)
+    kind = chance.randrange(7)
+    extreme = (b"\xff" * 8, b"\0" * 8, (2**31 - 1).to_bytes(8, "little"),
+               (2**63 - 1).to_bytes(8, "little"), (10**12).to_bytes(8, "little"),
+               chance.randbytes(8))  # fmt: skip
+    if kind == 0:
+        return bytes(raw[: chance.randrange(len(raw))])
+    if kind == 1:
+        for _ in range(chance.randrange(1, 10)):
+            raw[chance.randrange(len(raw))] ^= 1 << chance.randrange(8)
+    elif kind == 2:
+        at = chance.randrange(len(raw))
+        raw[at : at + chance.randrange(200)] = chance.randbytes(chance.randrange(200))
+    elif kind == 3:  # the header: where modules lie and how long they are
+        raw[chance.randrange(1400)] = chance.randrange(256)
+    elif kind == 4:
+        at = 8 * chance.randrange(2, 171)
+        raw[at : at + 8] = chance.choice(extreme)
+    elif kind == 5:
+        at = chance.randrange(len(raw) - 8)
+        raw[at : at + 8] = chance.choice(extreme)
+    else:
+        first, second = sorted(chance.randrange(len(raw)) for _ in range(2))
+        raw[first:second] = raw[first:second][::-1]
+    return bytes(raw)
+
+
+def survived(file, name, log, copies, seed):
+    """Read damaged copies; return the slowest time and how many were read or refused."""
+    chance = random.Random(f"{name} {seed}")
+    slowest, read, refused = 0.0, 0, 0
+    for number in range(1, copies + 1):
+        file.write_bytes(mutated(log, chance))
+        began = time.monotonic()
+        with contextlib.suppress(TraceFormatError):
+            trace = read_darshan(file)
+            assert np.isfinite(trace.end).all()
+            assert 0 < trace.duration < np.inf
+            read += 1
+        refused = number - read
+        slowest = max(slowest, time.monotonic() - began)
+    return slowest, read, refused
+
+
+@needs_darshan
+class TestDamagedLogs:
+    @pytest.mark.parametrize("name", LOGS)
+    def test_are_read_or_refused_in_time(self, logs, tmp_path, name):
+        log = logs[name].read_bytes()
+        assert inspect.signature(read_darshan).parameters["timeout"].default < SECONDS
+        _, _, refused = survived(tmp_path / "x.darshan", name, log, copies=20, seed=0)
+        assert refused > 0
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", LOGS)
+    def test_ten_thousand_of_them_are_read_or_refused_in_time(self, logs, tmp_path, name):
+        log = logs[name].read_bytes()
+        slowest, _, refused = survived(tmp_path / "x.darshan", name, log, copies=2500, seed=1)
+        assert slowest < SECONDS
+        assert refused > 0
+
+    @pytest.mark.parametrize("name", LOGS)
+    def test_that_are_cut_are_refused_unless_all_that_counts_is_there(self, logs, tmp_path, name):
+        log, file = logs[name].read_bytes(), tmp_path / "x.darshan"
+        whole, refused = read_darshan(logs[name]), 0
+        for share in np.arange(1, 10) / 10:
+            file.write_bytes(log[: int(share * len(log))])
+            try:
+                trace = read_darshan(file)
+            except TraceFormatError:
+                refused += 1
+            else:
+                assert np.array_equal(trace.start, whole.start)
+                assert np.array_equal(trace.bytes, whole.bytes)
+                assert trace.duration == whole.duration
+        assert refused > 0
+
+    def test_that_unpack_to_far_more_than_they_hold_are_refused(self, logs, tmp_path):
+        """The operations are replaced by empty records, or by one record without an end."""
+        log = bytearray(logs[DXT].read_bytes())
+        place = 40 + 16 * 8  # where a log of Darshan 3.1 says where its operations lie
+        at, size = (int.from_bytes(log[place + k : place + k + 8], "little") for k in (0, 8))
+        records = zlib.decompressobj().decompress(log[at : at + size])
+        endless = bytearray(records[:112])
+        endless[96:104] = (10**9).to_bytes(8, "little")
+        for content in (bytes(50_000_000), bytes(endless) + bytes(300_000_000)):
+            bomb = zlib.compress(content, 1)
+            assert len(bomb) < len(content) / 100
+            made = bytearray(log + bomb)
+            made[place : place + 8] = len(log).to_bytes(8, "little")
+            made[place + 8 : place + 16] = len(bomb).to_bytes(8, "little")
+            (tmp_path / "bomb.darshan").write_bytes(made)
+            with pytest.raises(TraceFormatError):
+                read_darshan(tmp_path / "bomb.darshan", timeout=2.0, memory=2**27)

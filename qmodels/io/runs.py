@@ -1,4 +1,4 @@
-"""Tables of measured runs: one CSV line per timed burst."""
+"""Tables of measured runs: one line per timed burst, as CSV or as JSON lines."""
 
 from __future__ import annotations
 
@@ -13,18 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io._run_fields import (
+    COLUMNS,
+    KINDS,
+    LONGEST,
+    MAX_NAME,
+    OPTIONAL,
+    SHORTEST,
+    MeasuredRun,
+    check_allotments,
+    is_name,
+)
+from qmodels.io.extrap import parse_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("program", "phase", "kind", "p", "d", "seconds")
-OPTIONAL = "repeat"
-KINDS = ("io", "cpu")
-
 MAX_BYTES = 10_000_000
-MAX_NAME = 200
-LEAST_ALLOTMENTS = 3
-SHORTEST, LONGEST = 1e-18, 1e18
 
 _WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 _DECIMAL = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
@@ -46,8 +51,8 @@ class RunTable:
     Raises
     ------
     ModelError
-        If a column or a value does not fit, a run is there twice, a program's phases are not
-        numbered 1 to N, or a program has fewer than three distinct allotments (p, d).
+        If a column or a value does not fit, a run is there twice, or a program's phases are
+        not numbered 1 to N.
 
     Examples
     --------
@@ -84,15 +89,19 @@ class RunTable:
 
 
 def read_runs(path: str | os.PathLike[str]) -> RunTable:
-    r"""Read a CSV table of measured runs.
+    r"""Read a table of measured runs, CSV or JSON lines.
 
     Parameters
     ----------
     path : path-like
-        UTF-8, comma-separated, at most 10 MB, with the header line
-        ``program,phase,kind,p,d,seconds`` and optionally ``repeat``, in any order. `phase`
-        counts from 1, `kind` is ``io`` or ``cpu``, `p` and `d` are whole numbers of
-        processors and disks, `repeat` numbers the runs on the same allotment.
+        UTF-8, at most 10 MB. Either CSV: comma-separated, with the header line
+        ``program,phase,kind,p,d,seconds`` and optionally ``repeat``, in any order; `phase`
+        counts from 1, `kind` is ``io`` or ``cpu``, `p` and `d` are whole numbers of processors
+        and disks, `repeat` numbers the runs on the same allotment. Or, when it begins with a
+        brace, the JSON lines of Extra-P: ``{"params": {"p": 4, "d": 2}, "callpath":
+        "phase1->io", "metric": "time", "value": [12.5, 12.7]}``, where `d` is 1 if not given,
+        the values are repeats, and a name before the phase (``solver->phase1->io``) is the
+        program's; without one it is called like the file.
 
     Returns
     -------
@@ -101,12 +110,13 @@ def read_runs(path: str | os.PathLike[str]) -> RunTable:
     Raises
     ------
     TraceFormatError
-        If the file cannot be read or is not such a table; it names the line and the field.
+        If the file cannot be read or is not such a table, or a program was measured on fewer
+        than three distinct allotments (p, d); it names the line and the field.
 
     Notes
     -----
-    Numbers are plain decimal ASCII: ``1_000``, ``1,5``, ``nan`` and digits of other scripts
-    are refused rather than guessed at.
+    Numbers of a CSV table are plain decimal ASCII: ``1_000``, ``1,5``, ``nan`` and digits of
+    other scripts are refused rather than guessed at.
 
     Examples
     --------
@@ -125,7 +135,11 @@ def read_runs(path: str | os.PathLike[str]) -> RunTable:
 
     file = str(path)
     text = _text(file)
-    rows = list(_rows(file, text))
+    json_lines = text.lstrip().startswith("{")
+    numbered = list(parse_lines(file, text) if json_lines else _rows(file, text))
+    rows = [run for _, run in numbered]
+    first = {run.program: line for line, run in reversed(numbered)}
+    check_allotments(file, rows, first)
     try:
         return RunTable(pd.DataFrame(rows, columns=[*COLUMNS, OPTIONAL]), file)
     except ModelError as error:
@@ -150,7 +164,7 @@ def _text(file: str) -> str:
         raise TraceFormatError(file, f"cannot be read: {error}") from None
 
 
-def _rows(file: str, text: str) -> Iterator[tuple[Any, ...]]:
+def _rows(file: str, text: str) -> Iterator[tuple[int, MeasuredRun]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     header: list[str] | None = None
     first_line: dict[tuple[Any, ...], int] = {}
@@ -174,7 +188,9 @@ def _rows(file: str, text: str) -> Iterator[tuple[Any, ...]]:
             continue
         if len(fields) != len(header):
             raise TraceFormatError(
-                file, f"{len(fields)} fields where the header has {len(header)}", line=line
+                file,
+                f"{len(fields)} fields where the header has {len(header)}",
+                line=line,
             )
         run = _run(file, line, dict(zip(header, fields, strict=True)))
         key = run[:5] + run[6:]
@@ -186,14 +202,14 @@ def _rows(file: str, text: str) -> Iterator[tuple[Any, ...]]:
                 line=line,
             )
         first_line[key] = line
-        yield run
+        yield line, run
     if header is None:
         raise TraceFormatError(file, f"is empty; begin with the line {','.join(COLUMNS)}")
     if not first_line:
         raise TraceFormatError(file, "has a header but no run")
 
 
-def _run(file: str, line: int, fields: dict[str, str]) -> tuple[Any, ...]:
+def _run(file: str, line: int, fields: dict[str, str]) -> MeasuredRun:
     def refuse(field: str, what: str) -> TraceFormatError:
         shown = fields[field] if len(fields[field]) <= 40 else fields[field][:37] + "..."
         return TraceFormatError(file, f"{what}, got {shown!r}", line=line, field=field)
@@ -204,7 +220,7 @@ def _run(file: str, line: int, fields: dict[str, str]) -> tuple[Any, ...]:
         return int(fields[field])
 
     name = fields["program"]
-    if not name or len(name) > MAX_NAME or not name.isprintable():
+    if not is_name(name):
         raise refuse("program", f"must be 1 to {MAX_NAME} printable characters")
     if fields["kind"] not in KINDS:
         raise refuse("kind", "must be io or cpu")
@@ -213,7 +229,9 @@ def _run(file: str, line: int, fields: dict[str, str]) -> tuple[Any, ...]:
     if not SHORTEST <= seconds <= LONGEST:
         raise refuse("seconds", f"must be a decimal number from {SHORTEST:g} to {LONGEST:g}")
     repeat = whole(OPTIONAL) if OPTIONAL in fields else 1
-    return name, whole("phase"), fields["kind"], whole("p"), whole("d"), seconds, repeat
+    return MeasuredRun(
+        name, whole("phase"), fields["kind"], whole("p"), whole("d"), seconds, repeat
+    )
 
 
 def _check_columns(names: list[str]) -> None:
@@ -233,7 +251,7 @@ def _check_columns(names: list[str]) -> None:
 def _check_values(frame: pd.DataFrame) -> None:
     """Raise ModelError for the first value of a frame that no run can have."""
     tests: dict[str, Callable[[Any], bool]] = {
-        "program": lambda x: isinstance(x, str) and 0 < len(x) <= MAX_NAME and x.isprintable(),
+        "program": is_name,
         "kind": lambda x: isinstance(x, str) and x in KINDS,
         "seconds": lambda x: _is_number(x) and SHORTEST <= x <= LONGEST,
     }
@@ -253,7 +271,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _check_design(frame: pd.DataFrame) -> None:
-    """Raise ModelError for runs that are there twice or are too few to learn anything from."""
+    """Raise ModelError for runs that are there twice, and for phases left out."""
     again = frame.duplicated([name for name in frame if name != "seconds"])
     if again.any():
         row = int(again.to_numpy().argmax())
@@ -265,12 +283,6 @@ def _check_design(frame: pd.DataFrame) -> None:
             raise ModelError(
                 f"program {name!r} has a phase {max(phases)} but no phase {gap}; number the "
                 f"phases 1 to N"
-            )
-        allotments = len(runs[["p", "d"]].drop_duplicates())
-        if allotments < LEAST_ALLOTMENTS:
-            raise ModelError(
-                f"program {name!r} was measured on {allotments} allotments (p, d); at least "
-                f"{LEAST_ALLOTMENTS} distinct ones are needed"
             )
     if frame.empty:
         raise ModelError("there is no run in the table")

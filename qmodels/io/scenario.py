@@ -179,8 +179,8 @@ def _programs(
                 "runs.weights",
                 f"give one weight for each measured program: {', '.join(sorted(fits))}",
             )
-        mix = WorkloadMix([fit.program for fit in fits.values()], [weights[n] for n in fits])
-        return mix, fits
+        programs = [at_key(source, "runs.path", getattr, fit, "program") for fit in fits.values()]
+        return WorkloadMix(programs, [weights[n] for n in fits]), fits
     tables = spec.program or []
     programs = [_program(source, f"program[{i}]", table) for i, table in enumerate(tables)]
     if len(programs) == 1:
@@ -236,6 +236,7 @@ def _burst(source: Path, key: str, table: BurstTable, default_law: str, repeat: 
         seconds * each,
         sequential=table.sequential * each,
         per_processor=table.per_processor * each,
+        growth=table.growth,
         law=table.law or default_law,
         slowdown=None if slow is None else (slow.up_to_processors, slow.factor),
     )

@@ -2,26 +2,75 @@
 
 from __future__ import annotations
 
+from qmodels.programs.allotments import (
+    AllotmentPath,
+    MarginalValue,
+    PricedAllotment,
+    allotment_path,
+    best_allotment,
+    marginal_value,
+)
+from qmodels.programs.bursts import (
+    Bursts,
+    FoundWorkingSets,
+    GapSensitivity,
+    TracedProgram,
+    TracePhases,
+    find_bursts,
+    find_phases,
+    find_working_sets,
+    gap_sensitivity,
+    phase_of_totals,
+    to_program,
+)
+from qmodels.programs.growth import parse_growth
 from qmodels.programs.laws import parse_law
 from qmodels.programs.model import AbstractProgram, Geometric, Program, Signature, WorkloadMix
 from qmodels.programs.phases import Burst, Phase, WorkingSet
+from qmodels.programs.profiles import PROFILES, profile, reference_mix
+from qmodels.programs.random_laws import RandomLaw
 from qmodels.programs.scaling import FittedComponent, FittedProgram, fit_runs
 from qmodels.programs.speedup import SpeedupSurface, mean_of_ratios, speedup_surface
+from qmodels.programs.traces import IOTotals, Trace
 
 __all__ = [
+    "PROFILES",
     "AbstractProgram",
+    "AllotmentPath",
     "Burst",
+    "Bursts",
     "FittedComponent",
     "FittedProgram",
+    "FoundWorkingSets",
+    "GapSensitivity",
     "Geometric",
+    "IOTotals",
+    "MarginalValue",
     "Phase",
+    "PricedAllotment",
     "Program",
+    "RandomLaw",
     "Signature",
     "SpeedupSurface",
+    "Trace",
+    "TracePhases",
+    "TracedProgram",
     "WorkingSet",
     "WorkloadMix",
+    "allotment_path",
+    "best_allotment",
+    "find_bursts",
+    "find_phases",
+    "find_working_sets",
     "fit_runs",
+    "gap_sensitivity",
+    "marginal_value",
     "mean_of_ratios",
+    "parse_growth",
     "parse_law",
+    "phase_of_totals",
+    "profile",
+    "reference_mix",
     "speedup_surface",
+    "to_program",
 ]

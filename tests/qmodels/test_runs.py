@@ -109,8 +109,9 @@ class TestReading:
 
     def test_refuses_too_few_allotments_of_any_program(self, write):
         rows = ["b,1,io,1,1,3", "b,1,io,2,1,3", "b,1,cpu,2,1,3"]
-        with pytest.raises(TraceFormatError, match="'b' was measured on 2 allotments"):
+        with pytest.raises(TraceFormatError, match="'b' was measured on 2 allotments") as caught:
             read_runs(write(HEADER, *GOOD, *rows))
+        assert caught.value.line == 5
 
     def test_refuses_phases_with_a_gap(self, write):
         with pytest.raises(TraceFormatError, match="phase 3 but no phase 2"):
@@ -188,6 +189,9 @@ class TestATable:
     def test_refuses_a_value_that_no_run_can_have(self, change):
         with pytest.raises(ModelError, match=next(iter(change))):
             RunTable(self.frame(**change))
+
+    def test_may_hold_a_single_run_for_a_verdict_on_it(self):
+        assert RunTable(self.frame().iloc[:1]).programs == ("a",)
 
     def test_refuses_a_run_that_is_there_twice(self):
         with pytest.raises(ModelError, match="repeats a run"):

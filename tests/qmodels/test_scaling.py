@@ -8,25 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.errors import ModelError
+from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.io.runs import COLUMNS, RunTable
+from qmodels.policies import DynamicPartitioning, System, Workload, capacity
 from qmodels.programs import Program, WorkingSet, fit_runs
 from qmodels.programs.scaling import PROCESSORS_PER_DISK
-
-GRID = [(p, d) for p in (1, 2, 4, 8, 16) for d in (1, 2, 4, 8)]
+from tests.naive.scaling import GRID, SPECIFIED, TARGETS, measured
 
 coefficients = st.floats(0.5, 100.0)
 
 
-def table(truth, grid=GRID, name="solver", repeats=1, noise=0.0, rng=None):
-    """Make runs of one program: `truth` maps (phase, kind) to a function of p and d."""
-    rows = []
-    for (phase, kind), time in truth.items():
-        for p, d in grid:
-            for repeat in range(1, repeats + 1):
-                factor = math.exp(noise * rng.standard_normal()) if rng is not None else 1.0
-                rows.append((name, phase, kind, p, d, time(p, d) * factor, repeat))
-    return RunTable(pd.DataFrame(rows, columns=[*COLUMNS, "repeat"]))
+def table(truth, grid=GRID, name="solver"):
+    """Make noise-free runs of one program: `truth` maps (phase, kind) to a function of p and d."""
+    rows = [
+        (name, phase, kind, p, d, float(time(p, d)))
+        for (phase, kind), time in truth.items()
+        for p, d in grid
+    ]
+    return RunTable(pd.DataFrame(rows, columns=list(COLUMNS)))
 
 
 def only(fitted):
@@ -35,19 +34,17 @@ def only(fitted):
 
 
 class TestWithoutNoise:
-    @settings(max_examples=25)
+    @settings(max_examples=20)
     @given(coefficients, coefficients, coefficients | st.just(0.0))
     def test_computation_is_recovered(self, a, b, c):
         fitted = only(fit_runs(table({(1, "cpu"): lambda p, d: a + b / p + c * (p - 1)})))
         found = fitted.components[0].coefficients
-        assert found["constant"] == pytest.approx(a, rel=1e-6)
-        assert found["scaling"] == pytest.approx(b, rel=1e-6)
-        assert found.get("growth", 0.0) == pytest.approx(c, rel=1e-6)
-        assert fitted.components[0].relative_rms < 1e-9
-        expected = a + b / 512 + c * 511
-        assert float(fitted.program.mean_time(512, 64)) == pytest.approx(expected, rel=1e-6)
+        expected = {"1": a, "1/p": b} | ({"(p-1)": c} if c else {})
+        assert found == pytest.approx(expected, rel=1e-6, abs=0)
+        far = a + b / 512 + c * 511
+        assert float(fitted.program.mean_time(512, 64)) == pytest.approx(far, rel=1e-4)
 
-    @settings(max_examples=25)
+    @settings(max_examples=10)
     @given(coefficients | st.just(0.0), coefficients, st.sampled_from(PROCESSORS_PER_DISK))
     def test_io_that_processors_must_feed_is_recovered(self, a, b, r):
         def time(p, d):
@@ -55,17 +52,33 @@ class TestWithoutNoise:
 
         fitted = only(fit_runs(table({(1, "io"): time})))
         for p, d in GRID:
-            assert float(fitted.program.mean_io(p, d)) == pytest.approx(time(p, d), rel=1e-6)
+            assert float(fitted.program.mean_io(p, d)) == pytest.approx(time(p, d), rel=1e-5)
         if 1 <= r <= 8:  # both limits are met on the grid, and more than once
-            found = fitted.components[0]
-            assert found.law.processors_per_disk == r
-            assert found.coefficients["scaling"] == pytest.approx(b, rel=1e-6)
-            assert found.coefficients.get("constant", 0.0) == pytest.approx(a, rel=1e-6)
-            assert float(fitted.program.mean_io(99, 33)) == pytest.approx(time(99, 33), rel=1e-6)
+            expected = {f"1/min(d, p/{r:.4g})": b} | ({"1": a} if a else {})
+            assert fitted.components[0].coefficients == pytest.approx(expected, rel=1e-6, abs=0)
+            assert float(fitted.program.mean_io(99, 33)) == pytest.approx(time(99, 33), rel=1e-4)
 
-    def test_io_over_disks_alone_takes_the_plain_law(self):
-        found = only(fit_runs(table({(1, "io"): lambda p, d: 3 + 48 / d}))).components[0]
-        assert found.formula == "3 + 48/d"
+    @pytest.mark.parametrize(
+        ("kind", "time", "formula"),
+        [
+            ("io", lambda p, d: 3 + 48 / d, "3 + 48/d"),
+            ("io", lambda p, d: 7 / d + 0.5 * (d - 1), "7/d + 0.5*(d-1)"),
+            ("io", lambda p, d: 64 / (p * d) + 2 * p / d, "64/(p*d) + 2*p/d"),
+            ("io", lambda p, d: 9 / min(d, p / 4) ** 0.7, "9/min(d, p/4)^0.7"),
+            ("cpu", lambda p, d: 50 / p**0.6 + 0.5 * math.log2(p), "50/p^0.6 + 0.5*log2(p)"),
+            ("cpu", lambda p, d: 9 / p + 2 * (math.sqrt(p) - 1), "9/p + 2*(sqrt(p)-1)"),
+        ],
+    )
+    def test_every_kind_of_term_is_found_and_written_out(self, kind, time, formula):
+        found = only(fit_runs(table({(1, kind): time}))).components[0]
+        assert found.formula == formula
+        assert found.probability > 0.99
+        assert found.sigma < 2e-6
+
+    def test_the_law_of_contention_is_among_them(self):
+        """H = p/(1 + c(p - 1)): time A/p + B."""
+        found = only(fit_runs(table({(1, "cpu"): lambda p, d: 90 * (1 + 0.1 * (p - 1)) / p})))
+        assert found.components[0].formula == "9 + 81/p"
 
     def test_every_program_and_phase_is_fitted_by_itself(self):
         truth = {
@@ -78,16 +91,8 @@ class TestWithoutNoise:
         assert [c.formula for c in fitted["solver"].components] == ["8/d", "1 + 20/p", "5", "90/p"]
         assert fitted["solver"].program.name == "solver"
         io, cpu = fitted["solver"].program.phase_times(4, 2)
-        assert io == pytest.approx([4.0, 5.0])
-        assert cpu == pytest.approx([6.0, 22.5])
-
-    def test_repeats_change_nothing(self):
-        truth = {(1, "cpu"): lambda p, d: 3 + 60 / p}
-        once, thrice = only(fit_runs(table(truth))), only(fit_runs(table(truth, repeats=3)))
-        assert thrice.components[0].runs == 3 * once.components[0].runs
-        assert thrice.components[0].allotments == once.components[0].allotments == 20
-        for name, value in once.components[0].coefficients.items():
-            assert thrice.components[0].coefficients[name] == pytest.approx(value, rel=1e-12)
+        assert io == pytest.approx([4.0, 5.0], rel=1e-6)
+        assert cpu == pytest.approx([6.0, 22.5], rel=1e-6)
 
     def test_the_unit_of_time_does_not_matter(self):
         def time(p, d):
@@ -99,149 +104,10 @@ class TestWithoutNoise:
             assert hours.coefficients[name] * 3600 == pytest.approx(value, rel=1e-9)
 
 
-class TestWithNoise:
-    REPLICATIONS = 60
+class TestPhasesThatRepeat:
+    def test_need_to_be_measured_only_once(self):
+        """R-22. Noise-free: one instance of the unique phase tells as much as all of them."""
 
-    def test_stated_errors_are_the_true_ones(self, rng):
-        """z-scores of the coefficients have mean 0 and deviation 1, as far as 60 of them tell."""
-        truth = {(1, "cpu"): lambda p, d: 60 + 512 / p}
-        z = []
-        for _ in range(self.REPLICATIONS):
-            runs = table(truth, repeats=2, noise=0.05, rng=rng)
-            found = only(fit_runs(runs)).components[0]
-            for name, true in (("constant", 60.0), ("scaling", 512.0)):
-                z.append((found.coefficients[name] - true) / found.standard_errors[name])
-            # 40 runs: the deviation of a residual's root mean square is 1/sqrt(80) of it.
-            assert found.relative_rms == pytest.approx(0.05, rel=5 / math.sqrt(80))
-        n = self.REPLICATIONS  # the two coefficients of a replication are not independent
-        assert abs(np.mean(z)) < 4 / math.sqrt(n)
-        assert np.std(z) == pytest.approx(1.0, abs=4 / math.sqrt(2 * n))
-
-    def test_stated_errors_are_those_of_weighted_least_squares(self, rng):
-        """A twin on five runs, where the two degrees of freedom lost to the form matter."""
-        grid = [(p, 1) for p in (1, 2, 4, 8, 16)]
-        truth = {(1, "cpu"): lambda p, d: 60 + 512 / p}
-        runs = table(truth, grid, noise=0.01, rng=rng)
-        found = only(fit_runs(runs)).components[0]
-        assert list(found.coefficients) == ["constant", "scaling"]
-        p, y = (runs.frame[name].to_numpy(float) for name in ("p", "seconds"))
-        columns = np.stack([np.ones(5), 1 / p], axis=1)
-        fitted = columns @ list(found.coefficients.values())
-        relative = columns / fitted[:, None]
-        variance = np.sum((y / fitted - 1) ** 2) / (5 - 2)
-        expected = np.sqrt(variance * np.diag(np.linalg.inv(relative.T @ relative)))
-        assert list(found.standard_errors.values()) == pytest.approx(expected, rel=1e-9)
-
-    def test_predictions_stay_within_the_error_of_the_noise(self, rng):
-        """Prediction at (64, 64); its deviation follows from the design and 5 % noise."""
-        p, _ = np.array(GRID, float).T
-        relative = np.stack([np.ones(p.size), 1 / p], axis=1) / (60 + 512 / p)[:, None]
-        covariance = 0.05**2 * np.linalg.inv(2 * relative.T @ relative)
-        there = np.array([1.0, 1 / 64])
-        deviation = math.sqrt(there @ covariance @ there)
-        truth = {(1, "cpu"): lambda p, d: 60 + 512 / p}
-        misses = []
-        for _ in range(self.REPLICATIONS):
-            fit = only(fit_runs(table(truth, repeats=2, noise=0.05, rng=rng)))
-            if "growth" not in fit.components[0].coefficients:
-                misses.append(float(fit.program.mean_time(64, 64)) - 68.0)
-        # A growth that is not there is taken for real when it gains log 40 in the criterion:
-        # one-sided 2.7 % of the times; more than 7 of 60 has a probability below 1e-3.
-        assert len(misses) >= self.REPLICATIONS - 7
-        assert np.max(np.abs(misses)) < 4.5 * deviation
-        assert abs(np.mean(misses)) < 4 * deviation / math.sqrt(len(misses))
-
-    def test_processors_per_disk_are_found_within_a_step_of_the_grid(self, rng):
-        truth = {(1, "io"): lambda p, d: 32 / min(d, p / 4)}
-        found = []
-        for _ in range(self.REPLICATIONS):
-            law = only(fit_runs(table(truth, repeats=2, noise=0.05, rng=rng))).components[0].law
-            found.append(getattr(law, "processors_per_disk", math.inf))
-        near = [1 / 1.5 < r / 4 < 1.5 for r in found]
-        assert np.mean(near) >= 0.95
-
-
-class TestTheReport:
-    def test_names_disks_when_they_were_never_varied(self):
-        grid = [(p, 1) for p in (1, 2, 4, 8)]
-        fitted = only(fit_runs(table({(1, "io"): lambda p, d: 5.0}, grid)))
-        (io,) = [text for text in fitted.unidentified if " io:" in text and "disks" in text]
-        assert "every run has d = 1" in io
-        assert float(fitted.program.mean_io(8, 32)) == pytest.approx(5.0)
-
-    def test_names_processors_when_they_were_never_varied(self):
-        grid = [(8, d) for d in (1, 2, 4)]
-        fitted = only(fit_runs(table({(1, "cpu"): lambda p, d: 5.0}, grid)))
-        assert any("every run has p = 8" in text for text in fitted.unidentified)
-        assert fitted.components[0].formula == "5"
-
-    def test_says_that_two_levels_show_no_shape(self):
-        grid = [(p, d) for p in (2, 8) for d in (1, 2, 4)]
-        fitted = only(fit_runs(table({(1, "cpu"): lambda p, d: 2 + 8 / p}, grid)))
-        assert fitted.components[0].formula == "2 + 8/p"
-        assert any("p = 2 and 8" in text and "assumed" in text for text in fitted.unidentified)
-
-    def test_says_that_processors_and_disks_grew_together(self):
-        grid = [(k, k) for k in (1, 2, 4, 8)]
-        fitted = only(fit_runs(table({(1, "io"): lambda p, d: 8 / d}, grid)))
-        assert any("p/d = 1 in every run" in text for text in fitted.unidentified)
-
-    def test_says_that_the_disks_never_were_the_limit(self):
-        grid = [(p, d) for p in (1, 2, 4) for d in (1, 2, 4)]
-        fitted = only(fit_runs(table({(1, "io"): lambda p, d: 8 / p}, grid)))
-        assert any("disks never were the limit" in text for text in fitted.unidentified)
-        for p, d in grid:
-            assert float(fitted.program.mean_io(p, d)) == pytest.approx(8 / p, rel=1e-9)
-
-    def test_says_that_a_burst_was_never_timed(self):
-        fitted = only(fit_runs(table({(1, "cpu"): lambda p, d: 3 + 8 / p})))
-        assert "phase 1 io: never timed, taken as 0 s" in fitted.unidentified
-
-    def test_has_nothing_to_add_when_the_runs_tell_all(self):
-        truth = {(1, "io"): lambda p, d: 32 / min(d, p / 4), (1, "cpu"): lambda p, d: 1 + 512 / p}
-        assert only(fit_runs(table(truth))).unidentified == ()
-
-    def test_is_a_table_and_a_frame(self):
-        fitted = only(fit_runs(table({(1, "cpu"): lambda p, d: 3 + 8 / p})))
-        assert "phase 1 cpu: 3 + 8/p s" in fitted.table()
-        assert fitted.to_frame()["formula"].tolist() == ["3 + 8/p"]
-
-    def test_knows_no_error_where_no_run_is_left_to_tell(self):
-        frame = pd.DataFrame(
-            [("a", 1, "cpu", 1, 1, 5.0), ("a", 1, "io", 1, 1, 5.0), ("a", 1, "io", 2, 1, 4.0),
-             ("a", 1, "io", 4, 1, 3.0)], columns=list(COLUMNS),
-        )  # fmt: skip
-        cpu = only(fit_runs(RunTable(frame))).components[1]
-        assert cpu.standard_errors == {"constant": math.inf}
-        assert cpu.formula == "5"
-
-
-@pytest.mark.parametrize("runs", [None, 3, "runs.csv", [], {}])
-def test_what_is_no_table_of_runs_is_refused(runs):
-    with pytest.raises(ModelError, match="RunTable"):
-        fit_runs(runs)
-
-
-class TestPredictionFromPhases:
-    def test_beats_the_law_of_amdahl_on_total_times(self, rng):
-        """Measured up to (16, 8) at 5 % noise, predicted at (64, 64); paired differences."""
-        truth = {
-            (1, "io"): lambda p, d: 32 / min(d, p / 4),
-            (1, "cpu"): lambda p, d: 0.1 + 512 / p,
-        }
-        exact = sum(time(64, 64) for time in truth.values())
-        differences = []
-        for _ in range(200):
-            runs = table(truth, repeats=2, noise=0.05, rng=rng)
-            by_phases = float(only(fit_runs(runs)).program.mean_time(64, 64))
-            totals = runs.frame.groupby(["p", "d", "repeat"], as_index=False)["seconds"].sum()
-            totals = totals.assign(program="total", phase=1, kind="cpu")
-            by_total = float(only(fit_runs(RunTable(totals))).program.mean_time(64, 64))
-            differences.append(abs(by_phases / exact - 1) - abs(by_total / exact - 1))
-        half_width = 1.96 * np.std(differences, ddof=1) / math.sqrt(len(differences))
-        assert np.mean(differences) + half_width < -0.5
-
-    def test_needs_each_unique_phase_measured_only_once(self):
         def io(p, d):
             return 32 / min(d, p / 4)
 
@@ -252,6 +118,229 @@ class TestPredictionFromPhases:
         from_all = only(fit_runs(table(every))).program
         (phase,) = only(fit_runs(table({(1, "io"): io, (1, "cpu"): cpu}))).program.phases
         from_one = Program([WorkingSet(3, [phase])])
-        for p, d in [(1, 1), (16, 8), (64, 64)]:
+        for p, d in [(1, 1), (16, 8), (64, 64), (128, 32)]:
             expected = float(from_all.mean_time(p, d))
             assert float(from_one.mean_time(p, d)) == pytest.approx(expected, rel=1e-12)
+
+    def test_gain_from_each_others_noise(self, rng):
+        """Twelve phases of two runs each know their noise; one phase of two runs does not."""
+        grid = [(1, 1), (2, 1), (4, 1), (8, 1), (16, 1)]
+        cpu = {"cpu": lambda p, d: 60 + 512 / p}
+        many = only(fit_runs(measured(cpu, grid, repeats=2, rng=rng, phases=12)))
+        spread = [np.std(np.log(c.posterior.sigmas)) for c in many.components]
+        alone = [
+            np.std(np.log(only(fit_runs(measured(cpu, grid, repeats=2, rng=rng))).components[0]
+                          .posterior.sigmas))
+            for _ in range(4)
+        ]  # fmt: skip
+        assert np.mean(spread) < 0.8 * np.mean(alone)
+        assert np.median([c.sigma for c in many.components]) == pytest.approx(0.05, rel=0.25)
+
+
+@pytest.fixture(scope="module")
+def task():
+    """Return the program "task" of the specification as fitted from 20 allotments, twice each."""
+    return only(fit_runs(measured(SPECIFIED["task"], rng=np.random.default_rng(4))))
+
+
+class TestTheProgram:
+    def test_takes_the_posterior_mean_on_every_allotment(self, task):
+        p, d = np.array([1.0, 3.0, 16.0, 64.0]), np.array([1.0, 5.0, 8.0, 64.0])
+        expected = sum(c.posterior.mean @ c.posterior.library.values(p, d) for c in task.components)
+        assert task.program.mean_time(p, d) == pytest.approx(expected, rel=1e-12)
+        drawn = sum(
+            (c.posterior.draws @ c.posterior.library.values(p, d)).mean(axis=0)
+            for c in task.components
+        )
+        assert expected == pytest.approx(drawn, rel=0.05)
+
+    def test_keeps_constant_and_growing_terms_out_of_the_parallel_part(self):
+        truth = {(1, "io"): lambda p, d: 3 + 48 / d + 0.5 * (d - 1),
+                 (1, "cpu"): lambda p, d: 2 + 30 / p + 0.25 * (p - 1)}  # fmt: skip
+        program = only(fit_runs(table(truth))).program
+        p, d = np.array([1.0, 4.0, 16.0]), np.array([1.0, 2.0, 8.0])
+        assert program.parallel_cpu(p, d) == pytest.approx(30 / p, rel=1e-4)
+        assert program.sequential_cpu(p, d) == pytest.approx(2 + 0.25 * (p - 1), rel=1e-4)
+        assert program.parallel_io(p, d) == pytest.approx(48 / d, rel=1e-4)
+        assert program.sequential_io(p, d) == pytest.approx(3 + 0.5 * (d - 1), rel=1e-4)
+
+    def test_goes_into_a_policy(self, task):
+        machine = System(processors=16, disks=8)
+        work = Workload.from_scv(task.program, demand_scv=1.0, arrival_scv=1.0)
+        assert capacity(DynamicPartitioning(1), machine, work) > 0
+        assert task.program is task.program
+
+    def test_scales_with_its_unit(self, task):
+        scaled = task.program.scaled(2.0)
+        assert float(scaled.mean_time(5.5, 3.0)) == pytest.approx(
+            2 * float(task.program.mean_time(5.5, 3.0)), rel=1e-12
+        )
+
+
+class TestPrediction:
+    def test_says_where_it_was_measured_and_how_far_it_goes_outside(self, task):
+        found = task.predict([16, 3, 64, 128, 16], [8, 3, 64, 1, 32])
+        assert found.mark.tolist() == [
+            "measured", "interpolated", "extrapolated", "extrapolated", "extrapolated",
+        ]  # fmt: skip
+        assert found.doublings.tolist() == [0.0, 0.0, 5.0, 3.0, 2.0]
+        assert "doublings outside the runs: 5" in found.table()
+
+    def test_on_measured_allotments_is_as_sure_as_the_mean_of_its_runs(self, task):
+        """Two runs at 5 % and the smoothing over 20 allotments: narrower than 3.3 * 5 %/sqrt 2."""
+        found = task.predict(*np.array(GRID).T)
+        widths = np.log(found.time_high / found.time_low)
+        assert np.all(widths < 2 * 1.645 * 0.05 / math.sqrt(2))
+        assert np.all(found.time_low <= found.time)
+        assert np.all(found.time <= found.time_high)
+
+    def test_of_the_speedup_at_one_processor_and_one_disk_is_one(self, task):
+        found = task.predict(1, 1)
+        assert (found.speedup[0], found.speedup_low[0], found.speedup_high[0]) == (1.0, 1.0, 1.0)
+
+    def test_a_higher_level_gives_a_wider_interval(self, task):
+        narrow, wide = task.predict(64, 64, 0.5), task.predict(64, 64, 0.99)
+        assert wide.time_low[0] < narrow.time_low[0] < narrow.time_high[0] < wide.time_high[0]
+        assert wide.time[0] == narrow.time[0]
+
+    def test_doublings_outside_add_the_discrepancy_that_was_asked_for(self):
+        """Without noise the interval is the discrepancy alone: 2 * 1.645 of sqrt(3) doublings."""
+        runs = table({(1, "cpu"): lambda p, d: 5 + 90 / p})
+        sure = only(fit_runs(runs, discrepancy=0)).predict(128, 8)
+        assert math.log(sure.time_high[0] / sure.time_low[0]) < 1e-4
+        doubtful = only(fit_runs(runs, discrepancy=0.1, draws=20_000)).predict(128, 8)
+        width = math.log(doubtful.time_high[0] / doubtful.time_low[0])
+        assert width == pytest.approx(2 * 1.645 * 0.1 * math.sqrt(3), rel=0.05)
+
+    def test_joins_the_intervals_of_both_priors(self, rng):
+        """By hand from the draws, the discrepancy left out."""
+        (fitted,) = fit_runs(measured(SPECIFIED["peak"], rng=rng), discrepancy=0).values()
+        found = fitted.predict(128, 32)
+        ends = []
+        for name in ("draws", "cautious"):
+            times = np.sort(
+                sum(
+                    getattr(c.posterior, name)
+                    @ c.posterior.library.values(np.array([128.0]), np.array([32.0]))[:, 0]
+                    for c in fitted.components
+                )
+            )
+            spans = [(times[i + 899] / times[i], times[i], times[i + 899]) for i in range(101)]
+            ends.append(min(spans)[1:])
+        assert found.time_low[0] == pytest.approx(min(low for low, _ in ends), rel=1e-12)
+        assert found.time_high[0] == pytest.approx(max(high for _, high in ends), rel=1e-12)
+        assert ends[1][1] > 1.05 * ends[0][1]
+
+    def test_gives_the_most_probable_law_beside_the_median(self, task):
+        found = task.predict(64, 64)
+        by_hand = sum(
+            c.posterior.likeliest @ c.posterior.library.values(np.array([64.0]), np.array([64.0]))
+            for c in task.components
+        )
+        assert found.by_formula[0] == pytest.approx(float(by_hand[0]), rel=1e-12)
+
+    def test_is_the_same_bit_for_bit_when_asked_again(self, task):
+        again = only(fit_runs(measured(SPECIFIED["task"], rng=np.random.default_rng(4))))
+        one, other = task.predict(*np.array(TARGETS).T), again.predict(*np.array(TARGETS).T)
+        for name in ("time", "time_low", "time_high", "speedup_low", "speedup_high"):
+            assert np.array_equal(getattr(one, name), getattr(other, name))
+
+    def test_with_another_seed_moves_by_no_more_than_its_draws(self):
+        runs = measured(SPECIFIED["task"], rng=np.random.default_rng(4))
+        ends = [only(fit_runs(runs, seed=k)).predict(64, 64) for k in range(4)]
+        assert len({found.time_high[0] for found in ends}) == 4
+        assert np.std([np.log(found.time[0]) for found in ends]) < 0.02
+        assert np.std([np.log(found.time_high[0]) for found in ends]) < 0.15
+
+    def test_over_a_surface_agrees_with_single_predictions(self, task):
+        surface = task.surface_interval([1, 16, 128], [1, 64])
+        assert surface.time.shape == (3, 2)
+        single = task.predict(128, 64)
+        assert surface.time[2, 1] == pytest.approx(single.time[0], rel=1e-12)
+        assert surface.time_high[2, 1] == pytest.approx(single.time_high[0], rel=1e-12)
+        mean = task.surface([1, 16, 128], [1, 64])
+        assert np.all(mean.mean_time > surface.time_low)
+        assert np.all(mean.mean_time < surface.time_high)
+
+    def test_lists_its_numbers(self, task):
+        found = task.predict([16, 64], [8, 64])
+        frame = found.to_frame()
+        assert frame["time_low"].tolist() == found.time_low.tolist()
+        assert frame["mark"].tolist() == ["measured", "extrapolated"]
+        assert len(found.table().splitlines()) == 3
+
+    @pytest.mark.parametrize(
+        ("p", "d", "level"),
+        [
+            (0, 1, 0.9), (1, 0.5, 0.9), (math.nan, 1, 0.9), (1, math.inf, 0.9), (-4, 1, 0.9),
+            ("4", 1, 0.9), (None, 1, 0.9), (True, 1, 0.9), (1e13, 1, 0.9), ([], [], 0.9),
+            ([1, 2], [1, 2, 3], 0.9), (1, 1, 0.0), (1, 1, 1.0), (1, 1, math.nan), (1, 1, "90 %"),
+            (1, 1, None), (1, 1, True),
+        ],
+    )  # fmt: skip
+    def test_refuses_what_is_no_allotment_or_level(self, task, p, d, level):
+        with pytest.raises(ModelError):
+            task.predict(p, d, level)
+
+    def test_refuses_a_surface_that_is_too_large(self, task):
+        with pytest.raises(MemoryBudgetError):
+            task.surface_interval(np.arange(1, 3000), np.arange(1, 3000))
+
+
+class TestTheReport:
+    def test_is_a_table_and_a_frame(self):
+        fitted = only(fit_runs(table({(1, "cpu"): lambda p, d: 3 + 8 / p})))
+        assert "phase 1 cpu: 3 + 8/p s (probability 1)" in fitted.table()
+        assert fitted.to_frame()["formula"].tolist() == ["3 + 8/p"]
+        assert fitted.allotments.tolist() == sorted([float(p), float(d)] for p, d in GRID)
+
+    def test_says_that_a_burst_was_never_timed(self):
+        fitted = only(fit_runs(table({(1, "cpu"): lambda p, d: 3 + 8 / p})))
+        assert "phase 1 io: never timed, taken as 0 s" in fitted.unidentified
+
+    def test_has_nothing_to_add_when_the_runs_tell_all(self):
+        truth = {(1, "io"): lambda p, d: 32 / min(d, p / 4), (1, "cpu"): lambda p, d: 1 + 512 / p}
+        assert only(fit_runs(table(truth))).unidentified == ()
+
+    def test_names_the_noise_that_repeats_show(self, rng):
+        cpu = {"cpu": lambda p, d: 60 + 512 / p}
+        found = only(fit_runs(measured(cpu, repeats=5, noise=0.2, rng=rng))).components[0]
+        # 100 runs: the deviation of their root mean square is 1/sqrt(200) of it; the grid of
+        # sigma has steps of a quarter.
+        assert found.sigma == pytest.approx(0.2, rel=4 / math.sqrt(200) + 0.125)
+        assert found.relative_rms == pytest.approx(0.2, rel=4 / math.sqrt(200))
+
+
+@pytest.mark.parametrize("runs", [None, 3, "runs.csv", [], {}])
+def test_what_is_no_table_of_runs_is_refused(runs):
+    with pytest.raises(ModelError, match="RunTable"):
+        fit_runs(runs)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"discrepancy": -0.1}, {"discrepancy": 2}, {"discrepancy": math.nan},
+        {"discrepancy": None}, {"discrepancy": True}, {"discrepancy": "2 %"}, {"draws": 10},
+        {"draws": 10**9}, {"draws": 1000.0}, {"draws": None}, {"seed": -1}, {"seed": 2**40},
+        {"seed": None}, {"seed": True},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_options_out_of_range_are_refused(options):
+    runs = table({(1, "cpu"): lambda p, d: 3 + 8 / p}, GRID[:6])
+    with pytest.raises(ModelError, match=next(iter(options))):
+        fit_runs(runs, **options)
+
+
+@pytest.mark.parametrize("seconds", [1e-18, 1e18])
+def test_extreme_units_and_allotments_stay_finite(seconds):
+    rows = [
+        ("a", 1, kind, p, d, seconds)
+        for kind in ("io", "cpu")
+        for p, d in [(1, 1), (10**9, 10**9), (10**9, 1), (1, 10**9)]
+    ]
+    fitted = only(fit_runs(RunTable(pd.DataFrame(rows, columns=list(COLUMNS)))))
+    found = fitted.predict([1, 1000, 10**12], [1, 7, 10**12])
+    assert np.all(np.isfinite(found.time_low))
+    assert np.all(np.isfinite(found.time_high))

@@ -1,0 +1,198 @@
+"""JSON lines of measured runs, as the performance modeller Extra-P reads and writes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io._run_fields import (
+    LONGEST,
+    MAX_NAME,
+    MOST,
+    SHORTEST,
+    MeasuredRun,
+    is_name,
+)
+
+if TYPE_CHECKING:
+    from qmodels.io.runs import RunTable
+
+KEYS = ("params", "callpath", "metric", "value")
+METRIC = "time"
+
+_CALLPATH = re.compile(r"(?:(?P<program>.+)->)?phase(?P<phase>[1-9][0-9]{0,8})->(?P<kind>io|cpu)")
+
+
+def parse_lines(file: str, text: str) -> Iterator[tuple[int, MeasuredRun]]:
+    """Read runs out of JSON lines, each with the number of its line; see `read_runs`.
+
+    Raises
+    ------
+    TraceFormatError
+        If a line is no such measurement; it names the line and the field.
+    """
+    repeats: Counter[tuple[object, ...]] = Counter()
+    own_name = _name_from(file)
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        for run in _measurement(file, number, line, own_name):
+            repeats[run[:5]] += 1
+            yield number, run._replace(repeat=repeats[run[:5]])
+
+
+def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
+    """Write measured runs as JSON lines that Extra-P and `read_runs` read.
+
+    Parameters
+    ----------
+    runs : RunTable
+    path : path-like
+        The file to write; one that is there is replaced, whole or not at all.
+
+    Raises
+    ------
+    ModelError
+        If `runs` is no table of runs, a program's name holds ``->``, or the file cannot be
+        written.
+
+    Notes
+    -----
+    One line for each burst on each allotment, in the order of the table, seconds to the last
+    digit: ``{"params": {"p": 4, "d": 2}, "callpath": "solver->phase1->io", "metric": "time",
+    "value": [12.5, 12.7]}``. The repeats are listed by their number; read back, they count
+    from 1.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile
+    >>> from qmodels.io.runs import COLUMNS, RunTable, read_runs
+    >>> rows = [("solver", 1, "cpu", p, 1, 96.0 / p) for p in (1, 2, 4)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "runs.jsonl"
+    ...     write_extrap(RunTable(pd.DataFrame(rows, columns=list(COLUMNS))), file)
+    ...     read_runs(file).frame["seconds"].tolist()
+    [96.0, 48.0, 24.0]
+    """
+    frame = getattr(runs, "frame", None)
+    if frame is None or not hasattr(frame, "itertuples"):
+        raise ModelError(f"runs must be a RunTable (see read_runs), got {type(runs).__name__}")
+    if not isinstance(path, (str, os.PathLike)):
+        raise ModelError(f"path must be a path, got {path!r:.60}")
+    values: dict[tuple[Any, ...], list[tuple[int, float]]] = {}
+    for run in frame.itertuples(index=False):
+        if "->" in run.program:
+            raise ModelError(
+                f"the program {run.program!r:.60} cannot be a call path, which '->' divides; "
+                f"rename it"
+            )
+        key = (run.program, int(run.phase), run.kind, int(run.p), int(run.d))
+        values.setdefault(key, []).append((int(run.repeat), float(run.seconds)))
+    lines = []
+    for (program, phase, kind, p, d), repeats in values.items():
+        line = {
+            "params": {"p": p, "d": d},
+            "callpath": f"{program}->phase{phase}->{kind}",
+            "metric": METRIC,
+            "value": [seconds for _, seconds in sorted(repeats)],
+        }
+        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+    _put(Path(path), "".join(lines).encode())
+
+
+def _put(file: Path, content: bytes) -> None:
+    """Write beside the file, then rename: no reader ever sees half of it."""
+    beside = file.with_name(f".{secrets.token_hex(8)}.tmp") if file.name else file
+    try:
+        with open(beside, "xb") as stream:
+            try:
+                stream.write(content)
+                os.replace(beside, file)
+            except BaseException:
+                beside.unlink(missing_ok=True)
+                raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"{file} cannot be written: {reason}") from error
+
+
+def _measurement(file: str, number: int, line: str, own_name: str) -> Iterator[MeasuredRun]:
+    def refuse(what: str, field: str | None = None, value: object = None) -> TraceFormatError:
+        shown = "" if field is None else f", got {repr(value)[:40]}"
+        return TraceFormatError(file, what + shown, line=number, field=field)
+
+    try:
+        given = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise refuse(f"is not JSON: {str(error)[:80]}") from None
+    if not isinstance(given, dict):
+        raise refuse('must be a measurement like {"params": {"p": 4, "d": 2}, ...}')
+    for key in given:
+        if key not in KEYS:
+            raise refuse(f"unknown key {key[:40]!r}; known are {', '.join(KEYS)}")
+    for key in ("params", "callpath", "value"):
+        if key not in given:
+            raise refuse(f"the key {key} is missing; needed are params, callpath and value")
+    if given.get("metric", METRIC) != METRIC:
+        raise refuse(f"must be {METRIC!r}; leave other metrics out", "metric", given["metric"])
+    path = given["callpath"]
+    match = _CALLPATH.fullmatch(path) if isinstance(path, str) else None
+    if match is None:
+        raise refuse("must end in phaseN->io or phaseN->cpu, N = 1, 2, ...", "callpath", path)
+    name = match["program"] or own_name
+    if not is_name(name):
+        raise refuse(
+            f"must name the program by 1 to {MAX_NAME} printable characters",
+            "callpath",
+            path,
+        )
+    params = given["params"]
+    if not isinstance(params, dict) or "p" not in params or not set(params) <= {"p", "d"}:
+        raise refuse(
+            "must have p, and may have d (1 if not given), nothing else",
+            "params",
+            params,
+        )
+    p, d = params["p"], params.get("d", 1)
+    for field, units in (("p", p), ("d", d)):
+        if not _is_whole(units):
+            raise refuse(f"must be a whole number from 1 to {MOST}", field, units)
+    seconds = given["value"] if isinstance(given["value"], list) else [given["value"]]
+    if not seconds:
+        raise refuse("must hold at least one time", "value", seconds)
+    for time in seconds:
+        if not _is_real(time) or not SHORTEST <= time <= LONGEST:
+            raise refuse(f"must be seconds from {SHORTEST:g} to {LONGEST:g}", "value", time)
+        phase, kind = int(match["phase"]), match["kind"]
+        yield MeasuredRun(name, phase, kind, int(p), int(d), float(time), 1)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    return _is_real(value) and 1 <= value <= MOST and value == int(value)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _name_from(file: str) -> str:
+    name = "".join(c for c in Path(file).stem if c.isprintable())[:MAX_NAME]
+    return name or "program"

@@ -1,0 +1,69 @@
+"""The averaged law of a burst as a `Burst`: its parts as laws and growths of the program model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.programs.phases import Burst, Component
+from qmodels.programs.scaling.posterior import Posterior
+from qmodels.programs.scaling.terms import Part, library
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedTerms:
+    """A sum of library terms with fixed coefficients, seconds."""
+
+    kind: Component
+    coefficients: Array  #: (terms,)
+
+    def __post_init__(self) -> None:
+        self.coefficients.flags.writeable = False
+
+    def __call__(self, p: Any, d: Any) -> Array:
+        """Seconds on `p` processors and `d` disks that broadcast."""
+        p, d = np.broadcast_arrays(np.asarray(p, dtype=float), np.asarray(d, dtype=float))
+        times = self.coefficients @ library(self.kind).values(p.ravel(), d.ravel())
+        return np.asarray(times).reshape(p.shape)
+
+    def __str__(self) -> str:
+        return f"a sum of {np.count_nonzero(self.coefficients)} averaged terms"
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedLaw:
+    """h(p, d) = 1 / (the averaged scaling terms)."""
+
+    times: AveragedTerms
+
+    def __call__(self, p: Any, d: Any) -> Array:
+        """Return h(p, d)."""
+        return 1.0 / self.times(p, d)
+
+    def __str__(self) -> str:
+        return f"1 over {self.times}"
+
+
+def averaged_burst(found: Posterior) -> Burst:
+    """The burst that takes the posterior mean on every allotment."""
+
+    def part(name: Part) -> AveragedTerms:
+        chosen = np.array([term.part == name for term in found.library.terms])
+        return AveragedTerms(found.kind, np.where(chosen, found.mean, 0.0))
+
+    fixed = float(part("sequential")(1.0, 1.0))
+    scaling, growing = part("scaling"), part("growth")
+    scaled = float(scaling(1.0, 1.0))
+    grows = bool(np.any(growing.coefficients > 0))
+    return Burst(
+        fixed + scaled,
+        sequential=fixed,
+        law=AveragedLaw(scaling) if scaled > 0 else "1",
+        per_processor=1.0 if grows else 0.0,
+        growth=growing if grows else "p-1",
+    )

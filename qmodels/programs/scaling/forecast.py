@@ -1,0 +1,292 @@
+"""Predicted times and speedups with their intervals, and how far they lie from the runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.errors import ModelError
+from qmodels.programs.scaling.identifiability import Design
+from qmodels.programs.scaling.posterior import Posterior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+MEASURED = "measured"
+INTERPOLATED = "interpolated"
+EXTRAPOLATED = "extrapolated"
+UNKNOWN = "not identifiable"
+
+_BLOCK = 4_000_000  # numbers held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What a program takes on other allotments, and how sure that is.
+
+    All arrays have the shape of the allotments asked for. Where `mark` is ``"not
+    identifiable"`` the runs do not decide: `time_low` and `time_high` enclose what they allow
+    and the single values are masked.
+
+    Parameters
+    ----------
+    processors, disks : ndarray
+    time, speedup : numpy.ma.MaskedArray
+        Posterior medians of the mean time in seconds and of T_11 / T_pd; masked where the runs
+        do not decide.
+    time_low, time_high, speedup_low, speedup_high : ndarray
+        The shortest interval of the logarithm with probability `level` under each of two
+        priors, joined: with even odds for every term, and with growth in proportion to p or d
+        four times as likely as not. Where a value is masked, the envelope of all that the runs
+        allow.
+    by_formula : numpy.ma.MaskedArray
+        Seconds by the most probable law of every burst.
+    mark : ndarray of str
+        ``"measured"``, ``"interpolated"`` (within the measured box), ``"extrapolated"`` or
+        ``"not identifiable"``.
+    doublings : ndarray
+        How far outside the measured box, doublings of processors and of disks together.
+    level : float
+        Probability of the intervals.
+    name : str
+        The program's.
+    """
+
+    processors: Array
+    disks: Array
+    time: np.ma.MaskedArray[Any, Any]
+    time_low: Array
+    time_high: Array
+    speedup: np.ma.MaskedArray[Any, Any]
+    speedup_low: Array
+    speedup_high: Array
+    by_formula: np.ma.MaskedArray[Any, Any]
+    mark: NDArray[np.str_]
+    doublings: Array
+    level: float
+    name: str = ""
+    method: str = "approximate"
+
+    def __post_init__(self) -> None:
+        for name in (
+            "processors", "disks", "time", "time_low", "time_high", "speedup", "speedup_low",
+            "speedup_high", "by_formula", "mark", "doublings",
+        ):  # fmt: skip
+            array = getattr(self, name)
+            if array.shape != self.processors.shape:
+                raise ModelError(
+                    f"{name} has shape {array.shape}, the allotments {self.processors.shape}"
+                )
+            array.flags.writeable = False
+
+    def to_frame(self) -> pd.DataFrame:
+        """Long form: a row per allotment; cells are empty where the runs do not decide."""
+        import pandas as pd
+
+        def cells(values: np.ma.MaskedArray[Any, Any]) -> pd.Series[Any]:
+            return pd.Series(values.ravel().tolist(), dtype="Float64")
+
+        return pd.DataFrame(
+            {
+                "processors": self.processors.ravel(),
+                "disks": self.disks.ravel(),
+                "time": cells(self.time),
+                "time_low": self.time_low.ravel(),
+                "time_high": self.time_high.ravel(),
+                "speedup": cells(self.speedup),
+                "speedup_low": self.speedup_low.ravel(),
+                "speedup_high": self.speedup_high.ravel(),
+                "by_formula": cells(self.by_formula),
+                "mark": self.mark.ravel(),
+                "doublings": self.doublings.ravel(),
+            }
+        )
+
+    def table(self) -> str:
+        """Return a line per allotment as text; a dash where the runs do not decide."""
+        head = ("p", "d", "seconds", "from", "to", "speedup", "from", "to", "by formula")
+        lines = ["".join(f"{text:>11}" for text in head) + "  where"]
+        for i in range(self.processors.size):
+            where = str(self.mark.flat[i])
+            if self.doublings.flat[i] > 0:
+                where += f", doublings outside the runs: {self.doublings.flat[i]:.3g}"
+            numbers = [
+                f"{self.processors.flat[i]:g}", f"{self.disks.flat[i]:g}",
+                _shown(self.time, i), *_ends(self.time_low, self.time_high, i),
+                _shown(self.speedup, i), *_ends(self.speedup_low, self.speedup_high, i),
+                _shown(self.by_formula, i),
+            ]  # fmt: skip
+            lines.append("".join(f"{text:>11}" for text in numbers) + f"  {where}")
+        return "\n".join(lines)
+
+
+def forecast(
+    posteriors: Sequence[Posterior],
+    designs: Sequence[Design],
+    p: Array,
+    d: Array,
+    *,
+    level: float,
+    discrepancy: float,
+    seed: int,
+    name: str,
+) -> Forecast:
+    """Predict the sum of bursts on allotments of any shape; see `FittedProgram.predict`."""
+    shape, p, d = p.shape, p.ravel(), d.ravel()
+    cells = (zip(one.p.tolist(), one.d.tolist(), strict=True) for one in designs)
+    measured = {cell for each in cells for cell in each}
+    box = np.array(sorted(measured)).T
+    out = _outside(box, p, d)
+    known = np.asarray(np.all([design.known(p, d) for design in designs], axis=0))
+    one = np.ones(1)
+    sure = known & all(design.known(one, one)[0] for design in designs)
+    draws = len(posteriors[0].sigmas)
+    shocks = np.random.default_rng([seed, len(posteriors)]).standard_normal((4, draws))
+    shocks *= discrepancy
+    columns: list[Array] = []
+    for at in range(0, p.size, max(1, _BLOCK // draws)):
+        here = slice(at, at + max(1, _BLOCK // draws))
+        error = np.sqrt(out[:, here]).T @ shocks  # (n, draws)
+        error_at_one = np.sqrt(_outside(box, one, one)).T @ shocks
+        parts = []
+        for cautious in (False, True):
+            low_1, high_1 = (
+                np.log(times.T) + error_at_one
+                for times in _bounds(posteriors, designs, one, one, cautious=cautious)
+            )
+            low, high = (
+                np.log(times.T) + error
+                for times in _bounds(posteriors, designs, p[here], d[here], cautious=cautious)
+            )
+            parts.append(
+                (
+                    *_summary(low, high, known[here], level),
+                    *_summary(low_1 - high, high_1 - low, sure[here], level),
+                )
+            )
+        even, careful = parts
+        hull = [np.minimum(even[i], careful[i]) for i in (1, 4)]
+        hull += [np.maximum(even[i], careful[i]) for i in (2, 5)]
+        columns.append(np.exp([even[0], hull[0], hull[2], even[3], hull[1], hull[3]]))
+    time, low, high, speedup, speedup_low, speedup_high = np.concatenate(columns, axis=1).reshape(
+        6, *shape
+    )
+    likeliest = np.sum([one.likeliest @ one.library.values(p, d) for one in posteriors], axis=0)
+    marks = [
+        _mark(bool(decided), cell in measured, distance)
+        for decided, cell, distance in zip(
+            known, zip(p.tolist(), d.tolist(), strict=True), out.sum(axis=0), strict=True
+        )
+    ]
+    return Forecast(
+        processors=p.reshape(shape),
+        disks=d.reshape(shape),
+        time=_masked(time, ~known.reshape(shape)),
+        time_low=low,
+        time_high=high,
+        speedup=_masked(speedup, ~sure.reshape(shape)),
+        speedup_low=speedup_low,
+        speedup_high=speedup_high,
+        by_formula=_masked(likeliest.reshape(shape), ~known.reshape(shape)),
+        mark=np.array(marks, dtype=f"<U{len(UNKNOWN)}").reshape(shape),
+        doublings=out.sum(axis=0).reshape(shape),
+        level=level,
+        name=name,
+    )
+
+
+def _bounds(
+    posteriors: Sequence[Posterior],
+    designs: Sequence[Design],
+    p: Array,
+    d: Array,
+    *,
+    cautious: bool,
+) -> tuple[Array, Array]:
+    """Least and largest times (draws, n) that each draw allows; equal where the runs decide."""
+    drawn = [one.cautious if cautious else one.draws for one in posteriors]
+    determined: dict[str, Array] = {}
+    for posterior, design, draws in zip(posteriors, designs, drawn, strict=True):
+        if design.determined:
+            kind = posterior.kind
+            determined[kind] = determined.get(kind, 0.0) + draws
+    total: Any = 0.0
+    for posterior in posteriors:
+        # All bursts of one kind share their terms: their sum costs no more than one of them.
+        if posterior.kind in determined:
+            total = total + determined.pop(posterior.kind) @ posterior.library.values(p, d)
+    low = high = total
+    for posterior, design, draws in zip(posteriors, designs, drawn, strict=True):
+        if design.determined:
+            continue
+        ends = [
+            (times * least, times * most)
+            for at_p, at_d, least, most in design.stand_ins(p, d)
+            for times in [draws @ posterior.library.values(at_p, at_d)]
+        ]
+        low = low + np.minimum.reduce([least for least, _ in ends])
+        high = high + np.maximum.reduce([most for _, most in ends])
+    return low, high
+
+
+def _summary(
+    least: Array, most: Array, known: NDArray[np.bool_], level: float
+) -> tuple[Array, Array, Array]:
+    """Median, low and high of each row: the shortest interval, or the envelope."""
+    median, low, high = np.zeros((3, len(known)))
+    median[known], low[known], high[known] = _shortest(least[known], level)
+    for rows, ends, tail, pick in (
+        (least, low, (1.0 - level) / 2.0, np.minimum),
+        (most, high, (1.0 + level) / 2.0, np.maximum),
+    ):
+        # Of two ways to cut the tails of the bound the wider, as it is not to be left again.
+        _, *narrow = _shortest(rows[~known], level)
+        ends[~known] = pick(np.quantile(rows[~known], tail, axis=1), pick(*narrow))
+    return median, low, high
+
+
+def _shortest(values: Array, level: float) -> tuple[Array, Array, Array]:
+    """Median of each row, and the ends of its shortest interval with a share `level`."""
+    ordered = np.sort(values, axis=1)
+    count = ordered.shape[1]
+    inside = max(1, math.ceil(level * count))
+    start = np.argmin(ordered[:, inside - 1 :] - ordered[:, : count - inside + 1], axis=1)
+    rows = np.arange(len(start))
+    median = 0.5 * (ordered[:, (count - 1) // 2] + ordered[:, count // 2])
+    return median, ordered[rows, start], ordered[rows, start + inside - 1]
+
+
+def _outside(box: Array, p: Array, d: Array) -> Array:
+    """Doublings (4, n) beyond the box of runs: fewer and more processors, fewer and more disks."""
+    rows = []
+    for runs, units in zip(box, (p, d), strict=True):
+        rows += [np.log2(runs.min() / units), np.log2(units / runs.max())]
+    return np.asarray(np.maximum(np.array(rows), 0.0))
+
+
+def _mark(known: bool, measured: bool, doublings: float) -> str:
+    if not known:
+        return UNKNOWN
+    if measured:
+        return MEASURED
+    return EXTRAPOLATED if doublings > 0 else INTERPOLATED
+
+
+def _masked(values: Array, hidden: NDArray[np.bool_]) -> np.ma.MaskedArray[Any, Any]:
+    # What the mask hides is no number either, for whoever strips the mask.
+    return np.ma.MaskedArray(np.where(hidden, np.nan, values), mask=hidden)
+
+
+def _shown(values: np.ma.MaskedArray[Any, Any], i: int) -> str:
+    return "-" if np.ma.getmaskarray(values).flat[i] else f"{values.data.flat[i]:.4g}"
+
+
+def _ends(low: Array, high: Array, i: int) -> tuple[str, str]:
+    return f"{low.flat[i]:.4g}", f"{high.flat[i]:.4g}"

@@ -1,0 +1,154 @@
+"""What a choice of allotments cannot tell, and how far apart the possible answers lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.programs.phases import Component
+from qmodels.programs.scaling.posterior import Posterior
+from qmodels.programs.scaling.terms import library, proportional
+
+Array = NDArray[np.float64]
+
+_EQUAL = 1e-9  # relative difference below which directions and slopes are the same
+_LIKELY = 0.5  # posterior probability of a term that makes its doubts worth a sentence
+
+_UNITS = {"p": "processors", "d": "disks"}
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The distinct allotments on which one burst was timed.
+
+    Parameters
+    ----------
+    kind : "io" or "cpu"
+    p, d : (k,) ndarray
+        Processors and disks of each.
+    """
+
+    kind: Component
+    p: Array
+    d: Array
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Factors with one level that the burst may depend on: of ``p`` and ``d``."""
+        watched = {"p": self.p} if self.kind == "cpu" else {"p": self.p, "d": self.d}
+        return tuple(name for name, levels in watched.items() if np.ptp(levels) == 0)
+
+    @property
+    def slope(self) -> float | None:
+        """S if processors and disks only grew together, d = c p^s; else None."""
+        if self.kind == "cpu" or np.ptp(self.p) == 0 or np.ptp(self.d) == 0:
+            return None
+        log_p, log_d = np.log(self.p), np.log(self.d)
+        ends = np.argsort(log_p)[[0, -1]]
+        slope = float(np.diff(log_d[ends])[0] / np.diff(log_p[ends])[0])
+        off = log_d - log_d[ends[0]] - slope * (log_p - log_p[ends[0]])
+        return slope if np.max(np.abs(off)) < _EQUAL and slope != 0 else None
+
+    @property
+    def determined(self) -> bool:
+        """Whether the runs, not the prior, decide at every allotment."""
+        return not self.fixed and self.slope is None
+
+    def alias_classes(self) -> tuple[tuple[str, ...], ...]:
+        """Terms that are proportional to each other on these allotments, two or more a class."""
+        terms = library(self.kind).terms
+        groups = proportional(library(self.kind).values(self.p, self.d))
+        return tuple(tuple(terms[j].text for j in one) for one in groups if len(one) > 1)
+
+    def invisible(self) -> tuple[str, ...]:
+        """Terms that are zero on all these allotments."""
+        columns = library(self.kind).values(self.p, self.d)
+        unseen = np.max(columns, axis=1) <= _EQUAL
+        return tuple(t.text for t, no in zip(library(self.kind).terms, unseen, strict=True) if no)
+
+    def known(self, p: Array, d: Array) -> NDArray[np.bool_]:
+        """Where the runs decide what the burst takes, for rows of n allotments."""
+        known = np.ones(p.size, dtype=bool)
+        if "p" in self.fixed:
+            known &= p == self.p[0]
+        if "d" in self.fixed:
+            known &= d == self.d[0]
+        if self.slope is not None:
+            known &= np.abs(np.log(d / self._partner(p))) < _EQUAL
+        return known
+
+    def stand_ins(self, p: Array, d: Array) -> Iterator[tuple[Array, Array, Array, Array]]:
+        """Allotments (p, d) that the runs do tell about, and factors (low, high) from there.
+
+        What more of a factor that was never varied does is between nothing and a gain in
+        proportion. The answer lies between the least low and the largest high value.
+        """
+        one = np.ones(p.size)
+        if self.slope is not None:
+            yield p, self._partner(p), one, one
+            # The same line the other way round: as many processors as went with these disks.
+            at_one = self._partner(one)
+            yield (d / at_one) ** (1.0 / self.slope), d, one, one
+            return
+        low, high = one, one
+        for name in self.fixed:
+            level = self.p[0] if name == "p" else self.d[0]
+            ratio = level / (p if name == "p" else d)
+            low, high = low * np.minimum(ratio, 1.0), high * np.maximum(ratio, 1.0)
+        yield (
+            one * self.p[0] if "p" in self.fixed else p,
+            one * self.d[0] if "d" in self.fixed else d,
+            low,
+            high,
+        )
+
+    def _partner(self, p: Array) -> Array:
+        """Disks that went with `p` processors where both only grew together."""
+        assert self.slope is not None
+        return np.asarray(self.d[0] * (p / self.p[0]) ** self.slope)
+
+    def doubts(self, found: Posterior) -> Iterator[str]:
+        """Say what the runs of the burst leave open, a sentence each."""
+        for name in ("p",) if self.kind == "cpu" else ("d", "p"):
+            levels = np.unique(self.p if name == "p" else self.d)
+            if levels.size == 1:
+                yield (
+                    f"every run has {name} = {levels[0]:g}, so what more {_UNITS[name]} do cannot "
+                    f"be told; add runs with another {name}"
+                )
+            elif levels.size == 2:
+                yield (
+                    f"only {name} = {levels[0]:g} and {levels[1]:g} were run, so the shape over "
+                    f"{_UNITS[name]} is assumed, not seen; add a third {name}"
+                )
+        if self.slope is not None:
+            grew = f"p/d = {self.p[0] / self.d[0]:g} in every run"
+            if abs(self.slope - 1.0) > _EQUAL:
+                grew = "p and d only changed together"
+            yield (f"{grew}, so processors and disks cannot be told apart; vary one of them alone")
+        if self.kind == "io" and self.determined:
+            yield from self._limits_never_met(found)
+
+    def _limits_never_met(self, found: Posterior) -> Iterator[str]:
+        ratios = self.p / self.d
+        texts = [term.text for term in found.library.terms]
+        classes = {text: one for one in self.alias_classes() for text in one}
+        for text, sentence in (
+            (
+                "1/p",
+                f"the disks never were the limit up to p/d = {ratios.max():g}; add runs with "
+                f"more processors per disk",
+            ),
+            (
+                "1/d",
+                f"the processors never were the limit down to p/d = {ratios.min():g}; with fewer "
+                f"processors per disk the time may be longer",
+            ),
+        ):
+            members = classes.get(text, ())
+            fed = any("min(" in other for other in members)
+            if fed and sum(found.present[texts.index(x)] for x in members) >= _LIKELY:
+                yield sentence

@@ -1,0 +1,247 @@
+"""Which run to do next: the one that leaves the least doubt about the times asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.errors import ModelError
+from qmodels.programs.scaling.identifiability import Design
+from qmodels.programs.scaling.posterior import Posterior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Ranking = Literal["reduction", "per core-second"]
+
+RANKINGS = ("reduction", "per core-second")
+
+_OUTCOMES = 100  # simulated for each candidate
+_RESAMPLED = 200  # programs drawn again after each outcome
+_LIKELY = 0.1  # posterior probability at which a growing term asks for a run of its own
+
+
+@dataclass(frozen=True, eq=False)
+class NextRun:
+    """Candidate runs, the most useful first.
+
+    Parameters
+    ----------
+    processors, disks : (n,) ndarray
+    core_seconds : (n,) ndarray
+        Processors times the predicted seconds of the run, its cost.
+    remaining : (n,) numpy.ma.MaskedArray
+        Expected variance of log T at the targets after the run, averaged over them; masked
+        where the runs do not decide it yet.
+    settles : (n,) ndarray of int
+        How many of the targets become identifiable by this run that are not so now.
+    variance : float
+        What `remaining` compares with: the variance of log T now, inf where the runs do not
+        decide some target.
+    advice : str
+        A sentence for whoever will do the run.
+    """
+
+    processors: Array
+    disks: Array
+    core_seconds: Array
+    remaining: np.ma.MaskedArray[Any, Any]
+    settles: NDArray[np.intp]
+    variance: float
+    advice: str
+    method: str = "approximate"
+
+    @property
+    def best(self) -> tuple[float, float]:
+        """(p, d) of the most useful run."""
+        return float(self.processors[0]), float(self.disks[0])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per candidate, the most useful first."""
+        import pandas as pd
+
+        left = pd.Series(self.remaining.tolist(), dtype="Float64")
+        return pd.DataFrame(
+            {
+                "processors": self.processors,
+                "disks": self.disks,
+                "core_seconds": self.core_seconds,
+                "remaining_variance": left,
+                "settles": self.settles,
+            }
+        )
+
+    def table(self) -> str:
+        """Return the advice and a line per candidate as text."""
+        lines = [
+            self.advice,
+            "".join(f"{x:>16}" for x in ("p", "d", "core-seconds", "variance left")),
+        ]
+        hidden = np.ma.getmaskarray(self.remaining)
+        for i in range(self.processors.size):
+            left = "-" if hidden[i] else f"{self.remaining.data[i]:.3g}"
+            cells = (
+                f"{self.processors[i]:g}",
+                f"{self.disks[i]:g}",
+                f"{self.core_seconds[i]:.4g}",
+                left,
+            )
+            lines.append("".join(f"{cell:>16}" for cell in cells))
+        return "\n".join(lines)
+
+
+def rank_runs(
+    posteriors: Sequence[Posterior],
+    designs: Sequence[Design],
+    candidates: Array,
+    targets: Array,
+    *,
+    budget: float | None,
+    by: Ranking,
+    discrepancy: float,
+    seed: int,
+) -> NextRun:
+    """Rank candidate runs (n, 2) by what they tell about targets (m, 2); see `FittedProgram`."""
+    cost = candidates[:, 0] * _typical_time(posteriors, designs, candidates)
+    if budget is not None:
+        affordable = cost <= budget
+        if not affordable.any():
+            at = int(np.argmin(cost))
+            raise ModelError(
+                f"no candidate costs at most {budget:.6g} core-seconds; the cheapest, "
+                f"p = {candidates[at, 0]:g} and d = {candidates[at, 1]:g}, takes "
+                f"{cost[at]:.4g}"
+            )
+        candidates, cost = candidates[affordable], cost[affordable]
+    known = _known(designs, targets)
+    after = np.array(
+        [_known([_with(one, run) for one in designs], targets).sum() for run in candidates]
+    )
+    settles = after - int(known.sum())
+    if known.all():
+        variance, left = _variances(posteriors, designs, candidates, targets, discrepancy, seed)
+        gain = variance - left
+        order = np.argsort(-(gain if by == "reduction" else gain / cost), kind="stable")
+        remaining = np.ma.MaskedArray(left, mask=np.zeros(left.shape, dtype=bool))
+    else:
+        # The prior must not decide what these runs cannot: first the runs that make it known,
+        # then, of those, the ones nearest to what is asked for.
+        variance = np.inf
+        away = np.abs(np.log2(candidates[:, None] / targets[None])).sum(axis=2).mean(axis=1)
+        order = np.lexsort((cost, away if by == "reduction" else cost, -settles))
+        remaining = np.ma.MaskedArray(np.full(cost.shape, np.nan), mask=True)
+    found = NextRun(
+        candidates[order, 0], candidates[order, 1], cost[order], remaining[order],
+        settles[order], float(variance), "",
+    )  # fmt: skip
+    return replace(found, advice=_advice(found, posteriors, designs))
+
+
+def _with(design: Design, run: Array) -> Design:
+    return Design(design.kind, np.append(design.p, run[0]), np.append(design.d, run[1]))
+
+
+def _known(designs: Sequence[Design], points: Array) -> NDArray[np.bool_]:
+    return np.asarray(np.all([one.known(points[:, 0], points[:, 1]) for one in designs], axis=0))
+
+
+def _typical_time(posteriors: Sequence[Posterior], designs: Sequence[Design], runs: Array) -> Array:
+    """Median seconds (n,); where the runs do not decide, of the longest time they allow."""
+    total = np.zeros((len(posteriors[0].sigmas), len(runs)))
+    for posterior, design in zip(posteriors, designs, strict=True):
+        total = total + np.maximum.reduce(
+            [
+                posterior.draws @ posterior.library.values(p, d) * most
+                for p, d, _, most in design.stand_ins(runs[:, 0], runs[:, 1])
+            ]
+        )
+    return np.asarray(np.median(total, axis=0))
+
+
+def _variances(
+    posteriors: Sequence[Posterior],
+    designs: Sequence[Design],
+    candidates: Array,
+    targets: Array,
+    discrepancy: float,
+    seed: int,
+) -> tuple[float, Array]:
+    """Variance of log T averaged over the targets, now and after each candidate run."""
+    rng = np.random.default_rng([seed, len(candidates)])
+    points = np.concatenate([candidates, targets]).T
+    times = [one.draws @ one.library.values(*points) for one in posteriors]
+    goals = [each[:, len(candidates) :] for each in times]
+    boxes = [np.concatenate([one.p for one in designs]), np.concatenate([one.d for one in designs])]
+    now = float(np.mean(np.var(np.log(sum(goals)), axis=0)))
+    now += discrepancy**2 * _mean_doublings(boxes, targets)
+    left = np.empty(len(candidates))
+    for at, run in enumerate(candidates):
+        total: Any = 0.0
+        for one, each, goal in zip(posteriors, times, goals, strict=True):
+            picked = _after(np.log(each[:, at]), one.sigmas, rng)
+            total = total + goal[picked]  # (outcomes, resampled, targets)
+        left[at] = np.mean(np.var(np.log(total), axis=1))
+        grown = [np.append(box, units) for box, units in zip(boxes, run, strict=True)]
+        left[at] += discrepancy**2 * _mean_doublings(grown, targets)
+    return now, left
+
+
+def _after(log_time: Array, sigmas: Array, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Places (outcomes, resampled) of draws as they are probable after simulated outcomes."""
+    outcomes = min(_OUTCOMES, log_time.size)
+    seen = log_time[:outcomes] + sigmas[:outcomes] * rng.standard_normal(outcomes)
+    misfit = ((seen[:, None] - log_time) / sigmas) ** 2
+    weights = np.exp(-0.5 * (misfit - misfit.min(axis=1, keepdims=True))) / sigmas
+    cumulative = np.cumsum(weights, axis=1)
+    cumulative /= cumulative[:, -1:]
+    # One search through all rows: row i lies between i and i + 1.
+    rows = np.arange(outcomes)[:, None]
+    at = (np.arange(_RESAMPLED) + rng.random((outcomes, 1))) / _RESAMPLED
+    places = np.searchsorted((cumulative + rows).ravel(), (at + rows).ravel())
+    picked = places.reshape(at.shape) - rows * log_time.size
+    return np.asarray(np.minimum(picked, log_time.size - 1))
+
+
+def _mean_doublings(boxes: Sequence[Array], targets: Array) -> float:
+    """Doublings of the targets outside the box of the runs, on average."""
+    total = np.zeros(len(targets))
+    for runs, units in zip(boxes, targets.T, strict=True):
+        total += np.maximum(np.log2(runs.min() / units), 0.0)
+        total += np.maximum(np.log2(units / runs.max()), 0.0)
+    return float(np.mean(total))
+
+
+def _advice(found: NextRun, posteriors: Sequence[Posterior], designs: Sequence[Design]) -> str:
+    p, d = found.best
+    run = f"Run p = {p:g}, d = {d:g} next ({found.core_seconds[0]:.4g} core-seconds)"
+    if found.settles[0] > 0:
+        return f"{run}: without it what is asked for cannot be told from these runs."
+    if not np.isfinite(found.variance):
+        return (
+            f"{run}; no single candidate makes identifiable what is asked for: see "
+            f"`unidentified` for what to vary."
+        )
+    before, after = np.sqrt(found.variance), np.sqrt(found.remaining.data[0])
+    text = (
+        f"{run}: the standard deviation of log T at the targets is expected to fall from "
+        f"{before:.2g} to {after:.2g}."
+    )
+    for posterior in posteriors:
+        growing = [
+            f"{term.text} {100 * chance:.0f} %"
+            for term, chance in zip(posterior.library.terms, posterior.present, strict=True)
+            if term.part == "growth" and "p" in term.text and chance >= _LIKELY
+        ]
+        most = max(float(design.p.max()) for design in designs)
+        if len(growing) > 1 and p > most:
+            text += (
+                f" As more than one growing term is possible ({', '.join(growing)}), plan a "
+                f"second run along p, between {most:g} and {p:g} or beyond."
+            )
+            break
+    return text

@@ -1,0 +1,167 @@
+"""From weighed laws to draws of what each burst of a program costs, noise and law unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.programs.phases import Component
+from qmodels.programs.scaling.evidence import SIGMAS, Weighed
+from qmodels.programs.scaling.terms import Library, formula, library
+
+Array = NDArray[np.float64]
+
+_SPREADS = (0.05, 0.3, 1.0)  # of log sigma between the bursts of a program
+_LAWS_KEPT = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """One law of a burst: what it is made of, and how probable it is after the runs.
+
+    It stands for all laws that are the same on these runs.
+    """
+
+    terms: tuple[int, ...]
+    probability: float
+    coefficients: Array  #: posterior means given this law, seconds
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What the runs say about one burst."""
+
+    kind: Component
+    laws: tuple[Law, ...]  #: most probable first
+    mean: Array  #: (terms,) posterior mean of each coefficient, seconds
+    draws: Array  #: (draws, terms) coefficients, seconds
+    cautious: Array  #: (draws, terms) the same under the cautious prior
+    sigmas: Array  #: (draws,) relative noise
+    sigma: float  #: its posterior median
+    present: Array  #: (terms,) probability that the law has the term
+
+    @property
+    def library(self) -> Library:
+        """The terms tried."""
+        return library(self.kind)
+
+    @property
+    def formula(self) -> str:
+        """The most probable law, seconds."""
+        top = self.laws[0]
+        return formula(tuple(self.library.terms[j] for j in top.terms), top.coefficients)
+
+    @property
+    def likeliest(self) -> Array:
+        """(terms,) coefficients of the most probable law."""
+        found = np.zeros(len(self.library))
+        found[list(self.laws[0].terms)] = self.laws[0].coefficients
+        return found
+
+
+def settled(weighed: Sequence[Weighed], *, draws: int, seed: int) -> list[Posterior]:
+    """Settle the noise of all bursts of a program together, then draw from each.
+
+    The logarithms of their relative noise are normal about a common centre, both unknown: a
+    burst measured too seldom to show its noise borrows that of the others.
+    """
+    found = []
+    careful = [one.cautious() for one in weighed]
+    pairs = zip(weighed, careful, _noise(weighed), _noise(careful), strict=True)
+    for place, (one, other, noise, other_noise) in enumerate(pairs):
+        rng = np.random.default_rng([seed, place])
+        weights, other_weights = _weights(one, noise), _weights(other, other_noise)
+        coefficients, sigmas = _drawn(one, weights, draws, rng)
+        cautious, _ = _drawn(other, other_weights, draws, rng)
+        # One place more takes what the unused terms of short laws would add.
+        mean, present = np.zeros((2, coefficients.shape[1] + 1))
+        by_law, mass = np.einsum("nq,nqk->nk", weights, one.coefficients), weights.sum(axis=1)
+        np.add.at(mean, one.terms, by_law)
+        np.add.at(present, one.terms, mass[:, None])
+        found.append(
+            Posterior(
+                kind=one.kind,
+                laws=_laws(one, mass, by_law),
+                mean=mean[:-1],
+                draws=coefficients,
+                cautious=cautious,
+                sigmas=sigmas,
+                sigma=float(np.median(sigmas)),
+                present=present[:-1],
+            )
+        )
+    return found
+
+
+def _noise(weighed: Sequence[Weighed]) -> list[Array]:
+    """Log posterior of sigma less its log evidence on `SIGMAS`, one array per burst."""
+    evidences = [one.by_sigma() for one in weighed]
+    logs = np.log(SIGMAS)
+    hyper, joints = [], []
+    for spread in _SPREADS:
+        prior = -0.5 * ((logs[:, None] - logs) / spread) ** 2  # (centre, sigma)
+        prior -= np.logaddexp.reduce(prior, axis=1, keepdims=True)
+        joint = [prior + evidence for evidence in evidences]
+        hyper.append(sum(np.logaddexp.reduce(one, axis=1) for one in joint))
+        joints.append(joint)
+    log_hyper = np.array(hyper) - np.logaddexp.reduce(hyper, axis=None)  # (spread, centre)
+    found = []
+    for burst in range(len(evidences)):
+        log_sigma = np.full(SIGMAS.size, -np.inf)
+        for weight, joint in zip(log_hyper, joints, strict=True):
+            within = joint[burst] - np.logaddexp.reduce(joint[burst], axis=1, keepdims=True)
+            here = np.logaddexp.reduce(within + weight[:, None], axis=0)
+            log_sigma = np.logaddexp(log_sigma, here)
+        seen = np.isfinite(evidences[burst])
+        shift = np.zeros(SIGMAS.size)
+        shift[seen] = log_sigma[seen] - evidences[burst][seen]
+        found.append(shift)
+    return found
+
+
+def _weights(weighed: Weighed, shift: Array) -> Array:
+    weights = np.exp(weighed.log_weight + shift[weighed.sigma][:, None])
+    return np.asarray(weights / weights.sum())
+
+
+def _drawn(
+    weighed: Weighed, weights: Array, draws: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Coefficients (draws, terms) and noise (draws,)."""
+    picked = _picked(weights.ravel(), draws, rng)
+    pair = picked // weights.shape[1]
+    drawn = np.zeros((draws, len(library(weighed.kind)) + 1))
+    coefficients = weighed.coefficients.reshape(-1, weighed.terms.shape[1])[picked]
+    np.put_along_axis(drawn, weighed.terms[pair], coefficients, axis=1)
+    return drawn[:, :-1], SIGMAS[weighed.sigma[pair]]
+
+
+def _picked(weights: Array, draws: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Draw places evenly in proportion to their weights, in random order."""
+    cumulative = np.cumsum(weights)
+    at = (np.arange(draws) + rng.random()) / draws * cumulative[-1]
+    places = np.minimum(np.searchsorted(cumulative, at), weights.size - 1)
+    return rng.permutation(places)
+
+
+def _laws(weighed: Weighed, mass: Array, by_law: Array) -> tuple[Law, ...]:
+    """Laws by their probability; those that are the same on these runs count as the simplest."""
+    used = weighed.terms >= 0
+    simplest = np.where(used, weighed.alias[weighed.terms], -1)
+    sums = np.where(used, by_law * weighed.worth[weighed.terms], 0.0)
+    order = np.argsort(simplest, axis=1)
+    distinct, place = np.unique(np.take_along_axis(simplest, order, 1), axis=0, return_inverse=True)
+    place, sums = place.ravel(), np.take_along_axis(sums, order, 1)
+    probability = np.bincount(place, weights=mass)
+    total = np.stack([np.bincount(place, weights=column) for column in sums.T], axis=1)
+    laws = []
+    for at in np.argsort(-probability, kind="stable")[:_LAWS_KEPT]:
+        if probability[at] <= 0:
+            break
+        named = distinct[at] >= 0
+        terms = tuple(int(j) for j in distinct[at][named])
+        laws.append(Law(terms, float(probability[at]), total[at][named] / probability[at]))
+    return tuple(laws)

@@ -1,0 +1,104 @@
+"""Which of all laws are worth a closer look: least squares for every one of them at once."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.programs.scaling.pooling import Pooled
+from qmodels.programs.scaling.terms import Indices, Library, subsets
+
+Array = NDArray[np.float64]
+
+LEAST_FIT = 0.2  #: of a measured time; a law below it is far off and must not divide by zero
+
+_HOPELESS = 13.0  # log likelihood below the best at which a law is left out
+_ROUNDING = 1e-13  # what subtraction leaves of the mean square of an exact fit
+_SINGULAR = 1e-10  # determinant of the correlations of terms that the runs cannot tell apart
+
+
+def promising(
+    values: Array, scale: Array, lib: Library, runs: Pooled
+) -> list[tuple[Indices, Array]]:
+    """Laws whose residuals, linearised about the best of them, are not hopeless.
+
+    One pair (terms, log prior) for each number of terms; `values` (terms, n) on the distinct
+    allotments, `scale` (terms,) the share of the measured times that a second of a term takes.
+    """
+    visible = scale > 0
+    columns = values / np.where(visible, scale, 1.0)[:, None]
+    candidates = []
+    for group in subsets(lib.kind):
+        usable = np.all(visible[group.terms], axis=1) & (group.terms.shape[1] <= runs.p.size)
+        candidates.append((group.terms[usable], group.log_prior[usable]))
+    times = np.exp(runs.log_time)
+    first = [_linearised(columns, terms, times, runs) for terms, _ in candidates]
+    about = _best_fit(columns, candidates, first, runs)
+    second = [_linearised(columns, terms, about, runs) for terms, _ in candidates]
+    rough = [_fitness(one.squares, runs) for one in second]
+    best = max(float(x.max()) for x in rough if x.size)
+    return [
+        (terms[x > best - _HOPELESS], log_prior[x > best - _HOPELESS])
+        for (terms, log_prior), x in zip(candidates, rough, strict=True)
+    ]
+
+
+class _Linear(NamedTuple):
+    shares: Array  # (m, k)
+    squares: Array  # (m,), inf for laws of terms that the runs cannot tell apart
+
+
+def _linearised(columns: Array, terms: Indices, about: Array, runs: Pooled) -> _Linear:
+    """Fit laws by least squares, log time linearised about the times of one law."""
+    x, target = columns / about, 1.0 + runs.log_time - np.log(about)
+    sizes = np.sqrt(np.sum(runs.count * x**2, axis=1))
+    x = x / np.where(sizes > 0, sizes, 1.0)[:, None]
+    # Not by BLAS, whose threads cost more here than they save.
+    gram = np.einsum("in,jn->ij", x * runs.count, x)
+    moment = (x * runs.count) @ target
+    # A factorisation L D L' written out, each step for all laws: they have three terms at most.
+    k = terms.shape[1]
+    pivots: list[Array] = []
+    lower: dict[tuple[int, int], Array] = {}
+    forward: list[Array] = []
+    for j in range(k):
+        at = terms[:, j]
+        pivot = gram[at, at] - sum(lower[j, i] ** 2 * pivots[i] for i in range(j))
+        pivots.append(np.maximum(pivot, 1e-15))
+        for row in range(j + 1, k):
+            dot = sum(lower[row, i] * lower[j, i] * pivots[i] for i in range(j))
+            lower[row, j] = (gram[terms[:, row], at] - dot) / pivots[j]
+        forward.append(moment[at] - sum(lower[j, i] * forward[i] for i in range(j)))
+    shares = [forward[j] / pivots[j] for j in range(k)]
+    for j in reversed(range(k)):
+        shares[j] = shares[j] - sum(lower[row, j] * shares[row] for row in range(j + 1, k))
+    explained = sum(forward[j] ** 2 / pivots[j] for j in range(k))
+    left = np.maximum(np.sum(runs.count * target**2) - explained, 0.0)
+    distinct = np.prod(pivots, axis=0) > _SINGULAR
+    return _Linear(np.stack(shares, axis=1) / sizes[terms], np.where(distinct, left, math.inf))
+
+
+def _fitness(squares: Array, runs: Pooled) -> Array:
+    """Log likelihood at the best noise, up to a constant."""
+    found = np.full(squares.shape, -math.inf)
+    finite = squares < math.inf
+    mean_square = (squares[finite] + runs.within) / runs.runs
+    found[finite] = -0.5 * runs.runs * np.log(mean_square + _ROUNDING)
+    return found
+
+
+def _best_fit(
+    columns: Array, candidates: list[tuple[Indices, Array]], fits: list[_Linear], runs: Pooled
+) -> Array:
+    """Times of the positive law of the best criterion (Schwarz's), a base to linearise about."""
+    best, most = np.exp(runs.log_time), -math.inf
+    for (terms, _), fit in zip(candidates, fits, strict=True):
+        allowed = np.where(np.all(fit.shares >= 0, axis=1), fit.squares, math.inf)
+        criterion = _fitness(allowed, runs) - 0.5 * terms.shape[1] * math.log(runs.runs + 1.0)
+        if criterion.size and criterion.max() > most:
+            at = int(np.argmax(criterion))
+            best, most = fit.shares[at] @ columns[terms[at]], float(criterion[at])
+    return np.maximum(best, LEAST_FIT * np.exp(runs.log_time))

@@ -1,0 +1,192 @@
+"""The arithmetic below the fits: the library, the evidence of a law, the noise, the draws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from qmodels.programs import fit_runs
+from qmodels.programs.scaling.evidence import SIGMAS, weigh
+from qmodels.programs.scaling.pooling import pooled
+from qmodels.programs.scaling.posterior import settled
+from qmodels.programs.scaling.terms import CAUTIOUS_ODDS, library, proportional, subsets
+from tests.naive.scaling import GRID, SPECIFIED, log_evidence, measured
+
+
+class TestTheLibrary:
+    def test_has_the_terms_of_the_specification(self):
+        texts = [term.text for term in library("cpu").terms]
+        assert texts == [
+            "1", "1/p", "1/p^0.9", "1/p^0.8", "1/p^0.7", "1/p^0.6", "1/p^0.5", "log2(p)",
+            "(sqrt(p)-1)", "(p-1)",
+        ]  # fmt: skip
+        io = {term.text for term in library("io").terms}
+        assert io > {*texts, "1/d", "1/d^0.5", "1/(p*d)", "p/d", "(d-1)", "1/min(d, p/0.25)"}
+        assert io > {"1/min(d, p/64)", "1/min(d, p/2.828)^0.9", "1/min(d, p/4)^0.5"}
+        assert len(io) == len(library("io")) == 10 + 9 + 65 + 17 * 5
+
+    @pytest.mark.parametrize("kind", ["cpu", "io"])
+    def test_evaluates_each_term_as_its_text_says(self, kind):
+        p, d = np.array([1.0, 3.0, 64.0]), np.array([1.0, 7.0, 5.0])
+        names = {"min": np.minimum, "log2": np.log2, "sqrt": np.sqrt, "p": p, "d": d}
+        values = library(kind).values(p, d)
+        for term, row in zip(library(kind).terms, values, strict=True):
+            expected = eval(term.text.replace("^", "**"), {"__builtins__": {}}, names)
+            # R is printed to four digits.
+            assert row == pytest.approx(np.broadcast_to(expected, 3), rel=5e-4, abs=1e-12)
+
+    @pytest.mark.parametrize("kind", ["cpu", "io"])
+    def test_every_law_takes_its_terms_from_different_families(self, kind):
+        families = [term.family for term in library(kind).terms]
+        for group in subsets(kind):
+            for law in group.terms[:: max(1, len(group.terms) // 500)]:
+                assert len({families[j] for j in law}) == group.terms.shape[1]
+
+    @pytest.mark.parametrize("kind", ["cpu", "io"])
+    def test_every_combination_of_families_is_as_likely_and_shared_by_its_members(self, kind):
+        families = np.array([term.family for term in library(kind).terms])
+        mass: dict[tuple[str, ...], float] = {}
+        for group in subsets(kind):
+            for law, log_prior in zip(group.terms.tolist(), group.log_prior, strict=True):
+                key = tuple(sorted(families[law]))
+                mass[key] = mass.get(key, 0.0) + math.exp(log_prior)
+        assert sum(mass.values()) == pytest.approx(1.0, rel=1e-9)
+        assert min(mass.values()) == pytest.approx(max(mass.values()), rel=1e-9)
+        kinds = len(set(families))
+        assert len(mass) == kinds + math.comb(kinds, 2) + math.comb(kinds, 3)
+
+    def test_finds_terms_of_one_direction(self):
+        values = np.array([[1.0, 2.0], [0.0, 0.0], [2.0, 4.0], [1.0, 1.0], [3.0, 6.0]])
+        assert proportional(values) == [[0, 2, 4], [3]]
+
+
+def evidence_of(kind, law, runs, sigma):
+    """Log evidence of one law at one sigma as `weigh` has it, and its prior."""
+    found = weigh(kind, runs)
+    place = int(np.argmin(np.abs(SIGMAS - sigma)))
+    texts = [term.text for term in library(kind).terms]
+    wanted = sorted(texts.index(text) for text in law)
+    rows = [
+        i for i in range(len(found.terms))
+        if found.sigma[i] == place and sorted(j for j in found.terms[i] if j >= 0) == wanted
+    ]  # fmt: skip
+    assert len(rows) == 1
+    group = subsets(kind)[len(law) - 1]
+    (at,) = np.nonzero(np.all(np.sort(group.terms, axis=1) == wanted, axis=1))[0]
+    return float(np.logaddexp.reduce(found.log_weight[rows[0]]) - group.log_prior[at])
+
+
+class TestTheEvidence:
+    @pytest.mark.parametrize(
+        ("law", "truth"),
+        [
+            (["1/p"], lambda p, d: 512 / p),
+            (["1", "1/p"], lambda p, d: 20 + 512 / p),
+            (["1/p", "(p-1)"], lambda p, d: 512 / p + 0.1 * (p - 1)),
+            # A term that is not there: half of its normal is cut off.
+            (["1/p", "log2(p)"], lambda p, d: 512 / p),
+        ],
+    )
+    @pytest.mark.parametrize("noise", [0.02, 0.05])
+    def test_is_the_integral_of_likelihood_times_prior(self, law, truth, noise, rng):
+        """Against a dense grid without linearisation; 32 points and curvature leave .1."""
+        runs = measured({"cpu": truth}, [(p, 1) for p in (1, 2, 4, 8, 16)], noise=noise, rng=rng)
+        frame = runs.frame
+        data = pooled(*(frame[name].to_numpy(float) for name in ("p", "d", "seconds")))
+        sigma = float(SIGMAS[np.argmin(np.abs(SIGMAS - noise))])
+        texts = [term.text for term in library("cpu").terms]
+        columns = library("cpu").values(data.p, data.d)[[texts.index(x) for x in law]]
+        scale = np.sqrt(np.mean((columns / np.exp(data.log_time)) ** 2, axis=1))
+        naive = log_evidence(columns, scale, data.log_time, data.count, data.within, sigma)
+        assert evidence_of("cpu", law, data, sigma) == pytest.approx(naive, abs=0.1)
+
+    def test_is_taken_at_the_fit_to_the_logarithm_not_to_the_times(self, rng):
+        """At 30 % noise a single step from the measured times is far from the best fit."""
+        runs = measured({"cpu": lambda p, d: 20 + 512 / p}, noise=0.3, rng=rng).frame
+        data = pooled(*(runs[name].to_numpy(float) for name in ("p", "d", "seconds")))
+        sigma = float(SIGMAS[np.argmin(np.abs(SIGMAS - 0.3))])
+        columns = library("cpu").values(data.p, data.d)[:2]
+        scale = np.sqrt(np.mean((columns / np.exp(data.log_time)) ** 2, axis=1))
+        naive = log_evidence(columns, scale, data.log_time, data.count, data.within, sigma)
+        assert evidence_of("cpu", ["1", "1/p"], data, sigma) == pytest.approx(naive, abs=0.1)
+
+    def test_does_not_mind_the_order_of_runs_or_how_repeats_are_numbered(self, rng):
+        frame = measured(SPECIFIED["task"], rng=rng).frame.query("kind == 'io'")
+        shuffled = frame.sample(frac=1.0, random_state=3)
+        one, other = (
+            weigh("io", pooled(*(x[name].to_numpy(float) for name in ("p", "d", "seconds"))))
+            for x in (frame, shuffled)
+        )
+        assert one.by_sigma()[40:60] == pytest.approx(other.by_sigma()[40:60], rel=1e-9)
+
+    def test_pools_repeats_into_means_and_what_they_scatter(self):
+        found = pooled(np.array([1.0, 2.0, 1.0]), np.ones(3), np.exp([1.0, 5.0, 2.0]))
+        assert found.p.tolist() == [1.0, 2.0]
+        assert found.log_time == pytest.approx([1.5, 5.0])
+        assert found.count.tolist() == [2.0, 1.0]
+        assert found.within == pytest.approx(0.5)
+
+    def test_coefficients_are_never_negative(self, rng):
+        (fitted,) = fit_runs(measured(SPECIFIED["task"], noise=0.3, rng=rng)).values()
+        for component in fitted.components:
+            assert component.posterior.draws.min() >= 0
+            assert component.posterior.cautious.min() >= 0
+            assert component.posterior.mean.min() >= 0
+
+
+class TestTheDraws:
+    @pytest.fixture
+    def weighed(self, rng):
+        frame = measured(SPECIFIED["peak"], rng=rng).frame.query("kind == 'cpu'")
+        data = pooled(*(frame[name].to_numpy(float) for name in ("p", "d", "seconds")))
+        return weigh("cpu", data)
+
+    def test_have_the_mean_of_the_posterior(self, weighed):
+        (found,) = settled([weighed], draws=50_000, seed=1)
+        at = found.library.values(np.array([1.0, 16.0, 64.0]), np.ones(3))
+        drawn = found.draws @ at
+        error = drawn.std(axis=0) / math.sqrt(len(drawn))
+        assert np.all(np.abs(drawn.mean(axis=0) - found.mean @ at) < 4 * error)
+
+    def test_hold_each_term_as_often_as_it_is_probable(self, weighed):
+        (found,) = settled([weighed], draws=50_000, seed=1)
+        assert np.mean(found.draws > 0, axis=0) == pytest.approx(found.present, abs=0.01)
+        assert sum(law.probability for law in found.laws) <= 1 + 1e-12
+        assert found.laws[0].probability == max(law.probability for law in found.laws)
+
+    def test_under_the_cautious_prior_hold_steep_growth_by_its_odds(self, weighed):
+        (found,) = settled([weighed], draws=50_000, seed=1)
+        steep = [term.text for term in found.library.terms].index("(p-1)")
+        chance = found.present[steep]
+        expected = CAUTIOUS_ODDS * chance / (CAUTIOUS_ODDS * chance + 1 - chance)
+        # The noise is settled anew, so the odds are not those of the terms alone.
+        assert np.mean(found.cautious[:, steep] > 0) == pytest.approx(expected, abs=0.03)
+
+    def test_have_the_noise_that_its_prior_and_the_evidence_give(self, weighed):
+        """Alone in its program: the prior is the average over centres and spreads."""
+        (found,) = settled([weighed], draws=50_000, seed=1)
+        logs, prior = np.log(SIGMAS), 0.0
+        for spread in (0.05, 0.3, 1.0):
+            for centre in logs:
+                bell = np.exp(-0.5 * ((logs - centre) / spread) ** 2)
+                prior = prior + bell / bell.sum()
+        evidence = weighed.by_sigma()
+        posterior = prior * np.exp(evidence - evidence.max())
+        posterior = posterior / posterior.sum()
+        mean = posterior @ logs
+        spread = math.sqrt(posterior @ (logs - mean) ** 2)
+        assert np.mean(np.log(found.sigmas)) == pytest.approx(mean, abs=5 * spread / 50_000**0.5)
+        assert np.std(np.log(found.sigmas)) == pytest.approx(spread, rel=0.02)
+
+    def test_of_a_burst_are_independent_of_those_of_another(self, weighed):
+        one, other = settled([weighed, weighed], draws=2000, seed=1)
+        at = one.library.values(np.array([64.0]), np.ones(1))
+        correlation = np.corrcoef((one.draws @ at)[:, 0], (other.draws @ at)[:, 0])[0, 1]
+        assert abs(correlation) < 4 / math.sqrt(2000)
+
+
+def test_noise_free_runs_leave_the_least_noise_that_is_tried():
+    (fitted,) = fit_runs(measured(SPECIFIED["task"], GRID, repeats=1)).values()
+    assert [component.sigma for component in fitted.components] == [SIGMAS[0]] * 2

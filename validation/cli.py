@@ -19,6 +19,13 @@ Workers = Annotated[
     int | None, typer.Option("-j", "--workers", min=1, help="Threads; by default one per core.")
 ]
 
+Interactive = Annotated[
+    bool,
+    typer.Option(
+        "--interactive", help="With the speedup surface to turn; needs plotly, adds 5 MB."
+    ),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the subcommands this package owns."""
@@ -31,9 +38,11 @@ def _study(
     output: Output = Path("qmodels-study"),
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
     workers: Workers = None,
+    interactive: Interactive = False,
 ) -> None:
     """From a job log and a measured program to a validated prediction, as one report."""
-    _run(scenario, output, seed, workers, command=f"qmodels study {scenario} -o {output}")
+    command = f"qmodels study {scenario} -o {output}"
+    _run(scenario, output, seed, workers, interactive, command=command)
 
 
 def _demo(
@@ -44,6 +53,7 @@ def _demo(
         Path | None,
         typer.Option("--save-inputs", help="Copy the demo's scenario and log there and stop."),
     ] = None,
+    interactive: Interactive = False,
 ) -> None:
     """Run the study shipped with the package: the reference workload on 128 processors."""
     shipped = Path(__file__).parent / "demo"
@@ -53,11 +63,18 @@ def _demo(
             shutil.copyfile(shipped / file, scenario / file)
         typer.echo(f"{scenario / 'scenario.toml'}")
         return
-    _run(shipped / "scenario.toml", output, seed, workers, command=f"qmodels demo -o {output}")
+    command = f"qmodels demo -o {output}"
+    _run(shipped / "scenario.toml", output, seed, workers, interactive, command=command)
 
 
 def _run(
-    scenario: Path, output: Path, seed: int | None, workers: int | None, *, command: str
+    scenario: Path,
+    output: Path,
+    seed: int | None,
+    workers: int | None,
+    interactive: bool,
+    *,
+    command: str,
 ) -> None:
     from dataclasses import replace
 
@@ -68,13 +85,18 @@ def _run(
     from validation.study import run_study
 
     check_output(output)
+    if interactive:
+        from qmodels.interactive import check_installed
+
+        check_installed()  # before the work of minutes
+        command += " --interactive"
     with _progress() as progress:
         plan = load_scenario(scenario)
         if seed is not None:
             plan = replace(plan, seed=seed)
             command += f" --seed {seed}"
         study = run_study(plan, workers=workers, progress=progress)
-        report = write_report(study, output, command=command)
+        report = write_report(study, output, command=command, interactive=interactive)
     for finding in findings(study):
         print(f"- {finding}", file=sys.stderr)
     typer.echo(str(report))

@@ -30,9 +30,16 @@ def surface_figure(study: Study) -> Figure:
         ax.grid(lw=0.3)
         return figure
     figure = Figure(figsize=(11, 4.6), layout="constrained")
-    surface_3d(study.surface, ax=figure.add_subplot(1, 2, 1, projection="3d"))
-    surface_heatmap(study.surface, ax=figure.add_subplot(1, 2, 2))
+    points = measured_allotments(study)
+    surface_3d(surface, ax=figure.add_subplot(1, 2, 1, projection="3d"), points=points)
+    surface_heatmap(surface, ax=figure.add_subplot(1, 2, 2), points=points)
     return figure
+
+
+def measured_allotments(study: Study) -> np.ndarray | None:
+    """Processors and disks (k, 2) of the runs that the programs were learnt from, if any were."""
+    runs = [fit.allotments for fit in study.scenario.fits.values()]
+    return np.unique(np.concatenate(runs), axis=0) if runs else None
 
 
 def response_figure(study: Study) -> Figure:

@@ -10,6 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from qmodels.interactive import script_policy, surface_page
 from qmodels.io.outputs import output_folder
 from validation.findings import findings
 from validation.study import Study
@@ -21,8 +22,11 @@ FIGURES = {
     "agreement": "Predicted against simulated mean response time",
 }
 
+#: Content security policy of a page without scripts.
+NO_SCRIPTS = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
-def write_report(study: Study, folder: Path, *, command: str) -> Path:
+
+def write_report(study: Study, folder: Path, *, command: str, interactive: bool = False) -> Path:
     """Write report.html, predictions.csv and the figures.
 
     Parameters
@@ -33,6 +37,9 @@ def write_report(study: Study, folder: Path, *, command: str) -> Path:
         Created if need be; files of the same names are replaced, others are left alone.
     command : str
         What to type to get this report again.
+    interactive : bool
+        Whether the page also holds the speedup surface to turn and to read off, where it has
+        an area. That needs plotly and makes it 5 MB larger.
 
     Returns
     -------
@@ -42,17 +49,20 @@ def write_report(study: Study, folder: Path, *, command: str) -> Path:
     Raises
     ------
     ModelError
-        If `folder` cannot be written to.
+        If `folder` cannot be written to, or plotly is wanted and not installed.
 
     Notes
     -----
     Everything is made in a folder of its own beside the target and moved when it is complete,
     so an interrupted run leaves an earlier report as it was.
+
+    The page itself has no script. The surface to turn is a document of its own within it, in a
+    sandbox that cannot reach the page, and only its two scripts are admitted, by their hashes.
     """
     with output_folder(folder) as made:
         figures = _draw(study, made)
         study.to_frame().to_csv(made / "predictions.csv", index=False, float_format="%.10g")
-        page = _render(study, figures, made, command)
+        page = _render(study, figures, made, command, interactive)
         (made / "report.html").write_text(page, encoding="utf-8")
     return folder / "report.html"
 
@@ -69,7 +79,7 @@ def _draw(study: Study, folder: Path) -> list[str]:
     return drawn
 
 
-def _render(study: Study, figures: list[str], folder: Path, command: str) -> str:
+def _render(study: Study, figures: list[str], folder: Path, command: str, interactive: bool) -> str:
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -77,6 +87,7 @@ def _render(study: Study, figures: list[str], folder: Path, command: str) -> str
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    turning = interactive and min(study.surface.speedup.shape) >= 2
     images = {
         name: base64.b64encode((folder / f"{name}.png").read_bytes()).decode("ascii")
         for name in figures
@@ -88,6 +99,8 @@ def _render(study: Study, figures: list[str], folder: Path, command: str) -> str
         images=images,
         captions=FIGURES,
         command=command,
+        turning=_turning(study) if turning else None,
+        policy=script_policy() if turning else NO_SCRIPTS,
         versions=_versions(),
         summary=_summary(study),
         best=_best_by_load(study),
@@ -97,6 +110,12 @@ def _render(study: Study, figures: list[str], folder: Path, command: str) -> str
             "simulate": sum(c.agreement.simulation.seconds for c in study.checks),
         },
     )
+
+
+def _turning(study: Study) -> str:
+    from validation.plotting import measured_allotments
+
+    return surface_page(study.surface, points=measured_allotments(study))
 
 
 def _summary(study: Study) -> dict[str, Any] | None:

@@ -1,14 +1,31 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 from qmodels.errors import ModelError
-from qmodels.plotting import signature, surface_3d, surface_heatmap
-from qmodels.programs import Burst, Phase, Program, WorkingSet, WorkloadMix, speedup_surface
+from qmodels.plotting import (
+    allotment_path,
+    efficiency_contours,
+    execution_diagram,
+    signature,
+    surface_3d,
+    surface_heatmap,
+)
+from qmodels.programs import (
+    Burst,
+    Geometric,
+    Phase,
+    Program,
+    WorkingSet,
+    WorkloadMix,
+    allotments,
+    speedup_surface,
+)
 
 PROGRAM = Program([Phase(4.0, Burst(96.0, sequential=1.0, per_processor=0.05))], name="solver")
 HOSTILE = ["$x^2$ $", "<script>alert(1)</script>", "\x1b[31mred", "a\nb", "x" * 500, "%s {0} \\"]
@@ -21,7 +38,7 @@ def drawn(ax):
     return picture.getvalue()
 
 
-@pytest.mark.parametrize("draw", [surface_heatmap, surface_3d])
+@pytest.mark.parametrize("draw", [surface_heatmap, surface_3d, efficiency_contours])
 class TestASurface:
     def test_is_labelled_with_allotments_at_powers_of_two(self, draw):
         ax = draw(speedup_surface(PROGRAM, np.arange(1, 129), [1, 2, 3, 4, 6, 8]))
@@ -112,6 +129,138 @@ class TestAMap:
         assert plt.get_fignums() == []
 
 
+class TestTheMeasuredRegion:
+    SURFACE = speedup_surface(PROGRAM, [1, 2, 4, 8, 16], [1, 2, 4, 8])
+    POINTS = ((1, 1), (4, 1), (1, 2), (4, 2))
+
+    def test_is_boxed_on_a_map_that_reaches_beyond_it(self):
+        ax = surface_heatmap(self.SURFACE, points=self.POINTS)
+        (box,) = ax.lines
+        x, y = np.asarray(box.get_xdata()), np.asarray(box.get_ydata())
+        # A hair's breadth outside the points, which lie from 0 to 2 and from 0 to 1.
+        assert -0.1 < x.min() < 0 < 2 < x.max() < 2.1
+        assert -0.1 < y.min() < 0 < 1 < y.max() < 1.1
+        assert "extrapolated outside the dashed line" in ax.get_title()
+        assert ax.get_xlim() == pytest.approx((0, 4))
+        assert drawn(ax)
+
+    def test_is_not_boxed_where_it_is_all_there_is(self):
+        ax = surface_heatmap(speedup_surface(PROGRAM, [1, 2, 4], [1, 2]), points=self.POINTS)
+        assert not ax.lines
+        assert "extrapolated" not in ax.get_title()
+
+    def test_of_runs_with_one_number_of_disks_is_a_strip(self):
+        ax = surface_heatmap(self.SURFACE, points=[(1, 2), (8, 2)])
+        (box,) = ax.lines
+        assert 0 < np.ptp(box.get_ydata()) < 0.5
+
+    def test_reaches_beyond_the_map_without_points_outside_its_frame(self):
+        ax = surface_heatmap(self.SURFACE, points=[(2, 2), (64, 2), (4, 32)])
+        offsets = [np.asarray(c.get_offsets()).tolist() for c in ax.collections]
+        assert [[1.0, 1.0]] in offsets
+        assert ax.get_xlim() == pytest.approx((0, 4))
+
+    def test_is_solid_on_a_body_that_is_faint_elsewhere(self):
+        ax = surface_3d(self.SURFACE, points=self.POINTS)
+        assert "faint: extrapolated" in ax.get_title()
+        assert drawn(ax)
+        (body,) = [c for c in ax.collections if len(np.atleast_2d(c.get_facecolor())) > 1]
+        opaque = np.asarray(body.get_facecolor())[:, 3] == 1.0
+        assert np.count_nonzero(opaque) == 2 * 1  # cells from 1 to 4 processors, 1 to 2 disks
+
+    def test_joins_a_measured_speedup_to_the_surface(self):
+        ax = surface_3d(self.SURFACE, points=[(4, 2, 9.0)])
+        (pin,) = ax.lines
+        x, y, z = pin.get_data_3d()
+        assert (list(x), list(y)) == ([2.0, 2.0], [1.0, 1.0])
+        assert list(z) == pytest.approx([self.SURFACE.speedup[2, 1], 9.0])
+
+    def test_leaves_out_points_that_lie_off_the_body(self):
+        ax = surface_3d(self.SURFACE, points=[(4, 2), (64, 2)])
+        assert len(ax.lines) == 1
+
+    @pytest.mark.parametrize("points", [[], [(1,)], [(0, 1)], [(1, 1, np.nan)], "ab", [None]])
+    def test_is_no_nonsense(self, points):
+        with pytest.raises(ModelError, match="points"):
+            surface_3d(self.SURFACE, points=points)
+
+
+class TestEfficiency:
+    def test_is_drawn_for_any_price(self):
+        surface = speedup_surface(PROGRAM, 2.0 ** np.arange(8), [1, 2, 4, 8])
+        for g in ("p*d", "p", "p+d", lambda p, d: p + 4 * d):
+            ax = efficiency_contours(surface, g=g)
+            knee = surface.best("efficacy", g)
+            (at,) = np.asarray(ax.collections[-1].get_offsets()).tolist()
+            assert at == pytest.approx([np.log2(knee.processors), np.log2(knee.disks)])
+            assert f"largest efficacy {knee.value:.4g}" in ax.get_title()
+            assert drawn(ax)
+
+    def test_has_lines_of_round_efficiencies_only(self):
+        surface = speedup_surface(PROGRAM, 2.0 ** np.arange(8), [1, 2, 4, 8])
+        labels = {float(text.get_text()) for text in efficiency_contours(surface).texts}
+        assert labels <= {0.01, 0.02, 0.05, *np.arange(1, 10).round() / 10}
+        assert len(labels) >= 3
+
+    def test_refuses_an_unknown_price(self):
+        with pytest.raises(ModelError, match="g must be"):
+            efficiency_contours(speedup_surface(PROGRAM, [1, 2], [1, 2]), g="q")
+
+
+def steps(budgets, processors, disks):
+    rows = zip(budgets, processors, disks, strict=True)
+    return SimpleNamespace(
+        steps=[SimpleNamespace(budget=b, price=b, processors=p, disks=d) for b, p, d in rows]
+    )
+
+
+class TestAPath:
+    PATH = steps([2, 3, 6, 12, 13, 24], [1, 1, 4, 8, 8, 16], [1, 1, 2, 4, 4, 8])
+
+    def test_turns_where_the_allotment_changes_and_says_from_which_budget(self):
+        surface = speedup_surface(PROGRAM, [1, 2, 4, 8, 16], [1, 2, 4, 8])
+        ax = allotment_path(self.PATH, surface=surface)
+        assert drawn(ax)
+        (line,) = ax.lines
+        assert line.get_xydata().tolist() == [[0, 0], [2, 1], [3, 2], [4, 3]]
+        assert [text.get_text() for text in ax.texts] == ["24", "2", "6", "12"]
+        assert "solver" in ax.get_title()
+
+    def test_is_drawn_without_a_surface_too(self):
+        ax = allotment_path(self.PATH)
+        assert [text.get_text() for text in ax.texts] == ["24", "2", "6", "12"]
+        assert [t.get_text() for t in ax.get_xticklabels()] == ["1", "2", "4", "8", "16"]
+
+    def test_leaves_labels_out_that_would_cover_each_other(self):
+        crowd = steps(np.arange(1, 201), np.arange(1, 201), np.ones(200))
+        ax = allotment_path(crowd)
+        spots = sorted(text.xy[0] for text in ax.texts)
+        assert 3 < len(spots) < 15
+        assert np.diff(spots).min() > 0.5
+
+    def test_that_stays_where_it_is_can_be_drawn(self):
+        assert drawn(allotment_path(steps([5, 6], [4, 4], [2, 2])))
+
+    def test_of_a_program_is_drawn_as_it_is_found(self):
+        found = allotments.allotment_path(PROGRAM, [3, 8, 32, 128], disk_price=2.0)
+        (line,) = allotment_path(found).lines
+        at = 2.0 ** line.get_xydata()
+        assert at.tolist() == [
+            [pytest.approx(step.processors), pytest.approx(step.disks)] for step in found.steps
+        ]
+
+    @pytest.mark.parametrize("path", [None, 3, PROGRAM, steps([], [], [])])
+    def test_is_all_it_draws(self, path):
+        with pytest.raises(ModelError, match="path"):
+            allotment_path(path)
+
+
+@pytest.mark.parametrize("ax", [3, "ax", Figure()])
+def test_figures_are_drawn_on_axes_only(ax):
+    with pytest.raises(ModelError, match="Axes"):
+        surface_heatmap(speedup_surface(PROGRAM, [1, 2], [1, 2]), ax=ax)
+
+
 def test_a_body_is_not_drawn_on_a_flat_axes():
     with pytest.raises(ModelError, match="flat"):
         surface_3d(speedup_surface(PROGRAM, [1, 2], [1, 2]), ax=Figure().add_subplot())
@@ -127,7 +276,9 @@ class TestASignature:
         assert io + cpu == pytest.approx(np.ones(4))
         widths = [bar.get_width() for bar in ax.containers[0]]
         assert widths == pytest.approx([0.1, 0.3, 0.3, 0.3])
-        assert [text.get_text() for text in ax.texts] == ["1", "2", "3", "4"]
+        assert [text.get_text() for text in ax.texts] == [
+            "1", "2", "3", "4", "working set of 2 phases",
+        ]  # fmt: skip
         assert [t.get_text() for t in ax.get_legend().get_texts()] == ["I/O", "computation"]
 
     @pytest.mark.parametrize("name", HOSTILE)
@@ -137,3 +288,69 @@ class TestASignature:
     def test_is_not_to_be_had_of_a_mixture(self):
         with pytest.raises(ModelError, match="one by one"):
             signature(WorkloadMix([PROGRAM]))
+
+    def test_brackets_working_sets_of_several_phases(self):
+        """Figure 2 of the source: three phases alike, then two, between single ones."""
+        sets = [
+            Phase(0, 4),
+            Phase(8, 4),
+            WorkingSet(3, [Phase(4, 8)]),
+            WorkingSet(2, [Phase(5, 5)]),
+        ]
+        program = Program([*sets, Phase(8, 2)])
+        for ax in (signature(program), execution_diagram(program)):
+            ends = [line.get_xdata()[[0, -1]] for line in map(with_arrays, ax.lines)]
+            assert np.concatenate(ends) == pytest.approx(np.array([16, 52, 52, 72]) / 82, abs=0.003)
+            texts = [text.get_text() for text in ax.texts]
+            assert texts[-2:] == ["working set of 3 phases", "2 phases"]
+            assert drawn(ax)
+
+    def test_names_the_turns_of_a_group_of_phases(self):
+        ax = signature(Program([WorkingSet(3, [Phase(1, 1), Phase(2, 1)]), Phase(1, 0)]))
+        assert ax.texts[-1].get_text() == "working set of 3 \u00d7 2 phases"
+
+    def test_is_not_bracketed_where_the_number_of_phases_is_random(self):
+        program = Program([WorkingSet(2, [Phase(1.0, 1.0)])], "", Geometric(3.0))
+        assert not signature(program).lines
+
+
+def with_arrays(line):
+    line.set_data(*map(np.asarray, line.get_data()))
+    return line
+
+
+class TestAnExecutionDiagram:
+    def test_shows_the_bursts_in_turn_on_the_allotment(self):
+        program = Program([Phase(4.0, 12.0), Phase(2.0, 8.0)])
+        ax = execution_diagram(program, p=4, d=2)
+        assert drawn(ax)
+        io, cpu = ([path.get_extents() for path in box.get_paths()] for box in ax.collections[:2])
+        assert [(b.x0, b.x1) for b in io] == [(0, 2), (5, 6)]
+        assert [(b.x0, b.x1) for b in cpu] == [(2, 5), (6, 8)]
+        assert all(b.y0 > 0.5 for b in io)
+        assert all(b.y1 < 0.5 for b in cpu)
+        assert ax.get_xlabel() == "execution time on 4 processors and 2 disks [s]"
+        assert "2 phases, 38% of 8 s in I/O" in ax.get_title()
+
+    def test_leaves_out_bursts_that_take_no_time(self):
+        ax = execution_diagram(Program([Phase(0.0, 1.0), Phase(1.0, 0.0)]))
+        assert [len(box.get_paths()) for box in ax.collections[:2]] == [1, 1]
+
+    def test_of_very_many_phases_stays_small(self):
+        ax = execution_diagram(Program([WorkingSet(100_000, [Phase(1.0, 1.0)])]))
+        assert sum(len(box.get_paths()) for box in ax.collections) <= 4000
+        assert drawn(ax)
+
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_shows_any_name_as_plain_text(self, name):
+        assert drawn(execution_diagram(Program([Phase(1.0, 1.0)], name=name)))
+
+    @pytest.mark.parametrize("what", [None, 3, WorkloadMix([PROGRAM])])
+    def test_is_not_to_be_had_of_anything_else(self, what):
+        with pytest.raises(ModelError, match="only a Program"):
+            execution_diagram(what)
+
+    @pytest.mark.parametrize("p", [0, -1, np.nan, np.inf, None, "2", True])
+    def test_is_for_an_allotment(self, p):
+        with pytest.raises(ModelError):
+            execution_diagram(PROGRAM, p=p)

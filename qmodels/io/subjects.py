@@ -1,0 +1,287 @@
+"""What a speedup surface is drawn of: a scenario, measured runs, a trace or a named profile."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.errors import ModelError
+from qmodels.io._scenario_file import read_tables
+from qmodels.io._trace_text import beginning
+from qmodels.io.runs import RunTable, read_runs
+from qmodels.io.scenario import load_programs
+from qmodels.io.traces import read_trace
+from qmodels.programs import FittedProgram, Program, WorkloadMix, fit_runs
+from qmodels.programs.bursts import (
+    Bursts,
+    GapSensitivity,
+    TracedProgram,
+    find_bursts,
+    gap_sensitivity,
+    to_program,
+)
+from qmodels.programs.profiles import PROFILES, profile
+from qmodels.programs.traces import Trace
+
+Array = NDArray[np.float64]
+Kind = Literal["scenario", "runs", "trace", "profile"]
+
+PROCESSORS, DISKS = 128, 32  #: largest allotment of a surface, where the input names no machine
+GAP = 1.0  #: seconds, where the pauses of a trace suggest none
+
+_SNIFFED = 4096
+
+
+@dataclass(frozen=True)
+class TraceChoices:
+    """What a trace does not tell and has to be said or assumed.
+
+    Parameters
+    ----------
+    gap : float, optional
+        Threshold in seconds that parts two bursts; the middle of the widest plateau by default.
+    processors, disks : float, optional
+        Allotment of the traced run; a processor per process and one disk by default.
+    io_law, cpu_law : str, optional
+        How I/O and computation are assumed to scale, ``d`` and ``p`` by default; see
+        `qmodels.programs.parse_law`.
+    """
+
+    gap: float | None = None
+    processors: float | None = None
+    disks: float | None = None
+    io_law: str | None = None
+    cpu_law: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TracedRun:
+    """A trace, the bursts found in it and the program made of them."""
+
+    trace: Trace
+    bursts: Bursts | None  #: None where there is no timeline
+    sensitivity: GapSensitivity | None
+    traced: TracedProgram
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What was read, and what there is to say about where it comes from.
+
+    Parameters
+    ----------
+    kind : str
+        ``"scenario"``, ``"runs"``, ``"trace"`` or ``"profile"``.
+    name : str
+        Of the program, or of the file of several.
+    program : Program or WorkloadMix or None
+        None where the runs cannot tell how it scales.
+    remarks : tuple of str
+        Where it comes from and what was assumed, a sentence each.
+    processors, disks : int
+        Largest allotment that a surface of it shows unless asked for another.
+    fit : FittedProgram, optional
+        Of measured runs.
+    measured : (k, 3) ndarray, optional
+        Processors, disks and mean seconds of the runs of which every burst was timed.
+    run : TracedRun, optional
+    """
+
+    kind: Kind
+    name: str
+    program: Program | WorkloadMix | None
+    remarks: tuple[str, ...]
+    processors: int = PROCESSORS
+    disks: int = DISKS
+    fit: FittedProgram | None = None
+    measured: Array | None = None
+    run: TracedRun | None = None
+
+
+def read_subject(
+    given: str, *, program: str | None = None, choices: TraceChoices | None = None
+) -> Subject:
+    """Read whatever a speedup surface can be drawn of.
+
+    Parameters
+    ----------
+    given : str
+        Path of a scenario (TOML), of measured runs (CSV or JSON lines) or of a trace (Darshan
+        log, trace events, CSV), told apart by name and content; or the name of a profile.
+    program : str, optional
+        Which one, where there are several.
+    choices : TraceChoices, optional
+        For a trace only.
+
+    Returns
+    -------
+    subject : Subject
+
+    Raises
+    ------
+    ModelError
+        If there is no such file or profile, or no such program in it, or an option does not go
+        with the input.
+    ScenarioError, TraceFormatError
+        If the file is damaged.
+
+    Examples
+    --------
+    >>> read_subject("QCRD-2").remarks[0]
+    'QCRD-2 is a synthetic profile, not a measurement.'
+    """
+    if not isinstance(given, str):
+        raise ModelError(f"give a file or the name of a profile, got {given!r:.60}")
+    path = Path(given)
+    chosen = choices or TraceChoices()
+    kind = _kind(path) if os.path.lexists(path) else "profile"
+    if kind != "trace" and chosen != TraceChoices():
+        raise ModelError(
+            f"{given} is no trace: --gap, --run-on, --io-law and --cpu-law do not go with it"
+        )
+    if kind == "scenario":
+        return _of_scenario(path, program)
+    if kind == "runs":
+        return _of_runs(read_runs(path), program)
+    if program is not None:
+        raise ModelError(f"{given} is one program; leave --program out")
+    if kind == "trace":
+        return _of_trace(path, chosen)
+    return _of_profile(given)
+
+
+def _kind(path: Path) -> Kind:
+    name = path.name.lower()
+    if name.endswith(".toml"):
+        return "scenario"
+    if name.endswith((".darshan", ".pfw", ".pfw.gz")):
+        return "trace"
+    start = beginning(str(path), _SNIFFED).decode("utf-8-sig", errors="replace").lstrip()
+    if start.startswith("["):
+        return "trace"
+    if start.startswith("{"):
+        return "runs" if '"params"' in start else "trace"
+    header = start.partition("\n")[0]
+    return "trace" if "rank" in header and "program" not in header else "runs"
+
+
+def _of_profile(name: str) -> Subject:
+    if name not in PROFILES:
+        close = difflib.get_close_matches(name, PROFILES, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"profiles are {', '.join(PROFILES)}"
+        raise ModelError(f"{name[:200]}: no such file, nor a profile; {hint}")
+    said = f"{name} is a synthetic profile, not a measurement."
+    return Subject("profile", name, profile(name), (said,))
+
+
+def _of_scenario(path: Path, name: str | None) -> Subject:
+    spec = read_tables(path)
+    processors, disks = spec.machine.processors, spec.machine.disks
+    if spec.runs is not None and name is not None:
+        one = _of_runs(read_runs(path.parent / spec.runs.path), name)
+        return Subject(
+            "runs", one.name, one.program, one.remarks, processors, disks, one.fit, one.measured
+        )
+    found = load_programs(path)
+    if isinstance(found, Program):
+        if name not in (None, found.name):
+            _no_program(path, name, [found.name])
+        return Subject("scenario", found.name, found, (), processors, disks)
+    if name is None:
+        said = f"This is the mixture of {len(found.programs)} programs; --program names one."
+        return Subject("scenario", path.stem, found, (said,), processors, disks)
+    for each in found.programs:
+        if each.name == name:
+            return Subject("scenario", name, each, (), processors, disks)
+    return _no_program(path, name, [each.name for each in found.programs])
+
+
+def _of_runs(table: RunTable, name: str | None) -> Subject:
+    names = table.programs
+    if name is None:
+        if len(names) > 1:
+            raise ModelError(
+                f"{table.source} has {len(names)} programs; name one by --program: "
+                f"{', '.join(names)}"
+            )
+        name = names[0]
+    if name not in names:
+        _no_program(table.source, name, names)
+    runs = table.frame[table.frame["program"] == name]
+    fit = fit_runs(RunTable(runs, table.source))[name]
+    remarks = [f"{name} was learnt from {len(runs)} timed bursts."]
+    program: Program | None
+    try:
+        program = fit.program
+    except ModelError as error:
+        program = None
+        remarks.append(str(error))
+    largest = runs[["p", "d"]].max()
+    return Subject(
+        "runs", name, program, tuple(remarks),
+        4 * int(largest["p"]), 4 * int(largest["d"]), fit, _whole_runs(runs),
+    )  # fmt: skip
+
+
+def _whole_runs(runs: Any) -> Array:
+    """Processors, disks and mean seconds of allotments on which every burst was timed."""
+    means = runs.groupby(["p", "d", "phase", "kind"])["seconds"].mean()
+    totals = means.groupby(["p", "d"]).agg(["sum", "size"])
+    bursts = len(runs[["phase", "kind"]].drop_duplicates())
+    whole = totals[totals["size"] == bursts]["sum"].reset_index()
+    return np.asarray(whole, dtype=float).reshape(-1, 3)
+
+
+def _of_trace(path: Path, chosen: TraceChoices) -> Subject:
+    trace = read_trace(path)
+    gap, bursts, sensitivity = chosen.gap, None, None
+    remarks = list(trace.warnings)
+    if trace.complete:
+        sensitivity = gap_sensitivity(trace)
+        if gap is None:
+            gap = GAP if sensitivity.plateau is None else _middle(*sensitivity.plateau)
+        bursts = find_bursts(trace, gap)
+        remarks.append(
+            f"Pauses over {gap:g} s part two bursts, which gives {len(bursts)} of them: the "
+            f"threshold decides (--gap), nothing in a trace does."
+        )
+    elif gap is not None:
+        raise ModelError(f"{path} has no timeline, only totals, so no gap parts its bursts")
+    made = to_program(
+        trace,
+        gap,
+        disks=1.0 if chosen.disks is None else chosen.disks,
+        processors=chosen.processors,
+        io_law=chosen.io_law or "d",
+        cpu_law=chosen.cpu_law or "p",
+        name=path.name,
+    )
+    if chosen.disks is None:
+        remarks.append("The run is taken to have had one disk; --run-on says otherwise.")
+    run = TracedRun(trace, bursts, sensitivity, made)
+    measured = np.array([[made.processors, made.disks, trace.duration]])
+    return Subject(
+        "trace", path.name, made.program, (*remarks, *made.assumed),
+        max(PROCESSORS, int(made.processors)), max(DISKS, int(made.disks)),
+        measured=measured, run=run,
+    )  # fmt: skip
+
+
+def _middle(low: float, high: float) -> float:
+    """Return a short number about the geometric middle of a range."""
+    middle = float(np.sqrt(low * high))
+    short = float(f"{middle:.1g}")
+    return short if low < short < high else middle
+
+
+def _no_program(where: object, name: object, known: Sequence[str]) -> NoReturn:
+    close = difflib.get_close_matches(str(name), known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(map(repr, known))}"
+    raise ModelError(f"{where} has no program {str(name)[:100]!r}; {hint}")

@@ -1,0 +1,104 @@
+"""Maps over processors and disks: what a surface is, and how its colours and lines are drawn."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from numpy.typing import NDArray
+
+from qmodels.errors import ModelError
+from qmodels.plotting._style import MAP, ORANGE, Array, contour_levels, outlined, set_log2_ticks
+
+
+@runtime_checkable
+class Surface(Protocol):
+    """What is drawn of a `qmodels.programs.SpeedupSurface`."""
+
+    @property
+    def name(self) -> str:
+        """Shown in the title."""
+
+    @property
+    def processors(self) -> NDArray[np.float64]:
+        """Processors (n,)."""
+
+    @property
+    def disks(self) -> NDArray[np.float64]:
+        """Disks (m,)."""
+
+    @property
+    def speedup(self) -> NDArray[np.float64]:
+        """Speedups (n, m)."""
+
+    @property
+    def mean_time(self) -> NDArray[np.float64]:
+        """Mean times (n, m) in seconds."""
+
+    def best(self, by: Any = ..., g: Any = ...) -> Any:
+        """Return the allotment with the largest speedup, or what else is asked for."""
+
+    def efficiency(self, g: Any = ...) -> NDArray[np.float64]:
+        """Return speedup over g(p, d), (n, m)."""
+
+
+def draw_map(surface: Surface, ax: Axes, *, labelled: bool = True) -> None:
+    """Draw the speedups as colours and contour lines."""
+    x, y, z = np.log2(surface.processors), np.log2(surface.disks), surface.speedup.T
+    # A surface without relief still needs a range of colours.
+    norm = LogNorm(z.min() * 0.99, z.max() * 1.01)
+    mesh = ax.pcolormesh(x, y, z, cmap=MAP, shading="gouraud", norm=norm)
+    levels = contour_levels(z)
+    draw_lines(ax, x, y, z, levels, labelled=labelled)
+    bar = ax.figure.colorbar(mesh, ax=ax)
+    bar.minorticks_off()
+    ticks = levels if levels.size else np.array([z.min(), z.max()])
+    bar.set_ticks(ticks.tolist(), labels=[f"{tick:.4g}" for tick in ticks])
+    bar.set_label("speedup over one processor and one disk")
+    label_axes(surface.processors, surface.disks, ax)
+
+
+def draw_lines(
+    ax: Axes, x: Array, y: Array, z: Array, levels: Array, *, labelled: bool = True
+) -> None:
+    """Draw contour lines, with labels that the frame does not cut."""
+    if not levels.size:
+        return
+    lines = ax.contour(x, y, z, levels=levels, colors="white", linewidths=0.9)
+    for text in ax.clabel(lines, fmt="%.4g", fontsize=8) if labelled else ():
+        text.set_path_effects(outlined())
+        across, up = (
+            (v - a[0]) / np.ptp(a) for v, a in zip(text.get_position(), (x, y), strict=True)
+        )
+        # The frame would cut it; the colour bar names the level too.
+        text.set_visible(0.03 < across < 0.97 and 0.03 < up < 0.97)
+
+
+def draw_star(best: Any, ax: Axes) -> None:
+    """Mark an allotment by a star."""
+    ax.scatter(
+        [np.log2(best.processors)], [np.log2(best.disks)], s=90, marker="*", c=ORANGE,
+        edgecolors="black", linewidths=0.7, zorder=4, clip_on=False,
+    )  # fmt: skip
+
+
+def label_axes(processors: Array, disks: Array, ax: Axes) -> None:
+    """Name both axes and their powers of two."""
+    ax.set_xlabel("processors")
+    ax.set_ylabel("disks")
+    set_log2_ticks(ax, np.unique(processors), "x")
+    set_log2_ticks(ax, np.unique(disks), "y")
+
+
+def check_grid(surface: Surface) -> None:
+    """Raise ModelError unless `surface` is one and has an area to draw."""
+    if not isinstance(surface, Surface):
+        raise ModelError(f"surface must be a SpeedupSurface, got {type(surface).__name__}")
+    shape = surface.processors.size, surface.disks.size
+    if min(shape) < 2:
+        raise ModelError(
+            f"a surface of {shape[0]} by {shape[1]} allotments has no area to draw; ask for at "
+            f"least 2 numbers of processors and 2 of disks, or use its table()"
+        )

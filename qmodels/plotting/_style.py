@@ -1,0 +1,127 @@
+"""What the figures share: colours, titles, ticks and levels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from numpy.typing import NDArray
+
+from qmodels.errors import ModelError
+
+Array = NDArray[np.float64]
+
+# Okabe & Ito's colours and cividis: told apart by colour-blind readers too.
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#666666",
+)  # fmt: skip
+MAP = "cividis"
+
+MOST_TICKS = 9
+
+
+def axes_or_new(ax: Axes | None, **figure: Any) -> Axes:
+    """Return `ax`, or the axes of a new figure that no global list keeps."""
+    if ax is None:
+        return Figure(layout="constrained", **figure).add_subplot()
+    if not isinstance(ax, Axes):
+        raise ModelError(f"ax must be matplotlib Axes, got {type(ax).__name__}")
+    return ax
+
+
+def outlined(colour: str = "#333333", width: float = 2.0) -> list[Any]:
+    """Return path effects that keep light text readable on any shade."""
+    return [withStroke(linewidth=width, foreground=colour)]
+
+
+def counted(number: float, noun: str) -> str:
+    """Return "1 disk", "2 disks"."""
+    return f"{number:g} {noun}{'' if number == 1 else 's'}"
+
+
+def plain(name: str, most: int = 60) -> str:
+    """Return a name of the user's on one line, cut, without control characters."""
+    short = name if len(name) <= most else name[: most - 3] + "..."
+    return "".join(c if c.isprintable() else "?" for c in short)
+
+
+def set_title(ax: Any, name: str, rest: str = "", **options: Any) -> None:
+    """Put the user's name, as plain text, and a line of ours over the axes."""
+    text = "\n".join(part for part in (plain(name), rest) if part)
+    ax.set_title(text, fontsize=10, parse_math=False, **options)
+
+
+def set_legend(ax: Axes, **options: Any) -> None:
+    """Add a legend whose labels are plain text."""
+    for text in ax.legend(**options).get_texts():
+        text.set_parse_math(False)
+
+
+def checked_points(points: Any, *columns: int) -> Array:
+    """Return points (k, columns) of positive numbers."""
+    try:
+        marked = np.asarray(points, dtype=float)
+    except (TypeError, ValueError):
+        marked = np.zeros(0)
+    if (
+        marked.ndim != 2
+        or marked.shape[1] not in columns
+        or not np.all((marked > 0) & (marked < 1e60))
+    ):
+        extra = ", with a measured speedup where wanted," if 3 in columns else ""
+        raise ModelError(f"points must be pairs (processors, disks){extra} of numbers > 0")
+    return marked
+
+
+def spread(values: Array, most: int = 30) -> NDArray[np.intp]:
+    """Choose at most so many values, evenly over their logarithms, both ends in; their indices."""
+    wanted = np.geomspace(values[0], values[-1], most)
+    return np.unique(np.abs(np.log(values[:, None] / wanted[None, :])).argmin(axis=0))
+
+
+def contour_levels(z: Array) -> Array:
+    """Contour levels strictly inside the range, 3 to 12 of them; none on a flat surface."""
+    low, high = float(z.min()), float(z.max())
+    coarse = np.array([m * 10.0**k for k in range(-6, 13) for m in (1, 2, 5)])
+    inside = coarse[(coarse > low) & (coarse < high)]
+    if inside.size >= 3:
+        return inside[:: -(-inside.size // 12)]
+    if high <= low * (1 + 1e-6):
+        return np.array([])
+    step = 10.0 ** np.floor(np.log10((high - low) / 2))
+    for factor in (5, 2, 1, 0.5):
+        levels = step * factor * np.arange(np.ceil(low / step / factor), high / step / factor + 1)
+        inside = levels[(levels > low) & (levels < high)]
+        if inside.size >= 3:
+            break
+    return inside
+
+
+def set_log2_ticks(ax: Any, values: Array, axis: str, most: int = MOST_TICKS) -> None:
+    """Label the powers of two within the range, thinned to at most so many."""
+    low, high = np.log2(values[0]), np.log2(values[-1])
+    ticks = np.arange(np.ceil(low - 1e-9), np.floor(high + 1e-9) + 1)
+    if ticks.size < 2:
+        ticks = np.array([low, high])
+    ticks = ticks[:: -(-ticks.size // most)]
+    getattr(ax, f"set_{axis}ticks")(ticks, [f"{2.0**t:.4g}" for t in ticks])
+
+
+def merged(start: Array, end: Array, gap: float) -> tuple[Array, Array]:
+    """Join intervals, sorted by start, that lie closer together than `gap`; drop empty ones."""
+    kept = end > start
+    start, end = start[kept], np.maximum.accumulate(end[kept])
+    if not start.size:
+        return start, end
+    new = np.concatenate([[True], start[1:] > end[:-1] + gap])
+    return start[new], end[np.append(np.flatnonzero(new)[1:] - 1, end.size - 1)]
+
+
+def rectangles(start: Array, end: Array, lane: Array, height: float) -> Any:
+    """Return the corners (n, 4, 2) of bars from `start` to `end`, centred on their lanes."""
+    low, high = lane - height / 2, lane + height / 2
+    x, y = np.stack([start, end, end, start], axis=1), np.stack([low, low, high, high], axis=1)
+    return np.stack([x, y], axis=2)

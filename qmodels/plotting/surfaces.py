@@ -1,0 +1,214 @@
+"""Speedup surfaces over processors and disks: as maps and as bodies, with what was measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from qmodels.errors import ModelError
+from qmodels.plotting._maps import Surface, check_grid, draw_map, draw_star
+from qmodels.plotting._style import (
+    MAP,
+    RED,
+    Array,
+    axes_or_new,
+    checked_points,
+    counted,
+    outlined,
+    set_log2_ticks,
+    set_title,
+    spread,
+)
+
+if TYPE_CHECKING:
+    from mpl_toolkits.mplot3d import Axes3D  # type: ignore[import-untyped]
+
+
+def surface_heatmap(
+    surface: Surface,
+    *,
+    ax: Axes | None = None,
+    points: ArrayLike | None = None,
+) -> Axes:
+    """Draw a speedup surface as a map with contour lines over processors and disks.
+
+    Parameters
+    ----------
+    surface : SpeedupSurface
+        At least 2 by 2 allotments.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+    points : (k, 2) array_like, optional
+        Processors and disks of allotments that were measured. They are marked, and where the
+        surface reaches beyond the box around them, that box is dashed: outside it the surface
+        is extrapolation.
+
+    Returns
+    -------
+    ax : Axes
+
+    Raises
+    ------
+    ModelError
+        If the surface is a line or a point, or `points` are not pairs of numbers > 0.
+
+    Examples
+    --------
+    >>> from qmodels.programs import Phase, Program, speedup_surface
+    >>> surface = speedup_surface(Program([Phase(1.0, 9.0)]), [1, 4, 16, 64], [1, 2, 4])
+    >>> surface_heatmap(surface).get_xlabel()
+    'processors'
+    """
+    check_grid(surface)
+    marked = None if points is None else checked_points(points, 2)
+    ax = axes_or_new(ax)
+    draw_map(surface, ax)
+    best = surface.best()
+    where = f"{counted(best.processors, 'processor')}, {counted(best.disks, 'disk')}"
+    said = f"\u2605 largest speedup {best.value:.4g} at {where}"
+    if marked is not None:
+        said += _draw_measured(surface, marked, ax)
+    draw_star(best, ax)
+    set_title(ax, surface.name, said)
+    return ax
+
+
+def surface_3d(
+    surface: Surface, *, ax: Axes3D | None = None, points: ArrayLike | None = None
+) -> Axes3D:
+    """Draw a speedup surface as a body over processors and disks.
+
+    Parameters
+    ----------
+    surface : SpeedupSurface
+        At least 2 by 2 allotments.
+    ax : Axes3D, optional
+        Where to draw, an axes with ``projection="3d"``; a new figure by default.
+    points : (k, 2) or (k, 3) array_like, optional
+        Processors and disks of allotments that were measured, and the speedup measured there;
+        without it they are marked on the surface. The surface is faint outside the box around
+        them: there it is extrapolation.
+
+    Returns
+    -------
+    ax : Axes3D
+
+    Raises
+    ------
+    ModelError
+        If the surface is a line or a point, `points` are not rows of numbers > 0, or `ax` is
+        flat.
+
+    Examples
+    --------
+    >>> from qmodels.programs import Phase, Program, speedup_surface
+    >>> surface = speedup_surface(Program([Phase(1.0, 9.0)]), [1, 4, 16, 64], [1, 2, 4])
+    >>> surface_3d(surface).get_zlabel()
+    'speedup'
+    """
+    check_grid(surface)
+    marked = None if points is None else checked_points(points, 2, 3)
+    room: Any = ax
+    if room is None:
+        room = Figure(layout="constrained").add_subplot(projection="3d")
+    if not hasattr(room, "plot_surface"):
+        raise ModelError('ax is flat; make it with add_subplot(projection="3d")')
+    rows, columns = spread(surface.processors), spread(surface.disks)
+    speedup = surface.speedup[np.ix_(rows, columns)]
+    x, y = np.log2(surface.processors[rows]), np.log2(surface.disks[columns])
+    shades = colormaps[MAP](LogNorm(speedup.min() * 0.99, speedup.max() * 1.01)(_middles(speedup)))
+    if marked is not None:
+        solid = _inside(x, y, marked)
+        shades[..., 3] = np.where(solid[:-1, :-1] & solid[1:, 1:], 1.0, 0.45)
+        room.computed_zorder = False  # else the body hides points that lie on it
+        _draw_pins(surface, marked, room)
+    room.plot_surface(
+        *np.meshgrid(x, y, indexing="ij"), speedup, facecolors=shades, shade=False,
+        edgecolor=(0.1, 0.1, 0.1, 0.35), linewidth=0.4, rstride=1, cstride=1, zorder=1,
+    )  # fmt: skip
+    room.set_xlabel("processors")
+    room.set_ylabel("disks")
+    room.set_zlabel("speedup")
+    room.set_zlim(bottom=0.0)
+    set_log2_ticks(room, surface.processors, "x", most=8)
+    set_log2_ticks(room, surface.disks, "y", most=6)
+    room.tick_params(labelsize=8)
+    room.view_init(elev=28, azim=-125)
+    room.set_box_aspect(None, zoom=0.86)  # the z label is cut off otherwise
+    faint = marked is not None and reaches_beyond(surface, marked)
+    said = "" if marked is None else "dots: measured" + "; faint: extrapolated" * faint
+    set_title(room, surface.name, said)
+    drawn: Axes3D = room
+    return drawn
+
+
+def _draw_measured(surface: Surface, marked: Array, ax: Axes) -> str:
+    """Mark measured allotments and the box around them; return what to say of them."""
+    shown = np.log2(on_grid(surface, marked))
+    ax.scatter(
+        shown[:, 0], shown[:, 1], s=26, c="white", edgecolors="black",
+        linewidths=0.9, zorder=3, clip_on=False,
+    )  # fmt: skip
+    if not reaches_beyond(surface, marked):
+        return "\n\u25cb measured"
+    # A margin keeps the line off the points, and makes a box of a row of them.
+    dx, dy = (0.02 * np.ptp(np.log2(axis)) for axis in (surface.processors, surface.disks))
+    x, y = np.log2(marked).T
+    left, right, low, high = x.min() - dx, x.max() + dx, y.min() - dy, y.max() + dy
+    view = ax.get_xlim(), ax.get_ylim()
+    ax.plot(
+        [left, right, right, left, left], [low, low, high, high, low], color="white", lw=1.6,
+        ls=(0, (4, 2)), path_effects=outlined("black", 2.8), zorder=2.5,
+    )  # fmt: skip
+    ax.set(xlim=view[0], ylim=view[1])
+    return "\n\u25cb measured; extrapolated outside the dashed line"
+
+
+def _middles(z: Array) -> Array:
+    """Geometric means of the corners of the cells, (n - 1, m - 1)."""
+    log = np.log(z)
+    return np.exp((log[:-1, :-1] + log[1:, :-1] + log[:-1, 1:] + log[1:, 1:]) / 4)
+
+
+def _draw_pins(surface: Surface, marked: Array, room: Any) -> None:
+    """Mark measured allotments on the body, each joined to the surface below or above it."""
+    for row in on_grid(surface, marked):
+        x, y = np.log2(row[0]), np.log2(row[1])
+        on = height(surface, x, y)
+        z = row[2] if row.size == 3 else on
+        room.plot([x, x], [y, y], [on, z], color=RED, lw=1.0, zorder=3)
+        room.scatter([x], [y], [z], s=22, c=RED, edgecolors="white", linewidths=0.6,
+                     depthshade=False, zorder=4)  # fmt: skip
+
+
+def on_grid(surface: Surface, marked: Array) -> Array:
+    """Return those of the marked rows whose allotment lies on the surface."""
+    within = (marked[:, 0] >= surface.processors[0]) & (marked[:, 0] <= surface.processors[-1])
+    within &= (marked[:, 1] >= surface.disks[0]) & (marked[:, 1] <= surface.disks[-1])
+    return np.asarray(marked[within])
+
+
+def height(surface: Surface, x: float, y: float) -> float:
+    """Return the speedup at (2^x, 2^y), interpolated linearly over the logarithms."""
+    along = [np.interp(x, np.log2(surface.processors), column) for column in surface.speedup.T]
+    return float(np.interp(y, np.log2(surface.disks), along))
+
+
+def _inside(x: Array, y: Array, marked: Array) -> NDArray[np.bool_]:
+    low, high = np.log2(marked[:, :2]).min(axis=0) - 1e-9, np.log2(marked[:, :2]).max(axis=0) + 1e-9
+    across = (x >= low[0]) & (x <= high[0])
+    return np.asarray(across[:, None] & ((y >= low[1]) & (y <= high[1]))[None, :])
+
+
+def reaches_beyond(surface: Surface, marked: Array) -> bool:
+    """Tell whether the surface goes beyond the box around the measured allotments."""
+    corners = _inside(
+        np.log2(surface.processors[[0, -1]]), np.log2(surface.disks[[0, -1]]), marked
+    )  # fmt: skip
+    return not bool(corners.all())

@@ -1,0 +1,169 @@
+"""What allotments are worth: lines of equal efficiency, and the best one as the budget grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from qmodels.errors import ModelError
+from qmodels.plotting._maps import Surface, check_grid, draw_lines, draw_map, draw_star, label_axes
+from qmodels.plotting._style import (
+    MAP,
+    ORANGE,
+    Array,
+    axes_or_new,
+    contour_levels,
+    counted,
+    outlined,
+    set_title,
+)
+
+_EFFICIENCIES = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+
+
+@runtime_checkable
+class Path(Protocol):
+    """What is drawn of a `qmodels.programs.AllotmentPath`."""
+
+    @property
+    def steps(self) -> Sequence[Any]:
+        """Best allotments: budget, price, processors and disks, by increasing budget."""
+
+
+def efficiency_contours(surface: Surface, *, g: Any = "p*d", ax: Axes | None = None) -> Axes:
+    """Draw lines of equal efficiency, speedup over the cost g(p, d) of an allotment.
+
+    Parameters
+    ----------
+    surface : SpeedupSurface
+        At least 2 by 2 allotments.
+    g : str or callable
+        What an allotment costs: ``"p*d"``, ``"p"``, ``"p+d"`` or a function g(p, d).
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : Axes
+        The star is the allotment of the largest efficacy, speedup squared over cost: where
+        most speedup is had for the money.
+
+    Raises
+    ------
+    ModelError
+        If the surface is a line or a point, or `g` is none of these.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
+       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, section 2.4.
+
+    Examples
+    --------
+    >>> from qmodels.programs import Phase, Program, speedup_surface
+    >>> surface = speedup_surface(Program([Phase(1.0, 9.0)]), [1, 4, 16, 64], [1, 2, 4])
+    >>> efficiency_contours(surface, g="p").get_ylabel()
+    'disks'
+    """
+    check_grid(surface)
+    efficiency, knee = surface.efficiency(g), surface.best("efficacy", g)
+    ax = axes_or_new(ax)
+    x, y = np.log2(surface.processors), np.log2(surface.disks)
+    z = efficiency.T
+    top = max(1.0, float(z.max()))
+    mesh = ax.pcolormesh(x, y, z, cmap=MAP, shading="gouraud", vmin=0.0, vmax=top)
+    if z.max() <= 1.0:
+        inside = (z.min() < _EFFICIENCIES) & (z.max() > _EFFICIENCIES)
+        levels = _EFFICIENCIES[inside]
+    else:
+        levels = contour_levels(z)
+    draw_lines(ax, x, y, z, levels)
+    ax.figure.colorbar(mesh, ax=ax).set_label(f"efficiency, speedup over {_cost_name(g)}")
+    draw_star(knee, ax)
+    label_axes(surface.processors, surface.disks, ax)
+    where = f"{counted(knee.processors, 'processor')}, {counted(knee.disks, 'disk')}"
+    set_title(ax, surface.name, f"\u2605 largest efficacy {knee.value:.4g} at {where}")
+    return ax
+
+
+def allotment_path(path: Path, *, surface: Surface | None = None, ax: Axes | None = None) -> Axes:
+    """Draw the best allotment as the budget grows, over the surface it climbs.
+
+    Parameters
+    ----------
+    path : AllotmentPath
+        From `qmodels.programs.allotment_path`.
+    surface : SpeedupSurface, optional
+        Drawn below as a map, at least 2 by 2 allotments.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : Axes
+        Steps are labelled with their price; labels that would cover each other are left out.
+
+    Raises
+    ------
+    ModelError
+        If `path` or `surface` is something else.
+
+    Examples
+    --------
+    >>> from qmodels.programs import Phase, Program, allotments, speedup_surface
+    >>> surface = speedup_surface(Program([Phase(1.0, 9.0)]), [1, 2, 4, 8], [1, 2])
+    >>> path = allotments.allotment_path(surface, [2, 6, 10])
+    >>> sorted(text.get_text() for text in allotment_path(path, surface=surface).texts[-3:])
+    ['10', '2', '6']
+    """
+    if not isinstance(path, Path):
+        raise ModelError(f"path must be an AllotmentPath, got {type(path).__name__}")
+    if not path.steps:
+        raise ModelError("the path has no step to draw")
+    rows = [(step.price, step.processors, step.disks) for step in path.steps]
+    prices, p, d = np.array(rows, dtype=float).T
+    least, most = path.steps[0].budget, path.steps[-1].budget
+    ax = axes_or_new(ax)
+    name = ""
+    if surface is not None:
+        check_grid(surface)
+        draw_map(surface, ax, labelled=False)
+        name = surface.name
+    else:
+        label_axes(p, d, ax)
+    moved = np.concatenate([[True], (np.diff(p) != 0) | (np.diff(d) != 0)])
+    prices, x, y = prices[moved], np.log2(p[moved]), np.log2(d[moved])
+    ax.plot(
+        x, y, color=ORANGE, lw=1.8, marker="o", ms=5, mec="black", mew=0.6, zorder=4,
+        clip_on=False, path_effects=outlined("black", 3.0),
+    )  # fmt: skip
+    _label_steps(ax, x, y, prices)
+    set_title(ax, name, f"best allotment for a budget of {least:g} to {most:g}")
+    return ax
+
+
+def _label_steps(ax: Axes, x: Array, y: Array, prices: Array) -> None:
+    """Write the price at each step that is far enough from those already written."""
+    extent = np.maximum([np.ptp(ax.get_xlim()), np.ptp(ax.get_ylim())], 1e-9)
+    last, written = x.size - 1, list[Any]()
+    for i in [last, *range(last)]:
+        at = np.array([x[i], y[i]]) / extent
+        if any(abs(at[0] - b[0]) < 0.09 and abs(at[1] - b[1]) < 0.07 for b in written):
+            continue
+        written.append(at)
+        across, up = (x[i] - ax.get_xlim()[0]) / extent[0], (y[i] - ax.get_ylim()[0]) / extent[1]
+        right, low = across > 0.9, up < 0.08
+        ax.annotate(
+            f"{prices[i]:.4g}", (x[i], y[i]), xytext=(-6 if right else 6, 6 if low else -6),
+            textcoords="offset points", ha="right" if right else "left",
+            va="bottom" if low else "top", fontsize=8, color="white", path_effects=outlined(),
+            zorder=5,
+        )  # fmt: skip
+
+
+def _cost_name(g: Any) -> str:
+    names = {"p*d": "processors times disks", "p": "processors", "p+d": "processors and disks"}
+    return names.get(g, "cost") if isinstance(g, str) else "cost"

@@ -1,0 +1,224 @@
+"""What `qmodels surface` answers: the surface of a subject and what it is worth."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.io.subjects import Subject
+from qmodels.programs import (
+    AbstractProgram,
+    FittedProgram,
+    Program,
+    SpeedupSurface,
+    speedup_surface,
+)
+from qmodels.programs.allotments import (
+    AllotmentPath,
+    MarginalValue,
+    PricedAllotment,
+    allotment_path,
+    best_allotment,
+    marginal_value,
+)
+from qmodels.programs.scaling import Forecast, NextRun
+
+Array = NDArray[np.float64]
+
+_BUDGETS = 40  # points of a path
+_MOST_SEARCHED = 1_000_000
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of a surface: the grid, what may be spent, and the allotment in question."""
+
+    processors: Array
+    disks: Array
+    offered: bool = False  #: whether only these allotments are to be had, or all up to the largest
+    budget: float | None = None
+    processor_price: float = 1.0
+    disk_price: float = 1.0
+    target: tuple[float, float] | None = None
+    level: float = 0.9
+
+    @property
+    def prices(self) -> dict[str, Any]:
+        """The prices by the names that `best_allotment` knows."""
+        return {"processor_price": self.processor_price, "disk_price": self.disk_price}
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A surface and what is read from it; what the subject cannot tell is None.
+
+    Parameters
+    ----------
+    subject : Subject
+    wanted : Wanted
+    surface : SpeedupSurface or None
+    best : PricedAllotment or None
+        For the budget, or the cheapest of the largest speedup.
+    path : AllotmentPath or None
+        Best allotments up to the budget.
+    marginal : MarginalValue or None
+        Of one more processor and disk, at the target or else at the best allotment.
+    forecast : Forecast or None
+        Of measured runs: times and speedups of the grid with their intervals and marks.
+    at_best, at_target : Forecast or None
+        The same of the best allotment and of the target.
+    next_run : NextRun or None
+        Of measured runs: which run tells most about the target, or else the best allotment.
+    """
+
+    subject: Subject
+    wanted: Wanted
+    surface: SpeedupSurface | None
+    best: PricedAllotment | None
+    path: AllotmentPath | None
+    marginal: MarginalValue | None
+    forecast: Forecast | None = None
+    at_best: Forecast | None = None
+    at_target: Forecast | None = None
+    next_run: NextRun | None = None
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        subject, surface = self.subject, self.surface
+        record: dict[str, Any] = {
+            "kind": subject.kind,
+            "name": subject.name,
+            "remarks": list(subject.remarks),
+            "processors": self.wanted.processors.tolist(),
+            "disks": self.wanted.disks.tolist(),
+            "seconds_on_one": None if surface is None else surface.reference,
+            "mean_time": None if surface is None else surface.mean_time.tolist(),
+            "speedup": None if surface is None else surface.speedup.tolist(),
+            "best": None if self.best is None else asdict(self.best),
+            "marginal": None if self.marginal is None else asdict(self.marginal),
+            "path": None if self.path is None else [asdict(step) for step in self.path.steps],
+        }
+        if subject.run is not None:
+            record["trace"] = _traced(subject)
+        if subject.fit is not None and self.forecast is not None and self.next_run is not None:
+            record["fit"] = _fitted(subject.fit, self.forecast, self.next_run)
+            if self.at_target is not None:
+                record["fit"]["target"] = _rows(self.at_target)[0]
+        return record
+
+
+def answer(subject: Subject, wanted: Wanted) -> Answer:
+    """Work out a surface and what is read from it.
+
+    Raises
+    ------
+    ModelError
+        If the grid, the budget, a price or the target is out of range.
+    """
+    program = subject.program
+    if program is None:
+        return Answer(subject, wanted, None, None, None, None, **_learnt(subject, wanted, None))
+    surface = speedup_surface(program, wanted.processors, wanted.disks)
+    searched = _searched(program, surface, wanted)
+    whole = float(wanted.processors[-1] * wanted.processor_price)
+    whole += float(wanted.disks[-1] * wanted.disk_price)
+    most = whole if wanted.budget is None else wanted.budget
+    best = best_allotment(searched, budget=most, **wanted.prices)
+    path = allotment_path(searched, _budgets(searched, wanted, most), **wanted.prices)
+    at = wanted.target or (best.processors, best.disks)
+    marginal = marginal_value(program, *at, **wanted.prices)
+    learnt = _learnt(subject, wanted, best)
+    return Answer(subject, wanted, surface, best, path, marginal, **learnt)
+
+
+def _learnt(subject: Subject, wanted: Wanted, best: PricedAllotment | None) -> dict[str, Any]:
+    """What runs say beyond a single program: intervals, and which run to do next."""
+    fit = subject.fit
+    if fit is None:
+        return {}
+    largest = float(wanted.processors[-1]), float(wanted.disks[-1])
+    most_wanted = largest if best is None else (best.processors, best.disks)
+    found: dict[str, Any] = {
+        "forecast": fit.surface_interval(wanted.processors, wanted.disks, wanted.level),
+        "next_run": fit.next_run(targets=[wanted.target or most_wanted]),
+    }
+    if best is not None:
+        found["at_best"] = fit.predict(best.processors, best.disks, wanted.level)
+    if wanted.target is not None:
+        found["at_target"] = fit.predict(*wanted.target, wanted.level)
+    return found
+
+
+def _searched(program: AbstractProgram, surface: SpeedupSurface, wanted: Wanted) -> SpeedupSurface:
+    """Every whole allotment up to the largest, unless only some are offered or it is too many."""
+    most = int(surface.processors[-1]), int(surface.disks[-1])
+    if wanted.offered or most[0] * most[1] > _MOST_SEARCHED:
+        return surface
+    return speedup_surface(program, *(np.arange(1, n + 1) for n in most))
+
+
+def _budgets(surface: SpeedupSurface, wanted: Wanted, most: float) -> Array:
+    least = float(surface.processors[0] * wanted.processor_price)
+    least += float(surface.disks[0] * wanted.disk_price)
+    if most <= least:
+        return np.array([most])
+    amounts = np.geomspace(least, most, _BUDGETS)
+    amounts[[0, -1]] = least, most
+    return amounts
+
+
+def _traced(subject: Subject) -> dict[str, Any]:
+    run = subject.run
+    assert run is not None
+    record: dict[str, Any] = {
+        "processes": run.trace.processes,
+        "seconds": run.trace.duration,
+        "processors": run.traced.processors,
+        "disks": run.traced.disks,
+        "io_law": str(run.traced.io_law),
+        "cpu_law": str(run.traced.cpu_law),
+        "working_sets": [
+            {"repeat": s.repeat, "phases": len(s.phases)} for s in _sets(run.traced.program)
+        ],
+    }
+    if run.bursts is not None and run.sensitivity is not None:
+        record |= {
+            "gap": run.bursts.gap,
+            "bursts": len(run.bursts),
+            "sensitivity": {
+                "gaps": run.sensitivity.gaps.tolist(),
+                "bursts": run.sensitivity.bursts.tolist(),
+                "io_share": run.sensitivity.io_share.tolist(),
+            },
+        }
+    return record
+
+
+def _fitted(fit: FittedProgram, forecast: Forecast, next_run: NextRun) -> dict[str, Any]:
+    return {
+        "level": forecast.level,
+        "components": _plain(fit.to_frame()),
+        "unidentified": list(fit.unidentified),
+        "forecast": _rows(forecast),
+        "next_run": {"advice": next_run.advice, "candidates": _plain(next_run.to_frame())},
+    }
+
+
+def _rows(forecast: Forecast) -> list[dict[str, Any]]:
+    return _plain(forecast.to_frame())
+
+
+def _plain(frame: Any) -> list[dict[str, Any]]:
+    """Rows of a frame as plain values; empty cells are None."""
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return [
+        {key: x.item() if isinstance(x, np.generic) else x for key, x in row.items()}
+        for row in rows
+    ]
+
+
+def _sets(program: Program) -> Any:
+    return program.working_sets

@@ -47,15 +47,16 @@ def gth(q, pi):
 
 
 @njit(cache=True)
-def solve_m_matrix(off, excess, b):
-    """Solve M x = b for the M-matrix with off-diagonal part ``-off`` and row sums ``excess``.
+def eliminate(off, excess):
+    """Gaussian elimination of the M-matrix with off-diagonal part ``-off`` and row sums ``excess``.
 
-    ``off`` (n, n) and ``excess`` (n,) are non-negative and destroyed, the diagonal of ``off``
-    is not read; ``b`` (n, m), non-negative, is overwritten with x. Returns the number of the
-    row that proves M singular, or -1. Knowing the row sums instead of the diagonal is what
-    makes Gaussian elimination free of subtractions (Alfa, Xue & Ye 2002).
+    ``off`` (n, n) and ``excess`` (n,) are non-negative; the diagonal of ``off`` is not read. On
+    return ``off`` holds the multipliers below the diagonal, the pivots on it and the eliminated
+    rows above; ``excess`` is destroyed. Returns the number of the row that proves the matrix
+    singular, or -1. Knowing the row sums instead of the diagonal is what makes the elimination
+    free of subtractions (Alfa, Xue & Ye 2002).
     """
-    n, m = b.shape
+    n = excess.shape[0]
     for k in range(n):
         pivot = excess[k]
         for j in range(k + 1, n):
@@ -66,16 +67,8 @@ def solve_m_matrix(off, excess, b):
         for i in range(k + 1, n):
             if off[i, k] > 0.0:
                 share = off[i, k] / pivot
+                off[i, k] = share
                 for j in range(k + 1, n):
                     off[i, j] += share * off[k, j]
                 excess[i] += share * excess[k]
-                for j in range(m):
-                    b[i, j] += share * b[k, j]
-    for k in range(n - 1, -1, -1):
-        for i in range(k + 1, n):
-            if off[k, i] > 0.0:
-                for j in range(m):
-                    b[k, j] += off[k, i] * b[i, j]
-        for j in range(m):
-            b[k, j] /= off[k, k]
     return -1

@@ -1,4 +1,3 @@
-import json
 from math import comb
 
 import mpmath
@@ -7,7 +6,7 @@ import pytest
 
 from phasefit import PhaseType
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError, UnstableError
-from qmodels.markov import QBD, solve_qbd, stationary
+from qmodels.markov import QBD, reduction, solve_qbd, stationary
 from qmodels.policies.speed_scaled import speed_scaled_queue
 
 
@@ -17,61 +16,15 @@ def birth_death(births, deaths):
     return QBD([b * one for b in births], [0 * one] * len(births), [d * one for d in deaths])
 
 
+ERLANG = PhaseType.erlang(phases=3, mean=1.0)
+
+
 def erlang_c_mean_jobs(c, offered):
     with mpmath.workdps(60):
         a = mpmath.mpf(offered)
         queueing = a**c / mpmath.factorial(c) * c / (c - a)
         empty = sum(a**k / mpmath.factorial(k) for k in range(c)) + queueing
         return a + queueing / empty * a / (c - a)
-
-
-def mean_level_in_many_digits(qbd, digits=60):
-    """Mean level by functional iteration and plain elimination in high precision."""
-    with mpmath.workdps(digits):
-        up, local, down = (mpmath.matrix(b[-1].tolist()) for b in (qbd.up, qbd.local, qbd.down))
-        n = up.rows
-        ones = mpmath.matrix([1] * n)
-        for i in range(n):
-            local[i, i] = 0
-        out = (up + local + down) * ones
-        inside = local - mpmath.diag(list(out))
-        # Logarithmic reduction needs no care for rounding when there are digits to waste.
-        inverse = (-inside) ** -1
-        climb, fall = inverse * up, inverse * down
-        g, still_up = fall, climb
-        for _ in range(60):
-            both = (mpmath.eye(n) - climb * fall - fall * climb) ** -1
-            climb, fall = both * climb * climb, both * fall * fall
-            g = g + still_up * fall
-            still_up = still_up * climb
-            if mpmath.mnorm(still_up, "inf") < mpmath.mpf(10) ** (-digits + 10):
-                break
-        r = up * (-inside - up * g) ** -1
-        # one boundary level of the same size: local[0], down[0] as given
-        bottom = mpmath.matrix(qbd.local[0].tolist()) + r * mpmath.matrix(qbd.down[0].tolist())
-        for i in range(n):
-            bottom[i, i] = 0
-        for i in range(n):
-            bottom[i, i] = -sum(bottom[i, j] for j in range(n))
-        balance = bottom.T
-        for j in range(n):
-            balance[n - 1, j] = 1
-        right = mpmath.matrix(n, 1)
-        right[n - 1] = 1
-        pi = mpmath.lu_solve(balance, right).T
-        geometric = (mpmath.eye(n) - r) ** -1
-        mass = (pi * geometric * ones)[0]
-        return (pi * r * geometric * geometric * ones)[0] / mass
-
-
-def random_qbd(rng, phases, target):
-    """One boundary level, rates over eight decades, scaled to a drift ratio close to `target`."""
-    up, local, down = (10.0 ** rng.uniform(-8, 0, size=(phases, phases)) for _ in range(3))
-    np.fill_diagonal(local, 0)
-    for _ in range(60):  # the ratio depends on the scale through the phase process
-        pi = stationary(np.where(np.eye(phases) == 1, 0, up + local + down))
-        up *= target / (pi @ up.sum(axis=1) / (pi @ down.sum(axis=1)))
-    return QBD([up], [local], [down])
 
 
 @pytest.mark.parametrize("rho", [0.01, 0.5, 0.99, 1 - 1e-6])
@@ -83,13 +36,6 @@ def test_m_erlang_1_matches_pollaczek_khinchine(phases, rho):
     expected = rho + rho**2 * (1 + 1 / phases) / (2 * (1 - rho))
     # the load itself is only known to within rounding, which 1 / (1 - rho) magnifies
     assert solution.mean_level() == pytest.approx(expected, rel=max(1e-12, 4e-16 / (1 - rho)))
-
-
-@pytest.mark.parametrize("c", [1, 4, 64, 256, 1024])
-def test_exponential_jobs_on_c_processors_obey_erlang_c(c):
-    queue = birth_death([0.7 * c] * (c + 1), [*map(float, range(1, c + 1)), float(c)])
-    exact = erlang_c_mean_jobs(c, 0.7 * c)
-    assert abs(solve_qbd(queue).mean_level() / exact - 1) < 1e-10
 
 
 @pytest.mark.parametrize("c", [64, 256])
@@ -117,27 +63,6 @@ def test_close_to_saturation_the_mean_stays_within_its_error_bound(k):
     assert solution.drift_ratio == pytest.approx(rho, rel=1e-15)
 
 
-@pytest.mark.parametrize("target", [0.3, 0.9, 0.999, 1 - 1e-6])
-def test_random_chains_agree_with_sixty_digits(target):
-    rng = np.random.default_rng(7)
-    for phases in (2, 3, 5):
-        qbd = random_qbd(rng, phases, target)
-        solution = solve_qbd(qbd)
-        assert solution.drift_ratio == pytest.approx(target, rel=1e-6)
-        exact = mean_level_in_many_digits(qbd)
-        assert abs(solution.mean_level() / exact - 1) <= solution.error_bound
-
-
-@pytest.mark.slow
-def test_a_thousand_random_chains_agree_with_sixty_digits():
-    rng = np.random.default_rng()
-    for _ in range(1000):
-        qbd = random_qbd(rng, int(rng.integers(2, 12)), 1 - 10.0 ** -rng.uniform(0.1, 6))
-        solution = solve_qbd(qbd)
-        exact = mean_level_in_many_digits(qbd)
-        assert abs(solution.mean_level() / exact - 1) <= solution.error_bound
-
-
 def test_the_truncated_chain_gives_the_same_levels(rng):
     arrivals = PhaseType.hyperexponential(weights=[0.3, 0.7], means=[2.0, 0.7])
     demand = PhaseType.erlang(phases=2, mean=1.0)
@@ -160,25 +85,6 @@ def test_the_truncated_chain_gives_the_same_levels(rng):
         assert solution.level(k) == pytest.approx(
             truncated[starts[k] : starts[k + 1]], rel=1e-9, abs=0
         )
-
-
-@pytest.mark.parametrize("file", ["ph_ph_c", "ph_ph_c_state_dependent"])
-def test_the_reference_cases_come_out_to_1e_9(shared_data, file):
-    for case in json.loads((shared_data / "reference" / f"{file}.json").read_text()):
-        given, expected = case["input"], case["output"]
-        arrivals = PhaseType(given["arrival"]["alpha"], given["arrival"]["T"])
-        service = PhaseType(given["service"]["alpha"], given["service"]["T"])
-        speeds = given.get("speeds", [1.0] * given["c"])
-        solution = solve_qbd(speed_scaled_queue(arrivals, service, speeds))
-        mean_jobs, rate = solution.mean_level(), expected["lam"]
-        assert mean_jobs == pytest.approx(expected["L"], rel=1e-9), case["id"]
-        assert mean_jobs / rate == pytest.approx(expected["R"], rel=1e-9), case["id"]
-        assert solution.mean_excess() == pytest.approx(expected["Lq"], rel=1e-9), case["id"]
-        for k, p in enumerate(expected["p_n"]):
-            # the file holds small probabilities to 1e-15 absolute only; see the next test
-            assert solution.level(k).sum() == pytest.approx(p, rel=1e-9, abs=1e-15), case["id"]
-        if decay := expected.get("decay", expected.get("decay_rate")):
-            assert solution.decay_rate() == pytest.approx(decay, rel=1e-9), case["id"]
 
 
 def test_a_small_probability_is_right_where_the_reference_file_is_not():
@@ -215,6 +121,194 @@ def test_a_phase_space_counts_arrival_stages_times_occupancies():
     assert [b.shape[0] for b in queue.local] == [2 * comb(k + 2, 2) for k in range(5)]
 
 
+MODULATED = QBD(
+    up=[np.diag([0.1, 2.0])],
+    local=[np.array([[0.0, 0.01], [0.03, 0.0]])],
+    down=[np.eye(2)],
+)
+
+
+def small_boundary():
+    """Two levels of other sizes below levels of two phases."""
+    return QBD(
+        up=[
+            np.array([[0.7, 0.1, 0.2]]),
+            np.array([[0.2, 0.5], [0.1, 0.3], [0.0, 0.4]]),
+            np.eye(2) * 0.5,
+        ],
+        local=[np.zeros((1, 1)), np.ones((3, 3)), np.ones((2, 2))],
+        down=[np.ones((3, 1)), np.ones((2, 3)), np.array([[1.8, 0.4], [0.2, 1.4]])],
+    )
+
+
+@pytest.mark.parametrize("chain", [MODULATED, small_boundary()], ids=["modulated", "boundary"])
+def test_all_questions_about_the_level_agree_with_its_probabilities(chain):
+    solution = solve_qbd(chain)
+    levels = np.arange(4000)
+    p = solution.pmf(levels)
+    assert p.sum() == pytest.approx(1.0, rel=1e-13)
+    assert solution.pmf(7) == pytest.approx(solution.level(7).sum(), rel=1e-15)
+    for k in range(5):
+        assert solution.moment(k) == pytest.approx(p @ levels.astype(float) ** k, rel=1e-12)
+    assert solution.moment(1) == pytest.approx(solution.mean_level(), rel=1e-15)
+    beyond = np.cumsum(p[::-1])[::-1]
+    assert solution.sf(levels[:500]) == pytest.approx(beyond[1:501], rel=1e-11, abs=0)
+    b = len(solution.boundary) - 1
+    far = np.array([900, 1000])
+    expected = solution.tail_constant() * solution.decay_rate() ** (far - b)
+    assert p[far] == pytest.approx(expected, rel=1e-12, abs=0)
+    assert solution.mean_excess() == pytest.approx(p @ np.maximum(levels - b, 0), rel=1e-12)
+    assert solution.residual < 1e-15
+    assert solution.states == sum(len(block) for block in chain.local)
+
+
+def test_pmf_and_sf_keep_the_shape_asked_for():
+    solution = solve_qbd(birth_death([0.5], [1.0]))
+    assert isinstance(solution.pmf(3), float)
+    assert solution.pmf([[0, 1], [5, 5]]).shape == (2, 2)
+    assert solution.sf([[4], [2]]) == pytest.approx(np.array([[2.0**-5], [2.0**-3]]), rel=1e-14)
+    assert solution.pmf([]).shape == (0,)
+
+
+def test_levels_far_out_keep_their_digits():
+    solution = solve_qbd(birth_death([0.999], [1.0]))
+    for k in (10, 10_000, 500_000):
+        with mpmath.workdps(30):
+            exact = mpmath.mpf(0.999) ** (k + 1)
+        # each factor of R carries half a unit of rounding
+        assert solution.sf(k) == pytest.approx(float(exact), rel=(k + 10) * 2.3e-16, abs=0)
+    assert solution.pmf(10**15) == 0.0
+
+
+@pytest.mark.parametrize("k", range(1, 12))
+def test_moments_of_a_geometric_level_have_their_closed_form(k):
+    """The k-th moment of the geometric law with ratio r is Li_{-k}(r) (1 - r)."""
+    solution = solve_qbd(birth_death([0.25], [1.0]))
+    with mpmath.workdps(40):
+        exact = mpmath.polylog(-k, mpmath.mpf(0.25)) * 0.75
+    assert solution.moment(k) == pytest.approx(float(exact), rel=1e-13)
+
+
+def test_phase_type_arrivals_leave_r_with_the_rank_of_the_occupancies():
+    arrivals, demand = PhaseType.hyperexponential(weights=[0.2, 0.8], means=[3.0, 0.5]), ERLANG
+    solution = solve_qbd(speed_scaled_queue(arrivals, demand, np.ones(5)))
+    assert solution.levels.climb.shape == (comb(7, 2), 2 * comb(7, 2))
+    assert np.linalg.matrix_rank(solution.rate) <= comb(7, 2)
+
+
+def test_structure_found_or_not_the_answer_is_the_same(monkeypatch):
+    arrivals = PhaseType.hyperexponential(weights=[0.2, 0.8], means=[3.0, 0.5])
+    chain = speed_scaled_queue(arrivals, ERLANG, np.ones(5))
+    with_structure = solve_qbd(chain)
+    monkeypatch.setattr(reduction, "kinds", lambda up: (np.eye(len(up)), up))
+    without = solve_qbd(chain)
+    assert len(without.levels.climb) == 2 * len(with_structure.levels.climb)
+    assert without.rate == pytest.approx(with_structure.rate, rel=1e-13, abs=0)
+    assert without.mean_level() == pytest.approx(with_structure.mean_level(), rel=1e-13)
+    assert without.moment(3) == pytest.approx(with_structure.moment(3), rel=1e-12)
+
+
+def test_rows_that_are_nearly_proportional_are_not_taken_for_one():
+    up = np.array([[0.1, 0.2], [0.2, 0.4 * (1 + 1e-13)]])
+    assert reduction.kinds(up)[0].shape == (2, 2)
+    up[1] = up[0] / 3.0
+    assert reduction.kinds(up)[0].shape == (2, 1)
+
+
+def test_phases_that_are_left_for_good_do_no_harm():
+    """Phase 0 is only entered at the boundary; it is overloaded, but left at last."""
+    up, down = np.diag([3.0, 0.5]), np.eye(2)
+    chain = QBD(
+        up=[np.array([[1.0, 1.0]]), up],
+        local=[np.zeros((1, 1)), np.array([[0.0, 0.8], [0.0, 0.0]])],
+        down=[np.ones((2, 1)), down],
+    )
+    solution = solve_qbd(chain)
+    p = solution.pmf(np.arange(3000))
+    assert p.sum() == pytest.approx(1.0, rel=1e-13)
+    assert solution.mean_level() == pytest.approx(p @ np.arange(3000), rel=1e-13)
+    # in phase 0, r solves 3 - 4.8 r + r^2 = 0
+    assert solution.rate[0, 0] == pytest.approx(2.4 - np.sqrt(2.76), rel=1e-13)
+
+
+def test_a_chain_that_never_climbs_stays_at_its_boundary():
+    solution = solve_qbd(birth_death([0.5, 0.0], [1.0, 1.0]))
+    assert solution.pmf([0, 1, 2]) == pytest.approx(np.array([2 / 3, 1 / 3, 0.0]), rel=1e-15)
+    assert (solution.decay_rate(), solution.tail_constant(), solution.sf(1)) == (0.0, 0.0, 0.0)
+    idle = solve_qbd(birth_death([0.0, 0.5], [1.0, 1.0]))
+    assert idle.pmf([0, 1, 5]).tolist() == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("unit", [1e-280, 1e-3, 1e280])
+def test_the_unit_of_time_does_not_matter(unit):
+    blocks = (
+        [unit * b for b in given] for given in (MODULATED.up, MODULATED.local, MODULATED.down)
+    )
+    solution, expected = solve_qbd(QBD(*blocks)), solve_qbd(MODULATED)
+    assert solution.mean_level() == pytest.approx(expected.mean_level(), rel=1e-13)
+    assert solution.moment(3) == pytest.approx(expected.moment(3), rel=1e-12)
+
+
+def test_g_is_stochastic_and_r_solves_its_equation():
+    solution = solve_qbd(MODULATED)
+    up, local, down = MODULATED.up[0], MODULATED.local[0].copy(), MODULATED.down[0]
+    np.fill_diagonal(local, -(up + local + down).sum(axis=1))
+    r, g = solution.rate, solution.first_passage
+    assert g.sum(axis=1) == pytest.approx(np.ones(2), rel=1e-14)
+    assert up + r @ local + r @ r @ down == pytest.approx(np.zeros((2, 2)), abs=1e-15)
+    assert down + local @ g + up @ g @ g == pytest.approx(np.zeros((2, 2)), abs=1e-15)
+
+
+def test_a_solution_tells_what_it_is():
+    solution = solve_qbd(MODULATED)
+    assert solution.method == "exact (matrix-geometric)"
+    bound = 20 * np.finfo(float).eps / (1 - solution.drift_ratio)
+    assert solution.error_bound == pytest.approx(bound, rel=1e-12, abs=0)
+    assert solution.table().startswith("mean_level")
+    frame = solution.to_frame()
+    assert frame.loc[0, "mean_level"] == solution.mean_level()
+    assert frame.loc[0, "residual"] == solution.residual
+
+
+@pytest.mark.parametrize("bad", [-1, 0.5, None, True, "x", np.nan, [0, -3], 2**63, [[1], [2, 3]]])
+def test_levels_that_are_none_are_refused(bad):
+    solution = solve_qbd(MODULATED)
+    for question in (solution.pmf, solution.sf):
+        with pytest.raises(ModelError, match="levels"):
+            question(bad)
+    if not isinstance(bad, (list, int)) or bad == -1 or bad is True:
+        for question in (solution.level, solution.moment):
+            with pytest.raises(ModelError):
+                question(bad)
+
+
+def test_a_moment_too_large_for_a_float_is_refused():
+    with pytest.raises(ModelError, match="moment 90"):
+        solve_qbd(birth_death([1 - 1e-6], [1.0])).moment(90)
+    with pytest.raises(ModelError, match="<= 100"):
+        solve_qbd(MODULATED).moment(101)
+    assert solve_qbd(birth_death([0.5], [1.0])).moment(20) == pytest.approx(
+        sum(j**20 / 2 ** (j + 1) for j in range(400)), rel=1e-13
+    )
+
+
+@pytest.mark.parametrize("values", [[1.0], [1.0, np.nan], ["x", "y"], None, [[1.0, 2.0]]])
+def test_a_mean_takes_one_finite_value_for_each_level(values):
+    with pytest.raises(ModelError, match="values"):
+        solve_qbd(birth_death([0.5, 0.5], [1.0, 1.0])).mean_of(values)
+
+
+@pytest.mark.parametrize("options", [{"tol": 0.0}, {"tol": np.nan}, {"max_steps": 0}])
+def test_options_out_of_range_are_refused(options):
+    with pytest.raises(ModelError, match=next(iter(options))):
+        solve_qbd(MODULATED, **options)
+
+
+def test_a_phase_that_never_comes_down_is_named():
+    with pytest.raises(ModelError, match=r"phase 1 can never come down|recurrent"):
+        solve_qbd(QBD([np.eye(2) * 0.1], [np.zeros((2, 2))], [np.diag([1.0, 0.0])]))
+
+
 def test_a_queue_that_cannot_keep_up_is_refused_with_both_drifts():
     with pytest.raises(UnstableError, match="stable only below rate 1") as caught:
         solve_qbd(birth_death([1.5], [1.0]))
@@ -239,6 +333,8 @@ def test_too_few_doubling_steps_hand_over_what_there_is():
         (([-np.ones((1, 1))], [np.zeros((1, 1))], [np.ones((1, 1))]), "negative"),
         (([np.full((1, 1), np.nan)], [np.zeros((1, 1))], [np.ones((1, 1))]), "non-finite"),
         (([np.ones(1)], [np.zeros((1, 1))], [np.ones((1, 1))]), "matrix"),
+        (([[[1e300]]], [[[0.0]]], [[[1e305]]]), "change the unit of time"),
+        (([[[1e-300]]], [[[0.0]]], [[[1e-299]]]), "change the unit of time"),
     ],
 )
 def test_blocks_that_do_not_fit_are_named(blocks, said):

@@ -1,0 +1,283 @@
+"""Stationary distributions of chains of any size, with the error to expect."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from phasefit.checks import real_number, whole_number
+from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
+from qmodels.markov.block_tridiagonal import eliminate_levels, plan_levels
+from qmodels.markov.elimination import balance
+from qmodels.markov.memory import check_memory, estimate_bytes, memory_limit
+from qmodels.markov.sparse_rates import (
+    checked_levels,
+    checked_rates,
+    inflow,
+    levels_by_distance,
+    recurrent_states,
+)
+from qmodels.markov.sweeps.stationary import Iteration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+METHODS: Final = ("auto", "gth", "direct", "iterative")
+_EPS: Final = float(np.finfo(float).eps)
+#: Largest chain that "auto" eliminates as one dense matrix.
+_DENSE: Final = 500
+#: States up to which neighbouring levels are eliminated together.
+_TOGETHER: Final = 64
+#: Multiplications that "auto" spends on an elimination when the iteration did not do.
+_WORK: Final = 2e11
+
+
+@dataclass(frozen=True, eq=False)
+class ChainSolution:
+    """Stationary distribution of a chain, how it was found and how far to trust it."""
+
+    probabilities: Array  #: long-run fraction of time in each state, (n,)
+    method: str  #: "gth", "direct" or "iterative", with what was particular
+    residual: float  #: sum of |flow in - flow out| of the states over the sum of the flows
+    error_estimate: float  #: largest relative error of a probability to expect; 1: none is known
+    states: int
+    sweeps: int  #: times the iteration read all rates; 0 for an elimination
+    seconds: float
+
+    def table(self) -> str:
+        """What was found out about the solution, in lines."""
+        rows = [(name, f"{value}") for name, value in self._record().items()]
+        return "\n".join(f"{name:<16}{value}" for name, value in rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row: method, residual, error estimate, states, sweeps and seconds."""
+        import pandas as pd
+
+        return pd.DataFrame([self._record()])
+
+    def _record(self) -> dict[str, object]:
+        return {
+            "method": self.method,
+            "residual": float(f"{self.residual:.3g}"),
+            "error_estimate": float(f"{self.error_estimate:.3g}"),
+            "states": self.states,
+            "sweeps": self.sweeps,
+            "seconds": float(f"{self.seconds:.3g}"),
+        }
+
+
+def solve_chain(
+    rates: ArrayLike | csr_array,
+    *,
+    method: str = "auto",
+    levels: ArrayLike | None = None,
+    tol: float = 1e-12,
+    memory: float | None = None,
+    max_sweeps: int = 50_000,
+) -> ChainSolution:
+    """Stationary distribution of a chain with one recurrent class, small or large.
+
+    Parameters
+    ----------
+    rates : (n, n) array_like or sparse array
+        Rate from state i to state j, per unit time. Rates only: the diagonal is derived.
+    method : {"auto", "gth", "direct", "iterative"}
+        "gth" eliminates state by state in a dense matrix: O(n^3) time, 24 n^2 bytes. "direct"
+        eliminates level by level, see `solve_block_tridiagonal`. "iterative" sweeps over the
+        rates: memory and, per sweep, time proportional to their number. "auto" takes "gth" up
+        to 500 states and the iteration above; where that cannot vouch for `tol`, an
+        elimination if there is time and memory for it.
+    levels : (n,) array_like of int, optional
+        Level of each state, 0, 1, 2, ...: a transition changes it by at most one. "direct"
+        finds levels by itself if none are given; the iteration uses given ones.
+    tol : float
+        Largest relative error of a probability that the iteration aims for. It stops earlier
+        where rounding has the last word; `error_estimate` tells.
+    memory : float, optional
+        Bytes that may be taken beside `rates`; by default half of the machine's.
+    max_sweeps : int
+        Times the iteration may read all rates.
+
+    Returns
+    -------
+    ChainSolution
+        Look at `error_estimate`: an iteration cannot resolve groups of states that are hardly
+        connected, and says so there.
+
+    Raises
+    ------
+    ModelError
+        If a rate is negative or not finite, there are several recurrent classes, or a
+        transition jumps over a level.
+    MemoryBudgetError
+        If the solution would not fit; nothing has been allocated then.
+    ConvergenceError
+        If `max_sweeps` did not do; it carries the last iterate.
+
+    Notes
+    -----
+    The iteration is Gauss-Seidel, forward and backward [1]_, with a Krylov method between the
+    sweeps [2]_; the sweeps have the last word and do not subtract. Its error is estimated from
+    the last change of an entry times the sum of the series in which an error, put in on
+    purpose, is seen to die out. Eliminations are after Grassmann, Taksar & Heyman: relative
+    errors grow with the number of states only and are put at 4 n u, u = 2.2e-16.
+
+    References
+    ----------
+    .. [1] W. J. Stewart, *Introduction to the Numerical Solution of Markov Chains*, Princeton
+       University Press 1994, ch. 3.
+    .. [2] H. A. van der Vorst, "Bi-CGSTAB", *SIAM J. Sci. Stat. Comput.* 13 (1992) 631-644.
+
+    Examples
+    --------
+    A machine that breaks once a day and takes two hours to mend (rates per hour):
+
+    >>> found = solve_chain([[0, 1 / 24], [1 / 2, 0]])
+    >>> found.probabilities.round(4), found.method
+    (array([0.9231, 0.0769]), 'gth')
+    """
+    if not (isinstance(method, str) and method in METHODS):
+        raise ModelError(f"method must be one of {', '.join(METHODS)}, got {method!r:.60}")
+    tol = real_number("tol", tol, above=0.0)
+    most = whole_number("max_sweeps", max_sweeps, least=1)
+    limit = memory_limit(memory)
+    started = time.perf_counter()
+    checked = checked_rates(rates)
+    n = checked.shape[0]
+    level = None if levels is None else checked_levels(levels, n)
+    inside = recurrent_states(checked)
+    if inside.size < n:
+        checked = csr_array(checked[inside][:, inside])
+        level = None if level is None else _renumbered(level[inside])
+    pi, how, error, sweeps = _solve(checked, method, level, tol, limit, most)
+    residual = _residual(checked, pi)
+    if inside.size < n:
+        part, pi = pi, np.zeros(n)
+        pi[inside] = part
+    pi.setflags(write=False)
+    return ChainSolution(pi, how, residual, error, n, sweeps, time.perf_counter() - started)
+
+
+def _solve(
+    rates: csr_array, method: str, levels: Indices | None, tol: float, limit: float, most: int
+) -> tuple[Array, str, float, int]:
+    """Probabilities, method, estimated error and sweeps for an irreducible chain."""
+    n = rates.shape[0]
+    if method == "gth" or (method == "auto" and n <= _DENSE):
+        return _by_gth(rates, limit)
+    if method == "direct":
+        return _by_levels(rates, levels, limit)
+    needed = estimate_bytes(n, rates.nnz)
+    check_memory(f"the iteration on {n} states and {rates.nnz} rates", needed, limit)
+    into = inflow(rates)
+    rows = csr_array((into.data, into.indices, into.indptr), shape=into.shape)
+    try:
+        found = Iteration(rows, rates.sum(axis=1), levels).solve(tol, most)
+    except ConvergenceError:
+        exact = _elimination(rates, levels, limit) if method == "auto" else None
+        if exact is None:
+            raise
+        return exact
+    if method == "auto" and found.error > max(tol, 1e-9):
+        exact = _elimination(rates, levels, limit)
+        if exact is not None and exact[2] < found.error:
+            return exact
+    return found.pi, "iterative", found.error, found.sweeps
+
+
+def _elimination(
+    rates: csr_array, levels: Indices | None, limit: float
+) -> tuple[Array, str, float, int] | None:
+    """Solution by elimination, if there is time and memory for it."""
+    try:
+        return _by_levels(rates, levels, limit, _WORK)
+    except MemoryBudgetError:
+        return None
+
+
+def _by_gth(rates: csr_array, limit: float) -> tuple[Array, str, float, int]:
+    n = rates.shape[0]
+    check_memory(f"the dense matrix of {n} states", estimate_bytes(n, 0, method="gth"), limit)
+    return balance(rates.toarray()), "gth", 4.0 * n * _EPS, 0
+
+
+def _by_levels(
+    rates: csr_array, levels: Indices | None, limit: float, work: float = np.inf
+) -> tuple[Array, str, float, int]:
+    level = levels if levels is not None else levels_by_distance(rates)
+    order = np.argsort(level, kind="stable")
+    level = level[order]
+    if not (np.diff(order) == 1).all():
+        rates = csr_array(rates[order][:, order])
+    source, target = np.repeat(level, np.diff(rates.indptr)), level[rates.indices]
+    far = np.flatnonzero(np.abs(source - target) > 1)
+    if far.size:
+        i = int(np.searchsorted(rates.indptr, far[0], side="right")) - 1
+        raise ModelError(
+            f"levels: a transition from state {int(order[i])}, of level {int(level[i])}, jumps "
+            f"over a level"
+        )
+    count = int(level[-1]) + 1
+    level = _merged(level)
+    edges = np.concatenate([[0], np.cumsum(np.bincount(level))]).tolist()
+    sizes = [high - low for low, high in pairwise(edges)]
+    rises, falls = (_leading(rates, level, step) for step in (1, -1))
+    plan = plan_levels(sizes, rises[:-1], falls[1:], "auto")
+    if plan.work > work:
+        raise MemoryBudgetError(f"the elimination would take {plan.work:.3g} multiplications")
+    check_memory(
+        f"the elimination of {count} levels, in blocks of up to {max(sizes)} states,",
+        plan.bytes,
+        limit,
+        'take method="iterative" or raise memory',
+    )
+    ends = [slice(low, high) for low, high in pairwise(edges)]
+    parts = eliminate_levels(
+        [csr_array(rates[low, high]) for low, high in pairwise(ends)],
+        [csr_array(rates[here, here]) for here in ends],
+        [csr_array(rates[high, low]) for low, high in pairwise(ends)],
+        plan.direction,
+    )
+    pi = np.empty(order.size)
+    pi[order] = np.concatenate(parts)
+    found = "found" if levels is None else "given"
+    return pi, f"direct ({count} levels {found})", 4.0 * order.size * _EPS, 0
+
+
+def _merged(level: Indices) -> Indices:
+    """Levels, in order, with neighbours put together while they are small."""
+    sizes = np.bincount(level)
+    merged, size = np.zeros(sizes.size, dtype=np.intp), int(sizes[0])
+    for k in range(1, sizes.size):
+        size += int(sizes[k])
+        merged[k] = merged[k - 1]
+        if size > _TOGETHER:
+            merged[k], size = merged[k - 1] + 1, int(sizes[k])
+    return np.asarray(merged[level])
+
+
+def _leading(rates: csr_array, level: Indices, step: int) -> list[int]:
+    """Number of states of each level from which a transition leads `step` levels away."""
+    jumps = level[rates.indices] - np.repeat(level, np.diff(rates.indptr))
+    rows = np.searchsorted(rates.indptr, np.flatnonzero(jumps == step), side="right") - 1
+    return [int(n) for n in np.bincount(level[np.unique(rows)], minlength=int(level[-1]) + 1)]
+
+
+def _renumbered(levels: Indices) -> Indices:
+    """Levels without those that have no state left; the class is connected, so they are last."""
+    return np.asarray(levels - levels.min(), dtype=np.intp)
+
+
+def _residual(rates: csr_array, pi: Array) -> float:
+    out = pi * rates.sum(axis=1)
+    flow = float(out.sum())
+    return float(np.abs(pi @ rates - out).sum()) / flow if flow > 0.0 else 0.0

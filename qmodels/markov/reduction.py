@@ -1,0 +1,221 @@
+"""Levels of a quasi-birth-death chain that are all alike: rate matrix, drift, geometric sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from qmodels.errors import ConvergenceError, UnstableError
+from qmodels.markov.elimination import Factors, balance, factor
+
+Array = NDArray[np.float64]
+Spread: TypeAlias = Array | csr_array
+
+#: Up to this many phases, structure costs more than it saves.
+SMALL = 64
+TRAPPED = "phase {} can never come down to a lower level again"
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Levels without end, solved: pi_{k+1} = pi_k @ spread @ climb, with r columns in spread.
+
+    Rows of the upward rates that are proportional to each other lead to the same place, so that
+    r is their number of kinds: with phase-type arrivals, the phases without the arrival stage.
+    """
+
+    spread: Spread  #: (n, r), rate of the jumps up of each kind
+    climb: Array  #: (r, n), time spent one level higher, by phase, after a jump of each kind
+    down: Array  #: (n, n), rates to the next lower level
+    returns: Array  #: (r, n), phase in which the level is entered again after a jump of each kind
+    below: Factors  #: of the chain that stays at or above a level
+    phases: Array  #: (n,) stationary phase, were the level not looked at
+    upward: float  #: mean rate of jumps up in that phase
+    downward: float
+    record: Array  #: (n,) time in each phase at the lowest level so far, per jump down
+    steps: int
+
+    @property
+    def drift(self) -> float:
+        """Levels lost per unit of time; the only difference taken."""
+        return self.downward - self.upward
+
+    @property
+    def example(self) -> NDArray[np.intp]:
+        """A phase from which each kind of jump up starts, (r,)."""
+        return np.asarray(self.spread.argmax(axis=0))
+
+    @cached_property
+    def ratio(self) -> Array:
+        """S = climb @ spread, (r, r): R seen from the jumps up."""
+        return times(self.climb, self.spread)
+
+    def up_from(self, levels: Array) -> Array:
+        """Rates of the jumps up of each kind out of levels ``(..., n)``."""
+        return times(levels, self.spread)
+
+    def ahead(self, jumps: Array, k: int) -> Array:
+        """Rates of the jumps up `k` levels higher: jumps @ S^k."""
+        if k > 4 * len(self.ratio) * k.bit_length():
+            return np.asarray(jumps @ np.linalg.matrix_power(self.ratio, k))
+        for _ in range(k):
+            jumps = jumps @ self.ratio
+        return jumps
+
+    def first_passage(self) -> Array:
+        """G, (n, n): phase in which the next lower level is entered."""
+        return self.below.solve(self.down)
+
+    def total(self, level: Array) -> Array:
+        """Sum of all levels from this one on: level @ (I - R)^-1."""
+        return np.asarray(level + self._total_jumps(self.up_from(level)) @ self.climb)
+
+    def beyond(self, level: Array) -> Array:
+        """Sum of all levels above this one."""
+        return np.asarray(self._total_jumps(self.up_from(level)) @ self.climb)
+
+    @cached_property
+    def _weights(self) -> Array:
+        """Upward jumps of each kind in the stationary phase, (r,)."""
+        return self.up_from(self.phases)
+
+    @cached_property
+    def _dual(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Factors]:
+        """Factors of I - S transposed, on the kinds that recur; those that do and do not."""
+        weight = self._weights
+        kept, rare = np.flatnonzero(weight > 0.0), np.flatnonzero(weight == 0.0)
+        inner = self.ratio[np.ix_(kept, kept)]
+        off = inner.T * weight[kept] / weight[kept, None]
+        excess = self.drift * self.up_from(self.record)[kept] / weight[kept]
+        return kept, rare, factor(off, excess, trapped=TRAPPED)
+
+    def _total_jumps(self, jumps: Array) -> Array:
+        """`jumps` @ (I - S)^-1."""
+        kept, rare, factors = self._dual
+        result, given = np.zeros(jumps.size), jumps[kept]
+        if rare.size:  # phases left for good: no drift, and no need of one
+            lost = np.eye(rare.size) - self.ratio[np.ix_(rare, rare)]
+            result[rare] = np.linalg.solve(lost.T, jumps[rare])
+            given = given + result[rare] @ self.ratio[np.ix_(rare, kept)]
+        weight = self._weights[kept]
+        result[kept] = weight * factors.solve(given / weight)
+        return result
+
+    def summed(self, reward: Array) -> Array:
+        """(I - S)^-1 @ reward, (r,): what all jumps up to come bring, after one of each kind."""
+        kept, rare, factors = self._dual
+        result, weight = np.zeros(reward.size), self._weights[kept]
+        result[kept] = factors.solve_left(weight * reward[kept]) / weight
+        if rare.size:
+            lost = np.eye(rare.size) - self.ratio[np.ix_(rare, rare)]
+            given = reward[rare] + self.ratio[np.ix_(rare, kept)] @ result[kept]
+            result[rare] = np.linalg.solve(lost, given)
+        return result
+
+    @cached_property
+    def perron(self) -> tuple[float, Array, Array]:
+        """Largest eigenvalue of S with its left and right vector, by repeated squaring."""
+        power, left = self.ratio, np.ones(len(self.ratio))
+        for _ in range(64):
+            largest = power.max(initial=0.0)
+            if largest == 0.0:
+                return 0.0, left, left
+            power = power / largest
+            before, left = left, power.sum(axis=0)
+            left /= left.sum()
+            if np.abs(left - before).max() <= 1e-15:
+                break
+            power = power @ power
+        right = power.sum(axis=1)
+        return float((left @ self.ratio) @ right / (left @ right)), left, right
+
+
+def solve_levels(up: Array, local: Array, down: Array, tol: float, max_steps: int) -> Levels:
+    """Solve homogeneous levels by cyclic reduction without subtractions.
+
+    Each step removes every second level. What is left are jumps over 2^k levels: up with rates
+    ``spread @ chain @ lead``, down with `fall`; the diagonal follows from them. The jumps up keep
+    their outer factors, so there are never more kinds of them.
+    """
+    phases = balance(up + local + down)
+    upward, downward = float(phases @ up.sum(axis=1)), float(phases @ down.sum(axis=1))
+    if upward >= downward:
+        raise UnstableError("homogeneous levels", upward, downward)
+    spread, lead = kinds(up)
+    down_sum = down.sum(axis=1)
+    returns, steps = _returns(spread, lead, local, down, tol, max_steps)
+    stay = local + spread @ returns
+    below = factor(stay, down_sum, trapped=TRAPPED)
+    record = balance(stay + down)
+    record /= record @ down_sum
+    climb = below.solve_left(lead)
+    return Levels(spread, climb, down, returns, below, phases, upward, downward, record, steps)
+
+
+def _returns(
+    spread: Spread, lead: Array, local: Array, down: Array, tol: float, max_steps: int
+) -> tuple[Array, int]:
+    """Phase of the return after a jump up of each kind, (r, n), and the steps it took."""
+    stay, fall, returns = local, down, np.zeros_like(lead)
+    few = lead.size > SMALL**2 and np.count_nonzero(lead) < lead.size / 16
+    onto: Spread = csr_array(lead) if few else lead
+    chain = np.eye(len(lead))  # jumps lead to chain @ onto
+    mass = lead.sum(axis=1)
+    missing = decline = 1.0
+    for step in range(1, max_steps + 1):
+        out = spread @ mass + fall.sum(axis=1)
+        factors = factor(stay, out, trapped=TRAPPED)
+        jump = times(chain, onto)
+        after_jump = factors.solve_left(jump)
+        back = after_jump @ fall
+        returns += back
+        if missing * decline**2 < tol:  # what this step added was the last that counts
+            return returns, step
+        after_fall = factors.solve_left(fall)
+        stay = stay + spread @ back
+        stay += times(times(after_fall, spread) @ chain, onto)
+        fall = after_fall @ fall
+        chain = times(after_jump, spread) @ chain
+        before, mass = mass, chain @ lead.sum(axis=1)
+        # steps add geometrically less: each factor is the square of the one before
+        decline = float((mass / before.clip(min=1e-300)).max(initial=0.0))
+        missing = decline * float((back / returns.clip(min=1e-300)).max(initial=0.0))
+        if missing < tol:
+            return returns, step
+    raise ConvergenceError("cyclic reduction", max_steps, missing, returns)
+
+
+def kinds(up: Array) -> tuple[Spread, Array]:
+    """Factors of `up` (n, m): how fast each phase jumps up (n, r), where each kind leads (r, m).
+
+    Rows proportional to each other up to rounding are of one kind; a kind's row sums to one.
+    """
+    speed = up.sum(axis=1)
+    rows = np.flatnonzero(speed > 0.0)
+    lead = up[rows] / speed[rows, None]
+    # proportional rows agree in any weighted sum; irrational weights make others differ
+    mark = lead @ (0.5 + np.arange(1, up.shape[1] + 1) * 0.6180339887498949 % 1.0)
+    order = np.argsort(mark, kind="stable")
+    run = np.cumsum(np.diff(mark[order], prepend=-1.0) > 1e-13)
+    first = order[np.searchsorted(run, run)]  # the leader of each row in that order
+    close = np.abs(lead[order] - lead[first]) <= 2e-15 * lead[first]
+    leader = np.empty(rows.size, dtype=np.intp)
+    leader[order] = np.where(close.all(axis=1), first, order)
+    kept, kind = np.unique(leader, return_inverse=True)
+    if len(up) > SMALL:
+        return csr_array((speed[rows], (rows, kind)), shape=(len(up), kept.size)), lead[kept]
+    spread = np.zeros((len(up), kept.size))
+    spread[rows, kind] = speed[rows]
+    return spread, lead[kept]
+
+
+def times(dense: Array, spread: Spread) -> Array:
+    """Product of a vector or matrix and a spread."""
+    if isinstance(spread, np.ndarray):
+        return np.asarray(dense @ spread)
+    return np.ascontiguousarray((spread.T @ dense.T).T)

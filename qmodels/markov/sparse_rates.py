@@ -1,0 +1,130 @@
+"""Rates of a large chain as a sparse matrix: checked, without a diagonal, split into classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csc_array, csr_array, issparse
+from scipy.sparse.csgraph import connected_components
+
+from phasefit.checks import real_array
+from qmodels.errors import ModelError
+from qmodels.markov.sweeps import _kernels
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+def checked_rates(rates: ArrayLike | csr_array, name: str = "rates") -> csr_array:
+    """`rates` as a square sparse matrix of finite numbers >= 0, with nothing on the diagonal."""
+    matrix = checked_block(rates, name)
+    n, m = matrix.shape
+    if n != m or n == 0:
+        raise ModelError(f"{name} must be a non-empty square matrix, got shape {matrix.shape}")
+    return without_diagonal(matrix)
+
+
+def checked_block(block: ArrayLike | csr_array, name: str) -> csr_array:
+    """`block` as a sparse matrix of finite numbers >= 0, rows in order, without stored zeros."""
+    if issparse(block):
+        given: Any = block
+        if given.ndim != 2:
+            raise ModelError(f"{name} must be a matrix, got shape {given.shape}")
+        if given.dtype.kind not in "iuf":
+            raise ModelError(f"{name} must be real numbers, got entries of type {given.dtype}")
+        matrix = csr_array(given, dtype=float)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # what is tidied up must not be the caller's
+            matrix.sum_duplicates()
+    else:
+        dense = real_array(name, block)
+        if dense.ndim != 2:
+            raise ModelError(f"{name} must be a square matrix, got shape {dense.shape}")
+        matrix = csr_array(dense)
+    data = matrix.data
+    bad = ~np.isfinite(data)
+    bad |= data < 0.0
+    if bad.any():
+        k = int(bad.argmax())
+        i = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
+        j, rate = int(matrix.indices[k]), float(data[k])
+        if not np.isfinite(rate):
+            raise ModelError(f"{name}: entry {i}, {j} is {rate}, not a finite number")
+        hint = "; leave the diagonal out, it is derived" if i == j else ""
+        raise ModelError(f"{name}: negative rate {rate:.6g} from state {i} to state {j}{hint}")
+    if not data.all():
+        matrix = matrix.copy()
+        matrix.eliminate_zeros()
+    return matrix
+
+
+def without_diagonal(matrix: csr_array) -> csr_array:
+    """The matrix without its diagonal: a jump to the same state changes nothing."""
+    if not matrix.diagonal().any():
+        return matrix
+    entries = matrix.tocoo()
+    off = entries.row != entries.col
+    return csr_array((entries.data[off], (entries.row[off], entries.col[off])), shape=matrix.shape)
+
+
+def recurrent_states(rates: csr_array) -> Indices:
+    """States of the only class that the chain cannot leave; ModelError if there are several."""
+    count, label = connected_components(rates, connection="strong")
+    if count == 1:
+        return np.arange(rates.shape[0])
+    source = np.repeat(label, np.diff(rates.indptr))
+    leaving = np.unique(source[source != label[rates.indices]])
+    closed = np.setdiff1d(np.arange(count), leaving)
+    if closed.size > 1:
+        examples = [int(np.flatnonzero(label == c)[0]) for c in closed[:2]]
+        raise ModelError(
+            f"the chain has {closed.size} recurrent classes (state {examples[0]} and state "
+            f"{examples[1]} never reach each other): its stationary distribution is not unique"
+        )
+    return np.flatnonzero(label == closed[0])
+
+
+def inflow(rates: csr_array) -> csc_array:
+    """The rates by where they lead: column j holds what flows into state j."""
+    into = rates.tocsc()
+    into.sort_indices()
+    return into
+
+
+def levels_by_distance(rates: csr_array) -> Indices:
+    """Level of each state: its distance from one at the edge, whichever way the rates point."""
+    both = csr_array(rates + rates.T)
+    level = _distance(both, 0)
+    for _ in range(4):  # from one edge to the other, as long as that makes more levels
+        last = np.flatnonzero(level == level.max())
+        farther = _distance(both, int(last[np.diff(both.indptr)[last].argmin()]))
+        if farther.max() <= level.max():
+            break
+        level = farther
+    return level
+
+
+def _distance(both: csr_array, start: int) -> Indices:
+    level = np.full(both.shape[0], -1, dtype=np.intp)
+    _kernels.distances(both.indptr, both.indices, start, level, np.empty_like(level))
+    return level
+
+
+def checked_levels(levels: ArrayLike, states: int) -> Indices:
+    """`levels` as whole numbers from zero on, one for each state, none left out."""
+    try:
+        array = np.asarray(levels)
+    except ValueError as error:
+        raise ModelError(f"levels must be whole numbers: {error}") from None
+    if array.dtype.kind not in "iu" or array.shape != (states,):
+        raise ModelError(
+            f"levels must be {states} whole numbers, one for each state; got "
+            f"{array.dtype} of shape {array.shape}"
+        )
+    if array.min() != 0 or array.max() >= states or not np.bincount(array).all():
+        raise ModelError(
+            f"levels must be 0, 1, 2, ... with none left out; got {np.unique(array)[:5]} ..."
+        )
+    return np.asarray(array, dtype=np.intp)

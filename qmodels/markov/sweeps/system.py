@@ -1,0 +1,121 @@
+"""Large sparse M-matrix equations by Gauss-Seidel sweeps, and a Krylov method between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from qmodels.markov.sweeps import _kernels
+
+Array = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.signedinteger]
+
+#: Below this size a number counts as zero: its reciprocal is still a float.
+TINY = 1e-290
+#: A number whose square has a reciprocal.
+_SMALL = 1e-140
+#: Residual, relative to the solution, that rounding leaves of a Krylov method.
+_FLOOR = 4e-15
+
+
+class Step(NamedTuple):
+    """What a run of the Krylov method did."""
+
+    change: Array  #: to be added to x
+    size: float  #: of the residual before, relative to x
+    amplification: float  #: size of the change over that of one double sweep
+
+
+@dataclass(frozen=True, eq=False)
+class Sweeps:
+    """Equations ``out * x = right + rates @ x`` in non-negative numbers, row by row."""
+
+    indptr: Indices
+    indices: Indices
+    rates: Array
+    out: Array  #: (n,)
+    right: Array  #: (n,)
+    middle: Indices  #: where the entries right of the diagonal begin, (n,)
+    low: Array  #: room for the sweeps
+    high: Array
+
+    @classmethod
+    def of(cls, rates: csr_array, out: Array, right: Array | None = None) -> Sweeps:
+        """Equations with the rows of `rates`, columns in order, and nothing on the diagonal."""
+        middle = np.empty(out.size, rates.indptr.dtype)
+        _kernels.split(rates.indptr, rates.indices, middle)
+        given = np.zeros(out.size) if right is None else right
+        low, high = np.empty((2, out.size))
+        return cls(rates.indptr, rates.indices, rates.data, out, given, middle, low, high)
+
+    def sweep(self, x: Array, times: int) -> None:
+        """Improve `x` in place by double sweeps, without a subtraction."""
+        _kernels.double_sweeps(*self._rows, self.right, x, self.low, self.high, times)
+
+    def residual(self, x: Array) -> tuple[float, float, float]:
+        """Sum of |in - out|, sum of the flows, and the largest |in - out| / out of a row."""
+        found = _kernels.residual(self.indptr, self.indices, self.rates, self.out, self.right, x)
+        return float(found[0]), float(found[1]), float(found[2])
+
+    def krylov(self, x: Array, reduction: float, most: int) -> tuple[Step, int]:
+        """Change that brings the residual of `x` down by a factor, and the passes it took.
+
+        Notes
+        -----
+        BiCGSTAB [1]_ on the equations between a backward and a forward sweep; sizes are
+        relative to `x`, so that small entries count as much as large ones.
+
+        References
+        ----------
+        .. [1] H. A. van der Vorst, "Bi-CGSTAB", *SIAM J. Sci. Stat. Comput.* 13 (1992) 631-644.
+        """
+        with np.errstate(all="ignore"):
+            return self._bicgstab(x, reduction, most)
+
+    def _bicgstab(self, x: Array, reduction: float, most: int) -> tuple[Step, int]:
+        n = x.size
+        weight = 1.0 / np.maximum(x, _SMALL) ** 2
+        scale = float(np.sqrt(n))
+
+        def dot(a: Array, b: Array) -> np.float64:  # no Python float: that cannot be divided by 0
+            return np.float64(np.dot(a * weight, b))
+
+        r, room, found = np.empty(n), np.empty(n), np.zeros(n)
+        _kernels.imbalance(*self._rows, self.right, x, r)
+        _kernels.backward(*self._rows, r, room)
+        one_sweep = np.sqrt(dot(room, room))
+        first = np.sqrt(dot(r, r))
+        goal = max(reduction * first, _FLOOR * scale)
+        shadow, p, rho = r.copy(), r.copy(), first * first
+        v, t = np.empty(n), np.empty(n)
+        passes = 2
+        size = first
+        while size > goal and passes < most:
+            _kernels.swept(*self._rows, p, room, v)
+            alpha = rho / dot(shadow, v)
+            found += alpha * p
+            r -= alpha * v
+            _kernels.swept(*self._rows, r, room, t)
+            passes += 2
+            square = dot(t, t)
+            omega = dot(t, r) / square if square > 0.0 else 0.0
+            found += omega * r
+            r -= omega * t
+            size, before, rho = np.sqrt(dot(r, r)), rho, dot(shadow, r)
+            beta = rho / before * alpha / omega if omega != 0.0 else np.nan
+            if not (np.isfinite(beta) and size < 1e6 * first):
+                break
+            p -= omega * v
+            p *= beta
+            p += r
+        _kernels.backward(*self._rows, found, room)
+        grown = np.sqrt(dot(room, room)) / one_sweep if one_sweep > 0.0 else 1.0
+        return Step(room, float(first / scale), float(grown)), passes
+
+    @property
+    def _rows(self) -> tuple[Indices, Indices, Indices, Array, Array]:
+        return self.indptr, self.middle, self.indices, self.rates, self.out

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+
+from qmodels.errors import ModelError
+from qmodels.markov import elimination, stationary
+from qmodels.markov.elimination import balance, factor
+from tests.naive import qbd as naive
+
+
+@pytest.fixture
+def in_small_blocks(monkeypatch):
+    monkeypatch.setattr(elimination, "_LEAF", 4)
+
+
+def near_singular(rng, n):
+    """Rates over eight decades, row sums of the matrix down to 1e-25."""
+    return 10.0 ** rng.uniform(-8, 0, size=(n, n)), 10.0 ** rng.uniform(-25, -10, size=n)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 9, 22])
+@pytest.mark.usefixtures("in_small_blocks")
+def test_solutions_in_blocks_are_right_to_the_last_digits(rng, n):
+    off, excess = near_singular(rng, n)
+    whole = naive.fixed(-off)
+    for i, known in enumerate(naive.fixed(excess)[0]):
+        whole[i, i] = 0
+        whole[i, i] = known - sum(whole[i])
+    right = rng.random((n, 3))
+    factors = factor(off, excess)
+    exact = naive.floats(naive.solve(whole, naive.fixed(right)))
+    assert factors.solve(right) == pytest.approx(exact, rel=1e-14, abs=0)
+    assert factors.solve(right[:, 0]) == pytest.approx(exact[:, 0], rel=1e-14, abs=0)
+    exact = naive.floats(naive.solve(whole.T, naive.fixed(right)).T)
+    assert factors.solve_left(right.T) == pytest.approx(exact, rel=1e-14, abs=0)
+    assert factors.solve_left(right[:, 1]) == pytest.approx(exact[1], rel=1e-14, abs=0)
+
+
+@pytest.mark.usefixtures("in_small_blocks")
+def test_blocks_give_what_one_elimination_gives(rng, monkeypatch):
+    off, excess = near_singular(rng, 37)
+    in_blocks = factor(off, excess).packed
+    monkeypatch.setattr(elimination, "_LEAF", 64)
+    assert in_blocks == pytest.approx(factor(off, excess).packed, rel=1e-13, abs=0)
+
+
+def test_the_arguments_stay_as_they_were(rng):
+    off, excess = near_singular(rng, 6)
+    before = off.copy(), excess.copy()
+    factor(off, excess)
+    balance(off)
+    assert np.array_equal(off, before[0])
+    assert np.array_equal(excess, before[1])
+
+
+@pytest.mark.parametrize("n", [2, 7, 40])
+@pytest.mark.usefixtures("in_small_blocks")
+def test_balance_is_the_stationary_vector(rng, n):
+    rates = 10.0 ** rng.uniform(-8, 0, size=(n, n))
+    np.fill_diagonal(rates, 0.0)
+    assert balance(rates) == pytest.approx(stationary(rates), rel=1e-14, abs=0)
+    rates[:, -1] = 0.0  # the last state is left for good
+    assert balance(rates) == pytest.approx(stationary(rates), rel=1e-14, abs=0)
+    assert balance(rates)[-1] == 0.0
+
+
+@pytest.mark.usefixtures("in_small_blocks")
+def test_balance_of_a_chain_that_climbs_by_a_thousand_decades_does_not_overflow():
+    rates = np.diag(np.full(399, 1e3), 1) + np.diag(np.ones(399), -1)
+    pi = balance(rates)
+    assert pi[-1] == pytest.approx(0.999, rel=1e-12)
+
+
+@pytest.mark.usefixtures("in_small_blocks")
+@pytest.mark.parametrize("trapped", [0, 7])
+def test_states_without_a_way_out_are_named(trapped):
+    off = np.ones((8, 8))
+    off[trapped] = 0.0
+    excess = np.ones(8)
+    excess[trapped] = 0.0
+    with pytest.raises(ModelError, match=f"state {trapped} is never left"):
+        factor(off, excess)

@@ -3,6 +3,7 @@
 project = "qmodels"
 copyright = "2026, the qmodels developers"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
+myst_enable_extensions = ["amsmath", "dollarmath"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "examples"]
 html_theme = "furo"

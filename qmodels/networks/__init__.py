@@ -1,5 +1,5 @@
 """Closed networks of a computation centre and a disk centre."""
 
-from qmodels.networks.product_form import disk_group_throughput
+import lazy_loader
 
-__all__ = ["disk_group_throughput"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

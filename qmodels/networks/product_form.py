@@ -75,7 +75,7 @@ def _throughput(cpu: float, io: float, jobs: tuple[int, ...]) -> float:
     if cpu == 0.0:
         return 1.0 / io
     if jobs[-1] == 1:
-        return _machine_repair(cpu, io, len(jobs))
+        return float(machine_repair(cpu, io, len(jobs))[1:].sum()) / io
     scale = max(cpu, io)  # keeps the powers of the times within range
     log_g = _log_normaliser(cpu / scale, io / scale, jobs)
     total = 0.0
@@ -87,25 +87,78 @@ def _throughput(cpu: float, io: float, jobs: tuple[int, ...]) -> float:
     return total / scale
 
 
-def _machine_repair(cpu: float, io: float, jobs: int) -> float:
-    """One job to each partition, by the recursion of Erlang's loss formula."""
-    ratio, idle, busy = io / cpu, 1.0, 0.0
-    for y in range(1, jobs + 1):
-        busy = y * ratio / (idle + y * ratio)
-        idle /= idle + y * ratio
-    return busy / io
+def machine_repair(think: float, service: float, jobs: int, servers: int = 1) -> Array:
+    """Probability of 0, 1, ..., `jobs` jobs at a shared centre; the others think on their own.
+
+    Parameters
+    ----------
+    think, service : float
+        Mean time away from the centre and mean service there, in seconds, both above zero.
+    jobs : int
+        Jobs in the network.
+    servers : int
+        So many jobs are served at full speed, more share it.
+
+    Returns
+    -------
+    (jobs + 1,) ndarray
+        Every entry to full relative accuracy: the products run outward from the largest one.
+
+    Raises
+    ------
+    ModelError
+        If a time is not above zero and finite, or a count is out of its range.
+
+    Notes
+    -----
+    ``p(i) ~ think^(jobs - i) service^i / ((jobs - i)! prod_{k <= i} min(k, servers))`` [1]_, for
+    processor sharing or preemption by the last to arrive whatever the laws, and in order of
+    arrival or at random for exponential services.
+
+    References
+    ----------
+    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed
+       networks of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+
+    Examples
+    --------
+    >>> machine_repair(2.0, 1.0, jobs=2)
+    array([0.4, 0.4, 0.2])
+    """
+    think = real_number("think", think, above=0.0)
+    service = real_number("service", service, above=0.0)
+    servers = min(whole_number("servers", servers, least=1), max(jobs, 1))
+    below = np.arange(whole_number("jobs", jobs, least=0))
+    with np.errstate(over="ignore", divide="ignore"):
+        ratio = np.float64(service) / think
+        climb = (jobs - below) / np.minimum(below + 1, servers) * ratio
+        mode = int(np.count_nonzero(climb > 1.0))
+        down, up = np.cumprod(1.0 / climb[:mode][::-1]), np.cumprod(climb[mode:])
+    weights = np.concatenate([down[::-1], [1.0], up])
+    return np.asarray(weights / weights.sum())
 
 
 def _log_normaliser(cpu: float, io: float, jobs: tuple[int, ...]) -> float:
     """Logarithm of G; all terms are positive, so logarithms lose nothing."""
-    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, sum(jobs) + 1)))])
+    log_factorial = log_factorials(sum(jobs))
     product = np.zeros(1)
     for m in jobs:
         j = np.arange(m + 1)
         factor = (m - j) * np.log(cpu) + j * np.log(io) - log_factorial[: m + 1]
-        longer = np.full(len(product) + m, -np.inf)
-        for shift, term in enumerate(factor):
-            window = slice(shift, shift + len(product))
-            longer[window] = np.logaddexp(longer[window], product + term)
-        product = longer
+        product = log_convolve(product, factor)
     return float(np.logaddexp.reduce(product + log_factorial))
+
+
+def log_factorials(most: int) -> Array:
+    """Logarithms of 0!, 1!, ..., most!."""
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
+
+
+def log_convolve(a: Array, b: Array) -> Array:
+    """Logarithms of the product of two polynomials with these logarithms of coefficients."""
+    short, long = (a, b) if a.size < b.size else (b, a)
+    result = np.full(a.size + b.size - 1, -np.inf)
+    for shift, term in enumerate(short):
+        window = slice(shift, shift + long.size)
+        result[window] = np.logaddexp(result[window], long + term)
+    return result

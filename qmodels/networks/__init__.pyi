@@ -1,0 +1,14 @@
+from .flow_equivalents import FlowEquivalent as FlowEquivalent
+from .flow_equivalents import flow_equivalent as flow_equivalent
+from .many_server import ManyServerQueue as ManyServerQueue
+from .many_server import ManyServerSolution as ManyServerSolution
+from .multi_class import JobClass as JobClass
+from .multi_class import MultiClassNetwork as MultiClassNetwork
+from .multi_class import MultiClassSolution as MultiClassSolution
+from .multi_class import single_class as single_class
+from .product_form import disk_group_throughput as disk_group_throughput
+from .product_form import machine_repair as machine_repair
+from .sojourn import SojournLaw as SojournLaw
+from .solution import ClosedSolution as ClosedSolution
+from .solution import Throughputs as Throughputs
+from .two_centre import ClosedNetwork as ClosedNetwork

@@ -1,0 +1,370 @@
+"""The queue with many servers whose speed depends on how many are busy: PH/PH/c and its kin."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb, fsum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from phasefit import PhaseType
+from phasefit.checks import real_array, whole_number
+from qmodels.errors import ModelError, UnstableError
+from qmodels.markov import QBD, QBDSolution, solve_qbd
+from qmodels.networks.arguments import budget, check_memory
+from qmodels.networks.occupancy import Centre, sharing_centre
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+#: Numbers held at the same time: for the square of each level's phases, and of the largest.
+MEMORY = (4, 12)
+
+
+@dataclass(frozen=True, eq=False)
+class ManyServerQueue:
+    """Jobs that arrive one by one, at most c of them in service, the rest waiting in order.
+
+    Parameters
+    ----------
+    arrivals : PhaseType
+        Time between arrivals, in seconds, without an atom at zero.
+    service : PhaseType
+        Time of a service at speed one, in seconds, without an atom at zero.
+    servers : int, optional
+        c servers at speed one. Give this or `speeds`.
+    speeds : (c,) array_like, optional
+        Speed of each busy server while k = 1..c are busy.
+
+    Raises
+    ------
+    ModelError
+        If a law has an atom at zero, a speed is not positive, or not just one of `servers` and
+        `speeds` is given.
+
+    References
+    ----------
+    .. [1] M. S. Squillante, "Matrix-analytic methods in stochastic parallel-server scheduling
+       models", in *Advances in Matrix-Analytic Methods for Stochastic Models*, 1998.
+
+    Examples
+    --------
+    >>> one = PhaseType.exponential(mean=1.0)
+    >>> queue = ManyServerQueue(one.scale(0.5), one, servers=3).solve()
+    >>> round(queue.mean_response, 12), round(queue.wait_probability, 12)
+    (1.444444444444, 0.444444444444)
+    >>> round(queue.wait.ppf(0.99), 6)
+    3.79424
+    """
+
+    arrivals: PhaseType
+    service: PhaseType
+    servers: int | None = None
+    speeds: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        for name, law in (("arrivals", self.arrivals), ("service", self.service)):
+            if not isinstance(law, PhaseType):
+                raise ModelError(f"{name} must be a PhaseType, got {law!r:.60}")
+            if law.atom > 0.0:
+                raise ModelError(
+                    f"{name}: {law.atom:.3g} of the law lies at zero; take the law of the "
+                    f"positive values"
+                )
+        if (self.servers is None) == (self.speeds is None):
+            raise ModelError("give servers (how many, at speed one) or speeds, and not both")
+        if self.speeds is None:
+            speeds = np.ones(whole_number("servers", self.servers, least=1))  # type: ignore[arg-type]
+        else:
+            speeds = real_array("speeds", self.speeds)
+        if speeds.ndim != 1 or speeds.size == 0 or speeds.min() <= 0.0:
+            raise ModelError(
+                f"speeds must be positive and finite, one for each k = 1..c; got {speeds}"
+            )
+        speeds.setflags(write=False)
+        object.__setattr__(self, "speeds", speeds)
+        object.__setattr__(self, "servers", speeds.size)
+
+    @property
+    def arrival_rate(self) -> float:
+        """Jobs per second that arrive."""
+        return 1.0 / self.arrivals.mean
+
+    @property
+    def capacity(self) -> float:
+        """Jobs per second that can be served while all servers are busy."""
+        return float(self._speeds.size * self._speeds[-1] / self.service.mean)
+
+    @property
+    def memory_needed(self) -> float:
+        """Bytes that solving takes, to within a factor of two."""
+        sizes = self._sizes
+        return 8.0 * (MEMORY[0] * sum(n * n for n in sizes) + MEMORY[1] * sizes[-1] ** 2)
+
+    @property
+    def _sizes(self) -> list[int]:
+        """Phases of the levels 0..c."""
+        m = self.service.order
+        return [self.arrivals.order * comb(k + m - 1, m - 1) for k in range(self._speeds.size + 1)]
+
+    def chain(self, *, memory: float | None = None) -> QBD:
+        """Rates of the chain: the level counts jobs, a phase is an arrival stage and how many
+        jobs in service are in each stage.
+
+        Parameters
+        ----------
+        memory : float, optional
+            Bytes that solving may take; half of the machine's memory by default.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If that would not do; nothing has been allocated then.
+        """  # noqa: D205
+        c, stages = self._speeds.size, self.arrivals.order
+        check_memory(
+            f"{c} jobs in service of order {self.service.order} with arrivals of order {stages}, "
+            f"blocks of {self._sizes[-1]} states,",
+            self.memory_needed,
+            budget(memory),
+            "use a service or demand law of lower order (one with scv >= 1 has order 2), or fewer "
+            "servers or partitions",
+        )
+        centre = self._centre
+        arrive = np.outer(self.arrivals.exit, self.arrivals.alpha)
+        same: Array = np.eye(stages)
+        here = [centre.slice(k) for k in range(c + 1)]
+        up: list[Array] = []
+        local: list[Array] = []
+        down: list[Array] = []
+        for k in range(c + 1):
+            states: Array = np.eye(centre.size(k))
+            moves = _block(centre.local, here[k], here[k])
+            local.append(_kron(self.arrivals.jumps, states) + _kron(same, moves))
+            starts = _block(centre.enter, here[k], here[k + 1]) if k < c else states
+            up.append(_kron(arrive, starts))
+        for k in range(1, c + 1):
+            down.append(_kron(same, _block(centre.leave, here[k], here[k - 1])))
+        down.append(_kron(same, self._busy[1]))
+        return QBD(up, local, down)
+
+    def solve(self, *, memory: float | None = None) -> ManyServerSolution:
+        """Solve for the steady state.
+
+        Parameters
+        ----------
+        memory : float, optional
+            Bytes that the solution may take; half of the machine's memory by default.
+
+        Raises
+        ------
+        UnstableError
+            If jobs arrive at least as fast as they can be served.
+        MemoryBudgetError
+            If the chain would not fit.
+        """
+        started = time.perf_counter()
+        if self.arrival_rate >= self.capacity:
+            raise UnstableError("the queue", self.arrival_rate, self.capacity)
+        chain = solve_qbd(self.chain(memory=memory))
+        return ManyServerSolution(self, chain, time.perf_counter() - started)
+
+    @property
+    def _speeds(self) -> Array:
+        return np.asarray(self.speeds)
+
+    @cached_property
+    def _centre(self) -> Centre:
+        """The jobs in service, 0..c of them, by their stages."""
+        speeds = np.concatenate([[0.0], self._speeds])
+        return sharing_centre(self.service, self._speeds.size, speeds)
+
+    @cached_property
+    def _busy(self) -> tuple[Array, Array]:
+        """Rates among the stages of c jobs in service, without a completion and with one."""
+        c, centre = self._speeds.size, self._centre
+        full, fewer = centre.slice(c), centre.slice(c - 1)
+        completions = _block(centre.leave, full, fewer)
+        return _block(centre.local, full, full), completions @ _block(centre.enter, fewer, full)
+
+
+@dataclass(frozen=True, eq=False)
+class ManyServerSolution:
+    """Steady state of a `ManyServerQueue`.
+
+    References
+    ----------
+    .. [1] B. Sengupta, "Markov processes whose steady state distribution is matrix-exponential
+       with an application to the GI/PH/1 queue", *Adv. Appl. Probab.* 21 (1989) 159-180.
+    .. [2] S. Asmussen, C. A. O'Cinneide, "Representations for matrix-geometric and
+       matrix-exponential steady-state distributions with applications to many-server queues",
+       *Stochastic Models* 14 (1998) 369-387.
+
+    Examples
+    --------
+    One job in ten thousand is a giant; the others notice:
+
+    >>> giants = PhaseType.hyperexponential(weights=[0.9999, 0.0001], means=[0.9, 1000.9])
+    >>> found = ManyServerQueue(PhaseType.exponential(mean=0.5), giants, servers=4).solve()
+    >>> round(found.wait_probability, 4), round(found.positive_wait.mean, 2)
+    (0.1789, 3.7)
+    """
+
+    queue: ManyServerQueue
+    chain: QBDSolution  #: the level counts jobs
+    seconds: float  #: time the solution took
+
+    @property
+    def mean_jobs(self) -> float:
+        """Mean number of jobs in the system."""
+        return self.chain.mean_level()
+
+    @property
+    def mean_waiting(self) -> float:
+        """Mean number of jobs that wait."""
+        return self.chain.mean_excess()
+
+    @property
+    def mean_response(self) -> float:
+        """Mean time from arrival to departure, in seconds."""
+        return self.mean_jobs * self.queue.arrivals.mean
+
+    @property
+    def mean_wait(self) -> float:
+        """Mean time from arrival to the start of service, in seconds."""
+        return self.mean_waiting * self.queue.arrivals.mean
+
+    @property
+    def wait_probability(self) -> float:
+        """Probability that an arriving job has to wait."""
+        return fsum(self._arrivals_that_wait)
+
+    def pmf(self, jobs: ArrayLike) -> Any:
+        """Probability of so many jobs in the system, at a random time."""
+        return self.chain.pmf(jobs)
+
+    def sf(self, jobs: ArrayLike) -> Any:
+        """Probability of more jobs than that in the system."""
+        return self.chain.sf(jobs)
+
+    @property
+    def method(self) -> str:
+        """How it was found; nothing is cut off or approximated."""
+        return self.chain.method
+
+    @property
+    def error_bound(self) -> float:
+        """Relative error to expect of a mean."""
+        return self.chain.error_bound
+
+    @property
+    def residual(self) -> float:
+        """Imbalance of the flows between the states, relative to their sum."""
+        return self.chain.residual
+
+    @property
+    def states(self) -> int:
+        """States with no job waiting."""
+        return self.chain.states
+
+    @property
+    def wait(self) -> PhaseType:
+        """Law of the time from arrival to the start of service, first come first served.
+
+        Of as many phases as there are occupancies of c servers; its atom is the probability of
+        starting at once.
+        """
+        start, jumps, exits = self._wait_rates
+        return PhaseType.from_rates(start, jumps, exits, atom=1.0 - fsum(start))
+
+    @property
+    def positive_wait(self) -> PhaseType:
+        """Law of the wait of the jobs that wait; as accurate where hardly any job does."""
+        start, jumps, exits = self._wait_rates
+        return PhaseType.from_rates(start / fsum(start), jumps, exits, atom=0.0)
+
+    @property
+    def _arrivals_that_wait(self) -> Array:
+        """Share of the arrivals that wait, by the phase of the wait."""
+        return self._wait_rates[0]
+
+    @cached_property
+    def _wait_rates(self) -> tuple[Array, Array, Array]:
+        return waiting_rates(self.chain, self.queue._busy, self.queue.arrival_rate)
+
+    def table(self) -> str:
+        """Name, value and unit, one to a line."""
+        units = {"mean_response": "s", "mean_wait": "s", "arrival_rate": "jobs/s"}
+        units |= {"capacity": "jobs/s", "seconds": "s"}
+        lines = []
+        for name, value in self._row().items():
+            shown = f"{value:.6g}" if isinstance(value, float) else str(value)
+            lines.append(f"{name:<16} {shown} {units.get(name, '')}".rstrip())
+        return "\n".join(lines)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with a column per quantity."""
+        import pandas as pd
+
+        return pd.DataFrame([self._row()])
+
+    def _row(self) -> dict[str, float | int | str]:
+        names = ("mean_response", "mean_wait", "wait_probability", "mean_jobs", "mean_waiting")
+        about = ("method", "error_bound", "residual", "states", "seconds")
+        return {
+            "servers": int(self.queue._speeds.size),
+            "arrival_rate": self.queue.arrival_rate,
+            "capacity": self.queue.capacity,
+            **{name: getattr(self, name) for name in (*names, *about)},
+        }
+
+
+def waiting_rates(
+    chain: QBDSolution, busy: tuple[Array, Array], arrival_rate: float
+) -> tuple[Array, Array, Array]:
+    """Phases of the wait: where it starts, rates between them, rates of its end.
+
+    `busy` holds the rates among the occupancies of the servers while all are busy, without a
+    completion and with one.
+
+    An arrival that finds j of the jobs waiting waits for j + 1 completions with all servers
+    busy. With S the factor by which one jump up follows another, by the occupancies of the
+    servers, and D and C their rates without and with a completion, the wait exceeds t with
+    probability ``y (I - S)^-1 exp(T t) 1`` and ``T = D + S C``: S is the mean of exp(T u) over
+    the time u between arrivals (Sengupta 1989; Asmussen and O'Cinneide 1998), hence commutes
+    with T. So T sends v = (I - S)^-1 1 to -C 1, and dividing T by v makes it a sub-generator.
+    """
+    inner, completed = busy
+    levels, occupancies = chain.levels, len(inner)
+    # kinds of jumps up are occupancies; rounding may have found one twice
+    kind = levels.example % occupancies
+    _, leader = np.unique(kind, return_index=True)
+    merge = np.eye(occupancies)[kind]
+    ratio = levels.ratio[leader] @ merge
+    more = levels.summed(np.ones(kind.size))[leader]
+
+    jumps = (inner + ratio @ completed) * more / more[:, None]
+    np.fill_diagonal(jumps, 0.0)
+    finds = levels.up_from(chain.boundary[-1]) @ merge / arrival_rate
+    return finds * more, jumps, completed.sum(axis=1) / more
+
+
+def _block(matrix: csr_array, rows: slice, columns: slice) -> Array:
+    """Dense part of a sparse matrix, none of whose entries in these rows lies elsewhere."""
+    dense = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
+    ends = matrix.indptr[rows.start : rows.stop + 1]
+    row = np.repeat(np.arange(len(dense)), np.diff(ends))
+    held = slice(int(ends[0]), int(ends[-1]))
+    dense[row, matrix.indices[held] - columns.start] = matrix.data[held]
+    return dense
+
+
+def _kron(a: Array, b: Array) -> Array:
+    return np.asarray(np.kron(a, b), dtype=np.float64)

@@ -1,0 +1,257 @@
+"""States of a closed network of two centres, and its rates put together from theirs.
+
+A centre is a chain of its own: how its jobs move while their number stays, where a departure
+leads, where an arrival does. The rates of the network are sums and products of these small
+tables, so one assembly serves every queue discipline, and the tagged job as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import block_diag, coo_array, csr_array, eye_array, kron
+
+from phasefit import PhaseType
+from phasefit.absorption import reached
+from qmodels.networks import _kernels
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Centre:
+    """A centre with 0, 1, ..., N jobs; its states are numbered level by level."""
+
+    starts: Indices  #: first state of each level, and the number of states, (N + 2,)
+    local: csr_array  #: rates between states of a level, (n, n)
+    leave: csr_array  #: rates to the level below, (n, n)
+    enter: csr_array  #: where an arrival leads, probabilities, (n, n)
+    ends: Array | None = None  #: rate at which a tagged job's stay ends, (n,)
+
+    def size(self, level: int) -> int:
+        """Number of states of a level."""
+        return int(self.starts[level + 1] - self.starts[level])
+
+    def slice(self, level: int) -> slice:
+        """States of a level."""
+        return slice(int(self.starts[level]), int(self.starts[level + 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkChain:
+    """Rates of a network; its states are numbered by level, the number of jobs at the disk."""
+
+    disk: Centre
+    delay: Centre
+    jobs: int
+    base: Indices  #: first state of each level, and the number of states, (jobs + 2,)
+    rates: csr_array  #: (n, n)
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return int(self.base[-1])
+
+    @property
+    def levels(self) -> Indices:
+        """Level of each state, (n,)."""
+        return np.repeat(np.arange(self.jobs + 1), np.diff(self.base))
+
+    def level(self, vector: Array, i: int) -> Array:
+        """What a vector over the states says of level i, (disk states, delay states)."""
+        shape = self.disk.size(i), self.delay.size(self.jobs - i)
+        return vector[self.base[i] : self.base[i + 1]].reshape(shape)
+
+    @property
+    def ends(self) -> Array:
+        """Rate at which a tagged job's stay ends, (n,)."""
+        assert self.disk.ends is not None
+        parts = [
+            np.repeat(self.disk.ends[self.disk.slice(i)], self.delay.size(self.jobs - i))
+            for i in range(self.jobs + 1)
+        ]
+        return np.concatenate(parts)
+
+
+def essential(law: PhaseType) -> PhaseType:
+    """The same law without phases never reached, and in one phase where it is exponential."""
+    kept = np.flatnonzero(reached(law.jumps, law.alpha > 0.0))
+    exits = law.exit[kept]
+    if exits.min() == exits.max():  # the chance to end is the same whatever the phase
+        return PhaseType.from_rates([1.0], [[0.0]], exits[:1])
+    if kept.size == law.order:
+        return law
+    return PhaseType.from_rates(law.alpha[kept], law.jumps[np.ix_(kept, kept)], exits)
+
+
+@dataclass(frozen=True, eq=False)
+class Occupancies:
+    """All ways to place 0..N jobs in m stages, and their neighbours."""
+
+    starts: Indices  #: (N + 2,)
+    counts: NDArray[np.int32]  #: jobs in each stage, (n, m)
+    more: Indices  #: the occupancy with one more job in the stage, -1 if there is none, (n, m)
+    fewer: Indices  #: the one with one job fewer, -1 if there is none, (n, m)
+
+    @classmethod
+    def of(cls, jobs: int, stages: int) -> Occupancies:
+        """Enumerate them."""
+        sizes = [comb(n + stages - 1, stages - 1) for n in range(jobs + 1)]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        binomial = np.array(
+            [[min(comb(n, k), 2**62) for k in range(stages)] for n in range(jobs + stages + 1)],
+            dtype=np.int64,
+        )
+        counts = np.empty((starts[-1], stages), dtype=np.int32)
+        more = np.empty((starts[-1], stages), dtype=np.int64)
+        _kernels.occupancies(jobs, binomial, starts, counts, more)
+        fewer = np.full_like(more, -1)
+        for a in range(stages):
+            inside = np.flatnonzero(more[:, a] >= 0)
+            fewer[more[inside, a], a] = inside
+        return cls(starts, counts, more, fewer)
+
+
+def sharing_centre(law: PhaseType, jobs: int, speeds: Array) -> Centre:
+    """All jobs present are served, each at ``speeds[k]`` while there are k; (jobs + 1,)."""
+    ways = Occupancies.of(jobs, law.order)
+    speed = np.repeat(speeds, np.diff(ways.starts))
+    local, leave, enter = Entries(), Entries(), Entries()
+    moves = law.jumps
+    for a in range(law.order):
+        here = np.flatnonzero(ways.counts[:, a])
+        served, without = ways.counts[here, a] * speed[here], ways.fewer[here, a]
+        for b in np.flatnonzero(moves[a]):
+            local.add(here, ways.more[without, b], served * moves[a, b])
+        if law.exit[a] > 0.0:
+            leave.add(here, without, served * law.exit[a])
+        if law.alpha[a] > 0.0:
+            room = np.flatnonzero(ways.more[:, a] >= 0)
+            enter.add(room, ways.more[room, a], np.full(room.size, law.alpha[a]))
+    n = int(ways.starts[-1])
+    return Centre(ways.starts, local.matrix(n), leave.matrix(n), enter.matrix(n))
+
+
+def waiting_centre(law: PhaseType, jobs: int, servers: int, speeds: Array | None = None) -> Centre:
+    """At most `servers` jobs are served, the others wait and have no stage yet.
+
+    Each is served at speed one, or at ``speeds[k]`` while k are; (servers + 1,).
+    """
+    busy = min(servers, jobs)
+    served = sharing_centre(law, busy, np.ones(busy + 1) if speeds is None else speeds)
+    queues = jobs - busy
+    if queues == 0:
+        return served
+    full = served.slice(busy)
+    below, width, n = int(served.starts[busy]), served.size(busy), int(served.starts[-1])
+    # with somebody waiting, whoever leaves is followed at once by a new start
+    followed = (served.leave @ served.enter)[full, full]
+    total = n + queues * width
+    shape = (total, total)
+    local = block_diag([served.local, kron(eye_array(queues), served.local[full, full])])
+    steps = kron(eye_array(queues), followed).tocoo()
+    leave = Entries.of(served.leave)
+    leave.add(steps.row + n, steps.col + n - width, steps.data)
+    enter = Entries.of(served.enter)
+    joining = np.arange(below, total - width)
+    enter.add(joining, joining + width, np.ones(joining.size))
+    starts = np.concatenate([served.starts, n + width * np.arange(1, queues + 1)])
+    return Centre(
+        starts.astype(np.int64),
+        sorted_csr(csr_array(local, shape=shape)),
+        leave.matrix(total),
+        enter.matrix(total),
+    )
+
+
+def stack_centre(law: PhaseType, jobs: int) -> Centre:
+    """The last job to arrive is served; those it interrupted remember their stages."""
+    m = law.order
+    starts = np.concatenate([[0], np.cumsum([m**k for k in range(jobs + 1)])]).astype(np.int64)
+    n = int(starts[-1])
+    level = np.repeat(np.arange(jobs + 1), np.diff(starts))
+    inside = np.arange(n) - starts[level]  # stages as digits, that of the last arrival at the end
+    local, leave, enter = Entries(), Entries(), Entries()
+    busy, room = np.flatnonzero(level > 0), np.flatnonzero(level < jobs)
+    top, under = inside[busy] % m, inside[busy] // m
+    for b in range(m):
+        local.add(busy, busy - top + b, law.jumps[top, b])
+        above = starts[level[room] + 1] + inside[room] * m + b
+        enter.add(room, above, np.full(room.size, law.alpha[b]))
+    leave.add(busy, starts[level[busy] - 1] + under, law.exit[top])
+    return Centre(starts, local.matrix(n), leave.matrix(n), enter.matrix(n))
+
+
+def assembled(disk: Centre, delay: Centre, jobs: int) -> NetworkChain:
+    """Chain of the network in which `jobs` jobs move between two centres."""
+    sizes = np.array([disk.size(i) * delay.size(jobs - i) for i in range(jobs + 1)])
+    base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    entries = sum(_entries(disk, i, delay, jobs - i) for i in range(jobs + 1))
+    kind = np.int32 if max(entries, base[-1]) < 2**31 else np.int64
+    indptr, indices = np.empty(base[-1] + 1, kind), np.empty(entries, kind)
+    data = np.empty(entries)
+    _kernels.assemble(
+        jobs, disk.starts, delay.starts, base, _tables(disk), _tables(delay), indptr, indices, data
+    )
+    rates = csr_array((data, indices, indptr), shape=(base[-1], base[-1]))
+    rates.has_sorted_indices = True
+    return NetworkChain(disk, delay, jobs, base, rates)
+
+
+def _entries(disk: Centre, i: int, delay: Centre, away: int) -> int:
+    """Number of rates out of the states with i jobs at the disk."""
+
+    def held(matrix: csr_array, rows: slice) -> int:
+        return int(matrix.indptr[rows.stop]) - int(matrix.indptr[rows.start])
+
+    d, p = disk.slice(i), delay.slice(away)
+    count = held(disk.local, d) * delay.size(away) + held(delay.local, p) * disk.size(i)
+    if i:
+        count += held(disk.leave, d) * held(delay.enter, p)
+    if away:
+        count += held(delay.leave, p) * held(disk.enter, d)
+    return count
+
+
+def _tables(centre: Centre) -> tuple[NDArray[np.generic], ...]:
+    found: list[NDArray[np.generic]] = []
+    for matrix in (centre.local, centre.leave, centre.enter):
+        found += [matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data]
+    return tuple(found)
+
+
+def sorted_csr(matrix: csr_array) -> csr_array:
+    """The matrix without explicit zeros, columns in order."""
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix
+
+
+class Entries:
+    """Rows, columns and values of a sparse matrix in the making; equal places add up."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[NDArray[np.integer], NDArray[np.integer], Array]] = []
+
+    @classmethod
+    def of(cls, matrix: csr_array) -> Entries:
+        """Those of a matrix."""
+        entries, found = cls(), matrix.tocoo()
+        entries.add(found.row, found.col, found.data)
+        return entries
+
+    def add(self, rows: NDArray[np.integer], columns: NDArray[np.integer], values: Array) -> None:
+        """More of them, (k,) each."""
+        self.parts.append((rows, columns, values))
+
+    def matrix(self, n: int) -> csr_array:
+        """The matrix, (n, n)."""
+        if not self.parts:
+            return csr_array((n, n))
+        rows, columns, values = (np.concatenate(part) for part in zip(*self.parts, strict=True))
+        return sorted_csr(coo_array((values, (rows, columns)), shape=(n, n)).tocsr())

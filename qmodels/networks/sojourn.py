@@ -1,0 +1,355 @@
+"""Law of the time until a large sparse chain is absorbed: here the sojourn of a job at the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, factorial, inf, sqrt
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.sparse import block_array, csr_array, diags_array
+from scipy.sparse.csgraph import breadth_first_order
+
+from phasefit import PhaseType, absorption
+from phasefit.checks import (
+    ROUNDING,
+    in_range,
+    probabilities,
+    real_array,
+    real_vector,
+    shaped,
+    whole_number,
+)
+from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
+from qmodels.networks.m_matrix import MMatrix
+
+Array = NDArray[np.float64]
+
+#: Up to this order the moments come from a dense elimination without subtractions.
+_DENSE: Final = 400
+#: Up to this order times too long for steps of the chain are left to the dense law.
+_SQUARED: Final = 1500
+#: Multiplications that the steps of the uniformised chain may take.
+_AFFORDABLE: Final = 2e10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SojournLaw:
+    """Phase-type law whose chain is too large for a matrix; every question is answered sparsely.
+
+    Parameters
+    ----------
+    start : (n,) ndarray
+        Probability of each state to begin with; sums to one.
+    rates : (n, n) csr_array
+        Rates from state to state, per second; the diagonal is derived.
+    ends : (n,) ndarray
+        Rate at which the time ends from each state, per second.
+
+    Notes
+    -----
+    Moments: the chain backward, by elimination without subtractions up to order 400, beyond it by
+    an iteration that stops at a bound of its error. For the M-matrix -T and a right side b > 0,
+    the solution lies within ``max |residual / b|`` of x, relatively and in every state, which is
+    what `error_bound` adds up. Functions of time: uniformisation [1]_. The probabilities of being
+    alive after 0, 1, 2, ... steps are computed once, as far as they are asked for, and weighed by
+    Poisson probabilities for each time; nothing is subtracted, so both tails keep their digits.
+
+    References
+    ----------
+    .. [1] A. Jensen, "Markoff chains as an aid in the study of Markoff processes",
+       *Skand. Aktuarietidskr.* 36 (1953) 87-91.
+
+    Examples
+    --------
+    >>> from qmodels.networks import ClosedNetwork
+    >>> one = PhaseType.exponential(mean=1.0)
+    >>> law = ClosedNetwork(2, delay=one.scale(2.0), disk=one).solve().sojourn
+    >>> round(law.mean, 8), round(law.moment(2), 8), round(law.ppf(0.9), 6)
+    (1.33333333, 3.73333333, 3.141523)
+    """
+
+    start: Array
+    rates: csr_array
+    ends: Array
+
+    def __post_init__(self) -> None:
+        start, ends = real_vector("start", self.start), real_vector("ends", self.ends)
+        try:
+            rates = csr_array(self.rates, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"rates must be a square sparse matrix: {error}") from None
+        if rates.shape != (start.size, start.size) or ends.size != start.size:
+            raise ModelError(
+                f"start has {start.size} states; rates of shape {rates.shape} and {ends.size} "
+                f"ends do not go with it"
+            )
+        if start.min() < 0.0 or abs(start.sum() - 1.0) > ROUNDING:
+            raise ModelError(f"start must be probabilities, got the sum {start.sum():.12g}")
+        least = min(ends.min(), rates.data.min(initial=0.0))
+        if least < 0.0 or not np.isfinite(rates.data).all() or rates.diagonal().any():
+            raise ModelError("rates and ends must be >= 0 and finite, the diagonal zero: derived")
+        # backward from where it can end
+        if not reaches_end(rates, ends):
+            raise ModelError("some state cannot reach the end; give it, or where it leads, an end")
+        for name, value in (("start", start), ("rates", rates), ("ends", ends)):
+            object.__setattr__(self, name, value)
+        for array in (start, ends, rates.data):
+            array.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"SojournLaw(order={self.order}, mean={self.mean:.6g}, scv={self.scv:.6g})"
+
+    @property
+    def order(self) -> int:
+        """Number of states."""
+        return int(self.start.size)
+
+    @cached_property
+    def _pivots(self) -> Array:
+        """Total rate out of each state."""
+        return np.asarray(self.rates.sum(axis=1)).ravel() + self.ends
+
+    # Moments
+
+    @property
+    def mean(self) -> float:
+        """E[X] in seconds."""
+        return self.moment(1)
+
+    @property
+    def var(self) -> float:
+        """Variance in seconds^2."""
+        return self.scv * self.mean**2
+
+    @property
+    def std(self) -> float:
+        """Standard deviation in seconds."""
+        return sqrt(self.scv) * self.mean
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation, Var[X] / E[X]^2."""
+        return self.moment(2) / self.mean / self.mean - 1.0
+
+    @property
+    def error_bound(self) -> float:
+        """Bound of the relative error of the mean; that of moment k is k times as large."""
+        self._backward.extend(1)
+        return max(self._backward.bounds)
+
+    def moment(self, k: int) -> float:
+        """Raw moment E[X^k] in seconds^k.
+
+        Raises
+        ------
+        ModelError
+            If `k` is not a whole number from 0 to 150, or the moment is out of the range of a
+            float.
+        ConvergenceError
+            If no iteration came to rest.
+        """
+        k = whole_number("k", k, least=0)
+        if k > 150:
+            raise ModelError(f"k must be <= 150, got {k}: its factorial leaves the range of floats")
+        if k == 0:
+            return 1.0
+        self._backward.extend(k)
+        share, exponent = self._backward.shares[k - 1], self._backward.exponents[k - 1]
+        return in_range(f"moment {k}", share * float(factorial(k)), exponent)
+
+    @cached_property
+    def _backward(self) -> _Backward:
+        return _Backward(self)
+
+    # Functions of time
+
+    def sf(self, x: ArrayLike) -> Any:
+        """P(X > x) at `x` (seconds), of any shape. ModelError on NaN."""
+        return self._evaluate(x, 1.0, 0.0, self._survival)
+
+    def cdf(self, x: ArrayLike) -> Any:
+        """P(X <= x) at `x` (seconds), of any shape. ModelError on NaN."""
+        return self._evaluate(x, 0.0, 1.0, self._distribution)
+
+    def pdf(self, x: ArrayLike) -> Any:
+        """Density at `x` (seconds), per second. ModelError on NaN."""
+        return self._evaluate(x, 0.0, 0.0, self._density)
+
+    def ppf(self, q: ArrayLike) -> Any:
+        """Time not exceeded with probability `q`; ModelError unless q is in [0, 1]."""
+        chance = probabilities("q", q)
+        found = [self._quantile(p, 1.0 - p) for p in chance.ravel().tolist()]
+        return shaped(np.array(found).reshape(chance.shape))
+
+    def isf(self, q: ArrayLike) -> Any:
+        """Time exceeded with probability `q`; ModelError unless q is in [0, 1]."""
+        chance = probabilities("q", q)
+        found = [self._quantile(1.0 - p, p) for p in chance.ravel().tolist()]
+        return shaped(np.array(found).reshape(chance.shape))
+
+    def to_phase_type(self) -> PhaseType:
+        """The same law as a dense `PhaseType`; MemoryBudgetError beyond order 4000."""
+        if self.order > 4000:
+            raise MemoryBudgetError(
+                f"a dense law of order {self.order} would take {8e-9 * self.order**2:.3g} GB; "
+                f"match its moments instead: flow_equivalent(sojourn, moments=3)"
+            )
+        return PhaseType.from_rates(self.start, self.rates.toarray(), self.ends)
+
+    def _quantile(self, low: float, high: float) -> float:
+        """Time not exceeded with probability `low` = 1 - `high`, solved for in the smaller one."""
+        if low <= 0.0 or high <= 0.0:
+            return 0.0 if low <= 0.0 else inf
+
+        def excess(log_time: float) -> float:
+            time = float(np.exp(log_time))
+            if low < high:
+                return float(np.log(max(self._distribution(time), 1e-300) / low))
+            return float(np.log(high / max(self._survival(time), 1e-300)))
+
+        left = right = float(np.log(self.mean))
+        while excess(left) > 0.0:
+            right, left = left, left - 1.0
+        while excess(right) < 0.0:  # in short strides: the steps of the chain go as far as this
+            left, right = right, right + 0.25
+        if left == right:
+            return float(np.exp(left))
+        return float(np.exp(brentq(excess, left, right, xtol=1e-15, rtol=1e-15)))
+
+    def _evaluate(
+        self, x: ArrayLike, before: float, at_last: float, value: Callable[[float], float]
+    ) -> Any:
+        times = real_array("x", x, infinite=True)
+        inside = (times >= 0.0) & (times < inf)
+        result = np.asarray(np.where(times < 0.0, before, at_last))
+        result[inside] = [value(t) for t in times[inside].tolist()]
+        return shaped(result)
+
+    def _survival(self, t: float) -> float:
+        weights = self._weights(t)
+        if weights is None:
+            return float(self._dense.sf(t))
+        return min(float(weights @ self._steps.alive[: weights.size]), 1.0)
+
+    def _distribution(self, t: float) -> float:
+        weights = self._weights(t)
+        if weights is None:
+            return float(self._dense.cdf(t))
+        return min(float(weights @ self._steps.absorbed[: weights.size]), 1.0)
+
+    def _density(self, t: float) -> float:
+        weights = self._weights(t)
+        if weights is None:
+            return float(self._dense.pdf(t))
+        return float(weights @ self._steps.leaving[: weights.size]) * self._steps.speed
+
+    def _weights(self, t: float) -> Array | None:
+        """Poisson probabilities of 0, 1, 2, ... steps by time t; None where they are too many."""
+        mean = t * self._steps.speed
+        if (mean + 100.0) * (self.rates.nnz + self.order) > _AFFORDABLE and self.order <= _SQUARED:
+            return None
+        weights = _poisson(mean, self.rates.nnz + self.order)
+        self._steps.extend(weights.size)
+        return weights
+
+    @cached_property
+    def _steps(self) -> _Steps:
+        return _Steps(self)
+
+    @cached_property
+    def _dense(self) -> PhaseType:
+        return self.to_phase_type()
+
+
+def reaches_end(rates: csr_array, ends: Array) -> bool:
+    """Whether the chain can end from every state."""
+    n = ends.size
+    back = csr_array(rates.T)
+    sources = csr_array(ends > 0.0, dtype=float).reshape(1, n)
+    tree = csr_array(block_array([[back, None], [sources, csr_array((1, 1))]]))
+    return bool(breadth_first_order(tree, n, return_predecessors=False).size == n + 1)
+
+
+def _poisson(mean: float, cost: int) -> Array:
+    """Poisson probabilities of 0, 1, ... until far beyond the mean, outward from the mode."""
+    count = ceil(mean + 12.0 * sqrt(mean) + 100.0) if mean < 1e15 else 10**16
+    if count * float(cost) > _AFFORDABLE:
+        raise ConvergenceError("uniformisation", count, inf, np.zeros(0))
+    mode = int(mean)
+    up = mean / np.arange(mode + 1, count)
+    down = np.arange(mode, 0, -1) / mean if mode else np.zeros(0)
+    weights = np.concatenate([np.cumprod(down)[::-1], [1.0], np.cumprod(up)])
+    return np.asarray(weights / weights.sum())
+
+
+class _Steps:
+    """What is left, ends and has ended after each step of the uniformised chain."""
+
+    def __init__(self, law: SojournLaw) -> None:
+        pivots = law._pivots
+        self.speed = float(pivots.max())
+        forward = (law.rates.T / self.speed + diags_array(1.0 - pivots / self.speed)).tocsr()
+        self._forward, self._out = forward, law.ends / self.speed
+        self._now, self._gone = law.start, 0.0
+        self._known = 0
+        self.alive, self.leaving, self.absorbed = np.zeros((3, 0))
+
+    def extend(self, count: int) -> None:
+        """Make the first `count` entries known."""
+        if count <= self._known:
+            return
+        room = self.alive.size
+        if count > room:
+            grown = np.zeros((3, max(count, 2 * room)))
+            grown[:, :room] = self.alive, self.leaving, self.absorbed
+            self.alive, self.leaving, self.absorbed = grown
+        for k in range(self._known, count):
+            self.alive[k] = self._now.sum()
+            self.leaving[k] = self._now @ self._out
+            self.absorbed[k] = self._gone
+            self._gone += self.leaving[k]
+            self._now = self._forward @ self._now
+        self._known = count
+
+
+class _Backward:
+    """Powers of (-T)^-1 applied to ones, each scaled by a power of two."""
+
+    def __init__(self, law: SojournLaw) -> None:
+        self._law = law
+        self._vector = np.ones(law.order)
+        self.shares: list[float] = []
+        self.exponents: list[int] = []
+        self.bounds: list[float] = []
+        self._factors: tuple[Array, Array, Array] | None = None
+
+    def extend(self, count: int) -> None:
+        """Make the first `count` powers known."""
+        law = self._law
+        while len(self.shares) < count:
+            before = self.exponents[-1] if self.exponents else 0
+            x, bound = self._solve(self._vector)
+            shift = int(np.frexp(x.max())[1])
+            self._vector = np.ldexp(x, -shift)
+            self.shares.append(float(law.start @ self._vector))
+            self.exponents.append(before + shift)
+            self.bounds.append(bound)
+
+    @cached_property
+    def _matrix(self) -> MMatrix:
+        return MMatrix(self._law.rates, self._law._pivots)
+
+    def _solve(self, right: Array) -> tuple[Array, float]:
+        """Solution of -T x = right and a bound of its relative error in every entry."""
+        law = self._law
+        if law.order <= _DENSE:
+            if self._factors is None:
+                self._factors = absorption.eliminate(law.rates.toarray(), law.ends)
+            rounding = 4.0 * law.order * float(np.finfo(float).eps)
+            return absorption.solve(self._factors, right), rounding
+        return self._matrix.solve(right)

@@ -1,0 +1,230 @@
+"""What the solution of a closed network tells."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from phasefit import PhaseType, absorption
+from phasefit.checks import whole_number
+from qmodels.errors import ModelError
+from qmodels.networks import tagged
+from qmodels.networks.arguments import budget, check_memory
+from qmodels.networks.occupancy import Occupancies
+from qmodels.networks.product_form import machine_repair
+from qmodels.networks.sizes import tagged_size
+from qmodels.networks.sojourn import SojournLaw
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from qmodels.networks.two_centre import ClosedNetwork
+
+Array = NDArray[np.float64]
+
+
+class Throughputs(NamedTuple):
+    """The same number three ways, jobs per second; their spread is a check."""
+
+    delay: float  #: jobs in the delay over the mean delay
+    disk: float  #: busy servers over the mean service
+    flow: float  #: rate of arrivals at the disk, state by state or from the arrival theorem
+
+    @property
+    def spread(self) -> float:
+        """Largest relative difference; what is too small for a float does not count."""
+        seen = [way for way in self if way > 0.0]
+        return (max(seen) - min(seen)) / max(seen)
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedSolution:
+    """Steady state of a `ClosedNetwork`."""
+
+    network: ClosedNetwork
+    throughput: float  #: jobs through the disk per second
+    mean_at_disk: float  #: jobs at the disk
+    mean_at_delay: float  #: jobs in the delay
+    mean_sojourn: float  #: seconds from arrival at the disk to departure
+    utilisation: float  #: fraction of the servers busy
+    disk_pmf: Array  #: probability of 0, 1, ..., population jobs at the disk
+    throughputs: Throughputs  #: three ways to the throughput
+    method: str  #: "exact (...)", with the way it was solved
+    residual: float  #: largest imbalance of a state over the largest flow; 0 for a formula
+    error_bound: float  #: relative error to expect of the throughput and the means
+    states: int  #: states of what was solved
+    seconds: float  #: time the solution took
+    _arrivals: tuple[Array, ...] | None = field(repr=False, default=None)
+
+    @classmethod
+    def of(
+        cls,
+        network: ClosedNetwork,
+        pmf: Array,
+        flow: float,
+        method: str,
+        residual: float,
+        error: float,
+        states: int,
+        started: float,
+        *,
+        sojourn: float | None = None,
+        arrivals: tuple[Array, ...] | None = None,
+    ) -> ClosedSolution:
+        """Averages of the law of the number at the disk."""
+        at_disk = np.arange(pmf.size)
+        busy = float(pmf @ np.minimum(at_disk, min(network.servers, pmf.size)))
+        disk, delay = float(pmf @ at_disk), float(pmf @ at_disk[::-1])
+        ways = Throughputs(delay / network.delay.mean, busy / network.disk.mean, flow)
+        pmf.flags.writeable = False
+        return cls(
+            network=network,
+            throughput=flow,
+            mean_at_disk=disk,
+            mean_at_delay=delay,
+            mean_sojourn=disk / flow if sojourn is None else sojourn,
+            utilisation=busy / network.servers,
+            disk_pmf=pmf,
+            throughputs=ways,
+            method=method,
+            residual=residual,
+            error_bound=max(error, ways.spread),
+            states=states,
+            seconds=time.perf_counter() - started,
+            _arrivals=arrivals,
+        )
+
+    def disk_moment(self, k: int) -> float:
+        """E[U^k] of the number U of jobs at the disk; ModelError unless k is from 0 to 100."""
+        return _moment(self.disk_pmf, k)
+
+    def delay_moment(self, k: int) -> float:
+        """E[U^k] of the number U of jobs in the delay; ModelError unless k is from 0 to 100."""
+        return _moment(self.disk_pmf[::-1], k)
+
+    @cached_property
+    def sojourn(self) -> SojournLaw:
+        """Law of the time a job spends at the disk, followed job by job; see `sojourn_law`."""
+        return self.sojourn_law()
+
+    def sojourn_law(self, *, memory: float | None = None) -> SojournLaw:
+        """Law of the time from arrival at the disk to departure.
+
+        Parameters
+        ----------
+        memory : float, optional
+            Bytes that its chain may take; by default a share of the machine's memory.
+
+        Returns
+        -------
+        SojournLaw
+
+        Raises
+        ------
+        MemoryBudgetError
+            If the chain of the tagged job would not fit; nothing has been allocated then.
+
+        Notes
+        -----
+        What an arriving job finds comes from the rates of arrival in the stationary chain, and
+        from the arrival theorem where there is a product form [1]_.
+
+        References
+        ----------
+        .. [1] S. S. Lavenberg, M. Reiser, "Stationary state probabilities at arrival instants for
+           closed queueing networks with multiple types of customers", *J. Appl. Probab.* 17 (1980)
+           1048-1061.
+        """
+        model = self.network
+        disk, jobs, servers = model._disk, model.population, model.servers
+        states, needed = tagged_size(disk, model._delay, jobs, model.discipline, servers)
+        check_memory(f"the chain of a tagged job, {states:.6g} states,", needed, budget(memory))
+        delay = model._delay_centre() if model.discipline != "fcfs" else None
+        found = self._arrivals or self._found_in_product_form()
+        if delay is None:
+            stay = tagged.in_order_of_arrival(found, disk, servers)
+        elif model.discipline == "ps":
+            stay = tagged.shared(found, disk, delay, model._speeds())
+        elif model.discipline == "siro":
+            stay = tagged.in_random_order(found, disk, delay, servers)
+        else:
+            stay = tagged.interrupted(found, disk, delay)
+        return SojournLaw(stay.start / stay.start.sum(), stay.rates, stay.ends)
+
+    def _found_in_product_form(self) -> tuple[Array, ...]:
+        """What an arrival finds is the steady state of a network with one job less."""
+        model = self.network
+        others = model.population - 1
+        seen = machine_repair(model._delay.mean, model._disk.mean, others, model.servers)
+        if model.discipline == "fcfs":
+            return tuple(p[None, None] for p in seen)
+        delays = _spread(model._delay, others)
+        disks = (
+            [np.ones(1)] * (others + 1)
+            if model.discipline != "ps"
+            else _spread(model._disk, others)
+        )
+        return tuple(
+            p * np.outer(disks[i], delays[others - i]) for i, p in enumerate(seen.tolist())
+        )
+
+    def table(self) -> str:
+        """Name, value and unit, one to a line."""
+        units = {"throughput": "jobs/s", "mean_sojourn": "s", "seconds": "s"}
+        lines = []
+        for name, value in self._shown().items():
+            shown = f"{value:.9g}" if isinstance(value, float) else str(value)
+            lines.append(f"{name:<14} {shown} {units.get(name, '')}".rstrip())
+        return "\n".join(lines)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with a column per quantity."""
+        import pandas as pd
+
+        return pd.DataFrame([self._shown()])
+
+    def _shown(self) -> dict[str, object]:
+        model = self.network
+        return {
+            "population": model.population,
+            "discipline": model.discipline,
+            "servers": model.servers,
+            "throughput": self.throughput,
+            "mean_at_disk": self.mean_at_disk,
+            "mean_at_delay": self.mean_at_delay,
+            "mean_sojourn": self.mean_sojourn,
+            "utilisation": self.utilisation,
+            "method": self.method,
+            "residual": self.residual,
+            "error_bound": self.error_bound,
+            "states": self.states,
+            "seconds": self.seconds,
+        }
+
+
+def _moment(pmf: Array, k: int) -> float:
+    k = whole_number("k", k, least=0)
+    if k > 100:
+        raise ModelError(f"k must be <= 100, got {k}")
+    with np.errstate(over="ignore"):
+        value = float(pmf @ np.arange(pmf.size, dtype=float) ** k)
+    if not np.isfinite(value):
+        raise ModelError(f"moment {k} of the number of jobs leaves the range of floats")
+    return value
+
+
+def _spread(law: PhaseType, jobs: int) -> list[Array]:
+    """Law of the stages of 0, 1, ..., `jobs` independent jobs in progress, for each number."""
+    ways = Occupancies.of(jobs, law.order)
+    factors = absorption.eliminate(law.jumps, law.exit)
+    spent = absorption.solve_left(factors, law.alpha)
+    logs = ways.counts @ np.log(spent / spent.sum()) - gammaln(ways.counts + 1.0).sum(axis=1)
+    parts = np.split(logs, ways.starts[1:-1])
+    weights = [np.exp(part - part.max()) for part in parts]
+    return [w / w.sum() for w in weights]

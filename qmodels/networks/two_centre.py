@@ -1,0 +1,274 @@
+"""The closed network of one disk partition and the processor partitions that share it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import fsum, log
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from phasefit import PhaseType
+from phasefit.checks import real_number
+from qmodels.errors import MemoryBudgetError, ModelError
+from qmodels.markov import (
+    BlockTridiagonalSolution,
+    ChainSolution,
+    solve_block_tridiagonal,
+    solve_chain,
+)
+from qmodels.networks.arguments import budget, check_memory, count, one_of, positive_law, trusted
+from qmodels.networks.occupancy import (
+    Centre,
+    NetworkChain,
+    assembled,
+    essential,
+    sharing_centre,
+    stack_centre,
+    waiting_centre,
+)
+from qmodels.networks.product_form import machine_repair
+from qmodels.networks.sizes import network_size
+from qmodels.networks.solution import ClosedSolution
+
+Array = NDArray[np.float64]
+
+DISCIPLINES: Final = ("ps", "fcfs", "siro", "lcfs-pr")
+METHODS: Final = (
+    "auto",
+    "product-form",
+    "chain",
+    "gth",
+    "direct",
+    "iterative",
+    "block-tridiagonal",
+)
+
+#: Stacks of interrupted stages that the chain of "lcfs-pr" may hold.
+_STACKS: Final = 5000
+_EPS: Final = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedNetwork:
+    """Jobs that alternate between a delay and a queue: computation and one disk partition.
+
+    Parameters
+    ----------
+    population : int
+        Jobs in the network, at least one; each holds a processor partition of its own.
+    delay : PhaseType
+        Time of a computation burst (think time), in seconds, without an atom at zero.
+    disk : PhaseType
+        Time of a disk service while the job has a server to itself, in seconds, without an atom.
+    discipline : {"ps", "fcfs", "siro", "lcfs-pr"}
+        Order of service at the disk: processor sharing, first come first served, random order of
+        waiting jobs, last come first served with preemption and resumption.
+    servers : int
+        Disks behind the queue. A job uses one at a time; under "ps", i jobs share
+        min(i, servers). One for "lcfs-pr".
+
+    Raises
+    ------
+    ModelError
+        If an argument is out of its range or a law has an atom at zero.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
+       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.2.
+
+    Examples
+    --------
+    >>> network = ClosedNetwork(4, delay=PhaseType.erlang(phases=3, mean=2.0),
+    ...                         disk=PhaseType.exponential(mean=1.0))
+    >>> found = network.solve()
+    >>> round(found.throughput, 8), round(found.mean_sojourn, 8), found.method
+    (0.9047619, 2.42105263, 'exact (product form)')
+    """
+
+    population: int
+    delay: PhaseType
+    disk: PhaseType
+    discipline: str = "ps"
+    servers: int = 1
+    _delay: PhaseType = field(init=False, repr=False)  #: `delay` in its essential phases
+    _disk: PhaseType = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("population", "servers"):
+            object.__setattr__(self, name, count(name, getattr(self, name)))
+        one_of("discipline", self.discipline, DISCIPLINES)
+        for name in ("delay", "disk"):
+            object.__setattr__(self, f"_{name}", essential(positive_law(name, getattr(self, name))))
+        if self.discipline == "lcfs-pr" and self.servers > 1:
+            raise ModelError(
+                f'servers must be 1 under "lcfs-pr", got {self.servers}: which jobs several '
+                f'servers interrupt is not defined here; use "ps"'
+            )
+
+    @property
+    def has_product_form(self) -> bool:
+        """Whether the number at the disk depends on the laws through their means only."""
+        return (
+            self.discipline in ("ps", "lcfs-pr")
+            or self._disk.order == 1
+            or self.servers >= self.population
+        )
+
+    @property
+    def states(self) -> int:
+        """States of the exact chain, counted without building it."""
+        states = self._size()[0]
+        if not np.isfinite(states):
+            raise MemoryBudgetError(f"the chain of {self.population} jobs has no end of states")
+        return int(states)
+
+    def solve(
+        self, method: str = "auto", *, memory: float | None = None, tol: float = 1e-12
+    ) -> ClosedSolution:
+        """Solve for the steady state.
+
+        Parameters
+        ----------
+        method : {"auto", "product-form", "chain", "gth", "direct", "iterative", \
+                "block-tridiagonal"}
+            "auto" takes the product form where it holds and the exact chain elsewhere; "chain"
+            leaves the solver of the chain to its size, and the last four name one.
+        memory : float, optional
+            Bytes that the solution may take; by default a share of the machine's memory.
+        tol : float
+            Relative error that an iteration aims for.
+
+        Returns
+        -------
+        ClosedSolution
+
+        Raises
+        ------
+        MemoryBudgetError
+            If the states would not fit; nothing has been allocated then.
+        ModelError
+            If the method does not apply.
+        ConvergenceError
+            If an iteration gave up.
+        """
+        one_of("method", method, METHODS)
+        tol = real_number("tol", tol, above=0.0)
+        started = time.perf_counter()
+        if method == "auto":
+            method = "product-form" if self.has_product_form else "chain"
+        limit = budget(memory)
+        if method == "product-form":
+            return self._in_product_form(limit, started)
+        return self._by_chain(method, limit, tol, started)
+
+    def _in_product_form(self, limit: float, started: float) -> ClosedSolution:
+        if not self.has_product_form:
+            raise ModelError(
+                f'no product form under "{self.discipline}" with a disk law that is not '
+                f'exponential (scv {self.disk.scv:.6g}); use method="chain", or "auto"'
+            )
+        jobs, servers = self.population, self.servers
+        check_memory(f"the law of {jobs} jobs", 100.0 * (jobs + 1.0), limit)
+        think, service = self._delay.mean, self._disk.mean
+        pmf = machine_repair(think, service, jobs, servers)
+        seen = machine_repair(think, service, jobs - 1, servers)
+        ahead = np.arange(1, jobs + 1)  # by the arrival theorem, an arrival itself included
+        sojourn = service * float(seen @ (ahead / np.minimum(ahead, min(servers, jobs))))
+        bound = 16.0 * (jobs + 4.0) * _EPS
+        return ClosedSolution.of(
+            self,
+            pmf,
+            jobs / (think + sojourn),
+            "exact (product form)",
+            0.0,
+            bound,
+            jobs + 1,
+            started,
+            sojourn=sojourn,
+        )
+
+    def _by_chain(self, method: str, limit: float, tol: float, started: float) -> ClosedSolution:
+        stacks = self.population * log(self._disk.order)
+        if self.discipline == "lcfs-pr" and stacks > log(_STACKS):
+            raise MemoryBudgetError(
+                f"the chain of {self.population} jobs under lcfs-pr remembers up to "
+                f"{self._disk.order}^{self.population} stacks of stages, more than {_STACKS}; use "
+                f'method="product-form", which is exact'
+            )
+        states, needed = self._size()
+        check_memory(f"the chain of {self.population} jobs, {states:.6g} states,", needed, limit)
+        chain = self._chain()
+        solved: BlockTridiagonalSolution | ChainSolution
+        if method == "block-tridiagonal":
+            solved = levels = solve_block_tridiagonal(*_blocks(chain), memory=limit)
+            pi, how = np.concatenate(levels.levels), f"block elimination, {levels.method}"
+        else:
+            solved = found = solve_chain(
+                chain.rates,
+                method="auto" if method == "chain" else method,
+                levels=chain.levels,
+                tol=tol,
+                memory=limit,
+            )
+            pi, how = found.probabilities, found.method
+        pmf = np.add.reduceat(pi, chain.base[:-1])
+        arrivals = _arrivals(chain, pi)
+        flow = fsum(float(here.sum()) for here in arrivals)
+        return ClosedSolution.of(
+            self,
+            pmf,
+            flow,
+            f"{trusted(solved.error_estimate)} (chain, {how})",
+            float(solved.residual),
+            float(solved.error_estimate),
+            chain.states,
+            started,
+            arrivals=tuple(here / flow for here in arrivals),
+        )
+
+    def _size(self) -> tuple[float, float]:
+        return network_size(self._disk, self._delay, self.population, self.discipline, self.servers)
+
+    def _speeds(self) -> Array:
+        """Speed of each job while 0, 1, ... are at the disk under processor sharing."""
+        present = np.arange(self.population + 1)
+        return np.asarray(np.minimum(present, self.servers) / np.maximum(present, 1))
+
+    def _disk_centre(self) -> Centre:
+        jobs = self.population
+        if self.discipline == "ps":
+            return sharing_centre(self._disk, jobs, self._speeds())
+        if self.discipline == "lcfs-pr":
+            return stack_centre(self._disk, jobs)
+        return waiting_centre(self._disk, jobs, self.servers)
+
+    def _delay_centre(self) -> Centre:
+        return sharing_centre(self._delay, self.population, np.ones(self.population + 1))
+
+    def _chain(self) -> NetworkChain:
+        return assembled(self._disk_centre(), self._delay_centre(), self.population)
+
+
+def _arrivals(chain: NetworkChain, pi: Array) -> tuple[Array, ...]:
+    """Rate of arrivals at the disk by what they find: disk, and delay without themselves."""
+    found = []
+    for i in range(chain.jobs):
+        away = chain.jobs - i
+        leave = chain.delay.leave[chain.delay.slice(away), chain.delay.slice(away - 1)]
+        found.append(np.asarray(chain.level(pi, i) @ leave))
+    return tuple(found)
+
+
+def _blocks(chain: NetworkChain) -> tuple[list[csr_array], list[csr_array], list[csr_array]]:
+    """Rates up from each level, within it, and down to it from the next."""
+    ends = [slice(int(a), int(b)) for a, b in pairwise(chain.base)]
+    local = [csr_array(chain.rates[here, here]) for here in ends]
+    up = [csr_array(chain.rates[low, high]) for low, high in pairwise(ends)]
+    down = [csr_array(chain.rates[high, low]) for low, high in pairwise(ends)]
+    return up, local, down

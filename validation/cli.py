@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from validation import mesh_command
+
 if TYPE_CHECKING:
     from validation.study import Progress
 
@@ -31,6 +33,7 @@ def register(app: typer.Typer) -> None:
     """Add the subcommands this package owns."""
     app.command("study")(_study)
     app.command("demo")(_demo)
+    mesh_command.register(app)
 
 
 def _study(

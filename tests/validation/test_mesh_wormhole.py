@@ -1,0 +1,119 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.naive import wormhole as naive
+from validation.mesh.router import Router
+from validation.mesh.topology import Mesh
+from validation.mesh.traffic import Messages
+from validation.mesh.wormhole import Network
+
+SHAPES = [(1, 4, 1), (2, 2, 1), (3, 4, 1), (6, 6, 1), (3, 3, 3), (2, 4, 2)]
+
+
+def play(mesh, router, messages, **options):
+    network = Network(mesh, router, record=True, **options)
+    network.start("job", None, messages)
+    [done] = network.advance()
+    frame = network.messages().sort_values("number").reset_index(drop=True)
+    return network, done, frame
+
+
+def play_naively(mesh, router, messages, *, disk_pace=1):
+    sides = (mesh.columns + (mesh.io_side is not None), mesh.rows, mesh.depth)
+
+    def place(node):
+        return tuple(int(v) for v in mesh.router_coordinates[mesh.routers_of[node]])
+
+    listed = []
+    for created, source, target, flits in zip(
+        messages.created.tolist(), messages.source.tolist(), messages.destination.tolist(),
+        messages.flits.tolist(), strict=True,
+    ):  # fmt: skip
+        links = naive.links(sides, mesh.torus, place(source), place(target))
+        route = [("in", place(source)), *links, ("out", place(target))]
+        listed.append((created, place(source), route, flits))
+    ports = 2 * (2 if mesh.depth == 1 else 3)
+    lanes = mesh.virtual_channels
+
+    def inputs(worm, i):
+        many = (ports + 1) * lanes
+        if i <= 1:
+            return many - 1, many
+        _, port, lane = worm.route[i - 1]
+        return (port ^ 1) * lanes + lane, many
+
+    disks = [place(node) for node in mesh.io_nodes.tolist()]
+    return naive.simulate(
+        listed,
+        **{name: getattr(router, name) for name in router.__dataclass_fields__},
+        pace_in=dict.fromkeys(disks, disk_pace),
+        pace_out={("out", place): disk_pace for place in disks},
+        inputs=inputs,
+    )
+
+
+def some_messages(rng, nodes, count, span, longest):
+    created = np.sort(rng.integers(0, span + 1, count))
+    ends = rng.integers(0, nodes, (2, count))
+    return Messages(created, *ends, rng.integers(1, longest + 1, count))
+
+
+def same_times(frame, worms):
+    assert frame["injected"].tolist() == [worm.injected for worm in worms]
+    assert frame["delivered"].tolist() == [worm.delivered for worm in worms]
+
+
+@settings(max_examples=60)
+@given(shape=st.sampled_from(SHAPES), seed=st.integers(0, 10**6), span=st.integers(0, 60))
+def test_an_ideal_mesh_equals_its_flit_level_twin_message_by_message(shape, seed, span):
+    mesh = Mesh(*shape)
+    rng = np.random.default_rng(seed)
+    messages = some_messages(rng, mesh.nodes, 40, span, 12)
+    _, _, frame = play(mesh, Router(), messages)
+    same_times(frame, play_naively(mesh, Router(), messages))
+
+
+@settings(max_examples=60)
+@given(
+    shape=st.sampled_from(SHAPES),
+    seed=st.integers(0, 10**6),
+    span=st.integers(0, 60),
+    hop=st.integers(1, 4),
+    shorter=st.integers(0, 3),
+    buffer=st.integers(1, 9),
+    credit=st.integers(0, 3),
+    release=st.integers(0, 3),
+    sink=st.integers(1, 3),
+    resume=st.integers(0, 2),
+    in_turn=st.booleans(),
+)
+def test_any_router_equals_its_flit_level_twin_message_by_message(
+    shape, seed, span, hop, shorter, in_turn, **delays
+):
+    mesh = Mesh(*shape)
+    router = Router(hop=hop, flow=max(1, hop - shorter), in_turn=in_turn, **delays)
+    messages = some_messages(np.random.default_rng(seed), mesh.nodes, 40, span, 20)
+    _, _, frame = play(mesh, router, messages)
+    same_times(frame, play_naively(mesh, router, messages))
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 10**6), pace=st.integers(1, 4), pipelined=st.booleans())
+def test_slow_disks_equal_their_flit_level_twin(seed, pace, pipelined):
+    mesh = Mesh(3, 3, io_side="west")
+    router = Router.pipelined() if pipelined else Router()
+    rng = np.random.default_rng(seed)
+    messages = some_messages(rng, mesh.nodes + mesh.io_nodes.size, 40, 30, 12)
+    _, _, frame = play(mesh, router, messages, disk_pace=pace)
+    same_times(frame, play_naively(mesh, router, messages, disk_pace=pace))
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 10**6), side=st.integers(2, 5), pipelined=st.booleans())
+def test_a_torus_equals_its_flit_level_twin_with_lanes_as_links(seed, side, pipelined):
+    mesh = Mesh(side, 4, torus=True)
+    router = Router.pipelined() if pipelined else Router()
+    messages = some_messages(np.random.default_rng(seed), mesh.nodes, 50, 30, 12)
+    _, _, frame = play(mesh, router, messages)
+    same_times(frame, play_naively(mesh, router, messages))

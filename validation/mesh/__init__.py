@@ -1,0 +1,37 @@
+"""Meshes, tori and what contention on their links does to the jobs that share them."""
+
+from validation.mesh.contention import FIDELITIES, Contention, contend
+from validation.mesh.curves import LoadPoint, latency_curve
+from validation.mesh.deadlock import DeadlockError
+from validation.mesh.fluid import FluidRun, fluid
+from validation.mesh.link_load import LinkLoad, link_load
+from validation.mesh.results import ChannelUse, Completion
+from validation.mesh.router import Router
+from validation.mesh.routing import route
+from validation.mesh.topology import Mesh
+from validation.mesh.traffic import PATTERNS, Messages, Phase, Traffic, expand
+from validation.mesh.wormhole import Network
+
+__all__ = [
+    "FIDELITIES",
+    "PATTERNS",
+    "ChannelUse",
+    "Completion",
+    "Contention",
+    "DeadlockError",
+    "FluidRun",
+    "LinkLoad",
+    "LoadPoint",
+    "Mesh",
+    "Messages",
+    "Network",
+    "Phase",
+    "Router",
+    "Traffic",
+    "contend",
+    "expand",
+    "fluid",
+    "latency_curve",
+    "link_load",
+    "route",
+]

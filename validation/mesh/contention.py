@@ -1,0 +1,176 @@
+"""`contend`: one description of traffic, three fidelities."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit.checks import real_number, whole_number
+from qmodels.errors import ModelError
+from validation.mesh.fluid import fluid
+from validation.mesh.link_load import Job, link_load
+from validation.mesh.results import Completion
+from validation.mesh.router import Router
+from validation.mesh.topology import Mesh
+from validation.mesh.wormhole import Network
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Fidelities, from the fastest to the most faithful.
+FIDELITIES: Final = ("static", "fluid", "worm")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Contention:
+    """What the network made of some jobs. Times are cycles; one cycle moves a flit over a link."""
+
+    mesh: Mesh = field(repr=False)
+    fidelity: str
+    makespan: float  #: until the last message has been delivered; with "static" a lower bound
+    messages: int
+    mean_latency: float | None  #: of a message, from its source's turn; None with "static"
+    mean_blocking: float | None  #: of that, waiting for channels; "worm" only
+    channel_flits: Ints = field(repr=False)  #: (channels,)
+    completions: tuple[Completion, ...] = field(repr=False)  #: "worm" only
+
+    @property
+    def utilisation(self) -> Array:
+        """Flits per cycle of every channel, (channels,)."""
+        return self.channel_flits / max(self.makespan, 1.0)
+
+    @property
+    def worst_link(self) -> int:
+        """Number of the busiest link."""
+        links = self.channel_flits[2 * self.mesh.routers :]
+        return int(links.argmax()) + 2 * self.mesh.routers
+
+    def table(self) -> str:
+        """Name and value, one to a line."""
+        rows: list[tuple[str, Any]] = [
+            ("fidelity", self.fidelity),
+            ("makespan", self.makespan),
+            ("messages", self.messages),
+            ("mean_latency", self.mean_latency),
+            ("mean_blocking", self.mean_blocking),
+            ("worst_link", self.mesh.channel_name(self.worst_link)),
+            ("worst_link_flits", int(self.channel_flits[self.worst_link])),
+            ("worst_utilisation", float(self.utilisation[self.worst_link])),
+        ]
+        return "\n".join(
+            f"{name:<18} {f'{value:.6g}' if isinstance(value, float) else value}"
+            for name, value in rows
+            if value is not None
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the link map; see `validation.mesh.plotting.link_map`."""
+        from validation.mesh.plotting import link_map
+
+        return link_map(self.mesh, self.utilisation, ax=ax)
+
+
+def contend(
+    mesh: Mesh,
+    jobs: Mapping[Hashable, Job],
+    *,
+    fidelity: str = "worm",
+    router: Router | None = None,
+    disk_pace: float = 1.0,
+    seed: int = 0,
+) -> Contention:
+    """Let jobs that all start at 0 contend for the links.
+
+    Parameters
+    ----------
+    mesh : Mesh
+    jobs : mapping
+        For each job its nodes, in the order of their ranks, and its `Traffic`.
+    fidelity : {"static", "fluid", "worm"}
+        Link loads alone; max-min fair fluids; worms, see `Network`.
+    router : Router
+        For "worm"; by default the ideal one.
+    disk_pace : float
+        Cycles that an I/O node needs for each flit.
+    seed : int
+        Root of all randomness; every fidelity draws the same messages.
+
+    Returns
+    -------
+    Contention
+
+    Raises
+    ------
+    ModelError
+        If an argument is out of range or a job cannot send its traffic on this mesh.
+
+    Examples
+    --------
+    >>> from validation.mesh import Phase, Traffic
+    >>> mesh = Mesh(8, 8)
+    >>> jobs = {"a": (range(16), Traffic.of(Phase(pattern="all-to-all", flits=64)))}
+    >>> [round(contend(mesh, jobs, fidelity=f).makespan) for f in ("static", "fluid", "worm")]
+    [2048, 2112, 3068]
+    """
+    if fidelity not in FIDELITIES:
+        raise ModelError(f"fidelity must be one of {', '.join(FIDELITIES)}; got {fidelity!r:.40}")
+    if not isinstance(jobs, Mapping) or not jobs:
+        raise ModelError(f"jobs must map names to (nodes, Traffic), at least one; got {jobs!r:.60}")
+    pace = real_number("disk_pace", disk_pace, least=1.0)
+    seed = whole_number("seed", seed, least=0)
+    listed = {name: _job(name, job) for name, job in jobs.items()}
+    if fidelity == "worm":
+        return _worms(mesh, listed, router, pace, seed)
+    load = link_load(mesh, listed, disk_pace=pace, seed=seed)
+    latency, makespan = None, load.bound
+    if fidelity == "fluid":
+        run = fluid(mesh, listed, disk_pace=pace, seed=seed)
+        latency, makespan = run.mean_latency, max(run.finish.values())
+    return Contention(
+        mesh=mesh,
+        fidelity=fidelity,
+        makespan=makespan,
+        messages=load.messages,
+        mean_latency=latency,
+        mean_blocking=None,
+        channel_flits=load.flits,
+        completions=(),
+    )
+
+
+def _job(name: Hashable, job: Any) -> Job:
+    if not isinstance(job, tuple) or len(job) != 2:
+        raise ModelError(f"job {name!r:.40} must be (nodes, Traffic), got {job!r:.60}")
+    nodes = list(job[0]) if isinstance(job[0], range) else job[0]
+    return nodes, job[1]
+
+
+def _worms(
+    mesh: Mesh, jobs: dict[Hashable, Job], router: Router | None, pace: float, seed: int
+) -> Contention:
+    network = Network(mesh, router, disk_pace=pace, seed=seed)
+    for name, (nodes, traffic) in jobs.items():
+        network.start(name, nodes, traffic)
+    done: list[Completion] = []
+    while network.jobs:
+        done += network.advance()
+    messages = sum(job.messages for job in done)
+
+    def mean(name: str) -> float:
+        total = sum(float(getattr(job, name)) * job.messages for job in done)
+        return total / max(messages, 1)
+
+    return Contention(
+        mesh=mesh,
+        fidelity="worm",
+        makespan=float(max(job.finish for job in done)),
+        messages=messages,
+        mean_latency=mean("mean_latency"),
+        mean_blocking=mean("mean_blocking"),
+        channel_flits=network.channel_use().flits,
+        completions=tuple(done),
+    )

@@ -1,0 +1,33 @@
+"""The watchdog: messages that wait for each other in a cycle, and the channels they hold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qmodels.errors import ModelError
+from validation.mesh import _columns as col
+from validation.mesh import _kernels
+
+
+class DeadlockError(ModelError):
+    """Messages wait for each other in a cycle and no job among them can ever complete.
+
+    `cycle` names the channels: whoever holds one waits for the next, and the last for the first.
+    """
+
+    def __init__(self, clock: int, cycle: list[str]) -> None:
+        self.clock, self.cycle = clock, tuple(cycle)
+        super().__init__(
+            f"deadlock by cycle {clock}: {len(cycle)} messages each wait for the channel that the "
+            f"next one holds: {'; '.join(cycle)}; use dimension-ordered routes without wrap-around "
+            f"links, or virtual_channels=2 on a torus"
+        )
+
+
+def waiting_cycle(state: col.State) -> list[int]:
+    """Channels asked for around a cycle of waiting worms; empty where there is none."""
+    holder = np.full(len(state.channels), -1, np.int64)
+    seen = np.zeros(len(state.messages), np.int64)
+    found = np.zeros(len(state.messages), np.int64)
+    length = _kernels.waiting_cycle(state, holder, seen, found)
+    return [int(channel) for channel in found[:length]]

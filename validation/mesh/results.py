@@ -1,0 +1,95 @@
+"""What a network reports: completed jobs, and what every channel has carried."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation.mesh.topology import Mesh
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completion:
+    """A job whose messages have all been delivered. Times are cycles."""
+
+    job: Hashable
+    start: int
+    finish: int
+    messages: int
+    flits: int
+    mean_latency: float  #: from a message's making to its delivery
+    mean_network_latency: float  #: from its injection to its delivery
+    mean_blocking: float  #: time that its header waited for channels after injection
+    longest_latency: int
+    mean_hops: float  #: links, and one for the ejection
+    phases: tuple[tuple[str, int, int], ...]  #: pattern, begin and end of each phase run
+
+    @property
+    def response(self) -> int:
+        """From start to finish."""
+        return self.finish - self.start
+
+    def table(self) -> str:
+        """Name and value, one to a line, the phases left out."""
+        rows = ((f.name, getattr(self, f.name)) for f in fields(self) if f.name != "phases")
+        return "\n".join(
+            f"{name:<22} {value:.6g}" if isinstance(value, float) else f"{name:<22} {value}"
+            for name, value in rows
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the phases over time; see `validation.mesh.plotting.phase_strip`."""
+        from validation.mesh.plotting import phase_strip
+
+        return phase_strip(self, ax=ax)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChannelUse:
+    """What each channel has done since the beginning, (channels,) each."""
+
+    mesh: Mesh
+    cycles: int  #: over which it was counted
+    flits: Ints
+    messages: Ints
+    waited: Ints  #: cycles that headers waited for it (before injection channels, at the source)
+    held: Ints  #: cycles that it was held, until its release where that is known
+
+    @property
+    def utilisation(self) -> Array:
+        """Flits per cycle, (channels,)."""
+        return self.flits / max(self.cycles, 1)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each link."""
+        import pandas as pd
+
+        numbers, begins, ends = self.mesh.link_ends()
+        return pd.DataFrame(
+            {
+                "channel": numbers,
+                "from": [self.mesh.node_name(router) for router in begins.tolist()],
+                "to": [self.mesh.node_name(router) for router in ends.tolist()],
+                "flits": self.flits[numbers],
+                "messages": self.messages[numbers],
+                "waited": self.waited[numbers],
+                "held": self.held[numbers],
+                "utilisation": self.utilisation[numbers],
+            }
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the link map; see `validation.mesh.plotting.link_map`."""
+        from validation.mesh.plotting import link_map
+
+        return link_map(self.mesh, self.utilisation, ax=ax)

@@ -1,0 +1,328 @@
+"""Meshes and tori: nodes and their numbers, I/O nodes on a side, channels, and who is where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from phasefit.checks import whole_number
+from qmodels.errors import MemoryBudgetError, ModelError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Ints = NDArray[np.int64]
+
+#: Sides on which I/O nodes may lie: dimension and end.
+SIDES = {
+    "west": (0, 0), "east": (0, 1), "north": (1, 0), "south": (1, 1), "front": (2, 0),
+    "back": (2, 1),
+}  # fmt: skip
+#: Routers of the largest mesh that is built; its tables take about 1 GB.
+MAX_ROUTERS = 1 << 20
+
+
+@dataclass(frozen=True, eq=False, kw_only=False)
+class Mesh:
+    """A 2-D or 3-D mesh or torus, its I/O nodes, and the jobs that hold its nodes.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Sides; node (r, c) has number ``r * columns + c``.
+    depth : int
+        Layers of a 3-D mesh; node (x, y, z) has number ``x + columns * (y + rows * z)``.
+    torus : bool
+        Whether every row, column and pile closes to a ring.
+    io_side : {"west", "east", "north", "south", "front", "back"}, optional
+        Where a further line (in 3-D, plane) of routers lies that carries the I/O nodes; north is
+        before row 0, front before layer 0. They are linked with each other and each with the
+        node beside it. Not on a torus.
+    io_places : sequence of int, optional
+        Places along that side with an I/O node (rows on the west side); by default all. The
+        others keep their router, so that every row can reach every I/O node.
+    virtual_channels : int, optional
+        Of each link: 1 on a mesh, 2 on a torus. A torus with 1 may deadlock.
+
+    Raises
+    ------
+    ModelError
+        If that describes no mesh.
+    MemoryBudgetError
+        If it has more than a million routers.
+
+    Notes
+    -----
+    I/O nodes are numbered after the nodes, in order of their places. A `Mesh` is a fixed place:
+    the only thing that changes is which jobs hold which nodes, by `occupy` and `release`.
+
+    Channels are directed and numbered: injection (into the network) of each router, ejection of
+    each router, then the links; see `channel_name`. The I/O line of [1]_ is ``io_side="west"``.
+
+    References
+    ----------
+    .. [1] J. Mache, V. Lo, S. Garg, "Job scheduling that minimizes network contention due to
+       both communication and I/O", *Proc. IPPS* 2000.
+
+    Examples
+    --------
+    >>> mesh = Mesh(4, 4, io_side="west")
+    >>> mesh.nodes, mesh.io_nodes.tolist()
+    (16, [16, 17, 18, 19])
+    >>> mesh.occupy("job", mesh.rectangle(0, 0, 2, 3))
+    >>> mesh.free
+    10
+    """
+
+    rows: int
+    columns: int
+    depth: int = 1
+    torus: bool = False
+    io_side: str | None = None
+    io_places: Iterable[int] | None = None
+    virtual_channels: int | None = None
+    #: (routers, 3) x, y, z of every router on the grid with the I/O line.
+    router_coordinates: Ints = field(init=False, repr=False)
+    #: (nodes + I/O nodes,) router of each.
+    routers_of: Ints = field(init=False, repr=False)
+    #: (nodes,) numbers of the I/O nodes.
+    io_nodes: Ints = field(init=False, repr=False)
+    _sides: tuple[int, int, int] = field(init=False, repr=False)
+    _busy: NDArray[np.bool_] = field(init=False, repr=False)
+    _jobs: dict[Hashable, Ints] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "columns", "depth"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), least=1))
+        if not isinstance(self.torus, bool):
+            raise ModelError(f"torus must be True or False, got {self.torus!r:.40}")
+        lanes = (2 if self.torus else 1) if self.virtual_channels is None else self.virtual_channels
+        if whole_number("virtual_channels", lanes, least=1) > (2 if self.torus else 1):
+            raise ModelError(f"virtual_channels must be 1, or 1 or 2 on a torus, got {lanes}")
+        object.__setattr__(self, "virtual_channels", int(lanes))
+        sides, origin = [self.columns, self.rows, self.depth], [0, 0, 0]
+        if self.io_side is not None:
+            dimension, end = self._io_line()
+            sides[dimension] += 1
+            origin[dimension] = 1 - end
+        if math.prod(sides) > MAX_ROUTERS:
+            raise MemoryBudgetError(
+                f"a mesh with {math.prod(sides):,} routers would need over 1 GB; at most "
+                f"{MAX_ROUTERS:,} are allowed"
+            )
+        every = np.indices(sides[::-1]).reshape(3, -1)[::-1].T
+        coordinates = np.ascontiguousarray(every, dtype=np.int64)
+        strides = np.array([1, sides[0], sides[0] * sides[1]])
+        inner = np.indices((self.depth, self.rows, self.columns)).reshape(3, -1)[::-1].T
+        routers_of = (inner + np.array(origin)) @ strides
+        places: Ints = np.zeros(0, np.int64)
+        if self.io_side is not None:
+            dimension, end = SIDES[self.io_side]
+            at = sides[dimension] - 1 if end else 0
+            line = np.flatnonzero(coordinates[:, dimension] == at)
+            places = self._places(line.size)
+            routers_of = np.concatenate([routers_of, line[places]])
+            object.__setattr__(self, "io_places", tuple(places.tolist()))
+        elif self.io_places is not None:
+            raise ModelError("io_places are given but no io_side; say on which side they are")
+        nodes = math.prod((self.rows, self.columns, self.depth))
+        shape = (self.depth, self.rows, self.columns)[0 if self.depth > 1 else 1 :]
+        for name, value in (
+            ("router_coordinates", coordinates),
+            ("routers_of", routers_of.astype(np.int64)),
+            ("io_nodes", np.arange(nodes, nodes + places.size)),
+        ):
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_sides", tuple(sides))
+        object.__setattr__(self, "_busy", np.zeros(shape, dtype=bool))
+        object.__setattr__(self, "_jobs", {})
+
+    def _io_line(self) -> tuple[int, int]:
+        if not isinstance(self.io_side, str) or self.io_side not in SIDES:
+            raise ModelError(f"io_side must be one of {', '.join(SIDES)}, got {self.io_side!r:.40}")
+        if self.torus:
+            raise ModelError("a torus has no side for I/O nodes; use a mesh, or io_side=None")
+        if SIDES[self.io_side][0] == 2 and self.depth == 1:
+            raise ModelError(f"io_side {self.io_side!r} needs a 3-D mesh, depth is 1")
+        return SIDES[self.io_side]
+
+    def _places(self, length: int) -> Ints:
+        if self.io_places is None:
+            return np.arange(length)
+        try:
+            places = [whole_number("io_places", place, least=0) for place in self.io_places]
+        except TypeError:
+            raise ModelError(f"io_places must be places, got {self.io_places!r:.60}") from None
+        if not places or max(places) >= length or len(set(places)) < len(places):
+            raise ModelError(
+                f"io_places must be different places from 0 to {length - 1} and at least one, "
+                f"got {places!r:.80}"
+            )
+        return np.array(sorted(places), dtype=np.int64)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes compute."""
+        return self.rows * self.columns * self.depth
+
+    @property
+    def routers(self) -> int:
+        """Routers, those of the I/O line among them."""
+        return len(self.router_coordinates)
+
+    @property
+    def dimensions(self) -> int:
+        """2 or 3."""
+        return 3 if self.depth > 1 else 2
+
+    @property
+    def channels(self) -> int:
+        """How many channel numbers there are; links that would leave the mesh have unused ones."""
+        return self.routers * (2 + 2 * self.dimensions * (self.virtual_channels or 1))
+
+    @property
+    def grid(self) -> Ints:
+        """The numbers that routing needs, as `_columns` names them."""
+        sides = self._sides
+        return np.array(
+            [self.routers, 2 * self.dimensions, self.virtual_channels, *sides,
+             1, sides[0], sides[0] * sides[1], self.torus],
+            dtype=np.int64,
+        )  # fmt: skip
+
+    @property
+    def busy(self) -> NDArray[np.bool_]:
+        """Which nodes are held, (rows, columns) or (depth, rows, columns), read-only."""
+        view = self._busy.view()
+        view.flags.writeable = False
+        return view
+
+    @property
+    def free(self) -> int:
+        """How many nodes no job holds."""
+        return int(self._busy.size - np.count_nonzero(self._busy))
+
+    @property
+    def jobs(self) -> Mapping[Hashable, Ints]:
+        """The nodes of each job, in order of allocation."""
+        return MappingProxyType(self._jobs)
+
+    def occupy(self, job: Hashable, nodes: ArrayLike) -> None:
+        """Give free nodes to a job; on ModelError nothing has changed."""
+        if job in self._jobs:
+            raise ModelError(f"job {job!r:.40} holds nodes already; release it first")
+        wanted = self.checked_nodes(nodes)
+        held = wanted[self._busy.flat[wanted]]
+        if held.size:
+            raise ModelError(f"node {held[0]} is held by another job; choose free nodes")
+        self._busy.flat[wanted] = True
+        self._jobs[job] = wanted
+
+    def release(self, job: Hashable) -> Ints:
+        """Take a job's nodes back and return them."""
+        if job not in self._jobs:
+            raise ModelError(f"job {job!r:.40} holds no nodes; it holds some after `occupy`")
+        nodes = self._jobs.pop(job)
+        self._busy.flat[nodes] = False
+        return nodes
+
+    def checked_nodes(self, nodes: ArrayLike, *, io: bool = False) -> Ints:
+        """`nodes` as a fresh read-only array of different node numbers, at least one."""
+        given = np.asarray(nodes)
+        count = self.nodes + (self.io_nodes.size if io else 0)
+        if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+            raise ModelError(f"nodes must be a list of node numbers, got {nodes!r:.60}")
+        if given.min() < 0 or given.max() >= count:
+            wrong = given[(given < 0) | (given >= count)][0]
+            raise ModelError(f"nodes must be numbers from 0 to {count - 1}, got {wrong}")
+        if np.unique(given).size < given.size:
+            raise ModelError("nodes must be different; a number comes twice")
+        checked = given.astype(np.int64)
+        checked.flags.writeable = False
+        return checked
+
+    def rectangle(self, row: int, column: int, height: int, width: int) -> Ints:
+        """Numbers of the nodes of a rectangle in layer 0, row by row."""
+        for name, value, most in (
+            ("row", row, self.rows - 1), ("column", column, self.columns - 1),
+            ("height", height, self.rows - row), ("width", width, self.columns - column),
+        ):  # fmt: skip
+            if whole_number(name, value, least=0 if name in ("row", "column") else 1) > most:
+                raise ModelError(f"{name} must be <= {most}, or it leaves the mesh; got {value}")
+        r, c = np.mgrid[row : row + height, column : column + width]
+        return np.asarray(r * self.columns + c, dtype=np.int64).ravel()
+
+    def coordinates(self, nodes: ArrayLike) -> Ints:
+        """Column, row and layer (x, y, z) of nodes (k,); I/O nodes lie one beyond the mesh."""
+        numbers = self.checked_nodes(np.unique(np.asarray(nodes)), io=True)
+        where = np.searchsorted(numbers, np.asarray(nodes))
+        origin = self.router_coordinates[self.routers_of[0]]
+        return np.asarray(self.router_coordinates[self.routers_of[numbers]][where] - origin)
+
+    def node_name(self, router: int) -> str:
+        """(row, column) or (x, y, z) of a router, with "I/O" before one of the I/O line."""
+        x, y, z = self.router_coordinates[router] - self.router_coordinates[self.routers_of[0]]
+        inside = 0 <= x < self.columns and 0 <= y < self.rows and 0 <= z < self.depth
+        place = f"({x}, {y}, {z})" if self.dimensions == 3 else f"({y}, {x})"
+        return place if inside else f"I/O {place}"
+
+    def link_ends(self) -> tuple[Ints, Ints, Ints]:
+        """Channel number, and the routers it leads from and to, of every link; (links,) each."""
+        sides, strides = np.array(self._sides), np.array([1, self._sides[0], 0])
+        strides[2] = self._sides[0] * self._sides[1]
+        lanes, ports = self.virtual_channels or 1, 2 * self.dimensions
+        found: list[tuple[Ints, Ints, Ints]] = []
+        router = np.arange(self.routers)
+        for port in range(ports):
+            k, step = port // 2, 1 - 2 * (port % 2)
+            place = self.router_coordinates[:, k]
+            moved = place + step
+            inside = (moved >= 0) & (moved < sides[k])
+            if self.torus and sides[k] > 1:
+                moved, inside = moved % sides[k], np.ones(self.routers, dtype=bool)
+            to = router + (moved - place) * strides[k]
+            for lane in range(lanes):
+                number = 2 * self.routers + (router * ports + port) * lanes + lane
+                found.append((number[inside], router[inside], to[inside]))
+        numbers, begins, ends = (np.concatenate(part) for part in zip(*found, strict=True))
+        order = np.argsort(numbers)
+        return numbers[order], begins[order], ends[order]
+
+    def channel_name(self, channel: int) -> str:
+        """What a channel number stands for, such as "link (0, 0) -> (0, 1)"."""
+        if whole_number("channel", channel, least=0) >= self.channels:
+            raise ModelError(f"channel must be <= {self.channels - 1}, got {channel}")
+        if channel < 2 * self.routers:
+            kind = "injection at" if channel < self.routers else "ejection at"
+            return f"{kind} {self.node_name(channel % self.routers)}"
+        numbers, begins, ends = self.link_ends()
+        at = int(np.searchsorted(numbers, channel))
+        if at == numbers.size or numbers[at] != channel:
+            return f"no link (channel {channel} would leave the mesh)"
+        lanes = self.virtual_channels or 1
+        lane = f", virtual channel {(channel - 2 * self.routers) % lanes}" if lanes > 1 else ""
+        return f"link {self.node_name(int(begins[at]))} -> {self.node_name(int(ends[at]))}{lane}"
+
+    def to_networkx(self) -> nx.MultiDiGraph[Any]:
+        """A graph of the nodes and I/O nodes (by number; "r<router>" where a router has none).
+
+        Each edge is a link, its key the channel number.
+        """
+        import networkx as nx
+
+        label: list[Any] = [f"r{router}" for router in range(self.routers)]
+        for node, router in enumerate(self.routers_of.tolist()):
+            label[router] = node
+        graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
+        for router, name in enumerate(label):
+            graph.add_node(name, router=router, io=isinstance(name, str) or name >= self.nodes)
+        for number, begin, end in zip(*(part.tolist() for part in self.link_ends()), strict=True):
+            graph.add_edge(label[begin], label[end], key=number)
+        return graph

@@ -1,0 +1,304 @@
+"""What a job sends: phases of patterns, described and never listed, or a list of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from phasefit.checks import real_number, whole_number
+from qmodels.errors import MemoryBudgetError, ModelError
+from validation.mesh import _columns as col
+from validation.mesh import _traffic_kernels
+from validation.mesh.topology import Mesh
+
+Ints = NDArray[np.int64]
+
+#: Patterns by name.
+PATTERNS: Final = {
+    "all-to-all": col.ALL_TO_ALL,
+    "one-to-all": col.ONE_TO_ALL,
+    "all-to-one": col.ALL_TO_ONE,
+    "random": col.RANDOM,
+    "nearest-neighbour": col.NEIGHBOUR,
+    "ring": col.RING,
+    "n-body": col.N_BODY,
+    "fft": col.FFT,
+    "write": col.WRITE,
+    "read": col.READ,
+    "mixed": col.MIXED,
+}
+_WITH_IO = ("write", "read", "mixed")
+#: The longest message, and the most messages that a node sends in a phase.
+MAX_FLITS, MAX_ROUNDS, MAX_PAUSE = 1 << 20, 1 << 24, 1 << 40
+_LISTED_MOST = 1 << 40
+#: Messages of the largest list that `expand` makes: 2 GB.
+MAX_LISTED = 50_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """All messages of one pattern; the next phase begins when the last has been delivered.
+
+    Parameters
+    ----------
+    pattern : str
+        One of `PATTERNS`, see Notes.
+    flits : int
+        Length of every message.
+    rounds : int
+        How often the pattern is gone through; for "random" and "mixed", messages of each node.
+    pause : int
+        Cycles of computation before the phase.
+    lockstep : bool
+        Whether all nodes wait for each other after each message, instead of sending theirs one
+        after the other as fast as the network takes them.
+    root : int
+        Rank of the one in "one-to-all" and "all-to-one".
+    io_share : float
+        Probability that a slot of "mixed" is I/O.
+    interval : float
+        Mean cycles between two messages that a node makes, geometrically distributed; 0 if it
+        makes the next when the last has left. Messages then wait at their source.
+    targets : int
+        If positive, "random" draws among so many of the first ranks, the sender not excluded;
+        else among all others.
+
+    Raises
+    ------
+    ModelError
+        If that describes no phase.
+
+    Notes
+    -----
+    A job's nodes have ranks 0 to n - 1 in the order in which they are given. Rank r sends
+
+    - "all-to-all": to r + 1, r + 2, ... r - 1 in turn;
+    - "one-to-all": the root to all others; "all-to-one": all others to the root;
+    - "random": to a rank drawn for each message;
+    - "nearest-neighbour": right, left, below, above on the near-square grid of
+      ceil(sqrt(n)) columns that the ranks fill row by row;
+    - "ring": to r + 1; "n-body": (n-1) // 2 times to r + 1, then to r + n // 2;
+    - "fft": to r xor 1, r xor 2, r xor 4, ... where there is such a rank;
+    - "write": to every I/O node of the mesh, "read": every I/O node to every rank, both in turn
+      from a random start (complete bipartite);
+    - "mixed": a slot is I/O with probability `io_share` and goes to the next I/O node, else to
+      the next of the other ranks.
+
+    Ranks are taken modulo n.
+
+    Examples
+    --------
+    >>> Phase(pattern="write", flits=64).rounds
+    1
+    """
+
+    pattern: str
+    flits: int = 8
+    rounds: int = 1
+    pause: int = 0
+    lockstep: bool = False
+    root: int = 0
+    io_share: float = 0.0
+    interval: float = 0.0
+    targets: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pattern, str) or self.pattern not in PATTERNS:
+            names = ", ".join(PATTERNS)
+            raise ModelError(f"pattern must be one of {names}; got {self.pattern!r:.40}")
+        for name, least, most in (
+            ("flits", 1, MAX_FLITS), ("rounds", 1, MAX_ROUNDS), ("pause", 0, MAX_PAUSE),
+            ("root", 0, MAX_ROUNDS), ("targets", 0, MAX_ROUNDS),
+        ):  # fmt: skip
+            value = whole_number(name, getattr(self, name), least=least)
+            if value > most:
+                raise ModelError(f"{name} must be <= {most}, got {value}")
+            object.__setattr__(self, name, value)
+        if not isinstance(self.lockstep, bool):
+            raise ModelError(f"lockstep must be True or False, got {self.lockstep!r:.40}")
+        share = real_number("io_share", self.io_share, least=0.0)
+        if share > 1.0:
+            raise ModelError(f"io_share must be <= 1, got {share:.6g}")
+        interval = real_number("interval", self.interval, least=0.0)
+        if 0.0 < interval < 1.0 or interval > 1e9:
+            raise ModelError(f"interval must be 0 or between 1 and 1e9 cycles, got {interval:.6g}")
+        if interval and self.lockstep:
+            raise ModelError("interval and lockstep exclude each other; give one")
+        if self.targets and self.pattern != "random":
+            raise ModelError(f"targets are for the pattern 'random', not {self.pattern!r}")
+        object.__setattr__(self, "io_share", share)
+        object.__setattr__(self, "interval", interval)
+
+    def fits(self, nodes: int, io_nodes: int) -> None:
+        """Raise ModelError unless a job of so many nodes can send this."""
+        if self.pattern in _WITH_IO and io_nodes == 0:
+            raise ModelError(f"pattern {self.pattern!r} needs I/O nodes; give the mesh an io_side")
+        for name, value in (("root", self.root + 1), ("targets", self.targets)):
+            if value > nodes:
+                raise ModelError(f"{name} must be among the {nodes} ranks of the job")
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """The phases of a job in order, gone through `repeat` times.
+
+    Examples
+    --------
+    >>> exchange = Phase(pattern="all-to-all", flits=16)
+    >>> checkpoint = Phase(pattern="write", flits=64, pause=1000)
+    >>> Traffic.of(exchange, exchange, checkpoint, repeat=3).runs
+    9
+    """
+
+    phases: tuple[Phase, ...]
+    repeat: int = 1
+
+    def __post_init__(self) -> None:
+        phases = tuple(self.phases) if isinstance(self.phases, Iterable) else ()
+        if not phases or not all(isinstance(phase, Phase) for phase in phases):
+            raise ModelError(f"phases must be at least one Phase, got {self.phases!r:.60}")
+        object.__setattr__(self, "phases", phases)
+        object.__setattr__(self, "repeat", whole_number("repeat", self.repeat, least=1))
+        if self.runs > MAX_ROUNDS:
+            raise ModelError(f"repeat must be <= {MAX_ROUNDS // len(phases)}, got {self.repeat}")
+
+    @classmethod
+    def of(cls, *phases: Phase, repeat: int = 1) -> Traffic:
+        """Traffic of these phases."""
+        return cls(phases, repeat)
+
+    @property
+    def runs(self) -> int:
+        """Phases run in all."""
+        return len(self.phases) * self.repeat
+
+
+@dataclass(frozen=True, eq=False)
+class Messages:
+    """A list of messages, each made at its own time; every source sends its own in order.
+
+    Parameters
+    ----------
+    created : (k,) array_like of int
+        Cycle in which each message is made, not decreasing.
+    source, destination : (k,) array_like of int
+        Nodes or I/O nodes.
+    flits : (k,) array_like of int
+        Lengths.
+
+    Raises
+    ------
+    ModelError
+        If these are not such a list.
+    """
+
+    created: Ints
+    source: Ints
+    destination: Ints
+    flits: Ints
+
+    def __post_init__(self) -> None:
+        size = None
+        for name, least in (("created", 0), ("source", 0), ("destination", 0), ("flits", 1)):
+            given = _whole_column(name, getattr(self, name), least)
+            if size is not None and given.size != size:
+                raise ModelError(f"{name} has {given.size} entries and created has {size}")
+            size = given.size
+            object.__setattr__(self, name, given)
+        if self.flits.max() > MAX_FLITS:
+            raise ModelError(f"flits must be <= {MAX_FLITS}, got {self.flits.max()}")
+        order = np.argsort(self.source, kind="stable")
+        back = (np.diff(self.created[order]) < 0) & (np.diff(self.source[order]) == 0)
+        if back.any():
+            late = int(order[int(np.argmax(back)) + 1])
+            raise ModelError(
+                f"created[{late}] is before the message that the same source sends before it; "
+                f"sort the messages of each source by time"
+            )
+
+
+def _whole_column(name: str, values: ArrayLike, least: int) -> Ints:
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        given = np.zeros(0)
+    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+        raise ModelError(f"{name} must be a list of whole numbers, got {values!r:.60}")
+    if given.min() < least or given.max() >= _LISTED_MOST:
+        raise ModelError(f"{name} must be from {least} to 2**40, got {given.min()}, {given.max()}")
+    column = given.astype(np.int64)
+    column.flags.writeable = False
+    return column
+
+
+def phase_rows(traffic: Traffic) -> tuple[Ints, NDArray[np.float64]]:
+    """The phases as the kernels take them: (phases, columns) and (phases, 2)."""
+    rows = np.zeros((len(traffic.phases), col.PHASE_COLUMNS), np.int64)
+    shares = np.zeros((len(traffic.phases), 2))
+    for row, share, phase in zip(rows, shares, traffic.phases, strict=True):
+        row[:] = (
+            PATTERNS[phase.pattern], phase.flits, phase.rounds, phase.pause, phase.lockstep,
+            phase.root, phase.targets,
+        )  # fmt: skip
+        share[:] = phase.io_share, phase.interval
+    return rows, shares
+
+
+def stream_rows(mesh: Mesh, nodes: Ints, *, seed: int, job: int) -> Ints:
+    """One stream for each of a job's nodes and each I/O node, with its own random numbers."""
+    routers = np.concatenate([mesh.routers_of[nodes], mesh.routers_of[mesh.nodes :]])
+    rows = np.zeros((routers.size, col.STREAM_COLUMNS), np.int64)
+    rows[:, col.ROUTER], rows[:, col.RANK] = routers, np.arange(routers.size)
+    words = np.random.SeedSequence((seed, job)).generate_state(routers.size, np.uint64)
+    rows[:, col.STATE] = words.view(np.int64)
+    # The start of each cycle through its destinations comes from the same words.
+    rows[: nodes.size, col.OFFSET] = words[: nodes.size] % np.uint64(max(mesh.io_nodes.size, 1))
+    rows[nodes.size :, col.OFFSET] = words[nodes.size :] % np.uint64(nodes.size)
+    return rows
+
+
+def count_messages(traffic: Traffic, nodes: int, io_nodes: int) -> int:
+    """How many messages a job of so many nodes sends."""
+    rows, _ = phase_rows(traffic)
+    counts = np.zeros((len(rows), nodes + io_nodes), np.int64)
+    return int(_traffic_kernels.count(rows, counts, nodes, io_nodes)) * traffic.repeat
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """Every message of one job, phase run by phase run."""
+
+    run: Ints  #: (k,) which phase run each message belongs to
+    step: Ints  #: (k,) its place among those of its source in that run
+    source: Ints  #: (k,) routers
+    target: Ints  #: (k,) routers
+    flits: Ints  #: (k,)
+
+
+def expand(
+    mesh: Mesh, nodes: ArrayLike, traffic: Traffic, *, seed: int = 0, job: int = 0
+) -> Expansion:
+    """List a job's messages, for fidelities and tests that want them all at once.
+
+    The worm-level simulator does not: it takes each message from the same functions when its
+    turn comes. `seed` and `job`, the number of jobs started before, make the same draws there.
+    """
+    members = mesh.checked_nodes(nodes)
+    for phase in traffic.phases:
+        phase.fits(members.size, mesh.io_nodes.size)
+    rows, shares = phase_rows(traffic)
+    streams = stream_rows(mesh, members, seed=seed, job=job)
+    counts = np.zeros((traffic.runs, len(streams)), np.int64)
+    total = _traffic_kernels.count(rows, counts, members.size, mesh.io_nodes.size)
+    if total > MAX_LISTED:
+        raise MemoryBudgetError(
+            f"the traffic has {total:,} messages; listing them is for at most {MAX_LISTED:,}, use "
+            f"fidelity 'worm', which lists none"
+        )
+    out = np.zeros((total, 5), np.int64)
+    _traffic_kernels.expand(streams, rows, shares, counts, members.size, mesh.io_nodes.size, out)
+    return Expansion(*out.T)

@@ -1,8 +1,10 @@
+from .allocation import STRATEGIES as STRATEGIES
 from .crossvalidate import Agreement as Agreement
 from .crossvalidate import crossvalidate as crossvalidate
 from .jobs import RenewalJobs as RenewalJobs
 from .jobs import ReplayedJobs as ReplayedJobs
 from .measurements import synthetic_runs as synthetic_runs
+from .mesh import Mesh as Mesh
 from .sharing import Simulation as Simulation
 from .sharing import simulate as simulate
 from .stats import Estimate as Estimate

@@ -1,0 +1,79 @@
+import json
+
+import pytest
+
+from validation.allocation import STRATEGIES
+from validation.allocation.curves import CURVES
+from validation.allocation.metrics import (
+    dispersal,
+    free_squares,
+    free_tree_blocks,
+    has_nested_free_blocks,
+    is_spatially_compact,
+    job_balance,
+    nodes_affected,
+    pairwise_distance,
+    span,
+    system_balance,
+)
+from validation.mesh import Mesh
+
+
+@pytest.fixture(scope="module")
+def goldens(shared_data):
+    return shared_data / "allocation"
+
+
+def sequences(folder):
+    for path in sorted(folder.glob("*_*.json")):
+        sequence = json.loads(path.read_text())
+        if "rows" in sequence["mesh"]:
+            yield path.stem, sequence
+
+
+@pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "Random"])
+def test_golden_sequences_come_out_node_for_node(goldens, name):
+    replayed = 0
+    for stem, sequence in sequences(goldens):
+        if sequence["strategy"] != name:
+            continue
+        strategy, mesh = STRATEGIES[name](**sequence["params"]), Mesh(**sequence["mesh"])
+        for k, op in enumerate(sequence["ops"]):
+            if op["op"] == "release":
+                mesh.release(op["id"])
+                continue
+            nodes = strategy.choose(mesh, op["size"])
+            got = None if nodes is None else nodes.tolist()
+            assert got == op["nodes"], f"{stem}, operation {k}"
+            if nodes is not None:
+                mesh.occupy(op["id"], nodes)
+        replayed += 1
+    assert replayed >= 2
+
+
+def test_golden_metrics_come_out_exactly(goldens):
+    states = json.loads((goldens / "metrics.json").read_text())
+    for state in states:
+        mesh, job = Mesh(**state["mesh"]), state["job"]
+        mesh.occupy("job", job)
+        if rest := sorted(set(state["busy"]) - set(job)):
+            mesh.occupy("others", rest)
+        assert nodes_affected(mesh, job) == state["nodes_affected"]
+        assert job_balance(mesh, job) == state["balance_job"]
+        assert system_balance(mesh) == state["balance_system"]
+        assert dispersal(mesh, job) == pytest.approx(state["dispersal"], rel=1e-15, abs=0)
+        assert pairwise_distance(mesh, job) == state["pairwise_l1"]
+        assert span(mesh, job, "hilbert") == state["span_hilbert"]
+        assert span(mesh, job, "snake") == state["span_snake"]
+        assert free_squares(mesh) == state["free_squares_D"]
+        if state["free_tree_blocks"] is not None:
+            assert free_tree_blocks(mesh).tolist() == state["free_tree_blocks"]
+            assert is_spatially_compact(mesh) == state["spatially_compact"]
+            assert has_nested_free_blocks(mesh) == state["lemma1"]
+    assert len(states) > 50
+
+
+def test_golden_curves_come_out_exactly(goldens):
+    for key, order in json.loads((goldens / "curves.json").read_text()).items():
+        curve, sides = key.split("_")
+        assert CURVES[curve](*map(int, sides.split("x"))).tolist() == order

@@ -1,0 +1,87 @@
+"""Which processors a job gets: strategies, each from its paper, and measures of their layouts."""
+
+from validation.allocation.base import (
+    STRATEGIES,
+    AbstractStrategy,
+    PlaneStrategy,
+    Request,
+    load_strategy,
+    register,
+)
+from validation.allocation.binary_tree import (
+    BT,
+    DBT,
+    SBT,
+    SCBT,
+    DependentBT,
+    DependentDBT,
+    DependentSBT,
+    IndependentBT,
+    IndependentDBT,
+    IndependentSBT,
+)
+from validation.allocation.contract import StrategyCheck, check_strategy
+from validation.allocation.curves import Hilbert, Snake
+from validation.allocation.mbs import MBS
+from validation.allocation.mc import MC
+from validation.allocation.mc_elongated import MCElongated
+from validation.allocation.metrics import (
+    dispersal,
+    free_squares,
+    free_tree_blocks,
+    has_nested_free_blocks,
+    is_compact,
+    is_spatially_compact,
+    job_balance,
+    least_free_squares,
+    mean_pairwise_distance,
+    nodes_affected,
+    pairwise_distance,
+    span,
+    system_balance,
+)
+from validation.allocation.paging import Paging
+from validation.allocation.plas import PLAS
+from validation.allocation.random import Random
+
+__all__ = [
+    "BT",
+    "DBT",
+    "MBS",
+    "MC",
+    "PLAS",
+    "SBT",
+    "SCBT",
+    "STRATEGIES",
+    "AbstractStrategy",
+    "DependentBT",
+    "DependentDBT",
+    "DependentSBT",
+    "Hilbert",
+    "IndependentBT",
+    "IndependentDBT",
+    "IndependentSBT",
+    "MCElongated",
+    "Paging",
+    "PlaneStrategy",
+    "Random",
+    "Request",
+    "Snake",
+    "StrategyCheck",
+    "check_strategy",
+    "dispersal",
+    "free_squares",
+    "free_tree_blocks",
+    "has_nested_free_blocks",
+    "is_compact",
+    "is_spatially_compact",
+    "job_balance",
+    "least_free_squares",
+    "load_strategy",
+    "mean_pairwise_distance",
+    "nodes_affected",
+    "pairwise_distance",
+    "register",
+    "span",
+    "system_balance",
+]

@@ -1,0 +1,237 @@
+"""What a strategy is, what may be asked of one, and the registry of all of them."""
+
+from __future__ import annotations
+
+import abc
+import difflib
+import importlib
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeVar, final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit.checks import whole_number
+from qmodels.errors import ModelError
+from validation.mesh import Mesh
+
+Ints = NDArray[np.int64]
+Free = NDArray[np.bool_]
+
+#: What a strategy promises about how much it gives and when it refuses; see `AbstractStrategy`.
+Kind = Literal["exact", "bounded", "contiguous", "pages"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What one job asks for: a number of nodes, and a shape where it insists on one.
+
+    Parameters
+    ----------
+    size : int
+        Nodes, at least one.
+    shape : tuple of int, optional
+        (rows, columns) with as many nodes; only MC among the 2-D strategies looks at it.
+
+    Raises
+    ------
+    ModelError
+        If a number is not a whole number >= 1, or the shape has not `size` nodes.
+
+    Examples
+    --------
+    >>> Request.of_shape(2, 4)
+    Request(size=8, shape=(2, 4))
+    """
+
+    size: int
+    shape: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", whole_number("size", self.size, least=1))
+        if self.shape is None:
+            return
+        if not isinstance(self.shape, tuple) or len(self.shape) not in (2, 3):
+            raise ModelError(f"shape must be a tuple of 2 or 3 sides, got {self.shape!r:.60}")
+        sides = tuple(whole_number("shape", side, least=1) for side in self.shape)
+        if math.prod(sides) != self.size:
+            raise ModelError(
+                f"a shape of {' x '.join(map(str, sides))} has {math.prod(sides)} nodes, the "
+                f"request {self.size}; leave out the shape or use Request.of_shape"
+            )
+        object.__setattr__(self, "shape", sides)
+
+    @classmethod
+    def of_shape(cls, *sides: int) -> Request:
+        """Request for a shape of `sides`, (rows, columns) on a 2-D mesh."""
+        checked = tuple(whole_number("shape", side, least=1) for side in sides)
+        return cls(math.prod(checked), checked)
+
+
+def as_request(request: Request | int) -> Request:
+    """`request` itself, or one for so many nodes."""
+    return request if isinstance(request, Request) else Request(request)
+
+
+class AbstractStrategy(abc.ABC):
+    """Chooses free nodes for one request; the mesh records who holds what.
+
+    A subclass has a `name`, a `kind` and the method `choose`, a pure function of the mesh and
+    the request: it changes neither and remembers nothing. (`Random` alone advances its
+    generator.) Whoever calls it gives the nodes to the job with `Mesh.occupy`.
+
+    Notes
+    -----
+    The kinds, with j the size of the request and f the number of free nodes:
+
+    - "exact": gives j nodes and refuses only if f < j;
+    - "bounded": gives j nodes, all in one block of its own making, and may refuse with f >= j;
+    - "contiguous": gives exactly one free box;
+    - "pages": gives j nodes or more, in whole pages, and may refuse with f >= j.
+    """
+
+    name: ClassVar[str]  #: short name used on the command line and in figure legends
+    kind: ClassVar[Kind] = "exact"  #: what it promises
+
+    @abc.abstractmethod
+    def choose(self, mesh: Mesh, request: Request) -> Ints | None:
+        """Different free nodes for `request`, ascending, or None to leave it waiting."""
+
+
+class PlaneStrategy(AbstractStrategy):
+    """A strategy for 2-D meshes: it sees a grid of free places with the I/O nodes in the west.
+
+    Where the mesh has its I/O nodes on another side, the grid is turned, so that "column" always
+    means a line of nodes parallel to the I/O nodes. The links that close a torus are ignored.
+    """
+
+    @abc.abstractmethod
+    def places(self, free: Free, request: Request) -> Ints | None:
+        """Places ``row * columns + column`` of `free` (rows, columns), in any order, or None.
+
+        Called only where `check_sides` passes and at least ``request.size`` places are free.
+        """
+
+    def check_sides(self, rows: int, columns: int) -> None:
+        """Raise ModelError where the strategy is not defined on a mesh of these sides."""
+
+    def free_grid(self, mesh: Mesh) -> Free:
+        """Which places are free, (rows, columns), turned so that the I/O nodes are in the west."""
+        if mesh.depth > 1:
+            raise ModelError(
+                f"{self.name} works on 2-D meshes, this one has {mesh.depth} layers; use a mesh "
+                "of depth 1"
+            )
+        free: Free = np.logical_not(turned(mesh.busy, mesh.io_side), order="C")
+        self.check_sides(*free.shape)
+        return free
+
+    @final
+    def choose(self, mesh: Mesh, request: Request | int) -> Ints | None:
+        """Choose nodes for a request.
+
+        Parameters
+        ----------
+        mesh : Mesh
+            Two-dimensional; its free nodes are those that no job holds.
+        request : Request or int
+            What is asked for; an int asks for so many nodes.
+
+        Returns
+        -------
+        nodes : (n,) ndarray of int or None
+            Different free nodes, ascending, or None if the strategy refuses.
+
+        Raises
+        ------
+        ModelError
+            If the strategy is not defined on this mesh, or `request` is not one.
+        """
+        request = as_request(request)
+        free = self.free_grid(mesh)
+        if request.size > np.count_nonzero(free):
+            return None
+        places = self.places(free, request)
+        if places is None:
+            return None
+        nodes: Ints = turned(node_grid(mesh), mesh.io_side).ravel()[places]
+        nodes.sort()
+        return nodes
+
+
+@overload
+def turned(grid: Free, side: str | None) -> Free: ...
+@overload
+def turned(grid: Ints, side: str | None) -> Ints: ...
+def turned(grid: NDArray[Any], side: str | None) -> NDArray[Any]:
+    """`grid` (rows, columns) of a mesh, turned so that what lies on `side` lies in the west."""
+    if side == "east":
+        return grid[:, ::-1]
+    if side == "north":
+        return grid.T
+    if side == "south":
+        return grid[::-1].T
+    return grid
+
+
+def node_grid(mesh: Mesh) -> Ints:
+    """Numbers of the nodes of a 2-D mesh, (rows, columns)."""
+    return np.arange(mesh.nodes, dtype=np.int64).reshape(mesh.rows, mesh.columns)
+
+
+#: Every strategy by name; the command line, the experiments and the contract tests read this.
+STRATEGIES: dict[str, type[AbstractStrategy]] = {}
+
+Strategy = TypeVar("Strategy", bound=type[AbstractStrategy])
+
+
+def register(strategy: Strategy) -> Strategy:
+    """Enter a strategy class in `STRATEGIES` under its name; use as a decorator."""
+    if STRATEGIES.get(strategy.name, strategy).__qualname__ != strategy.__qualname__:
+        raise ModelError(f"there is a strategy {strategy.name!r} already; choose another name")
+    STRATEGIES[strategy.name] = strategy
+    return strategy
+
+
+def load_strategy(text: str) -> type[AbstractStrategy]:
+    """Return the strategy class that `text` names.
+
+    Parameters
+    ----------
+    text : str
+        A name in `STRATEGIES`, or "module:Class" for a class that can be imported.
+
+    Raises
+    ------
+    ModelError
+        If there is no such strategy, or the class is not a complete `AbstractStrategy`.
+
+    Examples
+    --------
+    >>> load_strategy("MC") is load_strategy("validation.allocation.mc:MC")
+    True
+    """
+    if not isinstance(text, str):
+        raise ModelError(f"a strategy is named by text, got {text!r:.60}")
+    if ":" not in text:
+        if text in STRATEGIES:
+            return STRATEGIES[text]
+        folded = {name.casefold(): name for name in STRATEGIES}
+        near = difflib.get_close_matches(text.casefold(), folded, n=1, cutoff=0.5)
+        hint = f"; did you mean {folded[near[0]]!r}?" if near else "."
+        raise ModelError(
+            f"no strategy is called {text!r:.60}{hint} There are {', '.join(STRATEGIES)}; a class "
+            "of your own is named 'module:Class'"
+        )
+    module, _, name = text.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:  # whatever the user's module does on import
+        raise ModelError(f"strategy {text!r:.120} cannot be loaded: {error!s:.200}") from error
+    if not (isinstance(found, type) and issubclass(found, AbstractStrategy)):
+        raise ModelError(f"{text!r:.120} is no subclass of AbstractStrategy")
+    missing = sorted(found.__abstractmethods__)
+    if missing or not isinstance(getattr(found, "name", None), str):
+        raise ModelError(f"{text!r:.120} lacks {', '.join(missing) or 'a name'}")
+    return found

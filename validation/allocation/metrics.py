@@ -1,0 +1,314 @@
+"""What a layout is worth: how far it is spread, how it is balanced, and what it leaves free.
+
+Functions of a mesh and the nodes of one job, or of what is free on the mesh. Rows and columns
+are those that the strategies see: with the I/O nodes in the west (see `PlaneStrategy`).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qmodels.errors import ModelError
+from validation.allocation import _kernels
+from validation.allocation.base import Free, Ints, node_grid, turned
+from validation.allocation.binary_tree import tree_order
+from validation.allocation.curves import CURVES
+from validation.allocation.mbs import quad_tree
+from validation.mesh import Mesh
+
+
+def nodes_affected(mesh: Mesh, nodes: ArrayLike) -> int:
+    """Nodes in the smallest rectangle (in 3-D, box) that encloses a job.
+
+    Parameters
+    ----------
+    mesh : Mesh
+    nodes : (n,) array_like of int
+        Nodes of the job.
+
+    Returns
+    -------
+    int
+        Nodes, free and busy.
+
+    Raises
+    ------
+    ModelError
+        If `nodes` are not different nodes of the mesh.
+
+    References
+    ----------
+    .. [1] J. Mache, V. Lo, S. Garg, "Job scheduling that minimizes network contention due to both
+       communication and I/O", *Proc. IPDPS* 2000, section 2.2.
+
+    Examples
+    --------
+    >>> nodes_affected(Mesh(4, 4), [0, 6])
+    6
+    """
+    places = mesh.coordinates(mesh.checked_nodes(nodes))
+    return int(np.prod(np.ptp(places, axis=0) + 1))
+
+
+def dispersal(mesh: Mesh, nodes: ArrayLike) -> float:
+    """Share of the enclosing rectangle that does not belong to the job, 1 - n / nodes_affected.
+
+    Examples
+    --------
+    >>> dispersal(Mesh(4, 4), [0, 1, 4, 5])
+    0.0
+    """
+    count = mesh.checked_nodes(nodes).size
+    return 1.0 - count / nodes_affected(mesh, nodes)
+
+
+def pairwise_distance(mesh: Mesh, nodes: ArrayLike) -> int:
+    """Sum over the unordered pairs of a job's nodes of the hops between them on a mesh.
+
+    Examples
+    --------
+    >>> pairwise_distance(Mesh(4, 4), [0, 1, 5])
+    4
+    """
+    places = np.sort(mesh.coordinates(mesh.checked_nodes(nodes)), axis=0)
+    # In ascending order value i is added i times and subtracted n - 1 - i times.
+    weights = 2 * np.arange(len(places)) - (len(places) - 1)
+    return int((weights @ places).sum())
+
+
+def mean_pairwise_distance(mesh: Mesh, nodes: ArrayLike) -> float:
+    """Mean hops between two nodes of a job; 0 for a single node.
+
+    Examples
+    --------
+    >>> mean_pairwise_distance(Mesh(4, 4), [0, 1, 4, 5]).__round__(6)
+    1.333333
+    """
+    n = mesh.checked_nodes(nodes).size
+    return pairwise_distance(mesh, nodes) / (n * (n - 1) / 2) if n > 1 else 0.0
+
+
+def span(mesh: Mesh, nodes: ArrayLike, curve: str = "hilbert") -> int:
+    """Last less first rank of a job's nodes on the Hilbert curve or the snake.
+
+    Examples
+    --------
+    >>> span(Mesh(4, 4), [0, 1]), span(Mesh(4, 4), [0, 1], "snake")
+    (3, 1)
+    """
+    if not isinstance(curve, str) or curve not in CURVES:
+        raise ModelError(f"curve must be one of {', '.join(CURVES)}, got {curve!r:.40}")
+    rows, columns = _plane(mesh).shape
+    ranks = np.empty(mesh.nodes, dtype=np.int64)
+    ranks[CURVES[curve](rows, columns)] = np.arange(mesh.nodes)
+    return int(np.ptp(ranks[_places(mesh, nodes)]))
+
+
+def job_balance(mesh: Mesh, nodes: ArrayLike) -> int:
+    """Difference between a job's nodes above and below the middle I/O link.
+
+    Of an odd number of rows the middle one counts on neither side.
+
+    Examples
+    --------
+    >>> job_balance(Mesh(4, 4), [0, 1, 4, 8])
+    2
+    """
+    held = np.zeros(mesh.nodes, dtype=np.bool_)
+    held[_places(mesh, nodes)] = True
+    return _imbalance(held.reshape(_plane(mesh).shape))
+
+
+def system_balance(mesh: Mesh) -> int:
+    """Difference between the busy nodes above and below the middle I/O link.
+
+    Examples
+    --------
+    >>> mesh = Mesh(4, 4)
+    >>> mesh.occupy("job", [0, 1, 4, 8])
+    >>> system_balance(mesh)
+    2
+    """
+    _plane(mesh)
+    return _imbalance(turned(mesh.busy, mesh.io_side))
+
+
+def free_squares(mesh: Mesh) -> int:
+    """The number D of maximal free blocks of the quad-trees of MBS.
+
+    References
+    ----------
+    .. [1] P. Liu, C.-C. Hsu, J.-J. Wu, "I/O processor allocation for mesh cluster computers",
+       *Proc. ICPADS* 2005, definition 1.
+
+    Examples
+    --------
+    >>> mesh = Mesh(4, 4)
+    >>> mesh.occupy("job", [0])
+    >>> free_squares(mesh)
+    6
+    """
+    free = _free(mesh)
+    starts = quad_tree(*free.shape)
+    flags = np.zeros(starts[-1], dtype=np.bool_)
+    return int(_kernels.free_squares(free, starts, flags))
+
+
+def least_free_squares(mesh: Mesh) -> int:
+    """The least D that any choice of as many busy nodes leaves.
+
+    Raises
+    ------
+    ModelError
+        Unless the shorter side is a power of two that divides the longer one; elsewhere the initial
+        squares have several sizes and the digits of the free count do not give the least D.
+
+    Examples
+    --------
+    >>> mesh = Mesh(4, 4)
+    >>> mesh.occupy("job", [15])
+    >>> least_free_squares(mesh)
+    6
+    """
+    short, long = sorted(_plane(mesh).shape)
+    if short & (short - 1) or long % short:
+        raise ModelError(
+            f"the least number of free squares is known where the shorter side is a power of two "
+            f"that divides the longer, not on {mesh.rows} x {mesh.columns}"
+        )
+    left, count = mesh.free, 0
+    side = short
+    while side:
+        count += left // side**2
+        left %= side**2
+        side //= 2
+    return count
+
+
+def is_compact(mesh: Mesh) -> bool:
+    """Whether what is free falls into the fewest free squares that so many nodes allow.
+
+    Examples
+    --------
+    >>> is_compact(Mesh(4, 4))
+    True
+    """
+    return free_squares(mesh) == least_free_squares(mesh)
+
+
+def free_tree_blocks(mesh: Mesh) -> Ints:
+    """Sizes of the maximal free blocks of the binary tree, ascending.
+
+    Raises
+    ------
+    ModelError
+        If a side of the mesh is no power of two.
+
+    Examples
+    --------
+    >>> mesh = Mesh(4, 4)
+    >>> mesh.occupy("job", [0, 1, 4])
+    >>> free_tree_blocks(mesh).tolist()
+    [1, 4, 8]
+    """
+    return np.sort(_free_blocks(mesh)[:, 1])
+
+
+def is_spatially_compact(mesh: Mesh) -> bool:
+    """Whether no two siblings of the binary tree are both partly allocated.
+
+    References
+    ----------
+    .. [1] P. Liu, C.-C. Hsu, J.-J. Wu, "I/O processor allocation for mesh cluster computers",
+       *Proc. ICPADS* 2005, definition 2.
+
+    Examples
+    --------
+    >>> mesh = Mesh(4, 4)
+    >>> mesh.occupy("job", [0, 3])
+    >>> is_spatially_compact(mesh)
+    False
+    """
+    free = _leaves(mesh)
+    while free.size > 1:
+        size = mesh.nodes // free.size
+        partly = (free > 0) & (free < size)
+        if (partly[::2] & partly[1::2]).any():
+            return False
+        free = free[::2] + free[1::2]
+    return True
+
+
+def has_nested_free_blocks(mesh: Mesh) -> bool:
+    """Whether at most one free tree block of each size is left, each beside all smaller ones.
+
+    That is the condition of lemma 1 of Liu, Hsu and Wu: the parent of a larger free block is an
+    ancestor of every smaller one. It is equivalent to `is_spatially_compact`.
+
+    Examples
+    --------
+    >>> has_nested_free_blocks(Mesh(4, 4))
+    True
+    """
+    blocks = _free_blocks(mesh)
+    blocks = blocks[np.argsort(-blocks[:, 1], kind="stable")]
+    for (start, size), (below, smaller) in pairwise(blocks.tolist()):
+        parent = 2 * size
+        # Ancestors of the next block are ancestors of all that lie beside it.
+        if smaller == size or start // parent != below // parent:
+            return False
+    return True
+
+
+def _plane(mesh: Mesh) -> Free:
+    """The busy grid as strategies see it."""
+    if mesh.depth > 1:
+        raise ModelError(f"this needs a 2-D mesh, not one of {mesh.depth} layers")
+    return turned(mesh.busy, mesh.io_side)
+
+
+def _free(mesh: Mesh) -> Free:
+    free: Free = np.logical_not(_plane(mesh), order="C")
+    return free
+
+
+def _places(mesh: Mesh, nodes: ArrayLike) -> Ints:
+    """Places of nodes in the grid that strategies see."""
+    checked = mesh.checked_nodes(nodes)
+    _plane(mesh)
+    where = np.empty(mesh.nodes, dtype=np.int64)
+    where[turned(node_grid(mesh), mesh.io_side).ravel()] = np.arange(mesh.nodes)
+    return where[checked]
+
+
+def _imbalance(busy: Free) -> int:
+    half = busy.shape[0] // 2
+    above, below = np.count_nonzero(busy[:half]), np.count_nonzero(busy[busy.shape[0] - half :])
+    return abs(int(above) - int(below))
+
+
+def _leaves(mesh: Mesh) -> Ints:
+    """1 for every free leaf of the tree from left to right, 0 for the others."""
+    free = _free(mesh)
+    if any(side & (side - 1) for side in free.shape):
+        raise ModelError(
+            f"the binary tree needs sides that are powers of two, got {mesh.rows} x {mesh.columns}"
+        )
+    return free.ravel()[tree_order(*free.shape)].astype(np.int64)
+
+
+def _free_blocks(mesh: Mesh) -> Ints:
+    """First leaf and size of every maximal free tree block, (blocks, 2)."""
+    found, size, free = [], 1, _leaves(mesh)
+    whole = free == 1
+    while True:
+        above = whole[::2] & whole[1::2] if whole.size > 1 else np.zeros(1, dtype=np.bool_)
+        alone = whole & ~np.repeat(above, 2)[: whole.size]
+        starts = np.flatnonzero(alone) * size
+        found.append(np.stack([starts, np.full(starts.size, size)], axis=1))
+        if whole.size == 1:
+            return np.concatenate(found)
+        whole, size = above, 2 * size

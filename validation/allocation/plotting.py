@@ -1,0 +1,147 @@
+"""Figures of layouts: who holds which nodes of a mesh, and one history under every strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from phasefit.checks import whole_number
+from qmodels.errors import ModelError
+from qmodels.plotting._style import RED, axes_or_new, set_title
+from validation.allocation.base import STRATEGIES, AbstractStrategy, Request
+from validation.allocation.metrics import system_balance
+from validation.mesh import Mesh
+
+_COLOURS = np.asarray(colormaps["tab20"].colors)  # type: ignore[attr-defined]
+
+#: What `gallery` does: sizes of jobs in order of arrival; a negative number ends that job, the
+#: first being 1.
+HISTORY = (12, 20, 7, 30, 16, 5, 24, 9, 18, -2, -6, -5, 14, -8, 11, 22)
+
+
+def job_map(mesh: Mesh, *, ax: Axes | None = None, layer: int = 0) -> Axes:
+    """Draw every node in the colour of the job that holds it, free ones white.
+
+    Parameters
+    ----------
+    mesh : Mesh
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+    layer : int
+        Of a 3-D mesh.
+
+    Returns
+    -------
+    matplotlib Axes
+        Jobs are coloured in order of allocation, twenty colours over and over; the job that came
+        last is framed. I/O nodes are squares beside the mesh.
+
+    Raises
+    ------
+    ModelError
+        If the mesh has no such layer.
+
+    Examples
+    --------
+    >>> from validation.allocation import PLAS
+    >>> mesh = Mesh(4, 8, io_side="west")
+    >>> mesh.occupy("job", PLAS().choose(mesh, 6))
+    >>> job_map(mesh).get_xlabel()
+    'column'
+    """
+    if whole_number("layer", layer, least=0) >= mesh.depth:
+        raise ModelError(f"layer must be <= {mesh.depth - 1}, got {layer}")
+    ax = axes_or_new(ax, figsize=(1.0 + 0.28 * mesh.columns, 0.9 + 0.28 * mesh.rows))
+    picture = np.ones((mesh.nodes, 3))
+    for k, nodes in enumerate(mesh.jobs.values()):
+        picture[nodes] = _COLOURS[k % len(_COLOURS)]
+    shown = picture.reshape(mesh.depth, mesh.rows, mesh.columns, 3)[layer]
+    ax.imshow(shown, aspect="equal", interpolation="nearest")
+    ax.set_xticks(np.arange(mesh.columns + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(mesh.rows + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color="#BBBBBB", lw=0.3)
+    ax.tick_params(which="minor", length=0)
+    if mesh.jobs:
+        last = list(mesh.jobs.values())[-1]
+        for x, y, z in mesh.coordinates(last).tolist():
+            if z == layer:
+                ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, ec="black", lw=1.2))
+    if mesh.io_nodes.size:
+        x, y, z = mesh.coordinates(mesh.io_nodes).T
+        at = z == layer
+        ax.plot(x[at], y[at], "s", ms=3, color=RED, ls="none", clip_on=False)
+        ax.set_xlim(min(-0.5, x.min() - 0.5), max(mesh.columns - 0.5, x.max() + 0.5))
+        ax.set_ylim(max(mesh.rows - 0.5, y.max() + 0.5), min(-0.5, y.min() - 0.5))
+    ax.set(xlabel="column", ylabel="row")
+    return ax
+
+
+def gallery(
+    strategies: Mapping[str, AbstractStrategy] | None = None,
+    *,
+    history: Sequence[int] = HISTORY,
+    rows: int = 16,
+    columns: int = 16,
+) -> Figure:
+    """Draw what the same jobs get from every strategy.
+
+    Parameters
+    ----------
+    strategies : mapping, optional
+        Title to strategy; by default all that are registered, each with its defaults.
+    history : sequence of int
+        Sizes of jobs in order of arrival; -n ends the n-th of them, if it runs.
+    rows, columns : int
+        Sides of the mesh; its I/O nodes are in the west.
+
+    Returns
+    -------
+    matplotlib Figure
+        One panel each, as `job_map` draws it.
+
+    Raises
+    ------
+    ModelError
+        If a number is none, or a strategy is not defined on this mesh.
+    """
+    made = {name: cls() for name, cls in STRATEGIES.items()} if strategies is None else strategies
+    if not isinstance(made, Mapping) or not made:
+        raise ModelError(f"strategies must map titles to strategies, got {made!r:.60}")
+    across = min(6, len(made))
+    down = -(-len(made) // across)
+    figure = Figure(figsize=(2.1 * across, 2.4 * down), layout="constrained")
+    panels: Any = figure.subplots(down, across, squeeze=False)
+    for ax in panels.ravel()[len(made) :]:
+        ax.set_axis_off()
+    for ax, (name, strategy) in zip(panels.flat, made.items(), strict=False):
+        mesh = Mesh(rows, columns, io_side="west")
+        refused = replay(strategy, mesh, history)
+        job_map(mesh, ax=ax)
+        rest = f", {refused} refused" if refused else ""
+        set_title(ax, name)
+        ax.set(xticks=[], yticks=[], ylabel="")
+        ax.set_xlabel(f"balance {system_balance(mesh)}{rest}", fontsize=8)
+    return figure
+
+
+def replay(strategy: AbstractStrategy, mesh: Mesh, history: Sequence[int]) -> int:
+    """Let jobs come and go as `history` says; returns how many were refused."""
+    arrived = refused = 0
+    for number in history:
+        if whole_number("history", number, least=-arrived) < 0:
+            if -number in mesh.jobs:
+                mesh.release(-number)
+            continue
+        arrived += 1
+        nodes = strategy.choose(mesh, Request(number))
+        if nodes is None:
+            refused += 1
+        else:
+            mesh.occupy(arrived, nodes)
+    return refused

@@ -47,8 +47,6 @@ def _predict(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """Predict every policy of a scenario over its loads; nothing is simulated."""
-    from dataclasses import asdict
-
     from qmodels.errors import UnstableError
     from qmodels.io.scenario import load_scenario
     from qmodels.policies import Workload, predict
@@ -60,7 +58,7 @@ def _predict(
     for policy in plan.policies:
         for asked in plan.loads if load is None else (load,):
             try:
-                rows.append(asdict(predict(policy, plan.system, workload, load=asked)))
+                rows.append(predict(policy, plan.system, workload, load=asked).to_dict())
             except UnstableError as error:
                 refused.append(error)
                 rows.append({"policy": policy.label, "load": asked, "capacity": error.capacity})

@@ -1,12 +1,15 @@
 from .allocation import STRATEGIES as STRATEGIES
 from .crossvalidate import Agreement as Agreement
 from .crossvalidate import crossvalidate as crossvalidate
+from .experiments import EXPERIMENTS as EXPERIMENTS
+from .jobs import BoundedPareto as BoundedPareto
 from .jobs import RenewalJobs as RenewalJobs
 from .jobs import ReplayedJobs as ReplayedJobs
 from .measurements import synthetic_runs as synthetic_runs
 from .mesh import Mesh as Mesh
 from .sharing import Simulation as Simulation
 from .sharing import simulate as simulate
+from .sharing import simulate_candidates as simulate_candidates
 from .stats import Estimate as Estimate
 from .stats import estimate as estimate
 from .stats import replicate as replicate

@@ -28,6 +28,11 @@ class Agreement:
         return self.simulation.mean_response.contains(self.prediction.mean_response)
 
     @property
+    def z_score(self) -> float:
+        """Predicted less simulated mean, a standard normal variate where the model is exact."""
+        return self.simulation.mean_response.z_score(self.prediction.mean_response)
+
+    @property
     def resolution(self) -> float:
         """Half-width of the simulator's interval relative to its mean: what it can tell apart."""
         return self.simulation.mean_response.half_width / self.simulation.mean_response.mean
@@ -49,7 +54,10 @@ def crossvalidate(
     *,
     arrival_rate: float | None = None,
     load: float | None = None,
-    replications: int = 10,
+    model: str = "auto",
+    memory: float | None = None,
+    precision: float | None = None,
+    replications: int | None = None,
     jobs: int | None = None,
     seed: int = 0,
     point: int = 0,
@@ -61,9 +69,9 @@ def crossvalidate(
 
     Parameters
     ----------
-    policy, system, workload, arrival_rate, load
+    policy, system, workload, arrival_rate, load, model, memory
         As for `qmodels.predict`.
-    replications, jobs, seed, point, workers, progress
+    precision, replications, jobs, seed, point, workers, progress
         As for `validation.simulate`; so are further options.
 
     Returns
@@ -85,12 +93,15 @@ def crossvalidate(
     >>> crossvalidate(SpaceSharing(1, 1), machine, work, load=0.5, seed=1).verdict
     'agrees'
     """
-    prediction = predict(policy, system, workload, arrival_rate=arrival_rate, load=load)
+    prediction = predict(
+        policy, system, workload, arrival_rate=arrival_rate, load=load, model=model, memory=memory
+    )
     simulation = simulate(
         policy,
         system,
         workload,
         arrival_rate=prediction.arrival_rate,
+        precision=precision,
         replications=replications,
         jobs=jobs,
         seed=seed,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.checks import real_number
 from qmodels.errors import ModelError
 from qmodels.programs import AbstractProgram
 
@@ -24,9 +25,21 @@ BLOCK = 4096  #: jobs drawn at a time
 class AbstractJobs(abc.ABC):
     """Where jobs come from: times between arrivals and sizes, both in units of their mean."""
 
+    @property
+    @abc.abstractmethod
+    def scvs(self) -> tuple[float, float]:
+        """Squared coefficients of variation of both; infinite where a law has no variance."""
+
     @abc.abstractmethod
     def draw(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
         """Interarrival times and demands of `count` jobs, each (count,), with mean one."""
+
+    def draw_apart(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
+        """As `draw`, where it can be so that another law of demand leaves the arrivals alone.
+
+        That is what policies and workloads that are to be compared have in common.
+        """
+        return self.draw(count, rng=rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +48,7 @@ class RenewalJobs(AbstractJobs):
 
     Parameters
     ----------
-    arrivals, demand : PhaseType, frozen scipy.stats law or sample
+    arrivals, demand : PhaseType, BoundedPareto, frozen scipy.stats law or sample
         Anything with ``rvs(size=, random_state=)`` and a mean, or a one-dimensional sample that
         is drawn from with replacement. Only the shape is used: each is scaled to mean one.
 
@@ -66,17 +79,29 @@ class RenewalJobs(AbstractJobs):
             if not (np.isfinite(mean) and mean > 0):
                 raise ModelError(f"{name} must have a finite mean > 0, got {mean}")
 
+    @property
+    def scvs(self) -> tuple[float, float]:
+        """See `AbstractJobs.scvs`."""
+        return _scv(self.arrivals), _scv(self.demand)
+
     def draw(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
         """See `AbstractJobs.draw`.
 
-        Drawn in blocks, so that a longer stream begins with the shorter one: what policies that
-        need different numbers of jobs have in common.
+        Drawn in blocks, so that a longer stream begins with the shorter one.
         """
         blocks = [
             (_draw(self.arrivals, BLOCK, rng), _draw(self.demand, BLOCK, rng))
             for _ in range(-(-count // BLOCK))
         ]
         gaps, demands = (np.concatenate(parts)[:count] for parts in zip(*blocks, strict=True))
+        return gaps, demands
+
+    def draw_apart(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
+        """See `AbstractJobs.draw_apart`: each law has a stream of its own, spawned from `rng`."""
+        gaps, demands = (
+            _blocks(law, count, own)
+            for law, own in zip((self.arrivals, self.demand), rng.spawn(2), strict=True)
+        )
         return gaps, demands
 
 
@@ -108,11 +133,102 @@ class ReplayedJobs(AbstractJobs):
         if gaps.size != work.size:
             raise ModelError(f"{gaps.size} interarrivals but {work.size} demands; give one each")
 
+    @property
+    def scvs(self) -> tuple[float, float]:
+        """See `AbstractJobs.scvs`."""
+        return _scv(np.asarray(self.interarrivals)), _scv(np.asarray(self.demands))
+
     def draw(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
         """See `AbstractJobs.draw`."""
         gaps, work = np.asarray(self.interarrivals), np.asarray(self.demands)
         order = (int(rng.integers(gaps.size)) + np.arange(count)) % gaps.size
         return gaps[order], work[order]
+
+
+@dataclass(frozen=True)
+class BoundedPareto:
+    """Heavy-tailed law between two bounds: density proportional to x^(-shape - 1) on [low, high].
+
+    Parameters
+    ----------
+    low, high : float
+        Bounds in seconds, 0 < low < high.
+    shape : float
+        Exponent of the tail, > 0; the smaller, the heavier.
+
+    Raises
+    ------
+    ModelError
+        If the parameters are out of range.
+
+    References
+    ----------
+    .. [1] M. Harchol-Balter, *Performance Modeling and Design of Computer Systems*, Cambridge
+       2013, ch. 20.
+
+    Examples
+    --------
+    >>> round(BoundedPareto(low=15.0, high=4241.0, shape=1.0).mean, 2)
+    84.97
+    """
+
+    low: float
+    high: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        low = real_number("low", self.low, above=0.0)
+        high = real_number("high", self.high, above=low)
+        shape = real_number("shape", self.shape, above=0.0)
+        if high / low > 1e12 or shape > 100.0:
+            raise ModelError(
+                f"a bounded Pareto law needs high <= 1e12 low and shape <= 100, got "
+                f"{high / low:.3g} and {shape:.6g}"
+            )
+        for name, value in (("low", low), ("high", high), ("shape", shape)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def mean(self) -> float:
+        """E[X] in seconds."""
+        return self.moment(1)
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation."""
+        return self.moment(2) / self.mean**2 - 1.0
+
+    def moment(self, k: int) -> float:
+        """E[X^k] in seconds^k."""
+        a, width = self.shape, np.log(self.high / self.low)
+        # Integral of x^(k - a - 1), relative to low, by way of (e^(b w) - 1) / b.
+        b = k - a
+        area = width if abs(b) * width < 1e-12 else np.expm1(b * width) / b
+        return float(self.low**k * a * area / -np.expm1(-a * width))
+
+    def rvs(self, size: int, random_state: np.random.Generator) -> Array:
+        """Draw `size` values in seconds, by inversion."""
+        u = random_state.random(size)
+        kept = -np.expm1(-self.shape * np.log(self.high / self.low))
+        result: Array = self.low * (1.0 - u * kept) ** (-1.0 / self.shape)
+        return np.clip(result, self.low, self.high)
+
+
+def _blocks(law: Any, count: int, rng: np.random.Generator) -> Array:
+    """Draw `count` values, whole blocks at a time."""
+    drawn = [_draw(law, BLOCK, rng) for _ in range(-(-count // BLOCK))]
+    return np.concatenate(drawn)[:count] if drawn else np.empty(0)
+
+
+def _scv(law: Any) -> float:
+    if isinstance(law, np.ndarray):
+        return float(law.var() / law.mean() ** 2)
+    scv = getattr(law, "scv", None)
+    if scv is not None:
+        return float(scv)
+    variance = law.var
+    variance = float(variance() if callable(variance) else variance)
+    return variance / _mean(law) ** 2 if np.isfinite(variance) else float("inf")
 
 
 def _draw(law: Any, count: int, rng: np.random.Generator) -> Array:

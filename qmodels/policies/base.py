@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,14 @@ from phasefit import PhaseType, match_moments
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
 from qmodels.networks import disk_group_throughput
+from qmodels.networks.arguments import one_of
 from qmodels.programs import AbstractProgram
 
 Array = NDArray[np.float64]
+
+DISK_DISCIPLINES: Final = ("ps", "fcfs", "siro")
+#: The default law of demand; told from one that was given.
+_EXPONENTIAL: Final = PhaseType.exponential(mean=1.0)
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,14 @@ class System:
         P and D, at least one of each.
     min_processors, min_disks : int
         M_P and M_D, the least that any job may be given.
+    disk_discipline : {"ps", "fcfs", "siro"}
+        How jobs that share a disk partition get their turn: processor sharing, first come first
+        served burst by burst, or random order of the waiting bursts.
 
     Raises
     ------
     ModelError
-        If a count is not a whole number in its range.
+        If a count is not a whole number in its range or the discipline is another one.
 
     Examples
     --------
@@ -47,8 +55,10 @@ class System:
     disks: int
     min_processors: int = 1
     min_disks: int = 1
+    disk_discipline: str = "ps"
 
     def __post_init__(self) -> None:
+        one_of("disk_discipline", self.disk_discipline, DISK_DISCIPLINES)
         for name in ("processors", "disks"):
             most = whole_number(name, getattr(self, name), least=1)
             least = whole_number(f"min_{name}", getattr(self, f"min_{name}"), least=1)
@@ -80,16 +90,23 @@ class Workload:
     arrivals : PhaseType
         Law of the time between arrivals; only its shape is used, the rate is chosen with each
         prediction. The default is exponential (Poisson arrivals).
+    io_bursts, cpu_bursts : PhaseType, optional
+        Laws of single bursts of I/O and of computation; only their shape is used. With one of
+        them the other is exponential unless given, and `demand` may not be given as well.
 
     Raises
     ------
     ModelError
-        If a law has an atom at zero.
+        If a law has an atom at zero, or both demand and bursts are given.
 
     Notes
     -----
-    Every burst of a job is its program's mean burst times the same factor, drawn once per job
-    from `demand`: long jobs are long throughout.
+    There are two kinds of workload. Of the first, every burst of a job is its program's mean
+    burst times the same factor, drawn once per job from `demand`: long jobs are long throughout,
+    and every job has its program's mean number of phases. Of the second, with `io_bursts` and
+    `cpu_bursts`, each burst is its program's mean burst times a factor of its own, and the number
+    of phases is drawn from the program's `phase_count`; the law of a job's demand follows from
+    that. The models "decomposition" and "exact" follow the bursts and need the second kind.
 
     Examples
     --------
@@ -100,13 +117,26 @@ class Workload:
     """
 
     program: AbstractProgram
-    demand: PhaseType = field(default_factory=lambda: PhaseType.exponential(mean=1.0))
-    arrivals: PhaseType = field(default_factory=lambda: PhaseType.exponential(mean=1.0))
+    demand: PhaseType = field(default_factory=lambda: _EXPONENTIAL)
+    arrivals: PhaseType = field(default_factory=lambda: _EXPONENTIAL)
+    io_bursts: PhaseType | None = None
+    cpu_bursts: PhaseType | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.program, AbstractProgram):
             raise ModelError(f"program must be a Program or WorkloadMix, got {self.program!r}")
-        for name in ("demand", "arrivals"):
+        laws = ["demand", "arrivals"]
+        if self.io_bursts is not None or self.cpu_bursts is not None:
+            if self.demand is not _EXPONENTIAL:
+                raise ModelError(
+                    "give demand (one factor for all bursts of a job) or io_bursts and cpu_bursts "
+                    "(a factor for each burst), not both"
+                )
+            for name in ("io_bursts", "cpu_bursts"):
+                if getattr(self, name) is None:
+                    object.__setattr__(self, name, _EXPONENTIAL)
+            laws += ["io_bursts", "cpu_bursts"]
+        for name in laws:
             law = getattr(self, name)
             if not isinstance(law, PhaseType):
                 raise ModelError(f"{name} must be a PhaseType, got {law!r}")
@@ -116,6 +146,11 @@ class Workload:
                     f"the positive values"
                 )
             object.__setattr__(self, name, law.scale(1.0 / law.mean))
+
+    @property
+    def has_bursts(self) -> bool:
+        """Whether bursts have laws of their own, instead of following the job's demand."""
+        return self.io_bursts is not None
 
     @classmethod
     def from_scv(
@@ -170,6 +205,10 @@ class AbstractPolicy(abc.ABC):
         """Raise ModelError if the policy's partitions do not fit the machine."""
 
     @abc.abstractmethod
+    def allotment(self, system: System) -> tuple[float, float]:
+        """Mean processors and disks of a job while all partitions are taken."""
+
+    @abc.abstractmethod
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """Throughput and utilisation for every number of running jobs."""
 
@@ -178,6 +217,11 @@ def spread(jobs: int, places: int) -> list[int]:
     """Jobs per place when `jobs` are spread as evenly as can be over `places`."""
     each, extra = divmod(jobs, places)
     return [each + 1] * extra + [each] * (places - extra)
+
+
+def whole_sizes(units: int, partitions: int) -> list[float]:
+    """Whole sizes as equal as can be, larger ones first."""
+    return [float(n) for n in spread(units, partitions)]
 
 
 def groups_at_work(

@@ -7,6 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from phasefit import PhaseType
+from qmodels.errors import ModelError
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
@@ -22,16 +24,25 @@ from qmodels.programs import AbstractProgram
 class DynamicPartitioning(AbstractPolicy):
     """Equal shares: with i jobs running each holds P / i processors, up to N_P jobs.
 
-    The processors are divided anew at every arrival and departure, at no cost. The disks are
-    divided into K_D partitions as under static space sharing.
+    The processors are divided anew at every arrival and departure. The disks are divided into
+    K_D partitions as under static space sharing.
 
     Parameters
     ----------
     disk_partitions : int
         K_D.
+    overhead : PhaseType or tuple of PhaseType, optional
+        Time that dividing the processors takes, in seconds: one law, or one for each number
+        i = 1..N_P of jobs that share them afterwards. By default it takes no time.
 
     Notes
     -----
+    With an overhead all jobs stand still, transfers included, until the processors are divided.
+    They are divided when a job starts, also the only one, and when a job leaves others behind
+    and none waits; not when a waiting job takes the place of one that leaves, nor when the last
+    one leaves. A job that starts in the meantime makes the dividing begin again; one that has to
+    wait does not.
+
     A job keeps the fraction of its work that is done when its share changes. Shares of P / i are
     rounded neither up nor down. Exact where no disk partition is ever shared (K_D >= N_P) and
     every burst gains alike from processors; otherwise a job that computes gets on faster than
@@ -44,16 +55,50 @@ class DynamicPartitioning(AbstractPolicy):
     """
 
     disk_partitions: int
+    overhead: PhaseType | tuple[PhaseType, ...] | None = None
     name: ClassVar[str] = "DP"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.overhead, list):
+            object.__setattr__(self, "overhead", tuple(self.overhead))
+        laws = self.overhead if isinstance(self.overhead, tuple) else (self.overhead,)
+        fine = bool(laws) and all(isinstance(law, PhaseType) for law in laws)
+        if self.overhead is not None and not fine:
+            raise ModelError(
+                f"overhead must be a PhaseType or a tuple of them, in seconds; got "
+                f"{self.overhead!r:.60}"
+            )
 
     @property
     def label(self) -> str:
-        """As the paper writes it."""
-        return f"DP({self.disk_partitions})"
+        """As the paper writes it, with the mean overhead in seconds if there is one."""
+        if self.overhead is None:
+            return f"DP({self.disk_partitions})"
+        laws = self.overhead if isinstance(self.overhead, tuple) else (self.overhead,)
+        mean = sum(law.mean for law in laws) / len(laws)
+        return f"DP({self.disk_partitions};overhead={mean:.4g}s)"
 
     def check(self, system: System) -> None:
         """See `AbstractPolicy.check`."""
         check_disk_partitions(self.label, self.disk_partitions, system)
+        most = system.max_processor_partitions
+        if isinstance(self.overhead, tuple) and len(self.overhead) != most:
+            raise ModelError(
+                f"{self.label}: {len(self.overhead)} laws of the overhead for 1 to {most} jobs; "
+                f"give one for each number, or a single law"
+            )
+
+    def allotment(self, system: System) -> tuple[float, float]:
+        """See `AbstractPolicy.allotment`."""
+        p = system.processors / system.max_processor_partitions
+        return p, system.disks / self.disk_partitions
+
+    def overheads(self, system: System) -> tuple[PhaseType, ...]:
+        """Law of the overhead for each number 1..N_P of jobs that share the processors."""
+        most = system.max_processor_partitions
+        if isinstance(self.overhead, PhaseType):
+            return (self.overhead,) * most
+        return self.overhead or ()
 
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """See `AbstractPolicy.running`."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from phasefit.checks import real_number
-from qmodels.errors import ModelError, UnstableError
-from qmodels.markov import solve_qbd
-from qmodels.policies.base import AbstractPolicy, System, Workload, running_jobs, work_bound
-from qmodels.policies.speed_scaled import speed_scaled_queue
+from qmodels.errors import ModelError
+from qmodels.policies.base import AbstractPolicy, System, Workload, work_bound
+from qmodels.policies.policy_queue import SolvedQueue
+from qmodels.policies.response import TimeLaw, response_of, wait_of
+from qmodels.policies.solving import built_model, solved_queue
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +39,28 @@ class Prediction:
     method: str  #: "exact" for the model as stated, else "approximate"
     error_bound: float | None  #: relative numerical error of the means where exact, else None
     states: int  #: phases of a level of the chain once all partitions are taken
+    model: str  #: "speed-scaled", "decomposition" or "exact"
+    reduction: str = ""  #: what was left out of the model to keep it small; "" for nothing
     seconds: float  #: time the solution took
+    solved: SolvedQueue = field(repr=False, compare=False)  #: the queue itself
+
+    @cached_property
+    def wait(self) -> TimeLaw:
+        """Law of the time from arrival to the start; see `wait_of`."""
+        return wait_of(self.solved)
+
+    @cached_property
+    def response(self) -> TimeLaw:
+        """Law of the time from arrival to departure; see `response_of`."""
+        return response_of(self.solved)
+
+    def percentile(self, q: ArrayLike) -> Any:
+        """Response time in seconds that a share `q` of the jobs do not exceed, such as 0.95.
+
+        Computed when first asked for. ModelError if `q` is not in [0, 1), or the model does not
+        follow single jobs.
+        """
+        return self.response.percentile(q)
 
     def table(self) -> str:
         """Name, value and unit, one to a line."""
@@ -49,17 +73,27 @@ class Prediction:
             "seconds": "s",
         }
         lines = []
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in self._shown():
+            value = getattr(self, name)
+            if value == "":
+                continue
             shown = f"{value:.6g}" if isinstance(value, float) else str(value)
-            lines.append(f"{f.name:<22} {shown} {units.get(f.name, '')}".rstrip())
+            lines.append(f"{name:<22} {shown} {units.get(name, '')}".rstrip())
         return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:
         """One row with a column per quantity."""
         import pandas as pd
 
-        return pd.DataFrame([{f.name: getattr(self, f.name) for f in fields(self)}])
+        return pd.DataFrame([self.to_dict()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every quantity by its name, as plain values."""
+        return {name: getattr(self, name) for name in self._shown()}
+
+    def _shown(self) -> list[str]:
+        """Names of the quantities that have a value to print."""
+        return [f.name for f in fields(self) if f.name != "solved"]
 
 
 def predict(
@@ -70,6 +104,7 @@ def predict(
     arrival_rate: float | None = None,
     load: float | None = None,
     model: str = "auto",
+    memory: float | None = None,
 ) -> Prediction:
     """Predict the steady state of a policy under a workload.
 
@@ -82,14 +117,22 @@ def predict(
         Jobs per second. Give this or `load`.
     load : float
         Arrival rate as a fraction of `work_bound`, the rate that no policy can exceed.
-    model : {"auto", "speed-scaled"}
-        Every running job proceeds at the speed that k jobs have in equilibrium.
+    model : {"auto", "speed-scaled", "decomposition", "exact"}
+        "speed-scaled", which "auto" takes: every running job proceeds at the speed that k jobs
+        have in equilibrium. "decomposition", the paper's: jobs pass through their bursts, those
+        of I/O as long as in equilibrium with so many jobs at the disk. "exact": every running
+        job in a stage of a burst, on disks shared by processor sharing. The last two need a
+        workload with laws of its bursts.
+    memory : float, optional
+        Bytes that the chain may take; half of the machine's memory by default.
 
     Returns
     -------
     Prediction
-        `method` is "exact" where no disk partition is ever shared (and, under dynamic
-        partitioning, every burst gains alike from processors), "approximate" otherwise.
+        `method` is "exact" where the model is that of the policy without approximation: under
+        "exact", and where no disk partition is ever shared (and, under dynamic partitioning,
+        every burst gains alike from processors); "approximate" otherwise. `reduction` tells what
+        was simplified because the chain would have been too large.
 
     Raises
     ------
@@ -122,37 +165,33 @@ def predict(
     >>> round(whole.mean_response, 6), whole.method
     (132.063492, 'exact')
     """
-    if model not in ("auto", "speed-scaled"):
-        raise ModelError(f'model must be "auto" or "speed-scaled", got {model!r}')
     started = time.perf_counter()
-    running = running_jobs(policy, system, workload)
+    built = built_model(policy, system, workload, model, memory)
     bound = work_bound(system, workload.program)
     rate = chosen_rate(arrival_rate, load, bound)
-    largest = float(running.throughput[-1])
-    if rate >= largest:
-        raise UnstableError(
-            policy.label, rate, largest, load=rate / bound, largest_load=largest / bound
-        )
-    queue = speed_scaled_queue(workload.arrivals.scale(1.0 / rate), workload.demand, running.speeds)
-    solution = solve_qbd(queue)
+    solved = solved_queue(policy, system, workload, rate, model, memory=memory)
+    solution, running = solved.chain, solved.queue.running
+    most = running.most
     mean_jobs = solution.mean_level()
-    mean_running = solution.mean_of(np.arange(running.throughput.size + 1))
     return Prediction(
         policy=policy.label,
         arrival_rate=rate,
         load=rate / bound,
-        capacity=largest,
+        capacity=built.capacity,
         mean_response=mean_jobs / rate,
         mean_wait=solution.mean_excess() / rate,
         mean_jobs=mean_jobs,
-        mean_running=mean_running,
+        mean_running=solution.mean_of(np.arange(most + 1)),
         throughput=rate,
-        processor_utilisation=solution.mean_of([0.0, *running.processors_busy]) / system.processors,
-        disk_utilisation=solution.mean_of([0.0, *running.disks_busy]) / system.disks,
-        method="exact" if running.exact else "approximate",
-        error_bound=solution.error_bound if running.exact else None,
-        states=queue.local[-1].shape[0],
+        processor_utilisation=solved.mean_of_states(running.processors_busy) / system.processors,
+        disk_utilisation=solved.mean_of_states(running.disks_busy) / system.disks,
+        method="exact" if solved.exact else "approximate",
+        error_bound=solution.error_bound if solved.exact else None,
+        states=running.sizes[-1] * workload.arrivals.order,
+        model=solved.model,
+        reduction=solved.reduction,
         seconds=time.perf_counter() - started,
+        solved=solved,
     )
 
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit.checks import whole_number
+from qmodels.errors import ModelError
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
@@ -15,6 +20,8 @@ from qmodels.policies.base import (
     spread,
 )
 from qmodels.programs import AbstractProgram
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -28,12 +35,19 @@ class SpaceSharing(AbstractPolicy):
     ----------
     processor_partitions, disk_partitions : int
         K_P and K_D.
+    sizes : tuple of int, optional
+        Processors of each of the K_P partitions, kept in falling order; by default P / K_P each.
 
     Notes
     -----
-    Partitions are taken at their mean sizes P / K_P and D / K_D. Exact where no disk partition
-    is shared (K_D >= K_P) and the sizes are whole; otherwise jobs are assumed spread evenly and
-    the shared disks in equilibrium at every number of running jobs.
+    Processor partition c works on disk partition c mod K_D. A job starts on the disk partition
+    with the fewest jobs that has a free processor partition, on the first such one if there are
+    several, and there on the largest free processor partition.
+
+    Without `sizes` partitions are taken at their mean sizes P / K_P and D / K_D. Exact where no
+    disk partition is shared (K_D >= K_P) and the sizes are whole; otherwise jobs are assumed
+    spread evenly and the shared disks in equilibrium at every number of running jobs. With
+    unequal `sizes` each job has the speed of its partition, exactly so where no disk is shared.
 
     References
     ----------
@@ -43,25 +57,67 @@ class SpaceSharing(AbstractPolicy):
 
     processor_partitions: int
     disk_partitions: int
+    sizes: tuple[int, ...] | None = None
     name: ClassVar[str] = "SP"
+
+    def __post_init__(self) -> None:
+        if self.sizes is None:
+            return
+        if not isinstance(self.sizes, (tuple, list)) or not self.sizes:
+            raise ModelError(f"sizes must be a tuple of whole numbers, got {self.sizes!r:.60}")
+        given = [whole_number("SP: sizes", n, least=1) for n in self.sizes]
+        object.__setattr__(self, "sizes", tuple(sorted(given, reverse=True)))
 
     @property
     def label(self) -> str:
-        """As the paper writes it."""
-        return f"SP({self.processor_partitions},{self.disk_partitions})"
+        """As the paper writes it, with the sizes of the partitions if they were given."""
+        sizes = "" if self.sizes is None else ";" + "+".join(map(str, self.sizes))
+        return f"SP({self.processor_partitions},{self.disk_partitions}{sizes})"
 
     def check(self, system: System) -> None:
         """See `AbstractPolicy.check`."""
         check_processor_partitions(self.label, self.processor_partitions, system)
         check_disk_partitions(self.label, self.disk_partitions, system)
+        if self.sizes is None:
+            return
+        if len(self.sizes) != self.processor_partitions:
+            raise ModelError(
+                f"{self.label}: {len(self.sizes)} sizes for {self.processor_partitions} processor "
+                f"partitions; give one for each"
+            )
+        if sum(self.sizes) > system.processors or self.sizes[-1] < system.min_processors:
+            raise ModelError(
+                f"{self.label}: sizes must be at least {system.min_processors} each and at most "
+                f"{system.processors} together"
+            )
+
+    def allotment(self, system: System) -> tuple[float, float]:
+        """See `AbstractPolicy.allotment`."""
+        p, d = system.processors, system.disks
+        return p / self.processor_partitions, d / self.disk_partitions
 
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """See `AbstractPolicy.running`."""
         c, disks = self.processor_partitions, self.disk_partitions
-        p, d = system.processors / c, system.disks / disks
+        d = system.disks / disks
+        mean = system.processors / c
+        sizes = [mean] * c if self.sizes is None else [float(n) for n in self.sizes]
         rows = [
-            groups_at_work([[1] * y for y in spread(k, min(disks, c))], program, p, d)
+            _largest_at_work(sizes[:k], spread(k, min(disks, c)), program, d)
             for k in range(1, c + 1)
         ]
-        whole = system.processors % c == 0 and system.disks % disks == 0
-        return RunningJobs.of(rows, exact=disks >= c and whole)
+        alike = system.processors % c == 0 if self.sizes is None else len(set(self.sizes)) == 1
+        return RunningJobs.of(rows, exact=disks >= c and alike and system.disks % disks == 0)
+
+
+def _largest_at_work(
+    sizes: list[float], jobs_by_disk: list[int], program: AbstractProgram, d: float
+) -> tuple[float, float, float]:
+    """Throughput, busy processors and busy disks with a job on each of these partitions."""
+    found: Array = np.zeros(3)
+    for p in sorted(set(sizes), reverse=True):
+        # as if all jobs held partitions of this size, by the share of those that do
+        share = sizes.count(p) / len(sizes)
+        found += share * np.array(groups_at_work([[1] * y for y in jobs_by_disk], program, p, d))
+    throughput, processors, disks = found.tolist()
+    return throughput, processors, disks

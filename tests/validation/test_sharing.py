@@ -23,6 +23,7 @@ from validation import RenewalJobs, ReplayedJobs, crossvalidate, simulate
 from validation.sharing import _kernels
 from validation.sharing.layout import layout
 
+DISCIPLINES = ["ps", "fcfs", "siro"]
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
 KINDS = {_kernels.STATIC: "static", _kernels.DYNAMIC: "dynamic", _kernels.TIMED: "timed"}
 
@@ -33,31 +34,44 @@ def program(phases=3):
     )
 
 
-@pytest.mark.parametrize("cpu_sharing", [False, True])
+OVERHEAD = PhaseType.erlang(phases=2, mean=6.0)
+
+
+@pytest.mark.parametrize("disk", DISCIPLINES)
 @pytest.mark.parametrize(
     "policy",
-    [SP(1, 1), SP(4, 1), SP(4, 2), SP(4, 4), SP(3, 2), SP(2, 4), DP(1), DP(2), DP(3), DP(8),
-     TS(1, 1, 3), TS(4, 2, 2), TS(3, 2, 2), TS(2, 4, 2)],
-    ids=lambda policy: policy.label,
+    [SP(1, 1), SP(4, 1), SP(4, 2), SP(4, 4), SP(3, 2), SP(2, 4), SP(4, 2, sizes=(7, 4, 3, 2)),
+     DP(1), DP(2), DP(3), DP(8), DP(2, overhead=OVERHEAD),
+     DP(1, overhead=(PhaseType.exponential(mean=20.0),) * 3 + (OVERHEAD,) * 5),
+     TS(1, 1, 3), TS(4, 2, 2), TS(3, 2, 2), TS(2, 4, 2), TS(4, 2, 3, ts_cap="min"),
+     TS(2, 2, 3, cpu_discipline="ps"), TS(4, 1, 2, cpu_discipline="ps")],
+    ids=str,
 )  # fmt: skip
-def test_every_job_leaves_when_the_naive_twin_says(policy, cpu_sharing, rng):
-    machine = System(processors=16, disks=8, min_processors=2)
+def test_every_job_leaves_when_the_naive_twin_says(policy, disk, rng):
+    machine = System(processors=16, disks=8, min_processors=2, disk_discipline=disk)
     plan = layout(policy, machine, program().phase_times)
     most = capacity(policy, machine, Workload(program()))
-    count, phases = 150, 3
+    count, phases = 120, 3
     arrivals = np.cumsum(rng.exponential(1 / (0.9 * most), count))
     factors = rng.gamma(2.0, 0.5, (count, phases, 2))
     factors[rng.random(factors.shape) < 0.1] = 0.0  # some bursts have no length
+    demand, picks = rng.gamma(2.0, 0.5, count), rng.random(2 * count * phases)
+    drawn = [law.rvs(2 * count, random_state=rng) for law in plan.pauses]
+    pauses = np.array(drawn) if drawn else np.empty((0, 0))
+    pause_of = np.zeros(1, int) if plan.pause_of is None else plan.pause_of
     response, wait, busy = np.full(count, np.nan), np.full(count, np.nan), np.zeros(5)
     _kernels.run(
-        plan.kind, plan.limit, cpu_sharing, arrivals, np.arange(0, count * phases + 1, phases),
-        factors[..., 0].ravel(), factors[..., 1].ravel(), plan.io_time, plan.cpu_time,
-        plan.disk_of, plan.processors_of, plan.disks_of, np.array([0, count - 1]),
-        response, wait, busy,
+        plan.kind, plan.slots, plan.limit, plan.disciplines, arrivals, demand,
+        np.arange(0, count * phases + 1, phases), factors[..., 0].ravel(), factors[..., 1].ravel(),
+        plan.io_time, plan.cpu_time, plan.disk_of, plan.processors_of, plan.disks_of, pauses,
+        pause_of, picks, np.array([0, count - 1]), response, wait, busy,
     )  # fmt: skip
     expected = naive.simulate(
-        KINDS[plan.kind], plan.limit, arrivals.tolist(), factors.tolist(), plan.io_time.tolist(),
-        plan.cpu_time.tolist(), plan.disk_of.tolist(), plan.disks_of.size, cpu_sharing,
+        KINDS[plan.kind], plan.limit, arrivals.tolist(),
+        (demand[:, None, None] * factors).tolist(), plan.io_time.tolist(), plan.cpu_time.tolist(),
+        plan.disk_of.tolist(), plan.disks_of.size, getattr(policy, "cpu_discipline", "fcfs"), disk,
+        most=plan.slots, picks=picks.tolist(),
+        pauses=(lambda i, n: pauses[pause_of[i - 1], n]) if plan.pauses else None,
     )  # fmt: skip
     assert response[: count - 1] == pytest.approx(expected[: count - 1], rel=1e-9)
 
@@ -76,6 +90,29 @@ def test_the_naive_twin_agrees_with_a_queue_done_by_hand():
     )
     # alone until 1, shared until 3 (job 0 has done 2), job 1 has 3 left: ends at 6, computes to 7
     assert responses == pytest.approx([4.0, 6.0])
+
+
+@pytest.mark.parametrize("disk", ["ps", "fcfs"])
+@pytest.mark.parametrize(
+    "policy",
+    [SP(4, 2), SP(3, 3), DP(2), DP(2, overhead=OVERHEAD), TS(2, 2, 2),
+     TS(4, 1, 2, cpu_discipline="ps")],
+    ids=str,
+)  # fmt: skip
+def test_processors_and_disks_are_busy_with_the_work_that_arrives(policy, disk):
+    """Whatever the policy: linear computation and I/O take the same processor- and disk-seconds."""
+    machine = System(processors=12, disks=6, min_processors=2, disk_discipline=disk)
+    work = Workload(Program([Phase(io=3.0, cpu=24.0), Phase(io=0.0, cpu=6.0)]))
+    rate = 0.12
+    run = simulate(policy, machine, work, arrival_rate=rate, seed=8, jobs=4000, warm_up=500)
+    # five quantities of twelve runs: 99.99 % intervals
+    assert abs(run.processor_utilisation.z_score(rate * 30.0 / 12)) < 4
+    assert abs(run.disk_utilisation.z_score(rate * 3.0 / 6)) < 4
+    assert run.disk_utilisation.half_width < 0.05 * run.disk_utilisation.mean
+    within = 4 * run.mean_jobs.half_width
+    assert run.mean_jobs.mean == pytest.approx(rate * run.mean_response.mean, abs=within)
+    running = rate * (run.mean_response.mean - run.mean_wait.mean)
+    assert run.mean_running.mean == pytest.approx(running, rel=0.05)
 
 
 @pytest.mark.parametrize("scv", [0.25, 1.0, 4.0])
@@ -220,10 +257,13 @@ def test_an_unstable_load_is_refused_before_anything_is_simulated():
 @pytest.mark.parametrize(
     "given",
     [
-        {"replications": 0}, {"replications": None}, {"jobs": 0}, {"jobs": 2.5}, {"warm_up": -1},
+        {"replications": 0}, {"replications": 2.5}, {"jobs": 0}, {"jobs": 2.5}, {"warm_up": -1},
         {"seed": -1}, {"seed": 1.5}, {"seed": None}, {"point": -1}, {"workers": 0},
         {"confidence": 2}, {"confidence": None}, {"bursts": "x"}, {"stream_of_jobs": 5},
-        {"load": None}, {"load": np.nan}, {"draw_phases": True},
+        {"load": None}, {"load": np.nan}, {"draw_phases": True}, {"draw_phases": 1},
+        {"precision": 0}, {"precision": np.nan}, {"precision": "x"}, {"at_most": 0},
+        {"precision": 0.1, "replications": 1}, {"percentiles": (95,)}, {"percentiles": (0.5, 1)},
+        {"percentiles": "x"}, {"percentiles": None}, {"percentiles": [np.nan]},
     ],
     ids=str,
 )  # fmt: skip
@@ -244,4 +284,4 @@ def test_the_event_loop_says_the_same_without_its_compiler():
         timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:]
-    assert "28 passed" in done.stdout
+    assert "60 passed" in done.stdout

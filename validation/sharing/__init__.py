@@ -1,5 +1,7 @@
 """Job-level simulation of SP, DP and TS: the twin of `qmodels.policies`."""
 
-from validation.sharing.simulator import Simulation, simulate
+from validation.sharing.candidates import Contest, simulate_candidates
+from validation.sharing.results import Simulation
+from validation.sharing.simulator import simulate
 
-__all__ = ["Simulation", "simulate"]
+__all__ = ["Contest", "Simulation", "simulate", "simulate_candidates"]

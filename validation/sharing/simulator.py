@@ -5,71 +5,35 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.checks import whole_number
+from phasefit.checks import real_vector, whole_number
 from qmodels.errors import ModelError, UnstableError
+from qmodels.markov.memory import check_memory, memory_limit
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
 from qmodels.policies.prediction import chosen_rate
-from qmodels.programs import Program
-from validation.jobs import AbstractJobs, RenewalJobs
+from validation.jobs import AbstractJobs
 from validation.sharing import _kernels
-from validation.sharing.layout import layout
-from validation.stats import Estimate, estimate, stream
-
-if TYPE_CHECKING:
-    import pandas as pd
+from validation.sharing.draws import JobSource, draw, job_source
+from validation.sharing.layout import Layout, layout
+from validation.sharing.results import Simulation
+from validation.stats import estimate, until_precise
 
 Array = NDArray[np.float64]
 
+PERCENTILES = (0.5, 0.9, 0.95, 0.99)
 
-@dataclass(frozen=True, kw_only=True)
-class Simulation:
-    """What was measured over independent replications, each quantity with its interval."""
-
-    policy: str  #: such as SP(4,16)
-    arrival_rate: float  #: jobs per second
-    load: float  #: arrival rate over `qmodels.policies.work_bound`
-    mean_response: Estimate  #: seconds from arrival to departure
-    mean_wait: Estimate  #: seconds from arrival to the start
-    mean_jobs: Estimate  #: jobs in the system
-    mean_running: Estimate  #: jobs running
-    processor_utilisation: Estimate  #: fraction of the processors in a computation burst
-    disk_utilisation: Estimate  #: fraction of the disks transferring
-    replications: int
-    jobs: int  #: jobs measured in each replication, after the warm-up
-    warm_up: int  #: jobs left out at the start of each replication
-    events: int  #: events of all replications
-    seconds: float  #: time the simulation took
-    seed: int
-    method: str = "simulated"
-
-    def table(self) -> str:
-        """Name and value, one to a line."""
-        return "\n".join(f"{f.name:<22} {getattr(self, f.name)}" for f in fields(self))
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row; an estimate becomes three columns, the mean and _low and _high."""
-        import pandas as pd
-
-        row: dict[str, Any] = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if isinstance(value, Estimate):
-                row |= {
-                    f.name: value.mean,
-                    f"{f.name}_low": value.low,
-                    f"{f.name}_high": value.high,
-                }
-            else:
-                row[f.name] = value
-        return pd.DataFrame([row])
+#: Replications, and the first number of them where a precision is asked for: with fewer than 20
+#: an interval that happens to be narrow ends the run too often.
+REPLICATIONS, AT_FIRST = 10, 20
+#: Relaxation times of the queue: warm-up and measured part of a replication of fixed length, and
+#: the measured part and the least sum of all where a precision is asked for.
+WARM_UP, MEASURED, STEP, FLOOR = 10, 100, 30, 300
 
 
 def simulate(
@@ -79,11 +43,13 @@ def simulate(
     *,
     arrival_rate: float | None = None,
     load: float | None = None,
+    precision: float | None = None,
+    percentiles: Sequence[float] = PERCENTILES,
     stream_of_jobs: AbstractJobs | None = None,
     bursts: Any = None,
-    cpu_sharing: bool = False,
-    draw_phases: bool = False,
-    replications: int = 10,
+    draw_phases: bool | None = None,
+    replications: int | None = None,
+    at_most: int = 1000,
     jobs: int | None = None,
     warm_up: int | None = None,
     confidence: float = 0.95,
@@ -97,33 +63,39 @@ def simulate(
     Parameters
     ----------
     policy, system, workload
-        As for `qmodels.predict`.
+        As for `qmodels.predict`, with the same disciplines, sizes, caps and overheads.
     arrival_rate, load : float
         Jobs per second, or its fraction of `qmodels.policies.work_bound`; give one.
+    precision : float
+        Half-width of the interval of the mean response time, relative to the mean, at which to
+        stop; replications are then added as they are needed.
+    percentiles : sequence of float
+        Probabilities between 0 and 1 whose response times are measured.
     stream_of_jobs : AbstractJobs
         Where interarrival times and demands come from instead of the laws of `workload`: other
         laws, or a log replayed.
-    bursts : PhaseType, frozen scipy.stats law or sample
-        Law of a further factor, drawn for every single burst. By default there is none: the
-        bursts of a job are its program's means times the job's demand.
-    cpu_sharing : bool
-        Under time sharing, whether the computation bursts on a partition share it instead of
-        taking turns in order of arrival.
+    bursts : law or sample, or tuple of two
+        Law of a further factor, drawn for every single burst, of mean one: a PhaseType, a
+        frozen scipy.stats law, a `BoundedPareto` or a list of values; a tuple gives one for I/O
+        and one for computation. By default the laws of `workload`, if it has any.
     draw_phases : bool
-        Whether a `Program` with a random number of phases draws it for each job. By default every
-        job has the same number, since `workload.demand` is the law of its whole work.
+        Whether the number of phases of a `Program` is drawn for each job, or is the same for
+        all. By default drawn where `workload` has laws of bursts.
     replications : int
-        Independent runs, each started empty; at least 2 for an interval.
+        Independent runs, each started empty; at least 2 for an interval. 10 by default; with a
+        `precision` the number to begin with, 20 by default.
+    at_most : int
+        Replications at which a precision is given up.
     jobs : int
-        Jobs measured in each run. By default 100 relaxation times of the queue, between 1,000
-        and a million jobs.
+        Jobs measured in each run. By default 100 relaxation times of the queue, 30 with a
+        `precision`, between 1,000 and a million jobs.
     warm_up : int
         Jobs left out at the start of each run. By default 10 relaxation times.
     confidence : float
         Coverage of the Student t intervals.
     seed, point : int
-        Replication r draws from ``stream(seed, point, r)``: policies simulated with the same
-        seed and point meet the same jobs (common random numbers).
+        Replication r draws from ``stream(seed, point, r)`` and streams below it: policies
+        simulated with the same seed and point meet the same jobs (common random numbers).
     workers : int
         Threads; by default one per core. The result does not depend on it.
     progress : callable
@@ -137,15 +109,20 @@ def simulate(
     ------
     UnstableError
         If the load is at or beyond the capacity that `qmodels.policies.capacity` predicts.
+    MemoryBudgetError
+        If the jobs of a replication would not fit in memory.
     ModelError
         If the arguments make no model.
 
     Notes
     -----
-    Jobs wait in order of arrival. Static partitions get whole processors, larger partitions
-    first, and a job takes a free partition whose disk partition has the fewest jobs. Under
-    dynamic partitioning every job holds P / i. Time sharing places a job by the four cases of
-    [1]_, sec. 3.5. Disks are shared by processor sharing.
+    Jobs wait in order of arrival and are placed as the policy's own notes say. Static
+    partitions get whole processors, larger partitions first. Time sharing places a job by the
+    four cases of [1]_, sec. 3.5.
+
+    With a `precision` the run stops when the target is met at two looks in a row and at least
+    300 relaxation times have been measured; see `validation.stats.until_precise`. Percentiles
+    are those of each replication, averaged; their intervals come from the replications too.
 
     References
     ----------
@@ -167,59 +144,64 @@ def simulate(
     rate = chosen_rate(arrival_rate, load, bound)
     if rate >= most:
         raise UnstableError(policy.label, rate, most, load=rate / bound, largest_load=most / bound)
-    replications = whole_number("replications", replications, least=1)
-    for name, value in (("jobs", jobs), ("warm_up", warm_up), ("workers", workers)):
-        if value is not None:
-            whole_number(name, value, least=0 if name == "warm_up" else 1)
-    program = workload.program
-    drawn_phases, times = None, program.phase_times
-    if draw_phases:
-        if not isinstance(program, Program):
-            raise ModelError("draw_phases needs a Program; a mix has its mean number of phases")
-        drawn_phases, times = program.draw_phase_counts, program.listed_times
-    plan = layout(policy, system, times)
-    scvs = (workload.arrivals.scv, workload.demand.scv)
-    relaxation = relaxation_jobs(rate / most, len(plan.processors_of), *scvs)
-    measured = jobs or min(max(1000, math.ceil(100 * relaxation)), 1_000_000)
-    first = max(100, math.ceil(10 * relaxation)) if warm_up is None else warm_up
+    if replications is None:
+        replications = REPLICATIONS if precision is None else AT_FIRST
+    for name, count, least in (
+        ("replications", replications, 1 if precision is None else 2),
+        ("at_most", at_most, 1),
+        ("seed", seed, 0),
+        ("point", point, 0),
+        ("jobs", jobs, 1),
+        ("warm_up", warm_up, 0),
+        ("workers", workers, 1),
+    ):
+        if count is not None or name in ("replications", "at_most", "seed", "point"):
+            whole_number(name, count, least=least)  # type: ignore[arg-type]
+    wanted = _checked_percentiles(percentiles)
+    source = job_source(workload, stream_of_jobs, bursts, draw_phases)
+    plan = layout(policy, system, source.times)
+    relaxation = relaxation_jobs(rate / most, len(plan.processors_of), *source.scvs)
+    length = MEASURED if precision is None else STEP
+    measured = jobs or min(max(1000, math.ceil(length * relaxation)), 1_000_000)
+    first = max(100, math.ceil(WARM_UP * relaxation)) if warm_up is None else warm_up
+    window = (first, first + measured)
     # Jobs that come after the measured ones keep the machine as busy as it was for them.
     total = first + measured + max(100, math.ceil(2 * relaxation)) + 1
-    source = stream_of_jobs or RenewalJobs(workload.arrivals, workload.demand)
-    if not isinstance(source, AbstractJobs):
-        raise ModelError(f"stream_of_jobs must be RenewalJobs or ReplayedJobs, got {source!r:.60}")
-    burst_law = None if bursts is None else RenewalJobs(bursts, bursts)
+    threads = workers or os.cpu_count() or 1
+    phases = workload.program.mean_phases * (source.bursts is not None)
+    check_memory(
+        f"{threads} replications of {total:,} jobs",
+        threads * total * (64 + 32 * phases),
+        memory_limit(),
+        "give jobs and warm_up, fewer workers, or a lower load",
+    )
+    runs: list[tuple[Array, int]] = []
 
     def one(replication: int) -> tuple[Array, int]:
-        rng = stream(seed, point, replication)
-        gaps, demands = source.draw(total, rng=rng)
-        phases = plan.io_time.shape[1]
-        counts = drawn_phases(total, rng=rng) if drawn_phases else np.full(total, phases)
-        first_phase = np.concatenate([[0], np.cumsum(counts)])
-        io_factor = cpu_factor = np.repeat(demands, counts)
-        if burst_law:
-            io_law, cpu_law = burst_law.draw(io_factor.size, rng=rng)
-            io_factor, cpu_factor = io_factor * io_law, cpu_factor * cpu_law
-        response, wait, busy = np.full(total, np.nan), np.full(total, np.nan), np.zeros(5)
-        window = np.array([first, first + measured])
-        events = _kernels.run(
-            plan.kind, plan.limit, cpu_sharing, np.cumsum(gaps) / rate, first_phase, io_factor,
-            cpu_factor, plan.io_time, plan.cpu_time, plan.disk_of, plan.processors_of,
-            plan.disks_of, window, response, wait, busy,
-        )  # fmt: skip
-        inside = slice(*window)
-        per_second = busy[:4] / busy[4]
-        return np.array([response[inside].mean(), wait[inside].mean(), *per_second]), int(events)
+        key = (point, replication)
+        return _replicate(source, plan, rate, total, window, wanted, seed=seed, key=key)
 
-    results = []
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        for done, result in enumerate(pool.map(one, range(replications)), start=1):
-            results.append(result)
+    def more(upto: int) -> list[float]:
+        for result in pool.map(one, range(len(runs), upto)):
+            runs.append(result)
             if progress:
-                progress(done, replications)
-    columns = np.array([values for values, _ in results]).T
+                progress(len(runs), upto)
+        return [float(values[0]) for values, _ in runs]
+
+    precise = None
+    with ThreadPoolExecutor(threads) as pool:
+        if precision is None:
+            more(replications)
+        else:
+            floor = max(replications, math.ceil(FLOOR * relaxation / measured))
+            precise = until_precise(
+                more, precision=precision, confidence=confidence,
+                at_least=floor, at_most=max(at_most, floor),
+            )  # fmt: skip
+    columns = np.array([values for values, _ in runs]).T
     columns[4] /= system.processors
     columns[5] /= system.disks
-    response, wait, in_system, running, computing, moving = (
+    response, wait, in_system, running, computing, moving, *quantiles = (
         estimate(column.tolist(), confidence=confidence) for column in columns
     )
     return Simulation(
@@ -232,13 +214,52 @@ def simulate(
         mean_running=running,
         processor_utilisation=computing,
         disk_utilisation=moving,
-        replications=replications,
+        percentiles=dict(zip(wanted.tolist(), quantiles, strict=True)),
+        replications=len(runs),
         jobs=measured,
         warm_up=first,
-        events=sum(events for _, events in results),
+        relaxations=len(runs) * measured / relaxation,
+        precise=precise,
+        events=sum(events for _, events in runs),
         seconds=time.perf_counter() - started,
         seed=seed,
+        responses=tuple(columns[0].tolist()),
     )
+
+
+def _replicate(
+    source: JobSource,
+    plan: Layout,
+    rate: float,
+    total: int,
+    window: tuple[int, int],
+    percentiles: Array,
+    *,
+    seed: int,
+    key: tuple[int, ...],
+) -> tuple[Array, int]:
+    """Means of one run, started empty, then its percentiles; and the number of its events."""
+    work = draw(source, plan, total, seed=seed, key=key)
+    response, wait, busy = np.full(total, np.nan), np.full(total, np.nan), np.zeros(5)
+    pause_of = np.zeros(1, np.int64) if plan.pause_of is None else plan.pause_of
+    events = _kernels.run(
+        plan.kind, plan.slots, plan.limit, plan.disciplines, np.cumsum(work.gaps) / rate,
+        work.demand, work.first_phase, work.io_factor, work.cpu_factor, plan.io_time,
+        plan.cpu_time, plan.disk_of, plan.processors_of, plan.disks_of, work.pauses, pause_of,
+        work.picks, np.array(window), response, wait, busy,
+    )  # fmt: skip
+    inside = slice(*window)
+    means = [response[inside].mean(), wait[inside].mean(), *(busy[:4] / busy[4])]
+    return np.concatenate([means, np.quantile(response[inside], percentiles)]), int(events)
+
+
+def _checked_percentiles(given: Sequence[float]) -> Array:
+    if isinstance(given, (tuple, list)) and not given:
+        return np.empty(0)
+    wanted = real_vector("percentiles", given)
+    if not 0 < wanted.min() <= wanted.max() < 1:
+        raise ModelError(f"percentiles must lie between 0 and 1, got {given!r:.60}; 0.95, not 95")
+    return np.unique(wanted)
 
 
 def relaxation_jobs(
@@ -248,7 +269,9 @@ def relaxation_jobs(
 
     The diffusion that approximates a queue in heavy traffic forgets its start within
     ``2 rho (c_a^2 + c_s^2) / (1 - rho)^2`` arrivals (4 rho / (1 - rho)^2 for M/M/1); at light
-    load a job's own stay counts, about one service of every server.
+    load a job's own stay counts, about one service of every server. A law without a variance
+    counts as one of scv 1000.
     """
+    arrival_scv, demand_scv = min(arrival_scv, 1000.0), min(demand_scv, 1000.0)
     queueing = 2 * utilisation * (arrival_scv + demand_scv) / (1 - utilisation) ** 2
     return queueing + servers * (1 + demand_scv)

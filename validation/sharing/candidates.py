@@ -1,0 +1,145 @@
+"""Several policies simulated on the same jobs: which is best, and which cannot be told apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from phasefit.checks import whole_number
+from qmodels.errors import ModelError, UnstableError
+from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
+from qmodels.policies.prediction import chosen_rate
+from validation.sharing.results import Simulation
+from validation.sharing.simulator import simulate
+from validation.stats import Estimate, estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """Policies in order of their simulated mean response time, all having met the same jobs."""
+
+    policies: tuple[AbstractPolicy, ...]  #: fastest first; saturated ones are left out
+    simulations: tuple[Simulation, ...]  #: of each
+    behind: tuple[Estimate, ...]  #: mean response less that of the fastest, seconds
+    saturated: tuple[AbstractPolicy, ...]  #: without a steady state at this rate
+
+    @property
+    def best(self) -> AbstractPolicy:
+        """The policy with the least simulated mean response time."""
+        return self.policies[0]
+
+    @property
+    def ties(self) -> tuple[AbstractPolicy, ...]:
+        """The fastest and those whose difference from it has an interval that contains zero."""
+        pairs = zip(self.policies, self.behind, strict=True)
+        return tuple(policy for policy, gap in pairs if gap.contains(0.0))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each stable policy, fastest first."""
+        import pandas as pd
+
+        rows = pd.concat([run.to_frame() for run in self.simulations], ignore_index=True)
+        rows["behind_s"] = [gap.mean for gap in self.behind]
+        rows["behind_half_width_s"] = [gap.half_width for gap in self.behind]
+        rows["tie"] = [policy in self.ties for policy in self.policies]
+        return rows
+
+
+def simulate_candidates(
+    policies: Sequence[AbstractPolicy],
+    system: System,
+    workload: Workload,
+    *,
+    arrival_rate: float | None = None,
+    load: float | None = None,
+    jobs: int = 20_000,
+    warm_up: int | None = None,
+    replications: int = 20,
+    confidence: float = 0.95,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Contest:
+    """Simulate several policies on the same jobs and rank them by mean response time.
+
+    Parameters
+    ----------
+    policies : sequence of policies
+        Those that have no steady state at the rate are reported, not simulated.
+    system, workload, arrival_rate, load
+        As for `validation.simulate`; further options too.
+    jobs, warm_up : int
+        Jobs of each replication that are measured and left out, for all policies alike; the
+        warm-up is half of `jobs` by default.
+    replications : int
+        At least 2.
+    confidence : float
+        Coverage of the intervals, those of the differences included.
+    progress : callable
+        Called as ``progress(done, policies)`` after each policy.
+
+    Returns
+    -------
+    Contest
+
+    Raises
+    ------
+    UnstableError
+        If no policy has a steady state.
+    ModelError
+        If the arguments make no model.
+
+    Notes
+    -----
+    Common random numbers: replication r brings the same jobs to every policy, so a difference
+    is known better than either mean, and its interval is that of the paired differences.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, Program, SpaceSharing
+    >>> work = Workload(Program([Phase(io=16.0, cpu=1024.0)]))
+    >>> machine = System(processors=16, disks=16)
+    >>> some = [SpaceSharing(1, 1), SpaceSharing(16, 16)]
+    >>> simulate_candidates(some, machine, work, load=0.1, jobs=500, seed=1).best.label
+    'SP(1,1)'
+    """
+    if not isinstance(policies, Sequence) or isinstance(policies, str) or not policies:
+        raise ModelError(f"give a list of at least one policy, got {policies!r:.60}")
+    whole_number("replications", replications, least=2)
+    whole_number("jobs", jobs, least=1)
+    rate = chosen_rate(arrival_rate, load, work_bound(system, workload.program))
+    most = {policy: capacity(policy, system, workload) for policy in dict.fromkeys(policies)}
+    stable = [policy for policy in most if rate < most[policy]]
+    if not stable:
+        largest = max(most, key=most.__getitem__)
+        raise UnstableError(largest.label, rate, most[largest])
+    runs = []
+    for policy in stable:
+        runs.append(
+            simulate(
+                policy, system, workload, arrival_rate=rate, jobs=jobs,
+                warm_up=math.ceil(jobs / 2) if warm_up is None else warm_up,
+                replications=replications, confidence=confidence, **options,
+            )
+        )  # fmt: skip
+        if progress:
+            progress(len(runs), len(stable))
+    order = sorted(range(len(runs)), key=lambda i: runs[i].mean_response.mean)
+    first = runs[order[0]].responses
+    behind = [
+        estimate(
+            [mine - best for mine, best in zip(runs[i].responses, first, strict=True)],
+            confidence=confidence,
+        )
+        for i in order
+    ]
+    return Contest(
+        policies=tuple(stable[i] for i in order),
+        simulations=tuple(runs[i] for i in order),
+        behind=tuple(behind),
+        saturated=tuple(policy for policy in most if policy not in stable),
+    )

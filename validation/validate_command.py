@@ -1,0 +1,93 @@
+"""Subcommand `qmodels validate`: published figures and tables, run again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from validation.experiments.base import Progress
+
+FAILED = 1  #: exit code when a finding does not hold
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("validate")(_validate)
+
+
+def _validate(
+    experiments: Annotated[
+        list[str] | None, typer.Argument(help="Names; without any, they are listed.")
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Folder for the figures and the tables.")
+    ] = Path("qmodels-validate"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer and wider simulated points; seconds each.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Root of all randomness.")] = 0,
+    workers: Annotated[
+        int | None,
+        typer.Option("-j", "--workers", min=1, help="Threads; by default one per core."),
+    ] = None,
+) -> None:
+    """Run published figures again: predictions, simulations, and whether the claims hold."""
+    from qmodels.io.outputs import check_output, output_folder
+    from qmodels.networks.arguments import one_of
+    from validation.experiments import EXPERIMENTS, RunOptions
+
+    if not experiments:
+        for name, experiment in EXPERIMENTS.items():
+            typer.echo(f"{name:<12} {experiment.source}: {experiment.claim}")
+        return
+    chosen = [one_of("experiment", name, list(EXPERIMENTS)) for name in dict.fromkeys(experiments)]
+    check_output(output)
+    failed = False
+    for name in chosen:
+        with _progress() as progress:
+            outcome = EXPERIMENTS[name].run(
+                RunOptions(seed=seed, quick=quick, workers=workers, progress=progress)
+            )
+        with output_folder(output) as folder:
+            outcome.figure().savefig(folder / f"{name}.png", dpi=150)
+            outcome.table.to_csv(folder / f"{name}.csv", index=False)
+        typer.echo(f"{output / name}.png")
+        typer.echo(f"{output / name}.csv")
+        for finding in outcome.findings:
+            typer.echo(f"{finding}")
+        failed |= not all(finding.holds for finding in outcome.findings)
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar on standard error where that is a terminal, a line for each stage elsewhere."""
+    if not sys.stderr.isatty():
+        said: set[str] = set()
+
+        def say(what: str, done: int, total: int) -> None:
+            if what not in said:
+                said.add(what)
+                print(f"{what}: {total} to do", file=sys.stderr, flush=True)
+
+        yield say
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, object] = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done)  # type: ignore[arg-type]
+
+        yield show

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 #: How the kernels are compiled. They allocate nothing, so they need no reference counts; counting
-#: those of the tables at every call made them thirty times slower.
+#: those of the tables at every call made them some thirteen times slower.
 COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 #: A call with all tables as arguments would cost as much as the work it does.
 INLINED: Any = COMPILED | {"inline": "always"}

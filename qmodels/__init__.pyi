@@ -15,6 +15,7 @@ from .policies import TimeSharing as TimeSharing
 from .policies import Workload as Workload
 from .policies import capacity as capacity
 from .policies import predict as predict
+from .policies import recommend as recommend
 from .programs import Burst as Burst
 from .programs import Phase as Phase
 from .programs import Program as Program

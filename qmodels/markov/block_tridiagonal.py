@@ -36,7 +36,7 @@ class BlockTridiagonalSolution:
 
     levels: tuple[Array, ...]  #: probability of each state of each level
     method: str  #: "forward" or "backward"
-    residual: float  #: sum of |flow in - flow out| of the states over the sum of the flows
+    residual: float  #: sum of absolute (flow in - flow out) of the states over the sum of the flows
     error_estimate: float  #: largest relative error of a probability to expect, 4 n u
     states: int
     seconds: float
@@ -259,7 +259,7 @@ def _assembled(up: Sequence[Block], local: Sequence[Block], down: Sequence[Block
 def _residual(
     up: Sequence[Block], local: Sequence[Block], down: Sequence[Block], levels: Sequence[Array]
 ) -> float:
-    """Sum of |flow in - flow out| over the sum of the flows."""
+    """Sum of absolute (flow in - flow out) over the sum of the flows."""
     off = flow = 0.0
     for k, pi in enumerate(levels):
         same = local[k].diagonal()  # jumps to the same state

@@ -47,7 +47,7 @@ class ChainSolution:
 
     probabilities: Array  #: long-run fraction of time in each state, (n,)
     method: str  #: "gth", "direct" or "iterative", with what was particular
-    residual: float  #: sum of |flow in - flow out| of the states over the sum of the flows
+    residual: float  #: sum of absolute (flow in - flow out) of the states over the sum of the flows
     error_estimate: float  #: largest relative error of a probability to expect; 1: none is known
     states: int
     sweeps: int  #: times the iteration read all rates; 0 for an elimination

@@ -190,7 +190,7 @@ def _boundary(qbd: QBD, levels: Levels) -> tuple[Array, ...]:
 
 
 def _residual(qbd: QBD, levels: Levels, boundary: tuple[Array, ...]) -> float:
-    """Sum of |flow in - flow out| over the sum of the flows, levels 0 .. b + 1."""
+    """Sum of absolute (flow in - flow out) over the sum of the flows, levels 0 .. b + 1."""
     b = len(boundary) - 1
     first = levels.up_from(boundary[-1])
     pi = [*boundary, first @ levels.climb, levels.ahead(first, 1) @ levels.climb]

@@ -39,7 +39,7 @@ class TransientSolution:
 
     times: Array  #: as asked, (m,)
     probabilities: Array  #: (m, n)
-    error_bound: float  #: largest sum over the states of |error| at any of the times
+    error_bound: float  #: largest sum over the states of absolute errors at any of the times
     method: str  #: what was done
     steps: int  #: times that all rates were read; 0 where matrices were squared
     settled: float  #: time from which the steady state was taken for the state; inf if never

@@ -4,6 +4,7 @@ The bottom of the house: it knows what to draw by its attributes and imports no 
 that a result can draw itself.
 """
 
+from qmodels.plotting.maps import policy_map
 from qmodels.plotting.programs import execution_diagram, signature
 from qmodels.plotting.responses import response_curves
 from qmodels.plotting.runs import fitted_times
@@ -17,6 +18,7 @@ __all__ = [
     "execution_diagram",
     "fitted_times",
     "gap_sensitivity",
+    "policy_map",
     "response_curves",
     "signature",
     "surface_3d",

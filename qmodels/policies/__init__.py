@@ -8,8 +8,12 @@ from qmodels.policies.base import (
     capacity,
     work_bound,
 )
+from qmodels.policies.candidates import default_candidates
 from qmodels.policies.dynamic_partitioning import DynamicPartitioning
+from qmodels.policies.policy_map import PolicyMap, best_policies
 from qmodels.policies.prediction import Prediction, predict
+from qmodels.policies.recommendation import Recommendation, recommend
+from qmodels.policies.response import TimeLaw
 from qmodels.policies.space_sharing import SpaceSharing
 from qmodels.policies.time_sharing import TimeSharing
 
@@ -22,13 +26,19 @@ __all__ = [
     "POLICIES",
     "AbstractPolicy",
     "DynamicPartitioning",
+    "PolicyMap",
     "Prediction",
+    "Recommendation",
     "RunningJobs",
     "SpaceSharing",
     "System",
+    "TimeLaw",
     "TimeSharing",
     "Workload",
+    "best_policies",
     "capacity",
+    "default_candidates",
     "predict",
+    "recommend",
     "work_bound",
 ]

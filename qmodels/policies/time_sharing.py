@@ -46,7 +46,8 @@ class TimeSharing(AbstractPolicy):
     M > 1; with M = 1 it is static space sharing. Product form supposes that co-resident
     computation bursts share their processors, or are exponential. Where they take turns, a
     short job waits for the long burst of another, and a demand of scv 10 was simulated 20 to
-    30 % slower than predicted at load 0.6; up to scv 2 the difference stayed below 8 %.
+    30 % slower than predicted at load 0.6. Crowded partitions near saturation were simulated
+    up to 35 % slower at scv 2 (docs/claims.md).
 
     References
     ----------

@@ -21,12 +21,10 @@ from qmodels.io._scenario_file import (
     ScenarioFile,
     ValidationTable,
     WorkingSetTable,
-    at_key,
-    fail,
-    read_tables,
 )
 from qmodels.io.runs import read_runs
 from qmodels.io.swf import JobLog, read_swf
+from qmodels.io.toml_tables import at_key, fail, read_tables
 from qmodels.policies import (
     AbstractPolicy,
     DynamicPartitioning,
@@ -103,7 +101,7 @@ def load_scenario(path: str | Path) -> Scenario:
         If the job log or the table of runs is damaged.
     """
     source = Path(path)
-    spec = read_tables(source)
+    spec = read_tables(source, ScenarioFile)
     system = at_key(source, "machine", System, **spec.machine.model_dump())
     log = _read_log(source, spec.log)
     program, fits = _programs(source, spec)
@@ -150,7 +148,7 @@ def load_programs(path: str | Path) -> Program | WorkloadMix:
         As for `load_scenario`.
     """
     source = Path(path)
-    return _programs(source, read_tables(source))[0]
+    return _programs(source, read_tables(source, ScenarioFile))[0]
 
 
 def _read_log(source: Path, spec: LogTable | None) -> JobLog | None:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
-from qmodels.io._scenario_file import read_tables
+from qmodels.io._scenario_file import ScenarioFile
+from qmodels.io.toml_tables import read_tables
 from qmodels.io._trace_text import beginning
 from qmodels.io.runs import RunTable, read_runs
 from qmodels.io.scenario import load_programs
@@ -182,7 +183,7 @@ def _of_profile(name: str) -> Subject:
 
 
 def _of_scenario(path: Path, name: str | None) -> Subject:
-    spec = read_tables(path)
+    spec = read_tables(path, ScenarioFile)
     processors, disks = spec.machine.processors, spec.machine.disks
     if spec.runs is not None and name is not None:
         one = _of_runs(read_runs(path.parent / spec.runs.path), name)

@@ -1,0 +1,110 @@
+"""TOML files read strictly: tables declared by their keys, types and ranges, every fault named."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from qmodels.errors import ModelError, ScenarioError
+
+MAX_BYTES = 1_000_000
+
+Built = TypeVar("Built")
+
+Seconds = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Table(BaseModel):
+    """Strict: no unknown keys, no text for a number, nothing that is not finite."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+File = TypeVar("File", bound=Table)
+
+
+def read_tables(source: Path, file: type[File]) -> File:
+    """Read a TOML file and check it against its tables; ScenarioError lists every fault."""
+    try:
+        raw = source.read_bytes()
+    except OSError as error:
+        fail(source, "file", f"cannot be read: {error.strerror or error}")
+    if len(raw) > MAX_BYTES:
+        fail(source, "file", f"{len(raw)} bytes; a scenario may have {MAX_BYTES}")
+    try:
+        tables = tomllib.loads(raw.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        fail(source, "file", f"is not UTF-8 text (byte {error.start})")
+    except RecursionError:
+        fail(source, "file", "is nested too deeply")
+    except tomllib.TOMLDecodeError as error:
+        fail(source, "file", f"is not valid TOML: {error}")
+    return checked_tables(source, file, tables)
+
+
+def checked_tables(source: Path, file: type[File], tables: Mapping[str, Any]) -> File:
+    """Check tables that were read from `source` or put together; as `read_tables`."""
+    try:
+        return file.model_validate(tables)
+    except RecursionError:
+        fail(source, "file", "is nested too deeply")
+    except ValidationError as error:
+        raise ScenarioError(str(source), list(_findings(file, error))) from None
+
+
+def _findings(file: type[Table], error: ValidationError) -> Iterator[tuple[str, str]]:
+    for item in error.errors(include_url=False):
+        key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"])
+        key = key.removeprefix(".") or "file"
+        if item["type"] == "missing":
+            yield key, "this key is missing; add it"
+        elif item["type"] == "extra_forbidden":
+            name = str(item["loc"][-1])
+            known = _known_keys(file, item["loc"][:-1])
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
+            yield key, f"unknown key; {hint}"
+        else:
+            shown = repr(item["input"])
+            shown = shown if len(shown) <= 60 else shown[:57] + "..."
+            yield key, f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown}"
+
+
+def _known_keys(file: type[Table], where: tuple[int | str, ...]) -> list[str]:
+    """Keys of the table at `where`, found by walking the declared tables."""
+    table: Any = file
+    for part in where:
+        if isinstance(part, int) or part not in table.model_fields:
+            continue
+        table = next(iter(_tables_in(table.model_fields[part].annotation)), table)
+    return list(table.model_fields)
+
+
+def _tables_in(annotation: Any) -> Iterator[type[Table]]:
+    if isinstance(annotation, type) and issubclass(annotation, Table):
+        yield annotation
+    for inner in getattr(annotation, "__args__", ()):
+        yield from _tables_in(inner)
+
+
+def fail(source: Path, key: str, text: str) -> NoReturn:
+    """Raise ScenarioError for one key."""
+    raise ScenarioError(str(source), [(key, text)])
+
+
+def at_key(source: Path, key: str, build: Callable[..., Built], *args: Any, **kwargs: Any) -> Built:
+    """Call `build`; a ModelError comes out naming the key that caused it."""
+    try:
+        return build(*args, **kwargs)
+    except ScenarioError:
+        raise
+    except ModelError as error:
+        raise ScenarioError(str(source), [(key, str(error))]) from None

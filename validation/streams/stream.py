@@ -1,0 +1,264 @@
+"""What a stream of jobs is, where streams come from, and the registry of all sources."""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit.checks import positive_vector, real_number, real_vector, whole_number
+from qmodels.errors import ModelError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LARGEST_SIZE = 2**31 - 1  #: nodes of one job
+MOST_JOBS = 10_000_000  #: jobs of one stream
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JobStream:
+    """Jobs in order of arrival.
+
+    Times are in the unit of the machine that plays them: cycles where it has a network, else
+    seconds.
+
+    Parameters
+    ----------
+    arrivals : (n,) array_like
+        Times of arrival, >= 0, not decreasing.
+    sizes : (n,) array_like of int
+        Nodes that each job asks for, at least one.
+    demands : (n,) array_like, optional
+        What each job needs, > 0: its time of service where the machine has no network, else its
+        relative amount of traffic. Disciplines that sort by demand read it too.
+    estimates : (n,) array_like, optional
+        The user's estimate of the time of service, > 0; the demands where it is left out.
+    shapes : tuple, optional
+        Per job its sides, such as (rows, columns) or (a, b, c), with as many nodes as its size;
+        or None for a job that takes any shape.
+
+    Raises
+    ------
+    ModelError
+        If there is no job, a column has another length than `arrivals`, or a value is out of its
+        range.
+
+    Examples
+    --------
+    >>> stream = JobStream(arrivals=[0, 2, 6], sizes=[4, 1, 2], demands=[3.0, 1.0, 5.0])
+    >>> stream.jobs, round(stream.offered(8), 6)
+    (3, 0.319444)
+    """
+
+    arrivals: Array
+    sizes: Ints
+    demands: Array | None = None
+    estimates: Array | None = None
+    shapes: tuple[tuple[int, ...] | None, ...] | None = None
+
+    def __post_init__(self) -> None:
+        arrivals = real_vector("arrivals", self.arrivals)
+        if arrivals[0] < 0:
+            raise ModelError(f"arrivals must be >= 0, but the first is {arrivals[0]:.6g}")
+        falls = np.flatnonzero(np.diff(arrivals) < 0)
+        if falls.size:
+            i = int(falls[0])
+            raise ModelError(
+                f"arrivals must not decrease, but arrivals[{i + 1}] = {arrivals[i + 1]:.6g} comes "
+                f"after {arrivals[i]:.6g}; sort the jobs by arrival"
+            )
+        columns: dict[str, Any] = {"arrivals": arrivals, "sizes": _sizes(self.sizes)}
+        for name in ("demands", "estimates"):
+            given = getattr(self, name)
+            columns[name] = None if given is None else positive_vector(name, given)
+        if columns["estimates"] is None:
+            columns["estimates"] = columns["demands"]
+        for name, column in columns.items():
+            if column is None:
+                continue
+            if column.size != arrivals.size:
+                raise ModelError(
+                    f"{column.size} {name} but {arrivals.size} arrivals; give one each"
+                )
+            column.setflags(write=False)
+            object.__setattr__(self, name, column)
+        if self.shapes is not None:
+            object.__setattr__(self, "shapes", _shapes(self.shapes, columns["sizes"]))
+
+    @property
+    def jobs(self) -> int:
+        """Number of jobs."""
+        return int(self.arrivals.size)
+
+    def head(self, count: int) -> JobStream:
+        """Return the first `count` jobs, at least one and at most all of them."""
+        count = whole_number("count", count, least=1)
+        if count > self.jobs:
+            raise ModelError(f"count must be at most the {self.jobs} jobs there are, got {count}")
+        return JobStream(
+            arrivals=self.arrivals[:count],
+            sizes=self.sizes[:count],
+            demands=None if self.demands is None else self.demands[:count],
+            estimates=None if self.estimates is None else self.estimates[:count],
+            shapes=None if self.shapes is None else self.shapes[:count],
+        )
+
+    def scaled(self, factor: float) -> JobStream:
+        """Return the same jobs with the times of arrival multiplied by `factor` > 0."""
+        factor = real_number("factor", factor, above=0.0)
+        with np.errstate(over="ignore"):
+            return replace(self, arrivals=self.arrivals * factor)
+
+    def offered(self, nodes: int) -> float:
+        """Load that the jobs offer to `nodes` nodes, where the demands are times of service.
+
+        Parameters
+        ----------
+        nodes : int
+            Nodes of the machine, at least one.
+
+        Returns
+        -------
+        float
+            Jobs per unit of time, from the first arrival to the last, times mean size x demand,
+            over `nodes`; 1 is all the machine can do if no node is ever left idle.
+
+        Raises
+        ------
+        ModelError
+            If the demands are not known, or all jobs arrive at once.
+        """
+        nodes = whole_number("nodes", nodes, least=1)
+        if self.demands is None:
+            raise ModelError("the load needs demands, and this stream has none")
+        span = float(self.arrivals[-1] - self.arrivals[0])
+        if span <= 0:
+            raise ModelError("the load needs jobs that arrive apart in time; all arrive at once")
+        # In units of the longest demand, so that no product overflows.
+        longest = float(self.demands.max())
+        work = float(np.mean(self.sizes * (self.demands / longest)))
+        load = work * (self.jobs - 1) / nodes * (longest / span)
+        if not math.isfinite(load):
+            raise ModelError("the load is too large for a float; change the unit of time")
+        return load
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give a row per job: arrival, size, and demand, estimate and shape where known."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {"arrival": self.arrivals, "size": self.sizes}
+        for name in ("demand", "estimate", "shape"):
+            column = getattr(self, f"{name}s")
+            if column is not None:
+                columns[name] = column if name != "shape" else pd.Series(column, dtype=object)
+        return pd.DataFrame(columns)
+
+
+class AbstractStreams(abc.ABC):
+    """Where job streams come from: one stream for each replication.
+
+    A subclass is a frozen dataclass with a `name` and the method `draw`.
+    """
+
+    name: ClassVar[str]  #: short name used on the command line
+
+    @abc.abstractmethod
+    def draw(self, *, rng: np.random.Generator) -> JobStream:
+        """Jobs of one replication.
+
+        What makes up a stream (gaps, sizes, demands) has generators of its own, spawned from
+        `rng`: sources that differ in one of them agree in the others.
+        """
+
+
+#: Every source of streams by name; the command line and the contract tests read this.
+STREAMS: dict[str, type[AbstractStreams]] = {}
+
+Source = TypeVar("Source", bound=type[AbstractStreams])
+
+
+def register(source: Source) -> Source:
+    """Enter a class of streams in `STREAMS` under its name; use as a decorator."""
+    if STREAMS.get(source.name, source).__qualname__ != source.__qualname__:
+        raise ModelError(f"there are streams {source.name!r} already; choose another name")
+    STREAMS[source.name] = source
+    return source
+
+
+def spawned(rng: np.random.Generator, count: int) -> list[np.random.Generator]:
+    """`count` independent generators for the parts of one stream."""
+    if not isinstance(rng, np.random.Generator):
+        raise ModelError(f"rng must be a numpy.random.Generator, got {rng!r:.60}")
+    try:
+        return list(rng.spawn(count))
+    except TypeError as error:
+        raise ModelError(
+            f"rng cannot spawn; make it with numpy.random.default_rng: {error}"
+        ) from error
+
+
+def job_count(jobs: int) -> int:
+    """`jobs`, if one stream can hold so many."""
+    number = whole_number("jobs", jobs, least=1)
+    if number > MOST_JOBS:
+        raise ModelError(f"jobs must be at most {MOST_JOBS:,} a stream, got {number:,}")
+    return number
+
+
+def size_limit(largest: int) -> int:
+    """`largest`, if a job can have so many nodes."""
+    number = whole_number("largest", largest, least=1)
+    if number > LARGEST_SIZE:
+        raise ModelError(f"largest must be at most {LARGEST_SIZE:,} nodes, got {number:,}")
+    return number
+
+
+def arrivals_of(gaps: Array, scale: float) -> Array:
+    """Times of arrival, the first at 0, from `gaps` between them in units of `scale`."""
+    with np.errstate(over="ignore"):
+        times: Array = np.concatenate([[0.0], np.cumsum(gaps)]) * scale
+    if not np.isfinite(times[-1]):
+        raise ModelError("the last arrival is too late for a float; use a longer unit of time")
+    return times
+
+
+def _sizes(given: Any) -> Ints:
+    sizes = real_vector("sizes", given)
+    wrong = (sizes != np.floor(sizes)) | (sizes < 1) | (sizes > LARGEST_SIZE)
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise ModelError(
+            f"sizes[{i}] must be a whole number from 1 to {LARGEST_SIZE:,}, got {sizes[i]:.12g}"
+        )
+    return sizes.astype(np.int64)
+
+
+def _shapes(given: Any, sizes: Ints) -> tuple[tuple[int, ...] | None, ...]:
+    """Sides of each job, with as many nodes as it asks for."""
+    if not isinstance(given, tuple | list) or len(given) != sizes.size:
+        raise ModelError(
+            f"shapes must be a tuple of {sizes.size} shapes or None, got {given!r:.60}"
+        )
+    checked: list[tuple[int, ...] | None] = []
+    for i, (shape, size) in enumerate(zip(given, sizes.tolist(), strict=True)):
+        if shape is None:
+            checked.append(None)
+            continue
+        if not isinstance(shape, tuple | list) or len(shape) not in (2, 3):
+            raise ModelError(f"shapes[{i}] must be None or 2 or 3 sides, got {shape!r:.60}")
+        sides = tuple(whole_number(f"a side of shapes[{i}]", side, least=1) for side in shape)
+        if math.prod(sides) != size:
+            raise ModelError(
+                f"shapes[{i}] is {' x '.join(map(str, sides))}, {math.prod(sides)} nodes, but the "
+                f"job asks for {size}"
+            )
+        checked.append(sides)
+    return tuple(checked)

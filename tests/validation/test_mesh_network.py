@@ -229,6 +229,28 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not():
     assert run(1) != run(2)
 
 
+@pytest.mark.parametrize("pattern", ["random", "mixed", "write"])
+def test_a_job_with_a_draw_of_its_own_sends_the_same_whatever_starts_before_it(pattern):
+    def sent(order, **draws):
+        network = Network(WEST, seed=3, record=True)
+        places = {"a": range_of(8), "b": range_of(8) + 8}
+        for job in order:
+            plan = traffic(pattern, rounds=20, io_share=0.5)
+            draw = {"draw": draws[job]} if job in draws else {}
+            network.start(job, places[job], plan, **draw)
+        finish(network)
+        frame = network.messages()
+        frame = frame[frame["source"].isin(WEST.routers_of[places["b"]])]
+        pairs = frame.sort_values(["source", "number"])[["source", "destination"]]
+        return pairs.to_numpy().tolist()
+
+    assert sent("ab", a=7, b=4) == sent("ba", a=7, b=4) == sent("b", b=4)
+    assert sent("b", b=4) != sent("b", b=5)
+    # By default: the number of jobs started before.
+    assert sent("ab") == sent("b", b=1)
+    assert sent("ba") == sent("b", b=0)
+
+
 def test_reflecting_the_mesh_does_not_change_when_a_lone_job_ends():
     # No ties of different messages for one channel: one message at a time.
     mesh = Mesh(6, 6)
@@ -386,6 +408,7 @@ def test_a_phase_refuses_nonsense(name, value):
 
 @pytest.mark.parametrize("value", NONSENSE, ids=repr)
 def test_everything_else_refuses_nonsense_too(value):
+    number = "x" if value in (None, 10**30) else value  # these two are good
     plan = traffic("ring")
     calls = [
         lambda: Traffic(value),
@@ -406,6 +429,7 @@ def test_everything_else_refuses_nonsense_too(value):
         lambda: Messages([0], [0], [1], value),
         lambda: Network(WEST).advance(until=value if value is not None else "x"),
         lambda: Network(WEST).start("a", [0, 1], plan, time=value if value is not None else "x"),
+        lambda: Network(WEST).start("a", [0, 1], plan, draw=number),
     ]
     for k, call in enumerate(calls):
         try:

@@ -4,6 +4,7 @@ from validation.mesh.contention import FIDELITIES, Contention, contend
 from validation.mesh.curves import LoadPoint, latency_curve
 from validation.mesh.deadlock import DeadlockError
 from validation.mesh.fluid import FluidRun, fluid
+from validation.mesh.job_flows import FlowNetwork
 from validation.mesh.link_load import LinkLoad, link_load
 from validation.mesh.results import ChannelUse, Completion
 from validation.mesh.router import Router
@@ -19,6 +20,7 @@ __all__ = [
     "Completion",
     "Contention",
     "DeadlockError",
+    "FlowNetwork",
     "FluidRun",
     "LinkLoad",
     "LoadPoint",

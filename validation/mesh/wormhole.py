@@ -171,6 +171,7 @@ class Network:
         nodes: ArrayLike | None,
         traffic: Traffic | Messages,
         time: int | None = None,
+        draw: int | None = None,
     ) -> None:
         """Begin a job's traffic at a time, by default now.
 
@@ -184,6 +185,9 @@ class Network:
             What it sends. The times of `Messages` count from `time`.
         time : int
             Cycle, not before `clock`.
+        draw : int
+            Which random sequence its traffic takes, by default the number of jobs started before.
+            Give each job a number of its own, and it sends the same whatever order jobs start in.
 
         Raises
         ------
@@ -199,6 +203,7 @@ class Network:
         at = self.clock if time is None else whole_number("time", time, least=self.clock)
         if at > LAST_CYCLE:
             raise ModelError(f"time must be <= {LAST_CYCLE}, got {at}")
+        drawn = self._started if draw is None else whole_number("draw", draw, least=0)
         if isinstance(traffic, Messages):
             if nodes is not None:
                 raise ModelError("nodes must be None with Messages, which name their own")
@@ -210,7 +215,7 @@ class Network:
             for phase in traffic.phases:
                 phase.fits(members.size, io)
             expected = count_messages(traffic, members.size, io)
-            streams = stream_rows(self.mesh, members, seed=self.seed, job=self._started)
+            streams = stream_rows(self.mesh, members, seed=self.seed, job=drawn)
         else:
             raise ModelError(f"traffic must be Traffic or Messages, got {traffic!r:.60}")
         if expected >= 1 << 39:

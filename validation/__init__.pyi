@@ -5,8 +5,12 @@ from .experiments import EXPERIMENTS as EXPERIMENTS
 from .jobs import BoundedPareto as BoundedPareto
 from .jobs import RenewalJobs as RenewalJobs
 from .jobs import ReplayedJobs as ReplayedJobs
+from .machine import Machine as Machine
+from .machine import compare_strategies as compare_strategies
+from .machine import simulate_machine as simulate_machine
 from .measurements import synthetic_runs as synthetic_runs
 from .mesh import Mesh as Mesh
+from .scheduling import DISCIPLINES as DISCIPLINES
 from .sharing import Simulation as Simulation
 from .sharing import simulate as simulate
 from .sharing import simulate_candidates as simulate_candidates

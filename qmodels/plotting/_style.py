@@ -120,7 +120,7 @@ def merged(start: Array, end: Array, gap: float) -> tuple[Array, Array]:
     return start[new], end[np.append(np.flatnonzero(new)[1:] - 1, end.size - 1)]
 
 
-def rectangles(start: Array, end: Array, lane: Array, height: float) -> Any:
+def rectangles(start: Array, end: Array, lane: Array, height: float | Array) -> Any:
     """Return the corners (n, 4, 2) of bars from `start` to `end`, centred on their lanes."""
     low, high = lane - height / 2, lane + height / 2
     x, y = np.stack([start, end, end, start], axis=1), np.stack([low, low, high, high], axis=1)

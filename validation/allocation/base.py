@@ -98,6 +98,10 @@ class AbstractStrategy(abc.ABC):
     def choose(self, mesh: Mesh, request: Request) -> Ints | None:
         """Different free nodes for `request`, ascending, or None to leave it waiting."""
 
+    def fresh(self, rng: np.random.Generator) -> AbstractStrategy:
+        """The strategy for a run of its own; one that draws takes its draws from `rng`."""
+        return self
+
 
 class PlaneStrategy(AbstractStrategy):
     """A strategy for 2-D meshes: it sees a grid of free places with the I/O nodes in the west.
@@ -152,6 +156,8 @@ class PlaneStrategy(AbstractStrategy):
         free = self.free_grid(mesh)
         if request.size > np.count_nonzero(free):
             return None
+        if request.shape is not None and mesh.io_side in ("north", "south"):
+            request = Request(request.size, request.shape[::-1])
         places = self.places(free, request)
         if places is None:
             return None
@@ -188,7 +194,8 @@ Strategy = TypeVar("Strategy", bound=type[AbstractStrategy])
 
 def register(strategy: Strategy) -> Strategy:
     """Enter a strategy class in `STRATEGIES` under its name; use as a decorator."""
-    if STRATEGIES.get(strategy.name, strategy).__qualname__ != strategy.__qualname__:
+    known = STRATEGIES.get(strategy.name, strategy)
+    if (known.__module__, known.__qualname__) != (strategy.__module__, strategy.__qualname__):
         raise ModelError(f"there is a strategy {strategy.name!r} already; choose another name")
     STRATEGIES[strategy.name] = strategy
     return strategy
@@ -200,7 +207,7 @@ def load_strategy(text: str) -> type[AbstractStrategy]:
     Parameters
     ----------
     text : str
-        A name in `STRATEGIES`, or "module:Class" for a class that can be imported.
+        A name in `STRATEGIES`, in any case, or "module:Class" for a class that can be imported.
 
     Raises
     ------
@@ -215,9 +222,9 @@ def load_strategy(text: str) -> type[AbstractStrategy]:
     if not isinstance(text, str):
         raise ModelError(f"a strategy is named by text, got {text!r:.60}")
     if ":" not in text:
-        if text in STRATEGIES:
-            return STRATEGIES[text]
         folded = {name.casefold(): name for name in STRATEGIES}
+        if text.casefold() in folded:
+            return STRATEGIES[folded[text.casefold()]]
         near = difflib.get_close_matches(text.casefold(), folded, n=1, cutoff=0.5)
         hint = f"; did you mean {folded[near[0]]!r}?" if near else "."
         raise ModelError(

@@ -39,8 +39,9 @@ def job_map(mesh: Mesh, *, ax: Axes | None = None, layer: int = 0) -> Axes:
     Returns
     -------
     matplotlib Axes
-        Jobs are coloured in order of allocation, twenty colours over and over; the job that came
-        last is framed. I/O nodes are squares beside the mesh.
+        Twenty colours, over and over: a job whose name is a number has the same one at any time,
+        others go by the order of allocation. The job that came last is framed. I/O nodes are
+        squares beside the mesh.
 
     Raises
     ------
@@ -59,8 +60,8 @@ def job_map(mesh: Mesh, *, ax: Axes | None = None, layer: int = 0) -> Axes:
         raise ModelError(f"layer must be <= {mesh.depth - 1}, got {layer}")
     ax = axes_or_new(ax, figsize=(1.0 + 0.28 * mesh.columns, 0.9 + 0.28 * mesh.rows))
     picture = np.ones((mesh.nodes, 3))
-    for k, nodes in enumerate(mesh.jobs.values()):
-        picture[nodes] = _COLOURS[k % len(_COLOURS)]
+    for k, (job, nodes) in enumerate(mesh.jobs.items()):
+        picture[nodes] = _COLOURS[(job if isinstance(job, int) else k) % len(_COLOURS)]
     shown = picture.reshape(mesh.depth, mesh.rows, mesh.columns, 3)[layer]
     ax.imshow(shown, aspect="equal", interpolation="nearest")
     ax.set_xticks(np.arange(mesh.columns + 1) - 0.5, minor=True)

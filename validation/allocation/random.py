@@ -32,6 +32,10 @@ class Random(PlaneStrategy):
             raise ModelError(f"rng must be a numpy random Generator, got {rng!r:.60}")
         self.rng = np.random.default_rng(0) if rng is None else rng
 
+    def fresh(self, rng: np.random.Generator) -> Random:
+        """See `AbstractStrategy.fresh`."""
+        return Random(rng=rng)
+
     def places(self, free: Free, request: Request) -> Ints:
         """See `PlaneStrategy.places`."""
         return self.rng.choice(np.flatnonzero(free), request.size, replace=False)

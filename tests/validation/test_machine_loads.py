@@ -1,0 +1,117 @@
+"""Time between arrivals for a wanted utilisation, and work spread over processes."""
+
+import math
+import operator
+
+import numpy as np
+import pytest
+
+from qmodels.errors import ConvergenceError, ModelError
+from validation.machine import Machine, MixedTraffic, play
+from validation.machine.loads import interarrival_for
+from validation.mesh import Mesh
+from validation.parallel import parallel_map
+from validation.stats import stream
+from validation.streams import BatchStreams, JobStream, PoissonStreams
+
+MACHINE = Machine(mesh=Mesh(8, 8, io_side="west"), strategy="PLAS", traffic=MixedTraffic(0.5))
+JOBS = PoissonStreams(jobs=150, mean_interarrival=1.0, mean_size=6.0, largest=64)
+
+
+@pytest.mark.parametrize("wanted", [0.2, 0.6, 0.85])
+def test_the_pilot_runs_are_as_busy_as_wanted(wanted):
+    mean = interarrival_for(MACHINE, JOBS, wanted, seed=3, replications=1, tolerance=0.02)
+    jobs = PoissonStreams(jobs=150, mean_interarrival=mean, mean_size=6.0, largest=64)
+    run = play(MACHINE, jobs.draw(rng=stream(3, 2, 0)), seed=3)
+    assert run.summary["utilisation"] == pytest.approx(wanted, abs=0.02)
+
+
+def test_without_a_network_it_is_work_over_nodes():
+    # M/G/infinity-like at light load: utilisation = mean size x mean demand / (nodes x gap).
+    from phasefit import PhaseType
+
+    jobs = PoissonStreams(
+        jobs=1500, mean_interarrival=1.0, mean_size=4.0, largest=64,
+        demand=PhaseType.exponential(mean=30.0),
+    )  # fmt: skip
+    machine = Machine(mesh=Mesh(8, 8), strategy="MBS", network="none")
+    mean = interarrival_for(machine, jobs, 0.2, seed=1)
+    expected = 30.0 / (1 - math.exp(-1 / 4)) / (64 * 0.2)
+    # Sizes are geometric (scv .78), demands exponential: 4 standard errors of 3,000 products.
+    error = math.sqrt(1.78 * 2 - 1) / math.sqrt(3000)
+    assert mean == pytest.approx(expected, rel=4 * error + 0.01 / 0.2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((MACHINE, JOBS, 1.0), "65 % is 0.65"),
+        ((MACHINE, JOBS, 0.0), "utilisation"),
+        ((MACHINE, JOBS, math.nan), "utilisation"),
+        ((MACHINE, BatchStreams(), 0.5), "no mean_interarrival"),
+    ],
+)
+def test_bad_arguments(arguments, says):
+    with pytest.raises(ModelError, match=says):
+        interarrival_for(*arguments)
+
+
+def test_a_machine_that_one_job_after_the_other_leaves_half_empty_is_never_full():
+    big = JobStream(arrivals=[0.0, 1.0], sizes=[33, 33])
+
+    class Big(PoissonStreams):
+        def draw(self, *, rng):
+            return JobStream(arrivals=[0.0, self.mean_interarrival], sizes=big.sizes)
+
+    with pytest.raises(ConvergenceError, match=r"utilisation 0\.9"):
+        interarrival_for(MACHINE, Big(mean_interarrival=1.0), 0.9)
+
+
+class TestParallelMap:
+    @pytest.mark.parametrize("workers", [1, 2, None])
+    def test_results_come_in_the_order_of_the_tasks(self, workers):
+        seen = []
+        results = parallel_map(
+            abs, [-3, 2, -1], workers=workers, progress=lambda *done: seen.append(done)
+        )
+        assert results == [3, 2, 1]
+        assert seen == [(1, 3), (2, 3), (3, 3)]
+
+    @pytest.mark.parametrize("workers", [1, 2])
+    def test_an_error_of_a_task_is_passed_on(self, workers):
+        with pytest.raises(TypeError):
+            parallel_map(abs, [1, "a", 2, 3], workers=workers)
+
+    def test_errors_of_ours_keep_their_type_over_processes(self):
+        with pytest.raises(ModelError, match="size"):
+            parallel_map(_refused, [0, 0], workers=2)
+
+    def test_an_error_that_cannot_travel_arrives_as_one_of_ours(self):
+        with pytest.raises(ModelError, match="Stubborn: 1 of 2"):
+            parallel_map(_stubborn, [0, 0], workers=2)
+
+    def test_nothing_to_do(self):
+        assert parallel_map(operator.neg, []) == []
+
+    def test_no_number_of_processes(self):
+        with pytest.raises(ModelError, match="workers"):
+            parallel_map(abs, [1], workers=0)
+
+
+class Stubborn(Exception):
+    def __init__(self, part, whole):
+        super().__init__(f"{part} of {whole}")
+
+
+def _stubborn(task):
+    raise Stubborn(1, 2)
+
+
+def _refused(size):
+    from validation.allocation import Request
+
+    return Request(size)
+
+
+def test_numbers_of_pilot_runs_do_not_touch_those_of_the_study():
+    assert not np.array_equal(stream(0, 2, 0).random(4), stream(0, 0, 0).random(4))

@@ -1,0 +1,143 @@
+"""How fast jobs may come: the mean time between arrivals that gives a wanted utilisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from phasefit.checks import real_number, whole_number
+from qmodels.errors import ConvergenceError, ModelError
+from validation.machine.machine import Machine
+from validation.machine.play import play
+from validation.parallel import parallel_map
+from validation.stats import stream as random_stream
+from validation.streams import AbstractStreams
+
+#: Place of the pilot runs below the seed of a study: not that of its own runs.
+_PILOT = 2
+_STEPS = 60
+#: Around a first guess from one run, all tried at once.
+_GRID = (0.6, 0.75, 0.9, 1.1, 1.35, 1.7)
+
+
+def interarrival_for(
+    machine: Machine,
+    streams: AbstractStreams,
+    utilisation: float,
+    *,
+    seed: int = 0,
+    replications: int = 6,
+    tolerance: float = 0.02,
+    workers: int | None = 1,
+) -> float:
+    """Mean time between arrivals at which the machine is as busy as wanted.
+
+    Parameters
+    ----------
+    machine : Machine
+    streams : AbstractStreams
+        Jobs with a `mean_interarrival`; its value plays no part.
+    utilisation : float
+        Share of the nodes that jobs hold over time, between 0 and 1.
+    seed : int
+        Of the pilot runs, which have random numbers of their own.
+    replications : int
+        Pilot runs at each trial.
+    tolerance : float
+        How far from `utilisation` their mean may be.
+    workers : int, optional
+        Processes; 1 works in this one, None takes one for each core.
+
+    Returns
+    -------
+    float
+        In the unit of the jobs, rounded to three digits.
+
+    Raises
+    ------
+    ModelError
+        If the streams have no `mean_interarrival`, or an argument is out of range.
+    ConvergenceError
+        If no mean time between arrivals makes the machine so busy.
+
+    Notes
+    -----
+    One run with the same jobs coming faster or slower gives a first guess, all pilot runs on a
+    grid around it the rest, by interpolation. A run of few jobs includes its filling and its
+    emptying, so the most that can be reached is less than one. Where jobs slow each other down,
+    the busy time of single runs may lie far from the mean of many.
+
+    Examples
+    --------
+    >>> from validation.mesh import Mesh
+    >>> from validation.streams import PoissonStreams
+    >>> machine = Machine(mesh=Mesh(8, 8, io_side="west"), strategy="PLAS")
+    >>> jobs = PoissonStreams(jobs=200, mean_interarrival=1.0, mean_size=6.0, largest=64)
+    >>> mean = interarrival_for(machine, jobs, 0.5)
+    >>> 30 < mean < 300
+    True
+    """
+    target = real_number("utilisation", utilisation, above=0.0)
+    if target >= 1.0:
+        raise ModelError(f"utilisation must be < 1, got {target:.6g}; 65 % is 0.65")
+    whole_number("replications", replications, least=1)
+    near = real_number("tolerance", tolerance, above=0.0)
+    if not hasattr(streams, "mean_interarrival"):
+        raise ModelError(f"{type(streams).__name__} have no mean_interarrival that could be set")
+
+    def busy(means: list[float], runs: int) -> list[float]:
+        tasks = [(machine, streams, mean, seed, run) for mean in means for run in range(runs)]
+        seen = parallel_map(_pilot, tasks, workers=1 if runs == 1 else workers)
+        return [float(values.mean()) for values in np.reshape(seen, (len(means), runs))]
+
+    guess = _first_guess(lambda mean: busy([mean], 1)[0], target)
+    grid = [guess * factor for factor in _GRID]
+    known = dict(zip(grid, busy(grid, replications), strict=True))
+    for _ in range(_STEPS):
+        means = sorted(known)
+        if known[means[0]] < target:
+            trial = means[0] / 1.5
+        elif known[means[-1]] > target:
+            trial = means[-1] * 1.5
+        else:
+            after = next(k for k, mean in enumerate(means) if known[mean] <= target)
+            low, high = means[max(after - 1, 0)], means[after]
+            gap = known[low] - known[high]
+            part = (known[low] - target) / gap if gap > 0 else 0.5
+            trial = low * (high / low) ** min(max(part, 0.05), 0.95)
+        trial = float(f"{trial:.3g}")
+        if trial not in known:
+            known[trial] = busy([trial], replications)[0]
+        if abs(known[trial] - target) <= near:
+            return trial
+        if len(known) == len(means):
+            return trial  # three digits tell no finer
+    raise ConvergenceError(f"utilisation {target:.3g}", _STEPS, known[trial], np.array([trial]))
+
+
+def _first_guess(busy: Callable[[float], float], target: float) -> float:
+    """A mean time between arrivals about right, from single runs."""
+    low = high = 100.0
+    while busy(high) > target:
+        low, high = high, high * 4.0
+        if high > 1e15:
+            raise ConvergenceError("the search for a light load", _STEPS, target, np.array([high]))
+    while (seen := busy(low)) < target:
+        high, low = low, low / 4.0
+        if low < 1e-9:
+            raise ConvergenceError(f"utilisation {target:.3g}", _STEPS, seen, np.array([low]))
+    while high > 1.15 * low:
+        mean = float(np.sqrt(low * high))
+        low, high = (mean, high) if busy(mean) > target else (low, mean)
+    return float(np.sqrt(low * high))
+
+
+def _pilot(task: tuple[Machine, AbstractStreams, float, int, int]) -> float:
+    """Utilisation of one run with a mean time between arrivals."""
+    machine, streams, mean, seed, run = task
+    source: Any = replace(streams, mean_interarrival=mean)  # type: ignore[type-var]
+    jobs = source.draw(rng=random_stream(seed, _PILOT, run))
+    return play(machine, jobs, seed=seed + run).summary["utilisation"]

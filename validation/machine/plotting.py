@@ -1,0 +1,235 @@
+"""Figures of a machine: who holds which nodes at chosen times, when, and strategies compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from phasefit.checks import real_vector
+from qmodels.errors import ModelError
+from qmodels.plotting._style import BLUE, GREY, axes_or_new, rectangles, set_legend, set_title
+from validation.allocation.plotting import job_map
+
+if TYPE_CHECKING:
+    from validation.machine.history import History
+    from validation.stats import Estimate
+
+_COLOURS = np.asarray(colormaps["tab20"].colors)  # type: ignore[attr-defined]
+#: Rectangles of the largest Gantt chart; more could not be told apart.
+_MOST_BARS = 200_000
+
+
+def gantt(history: History, *, ax: Axes | None = None, until: float | None = None) -> Axes:
+    """Draw which nodes each job holds over time: one bar for each run of successive nodes.
+
+    Parameters
+    ----------
+    history : History
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+    until : float, optional
+        End of the time axis; by default the end of the run, or of as many first jobs as can be
+        told apart.
+
+    Returns
+    -------
+    matplotlib Axes
+        Nodes row by row or column by column, whichever leaves the jobs in fewer pieces; jobs in
+        twenty colours over and over. Waiting jobs are counted in
+        grey below.
+
+    Raises
+    ------
+    ModelError
+        If no job started.
+    """
+    ax = axes_or_new(ax, figsize=(9.0, 5.0))
+    started = np.flatnonzero(np.isfinite(history.start))
+    if not started.size:
+        raise ModelError("no job started, so there is nothing to draw")
+    finish = np.where(np.isfinite(history.finish), history.finish, history.end)
+    # The order of the nodes in which jobs fall into fewer pieces.
+    mesh = history.mesh
+    down = np.arange(mesh.nodes).reshape(-1, mesh.columns).T.ravel().argsort()
+    orders = {"node, row by row": np.arange(mesh.nodes), "node, column by column": down}
+    some = started[:200].tolist()
+    label = min(orders, key=lambda name: sum(_pieces(history.nodes[j], orders[name]) for j in some))
+    start, end, lane, height, colour = [], [], [], [], []
+    for job in started[np.argsort(history.start[started], kind="stable")].tolist():
+        places = np.sort(orders[label][history.nodes[job]])
+        for part in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+            start.append(history.start[job])
+            end.append(finish[job])
+            lane.append((part[0] + part[-1]) / 2)
+            height.append(float(part.size))
+            colour.append(_COLOURS[job % len(_COLOURS)])
+        if len(start) > _MOST_BARS:
+            break
+    shown = float(max(end)) if until is None else float(real_vector("until", [until])[0])
+    bars = rectangles(np.array(start), np.array(end), np.array(lane), np.array(height))
+    ax.add_collection(PolyCollection(bars, facecolors=colour, edgecolors="white", linewidths=0.2))
+    first = float(history.arrival.min())
+    ax.set_xlim(first, max(shown, first + 1e-9))
+    below = 0.12 * history.mesh.nodes
+    ax.set_ylim(-0.5 - below, history.mesh.nodes - 0.5)
+    _queue(ax, history, below)
+    ax.set(xlabel=f"time [{history.unit}]", ylabel=label)
+    set_title(ax, history.label)
+    return ax
+
+
+def _pieces(nodes: Any, order: Any) -> int:
+    """Runs of successive places that some nodes have in an order."""
+    return int(np.count_nonzero(np.diff(np.sort(order[nodes])) > 1)) + 1
+
+
+def _queue(ax: Axes, history: History, below: float) -> None:
+    """How many jobs wait, as an area below the nodes."""
+    kept = ~history.rejected
+    waits = np.isfinite(history.start[kept])
+    times = np.concatenate([history.arrival[kept], history.start[kept][waits]])
+    steps = np.concatenate([np.ones(int(kept.sum())), -np.ones(int(waits.sum()))])
+    order = np.lexsort((-steps, times))
+    level = np.cumsum(steps[order])
+    # Of several steps at one time the last level holds.
+    last = np.append(np.diff(times[order]) > 0, True)
+    times, level = times[order][last], level[last]
+    most = max(float(level.max()), 1.0)
+    ax.fill_between(
+        times, -0.5 - below, -0.5 - below + 0.9 * below * level / most, step="post", color=GREY,
+        alpha=0.6, lw=0,
+    )  # fmt: skip
+    ax.text(
+        0.01, 0.01, f"waiting jobs, at most {int(most if level.max() else 0)}",
+        transform=ax.transAxes, fontsize=8, color="#222222",
+    )  # fmt: skip
+    ax.axhline(-0.5, color="#444444", lw=0.6)
+
+
+def mesh_strip(history: History, times: ArrayLike) -> Figure:
+    """Draw the mesh coloured by job at some times, side by side.
+
+    Parameters
+    ----------
+    history : History
+    times : (k,) array_like
+        In the unit of the stream, 1 to 12 of them.
+
+    Returns
+    -------
+    matplotlib Figure
+        The job that was allocated last is framed.
+
+    Raises
+    ------
+    ModelError
+        If there are no or too many times.
+    """
+    wanted = real_vector("times", times)
+    if wanted.size > 12:
+        raise ModelError(f"at most 12 times can be told apart in a figure, got {wanted.size}")
+    columns = min(wanted.size, 4 if history.mesh.columns <= history.mesh.rows else 3)
+    rows = -(-wanted.size // columns)
+    mesh = history.mesh
+    figure = Figure(
+        layout="constrained",
+        figsize=(columns * (1.0 + 0.16 * mesh.columns), rows * (1.0 + 0.16 * mesh.rows)),
+    )
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for ax in axes.ravel()[wanted.size :]:
+        ax.set_visible(False)
+    places = zip(axes.ravel(), history.mesh_at(wanted), wanted.tolist(), strict=False)
+    for ax, at, time in places:
+        job_map(at, ax=ax)
+        ax.set(xlabel="", ylabel="")
+        ax.set_title(f"{time:.6g} {history.unit}: {len(at.jobs)} jobs", fontsize=8)
+    figure.suptitle(history.label, fontsize=10)
+    return figure
+
+
+def strategy_strips(histories: Sequence[History], times: ArrayLike) -> Figure:
+    """Draw the mesh at some times, one row for each machine.
+
+    Parameters
+    ----------
+    histories : sequence of History
+    times : (k,) array_like
+        1 to 6 of them, in the unit of the stream.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    wanted = real_vector("times", times)
+    if wanted.size > 6 or not histories:
+        raise ModelError(f"give 1 to 6 times and at least one history, got {wanted.size}")
+    mesh = histories[0].mesh
+    size = (wanted.size * (0.6 + 0.13 * mesh.columns), len(histories) * (0.5 + 0.13 * mesh.rows))
+    figure = Figure(layout="constrained", figsize=size)
+    axes = figure.subplots(len(histories), wanted.size, squeeze=False)
+    for row, history in zip(axes, histories, strict=True):
+        for ax, at, time in zip(row, history.mesh_at(wanted), wanted.tolist(), strict=True):
+            job_map(at, ax=ax)
+            ax.set(xlabel="", ylabel="", xticks=[], yticks=[])
+            ax.set_title(f"{time:.6g} {history.unit}", fontsize=7)
+        row[0].set_ylabel(history.label.split(",")[0], fontsize=9, parse_math=False)
+    return figure
+
+
+def comparison(
+    means: Mapping[str, Estimate],
+    differences: Mapping[str, Estimate],
+    *,
+    best: str,
+    quantity: str,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw means of runs on the same jobs, smallest on top; see `StrategyComparison.plot`.
+
+    Parameters
+    ----------
+    means, differences : mapping of str to Estimate
+        Of each run: its mean, and its paired difference to the `best` run.
+    best : str
+        Name of the run that the others are held against.
+    quantity : str
+        What is drawn, with its unit.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        Two intervals each: of the mean, thin, and of the paired difference to the best, thick.
+    """
+    order = sorted(means, key=lambda name: -means[name].mean)
+    ax = axes_or_new(ax, figsize=(6.0, 1.1 + 0.35 * len(order)))
+    at, lanes = [means[name].mean for name in order], range(len(order))
+    own, gaps = (_widths([of[name] for name in order]) for of in (means, differences))
+    ax.errorbar(at, lanes, xerr=own, fmt="none", ecolor=GREY, elinewidth=0.8, label="mean")
+    ax.errorbar(
+        at, lanes, xerr=gaps, fmt="o", color=BLUE, elinewidth=2.5, capsize=4,
+        label=f"difference to {best}",
+    )  # fmt: skip
+    ax.set_yticks(lanes, order)
+    for label in ax.get_yticklabels():
+        label.set_parse_math(False)
+    confidence = means[best].confidence
+    set_legend(ax, fontsize=8, title=f"{confidence:.0%} intervals", title_fontsize=8)
+    ax.set_xlabel(quantity)
+    ax.set_xlim(left=min(0.0, *at) if len(at) > 1 else None)
+    ax.grid(axis="x", color="#DDDDDD", lw=0.6)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def _widths(estimates: Sequence[Estimate]) -> list[float]:
+    """Half-widths; none where there is one replication only."""
+    return [0.0 if np.isinf(k.half_width) else k.half_width for k in estimates]

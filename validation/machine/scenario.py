@@ -1,0 +1,284 @@
+"""Files that describe a comparison of strategies: a mesh, jobs, what they send, who competes."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from phasefit import PhaseType
+from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io import read_swf
+from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, read_tables
+from validation.allocation import AbstractStrategy, Request, load_strategy
+from validation.machine.machine import Machine
+from validation.machine.traffic import AbstractJobTraffic, Alternating, MixedTraffic
+from validation.mesh import Mesh, Router
+from validation.streams import (
+    AbstractStreams,
+    BatchStreams,
+    LogStreams,
+    LublinStreams,
+    PoissonStreams,
+    SurrogateStreams,
+)
+
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+
+
+class MeshTable(Table):
+    """The place."""
+
+    rows: Count = 16
+    columns: Count = 22
+    depth: Count = 1
+    torus: bool = False
+    io_side: str | None = "west"
+
+
+class MachineTable(Table):
+    """Who is let in, where, and what ends a job."""
+
+    strategies: list[str] = Field(
+        default=["MC-Elongated", "PLAS", "MC", "Random", "MBS", "Paging"], min_length=1
+    )
+    discipline: str = "FCFS"
+    network: Literal["none", "fluid", "worm"] = "worm"
+    hop: Count = 1
+    buffer: Count = 1
+    disk_pace: Annotated[float, Field(ge=1)] = 1.0
+
+
+class JobsTable(Table):
+    """What arrives when."""
+
+    source: Literal["poisson", "batch", "surrogate", "lublin", "log"] = "poisson"
+    count: Count | None = None
+    mean_size: Positive | None = None
+    mean_interarrival: Positive | None = None
+    utilisation: Fraction | None = None
+    arrival_factor: Positive | None = None
+    path: str | None = None
+    partition: int | list[int] | None = None
+    status: str | int | list[int] | None = None
+    start: datetime.datetime | str | None = None
+    end: datetime.datetime | str | None = None
+
+
+class TrafficTable(Table):
+    """What every job sends."""
+
+    kind: Literal["mixed", "alternating"] = "mixed"
+    io_share: Annotated[float, Field(ge=0, le=1)] | None = None
+    slots: Count | None = None
+    flits: Count = 5
+    communications: Annotated[int, Field(ge=0)] | None = None
+    pattern: str | None = None
+    io: Literal["write", "read"] | None = None
+    io_flits: Count | None = None
+    repeat: Count | None = None
+    by_demand: bool = False
+
+
+class StudyTable(Table):
+    """How much to compute."""
+
+    replications: Annotated[int, Field(ge=1, le=10_000)] = 10
+    completions: Count | None = None
+    times: Annotated[list[Positive], Field(max_length=6)] | None = None
+
+
+class AllocationFile(Table):
+    """The whole file."""
+
+    title: str = "Strategies compared"
+    seed: Annotated[int, Field(ge=0)] = 0
+    mesh: MeshTable = MeshTable()
+    machine: MachineTable = MachineTable()
+    jobs: JobsTable = JobsTable()
+    traffic: TrafficTable | None = None
+    study: StudyTable = StudyTable()
+
+
+@dataclass(frozen=True, eq=False)
+class AllocationPlan:
+    """A comparison of strategies, ready to run."""
+
+    title: str
+    seed: int
+    machine: Machine  #: with the first strategy
+    strategies: tuple[AbstractStrategy, ...]
+    streams: AbstractStreams
+    utilisation: float | None  #: to be reached by the first strategy; None: as the jobs come
+    replications: int
+    completions: int | None
+    times: tuple[float, ...] | None  #: of the pictures of the mesh
+    warnings: tuple[str, ...]  #: about the log
+
+
+def load_plan(path: str | Path) -> AllocationPlan:
+    """Read a comparison from a TOML file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its keys are described in docs/reference/allocation-scenario.md; relative paths in it are
+        taken from its own folder.
+
+    Returns
+    -------
+    AllocationPlan
+
+    Raises
+    ------
+    ScenarioError
+        If the file is missing, is no TOML, has an unknown key, or holds a value out of range;
+        every fault found is listed.
+    TraceFormatError
+        If the job log is damaged.
+    """
+    source = Path(path)
+    return make_plan(source, read_tables(source, AllocationFile))
+
+
+def make_plan(source: Path, spec: AllocationFile) -> AllocationPlan:
+    """The objects that the tables speak of; errors name `source` and the key."""
+    mesh = at_key(
+        source, "mesh", Mesh, spec.mesh.rows, spec.mesh.columns, spec.mesh.depth,
+        torus=spec.mesh.torus, io_side=None if spec.mesh.torus else spec.mesh.io_side,
+    )  # fmt: skip
+    traffic = None
+    if spec.machine.network == "none":
+        if spec.traffic is not None:
+            fail(source, "traffic", "with network 'none' jobs send nothing; drop this table")
+    else:
+        share = 0.5 if mesh.io_nodes.size else 0.0
+        traffic = _traffic(source, spec.traffic or TrafficTable(io_share=share), share)
+    strategies = _strategies(source, mesh, spec.machine.strategies)
+    machine = at_key(
+        source, "machine", Machine, mesh=mesh, strategy=strategies[0],
+        discipline=spec.machine.discipline, network=spec.machine.network, traffic=traffic,
+        router=at_key(
+            source, "machine", Router, hop=spec.machine.hop, buffer=spec.machine.buffer
+        ),
+        disk_pace=spec.machine.disk_pace,
+    )  # fmt: skip
+    streams, utilisation = _streams(source, spec, mesh, machine)
+    warnings = streams.warnings if isinstance(streams, LogStreams) else ()
+    return AllocationPlan(
+        title=spec.title,
+        seed=spec.seed,
+        machine=machine,
+        strategies=strategies,
+        streams=streams,
+        utilisation=utilisation,
+        replications=spec.study.replications,
+        completions=spec.study.completions,
+        times=None if spec.study.times is None else tuple(spec.study.times),
+        warnings=warnings,
+    )
+
+
+def _strategies(source: Path, mesh: Mesh, names: list[str]) -> tuple[AbstractStrategy, ...]:
+    made: dict[str, AbstractStrategy] = {}
+    for i, name in enumerate(names):
+        key = f"machine.strategies[{i}]"
+        strategy = at_key(source, key, load_strategy, name)
+        try:
+            one = strategy()
+        except TypeError as error:
+            fail(source, key, f"cannot be made without arguments: {error}")
+        at_key(source, key, one.choose, mesh, Request(1))
+        if one.name in made:
+            fail(source, key, f"strategy {one.name} is there twice; drop one")
+        made[one.name] = one
+    return tuple(made.values())
+
+
+def _traffic(source: Path, spec: TrafficTable, share: float) -> AbstractJobTraffic:
+    other = {
+        "mixed": ("communications", "pattern", "io", "io_flits", "repeat"),
+        "alternating": ("io_share", "slots"),
+    }[spec.kind]
+    for key in other:
+        if getattr(spec, key) is not None:
+            fail(source, f"traffic.{key}", f"is not for kind {spec.kind!r}; drop it")
+    given = spec.model_dump(exclude={"kind"}, exclude_none=True)
+    if spec.kind == "mixed":
+        return at_key(source, "traffic", MixedTraffic, **({"io_share": share} | given))
+    given.setdefault("io_flits", spec.flits)
+    return at_key(source, "traffic", Alternating, **given)
+
+
+def _streams(
+    source: Path, file: AllocationFile, mesh: Mesh, machine: Machine
+) -> tuple[AbstractStreams, float | None]:
+    """Where jobs come from, and the utilisation that is to be reached."""
+    spec = file.jobs
+    of_log = ("path", "partition", "status", "start", "end", "arrival_factor")
+    for key in of_log if spec.source != "log" else ("mean_size",):
+        if getattr(spec, key) is not None:
+            fail(source, f"jobs.{key}", f"is not for source {spec.source!r}; drop it")
+    wanted = [
+        key for key in ("mean_interarrival", "utilisation", "arrival_factor") if getattr(spec, key)
+    ]
+    if len(wanted) > 1:
+        fail(source, f"jobs.{wanted[1]}", f"give either this or {wanted[0]}")
+    count: dict[str, Any] = {} if spec.count is None else {"jobs": spec.count}
+    size = {} if spec.mean_size is None else {"mean_size": spec.mean_size}
+    # Without a network something must say how long a job stays.
+    demand = {"demand": PhaseType.exponential(mean=1.0)} if machine.network == "none" else {}
+    if spec.source == "batch":
+        if wanted:
+            fail(source, f"jobs.{wanted[0]}", "all jobs of a batch come at once; drop it")
+        batch = at_key(source, "jobs", BatchStreams, largest=mesh.nodes, **count, **size, **demand)
+        return batch, None
+    gap: dict[str, Any] = {"mean_interarrival": spec.mean_interarrival}
+    utilisation = spec.utilisation
+    if spec.source == "log":
+        return _log(source, file, mesh, machine, gap | count)
+    timed = spec.source == "lublin" and machine.network == "none"
+    if spec.mean_interarrival is None:
+        # A model of a log has a rate of its own; elsewhere a busy machine that keeps up.
+        utilisation = None if timed and utilisation is None else utilisation or 0.65
+        gap = {} if timed else {"mean_interarrival": 1.0}
+    if spec.source == "lublin":
+        if spec.mean_size is not None:
+            fail(source, "jobs.mean_size", "is not for source 'lublin'; drop it")
+        lublin = at_key(source, "jobs", LublinStreams, largest=mesh.nodes, **gap, **count)
+        return lublin, utilisation
+    law: type[AbstractStreams] = PoissonStreams if spec.source == "poisson" else SurrogateStreams
+    made = at_key(source, "jobs", law, largest=mesh.nodes, **gap, **count, **size, **demand)
+    return made, utilisation
+
+
+def _log(
+    source: Path, file: AllocationFile, mesh: Mesh, machine: Machine, given: dict[str, Any]
+) -> tuple[AbstractStreams, float | None]:
+    spec = file.jobs
+    if spec.path is None:
+        fail(source, "jobs.path", "this key is missing; name the job log")
+    choice = {
+        key: getattr(spec, key)
+        for key in ("partition", "status", "start", "end")
+        if getattr(spec, key) is not None
+    }
+    try:
+        log = read_swf(source.parent / spec.path, **choice)
+    except TraceFormatError:
+        raise
+    except ModelError as error:
+        fail(source, "jobs", str(error))
+    if spec.arrival_factor is not None:
+        given["arrival_factor"] = spec.arrival_factor
+    utilisation = spec.utilisation
+    if spec.mean_interarrival is None and spec.arrival_factor is None:
+        # A log keeps its own times where its run times count; cycles are no seconds.
+        utilisation = utilisation or (None if machine.network == "none" else 0.65)
+    # Replications begin at other jobs of the log; a single one is the log as it is.
+    start = "first" if file.study.replications == 1 else "random"
+    made = at_key(source, "jobs", LogStreams, log, largest=mesh.nodes, start=start, **given)
+    return made, utilisation

@@ -1,0 +1,174 @@
+"""What a job sends: its traffic as a function of its size and its demand."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+from phasefit.checks import real_number, whole_number
+from qmodels.errors import ModelError
+from validation.mesh import Mesh, Phase, Traffic
+from validation.mesh.traffic import count_messages
+
+
+class AbstractJobTraffic(abc.ABC):
+    """Traffic of every job of a machine."""
+
+    name: ClassVar[str]
+
+    @abc.abstractmethod
+    def of(self, mesh: Mesh, size: int, demand: float) -> Traffic:
+        """What a job of so many nodes sends; `demand` is relative, 1 where none is known."""
+
+    def alone(self, mesh: Mesh, size: int, demand: float) -> float:
+        """Cycles that a node needs on average to send it all: what is known of a job beforehand."""
+        traffic = self.of(mesh, size, demand)
+        io = mesh.io_nodes.size
+        flits = sum(
+            phase.flits * count_messages(Traffic.of(phase), size, io) for phase in traffic.phases
+        )
+        return max(1.0, flits * traffic.repeat / size)
+
+
+@dataclass(frozen=True)
+class MixedTraffic(AbstractJobTraffic):
+    """Every node sends a number of messages, each I/O with a given probability.
+
+    Parameters
+    ----------
+    io_share : float
+        Share of I/O among the messages, from 0 to 1. I/O goes to all I/O nodes in turn from a
+        random start, the rest to the job's other nodes in turn: complete bipartite writes and
+        all-to-all [1]_.
+    slots : int, optional
+        Messages of each node; by default one for each I/O node of the mesh (16 without any).
+    flits : int
+        Length of a message. Without I/O nodes, messages go to random others.
+    by_demand : bool
+        Whether a job sends ``slots`` times its demand, at least one, instead of ``slots``.
+
+    Raises
+    ------
+    ModelError
+        If that describes no traffic.
+
+    References
+    ----------
+    .. [1] J. Mache, V. Lo, S. Garg, "Job scheduling that minimizes network contention due to both
+       communication and I/O", *Proc. IPDPS* 2000, section 4.1.
+
+    Examples
+    --------
+    >>> MixedTraffic(0.2).of(Mesh(16, 22, io_side="west"), 9, 1.0).phases[0].rounds
+    16
+    """
+
+    io_share: float = 0.5
+    slots: int | None = None
+    flits: int = 5
+    by_demand: bool = False
+
+    name = "mixed"
+
+    def __post_init__(self) -> None:
+        share = real_number("io_share", self.io_share, least=0.0)
+        if share > 1.0:
+            raise ModelError(f"io_share must be from 0 to 1, got {share:.6g}; 20 % is 0.2")
+        object.__setattr__(self, "io_share", share)
+        if self.slots is not None:
+            object.__setattr__(self, "slots", whole_number("slots", self.slots, least=1))
+        object.__setattr__(self, "flits", whole_number("flits", self.flits, least=1))
+        if not isinstance(self.by_demand, bool):
+            raise ModelError(f"by_demand must be True or False, got {self.by_demand!r:.40}")
+
+    def of(self, mesh: Mesh, size: int, demand: float) -> Traffic:
+        """See `AbstractJobTraffic.of`."""
+        return _mixed(self.io_share, self._slots(mesh, demand), self.flits, mesh.io_nodes.size > 0)
+
+    def _slots(self, mesh: Mesh, demand: float) -> int:
+        slots = (mesh.io_nodes.size or 16) if self.slots is None else self.slots
+        return max(1, round(slots * demand)) if self.by_demand else slots
+
+
+@lru_cache(maxsize=1024)
+def _mixed(share: float, slots: int, flits: int, io: bool) -> Traffic:
+    """One object for equal traffic, for networks keep a table of them."""
+    if share == 0.0 and not io:
+        return Traffic.of(Phase(pattern="random", flits=flits, rounds=slots))
+    return Traffic.of(Phase(pattern="mixed", flits=flits, rounds=slots, io_share=share))
+
+
+@dataclass(frozen=True)
+class Alternating(AbstractJobTraffic):
+    """Some communications, then one I/O operation, the same for every job.
+
+    Parameters
+    ----------
+    communications : int
+        How often the nodes exchange `pattern` before they write or read; 0 for I/O alone.
+    pattern : str
+        One of `validation.mesh.PATTERNS` without I/O.
+    io : {"write", "read"}
+        Complete bipartite between the job's nodes and all I/O nodes.
+    flits, io_flits : int
+        Lengths of both kinds of messages.
+    repeat : int
+        How often all of it is done.
+    by_demand : bool
+        Whether a job repeats it as often as its demand says, at least once.
+
+    Raises
+    ------
+    ModelError
+        If that describes no traffic.
+
+    References
+    ----------
+    .. [1] P. Liu, C.-C. Hsu, J.-J. Wu, "I/O processor allocation for mesh cluster computers",
+       *Proc. ICPADS* 2005, section 5.
+
+    Examples
+    --------
+    >>> Alternating(communications=4).of(Mesh(4, 4, io_side="west"), 9, 1.0).runs
+    2
+    """
+
+    communications: int = 4
+    pattern: str = "all-to-all"
+    io: str = "write"
+    flits: int = 5
+    io_flits: int = 5
+    repeat: int = 1
+    by_demand: bool = False
+
+    name = "alternating"
+
+    def __post_init__(self) -> None:
+        for field, least in (("communications", 0), ("flits", 1), ("io_flits", 1), ("repeat", 1)):
+            value = whole_number(field, getattr(self, field), least=least)
+            object.__setattr__(self, field, value)
+        if self.io not in ("write", "read"):
+            raise ModelError(f"io must be 'write' or 'read', got {self.io!r:.40}")
+        if self.pattern in ("write", "read", "mixed"):
+            raise ModelError(f"pattern must be communication, got {self.pattern!r}; see io")
+        if not isinstance(self.by_demand, bool):
+            raise ModelError(f"by_demand must be True or False, got {self.by_demand!r:.40}")
+        _alternating(self, self.repeat)
+
+    def of(self, mesh: Mesh, size: int, demand: float) -> Traffic:
+        """See `AbstractJobTraffic.of`."""
+        return _alternating(self, self._repeat(demand))
+
+    def _repeat(self, demand: float) -> int:
+        return max(1, round(self.repeat * demand)) if self.by_demand else self.repeat
+
+
+@lru_cache(maxsize=1024)
+def _alternating(plan: Alternating, repeat: int) -> Traffic:
+    io = Phase(pattern=plan.io, flits=plan.io_flits)
+    if plan.communications == 0:
+        return Traffic.of(io, repeat=repeat)
+    talk = Phase(pattern=plan.pattern, flits=plan.flits, rounds=plan.communications)
+    return Traffic.of(talk, io, repeat=repeat)

@@ -1,0 +1,194 @@
+"""Queue disciplines: which waiting job comes first, and which may pass one that has to wait."""
+
+from __future__ import annotations
+
+import abc
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeVar
+
+from qmodels.errors import ModelError
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A job in the queue. Times are in the unit of its stream."""
+
+    number: int  #: its place in the order of arrival
+    arrival: float
+    size: int  #: nodes
+    demand: float  #: what it needs; 0 where the stream does not say
+    estimate: float  #: what its user expects it to run; 0 where nobody says
+
+
+@dataclass(frozen=True)
+class Situation:
+    """The machine at the moment when the first of the queue was refused."""
+
+    now: float
+    free: int  #: nodes
+    running: Sequence[tuple[float, int]]  #: (expected end, nodes) of each running job
+
+
+class AbstractDiscipline(abc.ABC):
+    """The order in which waiting jobs are tried.
+
+    The machine tries them in ascending order of `key`, equal ones in order of arrival, until one
+    is refused. What happens then is `passers`: by default nothing, the refused job blocks the
+    others.
+    """
+
+    name: ClassVar[str]  #: short name used on the command line and in figure legends
+    needs: ClassVar[Literal["", "demand", "estimate"]] = ""  #: what it must know of every job
+
+    @abc.abstractmethod
+    def key(self, job: Waiting) -> float:
+        """Smaller comes first."""
+
+    def passers(
+        self, head: Waiting, others: Iterable[Waiting], situation: Situation
+    ) -> Iterator[Waiting]:
+        """Jobs of `others`, in the order to be tried, that may start while `head` waits.
+
+        Asked anew after each job that starts.
+        """
+        return iter(())
+
+
+#: Every discipline by name; the command line and the contract tests read this.
+DISCIPLINES: dict[str, type[AbstractDiscipline]] = {}
+
+Discipline = TypeVar("Discipline", bound=type[AbstractDiscipline])
+
+
+def register(discipline: Discipline) -> Discipline:
+    """Enter a discipline class in `DISCIPLINES` under its name; use as a decorator."""
+    if DISCIPLINES.get(discipline.name, discipline).__qualname__ != discipline.__qualname__:
+        raise ModelError(f"there is a discipline {discipline.name!r} already; choose another name")
+    DISCIPLINES[discipline.name] = discipline
+    return discipline
+
+
+def find_discipline(discipline: AbstractDiscipline | str) -> AbstractDiscipline:
+    """The discipline itself, or the one of that name.
+
+    Raises
+    ------
+    ModelError
+        If there is none.
+
+    Examples
+    --------
+    >>> find_discipline("EASY").needs
+    'estimate'
+    """
+    if isinstance(discipline, AbstractDiscipline):
+        return discipline
+    folded = {name.casefold(): name for name in DISCIPLINES}
+    wanted = discipline.casefold() if isinstance(discipline, str) else ""
+    if wanted not in folded:
+        near = difflib.get_close_matches(wanted, folded, n=1, cutoff=0.5)
+        hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
+        raise ModelError(
+            f"discipline must be one of {', '.join(DISCIPLINES)}, got {discipline!r:.40}{hint}"
+        )
+    return DISCIPLINES[folded[wanted]]()
+
+
+@register
+@dataclass(frozen=True)
+class FCFS(AbstractDiscipline):
+    """First come, first served."""
+
+    name = "FCFS"
+
+    def key(self, job: Waiting) -> float:
+        """See `AbstractDiscipline.key`."""
+        return 0.0
+
+
+@register
+@dataclass(frozen=True)
+class ShortestDemand(AbstractDiscipline):
+    """Shortest service demand first (SSD)."""
+
+    name = "SSD"
+    needs = "demand"
+
+    def key(self, job: Waiting) -> float:
+        """See `AbstractDiscipline.key`."""
+        return job.demand
+
+
+@register
+@dataclass(frozen=True)
+class SmallestFirst(AbstractDiscipline):
+    """The job with the fewest nodes first."""
+
+    name = "smallest-first"
+
+    def key(self, job: Waiting) -> float:
+        """See `AbstractDiscipline.key`."""
+        return job.size
+
+
+@register
+@dataclass(frozen=True)
+class FirstFit(AbstractDiscipline):
+    """In order of arrival, but whatever fits may pass; a large job may wait for ever."""
+
+    name = "first-fit"
+
+    def key(self, job: Waiting) -> float:
+        """See `AbstractDiscipline.key`."""
+        return 0.0
+
+    def passers(
+        self, head: Waiting, others: Iterable[Waiting], situation: Situation
+    ) -> Iterator[Waiting]:
+        """See `AbstractDiscipline.passers`."""
+        return (job for job in others if job.size <= situation.free)
+
+
+@register
+@dataclass(frozen=True)
+class EASY(AbstractDiscipline):
+    """Backfilling: a job may pass if, by the estimates, the first of the queue is not delayed.
+
+    The first of the queue gets a reservation for the time when, by the estimates, enough nodes
+    are free. Another may start if it ends before that or leaves enough nodes. Nodes are counted,
+    not placed, so a strategy that refuses with enough nodes free may break the promise. A job
+    that has outlived its estimate is expected to end now.
+
+    References
+    ----------
+    .. [1] A. W. Mu'alem, D. G. Feitelson, "Utilization, predictability, workloads, and user
+       runtime estimates in scheduling the IBM SP2 with backfilling", *IEEE Trans. Parallel
+       Distrib. Syst.* 12 (2001) 529-543.
+    """
+
+    name = "EASY"
+    needs = "estimate"
+
+    def key(self, job: Waiting) -> float:
+        """See `AbstractDiscipline.key`."""
+        return 0.0
+
+    def passers(
+        self, head: Waiting, others: Iterable[Waiting], situation: Situation
+    ) -> Iterator[Waiting]:
+        """See `AbstractDiscipline.passers`."""
+        now, free = situation.now, situation.free
+        # With enough nodes free it is the strategy that refused; then the next end counts.
+        reserved, spare = now, free - head.size
+        waits = True
+        for end, nodes in sorted((max(end, now), nodes) for end, nodes in situation.running):
+            if not waits and end > reserved:
+                break
+            reserved, spare = end, spare + nodes
+            waits = spare < 0
+        for job in others:
+            ends = now + job.estimate <= reserved
+            if job.size <= free and (ends or job.size <= spare):
+                yield job

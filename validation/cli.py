@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from validation import mesh_command, validate_command
+from validation import allocate_command, mesh_command, validate_command
 
 if TYPE_CHECKING:
     from validation.study import Progress
@@ -34,6 +34,7 @@ def register(app: typer.Typer) -> None:
     app.command("study")(_study)
     app.command("demo")(_demo)
     mesh_command.register(app)
+    allocate_command.register(app)
     validate_command.register(app)
 
 

@@ -81,13 +81,18 @@ def _simulate(
     typer.echo(json.dumps(_record(run), allow_nan=False) if as_json else run.table())
 
 
-def _mesh(sides: str, torus: bool, io: str | None) -> Mesh:
-    from validation.mesh import Mesh
-
+def parsed_sides(sides: str) -> tuple[int, int, int]:
+    """Rows, columns and layers from text like 16x22 or 8x8x8."""
     if not re.fullmatch(r"[0-9]{1,7}(x[0-9]{1,7}){1,2}", sides, re.ASCII):
         raise ModelError(f"--mesh must be like 16x22 or 8x8x8, got {sides!r:.40}")
     rows, columns, depth = (*map(int, sides.split("x")), 1)[:3]
-    return Mesh(rows, columns, depth, torus=torus, io_side=io)
+    return rows, columns, depth
+
+
+def _mesh(sides: str, torus: bool, io: str | None) -> Mesh:
+    from validation.mesh import Mesh
+
+    return Mesh(*parsed_sides(sides), torus=torus, io_side=io)
 
 
 def _record(run: Contention) -> dict[str, Any]:

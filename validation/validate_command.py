@@ -50,7 +50,7 @@ def _validate(
     check_output(output)
     failed = False
     for name in chosen:
-        with _progress() as progress:
+        with progress_shown() as progress:
             outcome = EXPERIMENTS[name].run(
                 RunOptions(seed=seed, quick=quick, workers=workers, progress=progress)
             )
@@ -67,7 +67,7 @@ def _validate(
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
+def progress_shown() -> Iterator[Progress]:
     """A bar on standard error where that is a terminal, a line for each stage elsewhere."""
     if not sys.stderr.isatty():
         said: set[str] = set()

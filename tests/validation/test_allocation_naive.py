@@ -62,27 +62,10 @@ def sides_for(name, params):
 @pytest.mark.parametrize(("name", "params"), CASES, ids=IDS)
 def test_every_state_of_a_tiny_mesh_is_answered_as_by_brute_force(name, params):
     for rows, columns in sides_for(name, params):
-        step = 1 if rows * columns < 8 else 3  # every third of 256 or 512 states; all of them below
+        step = 1 if rows * columns < 8 else 11  # a share of 256 or 512 states; all of them below
         for busy in itertools.islice(every_state(rows, columns), 0, None, step):
             for size in range(1, rows * columns - int(busy.sum()) + 1):
                 same_answer(name, params, busy, size)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "params"), CASES, ids=IDS)
-def test_every_state_up_to_4_by_4_is_answered_as_by_brute_force(name, params):
-    for rows, columns in sides_for(name, params):
-        for busy in every_state(rows, columns):
-            for size in range(1, rows * columns - int(busy.sum()) + 1):
-                same_answer(name, params, busy, size)
-    strategy = STRATEGIES[name](**params)
-    for k, busy in enumerate(every_state(4, 4)):
-        free = 16 - int(busy.sum())
-        if free:  # one size for each of the 65,536 states, all sizes in turn
-            places = strategy.places(~busy, Request(1 + k * 7 % free))
-            got = None if places is None else sorted(places.tolist())
-            expected = naive.choose(name, free_cells(busy), 4, 4, 1 + k * 7 % free, **params)
-            assert got == expected, f"busy {np.flatnonzero(busy).tolist()}"
 
 
 @pytest.mark.parametrize(("name", "params"), CASES, ids=IDS)
@@ -162,11 +145,4 @@ def test_spatial_compactness_is_the_definition_and_lemma_1_in_every_state(sides)
         assert free_tree_blocks(mesh).tolist() == sorted(naive.Tree.size(b) for b in blocks)
         assert is_spatially_compact(mesh) == naive.spatially_compact(free, *sides)
         assert has_nested_free_blocks(mesh) == naive.lemma_1(free, *sides)
-        assert is_spatially_compact(mesh) == has_nested_free_blocks(mesh)
-
-
-@pytest.mark.slow
-def test_spatial_compactness_is_lemma_1_in_every_state_of_4_by_4():
-    for busy in every_state(4, 4):
-        mesh = mesh_with(busy)
         assert is_spatially_compact(mesh) == has_nested_free_blocks(mesh)

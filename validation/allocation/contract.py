@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
-from validation.allocation.base import AbstractStrategy, Ints, Request
+from validation.allocation.base import AbstractStrategy, Ints, Kind, Request
 from validation.mesh import Mesh
 
 if TYPE_CHECKING:
@@ -103,12 +104,14 @@ def check_strategy(
     Raises
     ------
     ModelError
-        If `strategy` makes no strategy.
+        If `strategy` makes no strategy, or one without a name or of an unknown kind.
 
     Notes
     -----
     Requests are of sizes up to half the mesh, now and then up to all of it, on meshes with sides
-    that are powers of two and others. A pass is evidence, no proof.
+    that are powers of two and others. Every answer is compared with that of a strategy made afresh,
+    or, where the strategy draws and so has a `fresh` of its own, of one that was asked the same
+    before. A pass is evidence, no proof.
     """
     operations = whole_number("operations", operations, least=1)
     seed = whole_number("seed", seed, least=0)
@@ -116,15 +119,7 @@ def check_strategy(
         raise ModelError(
             f"give a strategy class or a function that makes one, got {strategy!r:.60}"
         )
-    try:
-        made = strategy()
-    except TypeError as error:
-        raise ModelError(
-            f"{strategy!r:.80} cannot be made without arguments ({error}); wrap it in "
-            "functools.partial"
-        ) from error
-    if not isinstance(made, AbstractStrategy):
-        raise ModelError(f"{strategy!r:.80} makes {type(made).__name__}, no AbstractStrategy")
+    made = _made(strategy)
     trial = _Trial(strategy, made.name, {})
     for sides in SIDES + LAYERED:
         trial.on(sides, operations, np.random.default_rng([seed, *sides]))
@@ -133,6 +128,32 @@ def check_strategy(
     return StrategyCheck(
         made.name, trial.requests, trial.refused, tuple(trial.meshes), trial.failures
     )
+
+
+def _made(make: Callable[[], AbstractStrategy]) -> AbstractStrategy:
+    """A strategy that says what it is."""
+    try:
+        made = make()
+    except TypeError as error:
+        raise ModelError(
+            f"{make!r:.80} cannot be made without arguments ({error}); wrap it in functools.partial"
+        ) from error
+    except Exception as error:  # whatever the user's class does when it is made
+        raise ModelError(f"{make!r:.80} cannot be made: {_told(error)}") from error
+    if not isinstance(made, AbstractStrategy):
+        raise ModelError(f"{make!r:.80} makes {type(made).__name__}, no AbstractStrategy")
+    if not isinstance(getattr(made, "name", None), str):
+        raise ModelError(f"{make!r:.80} lacks a name; give the class one, such as name = 'mine'")
+    if made.kind not in get_args(Kind):
+        raise ModelError(
+            f"kind of {made.name!r:.40} must be one of {', '.join(get_args(Kind))}, "
+            f"got {made.kind!r:.40}"
+        )
+    return made
+
+
+class _Stopped(Exception):
+    """The history on this mesh makes no sense any more; why is noted."""
 
 
 class _Trial:
@@ -147,29 +168,33 @@ class _Trial:
 
     def on(self, sides: tuple[int, ...], operations: int, rng: np.random.Generator) -> None:
         """A random history on one mesh, then everything released and given out again."""
-        rows, columns, *layers = sides
-        mesh = Mesh(rows, columns, layers[0] if layers else 1)
         label = " x ".join(map(str, sides))
         try:
-            self.make().choose(mesh, Request(1))
+            self.make().choose(_mesh(sides), Request(1))
         except ModelError:
             return
         except Exception as error:
-            self.failures.setdefault("defined", f"{type(error).__name__} on {label}: {error}")
+            self.failures.setdefault("defined", f"1 node of {label}, all free: {_told(error)}")
             return
         self.meshes.append(label)
-        try:
-            self._history(mesh, label, operations, rng)
-        except Exception as error:
-            self.failures.setdefault("history", f"{type(error).__name__} on {label}: {error}")
+        with contextlib.suppress(_Stopped):
+            self._history(_mesh(sides), label, operations, rng)
+
+    def _pair(self) -> tuple[AbstractStrategy, AbstractStrategy]:
+        """Two strategies that must answer alike, with equal draws if they draw."""
+        one, other = self.make(), self.make()
+        if _draws(one):
+            return one.fresh(np.random.default_rng(0)), other.fresh(np.random.default_rng(0))
+        return one, other
 
     def _history(self, mesh: Mesh, label: str, operations: int, rng: np.random.Generator) -> None:
-        strategy, twin = self.make(), self.make()
+        strategy, twin = self._pair()
         empty = [self._ask(strategy, twin, mesh, Request(size), label) for size in (1, mesh.nodes)]
-        impossible = strategy.choose(mesh, Request(mesh.nodes + 1))
+        case = f"{mesh.nodes + 1} nodes of {label}"
+        impossible = self._answer(strategy, mesh, Request(mesh.nodes + 1), case, "impossible")
         if impossible is not None:
-            self.failures.setdefault("impossible", f"gave {len(impossible)} nodes of {label}")
-        strategy, twin = self.make(), self.make()
+            self.failures.setdefault("impossible", f"{case}: gave {impossible!r:.60}, not None")
+        strategy, twin = self._pair()
         for job, request in enumerate(_requests(mesh, operations, rng)):
             while mesh.jobs and rng.random() < 0.45:
                 mesh.release(list(mesh.jobs)[int(rng.integers(len(mesh.jobs)))])
@@ -179,10 +204,30 @@ class _Trial:
         jobs = list(mesh.jobs)
         for i in rng.permutation(len(jobs)):
             mesh.release(jobs[i])
-        strategy, twin = self.make(), self.make()
+        strategy, twin = self._pair()
         again = [self._ask(strategy, twin, mesh, Request(size), label) for size in (1, mesh.nodes)]
         if not all(map(_same, empty, again)):
             self.failures.setdefault("history", f"answers differently on {label}, empty again")
+
+    def _answer(
+        self, strategy: AbstractStrategy, mesh: Mesh, request: Request, case: str, promise: str
+    ) -> Any:
+        """What the strategy says, leaving mesh and request alone; an error breaks `promise`."""
+        busy, jobs, size = mesh.busy.copy(), dict(mesh.jobs), request.size
+        try:
+            answer = strategy.choose(mesh, request)
+        except Exception as error:
+            self.failures.setdefault(promise, f"{case}: {_told(error)}; answer with nodes or None")
+            raise _Stopped from error
+        # A job that left and came back holds a new array, and is the last in order of allocation.
+        moved = any(nodes is not jobs.get(job) for job, nodes in mesh.jobs.items())
+        if moved or not np.array_equal(mesh.busy, busy):
+            self.failures.setdefault("pure", f"{case}: the mesh is changed; only its user books")
+            raise _Stopped
+        if request != Request(size):
+            self.failures.setdefault("pure", f"{case}: the request is changed")
+            raise _Stopped
+        return answer
 
     def _ask(
         self,
@@ -193,36 +238,33 @@ class _Trial:
         label: str,
     ) -> Ints | None:
         """One request, checked; nodes that may be occupied, or None."""
-        before, free = mesh.busy.copy(), mesh.free
+        free = mesh.free
         case = f"{request.size} nodes of {label}, {free} free"
-        nodes = strategy.choose(mesh, request)
+        nodes = self._answer(strategy, mesh, request, case, "defined")
         self.requests += 1
         self.refused += nodes is None
         note = self.failures.setdefault
-        if not np.array_equal(mesh.busy, before):
-            note("pure", f"{case}: the mesh is changed")
-        if not _same(nodes, twin.choose(mesh, request)):
-            note("repeatable", f"{case}: two answers")
+        fault = None if nodes is None else _fault(nodes, mesh)
+        if fault is not None:
+            note("free nodes", f"{case}: gave {fault}")
+            return None
+        other = twin if _draws(strategy) else self.make()
+        if not _same(nodes, self._answer(other, mesh, request, case, "defined")):
+            note(
+                "repeatable",
+                f"{case}: another made in the same way answers differently; keep no state, and let "
+                "`fresh` set the generator if you draw",
+            )
         if nodes is None:
             if strategy.kind == "exact" and request.size <= free:
-                note("refusal", f"{case}: refused")
+                note("refusal", f"{case}: refused, which kind 'bounded' may and 'exact' may not")
             if strategy.kind != "contiguous" and request.size <= free == mesh.nodes:
                 note("refusal", f"{case}: refused on the empty mesh")
             return None
         given = np.asarray(nodes)
-        if (
-            given.ndim != 1
-            or given.dtype.kind not in "iu"
-            or given.size == 0
-            or (np.diff(given) <= 0).any()
-            or given[0] < 0
-            or given[-1] >= mesh.nodes
-            or before.ravel()[given].any()
-        ):
-            note("free nodes", f"{case}: gave {nodes!r:.80}")
-            return None
-        exact = given.size == request.size
-        if not (exact or (strategy.kind == "pages" and given.size > request.size)):
+        if given.size < request.size:
+            note("amount", f"{case}: gave {given.size}; give all of them or None")
+        elif given.size > request.size and strategy.kind != "pages":
             note("amount", f"{case}: gave {given.size}")
         if strategy.kind == "contiguous":
             box = np.ptp(mesh.coordinates(given), axis=0) + 1
@@ -231,14 +273,56 @@ class _Trial:
         return given
 
 
+def _draws(strategy: AbstractStrategy) -> bool:
+    return type(strategy).fresh is not AbstractStrategy.fresh
+
+
+def _mesh(sides: tuple[int, ...]) -> Mesh:
+    rows, columns, *layers = sides
+    return Mesh(rows, columns, layers[0] if layers else 1)
+
+
 def _requests(mesh: Mesh, operations: int, rng: np.random.Generator) -> Iterator[Request]:
     for _ in range(operations):
         most = mesh.nodes if rng.random() < 0.1 else max(1, mesh.nodes // 2)
         yield Request(int(np.exp(rng.uniform(0.0, np.log(most))) + 0.5))
 
 
+def _fault(nodes: Any, mesh: Mesh) -> str | None:
+    """What is wrong with an answer, if it cannot be booked."""
+    try:
+        given = np.asarray(nodes)
+    except ValueError:
+        return f"{nodes!r:.60}, no flat list of nodes"
+    if given.dtype.kind == "b" and given.size:
+        return f"{nodes!r:.60}, a mask; return its np.flatnonzero"
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        return f"{nodes!r:.60}, no flat list of integers"
+    if given.size == 0:
+        return "no nodes; refuse with None"
+    outside = given[(given < 0) | (given >= mesh.nodes)]
+    if outside.size:
+        return f"node {outside[0]}; they are numbered from 0 to {mesh.nodes - 1}"
+    numbers, times = np.unique(given, return_counts=True)
+    if times.max() > 1:
+        return f"node {numbers[times.argmax()]} {times.max()} times"
+    held = given[mesh.busy.ravel()[given]]
+    if held.size:
+        return f"node {held[0]}, which is busy"
+    if (np.diff(given.astype(np.int64)) < 0).any():
+        return f"{nodes!r:.60}, not in ascending order; sort them"
+    return None
+
+
+def _told(error: Exception) -> str:
+    return f"raised {type(error).__name__} ({error!s:.120})"
+
+
 def _same(one: Any, other: Any) -> bool:
     """Whether two answers are equal."""
     if one is None or other is None:
         return one is other
-    return np.array_equal(one, other)
+    try:
+        return np.array_equal(one, other)
+    except Exception:  # whatever comparing such answers does
+        return False

@@ -45,7 +45,8 @@ class Channel:
 
 
 def simulate(
-    messages, *, hop=1, flow=1, buffer=1, credit=0, release=0, sink=1, resume=0, in_turn=False,
+    messages, *, hop=1, flow=1, buffer=1, credit=0, release=0, sink=1, resume=0,
+    cut_through=False, in_turn=False,
     pace_in=None, pace_out=None, inputs=None,
 ):  # fmt: skip
     """Play messages [(created, source, route, flits)], numbered as listed, to the end.
@@ -116,7 +117,7 @@ def simulate(
                         len(worm.crossed[i - 1]) <= j or t < worm.crossed[i - 1][j] + flow
                     ):
                         continue
-                    if not last and j >= buffer:
+                    if not last and not cut_through and j >= buffer:
                         beyond = worm.crossed[i + 1] if i + 1 < len(worm.crossed) else []
                         if len(beyond) <= j - buffer or t < beyond[j - buffer] + credit:
                             continue
@@ -128,25 +129,33 @@ def simulate(
                     channel = channels[worm.route[i]]
                     if channel.owner is not worm:
                         continue
-                    if i == len(worm.route) - 1:
-                        channel.owner = None
-                        channel.free = worm.crossed[i][-1] + flow + release
-                        worm.delivered = worm.crossed[i][-1] + sink
-                        moved = True
-                    elif i + 1 in done:
-                        channel.owner = None
+                    ejects, slow = i == len(worm.route) - 1, pace_in.get(worm.source, 1)
+                    if not (ejects or cut_through or i + 1 in done):
+                        continue
+                    channel.owner = None
+                    moved = True
+                    if ejects:
+                        pace = pace_out.get(worm.route[i], 1)  # of its disk, for the last flit
+                        ready = pace if cut_through else max(flow, pace)
+                        channel.free = worm.crossed[i][-1] + ready + release
+                        worm.delivered = worm.crossed[i][-1] + sink + pace - 1
+                    elif cut_through:
+                        takes = slow if i == 0 else 1
+                        channel.free = worm.crossed[i][-1] + takes + (resume if i == 0 else release)
+                    else:
                         channel.free = worm.crossed[i + 1][-1] + (resume if i == 0 else release)
-                        moved = True
-                        if i == 0 and waiting[worm.source]:
-                            following = waiting[worm.source].pop(0)
-                            if max(following.created, channel.free) <= t:
-                                following.asked = t
-                                active.append(following)
-                                channels[following.route[0]].queue.append(following)
-                            else:
-                                following.created_at_source = following.created
-                                todo.append((following, False))
-                                following.created = max(following.created, channel.free)
+                        if i == 0 and slow > 1:
+                            channel.free = max(channel.free, worm.crossed[0][-1] + slow)
+                    if i == 0 and waiting[worm.source]:
+                        following = waiting[worm.source].pop(0)
+                        if max(following.created, channel.free) <= t:
+                            following.asked = t
+                            active.append(following)
+                            channels[following.route[0]].queue.append(following)
+                        else:
+                            following.created_at_source = following.created
+                            todo.append((following, False))
+                            following.created = max(following.created, channel.free)
                 if worm.delivered is not None and all(
                     channels[c].owner is not worm for c in worm.route
                 ):

@@ -21,6 +21,7 @@ from validation.mesh import (
     fluid,
     latency_curve,
     link_load,
+    route,
 )
 
 WEST = Mesh(4, 4, io_side="west")
@@ -107,7 +108,8 @@ def test_flits_in_are_flits_out_and_every_channel_carries_what_its_routes_say(
     nodes = np.random.default_rng(seed).permutation(mesh.nodes)[:7]
     plan = traffic(pattern, flits=3 + seed % 5, rounds=3, lockstep=lockstep, io_share=0.4)
     load = link_load(mesh, {"a": (nodes, plan)}, seed=seed)
-    network = Network(mesh, seed=seed, disk_pace=1 + seed % 3)
+    router = Router(cut_through=seed % 2 == 1)
+    network = Network(mesh, router, seed=seed, disk_pace=1 + seed % 3)
     network.start("a", nodes, plan)
     [done] = finish(network)
     use = network.channel_use()
@@ -116,6 +118,138 @@ def test_flits_in_are_flits_out_and_every_channel_carries_what_its_routes_say(
     assert injected.sum() == ejected.sum() == done.flits
     assert done.messages == load.messages == expand(mesh, nodes, plan, seed=seed).source.size
     assert network.in_flight == 0
+
+
+def test_a_channel_counts_a_whole_worm_from_its_grant_and_only_those_it_was_granted():
+    mesh = Mesh(1, 6)
+    network = Network(mesh)
+    network.start("m", None, Messages([0, 0], [0, 1], [5, 5], [10, 7]))
+    network.advance(until=3)
+    # Number 1 takes the link from 1 in cycle 1 and number 0, that asks in cycle 2, waits.
+    path = route(mesh, 0, 5)
+    use = network.channel_use()
+    assert use.flits[path].tolist() == [10, 10, 7, 7, 0, 0, 0]
+    assert use.messages[path].tolist() == [1, 1, 1, 1, 0, 0, 0]
+    assert network.header_hops == use.messages.sum() == 5
+    assert use.waited.sum() == 0
+    assert network.in_flight == 2
+    [done] = finish(network)
+    use = network.channel_use()
+    assert use.flits[path].tolist() == [10, 10, 17, 17, 17, 17, 17]
+    assert network.header_hops == use.messages.sum() == 7 + 6
+    assert done.mean_hops == (6 + 5) / 2
+    # Number 1's tail leaves the link from 1 when it crosses the next, seven cycles after its grant.
+    assert use.waited[path].tolist() == [0, 0, 6, 0, 0, 0, 0]
+    assert done.mean_blocking == 6 / 2
+
+
+def test_messages_that_cut_through_cannot_deadlock_on_any_torus():
+    mesh = Mesh(1, 8, torus=True, virtual_channels=1)
+    far = Messages([0] * 8, range(8), [(k + 4) % 8 for k in range(8)], [50] * 8)
+    for router, dies in ((Router(), True), (Router(cut_through=True), False)):
+        network = Network(mesh, router)
+        network.start("a", None, far)
+        if dies:
+            with pytest.raises(DeadlockError):
+                finish(network)
+        else:
+            [done] = finish(network)
+            assert done.messages == 8
+
+
+def test_a_message_that_cuts_through_keeps_no_other_from_the_links_behind_it():
+    mesh = Mesh(2, 4)
+    # From 0 and 2 to 3, so that one waits before the last link; from 1 to 6 over the links behind.
+    messages = Messages([0, 0, 4], [2, 0, 1], [3, 3, 6], [100, 100, 3])
+    times = {}
+    for cut_through in (False, True):
+        network = Network(mesh, Router(cut_through=cut_through), record=True)
+        network.start("a", None, messages)
+        finish(network)
+        frame = network.messages().set_index("number")
+        times[cut_through] = int(frame.delivered[2])
+    assert times[True] < 120 < times[False]
+
+
+def test_a_link_under_cut_through_is_busy_for_the_flits_of_each_message():
+    mesh = Mesh(1, 2)
+    network = Network(mesh, Router(cut_through=True))
+    network.start("a", None, Messages([0] * 9, [0] * 9, [1] * 9, [7] * 9))
+    [done] = finish(network)
+    assert done.finish == Router(cut_through=True).zero_load(hops=1, flits=7) + 8 * 7
+
+
+@pytest.mark.parametrize("pace", [1.0, 2.0, 2.563, 7.5])
+@pytest.mark.parametrize("flits", [1, 5, 12])
+@pytest.mark.parametrize("pattern", ["write", "read"])
+def test_a_disk_that_is_kept_busy_takes_its_time_for_every_flit(pattern, flits, pace):
+    mesh = Mesh(1, 3, io_side="west")
+    network = Network(mesh, disk_pace=pace)
+    network.start("a", [0, 1, 2], traffic(pattern, flits=flits, rounds=100))
+    [done] = finish(network)
+    busy = 300 * np.ceil(flits * pace)
+    # Before the first message and after the last there is the way, and what was made unseen.
+    assert busy <= done.response + pace
+    if pattern == "write":
+        assert done.response <= busy + 10
+
+
+def test_totals_of_a_channel_go_beyond_four_thousand_million():
+    mesh = Mesh(1, 1, io_side="west")
+    network = Network(mesh, disk_pace=1e4)
+    flits = 1 << 20
+    network.start("a", None, Messages([0, 0], [0, 0], [1, 1], [flits, flits]))
+    finish(network)
+    use = network.channel_use()
+    disk = mesh.routers + mesh.routers_of[1]
+    each = flits * 10_000
+    assert use.held[disk] == 2 * each
+    assert use.flits[disk] == 2 * flits
+
+
+@pytest.mark.parametrize("ahead", [4096, 8192])
+def test_a_channel_known_to_be_free_whole_rounds_of_the_wheel_ahead_is_not_forgotten(ahead):
+    # When the first message ends is known from its last grant on; the second asks for the same
+    # channel exactly so many cycles before.
+    mesh = Mesh(1, 2)
+    router = Router(in_turn=True)
+    flits = ahead + 50
+    free = 2 + flits  # granted in cycle 2, let go when the last flit has crossed
+    asks = free - ahead
+    network = Network(mesh, router, record=True)
+    network.start("a", None, Messages([0, asks - 1], [0, 1], [1, 1], [flits, 3]))
+    [done] = finish(network)
+    second = network.messages().iloc[1]
+    assert (second.injected, second.delivered) == (asks - 1, free + 3)
+    assert done.finish == free + 3
+
+
+@pytest.mark.parametrize(("side", "depth"), [(4, 1), (5, 1), (8, 1), (4, 4), (3, 3)])
+def test_messages_on_an_idle_torus_go_the_closed_form_number_of_hops_in_zero_load_time(side, depth):
+    mesh = Mesh(side, side, depth, torus=True)
+    pairs = np.array(list(itertools.product(range_of(mesh.nodes), repeat=2)))
+    flits = 4
+    apart = 10 * side + flits
+    network = Network(mesh, Router.pipelined())
+    created = apart * range_of(len(pairs))
+    network.start("a", None, Messages(created, *pairs.T, flits + 0 * created))
+    [done] = finish(network)
+    # Mean distance in a ring of k nodes, oneself included: k / 4, or (k - 1/k) / 4 if k is odd.
+    ring = side / 4 if side % 2 == 0 else (side - 1 / side) / 4
+    hops = ring * mesh.dimensions
+    assert done.mean_hops - 1 == pytest.approx(hops, rel=1e-12)
+    assert done.flits == flits * len(pairs)
+    assert done.mean_blocking == 0
+    latency = 3 * (hops + 1) + flits - 1 + 2
+    assert done.mean_latency == pytest.approx(latency, rel=1e-12)
+    # Every link carries the same: all hops over all links.
+    links, begins, ends = mesh.link_ends()
+    carried = {}
+    for link, flow in zip(zip(begins, ends, links // 2, strict=True),
+                          network.channel_use().flits[links], strict=True):  # fmt: skip
+        carried[link] = carried.get(link, 0) + flow
+    each = flits * hops * mesh.nodes / (2 * mesh.dimensions)
+    assert list(carried.values()) == pytest.approx([each] * len(carried), rel=1e-12)
 
 
 def test_messages_between_the_same_two_nodes_arrive_in_the_order_in_which_they_left():

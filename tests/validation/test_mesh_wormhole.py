@@ -98,6 +98,31 @@ def test_any_router_equals_its_flit_level_twin_message_by_message(
     same_times(frame, play_naively(mesh, router, messages))
 
 
+@settings(max_examples=60)
+@given(
+    shape=st.sampled_from(SHAPES),
+    seed=st.integers(0, 10**6),
+    span=st.integers(0, 60),
+    hop=st.integers(1, 4),
+    shorter=st.integers(0, 3),
+    release=st.integers(0, 3),
+    sink=st.integers(1, 3),
+    resume=st.integers(0, 2),
+    in_turn=st.booleans(),
+    pace=st.integers(1, 4),
+)
+def test_messages_that_cut_through_equal_their_flit_level_twin_message_by_message(
+    shape, seed, span, hop, shorter, pace, **options
+):
+    mesh = Mesh(*shape, io_side="west")
+    router = Router(hop=hop, flow=max(1, hop - shorter), cut_through=True, **options)
+    nodes = mesh.nodes + mesh.io_nodes.size
+    messages = some_messages(np.random.default_rng(seed), nodes, 40, span, 20)
+    network, _, frame = play(mesh, router, messages, disk_pace=pace)
+    same_times(frame, play_naively(mesh, router, messages, disk_pace=pace))
+    assert network.in_flight == 0
+
+
 @settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), pace=st.integers(1, 4), pipelined=st.booleans())
 def test_slow_disks_equal_their_flit_level_twin(seed, pace, pipelined):

@@ -7,40 +7,28 @@ from numba import njit
 
 from validation.mesh._columns import (
     ALARM,
-    ASKED,
     BUFFER,
     CREDIT,
     DIRECTIONS,
-    FLITS,
     FLOW,
     FREE_SLOT,
-    HEAD,
-    HELD,
-    HELD_TIME,
     HOP,
     IN_TURN,
     INLINED,
-    KEY,
-    LEAVES,
-    LINK,
-    PASSED,
+    NOBODY,
     PENDING,
     ROUTER,
-    ROUTERS,
-    SOURCE,
-    TAIL,
-    TIME,
     UNKNOWN,
     VIRTUAL,
 )  # fmt: skip
 
 
 @njit(**INLINED)
-def push(state, slot, time):
-    wheel = state.wheel
-    state.events[slot, TIME] = time
-    bucket = time & (wheel.size - 1)
-    state.events[slot, LINK] = wheel[bucket]
+def push(state, slot, time, asked):
+    """Have `slot` ask for a channel at `time`."""
+    wheel, event = state.wheel, state.events[slot]
+    bucket = np.uint32(time & (wheel.size - 1))
+    event.time, event.asked, event.link = time, asked, wheel[bucket]
     wheel[bucket] = slot
     state.whole[PENDING] += 1
 
@@ -56,126 +44,163 @@ def stream_out(timing, flits, pace):
 
 
 @njit(**INLINED)
-def tail_passes(channels, timing, message, at, last_pace, pace):
-    """When the tail crosses channel `at`, the header being far enough ahead.
+def last_flit(flits, pace):
+    """Cycles that a disk needs for the last of a worm's flits; one where there is no disk."""
+    if pace <= 1.0:
+        return np.int64(1)
+    return np.int64(np.ceil(flits * pace - 1e-9) - np.ceil((flits - 1) * pace - 1e-9))
+
+
+@njit(**INLINED)
+def tail_passes(channels, timing, flits, at, last, last_pace, pace):
+    """When the tail crosses channel `at`, the header being far enough ahead in channel `last`.
 
     The tail waits for every flit ahead of it; a flit that is m channels further on is m buffers
     ahead, and its place comes back with m credits.
     """
-    last, credit, size = message[HEAD], timing[CREDIT], timing[BUFFER]
-    left, m, latest = message[FLITS] - 1, 0, -1
+    credit, size = timing[CREDIT], timing[BUFFER]
+    left, back, latest = flits - 1, 0, -1
     while left >= 0:
         speed = last_pace if at == last else pace
-        passes = ~channels[at].when + m * credit + stream_out(timing, left, speed)
+        passes = ~channels[at].when + back + stream_out(timing, left, speed)
         latest = max(latest, passes)
         if at == last:
             break
-        at = np.int64(channels[at].after)
+        at = channels[at].after
         left -= size
-        m += 1
+        back += credit
     return latest
 
 
 @njit(**INLINED)
 def wake_up(state, channel, time):
     """Have a channel look at its queue at `time`."""
-    slot = state.whole[FREE_SLOT]
-    state.whole[FREE_SLOT] = state.events[slot, LINK]
-    state.messages[slot, KEY], state.messages[slot, ASKED] = ALARM, channel
-    push(state, slot, time)
+    slot = np.uint32(state.whole[FREE_SLOT])
+    state.whole[FREE_SLOT] = state.events[slot].link
+    push(state, slot, time, channel | ALARM)
+
+
+@njit(**INLINED)
+def tally(state, channel, waited, flits, held):
+    """Add a worm to what a channel has counted."""
+    here = state.channels[channel]
+    waited += here.waited
+    carried = np.int64(here.carried) + flits
+    worms = np.int64(here.worms) + 1
+    held += here.held
+    if (waited | carried | held) >> 32:  # there are no more worms than flits
+        total = state.totals[channel]
+        total.waited += waited
+        total.carried += carried
+        total.worms += worms
+        total.held += held
+        waited = carried = worms = held = np.int64(0)
+    here.waited, here.carried, here.worms, here.held = waited, carried, worms, held
 
 
 @njit(**INLINED)
 def let_go(state, channel, time, top):
     """Release a channel at `time`, to the first in its queue if any. Returns the stack's top."""
-    channels = state.channels
-    state.totals[channel, HELD_TIME] += time - ~channels[channel].when
-    waiting = np.int64(channels[channel].queue)
-    if waiting < 0 or state.timing[IN_TURN]:
-        channels[channel].when = time
-        if waiting >= 0:
-            wake_up(state, channel, time)
+    here = state.channels[channel]
+    if here.queue == NOBODY:
+        here.when = time
         return top
-    channels[channel].queue = state.events[waiting, LINK]
-    state.stack[top, 0], state.stack[top, 1], state.stack[top, 2] = waiting, channel, time
+    if state.timing[IN_TURN]:
+        here.when = time
+        wake_up(state, channel, time)
+        return top
+    state.stack[top].link = take_first(state, channel)
+    state.stack[top].time = time
     return top + 1
 
 
 @njit(**INLINED)
 def take_first(state, channel):
     """Take from a channel's queue whoever asked first."""
-    slot = np.int64(state.channels[channel].queue)
-    state.channels[channel].queue = state.events[slot, LINK]
-    return slot
+    here, events = state.channels[channel], state.events
+    last = here.queue
+    first = events[last].link
+    if first == last:
+        here.queue = NOBODY
+    else:
+        events[last].link = events[first].link
+    return first
 
 
 @njit(**INLINED)
 def take_next(state, channel):
     """Take from a channel's queue the one whose input comes next in turn."""
-    channels, messages = state.channels, state.messages
-    routers, ports = state.grid[ROUTERS], state.grid[DIRECTIONS]
-    lanes = state.grid[VIRTUAL]
-    inputs = (ports + 1) * lanes
-    nobody = np.int64(-1)
-    best, best_before, best_wait, best_input = nobody, nobody, inputs, 0
-    before, slot = nobody, np.int64(channels[channel].queue)
-    while slot >= 0:
-        head = messages[slot, HEAD]
-        place = inputs - 1
-        if messages[slot, HELD] > 0 and head >= 2 * routers:
-            wire = (head - 2 * routers) % (ports * lanes)
-            place = ((wire // lanes) ^ 1) * lanes + wire % lanes  # west before east, and so on
-        wait = (place - state.turns[channel]) % inputs
-        if wait < best_wait:
-            best, best_before, best_wait, best_input = slot, before, wait, place
-        before, slot = slot, state.events[slot, LINK]
-    if best_before < 0:
-        channels[channel].queue = state.events[best, LINK]
+    here, events, messages = state.channels[channel], state.events, state.messages
+    last = here.queue
+    best_before, before, slot = last, last, events[last].link
+    best = slot
+    inputs = (state.grid[DIRECTIONS] + 1) * state.grid[VIRTUAL]
+    place = np.int64(state.inputs[messages[slot].head])
+    turn = np.int64(state.turns[channel])
+    if slot == last:
+        here.queue = NOBODY
     else:
-        state.events[best_before, LINK] = state.events[best, LINK]
-    state.turns[channel] = (best_input + 1) % inputs
+        best_wait = place - turn + (inputs if place < turn else 0)
+        while slot != last:
+            before, slot = slot, events[slot].link
+            other = np.int64(state.inputs[messages[slot].head])
+            wait = other - turn + (inputs if other < turn else 0)
+            if wait < best_wait:
+                best, best_before, best_wait, place = slot, before, wait, other
+        events[best_before].link = events[best].link
+        if best == last:
+            here.queue = best_before
+    state.turns[channel] = 0 if place + 1 == inputs else place + 1
     return best
 
 
 @njit(**INLINED)
-def tail_moves(state, message, last_pace):
-    """When the tail crosses the channel after its last one."""
-    channels, timing = state.channels, state.timing
-    after = np.int64(channels[message[TAIL]].after)
+def tail_moves(state, slot, tail, after, held, passed, last_pace):
+    """When the tail of a worm that holds so many channels crosses `after`, the one after `tail`."""
+    channels, timing, message = state.channels, state.timing, state.messages[slot]
+    flits, head = np.int64(message.flits), message.head
     if timing[BUFFER] <= timing[HOP] + timing[CREDIT]:
         # Every channel further on weighs more than the one before: only the last counts.
-        m = message[HELD] - 2
-        left = message[FLITS] - 1 - m * timing[BUFFER]
-        passes = ~channels[message[HEAD]].when + m * timing[CREDIT]
-        passes += stream_out(timing, left, last_pace)
+        m = held - 2
+        passes = ~channels[head].when + m * timing[CREDIT]
+        passes += stream_out(timing, flits - 1 - m * timing[BUFFER], last_pace)
     else:
-        passes = tail_passes(channels, timing, message, after, last_pace, 1.0)
-    if message[LEAVES] >= UNKNOWN:
-        if message[LEAVES] == UNKNOWN:
-            in_pace = state.paces[state.streams[message[SOURCE], ROUTER], 0]
-            message[LEAVES] = tail_passes(
-                channels, timing, message, message[TAIL], max(last_pace, in_pace), in_pace
-            )
-        passes = max(passes, message[LEAVES] + (message[PASSED] + 1) * timing[FLOW])
+        passes = tail_passes(channels, timing, flits, after, head, last_pace, 1.0)
+    if message.slow:
+        born = state.born[slot]
+        if born.leaves == UNKNOWN:
+            in_pace = state.paces[state.streams[message.source, ROUTER], 0]
+            slower = max(last_pace, in_pace)
+            born.leaves = tail_passes(channels, timing, flits, tail, head, slower, in_pace)
+        passes = max(passes, born.leaves + (passed + 1) * timing[FLOW])
     return passes
 
 
 @njit(**INLINED)
 def join(state, slot, t):
     """Queue at a channel by time of request, then key. Returns whether it is to be looked at."""
-    channels, messages = state.channels, state.messages
-    message = messages[slot]
-    channel, key = message[ASKED], message[KEY]
-    before, after = np.int64(-1), np.int64(channels[channel].queue)
-    first = after < 0 and channels[channel].when >= 0
-    while after >= 0 and not (state.events[after, TIME] == t and messages[after, KEY] > key):
-        before, after = after, state.events[after, LINK]
-    state.events[slot, LINK] = after
-    if before < 0:
-        channels[channel].queue = slot
+    events, messages = state.events, state.messages
+    channel = events[slot].asked
+    here = state.channels[channel]
+    last = here.queue
+    if last == NOBODY:
+        events[slot].link = slot
+        here.queue = slot
+        if here.when < 0:
+            return False
+        if state.timing[IN_TURN] and here.when > t:
+            wake_up(state, channel, here.when)
+            return False
+        return True
+    key = messages[slot].key
+    if events[last].time == t and messages[last].key > key:
+        before, after = last, events[last].link
+        while events[after].time < t or messages[after].key < key:
+            before, after = after, events[after].link
+        events[before].link = slot
+        events[slot].link = after
     else:
-        state.events[before, LINK] = slot
-    if first and state.timing[IN_TURN] and channels[channel].when > t:
-        wake_up(state, channel, channels[channel].when)
-        return False
-    return first
+        events[slot].link = events[last].link
+        events[last].link = slot
+        here.queue = slot
+    return False

@@ -17,29 +17,39 @@ INLINED: Any = COMPILED | {"inline": "always"}
 
 FAR = 1 << 60
 
-# Channels: `when` it is free or, while a worm holds it and the end is not known, ~`when` the header
-# was granted it; the channel `after` it in its worm; the first message in its `queue`. Sixteen
-# bytes, so that those of a large mesh stay in the cache. The totals lie elsewhere: time waited for
-# it, flits and messages carried, time held.
-CHANNEL = np.dtype([("when", np.int64), ("after", np.int32), ("queue", np.int32)])
-WAITED, CARRIED, WORMS, HELD_TIME = range(4)
+NOBODY = np.uint32(0xFFFFFFFF)
 
-# Messages in flight, in three tables. Events: LINK in a list, TIME of the request; small, because
-# lists are walked one after the other. Messages: KEY that settles ties, channel ASKED for, TAIL and
-# HEAD of the channels held, how many are HELD, WINDOW of channels that must be held before the last
-# is let go, FLITS, STEP and LEFT of the straight piece of the route, BLOCKED time, channels behind
-# the tail (PASSED), when the tail leaves a slow source (LEAVES: UNKNOWN yet, PROMPT if the source
-# is not slow), SOURCE stream, END router of the piece, LEG = 2 * dimension + (1 beyond the
-# dateline), TARGET. Born: when a message was CREATED and INJECTED.
-LINK, TIME = range(2)
-(
-    KEY, ASKED, TAIL, HEAD, HELD, WINDOW, FLITS, STEP, LEFT, BLOCKED, PASSED, LEAVES, SOURCE, END,
-    LEG, TARGET,
-) = range(16)  # fmt: skip
-MESSAGE_COLUMNS = 16
-CREATED, INJECTED = range(2)
-PROMPT, UNKNOWN = -2, -1
-ALARM = -1  # key of an event that wakes a channel
+# Channels: `when` it is free or, while a worm holds it and the end is not known, ~`when` the header
+# was granted it; the channel `after` it in its worm; the last message in its `queue`, a ring of
+# links, so that the first is the link of the last. Then what was counted when worms let it go: time
+# `waited` for it, flits `carried`, `worms`, time `held`. All in half a line of the cache, so that
+# those of a large mesh stay there: before one of these counts overflows, all go to its totals.
+COUNTS = ("waited", "carried", "worms", "held")
+CHANNEL = np.dtype(
+    [("when", np.int64), ("after", np.uint32), ("queue", np.uint32)]
+    + [(name, np.uint32) for name in COUNTS]
+)
+TOTAL = np.dtype([(name, np.int64) for name in COUNTS])
+
+# Messages in flight, in three tables. Events: `time` of the request, `link` in a list, channel
+# `asked` for (with ALARM added if the channel itself is to look at its queue then).
+EVENT = np.dtype([("time", np.int64), ("link", np.uint32), ("asked", np.uint32)])
+ALARM = np.uint32(1 << 31)
+# Messages: `key` that settles ties, when the header `came` to the tail channel, `tail` and `head`
+# of the channels held, how many are `held`, `window` of channels of which the last is let go, when
+# so many are held, `flits`, `step` and `left` of the straight piece of the route, channels behind
+# the tail (`passed`), `source` stream, `target` and `end` router of the piece, `leg` = 2 *
+# dimension + (1 beyond the dateline), whether the source is `slow`. One line of the cache; unsigned
+# numbers need no look at whether they count from the end of a table.
+MESSAGE = np.dtype(
+    [("key", np.int64), ("came", np.int64)]
+    + [(name, np.uint32) for name in ("tail", "head", "source", "target", "end")]
+    + [(name, np.int32) for name in ("held", "window", "flits", "step", "left", "passed")]
+    + [("leg", np.int16), ("slow", np.int16)]
+)
+# Born: when a message was created and injected, when its tail leaves a slow source (or UNKNOWN).
+BORN = np.dtype([(name, np.int64) for name in ("created", "injected", "leaves")])
+UNKNOWN = -1
 FOLLOWS = 1 << 62  # added to the key of a message that follows another through its source
 
 # Streams, one for each node of a job and for each I/O node: ROUTER, JOB, RANK, INDEX of the next
@@ -70,11 +80,11 @@ PHASE_COLUMNS = 7
 CLOCK, PENDING, FREE_SLOT, RECORDS, DUE_JOB, HOPS_DONE = range(6)
 # Timing: HOP of a header, FLOW of a flit, BUFFER flits, CREDIT, RELEASE, SINK and
 # RESUME delays, and whether inputs are served IN_TURN instead of first come, first served.
-HOP, FLOW, BUFFER, CREDIT, RELEASE, SINK, RESUME, IN_TURN = range(8)
+HOP, FLOW, BUFFER, CREDIT, RELEASE, SINK, RESUME, CUT_THROUGH, IN_TURN = range(9)
 # Grid: ROUTERS, ports for DIRECTIONS and VIRTUAL channels, SIDES, STRIDES, whether it WRAPS.
 ROUTERS, DIRECTIONS, VIRTUAL, SIDES, STRIDES, WRAPS = 0, 1, 2, 3, 6, 9
 
-REACHED, COMPLETED, STILL, STUCK = range(4)
+REACHED, COMPLETED, STILL, STUCK, LATE = range(5)
 
 
 class State(NamedTuple):
@@ -94,9 +104,9 @@ class State(NamedTuple):
     log: Any  # (phases run, 2): begin and end
     wheel: Any
     turns: Any  # (channels,): the input that comes first next time
+    inputs: Any  # (channels,): which input it is of the router that it leads to
     dirty: Any
-    due: Any
-    stack: Any  # (messages, 3)
+    stack: Any  # (messages,): whom to grant next (`link`), and when
     whole: Any
     timing: Any
     grid: Any

@@ -10,50 +10,47 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.mesh._channel_kernels import join, let_go, push, tail_moves, take_first, take_next
+from validation.mesh._channel_kernels import (
+    join,
+    last_flit,
+    let_go,
+    push,
+    tail_moves,
+    take_first,
+    take_next,
+    tally,
+)
 from validation.mesh._columns import (
     ALARM,
-    ASKED,
-    BLOCKED,
     BLOCKING,
     BUFFER,
-    CARRIED,
     CLOCK,
     COMPILED,
     COMPLETED,
     COUNT,
-    CREATED,
+    CUT_THROUGH,
     DONE,
     DUE,
     DUE_JOB,
-    END,
     FAR,
     FINISH,
     FINISHED,
     FIRST,
-    FLITS,
     FLOW,
     FOLLOWS,
     FREE_SLOT,
-    HEAD,
-    HELD,
     HOP,
     HOPS,
     HOPS_DONE,
     IN_TURN,
     INDEX,
-    INJECTED,
     INLINED,
     IO,
     JOB,
-    KEY,
     KIND,
+    LATE,
     LATENCY,
-    LEAVES,
-    LEFT,
-    LEG,
     LENGTH,
-    LINK,
     LISTED,
     LOCKSTEP,
     LOG,
@@ -61,15 +58,14 @@ from validation.mesh._columns import (
     MADE,
     MESSAGES,
     NETWORK,
+    NOBODY,
     NODES,
     OUTSTANDING,
-    PASSED,
     PAUSE,
     PENDING,
     PHASE,
     PHASE0,
     PHASES,
-    PROMPT,
     RANK,
     REACHED,
     RECORDED,
@@ -84,23 +80,15 @@ from validation.mesh._columns import (
     SENT,
     SEQUENCE,
     SINK,
-    SOURCE,
     STATUS,
-    STEP,
     STEPPED,
     STEPS,
     STILL,
     STOP,
     STUCK,
-    TAIL,
-    TARGET,
-    TIME,
     UNKNOWN,
     VOLUME,
-    WAITED,
     WAITING,
-    WINDOW,
-    WORMS,
 )  # fmt: skip
 from validation.mesh._route_kernels import piece
 from validation.mesh._traffic_kernels import destination, messages_of, random
@@ -109,12 +97,12 @@ from validation.mesh._traffic_kernels import destination, messages_of, random
 @njit(**INLINED)
 def _offer(state, q, t, follows):
     """Put the next message of stream q before its injection channel, at t or when it is made."""
-    streams = state.streams
-    i = streams[q, INDEX]
-    if i >= streams[q, STOP]:
+    stream = state.streams[q]
+    i = stream[INDEX]
+    if i >= stream[STOP]:
         return
-    streams[q, INDEX] = i + 1
-    job = state.jobs[streams[q, JOB]]
+    stream[INDEX] = i + 1
+    job = state.jobs[stream[JOB]]
     row = job[PHASE0] + job[PHASE]
     phase, share = state.phases[row], state.shares[row]
     made = t
@@ -124,133 +112,176 @@ def _offer(state, q, t, follows):
     else:
         n, m = job[NODES], job[IO]
         flits = phase[LENGTH]
-        target = streams[job[FIRST] + destination(streams, phase, share, q, i, n, m), ROUTER]
-        key = streams[q, SENT] * (n + m) + streams[q, RANK]
-        streams[q, SENT] += 1
+        to = job[FIRST] + destination(state.streams, phase, share, q, i, n, m)
+        target = state.streams[to, ROUTER]
+        key = stream[SENT] * (n + m) + stream[RANK]
+        stream[SENT] += 1
         if share[1] > 0.0:  # open traffic: a geometric number of cycles after the last
             gap = 1.0
             if share[1] > 1.0:
-                gap += np.floor(np.log1p(-random(streams, q)) / np.log1p(-1.0 / share[1]))
-            made = streams[q, MADE] + int(gap)
-            streams[q, MADE] = made
+                gap += np.floor(np.log1p(-random(state.streams, q)) / np.log1p(-1.0 / share[1]))
+            made = stream[MADE] + int(gap)
+            stream[MADE] = made
     key += job[SEQUENCE] << 40
     if follows and made <= t:
         key += FOLLOWS
-    messages = state.messages
-    slot = state.whole[FREE_SLOT]
-    message = messages[slot]
-    state.whole[FREE_SLOT] = state.events[slot, LINK]
-    message[KEY], message[FLITS], message[TARGET] = key, flits, target
-    state.born[slot, CREATED], message[SOURCE], message[ASKED] = made, q, streams[q, ROUTER]
-    message[HELD], message[BLOCKED], message[PASSED] = 0, 0, 0
-    message[LEFT], message[LEG], message[END] = 0, 0, streams[q, ROUTER]
-    message[LEAVES] = UNKNOWN if state.paces[streams[q, ROUTER], 0] > 1.0 else PROMPT
-    message[WINDOW] = (flits - 1) // state.timing[BUFFER] + 2
-    push(state, slot, max(t, made))
+    router = stream[ROUTER]
+    slot = np.uint32(state.whole[FREE_SLOT])
+    state.whole[FREE_SLOT] = state.events[slot].link
+    message, born = state.messages[slot], state.born[slot]
+    asks = max(t, made)
+    message.key, message.came, message.flits = key, asks, flits
+    message.source, message.target, message.end, message.head = q, target, router, router
+    message.held, message.passed, message.left, message.leg = 0, 0, 0, 0
+    message.slow = state.paces[router, 0] > 1.0
+    message.window = (flits - 1) // state.timing[BUFFER] + 2
+    born.created, born.leaves = made, UNKNOWN
+    push(state, slot, asks, router)
 
 
 @njit(**INLINED)
-def _let_tail_go(state, message, time, top):
-    """Let go the last channel of a worm, whose tail leaves it at `time`; at the source, go on."""
-    channel = message[TAIL]
-    time += state.timing[RELEASE] if message[PASSED] else state.timing[RESUME]
-    top = let_go(state, channel, time, top)
-    if message[PASSED] == 0:
-        _offer(state, message[SOURCE], time, True)
-    message[TAIL] = state.channels[channel].after
-    message[PASSED] += 1
-    message[HELD] -= 1
-    return top
-
-
-@njit(**INLINED)
-def _arrive(state, slot, top):
-    """The header has its ejection channel: all that the worm will do is known."""
-    channels, timing, whole = state.channels, state.timing, state.whole
-    message = state.messages[slot]
-    last = message[HEAD]
-    pace = state.paces[message[TARGET], 1]
-    source = message[SOURCE]
-    passes = ~channels[last].when
-    while message[HELD] > 1:
-        passes = tail_moves(state, message, pace)
-        top = _let_tail_go(state, message, passes, top)
-    delivered = passes + timing[SINK]
-    top = let_go(state, last, passes + timing[FLOW] + timing[RELEASE], top)
-
-    j = state.streams[source, JOB]
-    job = state.jobs[j]
-    latency = delivered - state.born[slot, CREATED]
+def _arrived(state, slot, granted, delivered):
+    """Count a message that was granted its ejection channel, and forget it."""
+    whole, message, born = state.whole, state.messages[slot], state.born[slot]
+    job = state.jobs[state.streams[message.source, JOB]]
+    hops = np.int64(message.passed)
+    latency = delivered - born.created
     job[MESSAGES] += 1
     job[LATENCY] += latency
-    job[NETWORK] += delivered - state.born[slot, INJECTED]
-    job[BLOCKING] += message[BLOCKED]
+    job[NETWORK] += delivered - born.injected
+    job[BLOCKING] += granted - born.injected - hops * state.timing[HOP]
     job[LONGEST] = max(job[LONGEST], latency)
-    job[HOPS] += message[PASSED]
-    job[VOLUME] += message[FLITS]
+    job[HOPS] += hops
+    job[VOLUME] += message.flits
     job[DONE] = max(job[DONE], delivered)
     job[OUTSTANDING] -= 1
+    whole[HOPS_DONE] += hops + 1
     if job[OUTSTANDING] == 0:
         job[DUE] = job[DONE]
         whole[DUE_JOB] = min(whole[DUE_JOB], job[DUE])
     if job[RECORDED]:
         record = state.records[whole[RECORDS]]
         whole[RECORDS] += 1
-        record[0] = message[KEY] & ((1 << 40) - 1)
-        record[1], record[2] = state.streams[source, ROUTER], message[TARGET]
-        record[3], record[4], record[5] = (
-            state.born[slot, CREATED],
-            state.born[slot, INJECTED],
-            delivered,
-        )
-    state.events[slot, LINK], message[HELD] = whole[FREE_SLOT], 0
+        record[0] = message.key & ((1 << 40) - 1)
+        record[1], record[2] = state.streams[message.source, ROUTER], message.target
+        record[3], record[4], record[5] = born.created, born.injected, delivered
+    message.held = message.passed = 0
+    state.events[slot].link = np.uint32(whole[FREE_SLOT])
     whole[FREE_SLOT] = slot
+
+
+@njit(**INLINED)
+def _cut_through(state, slot, channel, time):
+    """Send a message through a channel that it holds for its own flits only. Returns the top."""
+    timing, message, born = state.timing, state.messages[slot], state.born[slot]
+    flits, first = np.int64(message.flits), message.passed == 0
+    routers = state.grid[ROUTERS]
+    ejected = routers <= channel < 2 * routers
+    pace = 1.0
+    if first:
+        born.injected = time
+        message.key &= FOLLOWS - 1
+        pace = state.paces[state.streams[message.source, ROUTER], 0]
+    elif ejected:
+        pace = state.paces[message.target, 1]
+    passes = time + np.int64(np.ceil((flits - 1) * pace - 1e-9))
+    if not first:  # from a slow source the tail may come late
+        passes = max(passes, born.leaves + timing[FLOW])
+    born.leaves = passes
+    takes = last_flit(flits, pace)
+    free = passes + takes + timing[RESUME if first else RELEASE]
+    tally(state, channel, time - message.came, flits, free - time)
+    top = let_go(state, channel, free, 0)
+    if ejected:
+        _arrived(state, slot, time, passes + timing[SINK] + takes - 1)
+        return top
+    message.passed += 1
+    message.head, message.came = channel, time + timing[HOP]
+    if message.left > 0:
+        message.left -= 1
+        asked = np.int64(channel) + message.step
+    else:
+        asked, message.step, message.left, message.end, message.leg = piece(
+            state.grid, state.coordinates, np.int64(message.end), np.int64(message.target),
+            np.int64(message.leg),
+        )  # fmt: skip
+    push(state, slot, message.came, asked)
+    if first:
+        _offer(state, message.source, free, True)
     return top
 
 
 @njit(**INLINED)
-def _grant(state, slot, channel, time):
-    """Give a channel to a header at `time`, and to others what becomes free by that."""
-    channels, totals, timing, whole = state.channels, state.totals, state.timing, state.whole
-    stack = state.stack
+def _grant(state, slot, time):
+    """Give a header the channel it asks for at `time`, and others what becomes free by that."""
+    channels, timing, stack = state.channels, state.timing, state.stack
     routers = state.grid[ROUTERS]
-    stack[0, 0], stack[0, 1], stack[0, 2] = slot, channel, time
-    top = 1
-    while top > 0:
-        top -= 1
-        slot, channel, time = stack[top, 0], stack[top, 1], stack[top, 2]
-        message = state.messages[slot]
-        waited = time - state.events[slot, TIME]
-        totals[channel, WAITED] += waited
-        totals[channel, CARRIED] += message[FLITS]
-        totals[channel, WORMS] += 1
-        channels[channel].when = ~time
-        whole[HOPS_DONE] += 1
-        if message[HELD] == 0:
-            message[TAIL] = channel
-            state.born[slot, INJECTED] = time
-            message[KEY] &= FOLLOWS - 1
-        else:
-            channels[message[HEAD]].after = channel
-            message[BLOCKED] += waited
-        message[HEAD] = channel
-        message[HELD] += 1
-        if routers <= channel < 2 * routers:
-            top = _arrive(state, slot, top)
+    top = 0
+    while True:
+        message, channel = state.messages[slot], state.events[slot].asked
+        if timing[CUT_THROUGH]:
+            top = _cut_through(state, slot, channel, time)
+            if top == 0:
+                return
+            top -= 1
+            slot, time = stack[top].link, stack[top].time
             continue
-        if message[LEFT] > 0:
-            message[LEFT] -= 1
-            message[ASKED] += message[STEP]
+        channels[channel].when = ~time
+        if message.held == 0:
+            message.tail = channel
+            state.born[slot].injected = time
+            message.key &= FOLLOWS - 1
         else:
-            (
-                message[ASKED], message[STEP], message[LEFT], message[END], message[LEG],
-            ) = piece(
-                state.grid, state.coordinates, message[END], message[TARGET], message[LEG]
-            )  # fmt: skip
-        push(state, slot, time + timing[HOP])
-        if message[HELD] >= message[WINDOW]:
-            passes = tail_moves(state, message, 1.0)
-            top = _let_tail_go(state, message, passes, top)
+            channels[message.head].after = channel
+        message.head = channel
+        held = np.int64(message.held) + 1
+        ejected = routers <= channel < 2 * routers
+        if ejected:
+            keep, pace = np.int64(1), state.paces[message.target, 1]
+        else:
+            keep, pace = np.int64(message.window) - 1, 1.0
+            if message.left > 0:
+                message.left -= 1
+                asked = np.int64(channel) + message.step
+            else:
+                asked, message.step, message.left, message.end, message.leg = piece(
+                    state.grid, state.coordinates, np.int64(message.end),
+                    np.int64(message.target), np.int64(message.leg),
+                )  # fmt: skip
+            push(state, slot, time + timing[HOP], asked)
+        passes = time
+        if held > keep:
+            # The header is far enough ahead, or at its end: when the tail moves is known.
+            tail, came, flits = message.tail, message.came, np.int64(message.flits)
+            passed = np.int64(message.passed)
+            while held > keep:
+                granted, after = ~channels[tail].when, channels[tail].after
+                passes = tail_moves(state, slot, tail, after, held, passed, pace)
+                free = passes + timing[RELEASE if passed else RESUME]
+                if passed == 0 and message.slow:
+                    disk = state.paces[state.streams[message.source, ROUTER], 0]
+                    free = max(free, state.born[slot].leaves + last_flit(flits, disk))
+                tally(state, tail, granted - came, flits, free - granted)
+                top = let_go(state, tail, free, top)
+                if passed == 0:
+                    _offer(state, message.source, free, True)
+                came = granted + timing[HOP]
+                tail = after
+                passed += 1
+                held -= 1
+            message.tail, message.came, message.passed = tail, came, passed
+        message.held = held
+        if ejected:
+            flits = np.int64(message.flits)
+            takes = last_flit(flits, pace)
+            free = passes + max(timing[FLOW], takes) + timing[RELEASE]
+            tally(state, channel, time - message.came, flits, free - time)
+            top = let_go(state, channel, free, top)
+            _arrived(state, slot, time, passes + timing[SINK] + takes - 1)
+        if top == 0:
+            return
+        top -= 1
+        slot, time = stack[top].link, stack[top].time
 
 
 @njit(**INLINED)
@@ -325,10 +356,11 @@ def advance(state, until):
     """Run until a job completes, `until` is reached, or nothing more can happen.
 
     The cycle that the clock then shows has not been played yet. Returns REACHED, COMPLETED,
-    STILL (no job has anything left to do) or STUCK (messages wait, and for nothing).
+    STILL (no job has anything left to do), STUCK (messages wait, and for nothing) or LATE (an event
+    lies before the clock, which is a defect of these kernels).
     """
-    channels, messages, wheel = state.channels, state.messages, state.wheel
-    whole, dirty, due = state.whole, state.dirty, state.due
+    channels, events, wheel = state.channels, state.events, state.wheel
+    whole, dirty = state.whole, state.dirty
     mask, in_turn = wheel.size - 1, state.timing[IN_TURN] > 0
     t = whole[CLOCK]
     while True:
@@ -346,49 +378,42 @@ def advance(state, until):
         if whole[DUE_JOB] <= t and _job_events(state, t) > 0:
             whole[CLOCK] = t
             return COMPLETED
-        bucket = t & mask
-        again = wheel[bucket] >= 0
+        bucket = np.uint32(t & mask)
+        again = wheel[bucket] != NOBODY
         while again:
-            slot, later, now = wheel[bucket], -1, 0
-            while slot >= 0:
-                following = state.events[slot, LINK]
-                if state.events[slot, TIME] == t:
-                    due[now] = slot
-                    now += 1
-                else:
-                    state.events[slot, LINK] = later
-                    later = slot
-                slot = following
+            # All that ask join their queues before any is served.
+            slot, now, asking = wheel[bucket], 0, 0
+            wheel[bucket] = NOBODY
+            while slot != NOBODY:
+                event, here = events[slot], slot
+                slot = event.link
+                if event.time != t:  # another round of the wheel
+                    if event.time < t:
+                        whole[CLOCK] = t
+                        return LATE
+                    event.link = wheel[bucket]
+                    wheel[bucket] = here
+                    continue
+                now += 1
+                asked = event.asked
+                if asked & ALARM:
+                    event.link = np.uint32(whole[FREE_SLOT])
+                    whole[FREE_SLOT] = here
+                    dirty[asking] = asked ^ ALARM
+                    asking += 1
+                elif join(state, here, t):
+                    dirty[asking] = asked
+                    asking += 1
             whole[PENDING] -= now
-            count = 0
-            for k in range(now):
-                slot = due[k]
-                alarm = messages[slot, KEY] == ALARM
-                if alarm or join(state, slot, t):
-                    dirty[count] = messages[slot, ASKED]
-                    count += 1
-                if alarm:
-                    state.events[slot, LINK] = whole[FREE_SLOT]
-                    whole[FREE_SLOT] = slot
-            # One at a time: a grant may push messages into this same cycle's bucket.
-            wheel[bucket] = later
-            for k in range(count):
+            later = wheel[bucket]
+            for k in range(asking):
                 channel = dirty[k]
+                when = max(t, channels[channel].when)
                 slot = take_next(state, channel) if in_turn else take_first(state, channel)
-                _grant(state, slot, channel, max(t, channels[channel].when))
+                _grant(state, slot, when)
             # A stream may go on within the cycle that let its injection channel go.
-            again = count > 0 and _any_due(state, bucket, t)
+            again = wheel[bucket] != later
         t += 1
-
-
-@njit(**INLINED)
-def _any_due(state, bucket, t):
-    slot = state.wheel[bucket]
-    while slot >= 0:
-        if state.events[slot, TIME] == t:
-            return True
-        slot = state.events[slot, LINK]
-    return False
 
 
 @njit(**COMPILED)
@@ -397,15 +422,15 @@ def waiting_cycle(state, holder, seen, found):
 
     holder (channels,) all -1, seen (messages,) all 0, both destroyed.
     """
-    channels, messages = state.channels, state.messages
+    channels, messages, events = state.channels, state.messages, state.events
     for channel in range(channels.shape[0]):
-        slot = np.int64(channels[channel].queue)
-        while slot >= 0:
-            at = messages[slot, TAIL]
-            for _ in range(messages[slot, HELD]):
+        slot = last = channels[channel].queue
+        while slot != NOBODY:
+            at = messages[slot].tail
+            for _ in range(messages[slot].held):
                 holder[at] = slot
-                at = np.int64(channels[at].after)
-            slot = state.events[slot, LINK]
+                at = channels[at].after
+            slot = events[slot].link if events[slot].link != last else NOBODY
     walk = 0
     for channel in range(channels.shape[0]):
         slot = holder[channel]
@@ -414,12 +439,39 @@ def waiting_cycle(state, holder, seen, found):
         walk += 1
         while slot >= 0 and seen[slot] == 0:
             seen[slot] = walk
-            slot = holder[messages[slot, ASKED]]
+            slot = holder[events[slot].asked]
         if slot >= 0 and seen[slot] == walk:
             first, count = slot, 0
             while count == 0 or slot != first:
-                found[count] = messages[slot, ASKED]
+                found[count] = events[slot].asked
                 count += 1
-                slot = holder[messages[slot, ASKED]]
+                slot = holder[events[slot].asked]
             return count
     return 0
+
+
+@njit(**COMPILED)
+def under_way(state, totals):
+    """Bring `totals` up to date, with the channels that worms hold now; returns how many channels.
+
+    Of these, holding times are left out, and channels let go already are counted.
+    """
+    channels, hops = state.channels, 0
+    for channel in range(channels.shape[0]):
+        here, total = channels[channel], totals[channel]
+        total.waited += here.waited
+        total.carried += here.carried
+        total.worms += here.worms
+        total.held += here.held
+    for slot in range(state.messages.shape[0]):
+        message = state.messages[slot]
+        at, came = message.tail, message.came
+        for _ in range(message.held):
+            granted = ~channels[at].when
+            totals[at].waited += granted - came
+            totals[at].carried += message.flits
+            totals[at].worms += 1
+            came = granted + state.timing[HOP]
+            at = channels[at].after
+        hops += message.passed + message.held
+    return hops

@@ -54,19 +54,23 @@ class FlowNetwork:
     channel k of its route from the grant until its tail has left the channel and the router has
     released it, with the times of `Network`: its length under the ideal router, more where
     routers take time over headers or where a slow disk keeps the whole worm waiting. Added over
-    the messages, that is how long the phase holds each channel. The busiest gives the flow's speed
-    alone. What no channel is held for, the way of the first header to the channel and of the last
-    message from there, comes after the flow has ended and is nobody's to share. So a job alone
-    takes the largest lower bound over channels of its time under `Network` (but for disks, see
-    below), and never less than `link_load` says.
+    the messages, that is how long the phase holds each channel, and the busiest one gives the
+    flow's speed alone. What holds no channel, the way of the first header to it and of the last
+    message from it, comes after the flow has ended and is nobody's to share. A job alone thus takes
+    the largest lower bound, over the channels, of its time under `Network` with the same router,
+    and never less than `link_load` says. (Where disks are slow it may take longer than its worms,
+    by the last flit of each message, for which the disks of `Network` need only one cycle.)
 
     Flows share channels max-min fairly in relation to their speed alone: all speeds grow alike
-    until a channel is full, flows through it stay, the others grow on [1]_. They change when a
-    phase begins or ends, so a phase costs about the same whether its messages are long or short,
-    and with most patterns whether its rounds are few or many.
+    until a channel is full, flows through it stay, the others grow on [1]_. They change when the
+    messages of a phase begin or end, so a phase costs the same whether its messages are long or
+    short, and with most patterns whether its rounds are few or many.
 
-    What this leaves out: worms that wait keep channels from others, which use nothing there. Under
-    heavy load worms take up to several times as long; see ``docs/explanation/mesh-fidelity.md``.
+    What this leaves out: worms that wait keep channels from others and use nothing there. Jobs come
+    out too fast, alone by a third and in company by more, and once worms are saturated, at two
+    thirds of what the channels could carry, response times say nothing any more; see
+    ``docs/explanation/mesh-fidelity.md``. Message latencies are rough: every source of a phase is
+    taken to be at work until the phase ends.
 
     References
     ----------
@@ -449,23 +453,19 @@ def _completion(job: _Job) -> Completion:
     phases = job.traffic.phases
     begins = [job.start, *job.ends[:-1]]
     latency = job.latency / n
-    # Times are floats here, whole cycles in `Network`.
-    times: Any = {
-        "start": job.start,
-        "finish": job.ends[-1],
-        "longest_latency": job.longest,
-        "phases": tuple(
+    return Completion(
+        job=job.name,
+        start=job.start,
+        finish=job.ends[-1],
+        longest_latency=job.longest,
+        phases=tuple(
             (phases[run % len(phases)].pattern, begin, end)
             for run, (begin, end) in enumerate(zip(begins, job.ends, strict=True))
         ),
-    }
-    return Completion(
-        job=job.name,
         messages=job.messages,
         flits=job.flits,
         mean_latency=latency,
         mean_network_latency=latency,
         mean_blocking=max(latency - job.direct / n, 0.0),
         mean_hops=job.hops / n,
-        **times,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -29,12 +29,36 @@ from qmodels.plotting._style import (
 )
 
 if TYPE_CHECKING:
-    from validation.mesh.curves import LoadPoint
-    from validation.mesh.results import Completion
     from validation.mesh.topology import Mesh
 
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 _MOST_RUNS = 2000
+
+
+class _Point(Protocol):
+    """What is drawn of a `LoadPoint`."""
+
+    @property
+    def offered(self) -> float: ...
+    @property
+    def messages(self) -> int: ...
+    @property
+    def mean_latency(self) -> float: ...
+    @property
+    def mean_network_latency(self) -> float: ...
+
+
+class _Run(Protocol):
+    """What is drawn of a `Completion`."""
+
+    @property
+    def job(self) -> Any: ...
+    @property
+    def start(self) -> float: ...
+    @property
+    def finish(self) -> float: ...
+    @property
+    def phases(self) -> Sequence[tuple[str, float, float]]: ...
 
 
 def link_map(mesh: Mesh, utilisation: ArrayLike, *, ax: Axes | None = None, layer: int = 0) -> Axes:
@@ -102,9 +126,7 @@ def link_map(mesh: Mesh, utilisation: ArrayLike, *, ax: Axes | None = None, laye
     return ax
 
 
-def latency_against_load(
-    curves: Mapping[str, Sequence[LoadPoint]], *, ax: Axes | None = None
-) -> Axes:
+def latency_against_load(curves: Mapping[str, Sequence[_Point]], *, ax: Axes | None = None) -> Axes:
     """Draw mean latency over accepted load, one line for each name.
 
     Parameters
@@ -136,7 +158,7 @@ def latency_against_load(
     return ax
 
 
-def phase_strip(run: Completion, *, ax: Axes | None = None) -> Axes:
+def phase_strip(run: _Run, *, ax: Axes | None = None) -> Axes:
     """Draw the phases of one job over time, a row for each pattern.
 
     Parameters

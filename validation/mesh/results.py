@@ -20,22 +20,25 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """A job whose messages have all been delivered. Times are cycles."""
+    """A job whose messages have all been delivered.
+
+    Times are cycles, whole ones with worms.
+    """
 
     job: Hashable
-    start: int
-    finish: int
+    start: float
+    finish: float
     messages: int
     flits: int
     mean_latency: float  #: from a message's making to its delivery
     mean_network_latency: float  #: from its injection to its delivery
     mean_blocking: float  #: time that its header waited for channels after injection
-    longest_latency: int
+    longest_latency: float
     mean_hops: float  #: links, and one for the ejection
-    phases: tuple[tuple[str, int, int], ...]  #: pattern, begin and end of each phase run
+    phases: tuple[tuple[str, float, float], ...]  #: pattern, begin and end of each phase run
 
     @property
-    def response(self) -> int:
+    def response(self) -> float:
         """From start to finish."""
         return self.finish - self.start
 

@@ -29,6 +29,10 @@ class Router:
         From the tail's crossing of the ejection channel to the message's delivery.
     resume : int
         As `release`, of the injection channel: nothing but the node itself has to hear of it.
+    cut_through : bool
+        Whether buffers hold any number of whole messages: one that waits keeps no other from the
+        channels behind it, and a channel is busy with a message's own flits only (virtual
+        cut-through, or messages at packet level). `buffer` and `credit` play no part then.
     in_turn : bool
         Whether a channel that becomes free goes to the next of its router's inputs that wait, in
         turn, instead of to the header that asked first.
@@ -63,12 +67,15 @@ class Router:
     release: int = 0
     sink: int = 1
     resume: int = 0
+    cut_through: bool = False
     in_turn: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.in_turn, bool):
-            raise ModelError(f"in_turn must be True or False, got {self.in_turn!r:.40}")
-        for f in fields(self)[:-1]:
+        for name in ("cut_through", "in_turn"):
+            if not isinstance(getattr(self, name), bool):
+                given = getattr(self, name)
+                raise ModelError(f"{name} must be True or False, got {given!r:.40}")
+        for f in fields(self)[:-2]:
             least = 0 if f.name in ("credit", "release", "resume") else 1
             value = whole_number(f.name, getattr(self, f.name), least=least)
             if value > 1 << 20:
@@ -76,6 +83,8 @@ class Router:
             object.__setattr__(self, f.name, value)
         if self.flow > self.hop:
             raise ModelError(f"flow must be <= hop, which is {self.hop}; got {self.flow}")
+        if self.cut_through and (self.buffer, self.credit) != (1, 0):
+            raise ModelError("with cut_through buffers are unlimited; leave out buffer and credit")
 
     @classmethod
     def pipelined(cls, *, buffer: int = 8) -> Router:
@@ -86,6 +95,8 @@ class Router:
 
     def zero_load(self, *, hops: int, flits: int) -> int:
         """Latency of a message over so many links that never waits, in cycles."""
+        if self.cut_through:
+            return self.hop * (hops + 1) + flits - 1 + self.sink
         buffers, rest = divmod(flits - 1, self.buffer)
         loop = max(self.buffer, self.flow + self.credit)
         return self.hop * (hops + 1) + buffers * loop + rest + self.sink

@@ -13,6 +13,7 @@ from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
 from validation.mesh import _columns as col
 from validation.mesh import _kernels
+from validation.mesh._tables import Tables
 from validation.mesh.deadlock import DeadlockError, waiting_cycle
 from validation.mesh.results import ChannelUse, Completion
 from validation.mesh.router import Router
@@ -22,7 +23,6 @@ from validation.mesh.traffic import (
     Messages,
     Traffic,
     count_messages,
-    phase_rows,
     stream_rows,
 )
 
@@ -33,7 +33,6 @@ Ints = NDArray[np.int64]
 
 #: No cycle beyond this is simulated.
 LAST_CYCLE = 1 << 56
-_WHEEL = 1 << 12
 _RECORD = ("number", "source", "destination", "created", "injected", "delivered")
 
 
@@ -105,40 +104,15 @@ class Network:
         self.disk_pace, self.seed = pace, whole_number("seed", seed, least=0)
         paces = np.ones((mesh.routers, 2))
         paces[mesh.routers_of[mesh.io_nodes]] = pace
-        channels = _table(mesh.channels, 2).view(col.CHANNEL).ravel()
-        channels["queue"] = -1
-        whole = np.zeros(6, np.int64)
-        whole[col.FREE_SLOT], whole[col.DUE_JOB] = -1, col.FAR
-        self._state = col.State(
-            channels=channels,
-            totals=_table(mesh.channels, 4),
-            messages=_table(0, col.MESSAGE_COLUMNS),
-            events=_table(0, 2),
-            born=_table(0, 2),
-            streams=np.zeros((0, col.STREAM_COLUMNS), np.int64),
-            jobs=np.zeros((0, col.JOB_COLUMNS), np.int64),
-            phases=np.zeros((0, col.PHASE_COLUMNS), np.int64),
-            shares=np.zeros((0, 2)),
-            listed=np.zeros((0, 4), np.int64),
-            records=np.zeros((0, 6), np.int64),
-            log=np.zeros((0, 2), np.int64),
-            wheel=np.full(_WHEEL, -1, np.int64),
-            turns=np.zeros(mesh.channels, np.int64),
-            dirty=np.zeros(mesh.channels, np.int64),
-            due=np.zeros(0, np.int64),
-            stack=np.zeros((0, 3), np.int64),
-            whole=whole,
-            timing=np.array([getattr(router, f.name) for f in fields(router)], np.int64),
-            grid=mesh.grid,
-            coordinates=mesh.router_coordinates,
-            paces=paces,
-        )
+        timing = np.array([getattr(self.router, f.name) for f in fields(self.router)], np.int64)
+        self._tables = Tables(mesh, timing, paces)
         self._names: dict[int, Hashable] = {}  # of the jobs in the table, by their row
         self._kept: dict[Hashable, tuple[int, int]] = {}  # (row, log) of each job
-        self._traffic: dict[Traffic | None, int] = {}
-        self._free_streams: list[tuple[int, int]] = []
-        self._free_log: list[tuple[int, int]] = []
         self._started = self._expected = self._checked = 0
+
+    @property
+    def _state(self) -> col.State:
+        return self._tables.state
 
     @property
     def clock(self) -> int:
@@ -153,7 +127,8 @@ class Network:
     @property
     def header_hops(self) -> int:
         """Channels granted since the beginning."""
-        return int(self._state.whole[col.HOPS_DONE])
+        _, hops = self._under_way()
+        return int(self._state.whole[col.HOPS_DONE]) + hops
 
     @property
     def in_flight(self) -> int:
@@ -163,7 +138,7 @@ class Network:
         their source as not made.
         """
         messages = self._state.messages
-        return int(np.count_nonzero(messages[:, col.HELD] > 0))
+        return int(np.count_nonzero((messages["held"] > 0) | (messages["passed"] > 0)))
 
     def start(
         self,
@@ -247,11 +222,14 @@ class Network:
         if limit > LAST_CYCLE:
             raise ModelError(f"until must be <= {LAST_CYCLE}, got {limit}")
         code = _kernels.advance(self._state, limit)
+        assert code != col.LATE, f"an event was due before cycle {self.clock}"
         # Looking for a cycle takes time in proportion to the channels; for that to be a small part
         # of the whole, some hops for each of them come first, unless nothing moves at all.
-        due = self.header_hops - self._checked >= 8 * self.mesh.channels
-        found = waiting_cycle(self._state) if due or code == col.STUCK else []
-        self._checked = self.header_hops if due else self._checked
+        hops = int(self._state.whole[col.HOPS_DONE])
+        due = hops - self._checked >= 8 * self.mesh.channels
+        may = not self.router.cut_through and (due or code == col.STUCK)
+        found = waiting_cycle(self._state) if may else []
+        self._checked = hops if due else self._checked
         if found:
             raise DeadlockError(self.clock, [self.mesh.channel_name(c) for c in found])
         if code == col.STILL and until is not None:
@@ -260,28 +238,28 @@ class Network:
 
     def owes(self, time: int) -> bool:
         """Whether a message made before `time` may still lack its ejection channel."""
-        messages, streams, events = self._state.messages, self._state.streams, self._state.events
-        idle = np.zeros(len(messages), dtype=bool)
-        slot = self._state.whole[col.FREE_SLOT]
-        while slot >= 0:
+        streams, events = self._state.streams, self._state.events
+        idle = np.zeros(len(events), dtype=bool)
+        slot = int(self._state.whole[col.FREE_SLOT])
+        while slot != col.NOBODY:
             idle[slot] = True
-            slot = events[slot, col.LINK]
-        under_way = ~idle & (messages[:, col.KEY] != col.ALARM)
-        if (self._state.born[under_way, col.CREATED] < time).any():
+            slot = int(events["link"][slot])
+        under_way = ~idle & (events["asked"] < col.ALARM)
+        if (self._state.born["created"][under_way] < time).any():
             return True
         # Streams whose next message is still to be made keep one before their injection channel.
         return bool(((streams[:, col.INDEX] < streams[:, col.STOP]) & (self.clock < time)).any())
 
     def channel_use(self) -> ChannelUse:
         """Totals of every channel up to `clock`; of granted channels, the whole message."""
-        totals = self._state.totals
+        totals, _ = self._under_way()
         return ChannelUse(
             mesh=self.mesh,
             cycles=self.clock,
-            flits=totals[:, col.CARRIED].copy(),
-            messages=totals[:, col.WORMS].copy(),
-            waited=totals[:, col.WAITED].copy(),
-            held=totals[:, col.HELD_TIME].copy(),
+            flits=totals["carried"].copy(),
+            messages=totals["worms"].copy(),
+            waited=totals["waited"].copy(),
+            held=totals["held"].copy(),
         )
 
     def messages(self) -> pd.DataFrame:
@@ -295,6 +273,11 @@ class Network:
             raise ModelError("no messages were kept; make the Network with record=True")
         rows = self._state.records[: self._state.whole[col.RECORDS]]
         return pd.DataFrame(rows.copy(), columns=list(_RECORD))
+
+    def _under_way(self) -> tuple[Any, int]:
+        """The channels' totals with those of worms under way, and how many channels these took."""
+        totals = self._state.totals.copy()
+        return totals, int(_kernels.under_way(self._state, totals))
 
     def _listed(self, traffic: Messages, at: int) -> tuple[Ints, Ints]:
         """Rows of a list, grouped by source in order of time, and a stream for each source."""
@@ -334,25 +317,18 @@ class Network:
         expected: int,
         runs: int,
     ) -> None:
-        state = self._state
-        free = np.flatnonzero(state.jobs[:, col.STATUS] == col.IDLE)
-        if free.size == 0:
-            free = np.array([len(state.jobs)])
-            self._grow(jobs=_longer(state.jobs, max(16, 2 * len(state.jobs))))
-        row = int(free[0])
+        tables, row = self._tables, self._tables.job_row()
         if listed is not None:
-            self._grow(listed=np.concatenate([self._state.listed, listed]))
-        first = self._room("streams", self._free_streams, len(streams))
-        log = self._room("log", self._free_log, runs)
-        phase0 = self._phase_row(traffic)
+            tables.append("listed", listed)
+        first, log = tables.take("streams", len(streams)), tables.take("log", runs)
+        phase0 = tables.phase_row(traffic)
         streams[:, col.JOB] = row
         self._state.streams[first : first + len(streams)] = streams
-        self._room_for_messages()
+        tables.make_room_for_messages()
         if self.record:
             self._expected += expected
-            self._grow(records=_longer(self._state.records, self._expected))
+            tables.lengthen("records", self._expected)
         entry = self._state.jobs[row]
-        entry[:] = 0
         entry[col.STATUS], entry[col.DUE], entry[col.FIRST] = col.WAITING, at, first
         entry[col.NODES], entry[col.IO] = len(streams) - io, io
         entry[col.PHASE0], entry[col.PHASE] = phase0, -1
@@ -364,54 +340,6 @@ class Network:
         self._kept[job] = row, log
         self._state.whole[col.DUE_JOB] = min(self._state.whole[col.DUE_JOB], at)
         self._started += 1
-
-    def _grow(self, **tables: Any) -> None:
-        self._state = self._state._replace(**tables)
-
-    def _room(self, table: str, free: list[tuple[int, int]], size: int) -> int:
-        """Where `size` rows of a table begin that nobody uses."""
-        for k, (first, length) in enumerate(free):
-            if length >= size:
-                free[k] = first + size, length - size
-                if length == size:
-                    del free[k]
-                return first
-        rows = getattr(self._state, table)
-        first = len(rows)
-        more = max(size, 256, first)
-        self._grow(**{table: _longer(rows, first + more)})
-        if more > size:
-            free.append((first + size, more - size))
-        return first
-
-    def _room_for_messages(self) -> None:
-        """A row for each channel's holder, each channel's alarm, and each stream's next message."""
-        rows, need = self._state.messages, len(self._state.streams) + 2 * self.mesh.channels
-        if len(rows) >= need:
-            return
-        grown = {}
-        for name in ("messages", "events", "born"):
-            table = getattr(self._state, name)
-            grown[name] = _table(need, table.shape[1])
-            grown[name][: len(table)] = table
-        fresh = np.arange(len(rows), need)
-        grown["events"][fresh, col.LINK] = np.append(fresh[1:], self._state.whole[col.FREE_SLOT])
-        self._state.whole[col.FREE_SLOT] = fresh[0]
-        self._grow(**grown, stack=np.zeros((need, 3), np.int64), due=np.zeros(need, np.int64))
-
-    def _phase_row(self, traffic: Traffic | Messages) -> int:
-        """Where the phases of this traffic begin in the table; each is kept once."""
-        key = traffic if isinstance(traffic, Traffic) else None
-        if key not in self._traffic:
-            rows, shares = np.zeros((1, col.PHASE_COLUMNS), np.int64), np.zeros((1, 2))  # listed
-            if key is not None:
-                rows, shares = phase_rows(key)
-            self._traffic[key] = len(self._state.phases)
-            self._grow(
-                phases=np.concatenate([self._state.phases, rows]),
-                shares=np.concatenate([self._state.shares, shares]),
-            )
-        return self._traffic[key]
 
     def _collect(self) -> list[Completion]:
         """Take completed jobs out of the tables."""
@@ -444,32 +372,7 @@ class Network:
                 )
             )
             size = int(entry[col.NODES] + entry[col.IO])
-            self._free_streams = _merged(self._free_streams, (int(entry[col.FIRST]), size))
-            self._free_log = _merged(self._free_log, (log, runs))
+            self._tables.give_back("streams", int(entry[col.FIRST]), size)
+            self._tables.give_back("log", log, runs)
             entry[:] = 0
         return done
-
-
-def _table(rows: int, columns: int) -> Ints:
-    """Zeros whose rows begin with a line of the cache."""
-    store = np.zeros(rows * columns + 8, np.int64)
-    shift = -store.ctypes.data % 64 // 8
-    return store[shift : shift + rows * columns].reshape(rows, columns)
-
-
-def _longer(rows: Any, size: int) -> Any:
-    """A copy with `size` rows, the new ones zero."""
-    longer = np.zeros((max(size, len(rows)), *rows.shape[1:]), rows.dtype)
-    longer[: len(rows)] = rows
-    return longer
-
-
-def _merged(blocks: list[tuple[int, int]], block: tuple[int, int]) -> list[tuple[int, int]]:
-    """Free blocks (first, size) with one more, neighbours joined."""
-    merged: list[tuple[int, int]] = []
-    for first, size in sorted([*blocks, block]):
-        if merged and sum(merged[-1]) == first:
-            merged[-1] = merged[-1][0], merged[-1][1] + size
-        else:
-            merged.append((first, size))
-    return merged

@@ -1,0 +1,38 @@
+"""Algorithms side by side, each with its best parameter: what figure 6 and section 6 share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from validation.experiments.base import Finding, Outcome
+from validation.experiments.liu import plotting
+from validation.experiments.liu.campaign import Campaign, relative
+from validation.experiments.liu.claims import TIMES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def outcome(found: Campaign, algorithms: Sequence[str], findings: Sequence[Finding]) -> Outcome:
+    """Every cell in the table; in the figure, the variants with the least makespan."""
+    table = _with_best(found, algorithms)
+    best = table[table.best]
+    return Outcome(table, tuple(findings), lambda: plotting.rival_panels(best))
+
+
+def _with_best(found: Campaign, algorithms: Sequence[str]) -> pd.DataFrame:
+    """The campaign's table, which rows are the best parameter's, and their paired differences."""
+    table = found.table()
+    table["best"] = False
+    first = found.best(algorithms[0])
+    for variant in map(found.best, algorithms):
+        own = (table.algorithm == variant.algorithm) & (table.parameter == variant.parameter)
+        table.loc[own, "best"] = True
+        for c in found.communications:
+            row = own & (table.communications == c)
+            for quantity in TIMES:
+                gap = relative(found.values(variant, c, quantity), found.values(first, c, quantity))
+                table.loc[row, f"{quantity}_above_first_percent"] = gap.mean
+                table.loc[row, f"{quantity}_above_first_half_width_percent"] = gap.half_width
+    return table

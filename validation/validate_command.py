@@ -44,7 +44,7 @@ def _validate(
 
     if not experiments:
         for name, experiment in EXPERIMENTS.items():
-            typer.echo(f"{name:<12} {experiment.source}: {experiment.claim}")
+            typer.echo(f"{name:<16} {experiment.source}: {experiment.claim}")
         return
     chosen = [one_of("experiment", name, list(EXPERIMENTS)) for name in dict.fromkeys(experiments)]
     check_output(output)

@@ -157,6 +157,20 @@ def test_messages_that_cut_through_cannot_deadlock_on_any_torus():
             assert done.messages == 8
 
 
+def test_messages_that_cut_through_have_room_however_many_wait():
+    # All to one: its ejection channel takes them one after the other.
+    mesh = Mesh(8, 8)
+    network = Network(mesh, Router(cut_through=True))
+    for k in range(3):
+        plan = Traffic.of(Phase(pattern="all-to-one", flits=5, rounds=200), repeat=2)
+        network.start(k, range(64), plan)
+    done = finish(network)
+    assert sum(job.messages for job in done) == 3 * 2 * 200 * 63
+    assert network.clock >= 3 * 2 * 200 * 63 * 5
+    with pytest.raises(MemoryBudgetError, match="fewer rounds"):
+        network.start("x", range(64), traffic("all-to-one", rounds=200_000))
+
+
 def test_a_message_that_cuts_through_keeps_no_other_from_the_links_behind_it():
     mesh = Mesh(2, 4)
     # From 0 and 2 to 3, so that one waits before the last link; from 1 to 6 over the links behind.

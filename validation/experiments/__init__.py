@@ -1,13 +1,16 @@
 """Published figures and tables, each an experiment that can be run again."""
 
 from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
+from validation.experiments.liu import EXPERIMENTS as _LIU
 from validation.experiments.m_sweep import EXPERIMENT as _M_SWEEP
+from validation.experiments.mache import EXPERIMENTS as _MACHE
 from validation.experiments.rosti_fig6 import EXPERIMENT as _ROSTI_FIG6
 from validation.experiments.rosti_fig7 import EXPERIMENT as _ROSTI_FIG7
 
 #: Every experiment by its name.
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (_ROSTI_FIG6, _ROSTI_FIG7, _M_SWEEP)
+    experiment.name: experiment
+    for experiment in (_ROSTI_FIG6, _ROSTI_FIG7, _M_SWEEP, *_LIU, *_MACHE)
 }
 
 __all__ = ["EXPERIMENTS", "Experiment", "Finding", "Outcome", "RunOptions"]

@@ -49,6 +49,7 @@ class MachineTable(Table):
     network: Literal["none", "fluid", "worm"] = "worm"
     hop: Count = 1
     buffer: Count = 1
+    cut_through: bool = False
     disk_pace: Annotated[float, Field(ge=1)] = 1.0
 
 
@@ -162,7 +163,8 @@ def make_plan(source: Path, spec: AllocationFile) -> AllocationPlan:
         source, "machine", Machine, mesh=mesh, strategy=strategies[0],
         discipline=spec.machine.discipline, network=spec.machine.network, traffic=traffic,
         router=at_key(
-            source, "machine", Router, hop=spec.machine.hop, buffer=spec.machine.buffer
+            source, "machine", Router, hop=spec.machine.hop, buffer=spec.machine.buffer,
+            cut_through=spec.machine.cut_through,
         ),
         disk_pace=spec.machine.disk_pace,
     )  # fmt: skip

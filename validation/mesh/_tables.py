@@ -111,10 +111,15 @@ class Tables:
         longer[: len(rows)] = rows
         self.state = self.state._replace(**{table: longer})
 
-    def make_room_for_messages(self) -> None:
-        """A row for each channel's holder, each channel's alarm, and each stream's next message."""
+    def make_room_for_messages(self, waiting: int = 0) -> None:
+        """A row for each channel's holder, each channel's alarm, and each stream's next message.
+
+        And for those `waiting` without a channel, where messages cut through.
+        """
         state = self.state
-        rows, need = len(state.messages), len(state.streams) + 2 * len(state.channels)
+        rows, need = len(state.messages), len(state.streams) + 2 * len(state.channels) + waiting
+        if rows < need and waiting:
+            need += need // 2  # jobs come one by one
         if rows >= need:
             return
         grown: dict[str, Any] = {"stack": _table(need, col.EVENT)}

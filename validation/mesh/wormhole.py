@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_number, whole_number
-from qmodels.errors import ModelError
+from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh import _columns as col
 from validation.mesh import _kernels
 from validation.mesh._tables import Tables
@@ -33,6 +33,8 @@ Ints = NDArray[np.int64]
 
 #: No cycle beyond this is simulated.
 LAST_CYCLE = 1 << 56
+#: Messages under way of the largest network where they cut through: 1 GB.
+_MOST_WAITING = 8_000_000
 _RECORD = ("number", "source", "destination", "created", "injected", "delivered")
 
 
@@ -106,6 +108,7 @@ class Network:
         paces[mesh.routers_of[mesh.io_nodes]] = pace
         timing = np.array([getattr(self.router, f.name) for f in fields(self.router)], np.int64)
         self._tables = Tables(mesh, timing, paces)
+        self._waiting: dict[int, int] = {}  # messages that a job may have under way, by its row
         self._names: dict[int, Hashable] = {}  # of the jobs in the table, by their row
         self._kept: dict[Hashable, tuple[int, int]] = {}  # (row, log) of each job
         self._started = self._expected = self._checked = 0
@@ -197,7 +200,19 @@ class Network:
             raise ModelError(f"traffic has {expected:.3g} messages; at most {1 << 39} are numbered")
         if self._started >= 1 << 21:
             raise ModelError(f"a network takes {1 << 21} jobs; make a new one")
-        self._admit(job, at, traffic, streams, listed, io, expected, runs)
+        waiting = 0
+        if self.router.cut_through:
+            # All messages of a phase may be under way at once: nothing holds them back.
+            plans = traffic.phases if isinstance(traffic, Traffic) else ()
+            sent = (count_messages(Traffic.of(plan), members.size, io) for plan in plans)
+            waiting = max(sent, default=expected)
+            if waiting + sum(self._waiting.values()) > _MOST_WAITING:
+                raise MemoryBudgetError(
+                    f"messages that cut through may all be under way at once, and those of job "
+                    f"{job!r:.40} are {waiting:,}; {_MOST_WAITING:,} of all jobs fit: use fewer "
+                    "rounds in a phase and repeat it, or a router without cut_through"
+                )
+        self._admit(job, at, traffic, streams, listed, io, expected, runs, waiting)
 
     def advance(self, until: int | None = None) -> list[Completion]:
         """Run until the next job completes, or up to a time.
@@ -316,6 +331,7 @@ class Network:
         io: int,
         expected: int,
         runs: int,
+        waiting: int,
     ) -> None:
         tables, row = self._tables, self._tables.job_row()
         if listed is not None:
@@ -324,7 +340,8 @@ class Network:
         phase0 = tables.phase_row(traffic)
         streams[:, col.JOB] = row
         self._state.streams[first : first + len(streams)] = streams
-        tables.make_room_for_messages()
+        self._waiting[row] = waiting
+        tables.make_room_for_messages(sum(self._waiting.values()))
         if self.record:
             self._expected += expected
             tables.lengthen("records", self._expected)
@@ -348,6 +365,7 @@ class Network:
         for row in np.flatnonzero(jobs[:, col.STATUS] == col.FINISHED).tolist():
             entry = jobs[row]
             job = self._names.pop(row)
+            del self._waiting[row]
             _, log = self._kept.pop(job)
             runs = int(entry[col.PHASES] * entry[col.REPEATS])
             kinds = self._state.phases[entry[col.PHASE0] :, col.KIND]

@@ -1,0 +1,112 @@
+"""Figures of the experiments of Mache, Lo and Garg."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from validation.experiments.mache.setup import STRATEGIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Colour and mark of every strategy, the same in all figures.
+LOOKS: Final = dict(
+    zip(
+        STRATEGIES,
+        (("#000000", "o"), ("#0072B2", "s"), ("#D55E00", "^"), ("#999999", "x"), ("#009E73", "D"),
+         ("#CC79A7", "v")),
+        strict=True,
+    )
+)  # fmt: skip
+
+
+def table_panels(table: pd.DataFrame) -> Figure:
+    """Service times relative to MC-Elongated's, the paper's beside ours, a panel for each column.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `validation.experiments.mache.table2.cells`.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    columns = list(dict.fromkeys(table.io_percent))
+    rows = (len(columns) + 2) // 3
+    figure = Figure(figsize=(9.4, 3.4 * rows), layout="constrained")
+    axes = figure.subplots(rows, 3, sharex=True, sharey=True, squeeze=False)
+    for ax, percent in zip(axes.flat, columns, strict=False):
+        here = table[table.io_percent == percent].set_index("strategy").loc[list(STRATEGIES)]
+        x = np.arange(len(STRATEGIES))
+        own = here.service_cycles["MC-Elongated"]
+        ax.plot(x - 0.12, here.paper_to_mc_elongated, "D", mfc="none", color="#D55E00")
+        ax.errorbar(
+            x + 0.12, here.service_cycles / own, yerr=here.service_half_width_cycles / own,
+            fmt="o", ms=4, capsize=2, color="black",
+        )  # fmt: skip
+        ax.axhline(1.0, lw=0.6, color="grey")
+        ax.set_title(f"{percent} % I/O, utilisation {here.utilisation.mean():.2f}", fontsize=10)
+        ax.set_xticks(x, STRATEGIES, rotation=45, ha="right", fontsize=8)
+        ax.set_yscale("log")
+        ax.set_yticks([0.25, 0.5, 1.0, 1.5, 2.0], ["0.25", "0.5", "1", "1.5", "2"])
+        ax.set_yticks([], minor=True)
+        ax.grid(lw=0.3)
+    ratios = np.concatenate([table.to_mc_elongated, table.paper_to_mc_elongated])
+    axes[0, 0].set_ylim(0.8 * ratios.min(), 1.25 * ratios.max())
+    for ax in axes[:, 0]:
+        ax.set_ylabel("mean service time / MC-Elongated's")
+    handles = [
+        axes[0, 0].plot([], [], "D", mfc="none", color="#D55E00", label="paper")[0],
+        axes[0, 0].errorbar(
+            [], [], yerr=[], fmt="o", ms=4, color="black", label="ours, 95 % interval"
+        ),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=9, frameon=False)
+    return figure
+
+
+def load_panels(table: pd.DataFrame, quantity: str, label: str, *, log: bool = False) -> Figure:
+    """A quantity against the utilisation, a panel for each ratio of I/O.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows of `validation.experiments.mache.campaign.Load`.
+    quantity : str
+        Its column, without the unit.
+    label : str
+        Of the axis.
+    log : bool
+        Whether the quantity is drawn on a logarithmic scale.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    ratios = list(dict.fromkeys(table.io_percent))
+    unit = "" if quantity in table else "_cycles"
+    figure = Figure(figsize=(3.2 * max(len(ratios), 2), 4.2), layout="constrained")
+    axes = figure.subplots(1, len(ratios), sharey=not log, squeeze=False)[0]
+    for ax, percent in zip(axes, ratios, strict=True):
+        for name, (colour, mark) in LOOKS.items():
+            rows = table[(table.io_percent == percent) & (table.strategy == name)]
+            width = rows[f"{quantity}_half_width{unit}"]
+            ax.errorbar(
+                rows.target_utilisation, rows[f"{quantity}{unit}"],
+                yerr=np.where(np.isfinite(width), width, 0.0), color=colour, marker=mark, ms=4,
+                lw=1.2, capsize=2, label=name,
+            )  # fmt: skip
+        ax.set_title(f"{percent} % I/O", fontsize=10)
+        ax.set_xlabel("utilisation under MC-Elongated")
+        ax.set_yscale("log" if log else "linear")
+        ax.grid(lw=0.3)
+    axes[0].set_ylabel(label)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=6, fontsize=9, frameon=False
+    )  # fmt: skip
+    return figure

@@ -247,6 +247,7 @@ class Network:
         self._checked = hops if due else self._checked
         if found:
             raise DeadlockError(self.clock, [self.mesh.channel_name(c) for c in found])
+        assert code != col.STUCK, f"messages wait for nothing at cycle {self.clock}"
         if code == col.STILL and until is not None:
             self._state.whole[col.CLOCK] = limit
         return [] if code != col.COMPLETED else self._collect()

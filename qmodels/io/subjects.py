@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
 from qmodels.io._scenario_file import ScenarioFile
-from qmodels.io.toml_tables import read_tables
 from qmodels.io._trace_text import beginning
 from qmodels.io.runs import RunTable, read_runs
 from qmodels.io.scenario import load_programs
+from qmodels.io.toml_tables import read_tables
 from qmodels.io.traces import read_trace
 from qmodels.programs import FittedProgram, Program, WorkloadMix, fit_runs
 from qmodels.programs.bursts import (

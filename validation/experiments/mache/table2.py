@@ -209,7 +209,7 @@ def utilisations(loads: Sequence[Load]) -> Iterator[Finding]:
 
 
 EXPERIMENT = Experiment(
-    name="mache-table2",
+    name="mache-table2-worms",
     source="Mache, Lo, Garg, IPDPS 2000, table 2",
     claim="MC-Elongated, compact and balanced, is best where jobs both communicate and do I/O, and "
     "near the best where they do one of them",

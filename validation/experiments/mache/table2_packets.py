@@ -26,7 +26,7 @@ def run(options: RunOptions) -> Outcome:
 
 
 EXPERIMENT = Experiment(
-    name="mache-table2-packets",
+    name="mache-table2",
     source="Mache, Lo, Garg, IPDPS 2000, table 2 and section 4.1",
     claim="the orders of table 2 hang on whether a message that waits blocks others",
     run=run,

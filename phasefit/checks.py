@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
+from collections.abc import Sequence
 from math import fsum, inf, isfinite, ldexp
 from typing import Any, Final
 
@@ -103,6 +105,15 @@ def whole_number(name: str, value: int, *, least: int) -> int:
     if number < least:
         raise ModelError(f"{name} must be >= {least}, got {number}")
     return number
+
+
+def one_of(name: str, given: object, allowed: Sequence[str]) -> str:
+    """`given` if it is one of the names allowed."""
+    if isinstance(given, str) and given in allowed:
+        return given
+    near = difflib.get_close_matches(str(given)[:60].lower(), allowed, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ModelError(f"{name} must be one of {', '.join(allowed)}, got {given!r:.60}{hint}")
 
 
 def within_order(what: str, order: int) -> int:

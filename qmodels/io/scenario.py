@@ -31,6 +31,7 @@ from qmodels.policies import (
     SpaceSharing,
     System,
     TimeSharing,
+    Workload,
 )
 from qmodels.programs import (
     Burst,
@@ -77,6 +78,11 @@ class Scenario:
     surface_disks: tuple[int, ...]
     loads: tuple[float, ...]
     validation: ValidationPlan | None
+
+    @property
+    def workload(self) -> Workload:
+        """What the jobs ask for and how they arrive."""
+        return Workload(self.program, self.demand, self.arrivals)
 
 
 def load_scenario(path: str | Path) -> Scenario:

@@ -2,9 +2,8 @@
 
 from qmodels.markov.absorption import AbsorptionSolution, solve_absorption
 from qmodels.markov.block_tridiagonal import BlockTridiagonalSolution, solve_block_tridiagonal
-from qmodels.markov.chain import ChainSolution, solve_chain
+from qmodels.markov.chain import ChainSolution, estimate_bytes, solve_chain
 from qmodels.markov.ctmc import stationary
-from qmodels.markov.memory import estimate_bytes
 from qmodels.markov.qbd import QBD, solve_qbd
 from qmodels.markov.qbd_solution import QBDSolution
 from qmodels.markov.transients import TransientSolution, transient

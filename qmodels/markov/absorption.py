@@ -14,10 +14,10 @@ from scipy.sparse import csr_array
 from phasefit.checks import probability_vector, whole_number
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.markov.elimination import factor
-from qmodels.markov.memory import check_memory, memory_limit
 from qmodels.markov.sparse_rates import checked_rates, inflow
 from qmodels.markov.sweeps import _kernels
 from qmodels.markov.sweeps.system import Sweeps
+from qmodels.memory import check_memory, memory_limit
 
 if TYPE_CHECKING:
     import pandas as pd

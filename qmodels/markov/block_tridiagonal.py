@@ -16,9 +16,9 @@ from scipy.sparse import block_array, csr_array, issparse
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
 from qmodels.markov.elimination import balance, factor
-from qmodels.markov.memory import check_memory, memory_limit
 from qmodels.markov.sparse_rates import checked_block, recurrent_states, without_diagonal
 from qmodels.markov.sweeps import _kernels
+from qmodels.memory import check_memory, memory_limit
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,8 +16,8 @@ from phasefit.absorption import Chain
 from phasefit.checks import probability_vector, real_array, real_number
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
 from qmodels.markov.chain import solve_chain
-from qmodels.markov.memory import check_memory, memory_limit
 from qmodels.markov.sparse_rates import checked_rates, inflow
+from qmodels.memory import check_memory, memory_limit
 
 if TYPE_CHECKING:
     import pandas as pd

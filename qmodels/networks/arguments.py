@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
 from typing import Final
 
 from phasefit import PhaseType
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
-from qmodels.markov import memory
-from qmodels.markov.memory import memory_limit
 
 #: More jobs or servers than any memory holds.
 _MOST: Final = 10**12
 #: Relative error up to which the solution of an exact model may be called exact.
 _TRUSTED: Final = 1e-6
-
-
-def one_of(name: str, given: object, allowed: Sequence[str]) -> str:
-    """`given` if it is one of the names allowed."""
-    if isinstance(given, str) and given in allowed:
-        return given
-    near = difflib.get_close_matches(str(given)[:60].lower(), allowed, 1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ModelError(f"{name} must be one of {', '.join(allowed)}, got {given!r:.60}{hint}")
 
 
 def count(name: str, value: int) -> int:
@@ -51,17 +38,3 @@ def positive_law(name: str, law: object) -> PhaseType:
             f"between two visits, random_sum(delay, stop={1.0 - law.atom:.6g})"
         )
     return law
-
-
-#: Bytes that may be taken: as given, or a share of the machine's memory.
-budget = memory_limit
-
-
-def check_memory(what: str, needed: float, limit: float, fix: str = "") -> None:
-    """MemoryBudgetError if the bytes needed exceed the limit."""
-    memory.check_memory(
-        what,
-        needed,
-        limit,
-        fix or "take laws of fewer phases, a smaller population, or raise memory",
-    )

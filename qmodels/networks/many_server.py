@@ -16,7 +16,7 @@ from phasefit import PhaseType
 from phasefit.checks import real_array, whole_number
 from qmodels.errors import ModelError, UnstableError
 from qmodels.markov import QBD, QBDSolution, solve_qbd
-from qmodels.networks.arguments import budget, check_memory
+from qmodels.memory import check_memory, memory_limit
 from qmodels.networks.occupancy import Centre, sharing_centre
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class ManyServerQueue:
             f"{c} jobs in service of order {self.service.order} with arrivals of order {stages}, "
             f"blocks of {self._sizes[-1]} states,",
             self.memory_needed,
-            budget(memory),
+            memory_limit(memory),
             "use a service or demand law of lower order (one with scv >= 1 has order 2), or fewer "
             "servers or partitions",
         )

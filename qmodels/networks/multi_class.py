@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType, mixture
-from phasefit.checks import whole_number
+from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
-from qmodels.networks.arguments import budget, check_memory, count, one_of, positive_law, trusted
+from qmodels.memory import FEWER_STATES, check_memory, memory_limit
+from qmodels.networks.arguments import count, positive_law, trusted
 from qmodels.networks.class_chain import class_chain
 from qmodels.networks.occupancy import essential
 from qmodels.networks.product_form import log_convolve, log_factorials
@@ -162,7 +163,7 @@ class MultiClassNetwork:
            networks", *J. ACM* 27 (1980) 313-322.
         """
         one_of("method", method, METHODS)
-        limit, started = budget(memory), time.perf_counter()
+        limit, started = memory_limit(memory), time.perf_counter()
         if method == "chain" or (method == "auto" and not self.has_product_form):
             least = whole_number("max_states", max_states, least=1)
             law = class_chain(
@@ -211,7 +212,9 @@ class MultiClassNetwork:
     def _convolved(self, limit: float) -> tuple[Array, Array, Array]:
         """Throughput and mean at the disk of each class, law of the number at the disk."""
         total, count = self.population, len(self.classes)
-        check_memory(f"{total} jobs of {count} classes", 64.0 * (total + 1.0) * count, limit)
+        check_memory(
+            f"{total} jobs of {count} classes", 64.0 * (total + 1.0) * count, limit, FEWER_STATES
+        )
         log_factorial = log_factorials(total)
         unit = max(max(c.delay.mean, c.disk.mean) for c in self.classes)
         parts = []
@@ -252,7 +255,12 @@ class MultiClassNetwork:
         shape = tuple(c.population + 1 for c in self.classes)
         vectors = prod(shape)
         # a vector takes microseconds, not memory: the limit stands for both
-        check_memory(f"mva over {vectors} vectors of populations", 1e4 * vectors, min(limit, 1e10))
+        check_memory(
+            f"mva over {vectors} vectors of populations",
+            1e4 * vectors,
+            min(limit, 1e10),
+            FEWER_STATES,
+        )
         think = np.array([c.delay.mean for c in self.classes])
         service = np.array([c.disk.mean for c in self.classes])
         queue = np.zeros(shape)

@@ -11,7 +11,7 @@ from scipy.sparse import block_array, coo_array, csr_array, diags_array, eye_arr
 from phasefit import PhaseType, convolve
 from phasefit.checks import real_number
 from qmodels.errors import ModelError
-from qmodels.networks.arguments import budget, check_memory
+from qmodels.memory import check_memory, memory_limit
 from qmodels.networks.many_server import ManyServerSolution
 from qmodels.networks.occupancy import Centre, sorted_csr, waiting_centre
 from qmodels.networks.sojourn import SojournLaw
@@ -86,7 +86,7 @@ def response_law(
     speeds = found.queue._speeds
     if np.allclose(speeds, speeds[0], rtol=_SAME, atol=0.0):
         return convolve(found.wait, found.queue.service.scale(1.0 / speeds[0])), 0.0
-    places, bound = _places(found, truncation, budget(memory))
+    places, bound = _places(found, truncation, memory_limit(memory))
     return _followed(found, places), bound
 
 

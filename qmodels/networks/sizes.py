@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType
-from qmodels.networks.arguments import check_memory
+from qmodels.memory import FEWER_STATES, check_memory
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ def tagged_size(
 
 def _check_levels(jobs: int, stages: int) -> None:
     """Refuse what could not even be counted."""
-    check_memory(f"a chain of {jobs} levels", _STATE * (jobs + 1.0) * stages, 2e10)
+    check_memory(f"a chain of {jobs} levels", _STATE * (jobs + 1.0) * stages, 2e10, FEWER_STATES)
 
 
 def _disk_counts(disk: PhaseType, jobs: int, discipline: str, servers: int) -> Array:

@@ -25,7 +25,7 @@ from phasefit.checks import (
     whole_number,
 )
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
-from qmodels.networks.m_matrix import MMatrix
+from qmodels.markov.sweeps.m_matrix import MMatrix
 
 Array = NDArray[np.float64]
 

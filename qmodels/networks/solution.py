@@ -14,8 +14,8 @@ from scipy.special import gammaln
 from phasefit import PhaseType, absorption
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
+from qmodels.memory import FEWER_STATES, check_memory, memory_limit
 from qmodels.networks import tagged
-from qmodels.networks.arguments import budget, check_memory
 from qmodels.networks.occupancy import Occupancies
 from qmodels.networks.product_form import machine_repair
 from qmodels.networks.sizes import tagged_size
@@ -144,7 +144,12 @@ class ClosedSolution:
         model = self.network
         disk, jobs, servers = model._disk, model.population, model.servers
         states, needed = tagged_size(disk, model._delay, jobs, model.discipline, servers)
-        check_memory(f"the chain of a tagged job, {states:.6g} states,", needed, budget(memory))
+        check_memory(
+            f"the chain of a tagged job, {states:.6g} states,",
+            needed,
+            memory_limit(memory),
+            FEWER_STATES,
+        )
         delay = model._delay_centre() if model.discipline != "fcfs" else None
         found = self._arrivals or self._found_in_product_form()
         if delay is None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phasefit import PhaseType
-from phasefit.checks import real_number
+from phasefit.checks import one_of, real_number
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.markov import (
     BlockTridiagonalSolution,
@@ -21,7 +21,8 @@ from qmodels.markov import (
     solve_block_tridiagonal,
     solve_chain,
 )
-from qmodels.networks.arguments import budget, check_memory, count, one_of, positive_law, trusted
+from qmodels.memory import FEWER_STATES, check_memory, memory_limit
+from qmodels.networks.arguments import count, positive_law, trusted
 from qmodels.networks.occupancy import (
     Centre,
     NetworkChain,
@@ -162,7 +163,7 @@ class ClosedNetwork:
         started = time.perf_counter()
         if method == "auto":
             method = "product-form" if self.has_product_form else "chain"
-        limit = budget(memory)
+        limit = memory_limit(memory)
         if method == "product-form":
             return self._in_product_form(limit, started)
         return self._by_chain(method, limit, tol, started)
@@ -174,7 +175,7 @@ class ClosedNetwork:
                 f'exponential (scv {self.disk.scv:.6g}); use method="chain", or "auto"'
             )
         jobs, servers = self.population, self.servers
-        check_memory(f"the law of {jobs} jobs", 100.0 * (jobs + 1.0), limit)
+        check_memory(f"the law of {jobs} jobs", 100.0 * (jobs + 1.0), limit, FEWER_STATES)
         think, service = self._delay.mean, self._disk.mean
         pmf = machine_repair(think, service, jobs, servers)
         seen = machine_repair(think, service, jobs - 1, servers)
@@ -202,7 +203,12 @@ class ClosedNetwork:
                 f'method="product-form", which is exact'
             )
         states, needed = self._size()
-        check_memory(f"the chain of {self.population} jobs, {states:.6g} states,", needed, limit)
+        check_memory(
+            f"the chain of {self.population} jobs, {states:.6g} states,",
+            needed,
+            limit,
+            FEWER_STATES,
+        )
         chain = self._chain()
         solved: BlockTridiagonalSolution | ChainSolution
         if method == "block-tridiagonal":

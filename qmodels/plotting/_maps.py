@@ -10,7 +10,7 @@ from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
-from qmodels.plotting._style import MAP, ORANGE, Array, contour_levels, outlined, set_log2_ticks
+from qmodels.plotting.style import MAP, ORANGE, Array, contour_levels, outlined, set_log2_ticks
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
-from qmodels.plotting._style import GREY, axes_or_new, set_legend, set_title
+from qmodels.plotting.style import GREY, axes_or_new, set_legend, set_title
 
 #: Up to this many cells each one is named.
 _NAMED = 150
@@ -72,7 +72,7 @@ def policy_map(found: Map, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> from qmodels import Phase, Program, System, Workload
-    >>> from qmodels.policies.policy_map import best_policies
+    >>> from qmodels.policies.choice.policy_map import best_policies
     >>> machine, work = System(4, 4), Workload(Program([Phase(io=4.0, cpu=8.0)]))
     >>> policy_map(best_policies(machine, work, loads=[0.2, 0.6], scvs=[1.0])).get_xlabel()
     'load'

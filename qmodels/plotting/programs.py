@@ -10,7 +10,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
 from qmodels.errors import ModelError
-from qmodels.plotting._style import (
+from qmodels.plotting.style import (
     BLUE,
     ORANGE,
     Array,

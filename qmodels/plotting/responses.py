@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
-from qmodels.plotting._style import MAP, RED, axes_or_new, set_legend
+from qmodels.plotting.style import MAP, RED, axes_or_new, set_legend
 
 
 def response_curves(

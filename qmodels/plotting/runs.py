@@ -11,7 +11,7 @@ from matplotlib.ticker import LogFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from qmodels.errors import ModelError
-from qmodels.plotting._style import (
+from qmodels.plotting.style import (
     BLUE,
     GREEN,
     GREY,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qmodels.errors import ModelError
 from qmodels.plotting._maps import Surface, check_grid, draw_map, draw_star
-from qmodels.plotting._style import (
+from qmodels.plotting.style import (
     MAP,
     RED,
     Array,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from qmodels.errors import ModelError
 from qmodels.plotting._maps import Surface, check_grid, draw_lines, draw_map, draw_star, label_axes
-from qmodels.plotting._style import (
+from qmodels.plotting.style import (
     MAP,
     ORANGE,
     Array,

@@ -8,12 +8,12 @@ from qmodels.policies.base import (
     capacity,
     work_bound,
 )
-from qmodels.policies.candidates import default_candidates
+from qmodels.policies.choice.candidates import default_candidates
+from qmodels.policies.choice.policy_map import PolicyMap, best_policies
+from qmodels.policies.choice.recommendation import Recommendation, recommend
 from qmodels.policies.dynamic_partitioning import DynamicPartitioning
-from qmodels.policies.policy_map import PolicyMap, best_policies
+from qmodels.policies.models.response import TimeLaw
 from qmodels.policies.prediction import Prediction, predict
-from qmodels.policies.recommendation import Recommendation, recommend
-from qmodels.policies.response import TimeLaw
 from qmodels.policies.space_sharing import SpaceSharing
 from qmodels.policies.time_sharing import TimeSharing
 

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType, match_moments
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import one_of, real_number, whole_number
 from qmodels.errors import ModelError
 from qmodels.networks import disk_group_throughput
-from qmodels.networks.arguments import one_of
 from qmodels.programs import AbstractProgram
 
 Array = NDArray[np.float64]

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from phasefit.checks import real_number
 from qmodels.errors import ModelError
 from qmodels.policies.base import AbstractPolicy, System, Workload, work_bound
-from qmodels.policies.policy_queue import SolvedQueue
-from qmodels.policies.response import TimeLaw, response_of, wait_of
-from qmodels.policies.solving import built_model, solved_queue
+from qmodels.policies.models.build import built_model, solved_queue
+from qmodels.policies.models.policy_queue import SolvedQueue
+from qmodels.policies.models.response import TimeLaw, response_of, wait_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from phasefit.checks import whole_number
-from qmodels.networks.arguments import one_of
+from phasefit.checks import one_of, whole_number
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,

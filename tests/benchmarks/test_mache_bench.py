@@ -7,8 +7,8 @@ import pytest
 
 from qmodels.io import read_swf
 from validation.experiments.mache.setup import Choices, machine, synthetic
+from validation.jobs import LogStreams
 from validation.machine import play
-from validation.streams import LogStreams
 
 
 @pytest.fixture

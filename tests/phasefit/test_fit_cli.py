@@ -12,7 +12,7 @@ import pytest
 import qmodels.cli
 from phasefit import PhaseType
 from phasefit.fitting import fit
-from qmodels import fit_command
+from qmodels.commands import fit as fit_command
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import read_swf, write_swf
 from qmodels.io.samples import read_samples
@@ -239,5 +239,5 @@ class TestTheCommand:
         assert (out, code) == ("", 3)
 
     def test_costs_the_other_commands_nothing(self):
-        script = "import sys, qmodels.fit_command; sys.exit('numpy' in sys.modules)"
+        script = "import sys, qmodels.commands.fit; sys.exit('numpy' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -15,7 +15,6 @@ from qmodels.markov import (
     chain,
     elimination,
     estimate_bytes,
-    memory,
     solve_chain,
     stationary,
 )
@@ -188,8 +187,8 @@ def test_levels_that_are_not_rescaled_are_caught(monkeypatch):
 
 
 def test_memory_that_is_forgotten_is_caught(monkeypatch):
-    monkeypatch.setattr(memory, "_VECTORS", 2.0)
-    monkeypatch.setattr(memory, "_RATE", 4.0)
+    monkeypatch.setattr(chain, "_VECTORS", 2.0)
+    monkeypatch.setattr(chain, "_RATE", 4.0)
     with pytest.raises(AssertionError):
         check_memory_is_foreseen()
 

@@ -15,11 +15,11 @@ from qmodels.policies import (
     capacity,
     predict,
 )
-from qmodels.policies.arrangement import arranged
-from qmodels.policies.decomposition import MOST_STATES, JobShape, Slowdowns
-from qmodels.policies.disk_counts import count_states, running_on_disks
-from qmodels.policies.job_stages import JobStages, routes
-from qmodels.policies.solving import built_model
+from qmodels.policies.models.arrangement import arranged
+from qmodels.policies.models.build import built_model
+from qmodels.policies.models.decomposition import MOST_STATES, JobShape, Slowdowns
+from qmodels.policies.models.disk_counts import count_states, running_on_disks
+from qmodels.policies.models.job_stages import JobStages, routes
 from qmodels.programs import Burst, Geometric, Phase, Program
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing

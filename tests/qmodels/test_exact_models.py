@@ -12,10 +12,10 @@ from qmodels.policies import (
     TimeSharing,
     Workload,
     capacity,
-    exact_chain,
     predict,
 )
-from qmodels.policies.solving import built_model
+from qmodels.policies.models import exact_chain
+from qmodels.policies.models.build import built_model
 from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
 from tests.naive import policy_chains as naive
 

@@ -12,9 +12,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from qmodels import interactive
 from qmodels.errors import ModelError
-from qmodels.interactive import script_policy, surface_figure, surface_page
+from qmodels.pages import surface as interactive
+from qmodels.pages.surface import script_policy, surface_figure, surface_page
 from qmodels.programs import Burst, Phase, Program, speedup_surface
 
 PROGRAM = Program([Phase(4.0, Burst(96.0, sequential=1.0, per_processor=0.05))], name="solver")
@@ -181,7 +181,7 @@ class TestTheFigure:
 
 
 def test_plotly_is_not_imported_before_it_is_needed():
-    code = "import sys, qmodels.interactive; print('plotly' in sys.modules)"
+    code = "import sys, qmodels.pages.surface; print('plotly' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -14,7 +14,7 @@ from qmodels.policies import (
     capacity,
     predict,
 )
-from qmodels.policies.arrangement import arranged
+from qmodels.policies.models.arrangement import arranged
 from qmodels.programs import Burst, Phase, Program
 from tests.naive import policy_chains as naive
 

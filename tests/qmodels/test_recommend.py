@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from typer.testing import CliRunner
 
 from phasefit import PhaseType
-from qmodels import recommend_command
+from qmodels.commands import recommend as recommend_command
 from qmodels.errors import ModelError, UnstableError
 from qmodels.plotting.maps import policy_map
 from qmodels.policies import (
@@ -22,10 +22,10 @@ from qmodels.policies import (
     capacity,
     predict,
 )
-from qmodels.policies.candidates import SHARED_DISKS, default_candidates, stated_error
-from qmodels.policies.objectives import Constraint, Quantity, objective_of
-from qmodels.policies.policy_map import best_policies
-from qmodels.policies.recommendation import recommend
+from qmodels.policies.choice.candidates import SHARED_DISKS, default_candidates, stated_error
+from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
+from qmodels.policies.choice.policy_map import best_policies
+from qmodels.policies.choice.recommendation import recommend
 from qmodels.programs import Burst, Phase, Program
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing

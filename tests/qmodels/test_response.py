@@ -19,7 +19,7 @@ from qmodels.policies import (
     capacity,
     predict,
 )
-from qmodels.policies.response import response_of
+from qmodels.policies.models.response import response_of
 from qmodels.programs import Burst, Geometric, Phase, Program
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing

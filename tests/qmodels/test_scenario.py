@@ -10,7 +10,7 @@ from qmodels.errors import ModelError, ScenarioError, TraceFormatError
 from qmodels.io import load_scenario
 from qmodels.policies import DynamicPartitioning, SpaceSharing, TimeSharing, work_bound
 
-DEMO = Path(validation.__file__).parent / "demo"
+DEMO = Path(validation.__file__).parent / "study" / "demo"
 
 SMALL = """
 title = "small"

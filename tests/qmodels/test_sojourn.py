@@ -3,8 +3,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
+from qmodels.markov.sweeps.m_matrix import MMatrix
 from qmodels.networks import ClosedNetwork, SojournLaw, sojourn, solution, tagged
-from qmodels.networks.m_matrix import MMatrix
 from tests.naive import closed_network as naive
 from tests.qmodels.test_two_centre import CASES, E3, ONE, PAIRS, h2, reference_cases
 

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 import qmodels.cli
-from qmodels import interactive, surface_command, surface_files
+from qmodels.commands import surface as surface_command
+from qmodels.commands import surface_files
 from qmodels.errors import ModelError
 from qmodels.io.extrap import write_extrap
 from qmodels.io.runs import read_runs
 from qmodels.io.subjects import read_subject
+from qmodels.pages import surface as interactive
 from qmodels.programs import fit_runs, speedup_surface
 from qmodels.programs.allotments import best_allotment
 from qmodels.programs.profiles import PROFILES, profile
@@ -484,7 +486,7 @@ def _failing(*args, **options):
 def test_help_imports_nothing_heavy():
     code = (
         "import sys, typer; from typer.testing import CliRunner; app = typer.Typer()\n"
-        "from qmodels.surface_command import register\n"
+        "from qmodels.commands.surface import register\n"
         "register(app); app.command('other')(lambda: None)\n"
         "assert CliRunner().invoke(app, ['surface', '--help']).exit_code == 0\n"
         "print(sorted({'numpy', 'scipy', 'matplotlib', 'pandas', 'plotly'} & set(sys.modules)))"

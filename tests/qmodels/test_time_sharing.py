@@ -8,8 +8,8 @@ import pytest
 from phasefit import PhaseType, match_moments
 from qmodels.errors import ModelError
 from qmodels.policies import SpaceSharing, System, TimeSharing, Workload, capacity, predict
-from qmodels.policies.solving import built_model
-from qmodels.policies.time_sharing_chain import Held, _Rules
+from qmodels.policies.models.build import built_model
+from qmodels.policies.models.time_sharing_chain import Held, _Rules
 from qmodels.programs import Burst, Geometric, Phase, Program
 
 SP, TS = SpaceSharing, TimeSharing

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
 from qmodels.io import write_swf
-from validation.allocate_command import register
+from validation.commands.allocate import register
+from validation.jobs import LogStreams, PoissonStreams
 from validation.machine import MixedTraffic, compare_strategies
 from validation.machine.scenario import load_plan
 from validation.mesh import Mesh
-from validation.streams import LogStreams, PoissonStreams
 
 SMALL = ("--mesh", "8x8", "--jobs", "25", "--replications", "2", "-j", "1")
 
@@ -283,9 +283,9 @@ def test_bad_options_are_refused_before_anything_is_written(folder, options, err
 def test_pictures_show_who_held_which_nodes():
     from matplotlib.colors import to_rgb
 
+    from validation.jobs import JobStream
     from validation.machine import Machine, play
     from validation.machine.plotting import gantt, mesh_strip
-    from validation.streams import JobStream
 
     jobs = JobStream(arrivals=[0, 0, 1], sizes=[6, 4, 9], demands=[10.0, 4.0, 5.0])
     run = play(Machine(mesh=Mesh(4, 4), strategy="PLAS", network="none"), jobs)

@@ -11,7 +11,7 @@ import pytest
 
 import validation
 
-DEMO = Path(validation.__file__).parent / "demo"
+DEMO = Path(validation.__file__).parent / "study" / "demo"
 QMODELS = Path(sys.executable).parent / "qmodels"
 
 QUICK = """

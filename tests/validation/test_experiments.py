@@ -10,10 +10,11 @@ from qmodels.cli import app
 from qmodels.errors import ModelError
 from qmodels.networks import disk_group_throughput
 from qmodels.policies import DynamicPartitioning, SpaceSharing, capacity, predict, work_bound
-from validation import cli
-from validation.experiments import EXPERIMENTS, Experiment, RunOptions, load_sweep, m_sweep
+from validation.commands import validate as command
+from validation.experiments import EXPERIMENTS, Experiment, RunOptions
 from validation.experiments.base import Finding, Outcome
-from validation.experiments.reference_workload import reference_machine, reference_workload
+from validation.experiments.rosti import load_sweep, m_sweep
+from validation.experiments.rosti.reference_workload import reference_machine, reference_workload
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,7 @@ def test_the_claims_of_the_paper_hold_on_the_reference_workload(outcomes):
 
 def test_a_claim_that_does_not_hold_is_found_out(fig6):
     """Swap two policies in the table: the order that R-49 speaks of is broken."""
-    from validation.experiments.rosti_fig6 import _claims
+    from validation.experiments.rosti.fig6 import _claims
 
     names = {"SP(1,1)": "SP(2,1)", "SP(2,1)": "SP(1,1)"}
     wrong = fig6.table.assign(policy=fig6.table.policy.replace(names))
@@ -153,7 +154,7 @@ def run(*words):
 @pytest.fixture(scope="module", autouse=True)
 def commands():
     if "validate" not in {c.name for c in app.registered_commands}:
-        cli.register(app)
+        command.register(app)
 
 
 def test_the_command_lists_the_experiments_when_none_is_named():

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from validation.allocation import DBT, SBT, DependentDBT
+from validation.analysis.estimates import Estimate
+from validation.analysis.seeding import stream
 from validation.experiments import RunOptions
 from validation.experiments.liu import EXPERIMENTS, choices, claims
 from validation.experiments.liu.campaign import (
@@ -28,7 +30,6 @@ from validation.experiments.liu.setup import (
 )
 from validation.experiments.liu.tolerance_sweep import said_of
 from validation.machine import play
-from validation.stats import Estimate, stream
 
 QUICK = RunOptions(seed=1, quick=True)
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
@@ -133,7 +134,7 @@ def test_no_run_is_faster_than_its_disks():
 def test_a_task_alone_takes_the_time_of_its_messages_on_the_slowest_part():
     """One node in row 0 writes 16 messages; each disk gets one, the node's link all."""
     made = machine(Variant("PLAS", ""), 0, Choices())
-    from validation.streams import JobStream
+    from validation.jobs import JobStream
 
     run = play(made, JobStream(arrivals=[0.0], sizes=[1]))
     seconds = run.makespan * Choices().cycle

@@ -13,10 +13,10 @@ from validation.experiments.mache.setup import (
     STRATEGIES,
     published,
 )
+from validation.jobs import JobStream
 from validation.machine import QUANTITIES, Machine, StrategyComparison, play
 from validation.machine.runs import MachineRun
 from validation.mesh import Mesh
-from validation.streams import JobStream
 
 QUICK = RunOptions(seed=1, quick=True)
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}

@@ -7,6 +7,7 @@ import pytest
 
 from qmodels.errors import ModelError
 from validation.allocation import STRATEGIES as ALL
+from validation.analysis.seeding import stream
 from validation.experiments import RunOptions
 from validation.experiments.mache import campaign as campaign_module
 from validation.experiments.mache import sdsc
@@ -20,11 +21,10 @@ from validation.experiments.mache.setup import (
     machine,
     synthetic,
 )
+from validation.jobs import JobStream, LogStreams, SurrogateStreams
 from validation.machine import Machine, MixedTraffic, play
 from validation.mesh import Mesh, Network, Phase, Traffic
 from validation.mesh.traffic import count_messages, expand
-from validation.stats import stream
-from validation.streams import JobStream, LogStreams, SurrogateStreams
 
 QUICK = RunOptions(seed=1, quick=True)
 

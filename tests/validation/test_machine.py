@@ -8,6 +8,7 @@ import pytest
 from qmodels.errors import ModelError
 from validation import DISCIPLINES, STRATEGIES
 from validation.allocation import AbstractStrategy, Paging, Random
+from validation.jobs import AbstractStreams, JobStream
 from validation.machine import (
     NETWORKS,
     QUANTITIES,
@@ -21,7 +22,6 @@ from validation.machine import (
     simulate_machine,
 )
 from validation.mesh import Mesh, Network, Router
-from validation.streams import AbstractStreams, JobStream
 
 
 class Poisson(AbstractStreams):
@@ -290,7 +290,7 @@ class TestReplications:
         assert len(set(found[0].values["nodes_affected"])) > 1
 
     def test_the_number_of_processes_changes_nothing(self):
-        from validation.streams import PoissonStreams
+        from validation.jobs import PoissonStreams
 
         jobs = PoissonStreams(jobs=20, mean_interarrival=80.0, mean_size=6.0, largest=64)
         seen = []

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from qmodels.errors import ConvergenceError, ModelError
+from validation.analysis.seeding import stream
+from validation.jobs import BatchStreams, JobStream, PoissonStreams
 from validation.machine import Machine, MixedTraffic, play
 from validation.machine.loads import interarrival_for
 from validation.mesh import Mesh
-from validation.parallel import parallel_map
-from validation.stats import stream
-from validation.streams import BatchStreams, JobStream, PoissonStreams
+from validation.sweeps.executors import parallel_map
 
 MACHINE = Machine(mesh=Mesh(8, 8, io_side="west"), strategy="PLAS", traffic=MixedTraffic(0.5))
 JOBS = PoissonStreams(jobs=150, mean_interarrival=1.0, mean_size=6.0, largest=64)

@@ -10,7 +10,7 @@ from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.io import RunTable
 from qmodels.programs import Burst, Phase, Program, WorkingSet, WorkloadMix, fit_runs
 from qmodels.programs.profiles import profile, reference_mix
-from validation.measurements import PARTITIONS, synthetic_runs
+from validation.synthetic import PARTITIONS, synthetic_runs
 
 SOLVER = Program([Phase(Burst(8.0, law="d"), Burst(64.0, sequential=2.0))], name="solver")
 

@@ -13,12 +13,12 @@ from validation.mesh.plotting import latency_against_load, link_map, phase_strip
 def command(*arguments):
     import typer
 
-    from validation.mesh_command import register
+    from validation.commands.mesh import register
 
     app = typer.Typer()
     app.callback()(lambda: None)
     register(app)
-    return CliRunner().invoke(app, ["simulate", *map(str, arguments)])
+    return CliRunner().invoke(app, ["mesh", *map(str, arguments)])
 
 
 def test_simulate_prints_what_contend_says_and_writes_a_table_and_two_figures(tmp_path):

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from qmodels import interactive
 from qmodels.errors import ModelError
 from qmodels.io.scenario import load_scenario
-from validation.report import write_report
-from validation.study import run_study
+from qmodels.pages import surface as interactive
+from validation.study.report import write_report
+from validation.study.run import run_study
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "measured-runs.toml"
 

@@ -6,9 +6,9 @@ import pytest
 from qmodels.errors import ModelError
 from tests.naive.machine import starts
 from validation import DISCIPLINES
+from validation.jobs import JobStream
 from validation.machine import Machine, play
-from validation.mesh import Mesh
-from validation.scheduling import (
+from validation.machine.disciplines import (
     EASY,
     FCFS,
     AbstractDiscipline,
@@ -17,7 +17,7 @@ from validation.scheduling import (
     find_discipline,
     register,
 )
-from validation.streams import JobStream
+from validation.mesh import Mesh
 
 
 def waiting(number, size, estimate=1.0, demand=1.0):

@@ -11,11 +11,12 @@ from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.policies import SpaceSharing, System, TimeSharing, Workload
 from qmodels.programs import Phase, Program
 from validation import Estimate, RenewalJobs, simulate
-from validation.jobs import BoundedPareto
+from validation.analysis.estimates import estimate, until_precise
+from validation.analysis.seeding import stream
+from validation.jobs.bounded_pareto import BoundedPareto
 from validation.sharing.draws import draw, job_source
 from validation.sharing.layout import layout
 from validation.sharing.simulator import FLOOR, relaxation_jobs
-from validation.stats import estimate, stream, until_precise
 
 SP, TS = SpaceSharing, TimeSharing
 MACHINE = System(processors=1, disks=1)

@@ -3,7 +3,8 @@ import pytest
 from scipy.stats import binom
 
 from qmodels.errors import ModelError
-from validation.stats import estimate, replicate, stream
+from validation.analysis.estimates import estimate, replicate
+from validation.analysis.seeding import stream
 
 
 def test_the_interval_is_that_of_student():

@@ -8,9 +8,8 @@ import pytest
 from phasefit import PhaseType
 from qmodels.errors import ModelError
 from qmodels.io import JobLog
-from validation.jobs import BoundedPareto
-from validation.stats import stream
-from validation.streams import (
+from validation.analysis.seeding import stream
+from validation.jobs import (
     STREAMS,
     AbstractStreams,
     BatchStreams,
@@ -21,6 +20,7 @@ from validation.streams import (
     SurrogateStreams,
     register,
 )
+from validation.jobs.bounded_pareto import BoundedPareto
 
 
 def a_log(jobs=40):

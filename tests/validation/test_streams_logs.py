@@ -5,8 +5,8 @@ import pytest
 
 from qmodels.errors import ModelError
 from qmodels.io import JobLog, read_swf
-from validation.stats import stream
-from validation.streams import LogStreams
+from validation.analysis.seeding import stream
+from validation.jobs import LogStreams
 
 COLUMNS = {
     "submit": [100, 100, 160, 220, 400, 430],

@@ -12,8 +12,8 @@ from scipy import integrate, stats
 
 from qmodels.errors import ModelError
 from qmodels.io import read_swf
-from validation.stats import stream
-from validation.streams import LublinStreams
+from validation.analysis.seeding import stream
+from validation.jobs import LublinStreams
 
 LEVEL = 0.001
 DAY = 86400.0

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from phasefit import match_moments
-from validation.stats import stream
-from validation.streams import BatchStreams, PoissonStreams, SurrogateStreams
+from validation.analysis.seeding import stream
+from validation.jobs import BatchStreams, PoissonStreams, SurrogateStreams
 
 JOBS = 200_000
 LEVEL = 0.001  # of each test below: chance that it fails where all is right

@@ -6,12 +6,17 @@ import pytest
 import validation
 from qmodels.io import load_scenario
 from qmodels.policies import predict
-from validation.demo import make_log
-from validation.findings import findings
-from validation.plotting import agreement_figure, response_figure, surface_figure, workload_figure
-from validation.study import run_study
+from validation.study.demo import make_log
+from validation.study.findings import findings
+from validation.study.plotting import (
+    agreement_figure,
+    response_figure,
+    surface_figure,
+    workload_figure,
+)
+from validation.study.run import run_study
 
-DEMO = Path(validation.__file__).parent / "demo"
+DEMO = Path(validation.__file__).parent / "study" / "demo"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
-from qmodels.plotting._style import RED, axes_or_new, set_title
+from qmodels.plotting.style import RED, axes_or_new, set_title
 from validation.allocation.base import STRATEGIES, AbstractStrategy, Request
 from validation.allocation.metrics import system_balance
 from validation.mesh import Mesh

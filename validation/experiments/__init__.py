@@ -2,10 +2,10 @@
 
 from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
 from validation.experiments.liu import EXPERIMENTS as _LIU
-from validation.experiments.m_sweep import EXPERIMENT as _M_SWEEP
 from validation.experiments.mache import EXPERIMENTS as _MACHE
-from validation.experiments.rosti_fig6 import EXPERIMENT as _ROSTI_FIG6
-from validation.experiments.rosti_fig7 import EXPERIMENT as _ROSTI_FIG7
+from validation.experiments.rosti.fig6 import EXPERIMENT as _ROSTI_FIG6
+from validation.experiments.rosti.fig7 import EXPERIMENT as _ROSTI_FIG7
+from validation.experiments.rosti.m_sweep import EXPERIMENT as _M_SWEEP
 
 #: Every experiment by its name.
 EXPERIMENTS: dict[str, Experiment] = {

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from qmodels.progress import Progress
+
 if TYPE_CHECKING:
     import pandas as pd
-
-#: Called as ``progress(what, done, total)``.
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)

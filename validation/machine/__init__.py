@@ -1,5 +1,6 @@
 """A space-shared machine at work: jobs, a queue, a strategy and a network, simulated."""
 
+from validation.machine.disciplines import DISCIPLINES
 from validation.machine.history import QUANTITIES, History
 from validation.machine.machine import NETWORKS, Machine
 from validation.machine.play import play
@@ -13,6 +14,7 @@ from validation.machine.runs import (
 from validation.machine.traffic import AbstractJobTraffic, Alternating, MixedTraffic
 
 __all__ = [
+    "DISCIPLINES",
     "NETWORKS",
     "QUANTITIES",
     "AbstractJobTraffic",

@@ -10,11 +10,11 @@ import numpy as np
 
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ConvergenceError, ModelError
+from validation.analysis.seeding import stream as random_stream
+from validation.jobs import AbstractStreams
 from validation.machine.machine import Machine
 from validation.machine.play import play
-from validation.parallel import parallel_map
-from validation.stats import stream as random_stream
-from validation.streams import AbstractStreams
+from validation.sweeps.executors import parallel_map
 
 #: Place of the pilot runs below the seed of a study: not that of its own runs.
 _PILOT = 2
@@ -73,7 +73,7 @@ def interarrival_for(
     Examples
     --------
     >>> from validation.mesh import Mesh
-    >>> from validation.streams import PoissonStreams
+    >>> from validation.jobs import PoissonStreams
     >>> machine = Machine(mesh=Mesh(8, 8, io_side="west"), strategy="PLAS")
     >>> jobs = PoissonStreams(jobs=200, mean_interarrival=1.0, mean_size=6.0, largest=64)
     >>> mean = interarrival_for(machine, jobs, 0.5)

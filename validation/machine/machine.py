@@ -8,9 +8,9 @@ from typing import Final
 from phasefit.checks import real_number
 from qmodels.errors import ModelError
 from validation.allocation import AbstractStrategy, load_strategy
+from validation.machine.disciplines import AbstractDiscipline, find_discipline
 from validation.machine.traffic import AbstractJobTraffic, MixedTraffic
 from validation.mesh import Mesh, Router
-from validation.scheduling import AbstractDiscipline, find_discipline
 
 #: What decides how long a job holds its nodes, from the fastest to the most faithful.
 NETWORKS: Final = ("none", "fluid", "worm")

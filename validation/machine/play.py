@@ -12,12 +12,12 @@ from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from validation.allocation import AbstractStrategy, Request, job_balance, nodes_affected
 from validation.allocation.metrics import system_balance
+from validation.analysis.seeding import stream as random_stream
+from validation.jobs import JobStream
+from validation.machine.disciplines import AbstractDiscipline, Situation, Waiting
 from validation.machine.history import History
 from validation.machine.links import AbstractLinks, Ended, links
 from validation.machine.machine import Machine
-from validation.scheduling import AbstractDiscipline, Situation, Waiting
-from validation.stats import stream as random_stream
-from validation.streams import JobStream
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 
 from phasefit.checks import real_vector
 from qmodels.errors import ModelError
-from qmodels.plotting._style import BLUE, GREY, axes_or_new, rectangles, set_legend, set_title
+from qmodels.plotting.style import BLUE, GREY, axes_or_new, rectangles, set_legend, set_title
 from validation.allocation.plotting import job_map
 
 if TYPE_CHECKING:
+    from validation.analysis.estimates import Estimate
     from validation.machine.history import History
-    from validation.stats import Estimate
 
 _COLOURS = np.asarray(colormaps["tab20"].colors)  # type: ignore[attr-defined]
 #: Rectangles of the largest Gantt chart; more could not be told apart.

@@ -11,13 +11,13 @@ import numpy as np
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from validation.allocation import AbstractStrategy
+from validation.analysis.estimates import Estimate, estimate
+from validation.analysis.seeding import stream as random_stream
+from validation.jobs import AbstractStreams, JobStream
 from validation.machine.history import QUANTITIES, History
 from validation.machine.machine import Machine
 from validation.machine.play import play
-from validation.parallel import parallel_map
-from validation.stats import Estimate, estimate
-from validation.stats import stream as random_stream
-from validation.streams import AbstractStreams, JobStream
+from validation.sweeps.executors import parallel_map
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,7 +235,7 @@ def simulate_machine(
     Examples
     --------
     >>> from validation.mesh import Mesh
-    >>> from validation.streams import PoissonStreams
+    >>> from validation.jobs import PoissonStreams
     >>> machine = Machine(mesh=Mesh(8, 8, io_side="west"), strategy="PLAS")
     >>> jobs = PoissonStreams(jobs=30, mean_interarrival=100.0, mean_size=6.0, largest=64)
     >>> run = simulate_machine(machine, jobs, replications=3)
@@ -284,7 +284,7 @@ def compare_strategies(
     Examples
     --------
     >>> from validation.mesh import Mesh
-    >>> from validation.streams import PoissonStreams
+    >>> from validation.jobs import PoissonStreams
     >>> machine = Machine(mesh=Mesh(8, 8, io_side="west"))
     >>> jobs = PoissonStreams(jobs=50, mean_interarrival=60.0, mean_size=8.0, largest=64)
     >>> found = compare_strategies(machine, ["PLAS", "Paging"], jobs, replications=4)

@@ -14,10 +14,7 @@ from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import read_swf
 from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, read_tables
 from validation.allocation import AbstractStrategy, Request, load_strategy
-from validation.machine.machine import Machine
-from validation.machine.traffic import AbstractJobTraffic, Alternating, MixedTraffic
-from validation.mesh import Mesh, Router
-from validation.streams import (
+from validation.jobs import (
     AbstractStreams,
     BatchStreams,
     LogStreams,
@@ -25,6 +22,9 @@ from validation.streams import (
     PoissonStreams,
     SurrogateStreams,
 )
+from validation.machine.machine import Machine
+from validation.machine.traffic import AbstractJobTraffic, Alternating, MixedTraffic
+from validation.mesh import Mesh, Router
 
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 

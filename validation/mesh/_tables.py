@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from validation.mesh import _columns as col
+from validation.mesh._kernels import columns as col
 from validation.mesh.topology import Mesh
 from validation.mesh.traffic import Messages, Traffic, phase_rows
 

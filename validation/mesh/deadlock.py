@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.errors import ModelError
-from validation.mesh import _columns as col
-from validation.mesh import _kernels
+from validation.mesh._kernels import columns as col
+from validation.mesh._kernels import events
 
 
 class DeadlockError(ModelError):
@@ -29,5 +29,5 @@ def waiting_cycle(state: col.State) -> list[int]:
     holder = np.full(len(state.channels), -1, np.int64)
     seen = np.zeros(len(state.messages), np.int64)
     found = np.zeros(len(state.messages), np.int64)
-    length = _kernels.waiting_cycle(state, holder, seen, found)
+    length = events.waiting_cycle(state, holder, seen, found)
     return [int(channel) for channel in found[:length]]

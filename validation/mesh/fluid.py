@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
-from validation.mesh import _fluid_kernels, _route_kernels
+from validation.mesh._kernels import fluids, routes
 from validation.mesh.link_load import Job, channel_pace, expanded_jobs
 from validation.mesh.topology import Mesh
 
@@ -117,7 +117,7 @@ def _all_routes(mesh: Mesh, sources: Ints, targets: Ints) -> tuple[Ints, Ints]:
     room = np.empty(2 + mesh.rows + mesh.columns + mesh.depth, np.int64)
     parts = []
     for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
-        length = _route_kernels.route(mesh.grid, mesh.router_coordinates, source, target, room)
+        length = routes.route(mesh.grid, mesh.router_coordinates, source, target, room)
         parts.append(room[:length].copy())
     first = np.concatenate([[0], np.cumsum([part.size for part in parts], dtype=np.int64)])
     return first, np.concatenate(parts) if parts else np.zeros(0, np.int64)
@@ -156,7 +156,7 @@ def _play(
             continue
         active = np.array(flows)
         rates = np.empty(active.size)
-        _fluid_kernels.fair_rates(first, channels, active, capacity, *room, rates)
+        fluids.fair_rates(first, channels, active, capacity, *room, rates)
         until = left[active] / rates
         dt = float(until.min())
         pause = min(resume.values(), default=np.inf) - now

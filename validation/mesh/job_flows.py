@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
-from validation.mesh import _flow_kernels
+from validation.mesh._kernels import flows
 from validation.mesh.results import Completion
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
@@ -295,7 +295,7 @@ class FlowNetwork:
             return known
         rows, shares = _rows(job.traffic)
         room = self._drawn
-        used = _flow_kernels.phase_flow(
+        used = flows.phase_flow(
             job.streams, rows[number], shares[number], job.nodes, len(job.streams) - job.nodes,
             *self._place, *self._routing, room.channels, room.held, room.carried, room.sums,
         )  # fmt: skip
@@ -312,7 +312,7 @@ class _Loads:
     channels: Ints
     held: Array  # cycles
     carried: Ints  # flits
-    sums: Array  # as in `_flow_kernels`
+    sums: Array  # as in `flows`
 
     @classmethod
     def empty(cls, size: int) -> _Loads:
@@ -329,7 +329,7 @@ class _Loads:
     @property
     def flight(self) -> float:
         """Cycles that pass and hold no channel."""
-        return float(self.sums[_flow_kernels.ALONE] - self.sums[_flow_kernels.BUSY])
+        return float(self.sums[flows.ALONE] - self.sums[flows.BUSY])
 
 
 @dataclass(slots=True)
@@ -385,7 +385,7 @@ class _Flows:
 
     def enter(self, number: int, loads: _Loads) -> None:
         """Add a flow of a job; it has no speed before the next `share_out`."""
-        size, busy = loads.channels.size, float(loads.sums[_flow_kernels.BUSY])
+        size, busy = loads.channels.size, float(loads.sums[flows.BUSY])
         if self._top + size > self._channels.size:
             self._close_up(size)
         if not self._free:
@@ -419,7 +419,7 @@ class _Flows:
         if not self._slots:
             return inf
         slots = np.fromiter(self._slots, np.int64, len(self._slots))
-        soonest = _flow_kernels.share_out(
+        soonest = flows.share_out(
             now, slots, self._begin, self._size, self._channels, self._parts, self._left,
             self._speed, self._since, self._finish, *room, np.zeros(slots.size + 1, np.int64),
             self._place, self._part, np.zeros(slots.size),

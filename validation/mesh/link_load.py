@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qmodels.errors import ModelError
-from validation.mesh import _route_kernels
+from validation.mesh._kernels import routes
 from validation.mesh.topology import Mesh
 from validation.mesh.traffic import Expansion, Messages, Traffic, expand
 
@@ -80,7 +80,7 @@ def link_load(
         if worst > last:
             raise ModelError(f"source and destination must be <= {last}, got {worst}")
         ends = mesh.routers_of[traffic.source], mesh.routers_of[traffic.destination]
-        _route_kernels.add_loads(mesh.grid, mesh.router_coordinates, *ends, traffic.flits, total)
+        routes.add_loads(mesh.grid, mesh.router_coordinates, *ends, traffic.flits, total)
         bound, messages = float((total * pace).max()), traffic.created.size
         return LinkLoad(mesh=mesh, flits=total, bound=bound, messages=messages)
     bound, messages = 0.0, 0
@@ -91,7 +91,7 @@ def link_load(
         for run in range(plan.runs):
             part = slice(edges[run], edges[run + 1])
             loads = np.zeros_like(total)
-            _route_kernels.add_loads(
+            routes.add_loads(
                 mesh.grid, mesh.router_coordinates, listed.source[part], listed.target[part],
                 listed.flits[part], loads,
             )  # fmt: skip

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
-from qmodels.plotting._style import (
+from qmodels.plotting.style import (
     BLUE,
     GREEN,
     GREY,

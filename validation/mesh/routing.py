@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
-from validation.mesh import _route_kernels
+from validation.mesh._kernels import routes
 from validation.mesh.topology import Mesh
 
 Ints = NDArray[np.int64]
@@ -62,5 +62,5 @@ def route(mesh: Mesh, source: int, destination: int) -> Ints:
             raise ModelError(f"{name} must be <= {mesh.routers_of.size - 1}, got {node}")
         ends.append(int(mesh.routers_of[node]))
     channels = np.empty(2 + mesh.rows + mesh.columns + mesh.depth, dtype=np.int64)
-    length = _route_kernels.route(mesh.grid, mesh.router_coordinates, *ends, channels)
+    length = routes.route(mesh.grid, mesh.router_coordinates, *ends, channels)
     return channels[:length].copy()

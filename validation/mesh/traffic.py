@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
-from validation.mesh import _columns as col
-from validation.mesh import _traffic_kernels
+from validation.mesh._kernels import columns as col
+from validation.mesh._kernels import traffic as traffic_kernels
 from validation.mesh.topology import Mesh
 
 Ints = NDArray[np.int64]
@@ -265,7 +265,7 @@ def count_messages(traffic: Traffic, nodes: int, io_nodes: int) -> int:
     """How many messages a job of so many nodes sends."""
     rows, _ = phase_rows(traffic)
     counts = np.zeros((len(rows), nodes + io_nodes), np.int64)
-    return int(_traffic_kernels.count(rows, counts, nodes, io_nodes)) * traffic.repeat
+    return int(traffic_kernels.count(rows, counts, nodes, io_nodes)) * traffic.repeat
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,12 +293,12 @@ def expand(
     rows, shares = phase_rows(traffic)
     streams = stream_rows(mesh, members, seed=seed, job=job)
     counts = np.zeros((traffic.runs, len(streams)), np.int64)
-    total = _traffic_kernels.count(rows, counts, members.size, mesh.io_nodes.size)
+    total = traffic_kernels.count(rows, counts, members.size, mesh.io_nodes.size)
     if total > MAX_LISTED:
         raise MemoryBudgetError(
             f"the traffic has {total:,} messages; listing them is for at most {MAX_LISTED:,}, use "
             f"fidelity 'worm', which lists none"
         )
     out = np.zeros((total, 5), np.int64)
-    _traffic_kernels.expand(streams, rows, shares, counts, members.size, mesh.io_nodes.size, out)
+    traffic_kernels.expand(streams, rows, shares, counts, members.size, mesh.io_nodes.size, out)
     return Expansion(*out.T)

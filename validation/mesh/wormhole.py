@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
-from validation.mesh import _columns as col
-from validation.mesh import _kernels
+from validation.mesh._kernels import columns as col
+from validation.mesh._kernels import events
 from validation.mesh._tables import Tables
 from validation.mesh.deadlock import DeadlockError, waiting_cycle
 from validation.mesh.results import ChannelUse, Completion
@@ -236,7 +236,7 @@ class Network:
         limit = LAST_CYCLE if until is None else whole_number("until", until, least=self.clock)
         if limit > LAST_CYCLE:
             raise ModelError(f"until must be <= {LAST_CYCLE}, got {limit}")
-        code = _kernels.advance(self._state, limit)
+        code = events.advance(self._state, limit)
         assert code != col.LATE, f"an event was due before cycle {self.clock}"
         # Looking for a cycle takes time in proportion to the channels; for that to be a small part
         # of the whole, some hops for each of them come first, unless nothing moves at all.
@@ -293,7 +293,7 @@ class Network:
     def _under_way(self) -> tuple[Any, int]:
         """The channels' totals with those of worms under way, and how many channels these took."""
         totals = self._state.totals.copy()
-        return totals, int(_kernels.under_way(self._state, totals))
+        return totals, int(events.under_way(self._state, totals))
 
     def _listed(self, traffic: Messages, at: int) -> tuple[Ints, Ints]:
         """Rows of a list, grouped by source in order of time, and a stream for each source."""

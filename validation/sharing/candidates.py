@@ -11,9 +11,9 @@ from phasefit.checks import whole_number
 from qmodels.errors import ModelError, UnstableError
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
 from qmodels.policies.prediction import chosen_rate
+from validation.analysis.estimates import Estimate, estimate
 from validation.sharing.results import Simulation
 from validation.sharing.simulator import simulate
-from validation.stats import Estimate, estimate
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from qmodels.errors import ModelError
 from qmodels.policies import Workload
 from qmodels.programs import Geometric, Program
-from validation.jobs import AbstractJobs, RenewalJobs
+from validation.analysis.seeding import stream
+from validation.jobs.renewal import AbstractJobs, RenewalJobs
 from validation.sharing import _kernels
 from validation.sharing.layout import Layout, PhaseTimes
-from validation.stats import stream
 
 Array = NDArray[np.float64]
 Counts = Callable[..., NDArray[np.intp]]

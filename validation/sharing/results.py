@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from qmodels.errors import ModelError
-from validation.stats import Estimate
+from validation.analysis.estimates import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd

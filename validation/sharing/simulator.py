@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from phasefit.checks import real_vector, whole_number
 from qmodels.errors import ModelError, UnstableError
-from qmodels.markov.memory import check_memory, memory_limit
+from qmodels.memory import check_memory, memory_limit
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
 from qmodels.policies.prediction import chosen_rate
-from validation.jobs import AbstractJobs
+from validation.analysis.estimates import estimate, until_precise
+from validation.jobs.renewal import AbstractJobs
 from validation.sharing import _kernels
 from validation.sharing.draws import JobSource, draw, job_source
 from validation.sharing.layout import Layout, layout
 from validation.sharing.results import Simulation
-from validation.stats import estimate, until_precise
 
 Array = NDArray[np.float64]
 
@@ -121,8 +121,9 @@ def simulate(
     four cases of [1]_, sec. 3.5.
 
     With a `precision` the run stops when the target is met at two looks in a row and at least
-    300 relaxation times have been measured; see `validation.stats.until_precise`. Percentiles
-    are those of each replication, averaged; their intervals come from the replications too.
+    300 relaxation times have been measured; see
+    `validation.analysis.estimates.until_precise`. Percentiles are those of each replication,
+    averaged; their intervals come from the replications too.
 
     References
     ----------

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from validation.analysis.estimates import Estimate, estimate
+from validation.analysis.seeding import stream as random_stream
 from validation.experiments.base import RunOptions
 from validation.experiments.liu.setup import (
     COLUMNS,
@@ -25,8 +27,6 @@ from validation.experiments.liu.setup import (
 )
 from validation.machine import compare_machines
 from validation.mesh import Mesh
-from validation.stats import Estimate, estimate
-from validation.stats import stream as random_stream
 
 if TYPE_CHECKING:
     import pandas as pd

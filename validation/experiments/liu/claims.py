@@ -16,10 +16,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from validation.analysis.estimates import Estimate, estimate
 from validation.experiments.base import Finding
 from validation.experiments.liu.campaign import Campaign, placed_at_once, relative
 from validation.experiments.liu.setup import MUCH, RUNS, Variant
-from validation.stats import Estimate, estimate
 
 Array = NDArray[np.float64]
 

@@ -21,9 +21,9 @@ from validation.allocation import (
     IndependentDBT,
     IndependentSBT,
 )
+from validation.jobs import BatchStreams
 from validation.machine import Alternating, Machine
 from validation.mesh import Mesh, Router
-from validation.streams import BatchStreams
 
 ROWS, COLUMNS = 16, 16
 #: Bandwidth of a link and writing speed of a disk, 10^6 bytes per second.

@@ -11,13 +11,13 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from validation.analysis.estimates import Estimate, estimate
+from validation.analysis.seeding import stream as random_stream
 from validation.experiments.base import RunOptions
 from validation.experiments.mache.setup import STRATEGIES, Choices, machine
+from validation.jobs import AbstractStreams
 from validation.machine import StrategyComparison, compare_strategies
-from validation.parallel import parallel_map
-from validation.stats import Estimate, estimate
-from validation.stats import stream as random_stream
-from validation.streams import AbstractStreams
+from validation.sweeps.executors import parallel_map
 
 #: Place of the trial runs below the seed: they have jobs of their own.
 _TRIALS: Final = 1

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from validation.analysis.estimates import estimate
 from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
 from validation.experiments.mache import plotting
 from validation.experiments.mache.campaign import Load, change, paired
 from validation.experiments.mache.setup import STRATEGIES
 from validation.experiments.mache.sweep import Sweep, rows, sweep
-from validation.stats import estimate
 
 #: Bounds of the requirements: the greatest ratio at least, the greatest loss at most.
 LEAST_GAIN, MOST_LOSS = 1.5, 1.25

@@ -26,7 +26,7 @@ from validation.experiments.mache.setup import (
     synthetic,
 )
 from validation.experiments.mache.table2 import LEAST_MEAN_TAU, LEAST_TAU
-from validation.streams import AbstractStreams, LogStreams, SurrogateStreams
+from validation.jobs import AbstractStreams, LogStreams, SurrogateStreams
 
 PERCENT: Final = (100, 75, 50, 25, 0)
 LOADS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

@@ -8,9 +8,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from qmodels.errors import ModelError
+from validation.jobs import PoissonStreams
 from validation.machine import AbstractJobTraffic, Machine
 from validation.mesh import Mesh, Phase, Router, Traffic
-from validation.streams import PoissonStreams
 
 if TYPE_CHECKING:
     import pandas as pd

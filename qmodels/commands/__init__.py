@@ -1,0 +1,1 @@
+"""Subcommands of `qmodels` that solve, a file each."""

@@ -1,0 +1,165 @@
+"""Subcommand `qmodels recommend`: which policy to run under a load, and how sure that is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from qmodels.errors import ModelError
+
+if TYPE_CHECKING:
+    from qmodels.io.scenario import Scenario
+    from qmodels.policies import AbstractPolicy, Workload
+    from qmodels.policies.choice.policy_map import PolicyMap
+    from qmodels.policies.choice.recommendation import Recommendation
+
+CHECK_FAILED = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("recommend")(_recommend)
+
+
+def _recommend(
+    scenario: Annotated[Path, typer.Argument(help="TOML file; see docs/reference/scenario.md.")],
+    load: Annotated[
+        list[float] | None,
+        typer.Option(help="Load, above 0; may be repeated. By default those of the scenario."),
+    ] = None,
+    arrival_rate: Annotated[
+        float | None, typer.Option(help="Jobs per second, instead of a load.")
+    ] = None,
+    objective: Annotated[
+        str, typer.Option(help="What is to be small: mean, wait, p95, p99.9, wait_p95 or such.")
+    ] = "mean",
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(help='Limit such as "p95_s < 600"; may be repeated.'),
+    ] = None,
+    listed: Annotated[
+        bool, typer.Option("--listed", help="Only the policies of the scenario.")
+    ] = False,
+    multiprogramming: Annotated[
+        str, typer.Option(help="Levels M of time sharing to consider, such as 2,3,4.")
+    ] = "2",
+    with_map: Annotated[
+        bool,
+        typer.Option("--map", help="Also the best policy over load and scv of the demand."),
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for the tables and the map.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Recommend a policy for a machine and its jobs; nothing is simulated.
+
+    Exit code 1 if no policy keeps the constraints.
+    """
+    from qmodels.errors import UnstableError
+    from qmodels.io.outputs import check_output
+    from qmodels.io.scenario import load_scenario
+    from qmodels.policies.choice.candidates import default_candidates
+    from qmodels.policies.choice.recommendation import recommend
+
+    if load and arrival_rate is not None:
+        raise ModelError("give either --load or --arrival-rate, not both")
+    if output is not None:
+        check_output(output)
+    plan = load_scenario(scenario)
+    workload = plan.workload
+    levels = _levels(multiprogramming)
+    candidates = (
+        plan.policies if listed else default_candidates(plan.system, multiprogramming=levels)
+    )
+    asked: list[tuple[float | None, float | None]] = (
+        [(each, None) for each in load or plan.loads]
+        if arrival_rate is None
+        else [(None, arrival_rate)]
+    )
+    found, refused = [], []
+    for at_load, at_rate in asked:
+        try:
+            found.append(
+                recommend(
+                    plan.system, workload, load=at_load, arrival_rate=at_rate,
+                    objective=objective, constraint=constraint, candidates=candidates,
+                )
+            )  # fmt: skip
+        except UnstableError as error:
+            refused.append(error)
+            typer.echo(f"- {error}", err=True)
+    if not found:
+        raise max(refused, key=lambda error: error.capacity)
+    drawn = None
+    if with_map:
+        drawn = _map(plan, workload, objective, constraint, candidates)
+    if output is not None:
+        _write(found, drawn, output)
+    if as_json:
+        record = {
+            "recommendations": [each.record() for each in found],
+            "map": None if drawn is None else drawn.records(),
+        }
+        typer.echo(json.dumps(record, allow_nan=False))
+    else:
+        texts = [each.table() for each in found] if len(found) == 1 else [_summary(found)]
+        typer.echo("\n\n".join([*texts, *([] if drawn is None else [drawn.table()])]))
+    if all(each.best is None for each in found):
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _levels(text: str) -> list[int]:
+    parts = [part.strip(" ") for part in text.split(",")]
+    if len(parts) > 20 or not all(p.isascii() and p.isdigit() and len(p) <= 4 for p in parts):
+        raise ModelError(
+            f"--multiprogramming: {text[:40]!r} are no levels; write whole numbers such as 2,3,4"
+        )
+    return sorted({int(part) for part in parts})
+
+
+def _summary(found: list[Recommendation]) -> str:
+    """One sentence for each load."""
+    return "\n".join(each.reason for each in found)
+
+
+def _map(
+    plan: Scenario,
+    workload: Workload,
+    objective: str,
+    constraint: list[str] | None,
+    candidates: tuple[AbstractPolicy, ...],
+) -> PolicyMap:
+    import sys
+
+    from qmodels.policies.choice.policy_map import SCVS, best_policies
+
+    def show(done: int, cells: int) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if done == cells else ""
+            print(f"\rmap: {done} of {cells}", end=end, file=sys.stderr, flush=True)
+
+    return best_policies(
+        plan.system, workload, loads=plan.loads, scvs=SCVS, objective=objective,
+        constraint=constraint, candidates=candidates, progress=show,
+    )  # fmt: skip
+
+
+def _write(found: list[Recommendation], drawn: PolicyMap | None, output: Path) -> None:
+    import pandas as pd
+
+    from qmodels.io.outputs import output_folder
+
+    names = ["candidates.csv"]
+    with output_folder(output) as made:
+        tables = [each.to_frame().assign(load=each.load) for each in found]
+        pd.concat(tables).to_csv(made / "candidates.csv", index=False)
+        if drawn is not None:
+            drawn.to_frame().to_csv(made / "map.csv", index=False)
+            drawn.plot().figure.savefig(made / "map.png", dpi=150)
+            names += ["map.csv", "map.png"]
+    for name in names:
+        typer.echo(str(output / name), err=True)

@@ -1,0 +1,169 @@
+"""Subcommand `qmodels surface`: how a program scales over processors and disks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from qmodels.errors import ModelError
+
+if TYPE_CHECKING:
+    from qmodels.commands.surface_answer import Answer, Wanted
+    from qmodels.io.subjects import TraceChoices
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("surface")(_surface)
+
+
+def _surface(
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="INPUT",
+            help="Scenario (TOML), measured runs (CSV, JSON lines), trace (Darshan, .pfw, CSV) "
+            "or the name of a profile.",
+        ),
+    ] = None,
+    profiles: Annotated[
+        bool, typer.Option("--list", help="List the profiles, all synthetic, and stop.")
+    ] = False,
+    program: Annotated[str | None, typer.Option(help="Which one of several programs.")] = None,
+    processors: Annotated[
+        str | None, typer.Option(help="Numbers of processors, such as 1,2,4,8; or 1-128.")
+    ] = None,
+    disks: Annotated[
+        str | None, typer.Option(help="Numbers of disks, such as 1,2,4; or 1-32.")
+    ] = None,
+    budget: Annotated[float | None, typer.Option(help="What may be spent on an allotment.")] = None,
+    processor_price: Annotated[float, typer.Option(help="Price of a processor.")] = 1.0,
+    disk_price: Annotated[float, typer.Option(help="Price of a disk.")] = 1.0,
+    target: Annotated[
+        str | None,
+        typer.Option(help="P,D: the allotment in question; of runs, which run tells most of it."),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Probability of intervals, for runs.")] = 0.9,
+    gap: Annotated[
+        float | None, typer.Option(help="Seconds that part two bursts of a trace.")
+    ] = None,
+    run_on: Annotated[
+        str | None, typer.Option(help="P,D: processors and disks of the traced run.")
+    ] = None,
+    io_law: Annotated[
+        str | None, typer.Option(help="How the I/O of a trace is assumed to scale; by default d.")
+    ] = None,
+    cpu_law: Annotated[
+        str | None, typer.Option(help="The same of its computation; by default p.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for the figures and tables.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Speedup of a program over processors and disks, and which allotment is worth its price."""
+    if profiles:
+        _list()
+        return
+    if source is None:
+        raise ModelError("name a file or a profile; qmodels surface --list lists the profiles")
+    from qmodels.commands.surface_answer import answer
+    from qmodels.commands.surface_text import text
+    from qmodels.io.outputs import check_output
+    from qmodels.io.subjects import read_subject
+
+    if output is not None:
+        check_output(output)
+    subject = read_subject(
+        source, program=program, choices=_choices(gap, run_on, io_law, cpu_law)
+    )  # fmt: skip
+    for remark in subject.remarks:
+        typer.echo(f"- {remark}", err=True)
+    wanted = _wanted(
+        _axis(processors, "--processors", subject.processors),
+        _axis(disks, "--disks", subject.disks),
+        offered=processors is not None or disks is not None,
+        budget=budget, processor_price=processor_price, disk_price=disk_price,
+        target=_pair(target, "--target"), level=level,
+    )  # fmt: skip
+    found = answer(subject, wanted)
+    if output is not None:
+        _write(found, output)
+    typer.echo(json.dumps(found.record(), allow_nan=False) if as_json else text(found))
+
+
+def _list() -> None:
+    from qmodels.programs.profiles import PROFILES
+
+    for each in PROFILES.values():
+        typer.echo(f"{each.name:<14} {each.phases:>3} phases; {each.note}")
+
+
+def _choices(
+    gap: float | None, run_on: str | None, io_law: str | None, cpu_law: str | None
+) -> TraceChoices:
+    from qmodels.io.subjects import TraceChoices
+
+    on = _pair(run_on, "--run-on") or (None, None)
+    return TraceChoices(gap, on[0], on[1], io_law, cpu_law)
+
+
+def _wanted(processors: Any, disks: Any, **asked: Any) -> Wanted:
+    from qmodels.commands.surface_answer import Wanted
+    from qmodels.programs.quantities import positive
+
+    for name in ("budget", "processor_price", "disk_price"):
+        if asked[name] is not None:
+            positive(asked[name], f"--{name.replace('_', '-')}", least=1e-12, most=1e12)
+    if not 0.0 < asked["level"] < 1.0:
+        raise ModelError(f"--level must be above 0 and below 1, got {asked['level']:.6g}")
+    return Wanted(processors, disks, **asked)
+
+
+def _axis(text: str | None, name: str, most: int) -> Any:
+    """Read 1,2,4 or 1-128; by default the powers of two up to `most`, and `most`."""
+    import numpy as np
+
+    if text is None:
+        powers = [2.0**k for k in range(most.bit_length()) if 2**k < most]
+        return np.array([*powers, float(most)])
+    first, dash, last = text.partition("-")
+    if dash and "," not in text:
+        low, high = _whole(first, name), _whole(last, name)
+        if not low < high <= low + 100_000:
+            raise ModelError(f"{name} {text[:60]}: must rise, over at most 100000 numbers")
+        return np.arange(low, high + 1, dtype=float)
+    return np.array(sorted({float(_whole(part, name)) for part in text.split(",")}))
+
+
+def _whole(text: str, name: str) -> int:
+    text = text.strip(" ")
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) >= 1):
+        raise ModelError(
+            f"{name}: {text[:40]!r} is no whole number from 1 to 999999999; write 1,2,4 or 1-128"
+        )
+    return int(text)
+
+
+def _pair(text: str | None, name: str) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise ModelError(f"{name} must be processors,disks such as 64,8; got {text[:40]!r}")
+    return float(_whole(parts[0], name)), float(_whole(parts[1], name))
+
+
+def _write(found: Answer, output: Path) -> None:
+    from qmodels.commands.surface_files import write_files
+    from qmodels.io.outputs import output_folder
+
+    with output_folder(output) as made:
+        names, left_out = write_files(found, made)
+    for sentence in left_out:
+        typer.echo(f"- {sentence}", err=True)
+    for name in names:
+        typer.echo(str(output / name), err=True)

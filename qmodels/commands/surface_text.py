@@ -1,0 +1,158 @@
+"""The answer of `qmodels surface` as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.commands.surface_answer import Answer, Wanted
+from qmodels.io.subjects import Subject
+from qmodels.programs import SpeedupSurface
+from qmodels.programs.scaling import Forecast
+
+Array = NDArray[np.float64]
+
+_MOST_ROWS, _MOST_COLUMNS, _MOST_INTERVALS = 12, 8, 5
+_MOST_CANDIDATES = 5
+
+
+def text(found: Answer) -> str:
+    """Return what a planner reads: the subject, the table, the best allotment, the next step."""
+    blocks = [
+        _about(found.subject),
+        _forecasts(found.forecast) if found.forecast is not None else _table(found.surface),
+        "\n".join(_worth(found)),
+        "\n".join(_next(found)),
+    ]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _about(subject: Subject) -> str:
+    lines = [_title(subject)]
+    if subject.fit is not None:
+        lines += ["", subject.fit.table()]
+    if subject.run is not None:
+        run = subject.run
+        if run.sensitivity is not None and run.bursts is not None:
+            lines += ["", run.sensitivity.table(), "", run.bursts.table()]
+        lines += ["", run.traced.working_sets.table()]
+    return "\n".join(lines)
+
+
+def _title(subject: Subject) -> str:
+    program = subject.program
+    if program is None:
+        return subject.name
+    seconds, io = float(program.mean_time(1.0, 1.0)), float(program.mean_io(1.0, 1.0))
+    phases = f"{program.mean_phases:.6g} phase{'' if program.mean_phases == 1 else 's'}"
+    return (
+        f"{subject.name}: {phases}, {seconds:.6g} s on one processor and one disk, "
+        f"{100 * io / seconds:.3g} % of it I/O"
+    )
+
+
+def _forecasts(forecast: Forecast) -> str:
+    """Return medians with their intervals; a star where extrapolated, a dash where not told."""
+    rows = _thinned(forecast.processors[:, 0], _MOST_ROWS)
+    columns = _thinned(forecast.disks[0], _MOST_INTERVALS)
+    lines = [f"speedup with {100 * forecast.level:.3g} % intervals; processors down, disks across"]
+    lines.append(" " * 8 + "".join(f"{forecast.disks[0, j]:>23g}" for j in columns))
+    hidden = np.ma.getmaskarray(forecast.speedup)
+    for i in rows:
+        cells = []
+        for j in columns:
+            middle = "-" if hidden[i, j] else f"{forecast.speedup.data[i, j]:.4g}"
+            star = "*" if forecast.mark[i, j] == "extrapolated" else " "
+            span = f"{forecast.speedup_low[i, j]:.3g}..{forecast.speedup_high[i, j]:.3g}"
+            cells.append(f"{f'{middle} ({span}){star}':>23}")
+        lines.append(f"{forecast.processors[i, 0]:>8g}" + "".join(cells))
+    said = {"extrapolated": "* extrapolated", "not identifiable": "- these runs do not tell"}
+    lines += [
+        text for mark, text in said.items() if np.any(forecast.mark[np.ix_(rows, columns)] == mark)
+    ]
+    return "\n".join(lines)
+
+
+def _next(found: Answer) -> Iterator[str]:
+    if found.at_target is not None:
+        yield found.at_target.table()
+        yield ""
+    if found.next_run is not None:
+        shown = found.next_run.table().splitlines()
+        yield from shown[: 2 + _MOST_CANDIDATES]
+
+
+def _table(surface: SpeedupSurface | None) -> str:
+    if surface is None:
+        return ""
+    rows = _thinned(surface.processors, _MOST_ROWS)
+    columns = _thinned(surface.disks, _MOST_COLUMNS)
+    shown = SpeedupSurface(
+        surface.processors[rows], surface.disks[columns],
+        surface.mean_time[np.ix_(rows, columns)], surface.reference, surface.name,
+    )  # fmt: skip
+    return shown.table()
+
+
+def _thinned(values: Array, most: int) -> NDArray[np.intp]:
+    """Choose at most so many, both ends in; the nearest to even steps of their logarithms."""
+    wanted = np.geomspace(values[0], values[-1], most)
+    return np.unique(np.abs(np.log(values[:, None] / wanted[None, :])).argmin(axis=0))
+
+
+def _worth(found: Answer) -> Iterator[str]:
+    best, marginal, wanted = found.best, found.marginal, found.wanted
+    if best is not None:
+        among = "those" if wanted.offered else f"up to {_units(*_largest(wanted))}"
+        money = "" if wanted.budget is None else f" for a budget of {best.budget:.6g}"
+        yield (
+            f"best of {among}{money}:\n  {_units(best.processors, best.disks)} at a price of "
+            f"{best.price:.6g}: speedup {best.speedup:.4g}, {best.mean_time:.4g} s"
+        )
+        if found.at_best is not None:
+            sure = found.at_best
+            yield (
+                f"  {100 * sure.level:.3g} % intervals {sure.speedup_low[0]:.4g} to "
+                f"{sure.speedup_high[0]:.4g}, {sure.time_low[0]:.4g} to {sure.time_high[0]:.4g} s; "
+                f"{sure.mark[0]}"
+            )
+    if marginal is not None:
+        yield (
+            f"on {_units(marginal.processors, marginal.disks)} the speedup is "
+            f"{marginal.speedup:.4g}; one more processor {marginal.by_processor:+.3g}, one more "
+            f"disk {marginal.by_disk:+.3g}"
+        )
+        if (wanted.processor_price, wanted.disk_price) != (1.0, 1.0):
+            yield (
+                f"per price: processor {marginal.by_processor_per_price:+.3g}, disk "
+                f"{marginal.by_disk_per_price:+.3g}"
+            )
+    if found.path is not None and wanted.budget is not None:
+        yield ""
+        yield "best allotment as the budget grows"
+        yield from _turns(found)
+
+
+def _turns(found: Answer) -> Iterator[str]:
+    """Steps of the path, with a different allotment each."""
+    assert found.path is not None
+    yield f"{'budget':>10} {'processors':>10} {'disks':>8} {'speedup':>10} {'seconds':>10}"
+    steps = list({(step.processors, step.disks): step for step in found.path.steps}.values())
+    for step in (steps[i] for i in _thinned(np.array([s.price for s in steps]), _MOST_ROWS)):
+        yield (
+            f"{step.price:>10.6g} {step.processors:>10g} {step.disks:>8g} "
+            f"{step.speedup:>10.4g} {step.mean_time:>10.4g}"
+        )
+
+
+def _largest(wanted: Wanted) -> tuple[float, float]:
+    return float(wanted.processors[-1]), float(wanted.disks[-1])
+
+
+def _units(processors: float, disks: float) -> str:
+    return (
+        f"{processors:g} processor{'' if processors == 1 else 's'} and "
+        f"{disks:g} disk{'' if disks == 1 else 's'}"
+    )

@@ -1,0 +1,1 @@
+"""Self-contained pages that can be turned and tried, offline."""

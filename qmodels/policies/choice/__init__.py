@@ -1,0 +1,1 @@
+"""Which policy to take: candidates, objectives, a recommendation, a map."""

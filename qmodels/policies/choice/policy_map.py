@@ -1,0 +1,225 @@
+"""Which policy is best where: recommendations over load and variability, as a map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import nan
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit import match_moments
+from phasefit.checks import positive_vector
+from qmodels.errors import ModelError
+from qmodels.policies.base import AbstractPolicy, System, Workload, running_jobs, work_bound
+from qmodels.policies.choice.candidates import checked_candidates, stated_error
+from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
+from qmodels.policies.choice.recommendation import BEST, SLOWER, TIE, RankedPolicy, judged, ranked
+from qmodels.policies.prediction import predict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+LOADS: Final = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+SCVS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
+_MOST_CELLS: Final = 10_000
+#: From this percentile on, it is taken to be no less than the mean.
+_HIGH: Final = 0.9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PolicyMap:
+    """Best policy at every load and every variability of the demand."""
+
+    loads: Array  #: (n,) fractions of the work bound, rising
+    scvs: Array  #: (m,) squared coefficients of variation of the demand, rising
+    best: NDArray[np.str_]  #: (m, n) labels; "" where no candidate will do
+    value: Array  #: (m, n) objective of the best policy; NaN where there is none
+    ties: tuple[tuple[tuple[str, ...], ...], ...]  #: labels that may be as good, (m, n) of them
+    objective: Quantity
+    constraints: tuple[Constraint, ...]
+
+    def table(self) -> str:
+        """Labels by scv down and load across; a + where others may be as good, a - for none."""
+        head = f"best {self.objective.label} by load (across) and scv of the demand (down)"
+        if self.constraints:
+            head += f", keeping {', '.join(str(limit) for limit in self.constraints)}"
+        width = max(len(label) for label in self.best.ravel().tolist()) + 3
+        lines = [head, " " * 6 + "".join(f"{load:>{width}.3g}" for load in self.loads)]
+        for scv, labels, ties in zip(self.scvs, self.best.tolist(), self.ties, strict=True):
+            cells = "".join(
+                f"{(label or '-') + ('+' if tied else ' '):>{width}}"
+                for label, tied in zip(labels, ties, strict=True)
+            )
+            lines.append(f"{scv:>6.3g}{cells}".rstrip())
+        if any(tied for row in self.ties for tied in row):
+            lines.append("+ others cannot be told from it within the error of the models")
+        return "\n".join(lines)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per cell."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records())
+
+    def records(self) -> list[dict[str, Any]]:
+        """Plain values, one cell each; what is not known is null."""
+        return [
+            {
+                "demand_scv": scv,
+                "load": load,
+                "best": str(self.best[i, j]) or None,
+                self.objective.name: float(self.value[i, j]) if self.best[i, j] else None,
+                "ties": " ".join(self.ties[i][j]),
+            }
+            for i, scv in enumerate(self.scvs.tolist())
+            for j, load in enumerate(self.loads.tolist())
+        ]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the map on matplotlib Axes; see `qmodels.plotting.maps.policy_map`."""
+        from qmodels.plotting.maps import policy_map
+
+        return policy_map(self, ax=ax)
+
+
+def best_policies(
+    system: System,
+    workload: Workload,
+    *,
+    loads: Sequence[float] = LOADS,
+    scvs: Sequence[float] = SCVS,
+    objective: str = "mean_response",
+    constraint: str | Sequence[str] | None = None,
+    candidates: Sequence[AbstractPolicy] | None = None,
+    model: str = "auto",
+    progress: Callable[[int, int], None] | None = None,
+) -> PolicyMap:
+    """Recommend a policy for every load and every variability of the demand.
+
+    Parameters
+    ----------
+    system, workload
+        As for `predict`; the workload's demand is replaced by laws of the given `scvs`.
+    loads : sequence of float
+        Fractions of `work_bound`, above 0.
+    scvs : sequence of float
+        Squared coefficients of variation of the demand, above 0. Below 0.5 the laws have so many
+        phases that policies with many running jobs take long or do not fit.
+    objective, constraint, candidates, model
+        As for `recommend`.
+    progress : callable
+        Called as ``progress(done, cells)`` after each cell.
+
+    Returns
+    -------
+    PolicyMap
+        A cell is empty where all candidates are saturated or exceed a limit.
+
+    Raises
+    ------
+    ModelError
+        If the arguments make no model, or the workload has laws of its bursts.
+
+    Notes
+    -----
+    Candidates that even alone on the machine would be slower than the best one found so far are
+    not solved; nor are, for percentiles from the 90th on, those whose mean is more than its
+    percentile, which takes more than nine jobs in ten to be quicker than the mean.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, Program
+    >>> machine = System(processors=16, disks=4, min_processors=4)
+    >>> work = Workload(Program([Phase(io=16.0, cpu=64.0)]))
+    >>> print(best_policies(machine, work, loads=[0.2, 0.6, 0.99], scvs=[1.0, 8.0]).table())
+    best mean response by load (across) and scv of the demand (down)
+                     0.2           0.6          0.99
+         1  TS(1,1;M=2)+  TS(2,1;M=2)+            -
+         8        DP(1)+  TS(4,1;M=2)+            -
+    + others cannot be told from it within the error of the models
+    """
+    wanted, limits = objective_of(objective), Constraint.read(constraint)
+    policies = checked_candidates(system, candidates)
+    if not isinstance(workload, Workload):
+        raise ModelError(f"workload must be of type Workload, got {workload!r:.60}")
+    if workload.has_bursts:
+        raise ModelError("a map needs a workload with a law of demand; its bursts have their own")
+    across, down = (
+        np.unique(positive_vector("loads", loads)),
+        np.unique(positive_vector("scvs", scvs)),
+    )
+    if across.size * down.size > _MOST_CELLS:
+        raise ModelError(f"a map of {across.size * down.size} cells; at most {_MOST_CELLS}")
+    bound = work_bound(system, workload.program)
+    best = np.full((down.size, across.size), "", dtype=np.dtype("U60"))
+    value = np.full(best.shape, nan)
+    ties: list[tuple[tuple[str, ...], ...]] = []
+    for i, scv in enumerate(down.tolist()):
+        work = replace(workload, demand=match_moments(1.0, 1.0 + scv))
+        row: list[tuple[str, ...]] = []
+        for j, load in enumerate(across.tolist()):
+            found = _contenders(policies, system, work, load * bound, wanted, limits, model)
+            if found and found[0].status == BEST:
+                best[i, j], value[i, j] = found[0].label, found[0].value
+            row.append(tuple(each.label for each in found if each.status == TIE))
+            if progress is not None:
+                progress(i * across.size + j + 1, best.size)
+        ties.append(tuple(row))
+    return PolicyMap(
+        loads=across, scvs=down, best=best, value=value, ties=tuple(ties), objective=wanted,
+        constraints=limits,
+    )  # fmt: skip
+
+
+def _contenders(
+    policies: Sequence[AbstractPolicy],
+    system: System,
+    workload: Workload,
+    rate: float,
+    objective: Quantity,
+    limits: tuple[Constraint, ...],
+    model: str,
+) -> tuple[RankedPolicy, ...]:
+    """Rows of those candidates that could be the best or tie with it."""
+    least = {p: _least(p, system, workload, rate, objective, model) for p in policies}
+    errors = {p: stated_error(p, "approximate", workload) for p in policies}
+    found: list[RankedPolicy] = []
+    smallest, widest = np.inf, 1.0 + max(errors.values())
+    for policy in sorted(policies, key=least.__getitem__):
+        if least[policy] * (1.0 - errors[policy]) > smallest * widest:
+            continue
+        row = judged(policy, system, workload, rate, objective, limits, model)
+        found.append(row)
+        if row.status == SLOWER:
+            smallest = min(smallest, row.value)
+    return ranked(found)
+
+
+def _least(
+    policy: AbstractPolicy,
+    system: System,
+    workload: Workload,
+    rate: float,
+    objective: Quantity,
+    model: str,
+) -> float:
+    """What the objective can hardly be less than, found with little work."""
+    if model not in ("auto", "speed-scaled") or objective.of_wait:
+        return 0.0
+    running = running_jobs(policy, system, workload)
+    if rate >= running.throughput[-1]:
+        return 0.0  # saturated, which costs nothing to find out
+    alone = 1.0 / float(running.speeds.max())
+    if objective.name == "mean_response":
+        return alone
+    if objective.share is None:
+        return 0.0
+    least = alone * float(workload.demand.ppf(objective.share))
+    if objective.share < _HIGH:
+        return least
+    return max(least, predict(policy, system, workload, arrival_rate=rate).mean_response)

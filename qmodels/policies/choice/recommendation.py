@@ -1,0 +1,379 @@
+"""`recommend`: the policy that answers soonest under a load, and how sure that is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, nan
+from typing import TYPE_CHECKING, Final
+
+from phasefit.checks import real_number
+from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
+from qmodels.policies.base import AbstractPolicy, System, Workload, work_bound
+from qmodels.policies.choice.candidates import (
+    ROUNDING,
+    checked_candidates,
+    simplest_first,
+    stated_error,
+)
+from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
+from qmodels.policies.models.response import response_of
+from qmodels.policies.prediction import Prediction, chosen_rate, predict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Bytes for the law of one candidate's response; more is needed only next to its capacity.
+MEMORY: Final = 5e8
+#: What a row may be; those that are ranked first.
+BEST, TIE, SLOWER, EXCEEDS, SATURATED, UNKNOWN = (
+    "best", "tie", "slower", "exceeds a limit", "saturated", "not computed",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankedPolicy:
+    """A candidate with what was predicted of it."""
+
+    policy: AbstractPolicy
+    status: str  #: "best", "tie", "slower", "exceeds a limit", "saturated" or "not computed"
+    value: float  #: of the objective; NaN where there is none
+    error: float  #: relative error within which the predicted times are to be trusted
+    quantities: Mapping[str, float]  #: objective, limited quantities and means, by name
+    capacity: float  #: largest stable arrival rate, jobs per second; NaN where not computed
+    method: str  #: "exact" or "approximate"; "" where nothing was predicted
+    note: str = ""  #: which limit is exceeded or is nearer than the error, or why not computed
+
+    @property
+    def label(self) -> str:
+        """As the paper writes it."""
+        return self.policy.label
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recommendation:
+    """Candidates ranked under a load, the best first."""
+
+    objective: Quantity
+    constraints: tuple[Constraint, ...]
+    arrival_rate: float  #: jobs per second
+    load: float  #: arrival rate over the rate that no policy can exceed (`work_bound`)
+    rows: tuple[RankedPolicy, ...]  #: every candidate: best, ties, slower ones, then the rest
+    seconds: float  #: time it took
+
+    @property
+    def best(self) -> AbstractPolicy | None:
+        """The policy to choose; None where no candidate keeps the limits."""
+        return self.rows[0].policy if self.rows[0].status == BEST else None
+
+    @property
+    def value(self) -> float:
+        """Objective of the best policy, NaN where there is none."""
+        return self.rows[0].value if self.rows[0].status == BEST else nan
+
+    @property
+    def ties(self) -> tuple[AbstractPolicy, ...]:
+        """Other policies that keep the limits and cannot be told from the best one."""
+        return tuple(row.policy for row in self.rows if row.status == TIE)
+
+    @property
+    def method(self) -> str:
+        """Of the best policy and all that could be as good: "exact" only if all of them are."""
+        close = [row.method for row in self.rows if row.status in (BEST, TIE)]
+        return "exact" if close and set(close) == {"exact"} else "approximate"
+
+    @property
+    def reason(self) -> str:
+        """Why this policy, in one sentence."""
+        return _reason(self)
+
+    def table(self, most: int = 12) -> str:
+        """The sentence and the first rows."""
+        names = list(
+            dict.fromkeys([self.objective.name, *(c.quantity.name for c in self.constraints)])
+        )
+        head = f"{'policy':<14}" + "".join(f"{_headed(name):>20}" for name in names)
+        lines = [self.reason, "", f"{head}  {'error':>6}  status"]
+        for row in self.rows[:most]:
+            shown = "".join(
+                f"{row.quantities[name]:>20.6g}" if name in row.quantities else f"{'-':>20}"
+                for name in names
+            )
+            error = f"{row.error:>6.0%}" if row.method == "approximate" else f"{row.method:>6}"
+            note = f" ({row.note})" if row.note else ""
+            lines.append(f"{row.label:<14}{shown}  {error}  {row.status}{note}")
+        if len(self.rows) > most:
+            lines.append(f"... and {len(self.rows) - most} more")
+        return "\n".join(lines)
+
+    def record(self) -> dict[str, object]:
+        """Plain values, for JSON; what is not known is null."""
+        return {
+            "load": self.load,
+            "arrival_rate": self.arrival_rate,
+            "objective": self.objective.name,
+            "constraints": [str(limit) for limit in self.constraints],
+            "best": None if self.best is None else self.best.label,
+            "value": None if self.best is None else self.value,
+            "ties": [policy.label for policy in self.ties],
+            "method": self.method,
+            "reason": self.reason,
+            "candidates": [_plain(row) for row in self.rows],
+            "seconds": self.seconds,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per candidate."""
+        import pandas as pd
+
+        return pd.DataFrame([_plain(row) for row in self.rows])
+
+
+def recommend(
+    system: System,
+    workload: Workload,
+    *,
+    load: float | None = None,
+    arrival_rate: float | None = None,
+    objective: str = "mean_response",
+    constraint: str | Sequence[str] | None = None,
+    candidates: Sequence[AbstractPolicy] | None = None,
+    model: str = "auto",
+) -> Recommendation:
+    """Rank policies by what they make of a load.
+
+    Parameters
+    ----------
+    system, workload
+        As for `predict`.
+    load, arrival_rate : float
+        As for `predict`; give one.
+    objective : str
+        What is to be small: mean_response, mean_wait, mean_jobs, a percentile of the response
+        such as p95 or p99.9, or of the wait such as wait_p95. ``_s`` may follow a time.
+    constraint : str or sequence of str, optional
+        Upper limits such as ``"p95_s < 600"`` and ``"disk_utilisation <= 0.9"``.
+    candidates : sequence of policies, optional
+        By default all SP, DP and TS whose partition counts are powers of two that fit, TS with
+        M = 2; see `default_candidates`.
+    model : str
+        As for `predict`; percentiles of the response need the speed-scaled model.
+
+    Returns
+    -------
+    Recommendation
+        Whose `best` is None if every candidate that can carry the load exceeds a limit.
+
+    Raises
+    ------
+    UnstableError
+        If no candidate can carry the load; names the one that can carry most.
+    ModelError
+        If the arguments make no model.
+
+    Notes
+    -----
+    Nothing is simulated. A candidate ties with the best one if their predicted values, each with
+    its stated error, overlap: 5 % where disks are shared, 25 % under time sharing up to a
+    demand of scv 2 and 35 % above, nothing where the model is exact. Which of them is better,
+    `validation.simulate` can tell. A candidate next to its capacity, whose law of the response
+    would take much memory, is listed as not computed.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
+       behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 4.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, Program
+    >>> machine = System(processors=16, disks=4, min_processors=4)
+    >>> work = Workload.from_scv(Program([Phase(io=16.0, cpu=64.0)]), demand_scv=4.0)
+    >>> found = recommend(machine, work, load=0.5, constraint="p95_s < 200")
+    >>> found.best.label, [policy.label for policy in found.ties][:3]
+    ('TS(2,1;M=2)', ['TS(4,1;M=2)', 'DP(1)', 'TS(4,2;M=2)'])
+    """
+    started = time.perf_counter()
+    wanted = objective_of(objective)
+    limits = Constraint.read(constraint)
+    policies = checked_candidates(system, candidates)
+    if not isinstance(workload, Workload):
+        raise ModelError(f"workload must be of type Workload, got {workload!r:.60}")
+    bound = work_bound(system, workload.program)
+    rate = chosen_rate(arrival_rate, load, bound)
+    found = [judged(p, system, workload, rate, wanted, limits, model) for p in policies]
+    saturated = [row for row in found if row.status == SATURATED]
+    if len(saturated) == len(found):
+        most = max(saturated, key=lambda row: row.capacity)
+        raise UnstableError(
+            f"{most.label}, which of all {len(found)} candidates carries most",
+            rate, most.capacity, load=rate / bound, largest_load=most.capacity / bound,
+        )  # fmt: skip
+    return Recommendation(
+        objective=wanted,
+        constraints=limits,
+        arrival_rate=rate,
+        load=rate / bound,
+        rows=ranked(found),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def judged(
+    policy: AbstractPolicy,
+    system: System,
+    workload: Workload,
+    rate: float,
+    objective: Quantity,
+    limits: Sequence[Constraint],
+    model: str,
+) -> RankedPolicy:
+    """What is predicted of one candidate, not yet compared with others."""
+    quantities: dict[str, float] = {}
+    try:
+        prediction = predict(policy, system, workload, arrival_rate=rate, model=model)
+        for quantity in (objective, *(limit.quantity for limit in limits)):
+            quantities[quantity.name] = value_of(quantity, prediction)
+    except UnstableError as error:
+        return RankedPolicy(
+            policy=policy, status=SATURATED, value=nan, error=nan, quantities={},
+            capacity=error.capacity, method="",
+        )  # fmt: skip
+    except MemoryBudgetError as error:
+        return RankedPolicy(
+            policy=policy, status=UNKNOWN, value=nan, error=nan, quantities={}, capacity=nan,
+            method="", note=str(error),
+        )  # fmt: skip
+    accuracy = stated_error(policy, prediction.method, workload)
+    broken = [_broken(c, quantities[c.quantity.name]) for c in limits]
+    broken = [text for text in broken if text]
+    close = [str(c) for c in limits if _within_error(c, quantities[c.quantity.name], accuracy)]
+    quantities |= {
+        name: getattr(prediction, name)
+        for name in ("mean_response", "mean_wait", "processor_utilisation", "disk_utilisation")
+    }
+    note = broken[0] if broken else f"{close[0]} is nearer than the error" if close else ""
+    return RankedPolicy(
+        policy=policy,
+        status=EXCEEDS if broken else SLOWER,
+        value=quantities[objective.name],
+        error=accuracy,
+        quantities=quantities,
+        capacity=prediction.capacity,
+        method=prediction.method,
+        note=note,
+    )
+
+
+def value_of(quantity: Quantity, prediction: Prediction) -> float:
+    """The quantity of a prediction."""
+    if quantity.share is None:
+        return float(getattr(prediction, quantity.name))
+    if quantity.of_wait:
+        return float(prediction.wait.percentile(quantity.share))
+    return float(response_of(prediction.solved, memory=MEMORY).percentile(quantity.share))
+
+
+def ranked(found: Sequence[RankedPolicy]) -> tuple[RankedPolicy, ...]:
+    """The rows in order, the best one and what ties with it marked."""
+    from dataclasses import replace
+
+    fit = sorted((row for row in found if row.status == SLOWER), key=lambda row: row.value)
+    rest = sorted(
+        (row for row in found if row.status != SLOWER),
+        key=lambda row: (
+            (EXCEEDS, SATURATED, UNKNOWN).index(row.status),
+            row.value if row.status == EXCEEDS else -row.capacity if row.capacity > 0 else inf,
+        ),
+    )
+    if not fit:
+        return tuple(rest)
+    least = fit[0].value
+    equals = [row for row in fit if row.value <= least * (1.0 + ROUNDING)]
+    best = min(equals, key=lambda row: simplest_first(row.policy))
+    first, *others = [best, *(row for row in fit if row is not best)]
+    return (
+        replace(first, status=BEST),
+        *(
+            replace(row, status=TIE if _overlap(row, best) else SLOWER)
+            for row in _ties_first(others, best)
+        ),
+        *rest,
+    )
+
+
+def _ties_first(rows: Sequence[RankedPolicy], best: RankedPolicy) -> list[RankedPolicy]:
+    return sorted(rows, key=lambda row: (not _overlap(row, best), row.value))
+
+
+def _overlap(row: RankedPolicy, best: RankedPolicy) -> bool:
+    """Whether a predicted value could be as small as the best one."""
+    return row.value * (1.0 - row.error) <= best.value * (1.0 + best.error)
+
+
+def _broken(limit: Constraint, value: float) -> str:
+    """What is said of a limit that is not kept; "" where it is."""
+    if limit.holds(value):
+        return ""
+    relation = "<" if limit.strict else "<="
+    bound = _shown(limit.limit, limit.quantity.unit)
+    return f"{limit.quantity.name} is {value:.4g}, not {relation} {bound}"
+
+
+def _within_error(limit: Constraint, value: float, error: float) -> bool:
+    return abs(limit.limit - value) <= error * value
+
+
+def _reason(found: Recommendation) -> str:
+    wanted = found.objective
+    at = f"at load {found.load:.3g}"
+    if found.best is None:
+        nearest = found.rows[0]
+        if nearest.status != EXCEEDS:
+            return f"No candidate could be computed {at}: {nearest.note}."
+        held = ", ".join(str(limit) for limit in found.constraints)
+        return (
+            f"No candidate keeps {held} {at}; the one with the least {wanted.label}, "
+            f"{nearest.label}, has {_shown(nearest.value, wanted.unit)}; {nearest.note}."
+        )
+    best = found.rows[0]
+    said = f"{best.label} has the least {wanted.label} {at}, {_shown(best.value, wanted.unit)}"
+    if found.constraints:
+        said += f", of those that keep {', '.join(str(limit) for limit in found.constraints)}"
+    said += (
+        f" (on average {best.quantities['mean_wait']:.3g} s of waiting and "
+        f"{best.quantities['mean_response'] - best.quantities['mean_wait']:.3g} s of running)"
+    )
+    ties = [row.label for row in found.rows if row.status == TIE]
+    if ties:
+        more = f" and {len(ties) - 3} more" if len(ties) > 3 else ""
+        return f"{said}; within the error of the models {', '.join(ties[:3])}{more} may be as good."
+    after = next((row for row in found.rows if row.status == SLOWER), None)
+    if after is None:
+        return f"{said}; no other candidate comes into question."
+    return f"{said}; the next, {after.label}, has {after.value / best.value - 1.0:.0%} more."
+
+
+def _shown(value: float, unit: str) -> str:
+    return f"{value:.4g} {unit}".rstrip()
+
+
+def _headed(name: str) -> str:
+    unit = Quantity.read(name).unit
+    return f"{name} [{unit}]" if unit else name
+
+
+def _plain(row: RankedPolicy) -> dict[str, object]:
+    def known(value: float) -> float | None:
+        return real_number("value", value) if value == value else None
+
+    return {
+        "policy": row.label,
+        "status": row.status,
+        "method": row.method,
+        "error": known(row.error),
+        "capacity": known(row.capacity),
+        **{name: known(value) for name, value in row.quantities.items()},
+        "note": row.note,
+    }

@@ -1,0 +1,1 @@
+"""How the response of a policy is computed: the queue, and what the running jobs do."""

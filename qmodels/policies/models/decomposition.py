@@ -1,0 +1,351 @@
+"""The paper's decomposition: jobs pass through bursts, those of I/O as long as in equilibrium.
+
+With y jobs at a disk partition an I/O burst takes as long as in the closed network of y jobs that
+alternate between their processors and that disk; when y changes, a job keeps its stage and goes
+on at the rates for the new y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from phasefit import PhaseType, match_moments
+from qmodels.errors import InfeasibleMomentsError
+from qmodels.networks import ClosedNetwork
+from qmodels.networks.sizes import tagged_size
+from qmodels.policies.base import AbstractPolicy, System, Workload, spread
+from qmodels.policies.models.arrangement import Arrangement, arranged
+from qmodels.policies.models.disk_counts import Places, Stages, count_states, running_on_disks
+from qmodels.policies.models.exact_chain import burst_laws
+from qmodels.policies.models.job_stages import (
+    MOST_STAGES,
+    JobStages,
+    Route,
+    averaged,
+    count_stages,
+    job_stages,
+    routes,
+)
+from qmodels.policies.models.policy_queue import RunningChain, check_blocks
+from qmodels.programs import AbstractProgram
+
+#: States with all partitions taken, up to which nothing is simplified.
+MOST_STATES: Final = 800
+#: States of all levels, found one by one.
+_SEARCHED: Final = 30_000
+#: States of the chain of a tagged job, up to which the second moment of its sojourn is asked for.
+_TAGGED: Final = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class JobShape:
+    """How a job is laid out in stages, and what that leaves out."""
+
+    routes: Callable[[float, float], list[Route]]  #: phases on p processors and d disks
+    io: PhaseType  #: law of an I/O burst, of mean one
+    cpu: PhaseType  #: law of a computation burst, of mean one
+    told: str = ""  #: what is simplified; "" for nothing
+
+    @property
+    def order(self) -> int:
+        """Stages of a job."""
+        return count_stages(self.routes(1.0, 1.0), self.io, self.cpu)
+
+
+def decomposed_running(
+    policy: AbstractPolicy, system: System, workload: Workload, memory: float | None
+) -> tuple[RunningChain, bool, str]:
+    """Chain of the running jobs; whether nothing is approximate about it; what was simplified.
+
+    Raises
+    ------
+    ModelError
+        If the workload has no laws of bursts, or the policy is time sharing.
+    MemoryBudgetError
+        If even the simplest form of the queue would not fit; nothing has been allocated then.
+
+    Notes
+    -----
+    The sojourn of an I/O burst is matched in two moments by a Coxian law of two stages, whose
+    stages correspond for all y, as long as every squared coefficient of variation is at least
+    1/2; else, or where that would be too large, in its mean by the law of the burst slowed down.
+    Jobs are told apart by disk partition if there is room for it; else they are spread evenly.
+    Last, bursts are merged and laws simplified, such that the variability of a job's demand stays
+    as near as it can.
+    """
+    frame = arranged(policy, system, whole=False)
+    io, cpu = burst_laws(workload, 'model="decomposition"')
+    full = JobShape(lambda p, d: routes(workload.program, p, d), io, cpu)
+    slowed = Slowdowns(workload.program, frame, io, cpu, system.disk_discipline)
+    fits = _fitting(workload.arrivals.order)
+
+    def finished(
+        places: Places, stages: Stages, order: int, told: str
+    ) -> tuple[RunningChain, bool, str]:
+        check_blocks(
+            f"the chain of {frame.most} jobs of {order} stages",
+            count_states(places, order),
+            workload.arrivals,
+            memory,
+            "use laws of lower order",
+        )
+        exact = not told and frame.private and frame.whole_sizes
+        return running_on_disks(places, stages), exact, told
+
+    own, even = frame.places(shared=False, forgetful=True), _pooled(frame)
+    layouts = [(own, False, "")]
+    if not frame.private and len(own.rooms) > 1:
+        layouts.append((even, True, "jobs spread evenly over the disk partitions"))
+    if full.order <= MOST_STAGES:
+        for places, spread_evenly, left_out in layouts:
+            for moments in slowed.moments:
+                order = full.order if moments == 1 else _with_two_stages(full)
+                if fits(places, order):
+                    told = [left_out, slowed.told(moments)]
+                    stages = slowed.stages(full, moments, spread_evenly)
+                    return finished(places, stages, order, "; ".join(filter(None, told)))
+    allotment = policy.allotment(system)
+    shape, scv = _nearest(full, workload.program, allotment, even, fits)
+    wanted = _scv(full, workload.program, allotment)
+    law, whole_scv = _whole(wanted, even, fits)
+    told = [layouts[-1][2], slowed.told(1)]
+    # stages of their own for I/O are worth more than the last tenth of the variability
+    if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
+        told.append(f"{shape.told} (scv of a job alone {scv:.3g} instead of {wanted:.3g})")
+        stages, order = slowed.stages(shape, 1, not frame.private), shape.order
+    else:
+        told.append(
+            f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}"
+        )
+        stages, order = slowed.whole_jobs(law), law.order
+    return finished(even, stages, order, "; ".join(filter(None, told)))
+
+
+class Slowdowns:
+    """What sharing a disk partition does to I/O bursts, from the closed network of y jobs."""
+
+    def __init__(
+        self,
+        program: AbstractProgram,
+        frame: Arrangement,
+        io: PhaseType,
+        cpu: PhaseType,
+        discipline: str,
+    ) -> None:
+        self.program, self.frame = program, frame
+        self.io, self.cpu, self.discipline = io, cpu, discipline
+        self.alike = cache(self._alike)
+
+    @property
+    def moments(self) -> tuple[int, ...]:
+        """Numbers of moments of the sojourn that can be matched, the best first."""
+        if self.frame.private:
+            return (1,)
+        most = -(-self.frame.most // len(self.frame.rooms))
+        size = tagged_size(self.io, self.cpu, most, self.discipline, 1)[0]
+        if size > _TAGGED:
+            return (1,)
+        needed = [
+            (y, k)
+            for k in range(1, self.frame.most + 1)
+            for y in range(1, min(k, most) + 1)
+            if k == self.frame.most or self.frame.varies
+        ]
+        return (2, 1) if min(self.of(y, k)[1] for y, k in needed) >= 0.5 else (1,)
+
+    def told(self, moments: int) -> str:
+        """What is said of the fit of the sojourns."""
+        if moments == 2 or self.frame.private:
+            return ""
+        return "sojourns at the disk matched in their mean only"
+
+    def of(self, jobs: int, running: int) -> tuple[float, float]:
+        """Mean sojourn over mean transfer, and scv of the sojourn, with so many jobs there."""
+        p = self.frame.mean_processors(running)
+        io = float(self.program.mean_io(p, self.frame.disks))
+        cpu = float(self.program.mean_cpu(p, self.frame.disks))
+        if io == 0.0 or jobs == 1:
+            return 1.0, self.io.scv
+        return self.alike(jobs, cpu / io)
+
+    def mean_of(self, jobs: int, running: int) -> float:
+        """Mean sojourn over mean transfer."""
+        return self.of(jobs, running)[0]
+
+    def _alike(self, jobs: int, ratio: float) -> tuple[float, float]:
+        """The same by the ratio of computation to transfer, which is all that matters."""
+        if ratio == 0.0:
+            return float(jobs), self.io.scv
+        found = ClosedNetwork(
+            jobs, delay=self.cpu.scale(ratio), disk=self.io, discipline=self.discipline
+        ).solve()
+        if tagged_size(self.io, self.cpu, jobs, self.discipline, 1)[0] > _TAGGED:
+            return found.mean_sojourn, self.io.scv
+        return found.mean_sojourn, found.sojourn.scv
+
+    def stages(self, shape: JobShape, moments: int, spread_evenly: bool) -> Stages:
+        """Stages of a job by the number of jobs at its disk partition, or of all jobs."""
+        laws = cache(lambda kind, jobs, running: self._stages(shape, moments, kind, jobs, running))
+
+        def mixed(kind: int, jobs: int, running: int) -> JobStages:
+            held = [y for y in spread(max(jobs, 1), len(self.frame.rooms)) if y > 0]
+            shares = {y: y * held.count(y) / sum(held) for y in set(held)}
+            jobs_there = [laws(kind, y, running) for y in shares]
+            weights = np.array(list(shares.values()))
+            return JobStages(
+                weights @ np.array([job.alpha for job in jobs_there]),
+                np.tensordot(weights, np.array([job.jumps for job in jobs_there]), 1),
+                weights @ np.array([job.exits for job in jobs_there]),
+                jobs_there[0].transfers,
+                float(weights @ [job.disk_share for job in jobs_there]),
+            )
+
+        if spread_evenly:
+            return mixed
+        if self.frame.private:
+            return lambda kind, jobs, running: laws(kind, 1, running)
+        return lambda kind, jobs, running: laws(kind, max(jobs, 1), max(running, 1))
+
+    def whole_jobs(self, law: PhaseType) -> Stages:
+        """Stages of a job whose whole time has this law, of mean one, times its mean time."""
+        frame, program = self.frame, self.program
+        both = np.ones(law.order, dtype=np.bool_)
+
+        @cache
+        def stages(kind: int, jobs: int, running: int) -> JobStages:
+            p, d = frame.processors(kind, running), frame.disks
+            io, cpu = float(program.mean_io(p, d)), float(program.mean_cpu(p, d))
+            held = [1]
+            if not frame.private:
+                held = [y for y in spread(max(running, 1), len(frame.rooms)) if y > 0]
+            speed = sum(y / (cpu + io * self.mean_of(y, running)) for y in held) / sum(held)
+            return JobStages(
+                law.alpha,
+                law.jumps * speed,
+                law.exit * speed,
+                both,
+                disk_share=io * speed,
+                processor_share=cpu * speed,
+            )
+
+        return stages
+
+    def _stages(
+        self, shape: JobShape, moments: int, kind: int, jobs: int, running: int
+    ) -> JobStages:
+        slow, scv = self.of(jobs, running)
+        law = shape.io if moments == 1 else _coxian(scv)
+        phases = [
+            Route(r.weight, r.io * slow, r.cpu, r.go_on, r.follows)
+            for r in shape.routes(self.frame.processors(kind, running), self.frame.disks)
+        ]
+        return job_stages(phases, law, shape.cpu, disk_share=1.0 / slow)
+
+
+def _coxian(scv: float) -> PhaseType:
+    """Coxian law of two stages, mean one and this squared coefficient of variation, >= 1/2."""
+    on = min(1.0, 0.5 / scv)
+    return PhaseType.from_rates(
+        [1.0, 0.0], [[0.0, 2.0 * on], [0.0, 0.0]], [2.0 - 2.0 * on, 2.0 * on]
+    )
+
+
+def _with_two_stages(shape: JobShape) -> int:
+    return count_stages(shape.routes(1.0, 1.0), PhaseType.erlang(phases=2, mean=1.0), shape.cpu)
+
+
+def _pooled(frame: Arrangement) -> Places:
+    return frame.places(shared=False, forgetful=True, pooled=True)
+
+
+def _fitting(arrival_stages: int) -> Callable[[Places, int], bool]:
+    def fits(places: Places, order: int) -> bool:
+        sizes = count_states(places, order)
+        return sizes[-1] * arrival_stages <= MOST_STATES and sum(sizes) <= _SEARCHED
+
+    return fits
+
+
+def _nearest(
+    full: JobShape,
+    program: AbstractProgram,
+    allotment: tuple[float, float],
+    places: Places,
+    fits: Callable[[Places, int], bool],
+) -> tuple[JobShape, float]:
+    """Of the simpler shapes that fit, the one whose demand varies most nearly as much; its scv."""
+    wanted = _scv(full, program, allotment)
+    best = JobShape(
+        lambda p, d: averaged(program, p, d, 1),
+        PhaseType.exponential(mean=1.0),
+        PhaseType.exponential(mean=1.0),
+        "bursts merged into one exponential burst of I/O and one of computation",
+    )
+    nearest = abs(_scv(best, program, allotment) - wanted)
+    for shape in _simpler(full, program):
+        if fits(places, shape.order):
+            apart = abs(_scv(shape, program, allotment) - wanted)
+            if apart < nearest * (1.0 - 1e-9):
+                best, nearest = shape, apart
+    return best, _scv(best, program, allotment)
+
+
+def _whole(
+    scv: float, places: Places, fits: Callable[[Places, int], bool]
+) -> tuple[PhaseType, float]:
+    """Law of mean one with this scv, or one as near to it as fits, and the scv it has."""
+    if scv >= 0.5 and fits(places, 2):
+        return _coxian(scv), scv
+    phases = 1
+    while phases < round(1.0 / scv) and fits(places, phases + 1):
+        phases += 1
+    return PhaseType.erlang(phases=phases, mean=1.0), 1.0 / phases
+
+
+def _simpler(full: JobShape, program: AbstractProgram) -> Iterator[JobShape]:
+    """Shapes with merged phases and simpler laws of the bursts."""
+    most = max(1, min(int(program.mean_phases + 0.5), 40))
+    counts: list[int | None] = [*range(1, most + 1)]
+    if program.mean_phases > 1.0:
+        counts.append(None)
+    for count in counts:
+
+        def phases(p: float, d: float, count: int | None = count) -> list[Route]:
+            return averaged(program, p, d, count)
+
+        merged = "a geometric number of" if count is None else f"{count}"
+        for io, io_told in _simpler_laws(full.io):
+            for cpu, cpu_told in _simpler_laws(full.cpu):
+                told = [f"bursts merged into {merged} equal phases"]
+                told += [
+                    f"{who} {how}"
+                    for who, how in (("I/O", io_told), ("computation", cpu_told))
+                    if how
+                ]
+                yield JobShape(phases, io, cpu, ", ".join(told))
+
+
+def _simpler_laws(law: PhaseType) -> Iterator[tuple[PhaseType, str]]:
+    yield law, ""
+    if law.order > 1:
+        try:
+            two = match_moments(law.moment(1), law.moment(2))
+        except InfeasibleMomentsError:
+            two = law
+        if two.order < law.order:
+            yield two, "bursts matched in two moments"
+        yield PhaseType.exponential(mean=1.0), "bursts taken as exponential"
+
+
+def _scv(shape: JobShape, program: AbstractProgram, allotment: tuple[float, float]) -> float:
+    """Squared coefficient of variation of a job's time alone; where it is too long, of its like."""
+    if shape.order <= MOST_STAGES // 4:
+        return float(job_stages(shape.routes(*allotment), shape.io, shape.cpu).law().scv)
+    # the scv of a sum of many independent bursts
+    bursts = np.concatenate([part for r in shape.routes(*allotment) for part in (r.io, r.cpu)])
+    return float((bursts**2).sum() / bursts.sum() ** 2 * max(shape.io.scv, shape.cpu.scv))

@@ -1,0 +1,200 @@
+"""Running jobs by the disk partition that each of them works on, and by their stages.
+
+A state lists for every disk partition how many of its jobs are in each stage. Disk partitions
+that serve equally many processor partitions are alike: with jobs of the same number on several,
+a start at random among them lets their order be forgotten, which is what makes large counts fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.policies.models.job_stages import JobStages
+from qmodels.policies.models.policy_queue import RunningChain
+from qmodels.policies.models.state_search import explored
+
+Array = NDArray[np.float64]
+Place = tuple[int, ...]  # jobs of a disk partition in each stage, class after class
+State = tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Disk partitions, what they are made of and who may start there.
+
+    Processor partitions come in classes of one size, larger ones first.
+    """
+
+    rooms: tuple[tuple[int, ...], ...]  #: jobs that each disk partition takes, class by class
+    most: int  #: jobs that run altogether
+    processors: Callable[[int, int], float]  #: of a job of a class, with k jobs running
+    disks: float  #: disks of a partition
+    shared: bool  #: jobs in an I/O stage share their disk; else the stages know already
+    forgetful: bool  #: whether the order of like disk partitions is forgotten
+
+    @property
+    def groups(self) -> list[slice]:
+        """Disk partitions next to each other that are alike."""
+        ends = [0]
+        for n, (a, b) in enumerate(pairwise(self.rooms), start=1):
+            if a != b or not self.forgetful:
+                ends.append(n)
+        ends.append(len(self.rooms))
+        return [slice(a, b) for a, b in pairwise(ends)]
+
+
+#: Stages of a job of a class, while y jobs hold its disk partition and k run altogether.
+Stages = Callable[[int, int, int], JobStages]
+
+
+def count_states(places: Places, order: int) -> list[float]:
+    """States with 0..c jobs running, at most, for jobs of `order` stages."""
+    levels = np.zeros(places.most + 1)
+    levels[0] = 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for group in places.groups:
+            room, alike = places.rooms[group.start], group.stop - group.start
+            states = [_ways(room, order, y) for y in range(min(sum(room), places.most) + 1)]
+            levels = np.nan_to_num(_choose(levels, states, alike), nan=np.inf)
+    return [float(x) for x in levels]
+
+
+def _ways(room: Sequence[int], order: int, jobs: int) -> float:
+    """Ways to place so many jobs in the stages of classes with so much room."""
+    ways = [1.0] + [0.0] * jobs
+    for most in room:
+        one = [float(comb(y + order - 1, order - 1)) if y <= most else 0.0 for y in range(jobs + 1)]
+        ways = [sum(ways[i] * one[y - i] for i in range(y + 1)) for y in range(jobs + 1)]
+    return ways[jobs]
+
+
+def _choose(levels: Array, states: list[float], alike: int) -> Array:
+    """Ways once `alike` more disk partitions of so many states each have been filled, unordered."""
+    most = levels.size - 1
+    found = np.zeros((alike + 1, most + 1))
+    found[0] = levels
+    for jobs, ways in enumerate(states):
+        after = np.zeros_like(found)
+        for taken in range(alike + 1):
+            # `taken` of the disk partitions hold this number of jobs
+            pick = 1.0
+            for i in range(taken):
+                pick *= (ways + i) / (i + 1)
+            shift = taken * jobs
+            if shift <= most:
+                after[taken:, shift:] += pick * found[: alike + 1 - taken, : most + 1 - shift]
+        found = after
+    return np.asarray(found[alike])
+
+
+def running_on_disks(places: Places, stages: Stages) -> RunningChain:
+    """Chain of the running jobs by disk partition and stage."""
+    builder = _Builder(places, stages)
+    empty = tuple((0,) * (len(room) * builder.order) for room in places.rooms)
+    return explored(empty, places.most, builder.moves, builder.busy)
+
+
+class _Builder:
+    """Moves of the running jobs, remembered for each disk partition."""
+
+    def __init__(self, places: Places, stages: Stages) -> None:
+        self.places, self.stages = places, cache(stages)
+        self.order = stages(0, 1, 1).order
+        self.classes = len(places.rooms[0])
+        self.groups = places.groups
+        self.group_of = [g for g in self.groups for _ in range(g.stop - g.start)]
+        self.within = cache(self._within)
+        self.jobs = cache(sum)
+
+    def moves(self, state: State, k: int) -> list[tuple[int, State, float]]:
+        """Level, state and rate of what may happen; for a start (k + 1), its probability."""
+        result = []
+        for at, place in enumerate(state):
+            if self.jobs(place):
+                for ended, other, rate in self.within(place, k):
+                    result.append((k - ended, self.put(state, at, other), rate))
+        if k < self.places.most:
+            for at, kind, chance in self.start(state):
+                job = self.stages(kind, self.jobs(state[at]) + 1, k + 1)
+                for a in np.flatnonzero(job.alpha).tolist():
+                    grown = _with(state[at], kind * self.order + a, 1)
+                    result.append((k + 1, self.put(state, at, grown), chance * float(job.alpha[a])))
+        return result
+
+    def put(self, state: State, at: int, place: Place) -> State:
+        """The state with one disk partition changed."""
+        changed = (*state[:at], place, *state[at + 1 :])
+        group = self.group_of[at]
+        if group.stop - group.start == 1:
+            return changed
+        return (*changed[: group.start], *sorted(changed[group]), *changed[group.stop :])
+
+    def start(self, state: State) -> list[tuple[int, int, float]]:
+        """Disk partition, class and probability of the next start."""
+        best, fewest = None, 0
+        for at, place in enumerate(state):
+            if sum(self.places.rooms[at]) > self.jobs(place) and (
+                best is None or self.jobs(place) < fewest
+            ):
+                best, fewest = at, self.jobs(place)
+        assert best is not None
+        group = self.group_of[best]
+        among = [at for at in range(group.start, group.stop) if self.jobs(state[at]) == fewest]
+        chosen = []
+        for at in among:
+            held = np.array(state[at]).reshape(self.classes, self.order).sum(axis=1)
+            free = np.asarray(self.places.rooms[at]) - held
+            chosen.append((at, int(np.argmax(free > 0)), 1.0 / len(among)))
+        return chosen
+
+    def _within(self, place: Place, k: int) -> list[tuple[int, Place, float]]:
+        """Jobs that end (0 or 1), other state and rate of what happens at a disk partition."""
+        result, jobs = [], self.jobs(place)
+        moving = self._transferring(place, k)
+        for at in np.flatnonzero(place).tolist():
+            kind, a = divmod(at, self.order)
+            job = self.stages(kind, jobs, k)
+            speed = place[at] / (moving if self.places.shared and job.transfers[a] else 1)
+            for b in np.flatnonzero(job.jumps[a]).tolist():
+                if b != a:
+                    other = _with(_with(place, at, -1), kind * self.order + b, 1)
+                    result.append((0, other, speed * float(job.jumps[a, b])))
+            if job.exits[a] > 0.0:
+                result.append((1, _with(place, at, -1), speed * float(job.exits[a])))
+        return result
+
+    def _transferring(self, place: Place, k: int) -> int:
+        """Jobs of a disk partition in an I/O stage."""
+        jobs = max(self.jobs(place), 1)
+        return sum(
+            number
+            for at, number in enumerate(place)
+            if number and self.stages(at // self.order, jobs, k).transfers[at % self.order]
+        )
+
+    def busy(self, state: State, k: int) -> tuple[float, float]:
+        """Processors that compute and disks that transfer."""
+        processors = disks = 0.0
+        for place in state:
+            jobs = self.jobs(place)
+            for at in np.flatnonzero(place).tolist():
+                kind, a = divmod(at, self.order)
+                job = self.stages(kind, jobs, k)
+                computing = job.processor_share if job.transfers[a] else 1.0
+                processors += place[at] * computing * self.places.processors(kind, k)
+                if job.transfers[a] and not self.places.shared:
+                    disks += place[at] * job.disk_share * self.places.disks
+            if self.places.shared and jobs and self._transferring(place, k):
+                disks += self.places.disks
+        return processors, disks
+
+
+def _with(place: Place, at: int, more: int) -> Place:
+    return (*place[:at], place[at] + more, *place[at + 1 :])

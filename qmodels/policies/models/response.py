@@ -1,0 +1,191 @@
+"""Laws of the waiting and the response time of a policy, and their percentiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from phasefit import PhaseType
+from phasefit.checks import probabilities, shaped
+from qmodels.errors import ModelError
+from qmodels.networks.many_server import ManyServerQueue, ManyServerSolution, waiting_rates
+from qmodels.networks.response import response_law
+from qmodels.networks.sojourn import SojournLaw
+from qmodels.policies.models.policy_queue import SolvedQueue
+
+#: What cutting off the queue may change in a probability, by default.
+TRUNCATION: Final = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class TimeLaw:
+    """Law of a time that a job spends: until it starts, or until it departs.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, Program, SpaceSharing, System, Workload, predict
+    >>> work = Workload(Program([Phase(io=16.0, cpu=1024.0)]))
+    >>> law = predict(SpaceSharing(1, 1), System(16, 16), work, load=0.5).response
+    >>> law.method, round(law.mean, 4), round(law.percentile(0.95), 3)
+    ('exact', 132.0635, 395.627)
+    """
+
+    law: PhaseType | SojournLaw  #: the law itself, in seconds
+    method: str  #: "exact" for the policy as stated, else "approximate"
+    truncation: float  #: what cutting off the queue may have changed in any probability; 0 if not
+
+    @property
+    def mean(self) -> float:
+        """Mean in seconds."""
+        return self.law.mean
+
+    @property
+    def std(self) -> float:
+        """Standard deviation in seconds."""
+        return self.law.std
+
+    @property
+    def scv(self) -> float:
+        """Squared coefficient of variation."""
+        return self.law.scv
+
+    def moment(self, k: int) -> float:
+        """Raw moment E[X^k] in seconds^k."""
+        return self.law.moment(k)
+
+    def cdf(self, x: ArrayLike) -> Any:
+        """P(X <= x) at `x` (seconds)."""
+        return self.law.cdf(x)
+
+    def sf(self, x: ArrayLike) -> Any:
+        """P(X > x) at `x` (seconds); below `truncation` its digits mean nothing."""
+        return self.law.sf(x)
+
+    def ppf(self, q: ArrayLike) -> Any:
+        """Seconds not exceeded with probability `q`; the same as `percentile`."""
+        return self.percentile(q)
+
+    def percentile(self, q: ArrayLike) -> Any:
+        """Seconds that a share `q` of the jobs do not exceed; 0.95 for the 95th percentile.
+
+        Raises
+        ------
+        ModelError
+            If `q` is not in [0, 1), or so near one that the cut of the queue would show.
+        """
+        try:
+            share = probabilities("q", q)
+        except ModelError as error:
+            raise ModelError(f"{error}; the 95th percentile is q = 0.95") from None
+        if share.size and 1.0 - share.max() <= 100.0 * self.truncation:
+            raise ModelError(
+                f"q must be below {1.0 - 100.0 * self.truncation:.12g}, got {share.max():.12g}: "
+                f"beyond, the time has no bound or the cut of the queue shows"
+            )
+        return shaped(np.asarray(self.law.ppf(share)))
+
+
+def wait_of(solved: SolvedQueue) -> TimeLaw:
+    """Law of the time from arrival to the start, by any model of a policy.
+
+    Parameters
+    ----------
+    solved : SolvedQueue
+        Such as ``predict(...).solved``.
+
+    Returns
+    -------
+    TimeLaw
+        Phase-type, of as many phases as there are states with all partitions taken; its atom
+        at zero is the probability of starting at once.
+
+    Notes
+    -----
+    While a job waits all partitions are taken and nothing that comes later matters to it, so the
+    law is that of the model without further approximation, see `waiting_rates`.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, Program, SpaceSharing, System, Workload, predict
+    >>> work = Workload(Program([Phase(io=16.0, cpu=1024.0)]))
+    >>> law = wait_of(predict(SpaceSharing(1, 1), System(16, 16), work, load=0.5).solved)
+    >>> round(law.sf(0.0), 6), round(law.percentile(0.95), 3)
+    (0.507812, 306.135)
+    """
+    queue = _checked(solved).queue
+    start, jumps, exits = waiting_rates(solved.chain, queue.busy, queue.arrival_rate)
+    law = PhaseType.from_rates(start, jumps, exits, atom=1.0 - float(start.sum()))
+    return TimeLaw(law, _method(solved), 0.0)
+
+
+def response_of(
+    solved: SolvedQueue, *, truncation: float = TRUNCATION, memory: float | None = None
+) -> TimeLaw:
+    """Law of the time from arrival to departure, by the speed-scaled model.
+
+    Parameters
+    ----------
+    solved : SolvedQueue
+        Such as ``predict(...).solved``.
+    truncation : float
+        What cutting off the queue behind a job may change in any probability at most.
+    memory : float, optional
+        Bytes that the chain may take; half of the machine's memory by default.
+
+    Returns
+    -------
+    TimeLaw
+        `method` is "exact" where that of the prediction is.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If the chain would not fit.
+    ModelError
+        If the queue is that of another model, in whose states no job can be told from the
+        others, or repartitioning takes time; `validation.simulate` measures these.
+
+    Notes
+    -----
+    Where the speed of a job does not depend on how many run, the response is the wait and then
+    the service. Elsewhere one job is followed while others come and go, in a chain cut off where
+    that can no longer matter, see `qmodels.networks.response`. Under time sharing with M > 1 the
+    followed job gets on at the mean speed of all that run: who shares a partition with whom is
+    only in a simulation.
+
+    Examples
+    --------
+    The slowest job in twenty on a machine whose four partitions share one disk:
+
+    >>> from qmodels import Phase, Program, SpaceSharing, System, Workload, predict
+    >>> work = Workload(Program([Phase(io=16.0, cpu=64.0)]))
+    >>> law = response_of(predict(SpaceSharing(4, 1), System(16, 16), work, load=0.5).solved)
+    >>> law.method, round(law.mean, 3), round(law.percentile(0.95), 2), law.truncation < 1e-10
+    ('approximate', 19.087, 54.92, True)
+    """
+    queue = _checked(solved).queue
+    if queue.running.at_one_speed is None:
+        raise ModelError(
+            f'the model "{solved.model}" of this policy does not follow single jobs, so it has no '
+            f'law of the response; use model="speed-scaled" without overhead, its mean_response '
+            f"and law of the wait, or measure percentiles with validation.simulate"
+        )
+    demand, speeds = queue.running.at_one_speed
+    found = ManyServerSolution(
+        ManyServerQueue(queue.arrivals, demand, speeds=speeds), solved.chain, 0.0
+    )
+    law, bound = response_law(found, truncation=truncation, memory=memory)
+    return TimeLaw(law, _method(solved), bound)
+
+
+def _checked(solved: SolvedQueue) -> SolvedQueue:
+    if not isinstance(solved, SolvedQueue):
+        raise ModelError(f"give the solved queue of a prediction, got {solved!r:.60}")
+    return solved
+
+
+def _method(solved: SolvedQueue) -> str:
+    return "exact" if solved.exact else "approximate"

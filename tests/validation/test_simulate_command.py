@@ -1,0 +1,93 @@
+import json
+
+import pandas as pd
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from qmodels import SpaceSharing
+from qmodels.errors import ModelError, UnstableError
+from qmodels.io.scenario import load_scenario
+from validation import simulate
+from validation.commands.simulate import NOT_PRECISE, register
+
+SCENARIO = """
+seed = 5
+[machine]
+processors = 8
+disks = 4
+[[program]]
+name = "one"
+io = { seconds = 4.0 }
+cpu = { seconds = 12.0 }
+[[policy]]
+kind = "SP"
+processor_partitions = [1, 4]
+disk_partitions = [1, 4]
+[study]
+loads = [0.1, 0.2]
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    path = tmp_path / "scenario.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def command(*arguments):
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    register(app)
+    return CliRunner().invoke(app, ["simulate", *map(str, arguments)])
+
+
+def test_prints_what_simulate_says_at_every_load_of_the_scenario(scenario):
+    done = command(scenario, "--policy", "SP(4,4)", "--jobs", 300, "--json")
+    assert done.exit_code == 0, done.output
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    plan = load_scenario(scenario)
+    for place, (row, load) in enumerate(zip(rows, (0.1, 0.2), strict=True)):
+        run = simulate(
+            SpaceSharing(4, 4), plan.system, plan.workload, load=load, jobs=300, seed=5, point=place
+        )
+        assert row["mean_response"] == run.mean_response.mean
+        assert row["percentiles"]["95"] == run.percentile(0.95).mean
+
+
+def test_writes_a_table_with_intervals(scenario, tmp_path):
+    out = tmp_path / "out"
+    done = command(scenario, "--jobs", 200, "--load", 0.1, "-o", out)
+    assert done.exit_code == 0, done.output
+    table = pd.read_csv(out / "simulations.csv")
+    assert len(table) == 4
+    assert (table.mean_response_low < table.mean_response).all()
+
+
+def test_a_policy_without_a_steady_state_is_said_to_be_saturated_beside_the_others(scenario):
+    done = command(scenario, "--load", 0.7, "--jobs", 200)
+    assert done.exit_code == 0, done.output
+    assert "saturated" in done.stdout
+
+
+def test_a_load_beyond_all_policies_is_refused_with_the_largest_that_is_not(scenario):
+    done = command(scenario, "--load", 0.99)
+    assert isinstance(done.exception, UnstableError)
+
+
+def test_an_unknown_policy_is_refused_with_a_suggestion(scenario):
+    done = command(scenario, "--policy", "SP(4,3)")
+    assert isinstance(done.exception, ModelError)
+    assert "SP(4," in str(done.exception)
+
+
+def test_a_precision_that_is_not_reached_is_told_by_the_exit_code(scenario, monkeypatch):
+    from validation import sharing
+
+    def few(*arguments, **options):
+        return simulate(*arguments, **options | {"at_most": 3, "replications": 2})
+
+    monkeypatch.setattr(sharing, "simulate", few)
+    done = command(scenario, "--load", 0.1, "--policy", "SP(1,1)", "--jobs", 5, "--precision", 1e-6)
+    assert done.exit_code == NOT_PRECISE

@@ -1,0 +1,239 @@
+"""Output analysis: independent replications and the intervals that may be claimed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from phasefit.checks import real_number, whole_number
+from qmodels.errors import ModelError
+from validation.analysis.seeding import stream
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A sample mean with its confidence interval, mean +/- half_width."""
+
+    mean: float
+    half_width: float  #: infinite when one replication tells nothing of the spread
+    confidence: float  #: two-sided coverage of the interval, such as 0.95
+    replications: int
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.mean + self.half_width
+
+    def contains(self, value: float) -> bool:
+        """Whether `value` lies in the interval."""
+        return abs(value - self.mean) <= self.half_width
+
+    @property
+    def standard_error(self) -> float:
+        """Estimated standard deviation of `mean`; infinite with one replication."""
+        if self.replications < 2:
+            return float("inf")
+        return self.half_width / _student(self.confidence, self.replications)
+
+    def z_score(self, value: float) -> float:
+        """How far `value` lies above the mean, as a standard normal variate if it is the truth.
+
+        The distance in standard errors follows Student's law; it is given as the normal quantile
+        of the same probability, so that scores of few replications may be pooled with others.
+
+        Examples
+        --------
+        >>> round(Estimate(10.0, 2.0, 0.95, 11).z_score(12.0), 6)
+        1.959964
+        """
+        from scipy.special import ndtri, stdtr
+
+        gap, error = value - self.mean, self.standard_error
+        if error == 0.0:
+            return 0.0 if gap == 0.0 else float(np.copysign(np.inf, gap))
+        if np.isinf(error):
+            return 0.0
+        # From the lower tail, where probabilities keep their relative accuracy.
+        below = float(ndtri(stdtr(self.replications - 1, -abs(gap) / error)))
+        return float(np.copysign(below, gap))
+
+    def __str__(self) -> str:
+        interval = f"{self.mean:.4g} ± {self.half_width:.2g}"
+        return f"{interval} ({self.confidence:.0%}, n={self.replications})"
+
+
+def estimate(values: Sequence[float], *, confidence: float = 0.95) -> Estimate:
+    """Student t interval for the mean of independent observations.
+
+    Parameters
+    ----------
+    values : sequence of float
+        One observation per independent replication, at least one.
+    confidence : float
+        Two-sided coverage, between 0 and 1.
+
+    Returns
+    -------
+    Estimate
+        With one observation the half-width is infinite.
+
+    Raises
+    ------
+    ModelError
+        If there is no observation, one is not finite, or `confidence` is out of range.
+
+    References
+    ----------
+    .. [1] A. M. Law, *Simulation Modeling and Analysis*, 5th ed., McGraw-Hill 2015, ch. 9.
+
+    Examples
+    --------
+    >>> print(estimate([9.0, 10.0, 11.0]))
+    10 ± 2.5 (95%, n=3)
+    """
+    if real_number("confidence", confidence, above=0.0) >= 1:
+        raise ModelError(f"confidence must be < 1, got {confidence}; 95 % is 0.95")
+    x = np.asarray(values, dtype=float)
+    if x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
+        raise ModelError(f"an estimate needs one or more finite observations, got {values!r}")
+    n = x.size
+    if n == 1:
+        return Estimate(float(x[0]), float("inf"), confidence, 1)
+    half_width = _student(confidence, n) * float(x.std(ddof=1)) / n**0.5
+    return Estimate(float(x.mean()), half_width, confidence, n)
+
+
+def _student(confidence: float, n: int) -> float:
+    """Two-sided quantile of Student's law with n - 1 degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 1, (1 + confidence) / 2))
+
+
+def until_precise(
+    observe: Callable[[int], Sequence[float]],
+    *,
+    precision: float,
+    confidence: float = 0.95,
+    at_least: int = 10,
+    at_most: int = 1000,
+) -> bool:
+    """Ask for more replications until their mean is known to a relative precision.
+
+    Parameters
+    ----------
+    observe : callable
+        ``observe(n)`` returns the observations of the first n independent replications; it is
+        called with rising n.
+    precision : float
+        Target of ``half_width / |mean|``.
+    confidence : float
+        Two-sided coverage of the Student t interval.
+    at_least, at_most : int
+        Bounds on the number of replications, at least 2.
+
+    Returns
+    -------
+    bool
+        Whether the target was met at two looks in a row; otherwise all `at_most` are done.
+
+    Raises
+    ------
+    ModelError
+        If a bound or the precision is out of range.
+
+    Notes
+    -----
+    Stopping when the target is first met favours replications that happen to agree. Each look
+    comes after at least a fifth more replications, and after as many as the last interval asks
+    for, doubled at most.
+
+    References
+    ----------
+    .. [1] A. M. Law, *Simulation Modeling and Analysis*, 5th ed., McGraw-Hill 2015, sec. 9.4.1.
+
+    Examples
+    --------
+    >>> drawn = stream(1).normal(5.0, size=1000)
+    >>> until_precise(lambda n: drawn[:n].tolist(), precision=0.05)
+    True
+    """
+    real_number("precision", precision, above=0.0)
+    n = whole_number("at_least", at_least, least=2)
+    whole_number("at_most", at_most, least=n)
+    hits = 0
+    while True:
+        known = estimate(observe(n), confidence=confidence)
+        target = precision * abs(known.mean)
+        hits = hits + 1 if known.half_width <= target else 0
+        if hits == 2 or n >= at_most:
+            return hits == 2
+        wanted = n * (known.half_width / target) ** 2 if target > 0 else np.inf
+        n = min(max(int(min(wanted, 2 * n)), n + max(2, n // 5)), at_most)
+
+
+def replicate(
+    run: Callable[[np.random.Generator], float],
+    *,
+    seed: int,
+    precision: float = 0.05,
+    confidence: float = 0.95,
+    at_least: int = 10,
+    at_most: int = 1000,
+) -> Estimate:
+    """Repeat an independent experiment until its mean is known well enough.
+
+    Parameters
+    ----------
+    run : callable
+        One replication: takes its own generator, returns one observation.
+    seed : int
+        Replication i always gets `stream(seed, i)`, so results do not depend on how many were
+        run before or on which core.
+    precision : float
+        Stop once ``half_width <= precision * |mean|`` twice in a row: stopping at the first hit
+        favours replications that happen to agree and covers too seldom.
+    confidence : float
+        Two-sided coverage of the Student t interval.
+    at_least, at_most : int
+        Bounds on the number of replications, at least 2.
+
+    Returns
+    -------
+    Estimate
+        Check ``replications == at_most`` to see whether precision was given up.
+
+    Raises
+    ------
+    ModelError
+        If a bound or the precision is out of range.
+
+    References
+    ----------
+    .. [1] A. M. Law, *Simulation Modeling and Analysis*, 5th ed., McGraw-Hill 2015, sec. 9.4.1.
+
+    Examples
+    --------
+    >>> known = replicate(lambda rng: rng.normal(5.0), seed=1, precision=0.1)
+    >>> known.contains(5.0)
+    True
+    """
+    real_number("precision", precision, above=0.0)
+    whole_number("at_most", at_most, least=whole_number("at_least", at_least, least=2))
+    values: list[float] = []
+    hits = 0
+    while True:
+        values.append(run(stream(seed, len(values))))
+        if len(values) < at_least:
+            continue
+        result = estimate(values, confidence=confidence)
+        hits = hits + 1 if result.half_width <= precision * abs(result.mean) else 0
+        if hits == 2 or len(values) >= at_most:
+            return result

@@ -1,0 +1,1 @@
+"""Subcommands of `qmodels` that simulate, a file each."""

@@ -1,0 +1,253 @@
+"""Subcommand `qmodels allocate`: strategies compared on the same jobs, and checked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from validation.machine import MachineRun, StrategyComparison
+    from validation.machine.scenario import AllocationFile, AllocationPlan
+
+FAILED = 1  #: exit code when a strategy breaks a promise
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("allocate")(_allocate)
+
+
+def _allocate(
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A scenario (TOML, see docs/reference/allocation-scenario.md) or a job log (SWF); "
+            "without one, jobs come as a Poisson process."
+        ),
+    ] = None,
+    strategies: Annotated[
+        str | None,
+        typer.Option(help="Names with commas between, or module:Class for one of your own."),
+    ] = None,
+    mesh: Annotated[str | None, typer.Option(help="Rows x columns, by default 16x22.")] = None,
+    io: Annotated[str | None, typer.Option(help="Side with I/O nodes, by default west.")] = None,
+    io_share: Annotated[
+        float | None, typer.Option(help="Share of I/O among the messages, 0 to 1.")
+    ] = None,
+    flits: Annotated[int | None, typer.Option(min=1, help="Length of a message.")] = None,
+    slots: Annotated[int | None, typer.Option(min=1, help="Messages of each node.")] = None,
+    discipline: Annotated[
+        str | None, typer.Option(help="FCFS, SSD, smallest-first, first-fit or EASY.")
+    ] = None,
+    network: Annotated[
+        str | None,
+        typer.Option(help="What ends a job: worm, fluid, or none (its own demand)."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Jobs of each run.")] = None,
+    mean_interarrival: Annotated[
+        float | None, typer.Option(help="Mean time between arrivals [cycles; s with none].")
+    ] = None,
+    utilisation: Annotated[
+        float | None,
+        typer.Option(help="Let jobs come so fast that the first strategy is so busy, 0 to 1."),
+    ] = None,
+    replications: Annotated[int | None, typer.Option(min=1, help="Independent runs.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Root of all randomness.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("-j", "--workers", min=1, help="Processes; by default one per core."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for figures and tables.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    check: Annotated[
+        str | None,
+        typer.Option(help="Only run the contract of strategies against this one and stop."),
+    ] = None,
+) -> None:
+    """Compare processor-allocation strategies on the same jobs, with paired differences."""
+    _find_own_modules()
+    if check is not None:
+        _check(check)
+        return
+    from qmodels.io.outputs import check_output
+    from validation.machine import compare_strategies
+
+    given = {
+        "machine": {
+            "strategies": None if strategies is None else [s for s in strategies.split(",") if s],
+            "discipline": discipline,
+            "network": network,
+        },
+        "mesh": _sides(mesh) | {"io_side": io},
+        "traffic": {"io_share": io_share, "flits": flits, "slots": slots},
+        "jobs": {
+            "count": jobs, "mean_interarrival": mean_interarrival, "utilisation": utilisation,
+        },
+        "study": {"replications": replications},
+        "": {"seed": seed},
+    }  # fmt: skip
+    if output is not None:
+        check_output(output)
+    plan = _plan(source, given)
+    for warning in plan.warnings:
+        print(f"- {warning}", file=sys.stderr)
+    plan = _timed(plan, workers)
+    with _progress(as_json) as progress:
+        found = compare_strategies(
+            plan.machine, plan.strategies, plan.streams, replications=plan.replications,
+            seed=plan.seed, completions=plan.completions, workers=workers, progress=progress,
+        )  # fmt: skip
+    if output is not None:
+        _write(plan, found, output)
+    if as_json:
+        record = {name: _record(found, name) for name in found.runs}
+        typer.echo(json.dumps(record, allow_nan=False))
+    else:
+        typer.echo(found.table())
+
+
+def _find_own_modules() -> None:
+    """Let a strategy of the user's in the current folder be imported, here and in workers."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+
+
+def _check(name: str) -> None:
+    from validation.allocation import check_strategy, load_strategy
+
+    found = check_strategy(load_strategy(name))
+    typer.echo(found.table())
+    if not found.passed:
+        raise typer.Exit(FAILED)
+
+
+def _sides(mesh: str | None) -> dict[str, Any]:
+    if mesh is None:
+        return {}
+    from validation.commands.mesh import parsed_sides
+
+    rows, columns, depth = parsed_sides(mesh)
+    return {"rows": rows, "columns": columns, "depth": depth}
+
+
+def _plan(source: Path | None, given: dict[str, dict[str, Any]]) -> AllocationPlan:
+    """The file, if there is one, with the options of the command line over it."""
+    from qmodels.io.toml_tables import read_tables
+    from validation.machine.scenario import AllocationFile, make_plan
+
+    name, spec = Path("options"), AllocationFile()
+    if source is not None and source.suffix.lower() == ".toml":
+        name, spec = source, read_tables(source, AllocationFile)
+    elif source is not None:
+        given["jobs"] |= {"source": "log", "path": str(source.resolve())}
+    return make_plan(name, _over(spec, given))
+
+
+def _over(spec: AllocationFile, given: dict[str, dict[str, Any]]) -> AllocationFile:
+    """`spec` with what was given in its place, checked as a file would be."""
+    from qmodels.io.toml_tables import checked_tables
+
+    tables = spec.model_dump(exclude_unset=True)
+    for table, options in given.items():
+        kept = {key: value for key, value in options.items() if value is not None}
+        if table == "":
+            tables |= kept
+        elif kept:
+            below = tables.setdefault(table, {})
+            # One way to say how fast jobs come replaces another.
+            ways = {"mean_interarrival", "utilisation", "arrival_factor"}
+            if ways & set(kept):
+                for way in ways:
+                    below.pop(way, None)
+            below |= kept
+    return checked_tables(Path("options"), type(spec), tables)
+
+
+def _timed(plan: AllocationPlan, workers: int | None) -> AllocationPlan:
+    """The plan with jobs that come as fast as is wanted."""
+    if plan.utilisation is None:
+        return plan
+    from dataclasses import replace
+
+    from validation.machine.loads import interarrival_for
+
+    mean = interarrival_for(
+        plan.machine, plan.streams, plan.utilisation, seed=plan.seed, workers=workers
+    )
+    unit = "s" if plan.machine.network == "none" else "cycles"
+    print(
+        f"- A job every {mean:g} {unit} on average keeps {plan.strategies[0].name} "
+        f"{plan.utilisation:.0%} busy.",
+        file=sys.stderr,
+    )
+    streams: Any = replace(plan.streams, mean_interarrival=mean)  # type: ignore[type-var]
+    return replace(plan, streams=streams)
+
+
+def _progress(quiet: bool) -> Any:
+    from contextlib import contextmanager
+
+    from qmodels.commands.progress import progress_shown
+
+    @contextmanager
+    def shown() -> Any:
+        with progress_shown() as show:
+            yield None if quiet else lambda done, total: show("runs", done, total)
+
+    return shown()
+
+
+def _record(found: StrategyComparison, name: str) -> dict[str, Any]:
+    run: MachineRun = found.runs[name]
+    gap = found.difference(name, found.best())
+    wide = run.replications > 1
+    return {
+        key: {"mean": run[key].mean, "half_width": run[key].half_width if wide else None}
+        for key in run.values
+    } | {
+        "unit": run.unit,
+        "service_minus_best": {"mean": gap.mean, "half_width": gap.half_width if wide else None},
+    }
+
+
+def _write(plan: AllocationPlan, found: StrategyComparison, output: Path) -> None:
+    """Tables, and the first run of each strategy in pictures."""
+    import numpy as np
+    import pandas as pd
+
+    from qmodels.io.outputs import output_folder
+    from validation.machine.plotting import gantt, strategy_strips
+
+    runs = found.runs
+    first = [run.first for run in runs.values()]
+    times = plan.times
+    if times is None:
+        end = min(float(history.end) for history in first)
+        times = tuple(float(f"{end * part:.3g}") for part in (0.25, 0.5, 0.75))
+    with output_folder(output) as folder:
+        found.to_frame().to_csv(folder / "strategies.csv", index=False)
+        frames = {name: run.to_frame() for name, run in runs.items()}
+        pd.concat(frames, names=["strategy"]).reset_index(level=0).to_csv(
+            folder / "replications.csv", index=False
+        )
+        for quantity in ("service", "turnaround"):
+            _save(found.plot(quantity).get_figure(), folder / f"{quantity}.png")
+        if plan.machine.mesh.depth == 1:
+            _save(strategy_strips(first, np.array(times)), folder / "layouts.png")
+        for k, history in enumerate(first):
+            _save(gantt(history).get_figure(), folder / f"gantt-{k + 1}.png")
+            history.to_frame().to_csv(folder / f"jobs-{k + 1}.csv", index=False)
+    for k, name in enumerate(runs):
+        print(f"- gantt-{k + 1}.png, jobs-{k + 1}.csv: {name}", file=sys.stderr)
+    print(f"- {output / 'layouts.png'}", file=sys.stderr)
+
+
+def _save(figure: Any, file: Path) -> None:
+    figure.savefig(file, dpi=150)

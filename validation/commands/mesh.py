@@ -1,0 +1,136 @@
+"""Subcommand `qmodels mesh`: what contention on a mesh does to jobs that share it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from qmodels.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from validation.mesh import Contention, Mesh
+    from validation.mesh.link_load import Job
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("mesh")(_mesh)
+
+
+def _mesh(
+    mesh: Annotated[
+        str, typer.Option(help="Sides, rows x columns (x layers), such as 16x22 or 8x8x8.")
+    ],
+    pattern: Annotated[
+        list[str],
+        typer.Option(help="What every job sends, such as all-to-all or write; repeat for phases."),
+    ],
+    torus: Annotated[bool, typer.Option("--torus", help="Close every row and column.")] = False,
+    io: Annotated[str | None, typer.Option(help="Side with I/O nodes, such as west.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="How many, all at once.")] = 1,
+    size: Annotated[
+        int | None, typer.Option(min=1, help="Nodes of each job, at random; by default all equal.")
+    ] = None,
+    flits: Annotated[int, typer.Option(min=1, help="Length of a message.")] = 8,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each pattern is sent.")] = 1,
+    repeat: Annotated[int, typer.Option(min=1, help="How often the phases are run.")] = 1,
+    fidelity: Annotated[str, typer.Option(help="static, fluid or worm.")] = "worm",
+    hop: Annotated[int, typer.Option(min=1, help="Cycles of a header at each channel.")] = 1,
+    buffer: Annotated[int, typer.Option(min=1, help="Flits that a channel buffers.")] = 1,
+    disk_pace: Annotated[
+        float, typer.Option(help="Cycles that an I/O node needs for each flit.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="Root of all randomness.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for the figures and the table.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Let jobs on random nodes of a mesh contend for its links."""
+    import numpy as np
+
+    from qmodels.io.outputs import check_output
+    from validation.mesh import Phase, Router, Traffic, contend
+
+    if output is not None:
+        check_output(output)
+    place = _place(mesh, torus, io)
+    each = place.nodes // jobs if size is None else size
+    if each < 1 or each * jobs > place.nodes:
+        raise ModelError(
+            f"{jobs} jobs of {max(each, 1)} nodes do not fit the {place.nodes} nodes of the mesh"
+        )
+    phases = tuple(Phase(pattern=name, flits=flits, rounds=rounds) for name in pattern)
+    traffic = Traffic(phases, repeat=repeat)
+    drawn = np.random.default_rng(seed).permutation(place.nodes)
+    work: dict[Hashable, Job] = {
+        f"job {k}": (np.sort(drawn[k * each : (k + 1) * each]), traffic) for k in range(jobs)
+    }
+    run = contend(
+        place, work, fidelity=fidelity, router=Router(hop=hop, buffer=buffer),
+        disk_pace=disk_pace, seed=seed,
+    )  # fmt: skip
+    if output is not None:
+        _write(run, output)
+    typer.echo(json.dumps(_record(run), allow_nan=False) if as_json else run.table())
+
+
+def parsed_sides(sides: str) -> tuple[int, int, int]:
+    """Rows, columns and layers from text like 16x22 or 8x8x8."""
+    if not re.fullmatch(r"[0-9]{1,7}(x[0-9]{1,7}){1,2}", sides, re.ASCII):
+        raise ModelError(f"--mesh must be like 16x22 or 8x8x8, got {sides!r:.40}")
+    rows, columns, depth = (*map(int, sides.split("x")), 1)[:3]
+    return rows, columns, depth
+
+
+def _place(sides: str, torus: bool, io: str | None) -> Mesh:
+    from validation.mesh import Mesh
+
+    return Mesh(*parsed_sides(sides), torus=torus, io_side=io)
+
+
+def _record(run: Contention) -> dict[str, Any]:
+    return {
+        "fidelity": run.fidelity,
+        "makespan": run.makespan,
+        "messages": run.messages,
+        "mean_latency": run.mean_latency,
+        "mean_blocking": run.mean_blocking,
+        "worst_link": run.mesh.channel_name(run.worst_link),
+        "worst_utilisation": float(run.utilisation[run.worst_link]),
+        "jobs": {str(job.job): job.response for job in run.completions},
+    }
+
+
+def _write(run: Contention, output: Path) -> None:
+    import pandas as pd
+
+    from qmodels.io.outputs import output_folder
+    from validation.mesh.plotting import link_map, phase_strip
+
+    numbers, begins, ends = run.mesh.link_ends()
+    table = pd.DataFrame(
+        {
+            "channel": numbers,
+            "from": [run.mesh.node_name(router) for router in begins.tolist()],
+            "to": [run.mesh.node_name(router) for router in ends.tolist()],
+            "flits": run.channel_flits[numbers],
+            "utilisation": run.utilisation[numbers],
+        }
+    )
+    with output_folder(output) as made:
+        table.to_csv(made / "links.csv", index=False)
+        _save(link_map(run.mesh, run.utilisation), made / "links.png")
+        if run.completions and len(run.completions[0].phases) <= 200:
+            _save(phase_strip(run.completions[0]), made / "phases.png")
+    typer.echo(str(output / "links.png"), err=True)
+
+
+def _save(axes: Any, file: Path) -> None:
+    axes.get_figure().savefig(file, dpi=150)

@@ -1,0 +1,141 @@
+"""Subcommand `qmodels simulate`: the policies of a scenario, played out job by job."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from qmodels.policies import AbstractPolicy
+    from validation.sharing import Simulation
+
+NOT_PRECISE = 4  #: exit code when a precision was asked for and not reached
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("simulate")(_simulate)
+
+
+def _simulate(
+    scenario: Annotated[Path, typer.Argument(help="TOML file; see docs/reference/scenario.md.")],
+    load: Annotated[
+        list[float] | None,
+        typer.Option(help="Load, between 0 and 1; may be repeated. By default the scenario's."),
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help='Policy such as "SP(4,16)"; may be repeated. By default all.'),
+    ] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(help="Half-width of the interval, relative to the mean, at which to stop."),
+    ] = None,
+    replications: Annotated[
+        int | None, typer.Option(min=2, help="Independent runs; 10 by default.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Jobs measured in each run; by default as needed.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("-j", "--workers", min=1, help="Threads; by default one per core."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for simulations.csv.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+) -> None:
+    """Simulate the policies of a scenario over its loads, job by job.
+
+    Exit code 4 if a precision was asked for and one of the simulations did not reach it.
+    """
+    from phasefit.checks import one_of
+    from qmodels.commands.progress import progress_shown
+    from qmodels.errors import UnstableError
+    from qmodels.io.outputs import check_output
+    from qmodels.io.scenario import load_scenario
+    from validation.sharing import simulate
+
+    if output is not None:
+        check_output(output)
+    plan = load_scenario(scenario)
+    known = {each.label: each for each in plan.policies}
+    chosen = [known[one_of("--policy", name, list(known))] for name in policy or known]
+    loads = load or plan.loads
+    runs: list[Simulation] = []
+    rows: list[dict[str, Any]] = []
+    refused: list[UnstableError] = []
+    with progress_shown() as show:
+        for done, (each, at) in enumerate((p, a) for p in chosen for a in loads):
+            show("simulating", done, len(chosen) * len(loads))
+            try:
+                # Policies meet the same jobs at the same load: common random numbers.
+                run = simulate(
+                    each, plan.system, plan.workload, load=at, precision=precision,
+                    replications=replications, jobs=jobs, workers=workers,
+                    seed=plan.seed if seed is None else seed, point=list(loads).index(at),
+                )  # fmt: skip
+            except UnstableError as error:
+                refused.append(error)
+                rows.append({"policy": each.label, "load": at, "capacity": error.capacity})
+                continue
+            runs.append(run)
+            rows.append(_row(each, run))
+    if not runs:
+        raise max(refused, key=lambda error: error.capacity)
+    if output is not None:
+        _write(runs, output)
+    typer.echo(
+        "\n".join(json.dumps(row, allow_nan=False) for row in rows) if as_json else _text(rows)
+    )
+    if any(run.precise is False for run in runs):
+        raise typer.Exit(NOT_PRECISE)
+
+
+def _row(policy: AbstractPolicy, run: Simulation) -> dict[str, Any]:
+    """What one simulation found, as plain values."""
+    return {
+        "policy": policy.label,
+        "load": run.load,
+        "mean_response": run.mean_response.mean,
+        "half_width": run.mean_response.half_width,
+        "mean_wait": run.mean_wait.mean,
+        "mean_jobs": run.mean_jobs.mean,
+        "percentiles": {f"{100 * q:g}": law.mean for q, law in run.percentiles.items()},
+        "replications": run.replications,
+        "jobs": run.jobs,
+        "precise": run.precise,
+        "seed": run.seed,
+    }
+
+
+def _text(rows: list[dict[str, Any]]) -> str:
+    head = f"{'policy':<14} {'load':>6} {'response [s]':>13} {'+-':>9} {'p95 [s]':>10} {'runs':>5}"
+    lines = [head]
+    for row in rows:
+        line = f"{row['policy']:<14} {row['load']:>6.3g} "
+        if "mean_response" in row:
+            line += (
+                f"{row['mean_response']:>13.6g} {row['half_width']:>9.2g} "
+                f"{row['percentiles']['95']:>10.5g} {row['replications']:>5}"
+            )
+        else:
+            line += f"{'saturated':>13}"
+        lines.append(line)
+    return "\n".join([*lines, "+-: half-width of the 95 % interval of the mean"])
+
+
+def _write(runs: list[Simulation], output: Path) -> None:
+    import pandas as pd
+
+    from qmodels.io.outputs import output_folder
+
+    with output_folder(output) as made:
+        table = pd.concat([run.to_frame() for run in runs], ignore_index=True)
+        table.to_csv(made / "simulations.csv", index=False)
+    typer.echo(str(output / "simulations.csv"), err=True)

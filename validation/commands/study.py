@@ -1,0 +1,100 @@
+"""Subcommands `qmodels study` and `qmodels demo`: from a scenario to a report."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for the report.")]
+Workers = Annotated[
+    int | None, typer.Option("-j", "--workers", min=1, help="Threads; by default one per core.")
+]
+
+Interactive = Annotated[
+    bool,
+    typer.Option(
+        "--interactive", help="With the speedup surface to turn; needs plotly, adds 5 MB."
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add both."""
+    app.command("study")(_study)
+    app.command("demo")(_demo)
+
+
+def _study(
+    scenario: Annotated[Path, typer.Argument(help="TOML file; see docs/reference/scenario.md.")],
+    output: Output = Path("qmodels-study"),
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
+    workers: Workers = None,
+    interactive: Interactive = False,
+) -> None:
+    """From a job log and a measured program to a validated prediction, as one report."""
+    command = f"qmodels study {scenario} -o {output}"
+    _run(scenario, output, seed, workers, interactive, command=command)
+
+
+def _demo(
+    output: Output = Path("qmodels-demo"),
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
+    workers: Workers = None,
+    scenario: Annotated[
+        Path | None,
+        typer.Option("--save-inputs", help="Copy the demo's scenario and log there and stop."),
+    ] = None,
+    interactive: Interactive = False,
+) -> None:
+    """Run the study shipped with the package: the reference workload on 128 processors."""
+    from validation.study import demo
+
+    shipped = Path(demo.__file__).parent
+    if scenario is not None:
+        scenario.mkdir(parents=True, exist_ok=True)
+        for file in ("scenario.toml", "jobs.swf.gz"):
+            shutil.copyfile(shipped / file, scenario / file)
+        typer.echo(f"{scenario / 'scenario.toml'}")
+        return
+    command = f"qmodels demo -o {output}"
+    _run(shipped / "scenario.toml", output, seed, workers, interactive, command=command)
+
+
+def _run(
+    scenario: Path,
+    output: Path,
+    seed: int | None,
+    workers: int | None,
+    interactive: bool,
+    *,
+    command: str,
+) -> None:
+    from dataclasses import replace
+
+    from qmodels.commands.progress import progress_shown
+    from qmodels.io.outputs import check_output
+    from qmodels.io.scenario import load_scenario
+    from validation.study.findings import findings
+    from validation.study.report import write_report
+    from validation.study.run import run_study
+
+    check_output(output)
+    if interactive:
+        from qmodels.pages.surface import check_installed
+
+        check_installed()  # before the work of minutes
+        command += " --interactive"
+    with progress_shown() as progress:
+        plan = load_scenario(scenario)
+        if seed is not None:
+            plan = replace(plan, seed=seed)
+            command += f" --seed {seed}"
+        study = run_study(plan, workers=workers, progress=progress)
+        report = write_report(study, output, command=command, interactive=interactive)
+    for finding in findings(study):
+        print(f"- {finding}", file=sys.stderr)
+    typer.echo(str(report))

@@ -1,0 +1,61 @@
+"""Subcommand `qmodels validate`: published figures and tables, run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+FAILED = 1  #: exit code when a finding does not hold
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("validate")(_validate)
+
+
+def _validate(
+    experiments: Annotated[
+        list[str] | None, typer.Argument(help="Names; without any, they are listed.")
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Folder for the figures and the tables.")
+    ] = Path("qmodels-validate"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer and wider simulated points; seconds each.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Root of all randomness.")] = 0,
+    workers: Annotated[
+        int | None,
+        typer.Option("-j", "--workers", min=1, help="Threads; by default one per core."),
+    ] = None,
+) -> None:
+    """Run published figures again: predictions, simulations, and whether the claims hold."""
+    from phasefit.checks import one_of
+    from qmodels.commands.progress import progress_shown
+    from qmodels.io.outputs import check_output, output_folder
+    from validation.experiments import EXPERIMENTS, RunOptions
+
+    if not experiments:
+        for name, experiment in EXPERIMENTS.items():
+            typer.echo(f"{name:<16} {experiment.source}: {experiment.claim}")
+        return
+    chosen = [one_of("experiment", name, list(EXPERIMENTS)) for name in dict.fromkeys(experiments)]
+    check_output(output)
+    failed = False
+    for name in chosen:
+        with progress_shown() as progress:
+            outcome = EXPERIMENTS[name].run(
+                RunOptions(seed=seed, quick=quick, workers=workers, progress=progress)
+            )
+        with output_folder(output) as folder:
+            outcome.figure().savefig(folder / f"{name}.png", dpi=150)
+            outcome.table.to_csv(folder / f"{name}.csv", index=False)
+        typer.echo(f"{output / name}.png")
+        typer.echo(f"{output / name}.csv")
+        for finding in outcome.findings:
+            typer.echo(f"{finding}")
+        failed |= not all(finding.holds for finding in outcome.findings)
+    if failed:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,104 @@
+"""Figure 7 of Rosti et al.: space sharing with time sharing, over the load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING
+
+from qmodels.policies import AbstractPolicy, SpaceSharing, TimeSharing, capacity, predict
+from qmodels.policies.base import work_bound
+from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
+from validation.experiments.rosti import plotting
+from validation.experiments.rosti.load_sweep import COMMON, agreement, common_loads, sweep
+from validation.experiments.rosti.reference_workload import (
+    DISK_PARTITIONS,
+    PROCESSOR_PARTITIONS,
+    SHOWN,
+    reference_machine,
+    reference_workload,
+)
+from validation.sharing import simulate_candidates
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVEL = 2  #: multiprogramming level of the source
+SAME = 1e-9  #: relative difference below which two predictions are a tie
+
+
+def run(options: RunOptions) -> Outcome:
+    """Predict and simulate TS with two jobs on a partition, for every number of partitions."""
+    disks = SHOWN if options.quick else DISK_PARTITIONS
+    policies: list[AbstractPolicy] = [
+        TimeSharing(k, d, LEVEL) for d in disks for k in PROCESSOR_PARTITIONS
+    ]
+    table = sweep(policies, reference_machine(), reference_workload(), options, what="figure 7")
+    findings = (*_claims(table), _side_by_side(options), *agreement(table))
+    return Outcome(table, findings, lambda: plotting.response_panels(table, SHOWN))
+
+
+def _claims(table: pd.DataFrame) -> Iterator[Finding]:
+    machine, work = reference_machine(), reference_workload()
+    bound = work_bound(machine, work.program)
+    times = common_loads(table)
+    ratios, slower, compared = [], [], 0
+    for disks in sorted(int(k) for k in table.disk_partitions.unique()):
+        for k in PROCESSOR_PARTITIONS:
+            timed, static = TimeSharing(k, disks, LEVEL), SpaceSharing(k, disks)
+            most = capacity(static, machine, work)
+            ratios.append(capacity(timed, machine, work) / most)
+            for load in (x for x in COMMON if x * bound < most):
+                compared += 1
+                alone = predict(static, machine, work, load=load).mean_response
+                if times[timed.label][load] > alone * (1 + SAME):
+                    slower.append(f"({k},{disks}) at {load:g}")
+    yield Finding(
+        "R-56",
+        "time sharing saturates later than space sharing on the same partitions",
+        min(ratios) > 1.0,
+        f"capacity {min(ratios):.3f} to {max(ratios):.3f} times as large",
+    )
+    yield Finding(
+        "R-56",
+        "and answers no later at any common load",
+        not slower,
+        f"{compared - len(slower)} of {compared} points"
+        + (f"; not {', '.join(slower[:3])}" if slower else ""),
+    )
+
+
+def _side_by_side(options: RunOptions) -> Finding:
+    """Both kinds of sharing simulated on the same jobs, at fractions of the static capacity."""
+    machine, work = reference_machine(), reference_workload()
+    pairs = [(4, 4), (16, 16)] if options.quick else list(product(PROCESSOR_PARTITIONS, SHOWN))
+    worse: list[tuple[float, str]] = []
+    total = 0
+    for (k, disks), fraction in product(pairs, (0.4, 0.8)):
+        static = SpaceSharing(k, disks)
+        contest = simulate_candidates(
+            [static, TimeSharing(k, disks, LEVEL)], machine, work,
+            arrival_rate=fraction * capacity(static, machine, work), jobs=4000, replications=12,
+            seed=options.seed, workers=options.workers,
+        )  # fmt: skip
+        total += 1
+        options.progress("figure 7, side by side", total, 2 * len(pairs))
+        if contest.best == static and contest.behind[1].low > 0.0:
+            share = contest.behind[1].mean / contest.simulations[0].mean_response.mean
+            worse.append((share, f"{share:.1%} at ({k},{disks}), {fraction:.0%} of its capacity"))
+    return Finding(
+        "R-56",
+        "and, simulated on the same jobs, never answers later than space sharing",
+        not worse,
+        f"later beyond noise in {len(worse)} of {total} cases"
+        + (f", at most by {max(worse)[1]}" if worse else ""),
+    )
+
+
+EXPERIMENT = Experiment(
+    name="rosti-fig7",
+    source="Rosti, Serazzi, Smirni, Squillante, SIGMETRICS 1998, figure 7",
+    claim="overlapping the I/O of some jobs with the computation of others uses the machine best, "
+    "and outweighs the contention that it adds",
+    run=run,
+)

@@ -1,0 +1,24 @@
+"""What arrives at a simulated machine, when, and how big."""
+
+from validation.jobs.bounded_pareto import BoundedPareto
+from validation.jobs.logs import LogStreams
+from validation.jobs.lublin import LublinStreams
+from validation.jobs.renewal import AbstractJobs, RenewalJobs, ReplayedJobs
+from validation.jobs.stream import STREAMS, AbstractStreams, JobStream, register
+from validation.jobs.synthetic import BatchStreams, PoissonStreams, SurrogateStreams
+
+__all__ = [
+    "STREAMS",
+    "AbstractJobs",
+    "AbstractStreams",
+    "BatchStreams",
+    "BoundedPareto",
+    "JobStream",
+    "LogStreams",
+    "LublinStreams",
+    "PoissonStreams",
+    "RenewalJobs",
+    "ReplayedJobs",
+    "SurrogateStreams",
+    "register",
+]

@@ -1,0 +1,185 @@
+"""Jobs of the job-level simulator: drawn from laws, or replayed from a log."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qmodels.errors import ModelError
+
+Array = NDArray[np.float64]
+
+BLOCK = 4096  #: jobs drawn at a time
+
+
+class AbstractJobs(abc.ABC):
+    """Where jobs come from: times between arrivals and sizes, both in units of their mean."""
+
+    @property
+    @abc.abstractmethod
+    def scvs(self) -> tuple[float, float]:
+        """Squared coefficients of variation of both; infinite where a law has no variance."""
+
+    @abc.abstractmethod
+    def draw(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Interarrival times and demands of `count` jobs, each (count,), with mean one."""
+
+    def draw_apart(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
+        """As `draw`, where it can be so that another law of demand leaves the arrivals alone.
+
+        That is what policies and workloads that are to be compared have in common.
+        """
+        return self.draw(count, rng=rng)
+
+
+@dataclass(frozen=True, eq=False)
+class RenewalJobs(AbstractJobs):
+    """Independent draws from two laws.
+
+    Parameters
+    ----------
+    arrivals, demand : PhaseType, BoundedPareto, frozen scipy.stats law or sample
+        Anything with ``rvs(size=, random_state=)`` and a mean, or a one-dimensional sample that
+        is drawn from with replacement. Only the shape is used: each is scaled to mean one.
+
+    Raises
+    ------
+    ModelError
+        If a law has no finite positive mean or a sample holds a negative or non-finite value.
+
+    Examples
+    --------
+    >>> from phasefit import PhaseType
+    >>> jobs = RenewalJobs(PhaseType.exponential(mean=5.0), [1.0, 3.0])
+    >>> gaps, demands = jobs.draw(4, rng=np.random.default_rng(1))
+    >>> sorted(set(demands.tolist()))
+    [0.5, 1.5]
+    """
+
+    arrivals: Any
+    demand: Any
+
+    def __post_init__(self) -> None:
+        for name in ("arrivals", "demand"):
+            law = getattr(self, name)
+            if not hasattr(law, "rvs"):
+                law = _positive_sample(name, law)
+                object.__setattr__(self, name, law)
+            mean = _mean(law)
+            if not (np.isfinite(mean) and mean > 0):
+                raise ModelError(f"{name} must have a finite mean > 0, got {mean}")
+
+    @property
+    def scvs(self) -> tuple[float, float]:
+        """See `AbstractJobs.scvs`."""
+        return _scv(self.arrivals), _scv(self.demand)
+
+    def draw(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
+        """See `AbstractJobs.draw`.
+
+        Drawn in blocks, so that a longer stream begins with the shorter one.
+        """
+        blocks = [
+            (_draw(self.arrivals, BLOCK, rng), _draw(self.demand, BLOCK, rng))
+            for _ in range(-(-count // BLOCK))
+        ]
+        gaps, demands = (np.concatenate(parts)[:count] for parts in zip(*blocks, strict=True))
+        return gaps, demands
+
+    def draw_apart(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
+        """See `AbstractJobs.draw_apart`: each law has a stream of its own, spawned from `rng`."""
+        gaps, demands = (
+            _blocks(law, count, own)
+            for law, own in zip((self.arrivals, self.demand), rng.spawn(2), strict=True)
+        )
+        return gaps, demands
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayedJobs(AbstractJobs):
+    """A log played back in its own order, so that its dependence is kept.
+
+    Each draw starts at a random job and goes round; the two sequences stay in step.
+
+    Parameters
+    ----------
+    interarrivals, demands : (n,) array_like
+        Times between successive jobs and the work of each, in any unit; scaled to mean one.
+
+    Raises
+    ------
+    ModelError
+        If the lengths differ or a value is negative or not finite.
+    """
+
+    interarrivals: ArrayLike
+    demands: ArrayLike
+
+    def __post_init__(self) -> None:
+        for name in ("interarrivals", "demands"):
+            sample = _positive_sample(name, getattr(self, name))
+            object.__setattr__(self, name, sample / sample.mean())
+        gaps, work = np.asarray(self.interarrivals), np.asarray(self.demands)
+        if gaps.size != work.size:
+            raise ModelError(f"{gaps.size} interarrivals but {work.size} demands; give one each")
+
+    @property
+    def scvs(self) -> tuple[float, float]:
+        """See `AbstractJobs.scvs`."""
+        return _scv(np.asarray(self.interarrivals)), _scv(np.asarray(self.demands))
+
+    def draw(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
+        """See `AbstractJobs.draw`."""
+        gaps, work = np.asarray(self.interarrivals), np.asarray(self.demands)
+        order = (int(rng.integers(gaps.size)) + np.arange(count)) % gaps.size
+        return gaps[order], work[order]
+
+
+def _blocks(law: Any, count: int, rng: np.random.Generator) -> Array:
+    """Draw `count` values, whole blocks at a time."""
+    drawn = [_draw(law, BLOCK, rng) for _ in range(-(-count // BLOCK))]
+    return np.concatenate(drawn)[:count] if drawn else np.empty(0)
+
+
+def _scv(law: Any) -> float:
+    if isinstance(law, np.ndarray):
+        return float(law.var() / law.mean() ** 2)
+    scv = getattr(law, "scv", None)
+    if scv is not None:
+        return float(scv)
+    variance = law.var
+    variance = float(variance() if callable(variance) else variance)
+    return variance / _mean(law) ** 2 if np.isfinite(variance) else float("inf")
+
+
+def _draw(law: Any, count: int, rng: np.random.Generator) -> Array:
+    if isinstance(law, np.ndarray):
+        values = rng.choice(law, size=count)
+    else:
+        values = np.asarray(law.rvs(size=count, random_state=rng), dtype=float)
+    result: Array = values / _mean(law)
+    if result.min() < 0:
+        raise ModelError(f"{law!r} gave the negative time {values.min():.6g}")
+    return result
+
+
+def _mean(law: Any) -> float:
+    mean = law.mean
+    return float(mean() if callable(mean) else mean)
+
+
+def _positive_sample(name: str, values: ArrayLike) -> Array:
+    try:
+        sample = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{name} must be a law with rvs() or a sample, got {values!r}") from None
+    if sample.ndim != 1 or sample.size == 0 or not np.isfinite(sample).all() or sample.min() < 0:
+        raise ModelError(f"{name} must be a non-empty sample of finite values >= 0")
+    if sample.mean() <= 0:
+        raise ModelError(f"{name} must have a mean > 0")
+    sample.setflags(write=False)
+    return sample

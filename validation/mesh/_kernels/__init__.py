@@ -1,0 +1,1 @@
+"""Compiled loops of the mesh, a file for each kind of event."""

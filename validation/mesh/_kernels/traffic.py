@@ -1,0 +1,163 @@
+"""Traffic patterns: how many messages a stream sends, and where each of them goes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from validation.mesh._kernels.columns import (
+    ALL_TO_ALL,
+    ALL_TO_ONE,
+    COMPILED,
+    COUNT,
+    FFT,
+    KIND,
+    LENGTH,
+    MIXED,
+    N_BODY,
+    NEIGHBOUR,
+    OFFSET,
+    ONE_TO_ALL,
+    OTHER,
+    RANDOM,
+    RANK,
+    READ,
+    RING,
+    ROOT,
+    ROUNDS,
+    ROUTER,
+    STATE,
+    TARGETS,
+    WRITE,
+)  # fmt: skip
+
+
+@njit(**COMPILED)
+def random(streams, q):
+    """Uniform on [0, 1): the stream's own splitmix64 sequence (Steele, Lea, Flood 2014)."""
+    z = np.uint64(streams[q, STATE]) + np.uint64(0x9E3779B97F4A7C15)
+    streams[q, STATE] = np.int64(z)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(**COMPILED)
+def messages_of(phase, rank, n, m):
+    """How many messages the stream of this rank sends in a phase."""
+    kind, rounds = phase[KIND], phase[ROUNDS]
+    if kind == READ:
+        return rounds * n if rank >= n else 0
+    if rank >= n:
+        return 0
+    if kind == WRITE:
+        return rounds * m
+    if kind == MIXED:
+        return rounds
+    if n == 1:
+        return rounds if kind == RANDOM and phase[TARGETS] > 0 else 0
+    if kind == ALL_TO_ALL:
+        return rounds * (n - 1)
+    if kind == ONE_TO_ALL:
+        return rounds * (n - 1) if rank == phase[ROOT] else 0
+    if kind == ALL_TO_ONE:
+        return rounds if rank != phase[ROOT] else 0
+    if kind == N_BODY:
+        return rounds * ((n - 1) // 2 + 1)
+    if kind == FFT:
+        partners, bit = 0, 1
+        while bit < n:
+            partners += (rank ^ bit) < n
+            bit *= 2
+        return rounds * partners
+    if kind == NEIGHBOUR:
+        width = int(np.ceil(np.sqrt(n)))
+        column = rank % width
+        beside = (column + 1 < width and rank + 1 < n) + (column > 0)
+        return rounds * (beside + (rank + width < n) + (rank >= width))
+    return rounds  # random, ring
+
+
+@njit(**COMPILED)
+def destination(streams, phase, share, q, i, n, m):
+    """Rank that message i of stream q goes to; I/O nodes come after the n nodes."""
+    kind, rank = phase[KIND], streams[q, RANK]
+    if kind == ALL_TO_ALL:
+        return (rank + 1 + i % (n - 1)) % n
+    if kind == ONE_TO_ALL:
+        return (rank + 1 + i % (n - 1)) % n
+    if kind == ALL_TO_ONE:
+        return phase[ROOT]
+    if kind == RING:
+        return (rank + 1) % n
+    if kind == RANDOM:
+        if phase[TARGETS] > 0:  # among so many of the first, itself not excluded
+            return int(random(streams, q) * phase[TARGETS])
+        return (rank + 1 + int(random(streams, q) * (n - 1))) % n
+    if kind == N_BODY:
+        round_of = (n - 1) // 2 + 1
+        return (rank + (1 if i % round_of < round_of - 1 else n // 2)) % n
+    if kind == FFT:
+        partners = streams[q, COUNT] // phase[ROUNDS]
+        skip, bit = i % partners, 1
+        while True:
+            if rank ^ bit < n:
+                if skip == 0:
+                    return rank ^ bit
+                skip -= 1
+            bit *= 2
+    if kind == NEIGHBOUR:
+        width = int(np.ceil(np.sqrt(n)))
+        skip = i % (streams[q, COUNT] // phase[ROUNDS])
+        column = rank % width
+        if column + 1 < width and rank + 1 < n:
+            if skip == 0:
+                return rank + 1
+            skip -= 1
+        if column > 0:
+            if skip == 0:
+                return rank - 1
+            skip -= 1
+        if rank + width < n and skip == 0:
+            return rank + width
+        return rank - width
+    if kind == READ:
+        return (streams[q, OFFSET] + i) % n
+    if kind == WRITE:
+        return n + (streams[q, OFFSET] + i) % m
+    # Mixed: each slot is I/O with the given probability; both kinds cycle on their own.
+    if n == 1 or random(streams, q) < share[0]:
+        streams[q, OFFSET] += 1
+        return n + (streams[q, OFFSET] - 1) % m
+    streams[q, OTHER] += 1
+    return (rank + 1 + (streams[q, OTHER] - 1) % (n - 1)) % n
+
+
+@njit(**COMPILED)
+def count(phases, counts, n, m):
+    """Fill counts (phase runs, n + m streams) with messages; returns their sum."""
+    total = 0
+    for run in range(counts.shape[0]):
+        for rank in range(n + m):
+            counts[run, rank] = messages_of(phases[run % phases.shape[0]], rank, n, m)
+            total += counts[run, rank]
+    return total
+
+
+@njit(**COMPILED)
+def expand(streams, phases, shares, counts, n, m, out):
+    """List every message in out (messages, 5): phase run, step, source, target, flits."""
+    at = 0
+    for run in range(counts.shape[0]):
+        row = run % phases.shape[0]
+        for rank in range(n + m):
+            streams[rank, COUNT] = counts[run, rank]
+        for rank in range(n + m):
+            for i in range(counts[run, rank]):
+                where = destination(streams, phases[row], shares[row], rank, i, n, m)
+                out[at, 0], out[at, 1], out[at, 2] = run, i, streams[rank, ROUTER]
+                out[at, 3], out[at, 4] = streams[where, ROUTER], phases[row, LENGTH]
+                if shares[row, 1] > 1.0:
+                    random(streams, rank)  # the gap that the simulator draws after it
+                at += 1

@@ -1,0 +1,5 @@
+"""From a scenario to predictions, their check by simulation, and one report."""
+
+from validation.study.run import Check, Point, Study, run_study
+
+__all__ = ["Check", "Point", "Study", "run_study"]

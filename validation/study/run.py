@@ -1,0 +1,291 @@
+"""A study: one scenario carried from its inputs to predictions, simulations and findings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qmodels.errors import MemoryBudgetError, ScenarioError
+from qmodels.io.scenario import Scenario
+from qmodels.policies import (
+    AbstractPolicy,
+    Prediction,
+    Workload,
+    capacity,
+    predict,
+    work_bound,
+)
+from qmodels.programs import SpeedupSurface, speedup_surface
+from qmodels.progress import Progress
+from validation.jobs.renewal import ReplayedJobs
+from validation.sharing import Simulation, simulate
+from validation.trial.agreement import Agreement, crossvalidate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Fractions of a policy's own capacity that are predicted too, so that its curve shows its end.
+NEAR_SATURATION = (0.8, 0.9, 0.95, 0.98)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One policy at one load; without a prediction where the policy is saturated."""
+
+    policy: AbstractPolicy
+    load: float
+    prediction: Prediction | None
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """One prediction beside the simulation, and beside the log played back where there is one."""
+
+    policy: AbstractPolicy
+    fraction: float  #: arrival rate as a fraction of the policy's capacity
+    agreement: Agreement
+    replay: Simulation | None
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Everything that a study found out."""
+
+    scenario: Scenario
+    workload: Workload
+    bound: float  #: jobs per second that no policy can exceed: load 1
+    log_load: float | None  #: load of the log's own arrivals
+    surface: SpeedupSurface
+    capacities: dict[str, float]  #: largest stable arrival rate of each policy, jobs per second
+    loads: tuple[float, ...]  #: of the sweep, increasing; the log's own among them
+    points: tuple[Point, ...]  #: every policy at every load, and close to its own saturation
+    checks: tuple[Check, ...]
+    warnings: tuple[str, ...]
+    seconds: float
+
+    def ranking(self, load: float) -> list[Prediction]:
+        """Predictions at one load of the sweep, fastest first; saturated policies are left out."""
+        here = [p.prediction for p in self.points if p.load == load and p.prediction]
+        return sorted(here, key=lambda prediction: prediction.mean_response)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Long form: a row per policy and load of the sweep, then a row per simulated check."""
+        import pandas as pd
+
+        rows = [
+            _row(p.policy, p.load, self.bound, self.capacities, p.prediction) for p in self.points
+        ]
+        for check in self.checks:
+            prediction, simulation = check.agreement.prediction, check.agreement.simulation
+            row = _row(check.policy, prediction.load, self.bound, self.capacities, prediction)
+            rows.append(
+                row
+                | {
+                    "simulated_mean_response_s": simulation.mean_response.mean,
+                    "simulated_low_s": simulation.mean_response.low,
+                    "simulated_high_s": simulation.mean_response.high,
+                    "replications": simulation.replications,
+                    "log_replayed_mean_response_s": (
+                        check.replay.mean_response.mean if check.replay else np.nan
+                    ),
+                }
+            )
+        return pd.DataFrame(rows)
+
+
+def run_study(
+    scenario: Scenario, *, workers: int | None = None, progress: Progress | None = None
+) -> Study:
+    """Carry out a scenario: surface, predictions of every policy over the loads, simulations.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        From `qmodels.io.load_scenario`.
+    workers : int
+        Threads of the simulator; by default one per core. Results do not depend on it.
+    progress : callable
+        Called as ``progress(stage, done, total)``.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    ScenarioError
+        If a load of the sweep is beyond every policy; names the largest that is not.
+    """
+    started = time.perf_counter()
+    tell = progress or (lambda stage, done, total: None)
+    workload = scenario.workload
+    bound = work_bound(scenario.system, scenario.program)
+    log = scenario.log
+    log_load = log.arrival_rate / bound if log else None
+    surface = speedup_surface(scenario.program, scenario.surface_processors, scenario.surface_disks)
+    capacities = {p.label: capacity(p, scenario.system, workload) for p in scenario.policies}
+    loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
+    points = _predict_all(scenario, workload, bound, capacities, loads, tell)
+    checks = _check_all(scenario, workload, capacities, workers, tell)
+    return Study(
+        scenario=scenario,
+        workload=workload,
+        bound=bound,
+        log_load=log_load,
+        surface=surface,
+        capacities=capacities,
+        loads=tuple(loads),
+        points=tuple(points),
+        checks=tuple(checks),
+        warnings=tuple(_warnings(scenario, log_load)),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _sweep(
+    scenario: Scenario, log_load: float | None, largest: float, capacities: dict[str, float]
+) -> list[float]:
+    """Loads of the sweep, with the log's own among them; each stable under some policy."""
+    for i, load in enumerate(scenario.loads):
+        if load >= largest:
+            best = max(capacities, key=capacities.__getitem__)
+            raise ScenarioError(
+                str(scenario.path),
+                [
+                    (
+                        f"study.loads[{i}]",
+                        f"load {load:g} is unstable under every policy of this study; the largest "
+                        f"stable load is just below {largest:.4g}, under {best}",
+                    )
+                ],
+            )
+    own = [log_load] if log_load is not None and log_load < largest else []
+    return sorted({*scenario.loads, *own})
+
+
+def _predict_all(
+    scenario: Scenario,
+    workload: Workload,
+    bound: float,
+    capacities: dict[str, float],
+    loads: list[float],
+    tell: Progress,
+) -> Iterator[Point]:
+    total = len(scenario.policies)
+    for i, policy in enumerate(scenario.policies):
+        own = [fraction * capacities[policy.label] / bound for fraction in NEAR_SATURATION]
+        for load in sorted({*loads, *own}):
+            stable = load * bound < capacities[policy.label]
+            try:
+                prediction = (
+                    predict(policy, scenario.system, workload, load=load) if stable else None
+                )
+            except MemoryBudgetError as error:
+                raise ScenarioError(str(scenario.path), [(policy.label, str(error))]) from None
+            yield Point(policy, load, prediction)
+        tell("predicting", i + 1, total)
+
+
+def _check_all(
+    scenario: Scenario,
+    workload: Workload,
+    capacities: dict[str, float],
+    workers: int | None,
+    tell: Progress,
+) -> Iterator[Check]:
+    plan = scenario.validation
+    if plan is None:
+        return
+    log = scenario.log if plan.replay_log else None
+    replayed = ReplayedJobs(*_paired(scenario)) if log else None
+    total = len(plan.policies) * len(plan.capacity_fractions)
+    point = 0
+    # Policies meet the same jobs at the same fraction: common random numbers.
+    for policy in plan.policies:
+        for place, fraction in enumerate(plan.capacity_fractions):
+            rate = fraction * capacities[policy.label]
+            agreement = crossvalidate(
+                policy,
+                scenario.system,
+                workload,
+                arrival_rate=rate,
+                replications=plan.replications,
+                jobs=plan.jobs,
+                seed=scenario.seed,
+                point=place,
+                workers=workers,
+            )
+            replay = None
+            if log and replayed:
+                replay = simulate(
+                    policy,
+                    scenario.system,
+                    workload,
+                    arrival_rate=rate,
+                    stream_of_jobs=replayed,
+                    replications=plan.replications,
+                    jobs=len(log.interarrivals),
+                    seed=scenario.seed,
+                    point=place,
+                    workers=workers,
+                )
+            yield Check(policy, fraction, agreement, replay)
+            point += 1
+            tell("simulating", point, total)
+
+
+def _paired(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
+    """Gaps and work of the same jobs; a job of unknown work takes the mean."""
+    log = scenario.log
+    assert log is not None
+    work = np.asarray(log.work_by_job, dtype=float)[1:]
+    known = work > 0
+    typical = work[known].mean() if known.any() else 1.0
+    return log.interarrivals, np.where(known, work, typical)
+
+
+def _row(
+    policy: AbstractPolicy,
+    load: float,
+    bound: float,
+    capacities: dict[str, float],
+    prediction: Prediction | None,
+) -> dict[str, object]:
+    found = prediction
+    return {
+        "policy": policy.label,
+        "kind": policy.name,
+        "processor_partitions": getattr(policy, "processor_partitions", None),
+        "disk_partitions": getattr(policy, "disk_partitions", None),
+        "multiprogramming": getattr(policy, "multiprogramming", None),
+        "load": load,
+        "arrival_rate_per_s": load * bound,
+        "capacity_per_s": capacities[policy.label],
+        "status": "stable" if found else "saturated",
+        "mean_response_s": found.mean_response if found else np.nan,
+        "mean_wait_s": found.mean_wait if found else np.nan,
+        "mean_jobs": found.mean_jobs if found else np.nan,
+        "processor_utilisation": found.processor_utilisation if found else np.nan,
+        "disk_utilisation": found.disk_utilisation if found else np.nan,
+        "method": found.method if found else "",
+    }
+
+
+def _warnings(scenario: Scenario, log_load: float | None) -> Iterator[str]:
+    if scenario.log is not None:
+        yield from scenario.log.warnings
+        yield from scenario.log.doubts()
+    for name, fit in scenario.fits.items():
+        yield from (f"Program {name}: {sentence}" for sentence in fit.unidentified)
+    if scenario.time_scale != 1.0:
+        yield (
+            f"The programs' times were multiplied by {scenario.time_scale:.4g} so that their mean "
+            f"work on the log's job sizes is the log's: the programs give the scaling, the log "
+            f"the scale."
+        )
+    if log_load is not None and log_load >= 1:
+        yield f"The log's own load of {log_load:.3g} is beyond what any policy can carry."

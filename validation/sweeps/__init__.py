@@ -1,0 +1,1 @@
+"""Many points, many workers: who runs what."""

@@ -13,6 +13,7 @@ from qmodels.errors import ModelError
 from validation.allocation import AbstractStrategy, Request, job_balance, nodes_affected
 from validation.allocation.metrics import system_balance
 from validation.analysis.seeding import stream as random_stream
+from validation.analysis.seeding import word
 from validation.jobs import JobStream
 from validation.machine.disciplines import AbstractDiscipline, Situation, Waiting
 from validation.machine.history import History
@@ -22,7 +23,7 @@ from validation.machine.machine import Machine
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Places below a run's seed: the strategy's draws, the messages.
+#: What the streams below a run's seed are for: the strategy's draws, the messages.
 _STRATEGY, _MESSAGES = 0, 1
 
 
@@ -72,11 +73,9 @@ def play(
     stop = jobs.jobs
     if completions is not None:
         stop = min(stop, whole_number("completions", completions, least=1))
-    words = np.random.SeedSequence(seed, spawn_key=(_MESSAGES,)).generate_state(2, np.uint32)
-    run = _Run(
-        machine, jobs, links(machine, int(words[0]) << 21 | int(words[1]) >> 11),
-        random_stream(seed, _STRATEGY),
-    )  # fmt: skip
+    # The length and the order of the words with which the published campaigns were run.
+    messages = word(seed, _MESSAGES, bits=53, byteorder="big")
+    run = _Run(machine, jobs, links(machine, messages), random_stream(seed, _STRATEGY))
     run.until(stop)
     return run.history()
 

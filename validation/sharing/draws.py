@@ -20,8 +20,9 @@ from validation.sharing.layout import Layout, PhaseTimes
 Array = NDArray[np.float64]
 Counts = Callable[..., NDArray[np.intp]]
 
-#: Streams of a replication, by the part of their key after its place. `RenewalJobs` spawns two
-#: below its own, so that no stream may lie at the place itself.
+#: What the streams of a replication are for: the part of their key after (point, replication).
+#: Numbers and no names, so that results keep the bits that they were published with. `RenewalJobs`
+#: spawns two below its own, so that no stream may lie at the place itself.
 JOBS, PHASES, BURSTS, PAUSES, TURNS = range(5)
 
 

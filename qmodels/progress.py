@@ -4,5 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-#: Called as ``progress(what, done, total)``.
+#: Called as ``progress(what, done, total)`` whenever a piece of the work named `what` is done. The
+#: total may grow where work goes on until a result is precise enough.
 Progress = Callable[[str, int, int], None]
+
+
+def no_progress(what: str, done: int, total: int) -> None:
+    """Say nothing: the `Progress` of work that nobody watches."""

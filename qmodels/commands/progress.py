@@ -26,13 +26,14 @@ def progress_shown() -> Iterator[Progress]:
         return
     from rich.console import Console
     from rich.progress import Progress as Bar
+    from rich.progress import TaskID
 
     with Bar(console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, object] = {}
+        tasks: dict[str, TaskID] = {}
 
         def show(what: str, done: int, total: int) -> None:
             if what not in tasks:
                 tasks[what] = bar.add_task(what, total=total)
-            bar.update(tasks[what], completed=done)  # type: ignore[arg-type]
+            bar.update(tasks[what], completed=done, total=total)
 
         yield show

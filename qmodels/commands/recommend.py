@@ -133,19 +133,14 @@ def _map(
     constraint: list[str] | None,
     candidates: tuple[AbstractPolicy, ...],
 ) -> PolicyMap:
-    import sys
-
+    from qmodels.commands.progress import progress_shown
     from qmodels.policies.choice.policy_map import SCVS, best_policies
 
-    def show(done: int, cells: int) -> None:
-        if sys.stderr.isatty():
-            end = "\n" if done == cells else ""
-            print(f"\rmap: {done} of {cells}", end=end, file=sys.stderr, flush=True)
-
-    return best_policies(
-        plan.system, workload, loads=plan.loads, scvs=SCVS, objective=objective,
-        constraint=constraint, candidates=candidates, progress=show,
-    )  # fmt: skip
+    with progress_shown() as progress:
+        return best_policies(
+            plan.system, workload, loads=plan.loads, scvs=SCVS, objective=objective,
+            constraint=constraint, candidates=candidates, progress=progress,
+        )  # fmt: skip
 
 
 def _write(found: list[Recommendation], drawn: PolicyMap | None, output: Path) -> None:

@@ -327,9 +327,9 @@ def test_the_progress_of_a_map_is_told_cell_by_cell():
     told = []
     best_policies(
         SMALL, JOBS, loads=[0.1, 0.2], scvs=[1.0, 2.0], candidates=[SP(1, 1)],
-        progress=lambda done, cells: told.append((done, cells)),
+        progress=lambda *report: told.append(report),
     )  # fmt: skip
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert told == [("map", 1, 4), ("map", 2, 4), ("map", 3, 4), ("map", 4, 4)]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,9 +71,10 @@ def _simulate(
     runs: list[Simulation] = []
     rows: list[dict[str, Any]] = []
     refused: list[UnstableError] = []
-    with progress_shown() as show:
-        for done, (each, at) in enumerate((p, a) for p in chosen for a in loads):
-            show("simulating", done, len(chosen) * len(loads))
+    total = len(chosen) * len(loads)
+    with progress_shown() as progress:
+        progress("simulating", 0, total)
+        for each, at in product(chosen, loads):
             try:
                 # Policies meet the same jobs at the same load: common random numbers.
                 run = simulate(
@@ -83,9 +85,10 @@ def _simulate(
             except UnstableError as error:
                 refused.append(error)
                 rows.append({"policy": each.label, "load": at, "capacity": error.capacity})
-                continue
-            runs.append(run)
-            rows.append(_row(each, run))
+            else:
+                runs.append(run)
+                rows.append(_row(each, run))
+            progress("simulating", len(rows), total)
     if not runs:
         raise max(refused, key=lambda error: error.capacity)
     if output is not None:

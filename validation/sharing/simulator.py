@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,14 @@ from qmodels.errors import ModelError, UnstableError
 from qmodels.memory import check_memory, memory_limit
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
 from qmodels.policies.prediction import chosen_rate
+from qmodels.progress import Progress, no_progress
 from validation.analysis.estimates import estimate, until_precise
 from validation.jobs.renewal import AbstractJobs
 from validation.sharing import _kernels
 from validation.sharing.draws import JobSource, draw, job_source
 from validation.sharing.layout import Layout, layout
 from validation.sharing.results import Simulation
+from validation.sweeps.executors import given_or, thread_pool, worker_count
 
 Array = NDArray[np.float64]
 
@@ -56,7 +58,8 @@ def simulate(
     seed: int = 0,
     point: int = 0,
     workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
 ) -> Simulation:
     """Simulate a policy job by job.
 
@@ -98,8 +101,12 @@ def simulate(
         simulated with the same seed and point meet the same jobs (common random numbers).
     workers : int
         Threads; by default one per core. The result does not depend on it.
+    executor : concurrent.futures.Executor
+        Who runs the replications instead of threads of our own; it is left open. `workers` then
+        says how many at a time, for the memory that they need.
     progress : callable
-        Called as ``progress(done, replications)`` after each replication.
+        Called as ``progress("replications", done, replications)`` after each replication; where a
+        `precision` is asked for their number may grow.
 
     Returns
     -------
@@ -140,11 +147,13 @@ def simulate(
     True
     """
     started = time.perf_counter()
-    most = capacity(policy, system, workload)
+    largest_rate = capacity(policy, system, workload)
     bound = work_bound(system, workload.program)
     rate = chosen_rate(arrival_rate, load, bound)
-    if rate >= most:
-        raise UnstableError(policy.label, rate, most, load=rate / bound, largest_load=most / bound)
+    if rate >= largest_rate:
+        raise UnstableError(
+            policy.label, rate, largest_rate, load=rate / bound, largest_load=largest_rate / bound
+        )
     if replications is None:
         replications = REPLICATIONS if precision is None else AT_FIRST
     for name, count, least in (
@@ -161,42 +170,40 @@ def simulate(
     wanted = _checked_percentiles(percentiles)
     source = job_source(workload, stream_of_jobs, bursts, draw_phases)
     plan = layout(policy, system, source.times)
-    relaxation = relaxation_jobs(rate / most, len(plan.processors_of), *source.scvs)
+    relaxation = relaxation_jobs(rate / largest_rate, len(plan.processors_of), *source.scvs)
     length = MEASURED if precision is None else STEP
     measured = jobs or min(max(1000, math.ceil(length * relaxation)), 1_000_000)
     first = max(100, math.ceil(WARM_UP * relaxation)) if warm_up is None else warm_up
     window = (first, first + measured)
     # Jobs that come after the measured ones keep the machine as busy as it was for them.
     total = first + measured + max(100, math.ceil(2 * relaxation)) + 1
-    threads = workers or os.cpu_count() or 1
+    at_a_time = worker_count(workers)
     phases = workload.program.mean_phases * (source.bursts is not None)
     check_memory(
-        f"{threads} replications of {total:,} jobs",
-        threads * total * (64 + 32 * phases),
+        f"{at_a_time} replications of {total:,} jobs",
+        at_a_time * total * (64 + 32 * phases),
         memory_limit(),
         "give jobs and warm_up, fewer workers, or a lower load",
     )
     runs: list[tuple[Array, int]] = []
+    report = no_progress if progress is None else progress
+    # Of things at the top of a module only, so that an executor may be one of processes.
+    replicate = partial(_replicate, source, plan, rate, total, window, wanted, seed, point)
 
-    def one(replication: int) -> tuple[Array, int]:
-        key = (point, replication)
-        return _replicate(source, plan, rate, total, window, wanted, seed=seed, key=key)
-
-    def more(upto: int) -> list[float]:
-        for result in pool.map(one, range(len(runs), upto)):
+    def first_replications(count: int) -> list[float]:
+        for result in pool.map(replicate, range(len(runs), count)):
             runs.append(result)
-            if progress:
-                progress(len(runs), upto)
+            report("replications", len(runs), count)
         return [float(values[0]) for values, _ in runs]
 
     precise = None
-    with ThreadPoolExecutor(threads) as pool:
+    with given_or(executor, thread_pool, at_a_time) as pool:
         if precision is None:
-            more(replications)
+            first_replications(replications)
         else:
             floor = max(replications, math.ceil(FLOOR * relaxation / measured))
             precise = until_precise(
-                more, precision=precision, confidence=confidence,
+                first_replications, precision=precision, confidence=confidence,
                 at_least=floor, at_most=max(at_most, floor),
             )  # fmt: skip
     columns = np.array([values for values, _ in runs]).T
@@ -235,12 +242,12 @@ def _replicate(
     total: int,
     window: tuple[int, int],
     percentiles: Array,
-    *,
     seed: int,
-    key: tuple[int, ...],
+    point: int,
+    replication: int,
 ) -> tuple[Array, int]:
     """Means of one run, started empty, then its percentiles; and the number of its events."""
-    work = draw(source, plan, total, seed=seed, key=key)
+    work = draw(source, plan, total, seed=seed, key=(point, replication))
     response, wait, busy = np.full(total, np.nan), np.full(total, np.nan), np.zeros(5)
     pause_of = np.zeros(1, np.int64) if plan.pause_of is None else plan.pause_of
     events = _kernels.run(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from qmodels.policies import AbstractPolicy, Prediction, System, Workload, predict
+from qmodels.progress import Progress
 from validation.sharing import Simulation, simulate
 
 
@@ -62,7 +62,7 @@ def crossvalidate(
     seed: int = 0,
     point: int = 0,
     workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     **simulator_options: Any,
 ) -> Agreement:
     """Predict and simulate the same policy under the same workload.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import nan
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +18,7 @@ from qmodels.policies.choice.candidates import checked_candidates, stated_error
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
 from qmodels.policies.choice.recommendation import BEST, SLOWER, TIE, RankedPolicy, judged, ranked
 from qmodels.policies.prediction import predict
+from qmodels.progress import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +98,7 @@ def best_policies(
     constraint: str | Sequence[str] | None = None,
     candidates: Sequence[AbstractPolicy] | None = None,
     model: str = "auto",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> PolicyMap:
     """Recommend a policy for every load and every variability of the demand.
 
@@ -113,7 +114,7 @@ def best_policies(
     objective, constraint, candidates, model
         As for `recommend`.
     progress : callable
-        Called as ``progress(done, cells)`` after each cell.
+        Called as ``progress("map", done, cells)`` after each cell.
 
     Returns
     -------
@@ -168,7 +169,7 @@ def best_policies(
                 best[i, j], value[i, j] = found[0].label, found[0].value
             row.append(tuple(each.label for each in found if each.status == TIE))
             if progress is not None:
-                progress(i * across.size + j + 1, best.size)
+                progress("map", i * across.size + j + 1, best.size)
         ties.append(tuple(row))
     return PolicyMap(
         loads=across, scvs=down, best=best, value=value, ties=tuple(ties), objective=wanted,

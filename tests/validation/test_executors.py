@@ -1,0 +1,135 @@
+"""Who runs independent work: threads, processes, or an executor handed in."""
+
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+from qmodels.errors import ModelError
+from qmodels.policies import SpaceSharing, TimeSharing
+from validation import crossvalidate, simulate, simulate_candidates
+from validation.experiments.rosti.reference_workload import reference_machine, reference_workload
+from validation.jobs import PoissonStreams
+from validation.machine import Machine, compare_strategies
+from validation.mesh import Mesh
+from validation.sweeps.executors import parallel_map, process_pool, thread_pool, worker_count
+
+MACHINE, WORK = reference_machine(), reference_workload()
+SHORT = {"load": 0.1, "jobs": 300, "warm_up": 50, "replications": 3, "seed": 4}
+
+
+class Reversed(Executor):
+    """Runs what it is given last first, and in this process: an order that no pool would take."""
+
+    def __init__(self):
+        self.waiting, self.done, self.closed = [], 0, False
+
+    def submit(self, function, /, *args, **kwargs):
+        future = _Lazy(self)
+        self.waiting.append((future, lambda: function(*args, **kwargs)))
+        return future
+
+    def run(self):
+        while self.waiting:
+            future, call = self.waiting.pop()
+            future.set_result(call())
+            self.done += 1
+
+    def map(self, function, *iterables, **options):
+        futures = [self.submit(function, *args) for args in zip(*iterables, strict=True)]
+        self.run()
+        return iter([future.result() for future in futures])
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        self.closed = True
+
+
+class _Lazy(Future):
+    def __init__(self, owner):
+        super().__init__()
+        self.owner = owner
+
+    def result(self, timeout=None):
+        self.owner.run()
+        return super().result(timeout)
+
+
+def test_the_number_of_workers_is_resolved_in_one_place():
+    assert worker_count(3) == 3
+    assert worker_count(None) >= 1
+    for wrong in (0, -1, 1.5, True, "2"):
+        with pytest.raises(ModelError, match="workers"):
+            worker_count(wrong)
+    with thread_pool(2) as threads, process_pool(2) as processes:
+        assert isinstance(threads, ThreadPoolExecutor)
+        assert isinstance(processes, ProcessPoolExecutor)
+        assert threads._max_workers == processes._max_workers == 2
+
+
+def test_simulate_runs_on_the_executor_it_is_given_and_leaves_it_open():
+    alone = simulate(SpaceSharing(4, 4), MACHINE, WORK, workers=1, **SHORT)
+    backwards = Reversed()
+    found = simulate(SpaceSharing(4, 4), MACHINE, WORK, executor=backwards, **SHORT)
+    assert found.responses == alone.responses
+    assert found.percentiles == alone.percentiles
+    assert backwards.done == 3
+    assert not backwards.closed
+
+
+def test_simulate_gives_the_same_bits_on_threads_and_on_processes():
+    alone = simulate(TimeSharing(4, 4, 2), MACHINE, WORK, workers=1, **SHORT)
+    with process_pool(2) as pool:
+        spread = simulate(TimeSharing(4, 4, 2), MACHINE, WORK, executor=pool, **SHORT)
+        assert pool.submit(abs, -1).result() == 1  # still open
+    threads = simulate(TimeSharing(4, 4, 2), MACHINE, WORK, workers=3, **SHORT)
+    assert spread.responses == threads.responses == alone.responses
+
+
+def test_an_executor_reaches_the_simulations_of_contests_and_trials():
+    backwards = Reversed()
+    some = [SpaceSharing(4, 4), SpaceSharing(2, 4)]
+    simulate_candidates(some, MACHINE, WORK, executor=backwards, **SHORT)
+    assert backwards.done == 2 * 3
+    crossvalidate(some[0], MACHINE, WORK, executor=backwards, **SHORT)
+    assert backwards.done == 3 * 3
+
+
+def test_machines_run_on_the_executor_they_are_given():
+    jobs = PoissonStreams(jobs=10, mean_interarrival=90.0, mean_size=4.0, largest=16)
+    machine = Machine(mesh=Mesh(4, 4, io_side="west"))
+    alone = compare_strategies(machine, ["MBS"], jobs, replications=3)
+    with thread_pool(2) as pool:
+        spread = compare_strategies(machine, ["MBS"], jobs, replications=3, executor=pool)
+    assert spread.runs["MBS"].values == alone.runs["MBS"].values
+
+
+def test_results_on_an_executor_come_in_the_order_of_the_tasks():
+    seen = []
+    with thread_pool(2) as pool:
+        found = parallel_map(
+            abs, [-3, 2, -1], executor=pool, what="sides", progress=lambda *to: seen.append(to)
+        )
+        with pytest.raises(TypeError):
+            parallel_map(abs, [1, "a", 2], executor=pool)
+        assert pool.submit(abs, -1).result() == 1
+    assert found == [3, 2, 1]
+    assert seen == [("sides", 1, 3), ("sides", 2, 3), ("sides", 3, 3)]
+
+
+@pytest.mark.parametrize("wrong", [2, "threads", ThreadPoolExecutor])
+def test_what_is_no_executor_is_refused(wrong):
+    with pytest.raises(ModelError, match="executor"):
+        parallel_map(abs, [1, 2], executor=wrong)
+    with pytest.raises(ModelError, match="executor"):
+        simulate(SpaceSharing(4, 4), MACHINE, WORK, executor=wrong, **SHORT)
+
+
+def test_progress_of_a_simulation_says_what_is_counted():
+    seen = []
+    simulate(SpaceSharing(4, 4), MACHINE, WORK, progress=lambda *to: seen.append(to), **SHORT)
+    assert seen == [("replications", k, 3) for k in (1, 2, 3)]
+    seen.clear()
+    simulate_candidates(
+        [SpaceSharing(4, 4), SpaceSharing(2, 4)], MACHINE, WORK,
+        progress=lambda *to: seen.append(to), **SHORT,
+    )  # fmt: skip
+    assert seen == [("candidates", 1, 2), ("candidates", 2, 2)]

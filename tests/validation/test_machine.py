@@ -15,7 +15,9 @@ from validation.machine import (
     Alternating,
     History,
     Machine,
+    MachineRun,
     MixedTraffic,
+    StrategyComparison,
     compare_machines,
     compare_strategies,
     play,
@@ -242,6 +244,24 @@ class TestKnownAnswers:
 class TestReplications:
     jobs = Poisson(40, 60.0, 9.0)
 
+    @pytest.fixture
+    def made_up(self):
+        """A comparison whose every quantity has the values given for each run."""
+        first = play(one(), JobStream(arrivals=[0.0], sizes=[1]))
+
+        def make(**values):
+            return StrategyComparison(
+                {
+                    name: MachineRun(
+                        label=name, unit="cycles", values=dict.fromkeys(QUANTITIES, given),
+                        confidence=0.95, seed=0, first=first,
+                    )
+                    for name, given in values.items()
+                }
+            )  # fmt: skip
+
+        return make
+
     def test_intervals_and_values_by_name(self):
         run = simulate_machine(one(), self.jobs, replications=4, seed=1)
         assert run.replications == 4
@@ -283,6 +303,34 @@ class TestReplications:
         with pytest.raises(ModelError, match="no run is called"):
             found.difference("MC", "PLAS")
 
+    def test_a_tie_is_no_winner(self, made_up):
+        """Where the best cannot be told from the next, table, frame and `leaders` say so."""
+        tied = made_up(a=(10.0, 12.0, 11.0), b=(10.5, 11.0, 12.0), c=(20.0, 22.0, 21.0))
+        assert tied.best() == "a"
+        assert tied.leaders() == ("a", "b")
+        verdicts = dict(zip(*tied.to_frame()[["strategy", "verdict"]].to_numpy().T, strict=True))
+        assert verdicts == {"a": "undecided", "b": "undecided", "c": "worse"}
+        text = tied.table()
+        assert text.splitlines()[-1] == "undecided: a cannot be told from b"
+        assert text.splitlines()[3].endswith(" worse")
+        clear = made_up(a=(10.0, 12.0, 11.0), c=(20.0, 22.0, 21.0))
+        assert clear.leaders() == ("a",)
+        assert clear.to_frame().verdict.tolist() == ["best", "worse"]
+        assert "undecided" not in clear.table()
+
+    def test_one_replication_crowns_nobody(self, made_up):
+        single = made_up(a=(10.0,), b=(99.0,))
+        assert single.leaders() == ("a", "b")
+        assert set(single.to_frame().verdict) == {"undecided"}
+
+    def test_more_throughput_is_better(self, made_up):
+        found = made_up(a=(10.0, 12.0, 11.0), c=(20.0, 22.0, 21.0))
+        assert found.compare("a", "c", "service").verdict == "better"
+        assert found.compare("a", "c", "throughput").verdict == "worse"
+        relative = found.compare("c", "a", "service", relative=True)
+        assert relative.mean == pytest.approx(21 / 11 - 1)
+        assert found.difference("c", "a").mean == 10.0
+
     def test_random_allocation_differs_between_replications_and_not_between_calls(self):
         jobs = JobStream(arrivals=[0], sizes=[10])
         found = [simulate_machine(one(strategy="Random"), jobs, replications=3) for _ in range(2)]
@@ -297,14 +345,14 @@ class TestReplications:
         runs = [
             compare_strategies(
                 one(), ["PLAS", Random()], jobs, replications=2, workers=workers,
-                progress=lambda done, total: seen.append((done, total)),
+                progress=lambda *report: seen.append(report),
             )
             for workers in (1, 2)
         ]  # fmt: skip
         assert [r.values for r in runs[0].runs.values()] == [
             r.values for r in runs[1].runs.values()
         ]
-        assert seen == [(k, 4) for k in (1, 2, 3, 4)] * 2
+        assert seen == [("runs", k, 4) for k in (1, 2, 3, 4)] * 2
 
     def test_machines_may_differ_in_anything(self):
         machines = {d: one(discipline=d, strategy="MBS") for d in ("FCFS", "smallest-first")}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qmodels.errors import ConvergenceError, ModelError
-from validation.analysis.seeding import stream
+from validation.analysis.seeding import stream, word
 from validation.jobs import BatchStreams, JobStream, PoissonStreams
 from validation.machine import Machine, MixedTraffic, play
 from validation.machine.loads import interarrival_for
@@ -22,8 +22,39 @@ JOBS = PoissonStreams(jobs=150, mean_interarrival=1.0, mean_size=6.0, largest=64
 def test_the_pilot_runs_are_as_busy_as_wanted(wanted):
     mean = interarrival_for(MACHINE, JOBS, wanted, seed=3, replications=1, tolerance=0.02)
     jobs = PoissonStreams(jobs=150, mean_interarrival=mean, mean_size=6.0, largest=64)
-    run = play(MACHINE, jobs.draw(rng=stream(3, 2, 0)), seed=3)
+    messages = word(3, "messages of a pilot run", 0)
+    run = play(MACHINE, jobs.draw(rng=stream(3, 2, 0)), seed=messages)
     assert run.summary["utilisation"] == pytest.approx(wanted, abs=0.02)
+
+
+def test_pilot_runs_of_one_seed_are_not_those_of_the_next(monkeypatch):
+    """Not seed + run, with which run 1 of seed 0 sent the messages of run 0 of seed 1."""
+    from validation.machine import loads
+
+    seeds = []
+
+    def noted(machine, jobs, *, seed):
+        seeds.append(seed)
+        return play(machine, jobs, seed=seed)
+
+    monkeypatch.setattr(loads, "play", noted)
+    for seed in (0, 1, 2):
+        for run in range(3):
+            loads._pilot((MACHINE, JOBS, 90.0, seed, run))
+    assert len(set(seeds)) == 9
+
+
+def test_progress_of_the_search_is_reported_trial_by_trial():
+    seen = []
+    interarrival_for(
+        MACHINE, JOBS, 0.5, replications=2, tolerance=0.02, progress=lambda *to: seen.append(to)
+    )
+    stages = list(dict.fromkeys(what for what, _, _ in seen))
+    assert stages[:2] == ["a first guess", "pilot runs"]
+    assert all(stage.startswith("pilot runs at ") for stage in stages[2:])
+    assert [to for to in seen if to[0] == "pilot runs"] == [
+        ("pilot runs", k, 12) for k in range(1, 13)
+    ]
 
 
 def test_without_a_network_it_is_work_over_nodes():
@@ -75,7 +106,7 @@ class TestParallelMap:
             abs, [-3, 2, -1], workers=workers, progress=lambda *done: seen.append(done)
         )
         assert results == [3, 2, 1]
-        assert seen == [(1, 3), (2, 3), (3, 3)]
+        assert seen == [("tasks", 1, 3), ("tasks", 2, 3), ("tasks", 3, 3)]
 
     @pytest.mark.parametrize("workers", [1, 2])
     def test_an_error_of_a_task_is_passed_on(self, workers):

@@ -57,6 +57,22 @@ def test_two_policies_that_are_the_same_machine_tie():
     frame = same.to_frame()
     assert frame.tie.tolist() == [True, False, False]
     assert {"policy", "mean_response", "behind_s", "behind_half_width_s"} <= set(frame)
+    assert frame.verdict.tolist() == ["best", "worse", "worse"]
+    twins = simulate_candidates(
+        [SP(2, 2), TS(2, 2, 1)], MACHINE, WORK, load=0.05, jobs=500, replications=5
+    )
+    assert twins.ties == twins.policies
+    assert twins.to_frame().verdict.tolist() == ["undecided", "undecided"]
+
+
+def test_any_two_of_a_contest_may_be_compared(contest):
+    first, last = contest.policies[0], contest.policies[-1]
+    gap = contest.compare(first, last)
+    assert gap.verdict == "better"
+    assert gap.mean == -contest.behind[-1].mean
+    assert contest.compare(last, first) == contest.comparisons[-1]
+    with pytest.raises(ModelError, match="was not simulated"):
+        contest.compare(first, DP(4))
 
 
 def test_a_contest_agrees_with_simulations_one_by_one():

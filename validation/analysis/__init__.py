@@ -1,6 +1,16 @@
 """Seeds, intervals and comparisons: what every simulator asks of statistics."""
 
+from validation.analysis.comparison import Comparison, compare
 from validation.analysis.estimates import Estimate, estimate, replicate, until_precise
-from validation.analysis.seeding import stream
+from validation.analysis.seeding import stream, word
 
-__all__ = ["Estimate", "estimate", "replicate", "stream", "until_precise"]
+__all__ = [
+    "Comparison",
+    "Estimate",
+    "compare",
+    "estimate",
+    "replicate",
+    "stream",
+    "until_precise",
+    "word",
+]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from qmodels.progress import Progress
     from validation.machine import MachineRun, StrategyComparison
     from validation.machine.scenario import AllocationFile, AllocationPlan
 
@@ -75,6 +76,7 @@ def _allocate(
     if check is not None:
         _check(check)
         return
+    from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import check_output
     from validation.machine import compare_strategies
 
@@ -97,8 +99,8 @@ def _allocate(
     plan = _plan(source, given)
     for warning in plan.warnings:
         print(f"- {warning}", file=sys.stderr)
-    plan = _timed(plan, workers)
-    with _progress(as_json) as progress:
+    with progress_shown() as progress:
+        plan = _timed(plan, workers, progress)
         found = compare_strategies(
             plan.machine, plan.strategies, plan.streams, replications=plan.replications,
             seed=plan.seed, completions=plan.completions, workers=workers, progress=progress,
@@ -170,7 +172,7 @@ def _over(spec: AllocationFile, given: dict[str, dict[str, Any]]) -> AllocationF
     return checked_tables(Path("options"), type(spec), tables)
 
 
-def _timed(plan: AllocationPlan, workers: int | None) -> AllocationPlan:
+def _timed(plan: AllocationPlan, workers: int | None, progress: Progress) -> AllocationPlan:
     """The plan with jobs that come as fast as is wanted."""
     if plan.utilisation is None:
         return plan
@@ -179,8 +181,9 @@ def _timed(plan: AllocationPlan, workers: int | None) -> AllocationPlan:
     from validation.machine.loads import interarrival_for
 
     mean = interarrival_for(
-        plan.machine, plan.streams, plan.utilisation, seed=plan.seed, workers=workers
-    )
+        plan.machine, plan.streams, plan.utilisation, seed=plan.seed, workers=workers,
+        progress=progress,
+    )  # fmt: skip
     unit = "s" if plan.machine.network == "none" else "cycles"
     print(
         f"- A job every {mean:g} {unit} on average keeps {plan.strategies[0].name} "
@@ -191,29 +194,20 @@ def _timed(plan: AllocationPlan, workers: int | None) -> AllocationPlan:
     return replace(plan, streams=streams)
 
 
-def _progress(quiet: bool) -> Any:
-    from contextlib import contextmanager
-
-    from qmodels.commands.progress import progress_shown
-
-    @contextmanager
-    def shown() -> Any:
-        with progress_shown() as show:
-            yield None if quiet else lambda done, total: show("runs", done, total)
-
-    return shown()
-
-
 def _record(found: StrategyComparison, name: str) -> dict[str, Any]:
     run: MachineRun = found.runs[name]
-    gap = found.difference(name, found.best())
+    gap = found.compare(name, found.best())
     wide = run.replications > 1
     return {
         key: {"mean": run[key].mean, "half_width": run[key].half_width if wide else None}
         for key in run.values
     } | {
         "unit": run.unit,
-        "service_minus_best": {"mean": gap.mean, "half_width": gap.half_width if wide else None},
+        "service_minus_best": {
+            "mean": gap.mean,
+            "half_width": gap.half_width if wide else None,
+            "verdict": gap.verdict,
+        },
     }
 
 

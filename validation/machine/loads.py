@@ -10,15 +10,18 @@ import numpy as np
 
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ConvergenceError, ModelError
+from qmodels.progress import Progress
 from validation.analysis.seeding import stream as random_stream
+from validation.analysis.seeding import word
 from validation.jobs import AbstractStreams
 from validation.machine.machine import Machine
 from validation.machine.play import play
 from validation.sweeps.executors import parallel_map
 
-#: Place of the pilot runs below the seed of a study: not that of its own runs.
+#: What the streams of the pilot runs are for, below the seed of a study: beside the two keys of its
+#: own runs.
 _PILOT = 2
-_STEPS = 60
+_MAX_TRIALS = 60
 #: Around a first guess from one run, all tried at once.
 _GRID = (0.6, 0.75, 0.9, 1.1, 1.35, 1.7)
 
@@ -32,6 +35,7 @@ def interarrival_for(
     replications: int = 6,
     tolerance: float = 0.02,
     workers: int | None = 1,
+    progress: Progress | None = None,
 ) -> float:
     """Mean time between arrivals at which the machine is as busy as wanted.
 
@@ -50,6 +54,8 @@ def interarrival_for(
         How far from `utilisation` their mean may be.
     workers : int, optional
         Processes; 1 works in this one, None takes one for each core.
+    progress : callable
+        Called as ``progress("pilot runs", done, runs)``, and so for each trial after them.
 
     Returns
     -------
@@ -88,15 +94,17 @@ def interarrival_for(
     if not hasattr(streams, "mean_interarrival"):
         raise ModelError(f"{type(streams).__name__} have no mean_interarrival that could be set")
 
-    def busy(means: list[float], runs: int) -> list[float]:
+    def utilisations(means: list[float], runs: int, what: str) -> list[float]:
         tasks = [(machine, streams, mean, seed, run) for mean in means for run in range(runs)]
-        seen = parallel_map(_pilot, tasks, workers=1 if runs == 1 else workers)
+        seen = parallel_map(
+            _pilot, tasks, workers=1 if runs == 1 else workers, progress=progress, what=what
+        )
         return [float(values.mean()) for values in np.reshape(seen, (len(means), runs))]
 
-    guess = _first_guess(lambda mean: busy([mean], 1)[0], target)
+    guess = _first_guess(lambda mean: utilisations([mean], 1, "a first guess")[0], target)
     grid = [guess * factor for factor in _GRID]
-    known = dict(zip(grid, busy(grid, replications), strict=True))
-    for _ in range(_STEPS):
+    known = dict(zip(grid, utilisations(grid, replications, "pilot runs"), strict=True))
+    for _ in range(_MAX_TRIALS):
         means = sorted(known)
         if known[means[0]] < target:
             trial = means[0] / 1.5
@@ -110,28 +118,32 @@ def interarrival_for(
             trial = low * (high / low) ** min(max(part, 0.05), 0.95)
         trial = float(f"{trial:.3g}")
         if trial not in known:
-            known[trial] = busy([trial], replications)[0]
+            known[trial] = utilisations([trial], replications, f"pilot runs at {trial:g}")[0]
         if abs(known[trial] - target) <= near:
             return trial
         if len(known) == len(means):
             return trial  # three digits tell no finer
-    raise ConvergenceError(f"utilisation {target:.3g}", _STEPS, known[trial], np.array([trial]))
+    raise ConvergenceError(
+        f"utilisation {target:.3g}", _MAX_TRIALS, known[trial], np.array([trial])
+    )
 
 
-def _first_guess(busy: Callable[[float], float], target: float) -> float:
+def _first_guess(utilisation: Callable[[float], float], target: float) -> float:
     """A mean time between arrivals about right, from single runs."""
     low = high = 100.0
-    while busy(high) > target:
+    while utilisation(high) > target:
         low, high = high, high * 4.0
         if high > 1e15:
-            raise ConvergenceError("the search for a light load", _STEPS, target, np.array([high]))
-    while (seen := busy(low)) < target:
+            raise ConvergenceError(
+                "the search for a light load", _MAX_TRIALS, target, np.array([high])
+            )
+    while (seen := utilisation(low)) < target:
         high, low = low, low / 4.0
         if low < 1e-9:
-            raise ConvergenceError(f"utilisation {target:.3g}", _STEPS, seen, np.array([low]))
+            raise ConvergenceError(f"utilisation {target:.3g}", _MAX_TRIALS, seen, np.array([low]))
     while high > 1.15 * low:
         mean = float(np.sqrt(low * high))
-        low, high = (mean, high) if busy(mean) > target else (low, mean)
+        low, high = (mean, high) if utilisation(mean) > target else (low, mean)
     return float(np.sqrt(low * high))
 
 
@@ -140,4 +152,6 @@ def _pilot(task: tuple[Machine, AbstractStreams, float, int, int]) -> float:
     machine, streams, mean, seed, run = task
     source: Any = replace(streams, mean_interarrival=mean)  # type: ignore[type-var]
     jobs = source.draw(rng=random_stream(seed, _PILOT, run))
-    return play(machine, jobs, seed=seed + run).summary["utilisation"]
+    return play(machine, jobs, seed=word(seed, "messages of a pilot run", run)).summary[
+        "utilisation"
+    ]

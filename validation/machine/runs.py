@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
+from qmodels.progress import Progress
 from validation.allocation import AbstractStrategy
+from validation.analysis.comparison import Comparison, compare
 from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream as random_stream
+from validation.analysis.seeding import word
 from validation.jobs import AbstractStreams, JobStream
 from validation.machine.history import QUANTITIES, History
 from validation.machine.machine import Machine
@@ -22,9 +24,11 @@ from validation.sweeps.executors import parallel_map
 if TYPE_CHECKING:
     import pandas as pd
 
-Progress = Callable[[int, int], None]
-#: Places below the seed of a study: the jobs, what happens to them.
+#: What the streams below the seed of a study are for: the jobs of a replication, and what happens
+#: to them. Numbers and no names, so that results keep the bits that they were published with.
 _JOBS, _RUN = 0, 1
+#: Quantities of which more is better; of all others less is.
+_LARGER_IS_BETTER = ("throughput", "completed")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,8 +113,25 @@ class StrategyComparison:
 
     runs: Mapping[str, MachineRun]
 
-    def difference(self, name: str, to: str, quantity: str = "service") -> Estimate:
-        """Mean of a quantity under `name` less that under `to`, replication by replication.
+    def compare(
+        self, name: str, to: str, quantity: str = "service", *, relative: bool = False
+    ) -> Comparison:
+        """Compare a quantity under `name` with that under `to`, replication by replication.
+
+        Parameters
+        ----------
+        name, to : str
+            Labels of two runs.
+        quantity : str
+            One of `QUANTITIES`.
+        relative : bool
+            Give the difference as a fraction of the mean under `to`.
+
+        Returns
+        -------
+        Comparison
+            "better" and "worse" are meant of `name`: less is better, but more throughput and more
+            completed jobs are.
 
         Raises
         ------
@@ -121,16 +142,48 @@ class StrategyComparison:
             if run not in self.runs:
                 raise ModelError(f"no run is called {run!r:.40}; there are {', '.join(self.runs)}")
         here, there = self.runs[name], self.runs[to]
-        here[quantity]
-        gaps = np.subtract(here.values[quantity], there.values[quantity])
-        return estimate(gaps.tolist(), confidence=here.confidence)
+        here[quantity]  # refuses an unknown one
+        return compare(
+            here.values[quantity], there.values[quantity], confidence=here.confidence,
+            smaller_is_better=quantity not in _LARGER_IS_BETTER, relative=relative,
+        )  # fmt: skip
+
+    def difference(self, name: str, to: str, quantity: str = "service") -> Estimate:
+        """Mean of a quantity under `name` less that under `to`; see `compare`."""
+        return self.compare(name, to, quantity).difference
 
     def best(self, quantity: str = "service") -> str:
-        """The run with the smallest mean of a quantity, the first of equals."""
+        """The run with the smallest mean of a quantity, the first of equals.
+
+        It need not be better than the next beyond noise; see `leaders`.
+        """
         return min(self.runs, key=lambda name: self.runs[name][quantity].mean)
 
+    def leaders(self, quantity: str = "service") -> tuple[str, ...]:
+        """The `best` run and those whose difference from it is undecided, smallest mean first."""
+        best = self.best(quantity)
+        return tuple(
+            name
+            for name in self._by_mean(quantity)
+            if self.compare(name, best, quantity).verdict == "undecided"
+        )
+
+    def _by_mean(self, quantity: str) -> list[str]:
+        return sorted(self.runs, key=lambda name: self.runs[name][quantity].mean)
+
+    def _verdict(self, name: str, quantity: str) -> str:
+        """Of a run against the one with the smallest mean, which leads alone or is undecided."""
+        if self.leaders(quantity) == (name,):
+            return "smallest" if quantity in _LARGER_IS_BETTER else "best"
+        return self.compare(name, self.best(quantity), quantity).verdict
+
     def to_frame(self, quantity: str = "service") -> pd.DataFrame:
-        """One row for each run: means, and the paired difference to the best in `quantity`."""
+        """One row for each run: means, and the paired difference to the best in `quantity`.
+
+        The verdict is on the run against the one with the smallest mean; that one itself is
+        "best" if every other differs from it beyond noise ("smallest", of quantities of which more
+        is better), and "undecided" otherwise.
+        """
         import pandas as pd
 
         best = self.best(quantity)
@@ -144,14 +197,14 @@ class StrategyComparison:
                     f"{quantity}_half_width": run[quantity].half_width,
                     "difference": gap.mean,
                     "difference_half_width": 0.0 if name == best else gap.half_width,
+                    "verdict": self._verdict(name, quantity),
                 }
             )
         return pd.DataFrame(rows)
 
     def table(self, quantity: str = "service") -> str:
-        """A line for each run, best first: means and the paired difference to the best."""
-        best = self.best(quantity)
-        order = sorted(self.runs, key=lambda name: self.runs[name][quantity].mean)
+        """A line for each run, smallest mean first, and whether the first leads beyond noise."""
+        best, order = self.best(quantity), self._by_mean(quantity)
         width = max(len(name) for name in order)
         some = next(iter(self.runs.values()))
         shown = (quantity, *(k for k in _SHOWN if k != quantity))
@@ -159,14 +212,17 @@ class StrategyComparison:
             f"{'':<{width}}  " + "".join(f"{key:>15}" for key in shown) + f"  {quantity} - {best}"
         ]
         for name in order:
-            run, gap = self.runs[name], self.difference(name, best, quantity)
+            run, gap = self.runs[name], self.compare(name, best, quantity)
             means = "".join(f"{run[key].mean:>15.5g}" for key in shown)
-            paired = "" if name == best else f"{gap.mean:+.4g} ± {gap.half_width:.2g}"
+            paired = "" if name == best else f"{gap.mean:+.4g} ± {gap.half_width:.2g} {gap.verdict}"
             lines.append(f"{name:<{width}}  {means}  {paired}".rstrip())
         lines.append(
             f"{some.replications} replications of the same jobs; times in {some.unit}, "
             f"{some.confidence:.0%} intervals of paired differences"
         )
+        ties = [name for name in self.leaders(quantity) if name != best]
+        if ties:
+            lines.append(f"undecided: {best} cannot be told from {', '.join(ties)}")
         return "\n".join(lines)
 
     def plot(self, quantity: str = "service", ax: Any = None) -> Any:
@@ -200,6 +256,7 @@ def simulate_machine(
     completions: int | None = None,
     confidence: float = 0.95,
     workers: int | None = 1,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> MachineRun:
     """Run a machine several times, each time on a stream of its own.
@@ -220,8 +277,10 @@ def simulate_machine(
         Two-sided coverage of the intervals.
     workers : int, optional
         Processes; 1 works in this one, None takes one for each core.
+    executor : concurrent.futures.Executor, optional
+        Who makes the runs instead of processes of our own; it is left open.
     progress : callable
-        Called as ``progress(done, runs)``.
+        Called as ``progress("runs", done, runs)``.
 
     Returns
     -------
@@ -244,7 +303,7 @@ def simulate_machine(
     """
     compared = compare_machines(
         {"": machine}, streams, replications=replications, seed=seed, completions=completions,
-        confidence=confidence, workers=workers, progress=progress,
+        confidence=confidence, workers=workers, executor=executor, progress=progress,
     )  # fmt: skip
     return compared.runs[""]
 
@@ -259,6 +318,7 @@ def compare_strategies(
     completions: int | None = None,
     confidence: float = 0.95,
     workers: int | None = 1,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> StrategyComparison:
     """Run one machine under several strategies with common random numbers.
@@ -269,7 +329,7 @@ def compare_strategies(
         Its own strategy plays no part.
     strategies : sequence of AbstractStrategy or str
         Or their names, see `Machine`.
-    streams, replications, seed, completions, confidence, workers, progress
+    streams, replications, seed, completions, confidence, workers, executor, progress
         See `simulate_machine`.
 
     Returns
@@ -303,7 +363,7 @@ def compare_strategies(
         machines[name] = made
     return compare_machines(
         machines, streams, replications=replications, seed=seed, completions=completions,
-        confidence=confidence, workers=workers, progress=progress,
+        confidence=confidence, workers=workers, executor=executor, progress=progress,
     )  # fmt: skip
 
 
@@ -316,6 +376,7 @@ def compare_machines(
     completions: int | None = None,
     confidence: float = 0.95,
     workers: int | None = 1,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> StrategyComparison:
     """Run any machines, by labels of your own, on the same jobs; see `compare_strategies`."""
@@ -332,7 +393,9 @@ def compare_machines(
         for replication in range(replications)
         for machine in machines.values()
     ]
-    runs = parallel_map(_one, tasks, workers=workers, progress=progress)
+    runs = parallel_map(
+        _replicate, tasks, workers=workers, executor=executor, progress=progress, what="runs"
+    )
     found = {}
     for k, label in enumerate(machines):
         own = runs[k :: len(machines)]
@@ -358,12 +421,11 @@ class _Task:
     completions: int | None
 
 
-def _one(task: _Task) -> tuple[dict[str, float], History | None]:
+def _replicate(task: _Task) -> tuple[dict[str, float], History | None]:
     """Means of one replication, and the whole history of the first."""
     jobs = task.streams
     if not isinstance(jobs, JobStream):
         jobs = jobs.draw(rng=random_stream(task.seed, _JOBS, task.replication))
-    words = np.random.SeedSequence(task.seed, spawn_key=(_RUN, task.replication))
-    seed = int(words.generate_state(1, np.uint64)[0] >> np.uint64(1))
+    seed = word(task.seed, _RUN, task.replication)
     history = play(task.machine, jobs, seed=seed, completions=task.completions)
     return history.summary, history if task.replication == 0 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,9 @@ from phasefit.checks import whole_number
 from qmodels.errors import ModelError, UnstableError
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
 from qmodels.policies.prediction import chosen_rate
-from validation.analysis.estimates import Estimate, estimate
+from qmodels.progress import Progress, no_progress
+from validation.analysis.comparison import Comparison, compare
+from validation.analysis.estimates import Estimate
 from validation.sharing.results import Simulation
 from validation.sharing.simulator import simulate
 
@@ -25,28 +27,59 @@ class Contest:
 
     policies: tuple[AbstractPolicy, ...]  #: fastest first; saturated ones are left out
     simulations: tuple[Simulation, ...]  #: of each
-    behind: tuple[Estimate, ...]  #: mean response less that of the fastest, seconds
+    comparisons: tuple[Comparison, ...]  #: mean response of each less that of the fastest [s]
     saturated: tuple[AbstractPolicy, ...]  #: without a steady state at this rate
 
     @property
     def best(self) -> AbstractPolicy:
-        """The policy with the least simulated mean response time."""
+        """The policy with the least simulated mean response time; see `ties` before crowning it."""
         return self.policies[0]
 
     @property
+    def behind(self) -> tuple[Estimate, ...]:
+        """Mean response of each less that of the fastest, seconds, by paired replications."""
+        return tuple(each.difference for each in self.comparisons)
+
+    @property
     def ties(self) -> tuple[AbstractPolicy, ...]:
-        """The fastest and those whose difference from it has an interval that contains zero."""
-        pairs = zip(self.policies, self.behind, strict=True)
-        return tuple(policy for policy, gap in pairs if gap.contains(0.0))
+        """The fastest and those whose difference from it is undecided."""
+        pairs = zip(self.policies, self.comparisons, strict=True)
+        return tuple(policy for policy, each in pairs if each.verdict == "undecided")
+
+    def compare(self, policy: AbstractPolicy, to: AbstractPolicy) -> Comparison:
+        """Compare the mean response of two policies [s], replication by replication.
+
+        Raises
+        ------
+        ModelError
+            If one of them was not simulated.
+        """
+        for each in (policy, to):
+            if each not in self.policies:
+                raise ModelError(
+                    f"{each!r:.60} was not simulated; there are "
+                    f"{', '.join(known.label for known in self.policies)}"
+                )
+        here, there = (self.simulations[self.policies.index(each)] for each in (policy, to))
+        return compare(here.responses, there.responses, confidence=here.mean_response.confidence)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each stable policy, fastest first."""
+        """One row for each stable policy, fastest first.
+
+        The verdict is on the policy against the fastest: "worse" or "undecided". The fastest itself
+        is "best" if every other is worse, and "undecided" if it has ties.
+        """
         import pandas as pd
 
         rows = pd.concat([run.to_frame() for run in self.simulations], ignore_index=True)
-        rows["behind_s"] = [gap.mean for gap in self.behind]
-        rows["behind_half_width_s"] = [gap.half_width for gap in self.behind]
+        rows["behind_s"] = [each.mean for each in self.comparisons]
+        rows["behind_half_width_s"] = [each.half_width for each in self.comparisons]
         rows["tie"] = [policy in self.ties for policy in self.policies]
+        alone = len(self.ties) == 1
+        rows["verdict"] = [
+            "best" if alone and policy == self.best else each.verdict
+            for policy, each in zip(self.policies, self.comparisons, strict=True)
+        ]
         return rows
 
 
@@ -61,7 +94,7 @@ def simulate_candidates(
     warm_up: int | None = None,
     replications: int = 20,
     confidence: float = 0.95,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Contest:
     """Simulate several policies on the same jobs and rank them by mean response time.
@@ -80,7 +113,7 @@ def simulate_candidates(
     confidence : float
         Coverage of the intervals, those of the differences included.
     progress : callable
-        Called as ``progress(done, policies)`` after each policy.
+        Called as ``progress("candidates", done, policies)`` after each policy.
 
     Returns
     -------
@@ -112,11 +145,12 @@ def simulate_candidates(
     whole_number("replications", replications, least=2)
     whole_number("jobs", jobs, least=1)
     rate = chosen_rate(arrival_rate, load, work_bound(system, workload.program))
-    most = {policy: capacity(policy, system, workload) for policy in dict.fromkeys(policies)}
-    stable = [policy for policy in most if rate < most[policy]]
+    capacities = {p: capacity(p, system, workload) for p in dict.fromkeys(policies)}
+    stable = [policy for policy in capacities if rate < capacities[policy]]
     if not stable:
-        largest = max(most, key=most.__getitem__)
-        raise UnstableError(largest.label, rate, most[largest])
+        largest = max(capacities, key=capacities.__getitem__)
+        raise UnstableError(largest.label, rate, capacities[largest])
+    report = no_progress if progress is None else progress
     runs = []
     for policy in stable:
         runs.append(
@@ -126,20 +160,13 @@ def simulate_candidates(
                 replications=replications, confidence=confidence, **options,
             )
         )  # fmt: skip
-        if progress:
-            progress(len(runs), len(stable))
+        report("candidates", len(runs), len(stable))
     order = sorted(range(len(runs)), key=lambda i: runs[i].mean_response.mean)
     first = runs[order[0]].responses
-    behind = [
-        estimate(
-            [mine - best for mine, best in zip(runs[i].responses, first, strict=True)],
-            confidence=confidence,
-        )
-        for i in order
-    ]
+    comparisons = [compare(runs[i].responses, first, confidence=confidence) for i in order]
     return Contest(
         policies=tuple(stable[i] for i in order),
         simulations=tuple(runs[i] for i in order),
-        behind=tuple(behind),
-        saturated=tuple(policy for policy in most if policy not in stable),
+        comparisons=tuple(comparisons),
+        saturated=tuple(policy for policy in capacities if policy not in stable),
     )

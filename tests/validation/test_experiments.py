@@ -12,7 +12,7 @@ from qmodels.networks import disk_group_throughput
 from qmodels.policies import DynamicPartitioning, SpaceSharing, capacity, predict, work_bound
 from validation.commands import validate as command
 from validation.experiments import EXPERIMENTS, Experiment, RunOptions
-from validation.experiments.base import Finding, Outcome
+from validation.experiments.base import Finding, Outcome, all_hold
 from validation.experiments.rosti import load_sweep, m_sweep
 from validation.experiments.rosti.reference_workload import reference_machine, reference_workload
 
@@ -166,7 +166,7 @@ def test_the_command_lists_the_experiments_when_none_is_named():
         )
 
 
-def planted(holds):
+def planted(verdict):
     table = pd.DataFrame({"x": [1.0]})
 
     def figure():
@@ -174,21 +174,52 @@ def planted(holds):
 
         return Figure()
 
-    found = (Finding("R-0", "water is wet", holds, "1 of 1"),)
+    found = (Finding("R-0", "water is wet", verdict, "1 of 1"),)
     return Experiment("planted", "nobody", "-", lambda options: Outcome(table, found, figure))
 
 
-@pytest.mark.parametrize("holds", [True, False])
+@pytest.mark.parametrize("verdict", ["holds", "fails", "undecided"])
 def test_the_command_writes_figure_and_table_and_fails_when_a_claim_does(
-    holds, tmp_path, monkeypatch
+    verdict, tmp_path, monkeypatch
 ):
-    monkeypatch.setitem(EXPERIMENTS, "planted", planted(holds))
+    monkeypatch.setitem(EXPERIMENTS, "planted", planted(verdict))
     done = run("planted", "-o", str(tmp_path / "out"), "--quick", "--seed", "3", "-j", "1")
-    assert done.exit_code == (0 if holds else 1)
-    assert ("R-0 holds" in done.stdout) == holds
+    assert done.exit_code == (1 if verdict == "fails" else 0)
+    assert done.stdout.splitlines()[2:] == [f"R-0 {verdict}: water is wet (1 of 1)"]
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["planted.csv", "planted.png"]
     assert (tmp_path / "out" / "planted.png").read_bytes()[:4] == b"\x89PNG"
     assert Path(tmp_path / "out" / "planted.csv").read_text(encoding="utf-8") == "x\n1.0\n"
+
+
+def test_experiments_of_one_command_share_what_they_have_run(tmp_path, monkeypatch):
+    seen = []
+
+    def run_it(options):
+        seen.append((options.shared, options.shared.known("x")))
+        options.shared.keep("x", len(seen))
+        return planted("holds").run(options)
+
+    for name in ("one", "two"):
+        monkeypatch.setitem(EXPERIMENTS, name, Experiment(name, "nobody", "-", run_it))
+    for _ in range(2):
+        run("one", "two", "-o", str(tmp_path / "out"), "--quick")
+    assert [found for _, found in seen] == [None, 1, None, 3]
+    assert seen[0][0] is seen[1][0] is not seen[2][0]
+
+
+def test_a_finding_has_one_of_three_verdicts():
+    for wrong in (True, False, "yes", None, "HOLDS"):
+        with pytest.raises(ModelError, match="verdict"):
+            Finding("R-0", "water is wet", wrong, "")
+    open_ = Finding("R-0", "water is wet", "undecided", "")
+    assert (open_.holds, open_.fails) == (False, False)
+
+
+def test_a_sentence_of_several_parts_fails_with_one_and_holds_with_all():
+    assert all_hold(["holds", "holds"]) == "holds"
+    assert all_hold(["holds", "undecided"]) == "undecided"
+    assert all_hold(["undecided", "fails", "holds"]) == "fails"
+    assert all_hold([]) == "undecided"
 
 
 @pytest.mark.parametrize("name", ["rosti-fig66", "", "../x", "<b>", "fig6\x1b[31m", "a" * 10_000])

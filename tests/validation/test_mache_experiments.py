@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from validation.experiments import RunOptions
+from validation.experiments import RunOptions, SharedRuns
 from validation.experiments.mache import EXPERIMENTS, fig9, fig10, load, sdsc, sweep, table2
 from validation.experiments.mache.campaign import Load, kendall
 from validation.experiments.mache.setup import (
@@ -132,6 +132,27 @@ def test_a_claim_of_table_two_that_does_not_hold_is_found_out(printed, percent, 
     assert any(words in f.sentence for f in failing)
 
 
+@pytest.mark.parametrize(
+    ("service", "verdict"),
+    [
+        ({"PLAS": (9.0, 9.1), "MC": (9.5, 9.6)}, "holds"),
+        ({"PLAS": (9.5, 9.6), "MC": (9.0, 9.1)}, "fails"),
+        ({"PLAS": (9.5, 9.0), "MC": (8.0, 9.6)}, "undecided"),
+        ({"PLAS": (9.5,), "MC": (1.0,)}, "undecided"),
+    ],
+)
+def test_a_strategy_behind_the_best_within_noise_is_not_called_tied(made, service, verdict):
+    """An interval that contains zero may be as wide as it likes: it proves no tie."""
+    runs = len(service["MC"])
+    others = dict.fromkeys(STRATEGIES, (20.0,) * runs) | service
+    at_io = made(1.0, **dict.fromkeys(QUANTITIES, others))
+    assert table2._best_or_tied("PLAS", at_io) == verdict
+    [finding] = [f for f in table2.claims([at_io]) if "PLAS is best" in f.sentence]
+    assert finding.verdict == verdict
+    rows = {row["strategy"]: row for row in at_io.rows()}
+    assert rows["MC"]["service_less_best_verdict"] in ("worse", "undecided")
+
+
 # What the load changes: M-23 to M-26, M-28
 
 
@@ -156,6 +177,10 @@ def test_the_claims_over_the_load_are_decided_by_paired_differences(made):
     assert not any(f.holds for f in load._service(falling))
     noisy = found(nodes_affected=[low, dict.fromkeys(STRATEGIES, (1.0, 50.0))])
     assert not any(f.holds for f in fig9.claims(noisy))
+    assert {f.verdict for f in fig9.claims(noisy) if f.claim == "M-25"} == {"undecided"}
+    assert {f.verdict for f in [*fig9.claims(falling), *load._service(falling)]} == {
+        "fails", "undecided",
+    }  # fmt: skip
 
 
 def test_ratios_of_turnaround_and_spreads_are_held_against_their_bounds(made):
@@ -213,6 +238,17 @@ def test_every_table_has_a_row_for_each_strategy_at_each_load(outcomes):
         numbers = outcome.table.select_dtypes("number")
         finite = numbers.drop(columns=[c for c in numbers if "half_width" in c])
         assert np.isfinite(finite.to_numpy()).all()
+
+
+def test_the_sweep_of_one_command_is_made_once_and_not_kept_beyond_it(monkeypatch):
+    made = []
+    monkeypatch.setattr(sweep, "_made", lambda options: made.append(options) or {100: []})
+    options = replace(QUICK, shared=SharedRuns())
+    assert sweep.sweep(options) is sweep.sweep(replace(options, workers=2))
+    assert len(made) == 1
+    sweep.sweep(replace(options, seed=2))
+    sweep.sweep(replace(options, shared=SharedRuns()))
+    assert len(made) == 3
 
 
 def test_figures_nine_and_ten_and_the_loads_share_their_runs(outcomes):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-FAILED = 1  #: exit code when a finding does not hold
+FAILED = 1  #: exit code when a finding fails; an undecided one does not
 
 
 def register(app: typer.Typer) -> None:
@@ -28,14 +28,18 @@ def _validate(
     seed: Annotated[int, typer.Option(min=0, help="Root of all randomness.")] = 0,
     workers: Annotated[
         int | None,
-        typer.Option("-j", "--workers", min=1, help="Threads; by default one per core."),
+        typer.Option("-j", "--workers", min=1, help="Workers; by default one per core."),
     ] = None,
 ) -> None:
-    """Run published figures again: predictions, simulations, and whether the claims hold."""
+    """Run published figures again: predictions, simulations, and whether the claims hold.
+
+    Each claim holds, fails, or is undecided where the runs are too few to tell. Exit code 1 if one
+    fails.
+    """
     from phasefit.checks import one_of
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import check_output, output_folder
-    from validation.experiments import EXPERIMENTS, RunOptions
+    from validation.experiments import EXPERIMENTS, RunOptions, SharedRuns
 
     if not experiments:
         for name, experiment in EXPERIMENTS.items():
@@ -44,10 +48,13 @@ def _validate(
     chosen = [one_of("experiment", name, list(EXPERIMENTS)) for name in dict.fromkeys(experiments)]
     check_output(output)
     failed = False
+    shared = SharedRuns()  # figures of one paper show the same simulations
     for name in chosen:
         with progress_shown() as progress:
             outcome = EXPERIMENTS[name].run(
-                RunOptions(seed=seed, quick=quick, workers=workers, progress=progress)
+                RunOptions(
+                    seed=seed, quick=quick, workers=workers, progress=progress, shared=shared
+                )
             )
         with output_folder(output) as folder:
             outcome.figure().savefig(folder / f"{name}.png", dpi=150)
@@ -56,6 +63,6 @@ def _validate(
         typer.echo(f"{output / name}.csv")
         for finding in outcome.findings:
             typer.echo(f"{finding}")
-        failed |= not all(finding.holds for finding in outcome.findings)
+        failed |= any(finding.fails for finding in outcome.findings)
     if failed:
         raise typer.Exit(FAILED)

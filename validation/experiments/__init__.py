@@ -1,6 +1,12 @@
 """Published figures and tables, each an experiment that can be run again."""
 
-from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
+from validation.experiments.base import (
+    Experiment,
+    Finding,
+    Outcome,
+    RunOptions,
+    SharedRuns,
+)
 from validation.experiments.liu import EXPERIMENTS as _LIU
 from validation.experiments.mache import EXPERIMENTS as _MACHE
 from validation.experiments.rosti.fig6 import EXPERIMENT as _ROSTI_FIG6
@@ -13,4 +19,4 @@ EXPERIMENTS: dict[str, Experiment] = {
     for experiment in (_ROSTI_FIG6, _ROSTI_FIG7, _M_SWEEP, *_LIU, *_MACHE)
 }
 
-__all__ = ["EXPERIMENTS", "Experiment", "Finding", "Outcome", "RunOptions"]
+__all__ = ["EXPERIMENTS", "Experiment", "Finding", "Outcome", "RunOptions", "SharedRuns"]

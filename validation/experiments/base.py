@@ -2,27 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from qmodels.progress import Progress
+from phasefit.checks import one_of
+from qmodels.progress import Progress, no_progress
+from validation.analysis.comparison import Comparison
+from validation.analysis.estimates import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Verdict = Literal["holds", "fails", "undecided"]
+HOLDS: Final = "holds"
+FAILS: Final = "fails"
+UNDECIDED: Final = "undecided"
+VERDICTS: Final = (HOLDS, FAILS, UNDECIDED)
+#: What a comparison says of the sentence that its first side is better.
+_BORNE_OUT: Final[dict[str, Verdict]] = {
+    "better": HOLDS, "worse": FAILS, "undecided": UNDECIDED,
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of the source or of our own, and whether this run bears it out."""
+    """A sentence of the source or of our own, and whether this run bears it out.
+
+    A sentence that compares simulated alternatives is decided by the intervals of their paired
+    differences, and is undecided where one contains zero. A bound that is set on a figure of a
+    table, such as a rank correlation, and a sentence on predictions, which have no noise, either
+    holds or fails.
+
+    Raises
+    ------
+    ModelError
+        If the verdict is none of the three words.
+    """
 
     claim: str  #: row of docs/claims.md, such as R-49
     sentence: str
-    holds: bool
+    verdict: Verdict
     detail: str  #: the figures that decided it
 
+    def __post_init__(self) -> None:
+        one_of("verdict", self.verdict, VERDICTS)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the sentence is borne out; an undecided one is not, but does not fail either."""
+        return self.verdict == HOLDS
+
+    @property
+    def fails(self) -> bool:
+        """Whether the sentence is contradicted."""
+        return self.verdict == FAILS
+
     def __str__(self) -> str:
-        return f"{self.claim} {'holds' if self.holds else 'FAILS'}: {self.sentence} ({self.detail})"
+        return f"{self.claim} {self.verdict}: {self.sentence} ({self.detail})"
+
+
+def whether(holds: bool) -> Verdict:
+    """The verdict on a sentence that is plainly true or false.
+
+    Examples
+    --------
+    >>> whether(2 < 3)
+    'holds'
+    """
+    return HOLDS if holds else FAILS
+
+
+def all_hold(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on a sentence with several parts: fails with one of them, holds with all.
+
+    Examples
+    --------
+    >>> all_hold(["holds", "undecided"]), all_hold(["fails", "undecided"]), all_hold([])
+    ('undecided', 'fails', 'undecided')
+    """
+    known = list(verdicts)
+    if FAILS in known:
+        return FAILS
+    return HOLDS if known and set(known) == {HOLDS} else UNDECIDED
+
+
+def all_below_zero(*differences: Estimate) -> Verdict:
+    """Whether all of some differences are negative, as far as their intervals tell.
+
+    Examples
+    --------
+    >>> faster, unclear = Estimate(-2.0, 1.0, 0.95, 9), Estimate(-0.5, 1.0, 0.95, 9)
+    >>> all_below_zero(faster), all_below_zero(faster, unclear)
+    ('holds', 'undecided')
+    """
+    return all_hold(_BORNE_OUT[Comparison(x, smaller_is_better=True).verdict] for x in differences)
+
+
+def all_above_zero(*differences: Estimate) -> Verdict:
+    """Whether all of some differences are positive; see `all_below_zero`."""
+    return all_hold(_BORNE_OUT[Comparison(x, smaller_is_better=False).verdict] for x in differences)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +111,32 @@ class Outcome:
     table: pd.DataFrame  #: one row for each point; predictions and simulations in columns
     findings: tuple[Finding, ...]
     figure: Callable[[], Any]  #: draws `table`, on a matplotlib Figure
+
+
+class SharedRuns:
+    """Results that the experiments of one command share, each computed once.
+
+    Figures of one paper often show the same simulations. Whoever runs several experiments gives
+    them one of these, and what one has simulated the next finds; nothing outlives it.
+
+    Examples
+    --------
+    >>> shared = SharedRuns()
+    >>> shared.keep(("cell", 1), 5.0)
+    >>> shared.known(("cell", 1)), shared.known(("cell", 2))
+    (5.0, None)
+    """
+
+    def __init__(self) -> None:
+        self._results: dict[Hashable, Any] = {}
+
+    def known(self, key: Hashable) -> Any:
+        """The result kept under `key`, or None."""
+        return self._results.get(key)
+
+    def keep(self, key: Hashable, result: Any) -> None:
+        """Keep a result under a key that holds everything it depends on, the seed included."""
+        self._results[key] = result
 
 
 @dataclass(frozen=True)
@@ -45,7 +150,9 @@ class RunOptions:
     seed: int = 0
     quick: bool = False
     workers: int | None = None
-    progress: Progress = lambda what, done, total: None
+    progress: Progress = no_progress
+    #: What experiments run with the same options share; options of their own share nothing.
+    shared: SharedRuns = field(default_factory=SharedRuns, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

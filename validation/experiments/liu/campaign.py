@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation.analysis.estimates import Estimate, estimate
+from validation.analysis.comparison import compare
+from validation.analysis.estimates import estimate
 from validation.analysis.seeding import stream as random_stream
 from validation.experiments.base import RunOptions
 from validation.experiments.liu.setup import (
@@ -39,9 +39,10 @@ _TIMES = ("makespan", "turnaround", "service")
 #: Numbers of communications and runs when there is little time.
 QUICK_COMMUNICATIONS, QUICK_RUNS = (0, 4, 16), 2
 
+#: What the streams of `placed_at_once` are for, below the seed.
+_PLACED = "tasks placed at once"
+
 Cell = tuple[Variant, int]
-#: Cells run in this process, each with its choices and seed.
-_known: dict[tuple[Cell, Choices, int], dict[str, Array]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +94,12 @@ class Campaign:
                     row[f"{name}{unit}"] = known.mean
                     row[f"{name}_half_width{unit}"] = known.half_width
                 for name in ("makespan", "turnaround"):
-                    change = relative(self.values(variant, c, name), self.values(base, c, name))
-                    row[f"{name}_change_percent"] = change.mean
-                    row[f"{name}_change_half_width_percent"] = change.half_width
+                    change = compare(
+                        self.values(variant, c, name), self.values(base, c, name), relative=True
+                    )
+                    row[f"{name}_change_percent"] = 100 * change.mean
+                    row[f"{name}_change_half_width_percent"] = 100 * change.half_width
+                    row[f"{name}_change_verdict"] = change.verdict
                 rows.append(row)
         return pd.DataFrame(rows)
 
@@ -109,13 +113,14 @@ def campaign(
     communications: Sequence[int] = COMMUNICATIONS,
     choices: Choices | None = None,
 ) -> Campaign:
-    """Run every cell that this process has not run yet.
+    """Run every cell that experiments with these options have not run yet.
 
     Parameters
     ----------
     variants : sequence of Variant
     options : RunOptions
-        A quick run has two runs for each cell and three numbers of communications.
+        A quick run has two runs for each cell and three numbers of communications. Cells are
+        kept in `options.shared`, by their choices and seed.
     what : str
         What progress is reported under.
     runs : int
@@ -131,11 +136,13 @@ def campaign(
     choices = Choices() if choices is None else choices
     if options.quick:
         communications, runs = QUICK_COMMUNICATIONS, QUICK_RUNS
+    shared, keys = options.shared, {}
+    for cell in ((variant, c) for c in communications for variant in variants):
+        keys[cell] = ("liu", cell, choices, options.seed)
     missing = {
         f"{variant.label}, c = {c}": (variant, c)
-        for c in communications
-        for variant in variants
-        if _have((variant, c), choices, options.seed) < runs
+        for (variant, c), key in keys.items()
+        if _runs_of(shared.known(key)) < runs
     }
     if missing:
         found = compare_machines(
@@ -144,39 +151,32 @@ def campaign(
             replications=runs,
             seed=options.seed,
             workers=1 if options.quick else options.workers,
-            progress=partial(options.progress, what),
+            progress=lambda _, done, total: options.progress(what, done, total),
         )
         for label, cell in missing.items():
             values = found.runs[label].values
-            _known[cell, choices, options.seed] = {
-                name: _frozen(values[name], choices.cycle if name in _TIMES else 1.0)
-                for name in KEPT
-            }
+            shared.keep(
+                keys[cell],
+                {
+                    name: _frozen(values[name], choices.cycle if name in _TIMES else 1.0)
+                    for name in KEPT
+                },
+            )
     cells = {
-        (variant, c): {
-            name: values[:runs]
-            for name, values in _known[(variant, c), choices, options.seed].items()
-        }
-        for variant in variants
-        for c in communications
+        cell: {name: values[:runs] for name, values in shared.known(key).items()}
+        for cell, key in keys.items()
     }
     return Campaign(tuple(variants), tuple(communications), runs, cells)
 
 
-def _have(cell: Cell, choices: Choices, seed: int) -> int:
-    known = _known.get((cell, choices, seed))
-    return 0 if known is None else known["makespan"].size
+def _runs_of(cell: Mapping[str, Array] | None) -> int:
+    return 0 if cell is None else cell["makespan"].size
 
 
 def _frozen(values: Sequence[float], factor: float) -> Array:
     array = np.array(values) * factor
     array.flags.writeable = False
     return array
-
-
-def relative(here: Array, there: Array) -> Estimate:
-    """Mean of the paired differences, in per cent of the mean of the second."""
-    return estimate(((here - there) * (100.0 / there.mean())).tolist())
 
 
 def placed_at_once(variant: Variant, *, runs: int = RUNS, seed: int = 0) -> Array:
@@ -188,7 +188,9 @@ def placed_at_once(variant: Variant, *, runs: int = RUNS, seed: int = 0) -> Arra
     shares = np.empty(runs)
     for run in range(runs):
         mesh = Mesh(ROWS, COLUMNS, io_side="west")
-        for task, size in enumerate(streams.draw(rng=random_stream(seed, run)).sizes.tolist()):
+        for task, size in enumerate(
+            streams.draw(rng=random_stream(seed, _PLACED, run)).sizes.tolist()
+        ):
             nodes = place.choose(mesh, size)
             if nodes is None:
                 break

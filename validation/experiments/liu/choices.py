@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from itertools import islice
 
-from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
+from validation.experiments.base import (
+    FAILS,
+    HOLDS,
+    UNDECIDED,
+    Experiment,
+    Finding,
+    Outcome,
+    RunOptions,
+    Verdict,
+)
 from validation.experiments.liu import plotting
 from validation.experiments.liu.campaign import Campaign, campaign
 from validation.experiments.liu.claims import (
-    NO,
-    YES,
-    Judgement,
     dominated,
     falls,
     flat,
@@ -71,21 +77,31 @@ def run(options: RunOptions) -> Outcome:
     for k, ours in enumerate(judged[AS_CHOSEN]):
         verdicts = {name: judged[name][k].verdict for name in judged}
         by_verdict = {
-            word: [name for name, verdict in verdicts.items() if verdict == word]
-            for word in dict.fromkeys(verdicts.values())
+            verdict: [name for name, other in verdicts.items() if other == verdict]
+            for verdict in dict.fromkeys(verdicts.values())
         }
         findings.append(
             Finding(
                 ours.claim,
                 f"no other choice reverses the verdict: {ours.sentence}",
-                not {YES, NO} <= set(verdicts.values()),
-                "; ".join(f"{word}: {', '.join(who)}" for word, who in by_verdict.items()),
+                _reversal(ours.verdict, set(verdicts.values())),
+                "; ".join(f"{word}: {', '.join(names)}" for word, names in by_verdict.items()),
             )
         )
     return Outcome(table, tuple(findings), lambda: plotting.verdict_grid(table))
 
 
-def _judge(found: Campaign) -> list[Judgement]:
+def _reversal(ours: Verdict, every: set[Verdict]) -> Verdict:
+    """Whether a verdict stands: it fails where two choices contradict each other.
+
+    A sentence that is undecided under our own choice has no verdict that could be reversed.
+    """
+    if {HOLDS, FAILS} <= every:
+        return FAILS
+    return UNDECIDED if ours == UNDECIDED else HOLDS
+
+
+def _judge(found: Campaign) -> list[Finding]:
     return [
         flat(found, "SBT"), flat(found, "DBT"), falls(found, "SBT", "L-23"),
         falls(found, "DBT", "L-24"), *rises(found), *leads(found), robust(found),

@@ -96,14 +96,14 @@ def verdict_grid(table: pd.DataFrame) -> Figure:
     choices = list(table.choice.unique())
     first = table[table.choice == choices[0]]
     words = np.array([table[table.choice == name].verdict.tolist() for name in choices]).T
-    shades = np.select([words == "yes", words == "no"], [1.0, 0.0], 0.5)
+    shades = np.select([words == "holds", words == "fails"], [1.0, 0.0], 0.5)
     figure = Figure(figsize=(11.0, 1.5 + 0.32 * len(first)), layout="constrained")
     ax = figure.subplots()
     ax.imshow(shades, cmap="cividis", vmin=0, vmax=1, aspect="auto")
     for (row, column), word in np.ndenumerate(words):
         ax.text(
             column, row, word, ha="center", va="center", fontsize=7,
-            color="white" if word == "no" else "black",
+            color="white" if word == "fails" else "black",
         )  # fmt: skip
     ax.set_xticks(range(len(choices)), choices, rotation=25, ha="right", fontsize=8)
     ax.set_yticks(

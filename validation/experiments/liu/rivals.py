@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from validation.analysis.comparison import compare
 from validation.experiments.base import Finding, Outcome
 from validation.experiments.liu import plotting
-from validation.experiments.liu.campaign import Campaign, relative
+from validation.experiments.liu.campaign import Campaign
 from validation.experiments.liu.claims import TIMES
 
 if TYPE_CHECKING:
@@ -32,7 +33,12 @@ def _with_best(found: Campaign, algorithms: Sequence[str]) -> pd.DataFrame:
         for c in found.communications:
             row = own & (table.communications == c)
             for quantity in TIMES:
-                gap = relative(found.values(variant, c, quantity), found.values(first, c, quantity))
-                table.loc[row, f"{quantity}_above_first_percent"] = gap.mean
-                table.loc[row, f"{quantity}_above_first_half_width_percent"] = gap.half_width
+                gap = compare(
+                    found.values(variant, c, quantity), found.values(first, c, quantity),
+                    relative=True,
+                )  # fmt: skip
+                above = f"{quantity}_above_first"
+                table.loc[row, f"{above}_percent"] = 100 * gap.mean
+                table.loc[row, f"{above}_half_width_percent"] = 100 * gap.half_width
+                table.loc[row, f"{above}_verdict"] = gap.verdict
     return table

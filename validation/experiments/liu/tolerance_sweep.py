@@ -59,6 +59,6 @@ def _with_trends(found: Campaign, algorithm: str) -> pd.DataFrame:
             trend = slope(found, algorithm, c, quantity)
             word = "falls" if trend.high < 0 else "rises" if trend.low > 0 else "no trend"
             table.loc[line, f"{quantity}_trend"] = word
-            table.loc[line, f"{quantity}_slope_percent"] = trend.mean
-            table.loc[line, f"{quantity}_slope_half_width_percent"] = trend.half_width
+            table.loc[line, f"{quantity}_slope_percent"] = 100 * trend.mean
+            table.loc[line, f"{quantity}_slope_half_width_percent"] = 100 * trend.half_width
     return table

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
 from typing import Any, Final, cast
 
 import numpy as np
 
-from validation.analysis.estimates import Estimate, estimate
+from validation.analysis.comparison import Comparison, compare
 from validation.analysis.seeding import stream as random_stream
 from validation.experiments.base import RunOptions
 from validation.experiments.mache.setup import STRATEGIES, Choices, machine
@@ -19,9 +18,9 @@ from validation.jobs import AbstractStreams
 from validation.machine import StrategyComparison, compare_strategies
 from validation.sweeps.executors import parallel_map
 
-#: Place of the trial runs below the seed: they have jobs of their own.
+#: What the stream of the trial runs' own seed is for, below the seed of the plan.
 _TRIALS: Final = 1
-_MOST_TRIALS: Final = 12
+_MAX_TRIALS: Final = 12
 #: Replications of a rough search, where a fine one follows.
 _ROUGH: Final = 4
 
@@ -59,6 +58,10 @@ class Load:
         """Mean of a quantity over the replications."""
         return self.runs.runs[strategy][quantity].mean
 
+    def values(self, strategy: str, quantity: str) -> tuple[float, ...]:
+        """A quantity of every replication."""
+        return self.runs.runs[strategy].values[quantity]
+
     def ranks(self, quantity: str = "service") -> dict[str, int]:
         """Place of every strategy, the smallest mean first."""
         order = sorted(STRATEGIES, key=lambda name: self.mean(name, quantity))
@@ -66,7 +69,7 @@ class Load:
 
     def spread(self, quantity: str = "service") -> np.ndarray[Any, Any]:
         """Largest over smallest of the strategies in every replication, (replications,)."""
-        values = np.array([self.runs.runs[name].values[quantity] for name in STRATEGIES])
+        values = np.array([self.values(name, quantity) for name in STRATEGIES])
         widest: np.ndarray[Any, Any] = values.max(axis=0) / values.min(axis=0)
         return widest
 
@@ -82,7 +85,7 @@ class Load:
         rows = []
         for name in STRATEGIES:
             run = self.runs.runs[name]
-            gap = self.runs.difference(name, best, "service")
+            gap = self.runs.compare(name, best, "service")
             row: dict[str, Any] = {
                 "io_percent": round(100 * self.io_share),
                 "target_utilisation": self.target,
@@ -92,6 +95,7 @@ class Load:
                 "to_mc_elongated": self.mean(name, "service") / self.mean(STRATEGIES[0], "service"),
                 "service_less_best_cycles": gap.mean,
                 "service_less_best_half_width_cycles": 0.0 if name == best else gap.half_width,
+                "service_less_best_verdict": gap.verdict,
             }
             for quantity, unit in _KEPT.items():
                 row[f"{quantity}{unit}"] = run[quantity].mean
@@ -110,8 +114,8 @@ def campaign(plans: Sequence[Plan], options: RunOptions, *, what: str) -> list[L
     """Find the interarrival times of all plans, then make the runs of record."""
     # A plan of one target takes long to search: both stages are spread over the processes.
     found = parallel_map(
-        _interarrivals, plans, workers=_workers(options),
-        progress=partial(options.progress, f"{what}: interarrival times"),
+        _interarrivals, plans, workers=_workers(options), progress=options.progress,
+        what=f"{what}: interarrival times",
     )  # fmt: skip
     points = [
         _Point(plan, target, *trial)
@@ -119,7 +123,7 @@ def campaign(plans: Sequence[Plan], options: RunOptions, *, what: str) -> list[L
         for target, trial in zip(plan.targets, trials, strict=True)
     ]
     return parallel_map(
-        _load, points, workers=_workers(options), progress=partial(options.progress, what)
+        _load, points, workers=_workers(options), progress=options.progress, what=what
     )
 
 
@@ -168,7 +172,7 @@ def _search(plan: Plan, trials: int, first: float, step: float) -> list[tuple[fl
     as the interarrival time rises; the search is by regula falsi in its logarithm.
     """
     seed = int(random_stream(plan.seed, _TRIALS).integers(1 << 48))
-    known: dict[float, float] = {}
+    known: dict[float, float] = {}  # utilisation by the logarithm of the interarrival time
 
     def look(place: float) -> None:
         trial = _compared(plan, math.exp(place), plan.tried, trials, seed)
@@ -178,7 +182,7 @@ def _search(plan: Plan, trials: int, first: float, step: float) -> list[tuple[fl
     look(first)
     chosen = []
     for target in plan.targets:
-        for _ in range(_MOST_TRIALS):
+        for _ in range(_MAX_TRIALS):
             nearest = min(known, key=lambda place: abs(known[place] - target))
             if abs(known[nearest] - target) <= plan.tolerance:
                 break
@@ -199,11 +203,9 @@ def _search(plan: Plan, trials: int, first: float, step: float) -> list[tuple[fl
     return chosen
 
 
-def change(first: Load, last: Load, strategy: str, quantity: str) -> Estimate:
-    """Paired difference of a quantity between two loads, the last less the first."""
-    here = last.runs.runs[strategy].values[quantity]
-    there = first.runs.runs[strategy].values[quantity]
-    return estimate(np.subtract(here, there).tolist())
+def change(first: Load, last: Load, strategy: str, quantity: str) -> Comparison:
+    """Compare a quantity at two loads, the last with the first, replication by replication."""
+    return compare(last.values(strategy, quantity), first.values(strategy, quantity))
 
 
 def kendall(first: Sequence[float], second: Sequence[float]) -> float:
@@ -221,8 +223,3 @@ def kendall(first: Sequence[float], second: Sequence[float]) -> float:
         untied[0] += a != 0
         untied[1] += b != 0
     return concordant / math.sqrt(untied[0] * untied[1]) if all(untied) else 0.0
-
-
-def paired(value: Estimate) -> str:
-    """A paired difference with its interval, in words."""
-    return f"{value.mean:+.3g} ± {value.half_width:.2g}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
+from validation.experiments.base import Experiment, Finding, Outcome, RunOptions, all_below_zero
 from validation.experiments.mache import plotting
-from validation.experiments.mache.campaign import change, paired
+from validation.experiments.mache.campaign import change
 from validation.experiments.mache.sweep import Sweep, rows, sweep
 
 QUANTITY: Final = "system_balance"
@@ -35,7 +35,7 @@ def claims(found: Sweep) -> Iterator[Finding]:
     yield Finding(
         "M-24",
         "the system is better balanced under MC-Elongated than under MC, at every load",
-        all(gap.high < 0 for gap, _ in gaps),
+        all_below_zero(*(gap for gap, _ in gaps)),
         f"{sum(gap.high < 0 for gap, _ in gaps)} of {len(gaps)} loads; MC over MC-Elongated "
         f"{min(ratios):.2f} to {max(ratios):.2f}",
     )
@@ -48,9 +48,9 @@ def claims(found: Sweep) -> Iterator[Finding]:
         yield Finding(
             "M-25",
             f"{name}: the balance factor is smaller at the heaviest load than at the lightest",
-            all(move.high < 0 for _, move in moves.values()),
+            all_below_zero(*(move.difference for _, move in moves.values())),
             ", ".join(
-                f"{paired(move)} nodes at {p} % I/O, largest at utilisation {peak.target:.1f}"
+                f"{move.interval} nodes at {p} % I/O, largest at utilisation {peak.target:.1f}"
                 for p, (peak, move) in moves.items()
             ),
         )

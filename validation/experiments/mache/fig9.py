@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
+from validation.experiments.base import (
+    Experiment,
+    Finding,
+    Outcome,
+    RunOptions,
+    all_above_zero,
+    all_below_zero,
+)
 from validation.experiments.mache import plotting
-from validation.experiments.mache.campaign import change, paired
+from validation.experiments.mache.campaign import change
 from validation.experiments.mache.setup import STRATEGIES
 from validation.experiments.mache.sweep import Sweep, rows, sweep
 
@@ -36,7 +43,7 @@ def claims(found: Sweep) -> Iterator[Finding]:
     yield Finding(
         "M-24",
         "jobs of MC-Elongated affect fewer nodes than those of PLAS, at every load",
-        all(gap.high < 0 for gap, _ in gaps),
+        all_below_zero(*(gap for gap, _ in gaps)),
         f"{sum(gap.high < 0 for gap, _ in gaps)} of {len(gaps)} loads; PLAS over MC-Elongated "
         f"{min(ratios):.2f} to {max(ratios):.2f}",
     )
@@ -45,8 +52,8 @@ def claims(found: Sweep) -> Iterator[Finding]:
         yield Finding(
             "M-25",
             f"{name}: dispersal is greater at the heaviest load than at the lightest",
-            all(move.low > 0 for move in moves.values()),
-            ", ".join(f"{paired(move)} nodes at {p} % I/O" for p, move in moves.items()),
+            all_above_zero(*(move.difference for move in moves.values())),
+            ", ".join(f"{move.interval} nodes at {p} % I/O" for p, move in moves.items()),
         )
 
 

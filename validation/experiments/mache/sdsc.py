@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
+from validation.experiments.base import Experiment, Finding, Outcome, RunOptions, whether
 from validation.experiments.mache import plotting
 from validation.experiments.mache.campaign import Load, Plan, campaign, kendall
 from validation.experiments.mache.setup import (
@@ -114,14 +114,14 @@ def _claims(replay: Sequence[Load], drawn: Sequence[Load], source: str) -> Itera
             "M-22",
             f"{percent} % I/O: the order of the strategies on the {source} is near that on the "
             f"synthetic jobs, both at utilisation {TARGET}, tau >= {LEAST_TAU}",
-            float(np.mean(middle)) >= LEAST_TAU,
+            whether(float(np.mean(middle)) >= LEAST_TAU),
             f"tau at {', '.join(f'{x:.1f}: {tau:.2f}' for x, tau in taus.items())}; on average "
             f"{np.mean(list(taus.values())):.2f}",
         )
     yield Finding(
         "M-22",
         f"the mean of these tau is at least {LEAST_MEAN_TAU}",
-        float(np.mean(means)) >= LEAST_MEAN_TAU,
+        whether(float(np.mean(means)) >= LEAST_MEAN_TAU),
         f"mean tau {np.mean(means):.2f}",
     )
 

@@ -20,34 +20,39 @@ REPLICATIONS, TRIALS = 6, 3
 QUICK_LOADS, QUICK_JOBS, QUICK_REPLICATIONS = (0.1, 0.5, 0.8), 80, 2
 
 Sweep = Mapping[int, Sequence[Load]]
-#: Sweeps made in this process, for figures 9 and 10 share theirs.
-_known: dict[tuple[int, bool, int], dict[int, list[Load]]] = {}
 
 
 def sweep(options: RunOptions) -> Sweep:
-    """Every load of each ratio of I/O, by the percentage; loads rising."""
-    key = options.seed, options.quick, QUICK_JOBS
-    if key not in _known:
-        quick = options.quick
-        plans = [
-            Plan(
-                io_share=percent / 100,
-                streams=synthetic(1.0, QUICK_JOBS if quick else JOBS),
-                targets=QUICK_LOADS if quick else LOADS,
-                choices=Choices(),
-                seed=options.seed,
-                replications=QUICK_REPLICATIONS if quick else REPLICATIONS,
-                trials=1 if quick else TRIALS,
-                tried=("MC-Elongated",),
-                tolerance=0.05 if quick else 0.02,
-            )
-            for percent in PERCENT
-        ]
-        found = campaign(plans, options, what="loads")
-        _known[key] = {
-            p: [load for load in found if round(100 * load.io_share) == p] for p in PERCENT
-        }
-    return _known[key]
+    """Every load of each ratio of I/O, by the percentage; loads rising.
+
+    Made once for all experiments with the same `options.shared`.
+    """
+    key = "mache", "sweep", options.seed, options.quick
+    known: Sweep | None = options.shared.known(key)
+    if known is None:
+        known = _made(options)
+        options.shared.keep(key, known)
+    return known
+
+
+def _made(options: RunOptions) -> Sweep:
+    quick = options.quick
+    plans = [
+        Plan(
+            io_share=percent / 100,
+            streams=synthetic(1.0, QUICK_JOBS if quick else JOBS),
+            targets=QUICK_LOADS if quick else LOADS,
+            choices=Choices(),
+            seed=options.seed,
+            replications=QUICK_REPLICATIONS if quick else REPLICATIONS,
+            trials=1 if quick else TRIALS,
+            tried=("MC-Elongated",),
+            tolerance=0.05 if quick else 0.02,
+        )
+        for percent in PERCENT
+    ]
+    found = campaign(plans, options, what="loads")
+    return {p: [load for load in found if round(100 * load.io_share) == p] for p in PERCENT}
 
 
 def rows(found: Sweep) -> pd.DataFrame:

@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
+from validation.experiments.base import (
+    FAILS,
+    HOLDS,
+    UNDECIDED,
+    Experiment,
+    Finding,
+    Outcome,
+    RunOptions,
+    Verdict,
+    all_hold,
+    whether,
+)
 from validation.experiments.mache import plotting
-from validation.experiments.mache.campaign import Load, Plan, campaign, kendall, paired
+from validation.experiments.mache.campaign import Load, Plan, campaign, kendall
 from validation.experiments.mache.setup import (
     COLUMNS,
     JOBS,
@@ -102,33 +113,33 @@ def claims(loads: Sequence[Load]) -> Iterator[Finding]:
         yield Finding(
             "M-22",
             f"{percent} % I/O: the order of the strategies is near the paper's, tau >= {LEAST_TAU}",
-            taus[percent] >= LEAST_TAU,
+            whether(taus[percent] >= LEAST_TAU),
             f"tau {taus[percent]:.2f}; {' < '.join(order)}",
         )
     mean = float(np.mean(list(taus.values())))
     yield Finding(
         "M-22",
         f"the mean of the columns' tau is at least {LEAST_MEAN_TAU}",
-        mean >= LEAST_MEAN_TAU,
+        whether(mean >= LEAST_MEAN_TAU),
         f"mean tau {mean:.2f}",
     )
     if 100 in by_percent:
-        yield _best_or_tied("PLAS", by_percent[100])
+        yield _leads("PLAS", by_percent[100])
     if 0 in by_percent:
-        yield _best_or_tied("MC", by_percent[0])
+        yield _leads("MC", by_percent[0])
     loaded = {percent: load for percent, load in by_percent.items() if percent >= 20}
     last = {p: max(STRATEGIES, key=load.ranks().__getitem__) for p, load in loaded.items()}
     yield Finding(
         "M-22",
         "Paging is worst from 20 % I/O up",
-        set(last.values()) == {"Paging"},
+        whether(set(last.values()) == {"Paging"}),
         ", ".join(f"{name} at {percent} %" for percent, name in last.items()),
     )
     places = {percent: load.ranks()["MC-Elongated"] for percent, load in by_percent.items()}
     yield Finding(
         "M-22",
         "MC-Elongated is never below third",
-        max(places.values()) <= 3,
+        whether(max(places.values()) <= 3),
         ", ".join(f"{place} at {percent} %" for percent, place in places.items()),
     )
     mixed = {percent: by_percent[percent] for percent in (60, 40, 20) if percent in by_percent}
@@ -136,18 +147,14 @@ def claims(loads: Sequence[Load]) -> Iterator[Finding]:
     yield Finding(
         "M-22",
         "MC-Elongated is within 10 % of the best at 60, 40 and 20 % I/O",
-        all(x <= NEAR for x in excess.values()),
+        whether(all(x <= NEAR for x in excess.values())),
         ", ".join(f"{x - 1:+.1%} of {mixed[p].runs.best()} at {p} %" for p, x in excess.items()),
     )
     yield Finding(
         "M-22",
         "MC-Elongated is best at 60, 40 and 20 % I/O, or tied",
-        all(_tied(load, "MC-Elongated") for load in mixed.values()),
-        "; ".join(
-            f"{p} %: less {load.runs.best()} "
-            f"{paired(load.runs.difference('MC-Elongated', load.runs.best()))}"
-            for p, load in mixed.items()
-        ),
+        all_hold(_best_or_tied("MC-Elongated", load) for load in mixed.values()),
+        "; ".join(f"{p} %: {_lead('MC-Elongated', load)}" for p, load in mixed.items()),
     )
     if {100, 20, 0} <= set(by_percent):
         yield _dominance(by_percent)
@@ -157,20 +164,32 @@ def _over_best(load: Load) -> float:
     return load.mean("MC-Elongated", "service") / load.mean(load.runs.best(), "service")
 
 
-def _tied(load: Load, strategy: str) -> bool:
-    """Whether a strategy is best, or its paired difference to the best may be zero."""
+def _best_or_tied(strategy: str, load: Load) -> Verdict:
+    """Whether a strategy has the least mean service time or is tied with the one that has it.
+
+    Behind the least mean, it fails where the paired difference says so. Where that is undecided,
+    so is this: an interval that contains zero, however wide, is no proof of a tie.
+    """
     best = load.runs.best()
-    return strategy == best or load.runs.difference(strategy, best).contains(0.0)
+    if strategy == best:
+        return HOLDS
+    return FAILS if load.runs.compare(strategy, best).verdict == "worse" else UNDECIDED
 
 
-def _best_or_tied(strategy: str, load: Load) -> Finding:
-    best = load.runs.best()
-    gap = load.runs.difference(strategy, best)
+def _lead(strategy: str, load: Load) -> str:
+    """How far a strategy is before the next or behind the best, in words."""
+    first, second = sorted(STRATEGIES, key=load.ranks().__getitem__)[:2]
+    if strategy == first:
+        return f"best, less {second} {load.runs.compare(strategy, second)}"
+    return f"less {first} {load.runs.compare(strategy, first)}"
+
+
+def _leads(strategy: str, load: Load) -> Finding:
     return Finding(
         "M-22",
         f"{strategy} is best at {load.io_share:.0%} I/O, or tied",
-        _tied(load, strategy),
-        "best" if strategy == best else f"less {best}: {paired(gap)} cycles",
+        _best_or_tied(strategy, load),
+        f"{_lead(strategy, load)}; cycles",
     )
 
 
@@ -183,7 +202,7 @@ def _dominance(by_percent: dict[int, Load]) -> Finding:
     return Finding(
         "M-27",
         "the order at 20 % I/O is nearer to that at 100 % than to that at 0 %",
-        with_io > without,
+        whether(with_io > without),
         f"tau {with_io:.2f} against {without:.2f} (paper .60, .33); Spearman {spearman[0]:.3f} "
         f"against {spearman[1]:.3f} (paper .714, .600)",
     )
@@ -197,7 +216,7 @@ def utilisations(loads: Sequence[Load]) -> Iterator[Finding]:
     yield Finding(
         "E44",
         "the utilisation of every column lies between .60 and .70 (mean over the strategies)",
-        all(0.60 <= use <= 0.70 for use in mean.values()),
+        whether(all(0.60 <= use <= 0.70 for use in mean.values())),
         "; ".join(
             f"{percent} %: {mean[percent]:.2f}, of MC-Elongated {use:.2f}, by Little's law on the "
             f"means {ours:.2f} (paper's {paper:.2f})"

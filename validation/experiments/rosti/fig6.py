@@ -8,7 +8,7 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from qmodels.policies import AbstractPolicy, DynamicPartitioning, SpaceSharing
-from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
+from validation.experiments.base import Experiment, Finding, Outcome, RunOptions, whether
 from validation.experiments.rosti import plotting
 from validation.experiments.rosti.load_sweep import COMMON, agreement, common_loads, sweep
 from validation.experiments.rosti.reference_workload import (
@@ -45,7 +45,7 @@ def _claims(table: pd.DataFrame) -> Iterator[Finding]:
         yield Finding(
             "R-45" if k >= 16 else "R-48",
             f"K_D = {k}: the best of 1, 2, 4, 8 processor partitions grows with the load",
-            rising and enough,
+            whether(rising and enough),
             f"best in turn: {', '.join(map(str, visits))}",
         )
     if 16 in disks:
@@ -53,7 +53,7 @@ def _claims(table: pd.DataFrame) -> Iterator[Finding]:
         yield Finding(
             "R-46",
             "SP(16,16) is worse than SP(8,16) at every load",
-            all(worse),
+            whether(all(worse)),
             f"{sum(worse)} of {len(worse)} loads",
         )
     order = [f"SP({k},1)" for k in PROCESSOR_PARTITIONS]
@@ -61,21 +61,21 @@ def _claims(table: pd.DataFrame) -> Iterator[Finding]:
     yield Finding(
         "R-49",
         "K_D = 1: SP(1,1) < SP(2,1) < SP(4,1) < SP(8,1) < SP(16,1) at every load",
-        all(strict),
+        whether(all(strict)),
         f"{sum(strict)} of {len(strict)} loads",
     )
     leads = {k: max(takewhile(partial(_dynamic_leads, times, k), COMMON), default=0) for k in disks}
     yield Finding(
         "R-51",
         "dynamic partitioning is best at light load",
-        all(_dynamic_leads(times, k, x) for k in disks for x in COMMON[:3]),
+        whether(all(_dynamic_leads(times, k, x) for k in disks for x in COMMON[:3])),
         "up to load " + ", ".join(f"{x:g} (K_D = {k})" for k, x in leads.items()),
     )
     beaten = [k for k in disks if any(_static_leads(times, k, x) for x in COMMON)]
     yield Finding(
         "R-53",
         "at higher load some static policy beats dynamic partitioning for K_D = 1 and 4",
-        {1, 4} <= set(beaten),
+        whether({1, 4} <= set(beaten)),
         "seen for K_D = " + ", ".join(map(str, beaten)),
     )
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from qmodels.policies import AbstractPolicy, SpaceSharing, TimeSharing, capacity, predict
 from qmodels.policies.base import work_bound
-from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
+from validation.experiments.base import (
+    Experiment,
+    Finding,
+    Outcome,
+    RunOptions,
+    all_below_zero,
+    whether,
+)
 from validation.experiments.rosti import plotting
 from validation.experiments.rosti.load_sweep import COMMON, agreement, common_loads, sweep
 from validation.experiments.rosti.reference_workload import (
@@ -46,9 +53,9 @@ def _claims(table: pd.DataFrame) -> Iterator[Finding]:
     for disks in sorted(int(k) for k in table.disk_partitions.unique()):
         for k in PROCESSOR_PARTITIONS:
             timed, static = TimeSharing(k, disks, LEVEL), SpaceSharing(k, disks)
-            most = capacity(static, machine, work)
-            ratios.append(capacity(timed, machine, work) / most)
-            for load in (x for x in COMMON if x * bound < most):
+            static_rate = capacity(static, machine, work)
+            ratios.append(capacity(timed, machine, work) / static_rate)
+            for load in (x for x in COMMON if x * bound < static_rate):
                 compared += 1
                 alone = predict(static, machine, work, load=load).mean_response
                 if times[timed.label][load] > alone * (1 + SAME):
@@ -56,13 +63,13 @@ def _claims(table: pd.DataFrame) -> Iterator[Finding]:
     yield Finding(
         "R-56",
         "time sharing saturates later than space sharing on the same partitions",
-        min(ratios) > 1.0,
+        whether(min(ratios) > 1.0),
         f"capacity {min(ratios):.3f} to {max(ratios):.3f} times as large",
     )
     yield Finding(
         "R-56",
         "and answers no later at any common load",
-        not slower,
+        whether(not slower),
         f"{compared - len(slower)} of {compared} points"
         + (f"; not {', '.join(slower[:3])}" if slower else ""),
     )
@@ -72,26 +79,27 @@ def _side_by_side(options: RunOptions) -> Finding:
     """Both kinds of sharing simulated on the same jobs, at fractions of the static capacity."""
     machine, work = reference_machine(), reference_workload()
     pairs = [(4, 4), (16, 16)] if options.quick else list(product(PROCESSOR_PARTITIONS, SHOWN))
-    worse: list[tuple[float, str]] = []
-    total = 0
+    later: list[tuple[float, str]] = []
+    found = []
     for (k, disks), fraction in product(pairs, (0.4, 0.8)):
-        static = SpaceSharing(k, disks)
+        static, timed = SpaceSharing(k, disks), TimeSharing(k, disks, LEVEL)
         contest = simulate_candidates(
-            [static, TimeSharing(k, disks, LEVEL)], machine, work,
+            [static, timed], machine, work,
             arrival_rate=fraction * capacity(static, machine, work), jobs=4000, replications=12,
             seed=options.seed, workers=options.workers,
         )  # fmt: skip
-        total += 1
-        options.progress("figure 7, side by side", total, 2 * len(pairs))
-        if contest.best == static and contest.behind[1].low > 0.0:
-            share = contest.behind[1].mean / contest.simulations[0].mean_response.mean
-            worse.append((share, f"{share:.1%} at ({k},{disks}), {fraction:.0%} of its capacity"))
+        gap = contest.compare(timed, static)
+        found.append(gap.difference)
+        options.progress("figure 7, side by side", len(found), 2 * len(pairs))
+        if gap.verdict == "worse":
+            share = gap.mean / contest.simulations[0].mean_response.mean
+            later.append((share, f"{share:.1%} at ({k},{disks}), {fraction:.0%} of its capacity"))
     return Finding(
         "R-56",
         "and, simulated on the same jobs, never answers later than space sharing",
-        not worse,
-        f"later beyond noise in {len(worse)} of {total} cases"
-        + (f", at most by {max(worse)[1]}" if worse else ""),
+        all_below_zero(*found),
+        f"later beyond noise in {len(later)} of {len(found)} cases"
+        + (f", at most by {max(later)[1]}" if later else ""),
     )
 
 

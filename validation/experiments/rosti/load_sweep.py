@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, predict, work_bound
-from validation.experiments.base import Finding, RunOptions
+from validation.experiments.base import Finding, RunOptions, whether
 from validation.sharing import simulate
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ def sweep(
     fractions = SIMULATED_QUICK if options.quick else SIMULATED
     rows: list[dict[str, Any]] = []
     for done, policy in enumerate(policies, start=1):
-        most = capacity(policy, system, workload)
-        own = [fraction * most / bound for fraction in OWN]
-        simulated = [fraction * most / bound for fraction in fractions]
+        largest_rate = capacity(policy, system, workload)
+        own = [fraction * largest_rate / bound for fraction in OWN]
+        simulated = [fraction * largest_rate / bound for fraction in fractions]
         for load in sorted({*COMMON, *own, *simulated}):
             row: dict[str, Any] = {
                 "policy": policy.label,
@@ -64,10 +64,10 @@ def sweep(
                 "processor_partitions": getattr(policy, "processor_partitions", 0),
                 "disk_partitions": getattr(policy, "disk_partitions", 0),
                 "load": load,
-                "load_of_capacity": load * bound / most,
+                "load_of_capacity": load * bound / largest_rate,
                 "arrival_rate_per_s": load * bound,
-                "capacity_per_s": most,
-                "status": "stable" if load * bound < most else "saturated",
+                "capacity_per_s": largest_rate,
+                "status": "stable" if load * bound < largest_rate else "saturated",
             }
             if row["status"] == "stable":
                 found = predict(policy, system, workload, load=load)
@@ -119,7 +119,7 @@ def agreement(table: pd.DataFrame) -> list[Finding]:
             Finding(
                 "X-2",
                 "where the model is exact the simulator agrees within its noise",
-                worst <= bound,
+                whether(worst <= bound),
                 f"largest |z| {worst:.2f} of {len(exact)} points, bound {bound:.2f}",
             )
         )
@@ -134,7 +134,7 @@ def agreement(table: pd.DataFrame) -> list[Finding]:
             Finding(
                 "X-2",
                 "where it is approximate the gap is at most 5 % or three intervals",
-                bool(within.all()),
+                whether(bool(within.all())),
                 f"{int(within.sum())} of {len(rest)} points, median gap {np.median(gap):+.1%}, "
                 f"largest {gap[np.abs(gap).argmax()]:+.1%} at {worst_at.policy}, "
                 f"{worst_at.load_of_capacity:.0%} of its capacity",

@@ -12,7 +12,7 @@ from phasefit import PhaseType
 from qmodels.networks import disk_group_throughput
 from qmodels.policies import System, TimeSharing, Workload, capacity, predict
 from qmodels.programs import Burst, Phase, Program, WorkingSet
-from validation.experiments.base import Experiment, Finding, Outcome, RunOptions
+from validation.experiments.base import Experiment, Finding, Outcome, RunOptions, whether
 from validation.experiments.rosti import plotting
 from validation.experiments.rosti.load_sweep import PRECISION, PRECISION_QUICK, agreement
 from validation.sharing import simulate
@@ -41,17 +41,17 @@ def run(options: RunOptions) -> Outcome:
         alone = capacity(TimeSharing(1, 1, 1), machine, work)
         for level in LEVELS:
             policy = TimeSharing(1, 1, level)
-            most = capacity(policy, machine, work)
+            largest_rate = capacity(policy, machine, work)
             for place, load in enumerate(LOADS):
                 row: dict[str, Any] = {
                     "policy": policy.label,
                     "multiprogramming": level,
                     "cpu_to_io": ratio,
                     "load_of_one_job": load,
-                    "load_of_capacity": load * alone / most,
+                    "load_of_capacity": load * alone / largest_rate,
                     "arrival_rate_per_s": load * alone,
-                    "capacity_per_s": most,
-                    "gain": most / alone,
+                    "capacity_per_s": largest_rate,
+                    "gain": largest_rate / alone,
                 }
                 found = predict(policy, machine, work, arrival_rate=load * alone)
                 row |= {
@@ -111,7 +111,7 @@ def _claims(table: pd.DataFrame, best: dict[float, dict[float, int]]) -> Iterato
     yield Finding(
         "R-57",
         "a second job raises the capacity by (1+r)^2/(1+r+r^2), r the ratio of CPU to I/O",
-        bool(error < 1e-10),
+        whether(bool(error < 1e-10)),
         f"largest relative difference {error:.1e}",
     )
     tops = {}
@@ -121,14 +121,14 @@ def _claims(table: pd.DataFrame, best: dict[float, dict[float, int]]) -> Iterato
     yield Finding(
         "R-57",
         "whatever the level, the gain is largest at a ratio of one",
-        set(tops.values()) == {1.0},
+        whether(set(tops.values()) == {1.0}),
         "largest at " + ", ".join(f"{x:g} (M = {level})" for level, x in tops.items()),
     )
     busy = [disk_group_throughput(1.0, 1.0, [level]) for level in LEVELS]
     yield Finding(
         "R-57",
         "at a ratio of one the overlap becomes total as the level grows",
-        all(a < b < 1.0 for a, b in pairwise(busy)),
+        whether(all(a < b < 1.0 for a, b in pairwise(busy))),
         f"each resource is busy {busy[1]:.0%} of the time at M = 2, {busy[-1]:.0%} at "
         f"M = {LEVELS[-1]}",
     )
@@ -137,7 +137,7 @@ def _claims(table: pd.DataFrame, best: dict[float, dict[float, int]]) -> Iterato
         yield Finding(
             "R-57",
             f"the best level depends on the ratio, at {load:.0%} of what one job at a time can do",
-            len(set(levels.values())) > 1,
+            whether(len(set(levels.values())) > 1),
             f"M = {levels[RATIOS[0]]} at {RATIOS[0]:g}, {levels[peak]} at {peak:g}, "
             f"{levels[RATIOS[-1]]} at {RATIOS[-1]:g}",
         )

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from qmodels.errors import ModelError
+from validation.analysis.seeding import stream
 from validation.mesh import Mesh, Phase, Traffic, contend, latency_curve
 from validation.mesh.plotting import latency_against_load, link_map, phase_strip
 
@@ -29,7 +30,7 @@ def test_simulate_prints_what_contend_says_and_writes_a_table_and_two_figures(tm
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout.splitlines()[0])
     mesh = Mesh(6, 5, io_side="west")
-    nodes = np.random.default_rng(4).permutation(30)
+    nodes = stream(4, "nodes of the jobs").permutation(30)
     plan = Traffic.of(Phase(pattern="all-to-all"), Phase(pattern="write"))
     jobs = {f"job {k}": (np.sort(nodes[8 * k : 8 * k + 8]), plan) for k in range(3)}
     run = contend(mesh, jobs, seed=4)

@@ -56,6 +56,7 @@ def _mesh(
     import numpy as np
 
     from qmodels.io.outputs import check_output
+    from validation.analysis.seeding import stream
     from validation.mesh import Phase, Router, Traffic, contend
 
     if output is not None:
@@ -68,7 +69,8 @@ def _mesh(
         )
     phases = tuple(Phase(pattern=name, flits=flits, rounds=rounds) for name in pattern)
     traffic = Traffic(phases, repeat=repeat)
-    drawn = np.random.default_rng(seed).permutation(place.nodes)
+    # Not the stream below the bare seed, whose words the messages of job 0 begin with.
+    drawn = stream(seed, "nodes of the jobs").permutation(place.nodes)
     work: dict[Hashable, Job] = {
         f"job {k}": (np.sort(drawn[k * each : (k + 1) * each]), traffic) for k in range(jobs)
     }

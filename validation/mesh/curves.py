@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from phasefit.checks import positive_vector, whole_number
 from qmodels.errors import ModelError
+from validation.analysis.seeding import word
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
 from validation.mesh.traffic import Phase, Traffic
@@ -86,9 +87,10 @@ def latency_curve(
     every = np.arange(mesh.nodes)
     hot = every if targets is None else mesh.checked_nodes(targets)
     nodes = np.concatenate([hot, np.setdiff1d(every, hot)])
+    seeds = [word(seed, "load of a latency curve", k) for k in range(offered.size)]
     return [
-        _point(mesh, nodes, hot.size, float(load), flits, router, warm_up, window, (seed, k))
-        for k, load in enumerate(offered)
+        _point(mesh, nodes, hot.size, float(load), flits, router, warm_up, window, own_seed)
+        for load, own_seed in zip(offered, seeds, strict=True)
     ]
 
 
@@ -101,7 +103,7 @@ def _point(
     router: Router | None,
     warm_up: int,
     window: int,
-    seed: tuple[int, int],
+    seed: int,
 ) -> LoadPoint:
     end = warm_up + window
     # Half as long again, and eight standard deviations, outlast the window.
@@ -113,9 +115,8 @@ def _point(
         interval=max(flits / load, 1.0),
         targets=targets,
     )
-    root = int(np.random.SeedSequence(seed).generate_state(1)[0])
     network = Network(
-        mesh, Router.pipelined() if router is None else router, seed=root, record=True
+        mesh, Router.pipelined() if router is None else router, seed=seed, record=True
     )
     network.start("load", nodes, Traffic.of(phase))
     network.advance(until=end)

@@ -1,4 +1,6 @@
 from .allocation import STRATEGIES as STRATEGIES
+from .analysis.comparison import Comparison as Comparison
+from .analysis.comparison import compare as compare
 from .analysis.estimates import Estimate as Estimate
 from .analysis.estimates import estimate as estimate
 from .analysis.estimates import replicate as replicate

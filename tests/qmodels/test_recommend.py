@@ -430,6 +430,7 @@ def test_the_command_writes_its_folder_whole(run, tmp_path):
     folder = tmp_path / "answer"
     answer = run("--listed", "--map", "-o", str(folder))
     assert answer.exit_code == 0
+    assert "map: 10 to do" in answer.stderr.splitlines()
     assert {file.name for file in folder.iterdir()} == {"candidates.csv", "map.csv", "map.png"}
     assert (folder / "map.png").read_bytes().startswith(b"\x89PNG")
     assert len((folder / "candidates.csv").read_text().splitlines()) == 1 + 2 * 2

@@ -55,6 +55,7 @@ def test_the_command_prints_what_compare_strategies_says(folder):
         assert said[name]["turnaround"]["half_width"] == run.turnaround.half_width
     gap = found.difference("MC", found.best())
     assert said["MC"]["service_minus_best"]["mean"] == gap.mean
+    assert said["MC"]["service_minus_best"]["verdict"] == found.compare("MC", found.best()).verdict
 
 
 def test_the_output_folder_holds_tables_layouts_and_gantt_charts(folder):
@@ -82,6 +83,9 @@ def test_a_wanted_utilisation_is_reached(folder):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout.splitlines()[-1])
+    stages = [line.partition(":")[0] for line in done.stderr.splitlines()]
+    assert stages[:2] == ["a first guess", "pilot runs"]
+    assert "runs" in stages
     # Other jobs than those of the pilot runs: 400 of them spread the utilisation by some 10 %.
     assert said["PLAS"]["utilisation"]["mean"] == pytest.approx(0.5, abs=0.1)
 

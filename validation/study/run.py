@@ -20,7 +20,7 @@ from qmodels.policies import (
     work_bound,
 )
 from qmodels.programs import SpeedupSurface, speedup_surface
-from qmodels.progress import Progress
+from qmodels.progress import Progress, no_progress
 from validation.jobs.renewal import ReplayedJobs
 from validation.sharing import Simulation, simulate
 from validation.trial.agreement import Agreement, crossvalidate
@@ -109,7 +109,7 @@ def run_study(
     workers : int
         Threads of the simulator; by default one per core. Results do not depend on it.
     progress : callable
-        Called as ``progress(stage, done, total)``.
+        Called as ``progress(what, done, total)``.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def run_study(
         If a load of the sweep is beyond every policy; names the largest that is not.
     """
     started = time.perf_counter()
-    tell = progress or (lambda stage, done, total: None)
+    report = no_progress if progress is None else progress
     workload = scenario.workload
     bound = work_bound(scenario.system, scenario.program)
     log = scenario.log
@@ -129,8 +129,8 @@ def run_study(
     surface = speedup_surface(scenario.program, scenario.surface_processors, scenario.surface_disks)
     capacities = {p.label: capacity(p, scenario.system, workload) for p in scenario.policies}
     loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
-    points = _predict_all(scenario, workload, bound, capacities, loads, tell)
-    checks = _check_all(scenario, workload, capacities, workers, tell)
+    points = _predict_all(scenario, workload, bound, capacities, loads, report)
+    checks = _check_all(scenario, workload, capacities, workers, report)
     return Study(
         scenario=scenario,
         workload=workload,
@@ -173,7 +173,7 @@ def _predict_all(
     bound: float,
     capacities: dict[str, float],
     loads: list[float],
-    tell: Progress,
+    report: Progress,
 ) -> Iterator[Point]:
     total = len(scenario.policies)
     for i, policy in enumerate(scenario.policies):
@@ -187,7 +187,7 @@ def _predict_all(
             except MemoryBudgetError as error:
                 raise ScenarioError(str(scenario.path), [(policy.label, str(error))]) from None
             yield Point(policy, load, prediction)
-        tell("predicting", i + 1, total)
+        report("predicting", i + 1, total)
 
 
 def _check_all(
@@ -195,15 +195,14 @@ def _check_all(
     workload: Workload,
     capacities: dict[str, float],
     workers: int | None,
-    tell: Progress,
+    report: Progress,
 ) -> Iterator[Check]:
     plan = scenario.validation
     if plan is None:
         return
     log = scenario.log if plan.replay_log else None
     replayed = ReplayedJobs(*_paired(scenario)) if log else None
-    total = len(plan.policies) * len(plan.capacity_fractions)
-    point = 0
+    total, done = len(plan.policies) * len(plan.capacity_fractions), 0
     # Policies meet the same jobs at the same fraction: common random numbers.
     for policy in plan.policies:
         for place, fraction in enumerate(plan.capacity_fractions):
@@ -234,8 +233,8 @@ def _check_all(
                     workers=workers,
                 )
             yield Check(policy, fraction, agreement, replay)
-            point += 1
-            tell("simulating", point, total)
+            done += 1
+            report("simulating", done, total)
 
 
 def _paired(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:

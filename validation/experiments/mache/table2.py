@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from validation.experiments.base import (
-    FAILS,
-    HOLDS,
-    UNDECIDED,
     Experiment,
     Finding,
     Outcome,
     RunOptions,
     Verdict,
+    all_below_zero,
     all_hold,
     whether,
 )
@@ -165,23 +163,23 @@ def _over_best(load: Load) -> float:
 
 
 def _best_or_tied(strategy: str, load: Load) -> Verdict:
-    """Whether a strategy has the least mean service time or is tied with the one that has it.
+    """Whether a strategy has the least mean service time beyond noise.
 
-    Behind the least mean, it fails where the paired difference says so. Where that is undecided,
-    so is this: an interval that contains zero, however wide, is no proof of a tie.
+    Where the paired difference to its rival is undecided, so is this: an interval that contains
+    zero may be as wide as it likes, and proves neither a lead nor a tie.
     """
-    best = load.runs.best()
-    if strategy == best:
-        return HOLDS
-    return FAILS if load.runs.compare(strategy, best).verdict == "worse" else UNDECIDED
+    return all_below_zero(load.runs.difference(strategy, _rival(strategy, load)))
+
+
+def _rival(strategy: str, load: Load) -> str:
+    """The best of the other strategies."""
+    return min(set(STRATEGIES) - {strategy}, key=load.ranks().__getitem__)
 
 
 def _lead(strategy: str, load: Load) -> str:
-    """How far a strategy is before the next or behind the best, in words."""
-    first, second = sorted(STRATEGIES, key=load.ranks().__getitem__)[:2]
-    if strategy == first:
-        return f"best, less {second} {load.runs.compare(strategy, second)}"
-    return f"less {first} {load.runs.compare(strategy, first)}"
+    """How far a strategy is before or behind its rival, in words."""
+    rival = _rival(strategy, load)
+    return f"less {rival} {load.runs.compare(strategy, rival)}"
 
 
 def _leads(strategy: str, load: Load) -> Finding:

@@ -83,11 +83,11 @@ def _surface(
     for remark in subject.remarks:
         typer.echo(f"- {remark}", err=True)
     wanted = _wanted(
-        _axis(processors, "--processors", subject.processors),
-        _axis(disks, "--disks", subject.disks),
+        _axis("--processors", processors, subject.processors),
+        _axis("--disks", disks, subject.disks),
         offered=processors is not None or disks is not None,
         budget=budget, processor_price=processor_price, disk_price=disk_price,
-        target=_pair(target, "--target"), level=level,
+        target=_pair("--target", target), level=level,
     )  # fmt: skip
     found = answer(subject, wanted)
     if output is not None:
@@ -107,23 +107,23 @@ def _choices(
 ) -> TraceChoices:
     from qmodels.io.subjects import TraceChoices
 
-    on = _pair(run_on, "--run-on") or (None, None)
+    on = _pair("--run-on", run_on) or (None, None)
     return TraceChoices(gap, on[0], on[1], io_law, cpu_law)
 
 
 def _wanted(processors: Any, disks: Any, **asked: Any) -> Wanted:
+    from phasefit.checks import share
     from qmodels.commands.surface_answer import Wanted
     from qmodels.programs.quantities import positive
 
     for name in ("budget", "processor_price", "disk_price"):
         if asked[name] is not None:
-            positive(asked[name], f"--{name.replace('_', '-')}", least=1e-12, most=1e12)
-    if not 0.0 < asked["level"] < 1.0:
-        raise ModelError(f"--level must be above 0 and below 1, got {asked['level']:.6g}")
+            positive(f"--{name.replace('_', '-')}", asked[name], least=1e-12, most=1e12)
+    share("--level", asked["level"], zero=False, one=False)
     return Wanted(processors, disks, **asked)
 
 
-def _axis(text: str | None, name: str, most: int) -> Any:
+def _axis(name: str, text: str | None, most: int) -> Any:
     """Read 1,2,4 or 1-128; by default the powers of two up to `most`, and `most`."""
     import numpy as np
 
@@ -132,14 +132,14 @@ def _axis(text: str | None, name: str, most: int) -> Any:
         return np.array([*powers, float(most)])
     first, dash, last = text.partition("-")
     if dash and "," not in text:
-        low, high = _whole(first, name), _whole(last, name)
+        low, high = _whole(name, first), _whole(name, last)
         if not low < high <= low + 100_000:
             raise ModelError(f"{name} {text[:60]}: must rise, over at most 100000 numbers")
         return np.arange(low, high + 1, dtype=float)
-    return np.array(sorted({float(_whole(part, name)) for part in text.split(",")}))
+    return np.array(sorted({float(_whole(name, part)) for part in text.split(",")}))
 
 
-def _whole(text: str, name: str) -> int:
+def _whole(name: str, text: str) -> int:
     text = text.strip(" ")
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) >= 1):
         raise ModelError(
@@ -148,13 +148,13 @@ def _whole(text: str, name: str) -> int:
     return int(text)
 
 
-def _pair(text: str | None, name: str) -> tuple[float, float] | None:
+def _pair(name: str, text: str | None) -> tuple[float, float] | None:
     if text is None:
         return None
     parts = text.split(",")
     if len(parts) != 2:
         raise ModelError(f"{name} must be processors,disks such as 64,8; got {text[:40]!r}")
-    return float(_whole(parts[0], name)), float(_whole(parts[1], name))
+    return float(_whole(name, parts[0])), float(_whole(name, parts[1]))
 
 
 def _write(found: Answer, output: Path) -> None:

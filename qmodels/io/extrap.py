@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._run_fields import (
     LONGEST,
@@ -136,7 +137,7 @@ def _measurement(file: str, number: int, line: str, own_name: str) -> Iterator[M
         raise refuse('must be a measurement like {"params": {"p": 4, "d": 2}, ...}')
     for key in given:
         if key not in KEYS:
-            raise refuse(f"unknown key {key[:40]!r}; known are {', '.join(KEYS)}")
+            raise refuse(f"unknown key {key[:40]!r}; {suggestion(key, KEYS)}")
     for key in ("params", "callpath", "value"):
         if key not in given:
             raise refuse(f"the key {key} is missing; needed are params, callpath and value")

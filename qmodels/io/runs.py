@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import os
 import re
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._run_fields import (
     COLUMNS,
@@ -238,9 +238,7 @@ def _check_columns(names: list[str]) -> None:
     known = (*COLUMNS, OPTIONAL)
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name.lower(), known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
-            raise ModelError(f"unknown column {name[:40]!r}; {hint}")
+            raise ModelError(f"unknown column {name[:40]!r}; {suggestion(name, known)}")
         if names.count(name) > 1:
             raise ModelError(f"the column {name} is there {names.count(name)} times")
     missing = [name for name in COLUMNS if name not in names]

@@ -24,7 +24,7 @@ from qmodels.plotting.style import (
     set_legend,
     set_log2_ticks,
     set_title,
-    spread,
+    spread_indices,
 )
 
 _CURVES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "D"), (PURPLE, "^"))
@@ -148,7 +148,7 @@ def fitted_times(
 def _checked_disks(runs: Array, disks: Sequence[float] | None) -> Array:
     if disks is None:
         levels = np.unique(runs[:, 1])
-        return np.asarray(levels[spread(levels, len(_CURVES))])
+        return np.asarray(levels[spread_indices(levels, len(_CURVES))])
     try:
         chosen = np.unique(np.asarray(disks, dtype=float))
     except (TypeError, ValueError):

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from qmodels.errors import ModelError
-from qmodels.plotting._maps import Surface, check_grid, draw_map, draw_star
 from qmodels.plotting.style import (
     MAP,
     RED,
@@ -23,8 +22,9 @@ from qmodels.plotting.style import (
     outlined,
     set_log2_ticks,
     set_title,
-    spread,
+    spread_indices,
 )
+from qmodels.plotting.surface_maps import Surface, check_grid, draw_map, draw_star
 
 if TYPE_CHECKING:
     from mpl_toolkits.mplot3d import Axes3D  # type: ignore[import-untyped]
@@ -119,7 +119,7 @@ def surface_3d(
         room = Figure(layout="constrained").add_subplot(projection="3d")
     if not hasattr(room, "plot_surface"):
         raise ModelError('ax is flat; make it with add_subplot(projection="3d")')
-    rows, columns = spread(surface.processors), spread(surface.disks)
+    rows, columns = spread_indices(surface.processors), spread_indices(surface.disks)
     speedup = surface.speedup[np.ix_(rows, columns)]
     x, y = np.log2(surface.processors[rows]), np.log2(surface.disks[columns])
     shades = colormaps[MAP](LogNorm(speedup.min() * 0.99, speedup.max() * 1.01)(_middles(speedup)))

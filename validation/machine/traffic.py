@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import share, whole_number
 from qmodels.errors import ModelError
 from validation.mesh import Mesh, Phase, Traffic
 from validation.mesh.traffic import count_messages
@@ -73,10 +73,7 @@ class MixedTraffic(AbstractJobTraffic):
     name = "mixed"
 
     def __post_init__(self) -> None:
-        share = real_number("io_share", self.io_share, least=0.0)
-        if share > 1.0:
-            raise ModelError(f"io_share must be from 0 to 1, got {share:.6g}; 20 % is 0.2")
-        object.__setattr__(self, "io_share", share)
+        object.__setattr__(self, "io_share", share("io_share", self.io_share))
         if self.slots is not None:
             object.__setattr__(self, "slots", whole_number("slots", self.slots, least=1))
         object.__setattr__(self, "flits", whole_number("flits", self.flits, least=1))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import whole_number
+from phasefit.checks import one_of, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
 
 if TYPE_CHECKING:
@@ -145,13 +145,12 @@ class Mesh:
         object.__setattr__(self, "_jobs", {})
 
     def _io_line(self) -> tuple[int, int]:
-        if not isinstance(self.io_side, str) or self.io_side not in SIDES:
-            raise ModelError(f"io_side must be one of {', '.join(SIDES)}, got {self.io_side!r:.40}")
+        side = one_of("io_side", self.io_side, SIDES)
         if self.torus:
             raise ModelError("a torus has no side for I/O nodes; use a mesh, or io_side=None")
-        if SIDES[self.io_side][0] == 2 and self.depth == 1:
-            raise ModelError(f"io_side {self.io_side!r} needs a 3-D mesh, depth is 1")
-        return SIDES[self.io_side]
+        if SIDES[side][0] == 2 and self.depth == 1:
+            raise ModelError(f"io_side {side!r} needs a 3-D mesh, depth is 1")
+        return SIDES[side]
 
     def _places(self, length: int) -> Ints:
         if self.io_places is None:

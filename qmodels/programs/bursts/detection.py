@@ -234,7 +234,7 @@ def find_bursts(trace: Trace, gap: float, *, by: By = "program") -> Bursts:
 def _checked_gap(gap: object) -> float:
     if isinstance(gap, numbers.Real) and not isinstance(gap, bool) and gap == 0:
         return 0.0
-    return positive(gap, "gap", least=SHORTEST_GAP, most=LARGEST, why=" s or 0")
+    return positive("gap", gap, least=SHORTEST_GAP, most=LARGEST, why=" s or 0")
 
 
 def operations(trace: Trace, by: str) -> tuple[Whole, Array, Array, Whole]:

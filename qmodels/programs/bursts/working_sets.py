@@ -164,7 +164,7 @@ def find_working_sets(
         raise ModelError(
             f"longest_period must be a whole number from 1 to 64, got {longest_period!r:.60}"
         )
-    scatter = positive(scatter, "scatter", least=1e-3, most=1.0)
+    scatter = positive("scatter", scatter, least=1e-3, most=1.0)
     times = np.column_stack([phases.io, phases.cpu])
     values = np.log(np.maximum(times, max(TICK, phases.trace.resolution)))
     runs = find_runs(values, longest_period=int(longest_period), scatter=scatter)
@@ -227,7 +227,7 @@ def to_program(
     p, d = checked_point(trace.processes if processors is None else processors, disks)
     if not isinstance(samples, bool):
         raise ModelError(f"samples must be True or False, got {samples!r:.60}")
-    laws = checked_law(io_law, "io_law"), checked_law(cpu_law, "cpu_law")
+    laws = checked_law("io_law", io_law), checked_law("cpu_law", cpu_law)
     one = np.asarray(1.0)
     factors = [
         float(evaluate(law, np.asarray(p), np.asarray(d)) / evaluate(law, one, one)) for law in laws

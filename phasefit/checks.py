@@ -113,7 +113,7 @@ def share(name: str, value: float, *, zero: bool = True, one: bool = True) -> fl
     Raises
     ------
     ModelError
-        If it is outside; where a percentage was probably meant, the message gives the share.
+        If it is outside; the message says what a percentage would be as a share.
 
     Examples
     --------
@@ -127,8 +127,10 @@ def share(name: str, value: float, *, zero: bool = True, one: bool = True) -> fl
     if 0.0 < number < 1.0 or (zero and number == 0.0) or (one and number == 1.0):
         return number
     interval = f"{'[' if zero else '('}0, 1{']' if one else ')'}"
-    hint = f"; {number:.6g} % is {number / 100.0:.6g}" if 1.0 < number < 100.0 else ""
-    raise ModelError(f"{name} must be in {interval}, got {number:.6g}{hint}")
+    percent = number if 1.0 < number < 100.0 else 65.0
+    raise ModelError(
+        f"{name} must be in {interval}, got {number:.6g}; {percent:.6g} % is {percent / 100.0:.6g}"
+    )
 
 
 def nearest(given: object, allowed: Iterable[str], *, most: int = 1) -> list[str]:

@@ -9,21 +9,19 @@ import secrets
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._run_fields import (
+from qmodels.io.run_table import (
     LONGEST,
     MAX_NAME,
     MOST,
     SHORTEST,
     MeasuredRun,
+    RunTable,
     is_name,
 )
-
-if TYPE_CHECKING:
-    from qmodels.io.runs import RunTable
 
 KEYS = ("params", "callpath", "metric", "value")
 METRIC = "time"

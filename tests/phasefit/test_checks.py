@@ -35,11 +35,12 @@ class TestAShare:
             else:
                 with pytest.raises(ModelError) as caught:
                     share("level", end, zero=zero, one=one)
-                assert str(caught.value) == f"level must be in {interval}, got {end:g}"
+                says = f"level must be in {interval}, got {end:g}; 65 % is 0.65"
+                assert str(caught.value) == says
 
     def test_of_a_percentage_says_what_was_meant(self):
-        with pytest.raises(ModelError, match=r"got 65; 65 % is 0\.65$"):
-            share("utilisation", 65)
+        with pytest.raises(ModelError, match=r"got 97.5; 97.5 % is 0\.975$"):
+            share("utilisation", 97.5)
 
 
 class TestANameThatIsNotThere:

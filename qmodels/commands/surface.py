@@ -44,11 +44,15 @@ def _surface(
     disk_price: Annotated[float, typer.Option(help="Price of a disk.")] = 1.0,
     target: Annotated[
         str | None,
-        typer.Option(help="P,D: the allotment in question; of runs, which run tells most of it."),
+        typer.Option(
+            help="P,D: the allotment you ask about; for runs, also which run to make next."
+        ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Probability of intervals, for runs.")] = 0.9,
+    level: Annotated[
+        float, typer.Option(help="Probability of the intervals, for measured runs.")
+    ] = 0.9,
     gap: Annotated[
-        float | None, typer.Option(help="Seconds that part two bursts of a trace.")
+        float | None, typer.Option(help="Pause in seconds that separates two bursts of a trace.")
     ] = None,
     run_on: Annotated[
         str | None, typer.Option(help="P,D: processors and disks of the traced run.")
@@ -62,9 +66,9 @@ def _surface(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figures and tables.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Speedup of a program over processors and disks, and which allotment is worth its price."""
+    """Compute how a program speeds up over processors and disks, and the best allotment."""
     if profiles:
         _list()
         return

@@ -37,11 +37,11 @@ def _who_carries_most(study: Study) -> str:
             best_of_kind[policy.name] = (policy.label, load)
     ranked = sorted(best_of_kind.values(), key=lambda item: -item[1])
     worst = min(study.capacities, key=study.capacities.__getitem__)
-    said = ", ".join(f"{label} up to load {load:.2f}" for label, load in ranked)
+    said = ", ".join(f"{label} {load:.2f}" for label, load in ranked)
     return (
-        f"Most work carried: {said}; least of all {worst}, up to load "
-        f"{study.capacities[worst] / study.bound:.2f} (load 1 is the least work that the programs "
-        f"need, spread over every processor and disk: no policy can exceed it)."
+        f"Highest load that each kind of policy can carry: {said}; the lowest of all is that of "
+        f"{worst}, {study.capacities[worst] / study.bound:.2f} (load 1 is the machine's ceiling: "
+        f"the arrival rate at which all processors, or all disks, would always be busy)."
     )
 
 

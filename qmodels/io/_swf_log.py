@@ -1,4 +1,4 @@
-"""What a job log holds, once it is read: the jobs, their statistics, and the doubts about them."""
+"""A job log that was read: its jobs, their statistics, and what speaks against using them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Darshan logs: the I/O of one run as its tracer wrote it down, read in a process apart."""
+"""Darshan logs: the I/O of one run as its tracer recorded it, read in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the solution of a closed network tells."""
+"""The solution of a closed network: throughput, numbers of jobs, and the sojourn at the disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Surfaces to turn and to read off: one HTML page that needs no network."""
+"""A speedup surface that can be turned and read: one HTML page that needs no network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a layout is worth: how far it is spread, how it is balanced, and what it leaves free.
+"""Measures of a layout: how far it is spread, how it is balanced, and what it leaves free.
 
 Functions of a mesh and the nodes of one job, or of what is free on the mesh. Rows and columns
 are those that the strategies see: with the I/O nodes in the west (see `PlaneStrategy`).

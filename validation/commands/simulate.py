@@ -1,4 +1,4 @@
-"""Subcommand `qmodels simulate`: the policies of a scenario, played out job by job."""
+"""Subcommand `qmodels simulate`: the policies of a scenario, simulated job by job."""
 
 from __future__ import annotations
 

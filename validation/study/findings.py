@@ -1,4 +1,4 @@
-"""What a study comes down to, in plain words."""
+"""The main findings of a study, as sentences."""
 
 from __future__ import annotations
 

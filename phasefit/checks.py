@@ -107,6 +107,13 @@ def whole_number(name: str, value: int, *, least: int) -> int:
     return number
 
 
+def boolean(name: str, value: object) -> bool:
+    """`value` as a bool; numbers and texts are refused."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ModelError(f"{name} must be True or False, got {value!r:.60}")
+    return bool(value)
+
+
 def share(name: str, value: float, *, zero: bool = True, one: bool = True) -> float:
     """`value` as a float from 0 to 1; `zero` and `one` say whether the ends are allowed.
 

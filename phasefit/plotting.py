@@ -1,7 +1,7 @@
 """Figures of fits: Axes in, Axes out, nothing shown.
 
-The bottom of the house: it knows what to draw by its attributes and imports no room above, so
-that a report can draw itself.
+The lowest part of the package: it knows what to draw by its attributes and imports nothing above,
+so that a report can draw itself.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def density(report: Report, *, ax: Axes | None = None) -> Axes:
     >>> density(fit([1.0, 2.0, 4.0, 9.0], order=1)).get_xscale()
     'log'
     """
-    ax = _room(ax)
+    ax = _axes_or_new(ax)
     x = _times(report)
     if report.data is not None:
         edges, share = _histogram(report.data)
@@ -186,7 +186,7 @@ def ccdf(report: Report, *, ax: Axes | None = None, level: float = 0.95) -> Axes
     >>> ccdf(fit([1.0, 2.0, 4.0, 9.0], order=1)).get_yscale()
     'log'
     """
-    ax = _room(ax)
+    ax = _axes_or_new(ax)
     level = share("level", level, zero=False, one=False)
     x = _times(report)
     floor = 0.3 / max(report.size, 10.0)
@@ -229,7 +229,7 @@ def quantiles(report: Report, *, ax: Axes | None = None) -> Axes:
     >>> quantiles(fit([1.0, 2.0, 4.0, 9.0], order=1)).get_xlabel()
     'quantile of the data'
     """
-    ax = _room(ax)
+    ax = _axes_or_new(ax)
     ax.set(title="quantiles", xlabel="quantile of the data", ylabel="quantile of the fit")
     if report.data is None:
         return _without_data(ax)
@@ -276,7 +276,7 @@ def likelihood(report: Report, *, ax: Axes | None = None) -> Axes:
     >>> likelihood(fit([1.0, 2.0, 4.0, 9.0], order=1)).get_xlabel()
     'step'
     """
-    ax = _room(ax)
+    ax = _axes_or_new(ax)
     ax.set(title="log-likelihood", xlabel="step", ylabel="missing to the last, per observation")
     trace = np.asarray(report.trace, dtype=float)
     missing = (trace[-1] - trace[:-1]) / report.size if trace.size else trace
@@ -296,7 +296,7 @@ def likelihood(report: Report, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _room(ax: Axes | None) -> Axes:
+def _axes_or_new(ax: Axes | None) -> Axes:
     return ax if ax is not None else Figure(layout="constrained").add_subplot()
 
 

@@ -1,6 +1,6 @@
 """The look of every figure: colours, titles, legends, ticks and contour levels.
 
-Public within the house: the figures of `validation` take their colours and helpers from here, so
+Public within this project: the figures of `validation` take their colours and helpers from here, so
 that one policy or strategy has one colour in every report.
 """
 

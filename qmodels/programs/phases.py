@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.checks import boolean
 from qmodels.errors import ModelError
 from qmodels.programs.growth import AnyGrowth, checked_growth, evaluate_growth
 from qmodels.programs.laws import (
@@ -110,8 +111,7 @@ class Burst:
         object.__setattr__(self, "_means", (total, fixed, growth))
         if not isinstance(self.law, RandomLaw):
             object.__setattr__(self, "law", checked_law("law", self.law))
-        if not isinstance(self.paired, bool):
-            raise ModelError(f"paired must be True or False, got {self.paired!r:.60}")
+        object.__setattr__(self, "paired", boolean("paired", self.paired))
         object.__setattr__(self, "growth", checked_growth("growth", self.growth))
         object.__setattr__(self, "slowdown", _checked_slowdown(self.slowdown))
         object.__setattr__(self, "_mean_ratio", self._averaged())

@@ -41,7 +41,7 @@ class Allotment(NamedTuple):
     value: float
 
 
-class Estimate(NamedTuple):
+class SampledMean(NamedTuple):
     """A sampled mean and its standard error."""
 
     mean: float
@@ -250,7 +250,7 @@ def speedup_surface(
 
 def mean_of_ratios(
     program: Program | WorkloadMix, p: float, d: float, *, rng: np.random.Generator, size: int
-) -> Estimate:
+) -> SampledMean:
     """Estimate the alternative speedup E[T_11 / T_pd] of one allotment by sampling.
 
     Parameters
@@ -264,7 +264,7 @@ def mean_of_ratios(
 
     Returns
     -------
-    estimate : Estimate
+    estimate : SampledMean
         Mean and standard error over the jobs.
 
     Raises
@@ -317,7 +317,7 @@ def mean_of_ratios(
             "a job of 0 s was drawn, whose speedup is not defined; drop zeros of samples"
         )
     ratios = times[0] / times[1]
-    return Estimate(float(ratios.mean()), float(ratios.std(ddof=1)) / math.sqrt(size))
+    return SampledMean(float(ratios.mean()), float(ratios.std(ddof=1)) / math.sqrt(size))
 
 
 def _job_times(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import real_array
+from phasefit.checks import boolean, real_array
 from qmodels.errors import ModelError
 from qmodels.programs.quantities import LARGEST, positive
 
@@ -187,8 +187,7 @@ class Trace:
         if isinstance(self.resolution, bool) or self.resolution != 0:
             width = positive("resolution", self.resolution, least=SHORTEST, most=LARGEST)
             object.__setattr__(self, "resolution", width)
-        if not isinstance(self.complete, bool):
-            raise ModelError(f"complete must be True or False, got {self.complete!r:.60}")
+        object.__setattr__(self, "complete", boolean("complete", self.complete))
         if self.totals is not None and not isinstance(self.totals, IOTotals):
             raise ModelError(f"totals must be IOTotals, got {self.totals!r:.60}")
         if not self.complete and (self.totals is None or self.start.size):

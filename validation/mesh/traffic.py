@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import one_of, real_number, share, whole_number
+from phasefit.checks import boolean, one_of, real_number, share, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh._kernels import columns as col
 from validation.mesh._kernels import traffic as traffic_kernels
@@ -116,8 +116,7 @@ class Phase:
             if value > most:
                 raise ModelError(f"{name} must be <= {most}, got {value}")
             object.__setattr__(self, name, value)
-        if not isinstance(self.lockstep, bool):
-            raise ModelError(f"lockstep must be True or False, got {self.lockstep!r:.40}")
+        object.__setattr__(self, "lockstep", boolean("lockstep", self.lockstep))
         interval = real_number("interval", self.interval, least=0.0)
         if 0.0 < interval < 1.0 or interval > 1e9:
             raise ModelError(f"interval must be 0 or between 1 and 1e9 cycles, got {interval:.6g}")

@@ -8,11 +8,11 @@ from validation.study.run import Study
 
 
 def findings(study: Study) -> list[str]:
-    """Three sentences that the study comes down to: what to run, how far, how sure."""
-    return [_who_is_fastest(study), _who_carries_most(study), _how_sure(study)]
+    """Three sentences: the fastest policies, the highest loads, how far to trust both."""
+    return [_fastest_policies(study), _highest_loads(study), _trust(study)]
 
 
-def _who_is_fastest(study: Study) -> str:
+def _fastest_policies(study: Study) -> str:
     loads = study.loads
     own = study.log_load
     chosen = {loads[0]: "light", loads[-1]: "the heaviest"}
@@ -29,7 +29,7 @@ def _who_is_fastest(study: Study) -> str:
     return "Fastest mean response: " + "; ".join(parts) + "."
 
 
-def _who_carries_most(study: Study) -> str:
+def _highest_loads(study: Study) -> str:
     best_of_kind: dict[str, tuple[str, float]] = {}
     for policy in study.scenario.policies:
         load = study.capacities[policy.label] / study.bound
@@ -45,7 +45,7 @@ def _who_carries_most(study: Study) -> str:
     )
 
 
-def _how_sure(study: Study) -> str:
+def _trust(study: Study) -> str:
     if not study.checks:
         return "Nothing was simulated in this study, so nothing is known of how far to trust it."
     exact = [c for c in study.checks if c.agreement.prediction.method == "exact"]

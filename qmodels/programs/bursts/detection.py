@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.checks import one_of
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.intervals import running_ends, runs, unions, work_done
 from qmodels.programs.quantities import LARGEST, positive
@@ -241,8 +242,7 @@ def operations(trace: Trace, by: str) -> tuple[Whole, Array, Array, Whole]:
     """Whose burst each operation belongs to, its start, end and rank."""
     if not isinstance(trace, Trace):
         raise ModelError(f"trace must be a Trace, got {type(trace).__name__}")
-    if by not in ("program", "rank"):
-        raise ModelError(f"by must be 'program' or 'rank', got {by!r:.60}")
+    one_of("by", by, ("program", "rank"))
     if not trace.complete:
         raise ModelError(
             "the trace has no timeline, only totals, so bursts cannot be seen in it; trace with "

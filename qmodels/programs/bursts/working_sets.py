@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.checks import boolean
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.change_points import SCATTER, Run, find_runs
 from qmodels.programs.bursts.detection import find_bursts
@@ -225,8 +226,7 @@ def to_program(
     """
     phases = phase_of_totals(trace) if gap is None else find_phases(find_bursts(trace, gap))
     p, d = checked_point(trace.processes if processors is None else processors, disks)
-    if not isinstance(samples, bool):
-        raise ModelError(f"samples must be True or False, got {samples!r:.60}")
+    boolean("samples", samples)
     laws = checked_law("io_law", io_law), checked_law("cpu_law", cpu_law)
     one = np.asarray(1.0)
     factors = [

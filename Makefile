@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	&& { echo $$p; break; }; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Two cores are the house measure; single-threaded BLAS keeps small solves from fighting over them.
+# The tests are timed on two cores; single-threaded BLAS keeps small solves from fighting over them.
 export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo test full quality format lock docs clean

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable
 from math import fsum, inf, isfinite, ldexp
 from typing import Any, Final
 
@@ -107,13 +107,81 @@ def whole_number(name: str, value: int, *, least: int) -> int:
     return number
 
 
-def one_of(name: str, given: object, allowed: Sequence[str]) -> str:
-    """`given` if it is one of the names allowed."""
-    if isinstance(given, str) and given in allowed:
+def boolean(name: str, value: object) -> bool:
+    """`value` as a bool; numbers and texts are refused."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ModelError(f"{name} must be True or False, got {value!r:.60}")
+    return bool(value)
+
+
+def share(name: str, value: float, *, zero: bool = True, one: bool = True) -> float:
+    """`value` as a float from 0 to 1; `zero` and `one` say whether the ends are allowed.
+
+    Raises
+    ------
+    ModelError
+        If it is outside; the message says what a percentage would be as a share.
+
+    Examples
+    --------
+    >>> share("level", 0.95, zero=False, one=False)
+    0.95
+    >>> share("level", 95, one=False)
+    Traceback (most recent call last):
+    phasefit.errors.ModelError: level must be in [0, 1), got 95; 95 % is 0.95
+    """
+    number = real_number(name, value)
+    if 0.0 < number < 1.0 or (zero and number == 0.0) or (one and number == 1.0):
+        return number
+    interval = f"{'[' if zero else '('}0, 1{']' if one else ')'}"
+    percent = number if 1.0 < number < 100.0 else 65.0
+    raise ModelError(
+        f"{name} must be in {interval}, got {number:.6g}; {percent:.6g} % is {percent / 100.0:.6g}"
+    )
+
+
+def nearest(given: object, allowed: Iterable[str], *, most: int = 1) -> list[str]:
+    """Up to `most` of the names allowed that are spelled like `given`, whatever their case."""
+    by_folded = {name.casefold(): name for name in reversed(list(allowed))}
+    found = difflib.get_close_matches(str(given)[:60].casefold(), by_folded, most, cutoff=0.5)
+    return [by_folded[name] for name in found]
+
+
+def suggestion(given: object, allowed: Iterable[str], known: str = "known are") -> str:
+    """What to add to "there is no such name": the name probably meant, or all there are.
+
+    Examples
+    --------
+    >>> suggestion("procesors", ["processors", "disks"])
+    'did you mean processors?'
+    >>> suggestion("memory", ["processors", "disks"])
+    'known are processors, disks'
+    """
+    names = list(allowed)
+    near = nearest(given, names)
+    return f"did you mean {near[0]}?" if near else f"{known} {', '.join(names)}"
+
+
+def one_of(name: str, given: object, allowed: Iterable[str]) -> str:
+    """`given` if it is one of the names allowed.
+
+    Raises
+    ------
+    ModelError
+        If it is not; the message lists the names and points to the one spelled like it.
+
+    Examples
+    --------
+    >>> one_of("discipline", "FCFS", ("ps", "fcfs"))
+    Traceback (most recent call last):
+    phasefit.errors.ModelError: discipline must be one of ps, fcfs, got 'FCFS'; did you mean 'fcfs'?
+    """
+    names = list(allowed)
+    if isinstance(given, str) and given in names:
         return given
-    near = difflib.get_close_matches(str(given)[:60].lower(), allowed, 1)
+    near = nearest(given, names)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ModelError(f"{name} must be one of {', '.join(allowed)}, got {given!r:.60}{hint}")
+    raise ModelError(f"{name} must be one of {', '.join(names)}, got {given!r:.60}{hint}")
 
 
 def within_order(what: str, order: int) -> int:

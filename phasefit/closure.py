@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.absorption import Chain, solve_left, transient
-from phasefit.checks import Array, probability_vector, real_number, within_order
+from phasefit.checks import Array, probability_vector, real_number, share, within_order
 from phasefit.errors import ModelError
 from phasefit.phase_type import PhaseType
 
@@ -253,16 +253,14 @@ def random_sum(
     PhaseType(order=8, mean=1.5, scv=0.277778)
     """
     _check_laws([law])
-    none = real_number("none", none, least=0.0)
-    if none >= 1.0:
-        raise ModelError(f"none must be < 1, got {none:.6g}: the sum would always be zero")
+    none = share("none", none)
+    if none == 1.0:
+        raise ModelError("none must be < 1, got 1: the sum would always be zero")
     if (stop is None) == (pmf is None):
         raise ModelError("give stop (geometric) or pmf (finite), and not both")
     if pmf is not None:
         return _finite_sum(law, probability_vector("pmf", pmf, beside=none), none)
-    stop = real_number("stop", 0.0 if stop is None else stop, above=0.0)
-    if stop > 1.0:
-        raise ModelError(f"stop must be in (0, 1], got {stop:.6g}")
+    stop = share("stop", 0.0 if stop is None else stop, zero=False)
     return _geometric_sum(law, stop, none)
 
 

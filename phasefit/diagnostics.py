@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.checks import Array, probabilities, real_number, real_vector, whole_number
+from phasefit.checks import Array, probabilities, real_number, real_vector, share, whole_number
 from phasefit.empirical import Empirical, ks_distance
 from phasefit.errors import ModelError
 from phasefit.observations import Observations
@@ -234,9 +234,7 @@ class FitReport:
         """
         if not self.replicas:
             raise ModelError("no replicas to take bands from; fit again with bootstrap=200")
-        level = real_number("level", level, above=0.0)
-        if level >= 1.0:
-            raise ModelError(f"level must be below 1, got {level:.6g}; 0.95 is usual")
+        level = share("level", level, zero=False, one=False)
         curves = np.array([replica.sf(x) for replica in self.replicas])
         outside = (1.0 - level) / 2.0
         low, high = np.quantile(curves, [outside, 1.0 - outside], axis=0)

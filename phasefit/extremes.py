@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from phasefit.checks import Array, probabilities, shaped, whole_number
+from phasefit.checks import Array, boolean, probabilities, shaped, whole_number
 from phasefit.errors import ModelError
 from phasefit.phase_type import PhaseType
 from phasefit.sampling import RandomState, dimensions, generator
@@ -55,8 +55,7 @@ class Extreme:
         laws = tuple(self.laws) if isinstance(self.laws, (list, tuple)) else ()
         if not laws or not all(isinstance(law, PhaseType) for law in laws):
             raise ModelError(f"laws must be a list of PhaseType, got {self.laws!r:.80}")
-        if not isinstance(self.largest, (bool, np.bool_)):
-            raise ModelError(f"largest must be True or False, got {self.largest!r:.80}")
+        object.__setattr__(self, "largest", boolean("largest", self.largest))
         object.__setattr__(self, "laws", laws)
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, log
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit import sampling
-from phasefit.checks import real_array, whole_number
+from phasefit.checks import one_of, real_array, whole_number
 from phasefit.diagnostics import Candidate, FitReport, log_likelihood
 from phasefit.em import LARGEST, EMResult, Family, maximise
 from phasefit.empirical import dependence, empirical, ks_distance
@@ -106,8 +105,8 @@ def fit(
     >>> [abs(error) < 1e-9 for error in report.moment_errors[:2]]
     [True, True]
     """
-    _one_of("family", family, FAMILIES)
-    _one_of("criterion", criterion, CRITERIA)
+    one_of("family", family, FAMILIES)
+    one_of("criterion", criterion, CRITERIA)
     rng = sampling.generator(random_state)
     replicas = whole_number("bootstrap", bootstrap, least=0)
     held = whole_number("hold_moments", hold_moments, least=0)
@@ -385,10 +384,3 @@ def _orders(order: int | None, max_order: int, family: str) -> tuple[int, ...]:
         name = "max_order" if order is None else "order"
         raise ModelError(f"{name} must be <= {largest} for {family}, got {orders[-1]}")
     return tuple(orders)
-
-
-def _one_of(name: str, given: str, allowed: Sequence[str]) -> None:
-    if not isinstance(given, str) or given not in allowed:
-        near = difflib.get_close_matches(str(given), allowed, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ModelError(f"{name} must be one of {', '.join(allowed)}, got {given!r:.60}{hint}")

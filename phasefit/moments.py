@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from phasefit import moments3
-from phasefit.checks import MAX_ORDER, real_number, whole_number
+from phasefit.checks import MAX_ORDER, boolean, real_number, whole_number
 from phasefit.errors import InfeasibleMomentsError, ModelError
 from phasefit.moments3 import ROUNDED
 from phasefit.phase_type import PhaseType
@@ -109,8 +109,7 @@ def match_moments(
     >>> match_moments(2.0, 4.0 * (1 + 9.0), 1100.0)
     PhaseType(order=3, mean=2, scv=9)
     """
-    if not isinstance(nearest, (bool, np.bool_)):
-        raise ModelError(f"nearest must be True or False, got {nearest!r:.80}")
+    boolean("nearest", nearest)
     m1 = real_number("m1", m1, above=0.0)
     if m2 is None:
         if m3 is not None:

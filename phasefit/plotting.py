@@ -1,7 +1,7 @@
 """Figures of fits: Axes in, Axes out, nothing shown.
 
-The bottom of the house: it knows what to draw by its attributes and imports no room above, so
-that a report can draw itself.
+The lowest part of the package: it knows what to draw by its attributes and imports nothing above,
+so that a report can draw itself.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.errors import ModelError
+from phasefit.checks import share
 
 Array = NDArray[np.float64]
 
 # Okabe & Ito's colours: told apart by colour-blind readers too.
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
+BLUE, RED, GREY = "#0072B2", "#D55E00", "#666666"
 
 _POINTS = 300
 _MOST_STEPS = 4000  # points of a step function beyond which a picture gains nothing
@@ -148,12 +148,12 @@ def density(report: Report, *, ax: Axes | None = None) -> Axes:
     >>> density(fit([1.0, 2.0, 4.0, 9.0], order=1)).get_xscale()
     'log'
     """
-    ax = _room(ax)
+    ax = _axes_or_new(ax)
     x = _times(report)
     if report.data is not None:
         edges, share = _histogram(report.data)
         ax.stairs(share, edges, fill=True, color=BLUE, alpha=0.35, label="data")
-    ax.plot(x, x * np.asarray(report.distribution.pdf(x)) * np.log(10.0), c=ORANGE, label="fit")
+    ax.plot(x, x * np.asarray(report.distribution.pdf(x)) * np.log(10.0), c=RED, label="fit")
     ax.set(xscale="log", xlabel="x", ylabel="density per decade", title="density")
     ax.set_ylim(bottom=0.0)
     ax.legend(frameon=False)
@@ -186,9 +186,8 @@ def ccdf(report: Report, *, ax: Axes | None = None, level: float = 0.95) -> Axes
     >>> ccdf(fit([1.0, 2.0, 4.0, 9.0], order=1)).get_yscale()
     'log'
     """
-    ax = _room(ax)
-    if not 0.0 < level < 1.0:
-        raise ModelError(f"level must be in (0, 1), got {level!r:.40}; 0.95 is usual")
+    ax = _axes_or_new(ax)
+    level = share("level", level, zero=False, one=False)
     x = _times(report)
     floor = 0.3 / max(report.size, 10.0)
     fitted = np.asarray(report.distribution.sf(x))
@@ -196,14 +195,14 @@ def ccdf(report: Report, *, ax: Axes | None = None, level: float = 0.95) -> Axes
         low, high = report.bands(x, level)
         ax.fill_between(
             x, np.maximum(low, floor), np.maximum(high, floor),
-            color=ORANGE, alpha=0.25, lw=0, label=f"{level:.0%} band",
+            color=RED, alpha=0.25, lw=0, label=f"{level:.0%} band",
         )  # fmt: skip
     if report.data is not None:
         at = _thinned(report.data)
         survival = 1.0 - report.data.cdf[at]
         shown = (survival > 0.0) & (report.data.values[at] > 0.0)
         ax.step(report.data.values[at][shown], survival[shown], where="post", c=BLUE, label="data")
-    ax.plot(x[fitted > floor], fitted[fitted > floor], c=ORANGE, label="fit")
+    ax.plot(x[fitted > floor], fitted[fitted > floor], c=RED, label="fit")
     ax.set(xscale="log", yscale="log", xlabel="x", ylabel="P(X > x)", title="ccdf")
     ax.set_ylim(floor, 1.5)
     ax.legend(frameon=False, loc="lower left")
@@ -230,7 +229,7 @@ def quantiles(report: Report, *, ax: Axes | None = None) -> Axes:
     >>> quantiles(fit([1.0, 2.0, 4.0, 9.0], order=1)).get_xlabel()
     'quantile of the data'
     """
-    ax = _room(ax)
+    ax = _axes_or_new(ax)
     ax.set(title="quantiles", xlabel="quantile of the data", ylabel="quantile of the fit")
     if report.data is None:
         return _without_data(ax)
@@ -246,10 +245,10 @@ def quantiles(report: Report, *, ax: Axes | None = None) -> Axes:
     for q in (0.5, 0.9, 0.99, 0.999):
         place, theirs = data.quantile(q), float(law.ppf(q))
         if place > 0.0 and theirs > 0.0 and data.size * (1.0 - q) >= 1.0:
-            ax.plot([place], [theirs], "o", mfc="none", c=ORANGE)
+            ax.plot([place], [theirs], "o", mfc="none", c=RED)
             ax.annotate(
                 f"{q:g}", (place, theirs), xytext=(6, -9), textcoords="offset points",
-                fontsize=8, color=ORANGE,
+                fontsize=8, color=RED,
             )  # fmt: skip
     ax.set(xscale="log", yscale="log")
     if shown.any():
@@ -277,7 +276,7 @@ def likelihood(report: Report, *, ax: Axes | None = None) -> Axes:
     >>> likelihood(fit([1.0, 2.0, 4.0, 9.0], order=1)).get_xlabel()
     'step'
     """
-    ax = _room(ax)
+    ax = _axes_or_new(ax)
     ax.set(title="log-likelihood", xlabel="step", ylabel="missing to the last, per observation")
     trace = np.asarray(report.trace, dtype=float)
     missing = (trace[-1] - trace[:-1]) / report.size if trace.size else trace
@@ -297,7 +296,7 @@ def likelihood(report: Report, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _room(ax: Axes | None) -> Axes:
+def _axes_or_new(ax: Axes | None) -> Axes:
     return ax if ax is not None else Figure(layout="constrained").add_subplot()
 
 

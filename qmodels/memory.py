@@ -8,7 +8,7 @@ from typing import Final
 from phasefit.checks import real_number
 from qmodels.errors import MemoryBudgetError
 
-#: Share of the machine's memory that a solver may take unless told otherwise.
+#: Share of the machine's memory that a solver may take by default.
 _SHARE: Final = 0.5
 #: What helps where laws and a population decide the size of a chain.
 FEWER_STATES: Final = "take laws of fewer phases, a smaller population, or raise memory"

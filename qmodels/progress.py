@@ -1,4 +1,4 @@
-"""How long work says how far it has come."""
+"""Progress of long computations: the type of the function to which it is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trial of the models: simulators, published figures, and predictions held against both."""
+"""Simulators, published figures, and the comparison of the models' predictions with both."""
 
 import lazy_loader
 

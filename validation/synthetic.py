@@ -1,4 +1,4 @@
-"""Measurements of programs as a machine might have made them: a model's own times, with noise."""
+"""Synthetic measurements of programs: the times of a model with random noise added."""
 
 from __future__ import annotations
 

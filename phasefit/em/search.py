@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from numpy.typing import ArrayLike
 
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import one_of, real_number, whole_number
 from phasefit.em import erlang, general
 from phasefit.em.result import EMResult
 from phasefit.errors import ModelError
@@ -112,8 +112,7 @@ def maximise(
     ('hyper-Erlang (1)', 7.333333)
     """
     data = observations if isinstance(observations, Observations) else Observations.of(observations)
-    if not isinstance(family, str) or family not in LARGEST:
-        raise ModelError(f"family must be one of {', '.join(LARGEST)}, got {family!r:.80}")
+    one_of("family", family, LARGEST)
     order = whole_number("order", order, least=1)
     if order > LARGEST[family]:
         raise ModelError(f"order must be <= {LARGEST[family]} for {family}, got {order}")

@@ -27,7 +27,8 @@ def _fit(
         typer.Option(help="interarrival, runtime, work or size of a job log; a name in a CSV."),
     ] = None,
     order: Annotated[
-        int | None, typer.Option(min=1, help="Number of phases; by default the criterion chooses.")
+        int | None,
+        typer.Option(min=1, help="Number of phases; by default chosen by the criterion."),
     ] = None,
     max_order: Annotated[int, typer.Option(min=1, help="Largest order tried.")] = 8,
     family: Annotated[
@@ -35,19 +36,19 @@ def _fit(
     ] = "hyper-erlang",
     criterion: Annotated[str, typer.Option(help="bic, aic or cv.")] = "bic",
     hold_moments: Annotated[
-        int, typer.Option(min=0, max=2, help="First moments of the data to meet exactly.")
+        int, typer.Option(min=0, max=2, help="How many moments of the data to match exactly.")
     ] = 0,
     bootstrap: Annotated[
-        int, typer.Option(min=0, help="Resamplings for bands and the p-value; slow.")
+        int, typer.Option(min=0, help="Bootstrap samples for bands and the p-value; slow.")
     ] = 0,
     status: Annotated[
         str | None, typer.Option(help="Of a job log: completed, failed or cancelled jobs only.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Root of all randomness.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figure and the tables.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Fit a phase-type law to a column of a job log, a CSV file or a list of numbers."""
     from phasefit.fitting import fit

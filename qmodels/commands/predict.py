@@ -19,7 +19,9 @@ def _predict(
     load: Annotated[
         float | None, typer.Option(help="Only this load, between 0 and 1, of every policy.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line.")
+    ] = False,
 ) -> None:
     """Predict every policy of a scenario over its loads; nothing is simulated."""
     from qmodels.errors import UnstableError

@@ -34,7 +34,7 @@ def _recommend(
         float | None, typer.Option(help="Jobs per second, instead of a load.")
     ] = None,
     objective: Annotated[
-        str, typer.Option(help="What is to be small: mean, wait, p95, p99.9, wait_p95 or such.")
+        str, typer.Option(help="What to minimise, such as mean, wait, p95, p99.9, wait_p95.")
     ] = "mean",
     constraint: Annotated[
         list[str] | None,
@@ -48,12 +48,15 @@ def _recommend(
     ] = "2",
     with_map: Annotated[
         bool,
-        typer.Option("--map", help="Also the best policy over load and scv of the demand."),
+        typer.Option(
+            "--map",
+            help="Also map the best policy over load and scv (variance / mean^2) of the demand.",
+        ),
     ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the tables and the map.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Recommend a policy for a machine and its jobs; nothing is simulated.
 

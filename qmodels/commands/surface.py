@@ -44,11 +44,15 @@ def _surface(
     disk_price: Annotated[float, typer.Option(help="Price of a disk.")] = 1.0,
     target: Annotated[
         str | None,
-        typer.Option(help="P,D: the allotment in question; of runs, which run tells most of it."),
+        typer.Option(
+            help="P,D: the allotment you ask about; for runs, also which run to make next."
+        ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Probability of intervals, for runs.")] = 0.9,
+    level: Annotated[
+        float, typer.Option(help="Probability of the intervals, for measured runs.")
+    ] = 0.9,
     gap: Annotated[
-        float | None, typer.Option(help="Seconds that part two bursts of a trace.")
+        float | None, typer.Option(help="Pause in seconds that separates two bursts of a trace.")
     ] = None,
     run_on: Annotated[
         str | None, typer.Option(help="P,D: processors and disks of the traced run.")
@@ -62,9 +66,9 @@ def _surface(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figures and tables.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Speedup of a program over processors and disks, and which allotment is worth its price."""
+    """Compute how a program speeds up over processors and disks, and the best allotment."""
     if profiles:
         _list()
         return
@@ -83,11 +87,11 @@ def _surface(
     for remark in subject.remarks:
         typer.echo(f"- {remark}", err=True)
     wanted = _wanted(
-        _axis(processors, "--processors", subject.processors),
-        _axis(disks, "--disks", subject.disks),
+        _axis("--processors", processors, subject.processors),
+        _axis("--disks", disks, subject.disks),
         offered=processors is not None or disks is not None,
         budget=budget, processor_price=processor_price, disk_price=disk_price,
-        target=_pair(target, "--target"), level=level,
+        target=_pair("--target", target), level=level,
     )  # fmt: skip
     found = answer(subject, wanted)
     if output is not None:
@@ -107,23 +111,23 @@ def _choices(
 ) -> TraceChoices:
     from qmodels.io.subjects import TraceChoices
 
-    on = _pair(run_on, "--run-on") or (None, None)
+    on = _pair("--run-on", run_on) or (None, None)
     return TraceChoices(gap, on[0], on[1], io_law, cpu_law)
 
 
 def _wanted(processors: Any, disks: Any, **asked: Any) -> Wanted:
+    from phasefit.checks import share
     from qmodels.commands.surface_answer import Wanted
     from qmodels.programs.quantities import positive
 
     for name in ("budget", "processor_price", "disk_price"):
         if asked[name] is not None:
-            positive(asked[name], f"--{name.replace('_', '-')}", least=1e-12, most=1e12)
-    if not 0.0 < asked["level"] < 1.0:
-        raise ModelError(f"--level must be above 0 and below 1, got {asked['level']:.6g}")
+            positive(f"--{name.replace('_', '-')}", asked[name], least=1e-12, most=1e12)
+    share("--level", asked["level"], zero=False, one=False)
     return Wanted(processors, disks, **asked)
 
 
-def _axis(text: str | None, name: str, most: int) -> Any:
+def _axis(name: str, text: str | None, most: int) -> Any:
     """Read 1,2,4 or 1-128; by default the powers of two up to `most`, and `most`."""
     import numpy as np
 
@@ -132,14 +136,14 @@ def _axis(text: str | None, name: str, most: int) -> Any:
         return np.array([*powers, float(most)])
     first, dash, last = text.partition("-")
     if dash and "," not in text:
-        low, high = _whole(first, name), _whole(last, name)
+        low, high = _whole(name, first), _whole(name, last)
         if not low < high <= low + 100_000:
             raise ModelError(f"{name} {text[:60]}: must rise, over at most 100000 numbers")
         return np.arange(low, high + 1, dtype=float)
-    return np.array(sorted({float(_whole(part, name)) for part in text.split(",")}))
+    return np.array(sorted({float(_whole(name, part)) for part in text.split(",")}))
 
 
-def _whole(text: str, name: str) -> int:
+def _whole(name: str, text: str) -> int:
     text = text.strip(" ")
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) >= 1):
         raise ModelError(
@@ -148,13 +152,13 @@ def _whole(text: str, name: str) -> int:
     return int(text)
 
 
-def _pair(text: str | None, name: str) -> tuple[float, float] | None:
+def _pair(name: str, text: str | None) -> tuple[float, float] | None:
     if text is None:
         return None
     parts = text.split(",")
     if len(parts) != 2:
         raise ModelError(f"{name} must be processors,disks such as 64,8; got {text[:40]!r}")
-    return float(_whole(parts[0], name)), float(_whole(parts[1], name))
+    return float(_whole(name, parts[0])), float(_whole(name, parts[1]))
 
 
 def _write(found: Answer, output: Path) -> None:

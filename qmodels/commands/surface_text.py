@@ -54,7 +54,7 @@ def _title(subject: Subject) -> str:
 
 
 def _forecasts(forecast: Forecast) -> str:
-    """Return medians with their intervals; a star where extrapolated, a dash where not told."""
+    """Return medians with their intervals; a star where extrapolated, a dash where unknown."""
     rows = _thinned(forecast.processors[:, 0], _MOST_ROWS)
     columns = _thinned(forecast.disks[0], _MOST_INTERVALS)
     lines = [f"speedup with {100 * forecast.level:.3g} % intervals; processors down, disks across"]

@@ -1,9 +1,8 @@
-"""What a job log holds, once it is read: the jobs, their statistics, and the doubts about them."""
+"""A job log that was read: its jobs, their statistics, and what speaks against using them."""
 
 from __future__ import annotations
 
 import datetime
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.checks import nearest
 from phasefit.empirical import dependence, lag1
 from qmodels.errors import ModelError
 from qmodels.io._swf_parse import FIELDS, LARGEST, WHOLE, Header, count, timezone, whole
@@ -253,7 +253,7 @@ def checked_columns(jobs: object) -> dict[str, NDArray[Any]]:
         raise ModelError(f"jobs must be a DataFrame or a mapping of columns, got {jobs!r:.60}")
     for name in jobs:
         if name not in (*FIELDS, "size", "work"):
-            near = difflib.get_close_matches(str(name), FIELDS, 2) or FIELDS
+            near = nearest(name, FIELDS, most=2) or FIELDS
             raise ModelError(f"unknown column {name!r}; did you mean {' or '.join(near)}?")
     if "submit" not in jobs:
         raise ModelError("jobs must have a column submit: seconds since the start of the log")

@@ -1,4 +1,4 @@
-"""Darshan logs: the I/O of one run as its tracer wrote it down, read in a process apart."""
+"""Darshan logs: the I/O of one run as its tracer recorded it, read in a separate process."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.checks import one_of
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import _darshan_child as child
 from qmodels.io._swf_log import file_name
@@ -98,10 +99,9 @@ def read_darshan(
     (32, 0.0, ())
     """
     file = file_name(path)
-    if module not in MODULES:
-        raise ModelError(f"module must be one of {', '.join(MODULES)}, got {module!r:.60}")
-    timeout = positive(timeout, "timeout", least=0.1, most=86_400.0)
-    budget = int(positive(memory, "memory", least=2.0**26, most=2.0**50))
+    one_of("module", module, MODULES)
+    timeout = positive("timeout", timeout, least=0.1, most=86_400.0)
+    budget = int(positive("memory", memory, least=2.0**26, most=2.0**50))
     _check_file(file)
     answer = _answer(file, module, timeout, budget)
     try:

@@ -9,20 +9,19 @@ import secrets
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._run_fields import (
+from qmodels.io.run_table import (
     LONGEST,
     MAX_NAME,
     MOST,
     SHORTEST,
     MeasuredRun,
+    RunTable,
     is_name,
 )
-
-if TYPE_CHECKING:
-    from qmodels.io.runs import RunTable
 
 KEYS = ("params", "callpath", "metric", "value")
 METRIC = "time"
@@ -136,7 +135,7 @@ def _measurement(file: str, number: int, line: str, own_name: str) -> Iterator[M
         raise refuse('must be a measurement like {"params": {"p": 4, "d": 2}, ...}')
     for key in given:
         if key not in KEYS:
-            raise refuse(f"unknown key {key[:40]!r}; known are {', '.join(KEYS)}")
+            raise refuse(f"unknown key {key[:40]!r}; {suggestion(key, KEYS)}")
     for key in ("params", "callpath", "value"):
         if key not in given:
             raise refuse(f"the key {key} is missing; needed are params, callpath and value")

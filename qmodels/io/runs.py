@@ -1,19 +1,18 @@
-"""Tables of measured runs: one line per timed burst, as CSV or as JSON lines."""
+"""Reader of measured runs: one line per timed burst, as CSV or as JSON lines."""
 
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import os
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._run_fields import (
+from qmodels.io.extrap import parse_lines
+from qmodels.io.run_table import (
     COLUMNS,
     KINDS,
     LONGEST,
@@ -21,71 +20,18 @@ from qmodels.io._run_fields import (
     OPTIONAL,
     SHORTEST,
     MeasuredRun,
+    RunTable,
     check_allotments,
+    check_columns,
     is_name,
 )
-from qmodels.io.extrap import parse_lines
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["COLUMNS", "MAX_BYTES", "RunTable", "read_runs"]
 
 MAX_BYTES = 10_000_000
 
 _WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 _DECIMAL = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
-
-
-@dataclass(frozen=True, eq=False)
-class RunTable:
-    """Measured runs of one or more programs.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        A row per timed burst: `program` (text), `phase` (1, 2, ...), `kind` (``"io"`` or
-        ``"cpu"``), `p` processors, `d` disks, `seconds`, and optionally `repeat` (1, 2, ...),
-        which is 1 where it is not given. The table keeps a copy.
-    source : str
-        Where it comes from, for reports.
-
-    Raises
-    ------
-    ModelError
-        If a column or a value does not fit, a run is there twice, or a program's phases are
-        not numbered 1 to N.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> rows = [("solver", 1, "cpu", p, 1, 96.0 / p) for p in (1, 2, 4)]
-    >>> RunTable(pd.DataFrame(rows, columns=list(COLUMNS))).programs
-    ('solver',)
-    """
-
-    frame: pd.DataFrame
-    source: str = ""
-
-    def __post_init__(self) -> None:
-        import pandas as pd
-
-        if not isinstance(self.frame, pd.DataFrame):
-            raise ModelError(f"frame must be a pandas.DataFrame, got {type(self.frame).__name__}")
-        _check_columns([str(name) for name in self.frame.columns])
-        frame = self.frame.reset_index(drop=True)
-        if OPTIONAL not in frame:
-            frame[OPTIONAL] = 1
-        frame = frame[[*COLUMNS, OPTIONAL]]
-        _check_values(frame)
-        for column in ("phase", "p", "d", OPTIONAL):
-            frame[column] = frame[column].astype("int64")
-        frame["seconds"] = frame["seconds"].astype("float64")
-        _check_design(frame)
-        object.__setattr__(self, "frame", frame)
-
-    @property
-    def programs(self) -> tuple[str, ...]:
-        """Names of the programs, in the order of their first run."""
-        return tuple(self.frame["program"].unique())
 
 
 def read_runs(path: str | os.PathLike[str]) -> RunTable:
@@ -182,7 +128,7 @@ def _rows(file: str, text: str) -> Iterator[tuple[int, MeasuredRun]]:
         if header is None:
             header = fields
             try:
-                _check_columns(header)
+                check_columns(header)
             except ModelError as error:
                 raise TraceFormatError(file, str(error), line=line) from None
             continue
@@ -232,57 +178,3 @@ def _run(file: str, line: int, fields: dict[str, str]) -> MeasuredRun:
     return MeasuredRun(
         name, whole("phase"), fields["kind"], whole("p"), whole("d"), seconds, repeat
     )
-
-
-def _check_columns(names: list[str]) -> None:
-    known = (*COLUMNS, OPTIONAL)
-    for name in names:
-        if name not in known:
-            close = difflib.get_close_matches(name.lower(), known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
-            raise ModelError(f"unknown column {name[:40]!r}; {hint}")
-        if names.count(name) > 1:
-            raise ModelError(f"the column {name} is there {names.count(name)} times")
-    missing = [name for name in COLUMNS if name not in names]
-    if missing:
-        raise ModelError(f"the column {missing[0]} is missing; needed are {', '.join(COLUMNS)}")
-
-
-def _check_values(frame: pd.DataFrame) -> None:
-    """Raise ModelError for the first value of a frame that no run can have."""
-    tests: dict[str, Callable[[Any], bool]] = {
-        "program": is_name,
-        "kind": lambda x: isinstance(x, str) and x in KINDS,
-        "seconds": lambda x: _is_number(x) and SHORTEST <= x <= LONGEST,
-    }
-    for column in frame.columns:
-        test = tests.get(column, _is_count)
-        for row, value in enumerate(frame[column].tolist()):
-            if not test(value):
-                raise ModelError(f"row {row}: {column} must not be {value!r:.60}")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    return _is_number(value) and 1 <= value <= 1e9 and value == int(value)
-
-
-def _check_design(frame: pd.DataFrame) -> None:
-    """Raise ModelError for runs that are there twice, and for phases left out."""
-    again = frame.duplicated([name for name in frame if name != "seconds"])
-    if again.any():
-        row = int(again.to_numpy().argmax())
-        raise ModelError(f"row {row} repeats a run; number repeated runs in '{OPTIONAL}'")
-    for name, runs in frame.groupby("program", sort=False):
-        phases = set(runs["phase"].tolist())
-        gap = next(n for n in range(1, len(phases) + 2) if n not in phases)
-        if gap <= max(phases):
-            raise ModelError(
-                f"program {name!r} has a phase {max(phases)} but no phase {gap}; number the "
-                f"phases 1 to N"
-            )
-    if frame.empty:
-        raise ModelError("there is no run in the table")

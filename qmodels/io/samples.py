@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import gzip
 import os
 import re
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.checks import nearest, one_of
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._swf_log import file_name
 
@@ -115,9 +115,9 @@ def _of_log(
 ) -> tuple[Array, str, tuple[str, ...]]:
     from qmodels.io.swf import read_swf
 
-    if column not in SERIES:
-        asked = "" if column is None else f", got {column!r:.60}{_near(column, list(SERIES))}"
-        raise ModelError(f"column of a job log must be one of {', '.join(SERIES)}{asked}")
+    if column is None:
+        raise ModelError(f"column of a job log must be one of {', '.join(SERIES)}")
+    one_of("column of a job log", column, SERIES)
     log = read_swf(file, status=status)
     samples = np.array(getattr(log, SERIES[column]), dtype=float)
     if not samples.size:
@@ -182,15 +182,11 @@ def _chosen(file: str, names: list[str], column: str | None) -> str:
         return column
     if column in names:
         raise ModelError(f"{file} has {names.count(column)} columns {column!r:.60}; rename one")
+    near = nearest(column, names)
+    hint = f"; did you mean {near[0]}?" if near else ""
     raise ModelError(
-        f"{file} has no column {column!r:.60}{_near(column, names)}; it has "
-        f"{', '.join(names[:20])[:400]}"
+        f"{file} has no column {column!r:.60}{hint}; it has {', '.join(names[:20])[:400]}"
     )
-
-
-def _near(column: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(column, names, 1)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _number(file: str, at: int, name: str, cell: str) -> float:

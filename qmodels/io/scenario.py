@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from phasefit import PhaseType, match_moments
+from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._scenario_file import (
     BurstTable,
@@ -329,8 +329,7 @@ def _validation(
     by_label = {policy.label: policy for policy in policies}
     for i, label in enumerate(spec.policies):
         if label not in by_label:
-            close = difflib.get_close_matches(label, by_label, n=1, cutoff=0.3)
-            hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(by_label)}"
+            hint = suggestion(label, by_label)
             fail(source, f"validation.policies[{i}]", f"no policy {label!r} in this study; {hint}")
     if spec.replay_log and log is None:
         fail(source, "validation.replay_log", "there is no [log] to replay; add one or drop it")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.checks import suggestion
 from qmodels.errors import ModelError
 from qmodels.io._scenario_file import ScenarioFile
 from qmodels.io._trace_text import beginning
@@ -175,8 +175,7 @@ def _kind(path: Path) -> Kind:
 
 def _of_profile(name: str) -> Subject:
     if name not in PROFILES:
-        close = difflib.get_close_matches(name, PROFILES, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"profiles are {', '.join(PROFILES)}"
+        hint = suggestion(name, PROFILES, "profiles are")
         raise ModelError(f"{name[:200]}: no such file, nor a profile; {hint}")
     said = f"{name} is a synthetic profile, not a measurement."
     return Subject("profile", name, profile(name), (said,))
@@ -283,6 +282,5 @@ def _middle(low: float, high: float) -> float:
 
 
 def _no_program(where: object, name: object, known: Sequence[str]) -> NoReturn:
-    close = difflib.get_close_matches(str(name), known, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(map(repr, known))}"
+    hint = suggestion(name, known, "it has")
     raise ModelError(f"{where} has no program {str(name)[:100]!r}; {hint}")

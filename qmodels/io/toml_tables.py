@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from phasefit.checks import suggestion
 from qmodels.errors import ModelError, ScenarioError
 
 MAX_BYTES = 1_000_000
@@ -69,9 +69,7 @@ def _findings(file: type[Table], error: ValidationError) -> Iterator[tuple[str, 
         elif item["type"] == "extra_forbidden":
             name = str(item["loc"][-1])
             known = _known_keys(file, item["loc"][:-1])
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
-            yield key, f"unknown key; {hint}"
+            yield key, f"unknown key; {suggestion(name, known, 'known here:')}"
         else:
             shown = repr(item["input"])
             shown = shown if len(shown) <= 60 else shown[:57] + "..."

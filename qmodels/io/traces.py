@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import os
 import re
 from array import array
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._swf_log import file_name
 from qmodels.io._trace_events import read_events
@@ -84,7 +84,7 @@ def read_trace(
     """
     file = file_name(path)
     if duration is not None:
-        duration = positive(duration, "duration", least=SHORTEST, most=LARGEST)
+        duration = positive("duration", duration, least=SHORTEST, most=LARGEST)
     if processes is not None:
         processes = process_count(processes)
     start = beginning(file, 16, unpacked=False)
@@ -159,9 +159,8 @@ def _check_header(file: str, line: int, names: list[str]) -> None:
     known = (*COLUMNS, OPTIONAL)
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name.lower(), known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
-            raise TraceFormatError(file, f"unknown column {name[:40]!r}; {hint}", line=line)
+            what = f"unknown column {name[:40]!r}; {suggestion(name, known)}"
+            raise TraceFormatError(file, what, line=line)
         if names.count(name) > 1:
             what = f"the column {name} is there {names.count(name)} times"
             raise TraceFormatError(file, what, line=line)

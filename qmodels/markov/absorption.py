@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from phasefit.checks import probability_vector, whole_number
+from phasefit.checks import one_of, probability_vector, whole_number
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.markov.elimination import factor
 from qmodels.markov.sparse_rates import checked_rates, inflow
@@ -130,8 +130,7 @@ def solve_absorption(
     >>> raid.mean.round(3)
     array([51500., 51000.,     0.])
     """
-    if not (isinstance(method, str) and method in METHODS):
-        raise ModelError(f"method must be one of {', '.join(METHODS)}, got {method!r:.60}")
+    one_of("method", method, METHODS)
     count = whole_number("moments", moments, least=1)
     limit = memory_limit(memory)
     started = time.perf_counter()

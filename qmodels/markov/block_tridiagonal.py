@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import block_array, csr_array, issparse
 
-from phasefit.checks import real_array
+from phasefit.checks import one_of, real_array
 from qmodels.errors import ModelError
 from qmodels.markov.elimination import balance, factor
 from qmodels.markov.sparse_rates import checked_block, recurrent_states, without_diagonal
@@ -126,8 +126,7 @@ def solve_block_tridiagonal(
     >>> [round(float(pi[0]), 6) for pi in found.levels]
     [0.4, 0.4, 0.2]
     """
-    if not (isinstance(direction, str) and direction in DIRECTIONS):
-        raise ModelError(f"direction must be one of {', '.join(DIRECTIONS)}, got {direction!r:.60}")
+    one_of("direction", direction, DIRECTIONS)
     limit = memory_limit(memory)
     started = time.perf_counter()
     blocks = _checked_blocks(up, local, down)
@@ -319,7 +318,7 @@ def _checked_blocks(
             f"{len(up)} and {len(down)}"
         )
     checked = {
-        name: [_checked_block(block, f"{name}[{k}]") for k, block in enumerate(blocks)]
+        name: [_checked_block(f"{name}[{k}]", block) for k, block in enumerate(blocks)]
         for name, blocks in given.items()
     }
     sizes = [block.shape[0] for block in checked["local"]]
@@ -336,9 +335,9 @@ def _checked_blocks(
     return checked["up"], checked["local"], checked["down"]
 
 
-def _checked_block(block: Any, name: str) -> Block:
+def _checked_block(name: str, block: Any) -> Block:
     if issparse(block):
-        return checked_block(block, name)
+        return checked_block(name, block)
     array = block if isinstance(block, np.ndarray) and block.dtype == float else None
     if array is None or array.ndim != 2 or not np.isfinite(array).all():
         array = real_array(name, block)

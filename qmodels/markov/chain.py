@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import one_of, real_number, whole_number
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
 from qmodels.markov.block_tridiagonal import eliminate_levels, plan_levels
 from qmodels.markov.elimination import balance
@@ -149,8 +149,7 @@ def solve_chain(
     >>> found.probabilities.round(4), found.method
     (array([0.9231, 0.0769]), 'gth')
     """
-    if not (isinstance(method, str) and method in METHODS):
-        raise ModelError(f"method must be one of {', '.join(METHODS)}, got {method!r:.60}")
+    one_of("method", method, METHODS)
     tol = real_number("tol", tol, above=0.0)
     most = whole_number("max_sweeps", max_sweeps, least=1)
     limit = memory_limit(memory)

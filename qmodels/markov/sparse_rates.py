@@ -19,14 +19,14 @@ Indices = NDArray[np.intp]
 
 def checked_rates(rates: ArrayLike | csr_array, name: str = "rates") -> csr_array:
     """`rates` as a square sparse matrix of finite numbers >= 0, with nothing on the diagonal."""
-    matrix = checked_block(rates, name)
+    matrix = checked_block(name, rates)
     n, m = matrix.shape
     if n != m or n == 0:
         raise ModelError(f"{name} must be a non-empty square matrix, got shape {matrix.shape}")
     return without_diagonal(matrix)
 
 
-def checked_block(block: ArrayLike | csr_array, name: str) -> csr_array:
+def checked_block(name: str, block: ArrayLike | csr_array) -> csr_array:
     """`block` as a sparse matrix of finite numbers >= 0, rows in order, without stored zeros."""
     if issparse(block):
         given: Any = block

@@ -1,4 +1,4 @@
-"""The queue with many servers whose speed depends on how many are busy: PH/PH/c and its kin."""
+"""Queues with many servers whose speed depends on how many are busy, PH/PH/c among them."""
 
 from __future__ import annotations
 

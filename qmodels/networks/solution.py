@@ -1,11 +1,11 @@
-"""What the solution of a closed network tells."""
+"""The solution of a closed network: throughput, numbers of jobs, and the sojourn at the disk."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,13 @@ from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from qmodels.memory import FEWER_STATES, check_memory, memory_limit
 from qmodels.networks import tagged
+from qmodels.networks.centres import TwoCentres
 from qmodels.networks.occupancy import Occupancies
 from qmodels.networks.product_form import machine_repair
-from qmodels.networks.sizes import tagged_size
 from qmodels.networks.sojourn import SojournLaw
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from qmodels.networks.two_centre import ClosedNetwork
 
 Array = NDArray[np.float64]
 
@@ -43,11 +41,35 @@ class Throughputs(NamedTuple):
         return (max(seen) - min(seen)) / max(seen)
 
 
+class Network(Protocol):
+    """What a solution says of the network that was solved: a `ClosedNetwork`."""
+
+    @property
+    def population(self) -> int:
+        """Jobs in the network."""
+
+    @property
+    def delay(self) -> PhaseType:
+        """Law of a computation burst, in seconds."""
+
+    @property
+    def disk(self) -> PhaseType:
+        """Law of a disk service, in seconds."""
+
+    @property
+    def discipline(self) -> str:
+        """Order of service at the disk."""
+
+    @property
+    def servers(self) -> int:
+        """Disks behind the queue."""
+
+
 @dataclass(frozen=True, eq=False)
 class ClosedSolution:
     """Steady state of a `ClosedNetwork`."""
 
-    network: ClosedNetwork
+    network: Network  #: the `ClosedNetwork` that was solved
     throughput: float  #: jobs through the disk per second
     mean_at_disk: float  #: jobs at the disk
     mean_at_delay: float  #: jobs in the delay
@@ -60,12 +82,14 @@ class ClosedSolution:
     error_bound: float  #: relative error to expect of the throughput and the means
     states: int  #: states of what was solved
     seconds: float  #: time the solution took
+    _centres: TwoCentres = field(repr=False)
     _arrivals: tuple[Array, ...] | None = field(repr=False, default=None)
 
     @classmethod
     def of(
         cls,
-        network: ClosedNetwork,
+        network: Network,
+        centres: TwoCentres,
         pmf: Array,
         flow: float,
         method: str,
@@ -97,6 +121,7 @@ class ClosedSolution:
             error_bound=max(error, ways.spread),
             states=states,
             seconds=time.perf_counter() - started,
+            _centres=centres,
             _arrivals=arrivals,
         )
 
@@ -141,21 +166,21 @@ class ClosedSolution:
            closed queueing networks with multiple types of customers", *J. Appl. Probab.* 17 (1980)
            1048-1061.
         """
-        model = self.network
-        disk, jobs, servers = model._disk, model.population, model.servers
-        states, needed = tagged_size(disk, model._delay, jobs, model.discipline, servers)
+        model = self._centres
+        disk, servers = model.disk, model.servers
+        states, needed = model.tagged_size()
         check_memory(
             f"the chain of a tagged job, {states:.6g} states,",
             needed,
             memory_limit(memory),
             FEWER_STATES,
         )
-        delay = model._delay_centre() if model.discipline != "fcfs" else None
+        delay = model.delay_centre() if model.discipline != "fcfs" else None
         found = self._arrivals or self._found_in_product_form()
         if delay is None:
             stay = tagged.in_order_of_arrival(found, disk, servers)
         elif model.discipline == "ps":
-            stay = tagged.shared(found, disk, delay, model._speeds())
+            stay = tagged.shared(found, disk, delay, model.speeds())
         elif model.discipline == "siro":
             stay = tagged.in_random_order(found, disk, delay, servers)
         else:
@@ -164,16 +189,14 @@ class ClosedSolution:
 
     def _found_in_product_form(self) -> tuple[Array, ...]:
         """What an arrival finds is the steady state of a network with one job less."""
-        model = self.network
+        model = self._centres
         others = model.population - 1
-        seen = machine_repair(model._delay.mean, model._disk.mean, others, model.servers)
+        seen = machine_repair(model.delay.mean, model.disk.mean, others, model.servers)
         if model.discipline == "fcfs":
             return tuple(p[None, None] for p in seen)
-        delays = _spread(model._delay, others)
+        delays = _spread(model.delay, others)
         disks = (
-            [np.ones(1)] * (others + 1)
-            if model.discipline != "ps"
-            else _spread(model._disk, others)
+            [np.ones(1)] * (others + 1) if model.discipline != "ps" else _spread(model.disk, others)
         )
         return tuple(
             p * np.outer(disks[i], delays[others - i]) for i, p in enumerate(seen.tolist())

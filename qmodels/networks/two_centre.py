@@ -23,17 +23,9 @@ from qmodels.markov import (
 )
 from qmodels.memory import FEWER_STATES, check_memory, memory_limit
 from qmodels.networks.arguments import count, positive_law, trusted
-from qmodels.networks.occupancy import (
-    Centre,
-    NetworkChain,
-    assembled,
-    essential,
-    sharing_centre,
-    stack_centre,
-    waiting_centre,
-)
+from qmodels.networks.centres import TwoCentres
+from qmodels.networks.occupancy import NetworkChain, essential
 from qmodels.networks.product_form import machine_repair
-from qmodels.networks.sizes import network_size
 from qmodels.networks.solution import ClosedSolution
 
 Array = NDArray[np.float64]
@@ -97,15 +89,17 @@ class ClosedNetwork:
     disk: PhaseType
     discipline: str = "ps"
     servers: int = 1
-    _delay: PhaseType = field(init=False, repr=False)  #: `delay` in its essential phases
-    _disk: PhaseType = field(init=False, repr=False)
+    _centres: TwoCentres = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("population", "servers"):
             object.__setattr__(self, name, count(name, getattr(self, name)))
         one_of("discipline", self.discipline, DISCIPLINES)
-        for name in ("delay", "disk"):
-            object.__setattr__(self, f"_{name}", essential(positive_law(name, getattr(self, name))))
+        delay, disk = (
+            essential(positive_law(name, getattr(self, name))) for name in ("delay", "disk")
+        )
+        centres = TwoCentres(self.population, delay, disk, self.discipline, self.servers)
+        object.__setattr__(self, "_centres", centres)
         if self.discipline == "lcfs-pr" and self.servers > 1:
             raise ModelError(
                 f'servers must be 1 under "lcfs-pr", got {self.servers}: which jobs several '
@@ -117,7 +111,7 @@ class ClosedNetwork:
         """Whether the number at the disk depends on the laws through their means only."""
         return (
             self.discipline in ("ps", "lcfs-pr")
-            or self._disk.order == 1
+            or self._centres.disk.order == 1
             or self.servers >= self.population
         )
 
@@ -176,7 +170,7 @@ class ClosedNetwork:
             )
         jobs, servers = self.population, self.servers
         check_memory(f"the law of {jobs} jobs", 100.0 * (jobs + 1.0), limit, FEWER_STATES)
-        think, service = self._delay.mean, self._disk.mean
+        think, service = self._centres.delay.mean, self._centres.disk.mean
         pmf = machine_repair(think, service, jobs, servers)
         seen = machine_repair(think, service, jobs - 1, servers)
         ahead = np.arange(1, jobs + 1)  # by the arrival theorem, an arrival itself included
@@ -184,6 +178,7 @@ class ClosedNetwork:
         bound = 16.0 * (jobs + 4.0) * _EPS
         return ClosedSolution.of(
             self,
+            self._centres,
             pmf,
             jobs / (think + sojourn),
             "exact (product form)",
@@ -195,11 +190,12 @@ class ClosedNetwork:
         )
 
     def _by_chain(self, method: str, limit: float, tol: float, started: float) -> ClosedSolution:
-        stacks = self.population * log(self._disk.order)
+        stages = self._centres.disk.order
+        stacks = self.population * log(stages)
         if self.discipline == "lcfs-pr" and stacks > log(_STACKS):
             raise MemoryBudgetError(
                 f"the chain of {self.population} jobs under lcfs-pr remembers up to "
-                f"{self._disk.order}^{self.population} stacks of stages, more than {_STACKS}; use "
+                f"{stages}^{self.population} stacks of stages, more than {_STACKS}; use "
                 f'method="product-form", which is exact'
             )
         states, needed = self._size()
@@ -228,6 +224,7 @@ class ClosedNetwork:
         flow = fsum(float(here.sum()) for here in arrivals)
         return ClosedSolution.of(
             self,
+            self._centres,
             pmf,
             flow,
             f"{trusted(solved.error_estimate)} (chain, {how})",
@@ -239,26 +236,10 @@ class ClosedNetwork:
         )
 
     def _size(self) -> tuple[float, float]:
-        return network_size(self._disk, self._delay, self.population, self.discipline, self.servers)
-
-    def _speeds(self) -> Array:
-        """Speed of each job while 0, 1, ... are at the disk under processor sharing."""
-        present = np.arange(self.population + 1)
-        return np.asarray(np.minimum(present, self.servers) / np.maximum(present, 1))
-
-    def _disk_centre(self) -> Centre:
-        jobs = self.population
-        if self.discipline == "ps":
-            return sharing_centre(self._disk, jobs, self._speeds())
-        if self.discipline == "lcfs-pr":
-            return stack_centre(self._disk, jobs)
-        return waiting_centre(self._disk, jobs, self.servers)
-
-    def _delay_centre(self) -> Centre:
-        return sharing_centre(self._delay, self.population, np.ones(self.population + 1))
+        return self._centres.size()
 
     def _chain(self) -> NetworkChain:
-        return assembled(self._disk_centre(), self._delay_centre(), self.population)
+        return self._centres.chain()
 
 
 def _arrivals(chain: NetworkChain, pi: Array) -> tuple[Array, ...]:

@@ -1,1 +1,1 @@
-"""Self-contained pages that can be turned and tried, offline."""
+"""Self-contained interactive pages: HTML files that work without a network."""

@@ -1,4 +1,4 @@
-"""Surfaces to turn and to read off: one HTML page that needs no network."""
+"""A speedup surface that can be turned and read: one HTML page that needs no network."""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qmodels.errors import ModelError
-from qmodels.plotting._maps import Surface, check_grid
-from qmodels.plotting.style import ORANGE, RED, Array, checked_points, counted, plain, spread
+from qmodels.plotting.style import (
+    ORANGE,
+    RED,
+    Array,
+    checked_points,
+    counted,
+    plain_text,
+    spread_indices,
+)
+from qmodels.plotting.surface_maps import Surface, check_grid
 from qmodels.plotting.surfaces import height, on_grid, reaches_beyond
 
 INSTALL = "pip install 'qmodels-hpc[interactive]'"
@@ -119,9 +127,9 @@ def surface_page(
     figure = surface_figure(surface, points=points, interval=interval)
     return _PAGE.format(
         policy=script_policy(),
-        title=escape(plain(surface.name) or "Speedup surface"),
+        title=escape(plain_text(surface.name) or "Speedup surface"),
         style=_STYLE,
-        caption=escape(plain(caption or _caption(surface), 400)),
+        caption=escape(plain_text(caption or _caption(surface), 400)),
         # "</script>" in a text would end the block, whatever the quotes around it.
         figure=json.dumps(figure, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
         library=library,
@@ -168,7 +176,7 @@ _CONFIG = {
 
 
 def _body(surface: Surface, interval: tuple[Array, Array] | None) -> dict[str, Any]:
-    rows, columns = (spread(x, _MOST_LINES) for x in (surface.processors, surface.disks))
+    rows, columns = (spread_indices(x, _MOST_LINES) for x in (surface.processors, surface.disks))
     chosen = np.ix_(rows, columns)
     shown = [
         np.broadcast_to(surface.processors[rows][:, None], (rows.size, columns.size)),

@@ -1,7 +1,7 @@
 """Figures of programs, runs, traces and policies: Axes in, Axes out, nothing shown.
 
-The bottom of the house: it knows what to draw by its attributes and imports no room above, so
-that a result can draw itself.
+The lowest part of the package: it knows what to draw by its attributes and imports nothing above,
+so that a result can draw itself.
 """
 
 from qmodels.plotting.maps import policy_map

@@ -16,7 +16,7 @@ from qmodels.plotting.style import (
     Array,
     axes_or_new,
     counted,
-    merged,
+    merged_intervals,
     rectangles,
     set_legend,
     set_title,
@@ -164,7 +164,7 @@ def execution_diagram(run: Any, *, p: float = 1.0, d: float = 1.0, ax: Axes | No
     starts = np.concatenate([[0.0], ends[:-1]])
     ax = axes_or_new(ax, figsize=(7.5, 2.2))
     for lane, colour, first in ((1.0, BLUE, 0), (0.0, ORANGE, 1)):
-        begin, end = merged(starts[first::2], ends[first::2], ends[-1] / _PIXELS)
+        begin, end = merged_intervals(starts[first::2], ends[first::2], ends[-1] / _PIXELS)
         bars = rectangles(begin, end, np.full(begin.size, lane), 0.72)
         ax.add_collection(PolyCollection(bars, facecolors=colour, linewidths=0))
     ax.set(xlim=(0.0, ends[-1]), ylim=(-0.5, 1.5))

@@ -24,7 +24,7 @@ from qmodels.plotting.style import (
     set_legend,
     set_log2_ticks,
     set_title,
-    spread,
+    spread_indices,
 )
 
 _CURVES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "D"), (PURPLE, "^"))
@@ -109,15 +109,15 @@ def fitted_times(
     ax = axes_or_new(ax, figsize=(6.4, 4.4))
     for column, (disk, (colour, marker)) in enumerate(zip(shown, _CURVES, strict=False)):
         x, low, high = np.log2(p), found.time_low[:, column], found.time_high[:, column]
-        told = not np.ma.getmaskarray(found.time)[:, column].all()
+        identified = not np.ma.getmaskarray(found.time)[:, column].all()
         label = counted(float(disk), "disk")
         ax.fill_between(
             x, low, high, color=colour, alpha=0.22, lw=0,
-            label=None if told else f"{label}: the runs do not tell",
+            label=None if identified else f"{label}: the runs do not tell",
         )  # fmt: skip
         inside = p <= largest
         within = bool(runs[:, 1].min() <= disk <= runs[:, 1].max())
-        label = label if told else "_"
+        label = label if identified else "_"
         for part, style in ((inside, "-" if within else "--"), (p >= largest, "--")):
             ax.plot(x[part], found.time[part, column], color=colour, ls=style, lw=1.4, label=label)
             label = "_"
@@ -148,7 +148,7 @@ def fitted_times(
 def _checked_disks(runs: Array, disks: Sequence[float] | None) -> Array:
     if disks is None:
         levels = np.unique(runs[:, 1])
-        return np.asarray(levels[spread(levels, len(_CURVES))])
+        return np.asarray(levels[spread_indices(levels, len(_CURVES))])
     try:
         chosen = np.unique(np.asarray(disks, dtype=float))
     except (TypeError, ValueError):

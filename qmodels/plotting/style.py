@@ -1,25 +1,43 @@
-"""What the figures share: colours, titles, ticks and levels."""
+"""The look of every figure: colours, titles, legends, ticks and contour levels.
+
+Public within this project: the figures of `validation` take their colours and helpers from here, so
+that one policy or strategy has one colour in every report.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
+from phasefit.plotting import BLUE, GREY, RED
 from qmodels.errors import ModelError
+
+__all__ = [
+    "BLACK", "BLUE", "GREEN", "GREY", "JOB_COLOURS", "LIGHT_GREY", "MAP", "ORANGE", "PURPLE",
+    "RED", "SKY", "Array", "axes_or_new", "checked_points", "contour_levels", "counted",
+    "merged_intervals", "outlined", "plain_text", "rectangles", "set_legend", "set_log2_ticks",
+    "set_title", "spread_indices",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 
-# Okabe & Ito's colours and cividis: told apart by colour-blind readers too.
-BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
-    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#666666",
+# Okabe & Ito's colours and cividis: told apart by colour-blind readers too. Blue, red and grey are
+# the colours of phasefit's figures, which stand below and cannot import these.
+BLACK, ORANGE, GREEN, PURPLE, SKY, LIGHT_GREY = (
+    "#000000", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#999999",
 )  # fmt: skip
+#: Colour map of surfaces.
 MAP = "cividis"
+#: Colours (20, 3) that jobs take in turn, by their number: a picture seldom shows more at a time.
+JOB_COLOURS = np.asarray(colormaps["tab20"].colors)  # type: ignore[attr-defined]
 
+#: Labels on an axis of powers of two, at most.
 MOST_TICKS = 9
 
 
@@ -42,7 +60,7 @@ def counted(number: float, noun: str) -> str:
     return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
-def plain(name: str, most: int = 60) -> str:
+def plain_text(name: str, most: int = 60) -> str:
     """Return a name of the user's on one line, cut, without control characters."""
     short = name if len(name) <= most else name[: most - 3] + "..."
     return "".join(c if c.isprintable() else "?" for c in short)
@@ -50,7 +68,7 @@ def plain(name: str, most: int = 60) -> str:
 
 def set_title(ax: Any, name: str, rest: str = "", **options: Any) -> None:
     """Put the user's name, as plain text, and a line of ours over the axes."""
-    text = "\n".join(part for part in (plain(name), rest) if part)
+    text = "\n".join(part for part in (plain_text(name), rest) if part)
     ax.set_title(text, fontsize=10, parse_math=False, **options)
 
 
@@ -76,7 +94,7 @@ def checked_points(points: Any, *columns: int) -> Array:
     return marked
 
 
-def spread(values: Array, most: int = 30) -> NDArray[np.intp]:
+def spread_indices(values: Array, most: int = 30) -> NDArray[np.intp]:
     """Choose at most so many values, evenly over their logarithms, both ends in; their indices."""
     wanted = np.geomspace(values[0], values[-1], most)
     return np.unique(np.abs(np.log(values[:, None] / wanted[None, :])).argmin(axis=0))
@@ -110,7 +128,7 @@ def set_log2_ticks(ax: Any, values: Array, axis: str, most: int = MOST_TICKS) ->
     getattr(ax, f"set_{axis}ticks")(ticks, [f"{2.0**t:.4g}" for t in ticks])
 
 
-def merged(start: Array, end: Array, gap: float) -> tuple[Array, Array]:
+def merged_intervals(start: Array, end: Array, gap: float) -> tuple[Array, Array]:
     """Join intervals, sorted by start, that lie closer together than `gap`; drop empty ones."""
     kept = end > start
     start, end = start[kept], np.maximum.accumulate(end[kept])

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from qmodels.errors import ModelError
-from qmodels.plotting._maps import Surface, check_grid, draw_map, draw_star
 from qmodels.plotting.style import (
     MAP,
     RED,
@@ -23,8 +22,9 @@ from qmodels.plotting.style import (
     outlined,
     set_log2_ticks,
     set_title,
-    spread,
+    spread_indices,
 )
+from qmodels.plotting.surface_maps import Surface, check_grid, draw_map, draw_star
 
 if TYPE_CHECKING:
     from mpl_toolkits.mplot3d import Axes3D  # type: ignore[import-untyped]
@@ -114,37 +114,37 @@ def surface_3d(
     """
     check_grid(surface)
     marked = None if points is None else checked_points(points, 2, 3)
-    room: Any = ax
-    if room is None:
-        room = Figure(layout="constrained").add_subplot(projection="3d")
-    if not hasattr(room, "plot_surface"):
+    axes: Any = ax
+    if axes is None:
+        axes = Figure(layout="constrained").add_subplot(projection="3d")
+    if not hasattr(axes, "plot_surface"):
         raise ModelError('ax is flat; make it with add_subplot(projection="3d")')
-    rows, columns = spread(surface.processors), spread(surface.disks)
+    rows, columns = spread_indices(surface.processors), spread_indices(surface.disks)
     speedup = surface.speedup[np.ix_(rows, columns)]
     x, y = np.log2(surface.processors[rows]), np.log2(surface.disks[columns])
     shades = colormaps[MAP](LogNorm(speedup.min() * 0.99, speedup.max() * 1.01)(_middles(speedup)))
     if marked is not None:
         solid = _inside(x, y, marked)
         shades[..., 3] = np.where(solid[:-1, :-1] & solid[1:, 1:], 1.0, 0.45)
-        room.computed_zorder = False  # else the body hides points that lie on it
-        _draw_pins(surface, marked, room)
-    room.plot_surface(
+        axes.computed_zorder = False  # else the body hides points that lie on it
+        _draw_pins(surface, marked, axes)
+    axes.plot_surface(
         *np.meshgrid(x, y, indexing="ij"), speedup, facecolors=shades, shade=False,
         edgecolor=(0.1, 0.1, 0.1, 0.35), linewidth=0.4, rstride=1, cstride=1, zorder=1,
     )  # fmt: skip
-    room.set_xlabel("processors")
-    room.set_ylabel("disks")
-    room.set_zlabel("speedup")
-    room.set_zlim(bottom=0.0)
-    set_log2_ticks(room, surface.processors, "x", most=8)
-    set_log2_ticks(room, surface.disks, "y", most=6)
-    room.tick_params(labelsize=8)
-    room.view_init(elev=28, azim=-125)
-    room.set_box_aspect(None, zoom=0.86)  # the z label is cut off otherwise
+    axes.set_xlabel("processors")
+    axes.set_ylabel("disks")
+    axes.set_zlabel("speedup")
+    axes.set_zlim(bottom=0.0)
+    set_log2_ticks(axes, surface.processors, "x", most=8)
+    set_log2_ticks(axes, surface.disks, "y", most=6)
+    axes.tick_params(labelsize=8)
+    axes.view_init(elev=28, azim=-125)
+    axes.set_box_aspect(None, zoom=0.86)  # the z label is cut off otherwise
     faint = marked is not None and reaches_beyond(surface, marked)
     said = "" if marked is None else "dots: measured" + "; faint: extrapolated" * faint
-    set_title(room, surface.name, said)
-    drawn: Axes3D = room
+    set_title(axes, surface.name, said)
+    drawn: Axes3D = axes
     return drawn
 
 
@@ -176,14 +176,14 @@ def _middles(z: Array) -> Array:
     return np.exp((log[:-1, :-1] + log[1:, :-1] + log[:-1, 1:] + log[1:, 1:]) / 4)
 
 
-def _draw_pins(surface: Surface, marked: Array, room: Any) -> None:
+def _draw_pins(surface: Surface, marked: Array, axes: Any) -> None:
     """Mark measured allotments on the body, each joined to the surface below or above it."""
     for row in on_grid(surface, marked):
         x, y = np.log2(row[0]), np.log2(row[1])
         on = height(surface, x, y)
         z = row[2] if row.size == 3 else on
-        room.plot([x, x], [y, y], [on, z], color=RED, lw=1.0, zorder=3)
-        room.scatter([x], [y], [z], s=22, c=RED, edgecolors="white", linewidths=0.6,
+        axes.plot([x, x], [y, y], [on, z], color=RED, lw=1.0, zorder=3)
+        axes.scatter([x], [y], [z], s=22, c=RED, edgecolors="white", linewidths=0.6,
                      depthshade=False, zorder=4)  # fmt: skip
 
 

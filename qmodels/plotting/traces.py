@@ -20,7 +20,7 @@ from qmodels.plotting.style import (
     Array,
     axes_or_new,
     counted,
-    merged,
+    merged_intervals,
     rectangles,
     set_legend,
     set_title,
@@ -204,7 +204,7 @@ def _bars(start: Array, end: Array, lane: Array, span: float) -> Any:
     # An instant is drawn one pixel wide; lanes are laid end to end, so that one pass joins all.
     end = np.maximum(end, start + span / _PIXELS)
     shift = lane * (2.0 * span + 1.0)
-    begin, last = merged(start + shift, end + shift, span / _PIXELS)
+    begin, last = merged_intervals(start + shift, end + shift, span / _PIXELS)
     at = np.floor(begin / (2.0 * span + 1.0))
     return rectangles(begin - at * (2.0 * span + 1.0), last - at * (2.0 * span + 1.0), at, 0.84)
 
@@ -220,7 +220,7 @@ def _shade(ax: Axes, bursts: Any, lanes_per_rank: float) -> Patch:
         bars = rectangles(start, end, np.floor(rank * lanes_per_rank), 1.0)
         ax.add_collection(PolyCollection(bars, facecolors=GREY, alpha=0.25, lw=0, zorder=0))
     else:
-        for a, b in zip(*merged(start, end, 0.0), strict=True):
+        for a, b in zip(*merged_intervals(start, end, 0.0), strict=True):
             ax.axvspan(a, b, color=GREY, alpha=0.25, lw=0, zorder=0)
     return Patch(color=GREY, alpha=0.25, label=f"burst\n(gap > {gap:g} s)")
 

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from qmodels.errors import ModelError
-from qmodels.plotting._maps import Surface, check_grid, draw_lines, draw_map, draw_star, label_axes
 from qmodels.plotting.style import (
     MAP,
     ORANGE,
@@ -19,6 +18,14 @@ from qmodels.plotting.style import (
     counted,
     outlined,
     set_title,
+)
+from qmodels.plotting.surface_maps import (
+    Surface,
+    check_grid,
+    draw_lines,
+    draw_map,
+    draw_star,
+    label_axes,
 )
 
 _EFFICIENCIES = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])

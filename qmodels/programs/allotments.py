@@ -162,7 +162,7 @@ def best_allotment(
     >>> best.processors, best.disks, best.price, round(best.speedup, 3)
     (32.0, 4.0, 48.0, 27.915)
     """
-    budgets = [positive(budget, "budget", least=CHEAPEST, most=DEAREST)]
+    budgets = [positive("budget", budget, least=CHEAPEST, most=DEAREST)]
     path = _path(program, np.array(budgets), processor_price, disk_price, by, g)
     return path.steps[0]
 
@@ -209,7 +209,7 @@ def allotment_path(
     if amounts.size > MOST_BUDGETS:
         raise ModelError(f"{amounts.size} budgets are more than {MOST_BUDGETS}; take fewer")
     for amount in (amounts.min(), amounts.max()):
-        positive(float(amount), "budgets", least=CHEAPEST, most=DEAREST)
+        positive("budgets", float(amount), least=CHEAPEST, most=DEAREST)
     if np.any(np.diff(amounts) <= 0):
         at = int(np.argmax(np.diff(amounts) <= 0))
         raise ModelError(
@@ -259,7 +259,7 @@ def marginal_value(
         raise ModelError(f"program must be a Program or WorkloadMix, got {program!r:.60}")
     p, d = checked_point(p, d)
     for name, units in (("processors p", p), ("disks d", d)):
-        positive(units, name, least=1.0, most=DEAREST - 1)
+        positive(name, units, least=1.0, most=DEAREST - 1)
     prices = _checked_prices(processor_price, disk_price)
     reference = float(program.mean_time(1.0, 1.0))
     here, wider, deeper = (
@@ -335,8 +335,8 @@ def _affordable_surface(
 
 def _checked_prices(processor_price: float, disk_price: float) -> tuple[float, float]:
     return (
-        positive(processor_price, "processor_price", least=CHEAPEST, most=DEAREST),
-        positive(disk_price, "disk_price", least=CHEAPEST, most=DEAREST),
+        positive("processor_price", processor_price, least=CHEAPEST, most=DEAREST),
+        positive("disk_price", disk_price, least=CHEAPEST, most=DEAREST),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from phasefit.checks import one_of
 from qmodels.errors import ModelError
 from qmodels.programs.growth import NamedGrowth, checked_growth
 from qmodels.programs.laws import (
@@ -132,8 +133,7 @@ def law_form(number: str) -> Form:
     >>> law_form("Amdahl").right
     1/(f_seq_cpu + (1 - f_seq_cpu)/p)
     """
-    if not isinstance(number, str) or number not in NUMBERS:
-        raise ModelError(f"form must be one of {', '.join(NUMBERS)}, got {number!r:.60}")
+    one_of("form", number, NUMBERS)
     import sympy
 
     s = law_symbols()
@@ -240,7 +240,7 @@ def symbolic_law(law: object) -> sympy.Expr:
 
     s, known = law_symbols(), law
     if isinstance(law, str):
-        known = checked_law(law, "law")
+        known = checked_law("law", law)
     if isinstance(known, OverProcessors):
         return s.p
     if isinstance(known, OverDisks):
@@ -270,7 +270,7 @@ def symbolic_growth(growth: object) -> sympy.Expr:
     import sympy
 
     s = law_symbols()
-    known = checked_growth(growth, "growth") if isinstance(growth, str) else growth
+    known = checked_growth("growth", growth) if isinstance(growth, str) else growth
     if not isinstance(known, NamedGrowth):
         raise ModelError(f"the growth law {growth!r:.60} has no expression; use one with a text")
     return {

@@ -82,7 +82,7 @@ def parse_growth(text: str) -> NamedGrowth:
     return NamedGrowth(bare)
 
 
-def checked_growth(growth: object, name: str) -> AnyGrowth:
+def checked_growth(name: str, growth: object) -> AnyGrowth:
     """Return a growth law given as text or as a callable g(p, d) with g(1, 1) = 0."""
     if isinstance(growth, str):
         return parse_growth(growth)

@@ -59,7 +59,7 @@ class OverFedDisks:
     processors_per_disk: float
 
     def __post_init__(self) -> None:
-        r = positive(self.processors_per_disk, "processors per disk R", least=1e-6, most=1e6)
+        r = positive("processors per disk R", self.processors_per_disk, least=1e-6, most=1e6)
         object.__setattr__(self, "processors_per_disk", r)
 
     def __call__(self, p: Array, d: Array) -> Array:
@@ -81,7 +81,7 @@ class WithContention:
 
     def __post_init__(self) -> None:
         if isinstance(self.contention, bool) or self.contention != 0:
-            positive(self.contention, "contention C", least=1e-18, most=1.0, why=" or 0")
+            positive("contention C", self.contention, least=1e-18, most=1.0, why=" or 0")
         object.__setattr__(self, "contention", float(self.contention))
 
     def __call__(self, p: Array, d: Array) -> Array:
@@ -165,7 +165,7 @@ def parse_law(text: str) -> ScalingLaw:
     raise ModelError(f"unknown scaling law {shown}; write one of: {'; '.join(GRAMMAR)}")
 
 
-def checked_law(law: object, name: str) -> AnyLaw:
+def checked_law(name: str, law: object) -> AnyLaw:
     """Return a law given as text or as a callable h(p, d)."""
     if isinstance(law, str):
         return parse_law(law)

@@ -43,7 +43,7 @@ class Geometric:
     mean: float
 
     def __post_init__(self) -> None:
-        mean = positive(self.mean, "mean number of phases", least=1.0, most=1e12)
+        mean = positive("mean number of phases", self.mean, least=1.0, most=1e12)
         object.__setattr__(self, "mean", mean)
 
 
@@ -304,7 +304,7 @@ class Program(AbstractProgram):
 
     def scaled(self, factor: float) -> Program:
         """Return the program with every time multiplied by `factor` > 0."""
-        factor = positive(factor, "factor", least=1e-18, most=1e18)
+        factor = positive("factor", factor, least=1e-18, most=1e18)
         once = {
             phase: Phase(phase.burst("io").scaled(factor), phase.burst("cpu").scaled(factor))
             for phase, _ in self.visits

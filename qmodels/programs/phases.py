@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.checks import boolean
 from qmodels.errors import ModelError
 from qmodels.programs.growth import AnyGrowth, checked_growth, evaluate_growth
 from qmodels.programs.laws import (
@@ -100,7 +101,7 @@ class Burst:
     def __post_init__(self) -> None:
         names = ("seconds", "sequential", "per_processor")
         for name in names:
-            object.__setattr__(self, name, kept(getattr(self, name), name))
+            object.__setattr__(self, name, kept(name, getattr(self, name)))
         total, fixed, growth = (mean_of(getattr(self, name), name) for name in names)
         if fixed > total:
             raise ModelError(
@@ -109,10 +110,9 @@ class Burst:
             )
         object.__setattr__(self, "_means", (total, fixed, growth))
         if not isinstance(self.law, RandomLaw):
-            object.__setattr__(self, "law", checked_law(self.law, "law"))
-        if not isinstance(self.paired, bool):
-            raise ModelError(f"paired must be True or False, got {self.paired!r:.60}")
-        object.__setattr__(self, "growth", checked_growth(self.growth, "growth"))
+            object.__setattr__(self, "law", checked_law("law", self.law))
+        object.__setattr__(self, "paired", boolean("paired", self.paired))
+        object.__setattr__(self, "growth", checked_growth("growth", self.growth))
         object.__setattr__(self, "slowdown", _checked_slowdown(self.slowdown))
         object.__setattr__(self, "_mean_ratio", self._averaged())
         self._scaling(*checked_allotment(1.0, 1.0))
@@ -201,7 +201,7 @@ class Burst:
         if rows is None and not self.law.follows_length:
             return self.law.mean_ratio
         if rows is None:
-            lengths = nodes_of(self.seconds, "seconds")
+            lengths = nodes_of("seconds", self.seconds)
             theta = self.law.at_length(lengths.values)
             parallel = lengths.values - self._means[1]
             if parallel.min() < 0:
@@ -232,7 +232,7 @@ class Burst:
             given["the parameter of law"] = self.law.parameter
         columns = {}
         for name, value in given.items():
-            column = as_sample(value, name)
+            column = as_sample(name, value)
             if column is None:
                 raise ModelError(
                     f"paired: {name} is a law, which has no rows; give a sample or a number"
@@ -404,6 +404,6 @@ def _checked_slowdown(slowdown: object) -> tuple[float, float] | None:
     if not isinstance(slowdown, (tuple, list)) or len(slowdown) != 2:
         raise ModelError(f"slowdown must be (up_to_processors, factor), got {slowdown!r:.60}")
     return (
-        positive(slowdown[0], "slowdown: up to processors", least=1.0, most=MOST_UNITS),
-        positive(slowdown[1], "slowdown: factor", least=LEAST_UNITS, most=1e6),
+        positive("slowdown: up to processors", slowdown[0], least=1.0, most=MOST_UNITS),
+        positive("slowdown: factor", slowdown[1], least=LEAST_UNITS, most=1e6),
     )

@@ -8,11 +8,11 @@ must do for the published comparisons of policies to come out.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from phasefit.checks import suggestion
 from qmodels.errors import ModelError
 from qmodels.programs.model import Program, WorkloadMix
 from qmodels.programs.phases import Burst, Phase, WorkingSet
@@ -96,14 +96,12 @@ def profile(name: str, *, messages: float | None = None) -> Program:
     (700.136719, 30.0)
     """
     if not isinstance(name, str) or name not in PROFILES:
-        near = difflib.get_close_matches(str(name)[:40].upper(), PROFILES, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(PROFILES)}"
-        raise ModelError(f"no profile {name!r:.60}; {hint}")
+        raise ModelError(f"no profile {name!r:.60}; {suggestion(name, PROFILES)}")
     found = PROFILES[name]
     if messages is None:
         messages = MESSAGES if found.communicates else 0.0
     elif isinstance(messages, bool) or messages != 0:
-        messages = positive(messages, "messages", least=1e-18, most=1e18, why=" or 0")
+        messages = positive("messages", messages, least=1e-18, most=1e18, why=" or 0")
     slow = _slowdown_alone(found) if found.discontinuous else 1.0
     overhead = OVERHEAD * found.computation / _mean_computation()
     cpu = Burst(

@@ -35,7 +35,7 @@ class Nodes:
         return Nodes(self.values[::2], weights / weights.sum(), self.exact)
 
 
-def nodes_of(quantity: Quantity, name: str) -> Nodes:
+def nodes_of(name: str, quantity: Quantity) -> Nodes:
     """Return the values of a number, a sample or a discrete law, or nodes of a continuous law.
 
     Notes
@@ -50,14 +50,14 @@ def nodes_of(quantity: Quantity, name: str) -> Nodes:
        *Publ. RIMS Kyoto Univ.* 9 (1974) 721-741.
     """
     if isinstance(quantity, ScaledLaw):
-        inner = nodes_of(quantity.law, name)
+        inner = nodes_of(name, quantity.law)
         return Nodes(quantity.factor * inner.values, inner.weights, inner.exact)
-    sample = as_sample(quantity, name)
+    sample = as_sample(name, quantity)
     if sample is not None:
         return Nodes(sample, np.full(sample.size, 1.0 / sample.size), exact=True)
     law: Any = quantity
     if callable(getattr(law, "pmf", None)):
-        return _values_of_discrete(law, name)
+        return _values_of_discrete(name, law)
     t = np.linspace(-1.0, 1.0, NODES) * math.asinh(-math.log(TAIL) / math.pi)
     chance = 1.0 / (1.0 + np.exp(math.pi * np.abs(np.sinh(t))))  # of the nearer tail
     weights = np.cosh(t) * chance * (1.0 - chance)
@@ -66,23 +66,23 @@ def nodes_of(quantity: Quantity, name: str) -> Nodes:
     return Nodes(values, weights / weights.sum(), exact=False)
 
 
-def reach(quantity: Quantity, name: str) -> tuple[float, float]:
+def reach(name: str, quantity: Quantity) -> tuple[float, float]:
     """Return the least and the largest value of a quantity, tails of 1e-20 apart."""
     if isinstance(quantity, ScaledLaw):
-        low, high = reach(quantity.law, name)
+        low, high = reach(name, quantity.law)
         return quantity.factor * low, quantity.factor * high
-    sample = as_sample(quantity, name)
+    sample = as_sample(name, quantity)
     if sample is not None:
         return float(sample.min()), float(sample.max())
     if callable(getattr(quantity, "pmf", None)):
-        values = _values_of_discrete(quantity, name).values
+        values = _values_of_discrete(name, quantity).values
         return float(values[0]), float(values[-1])
     ends = (_quantiles(quantity, kind, np.array([TAIL]), name) for kind in ("ppf", "isf"))
     low, high = (float(end[0]) for end in ends)
     return low, high
 
 
-def _values_of_discrete(law: Any, name: str) -> Nodes:
+def _values_of_discrete(name: str, law: Any) -> Nodes:
     """Whole numbers from the least on, twice as far as all but 1e-12 of the law lies."""
     ends = (_quantiles(law, kind, np.array([1e-12]), name) for kind in ("ppf", "isf"))
     low, high = (float(end[0]) for end in ends)

@@ -80,7 +80,7 @@ def mean_of(quantity: Quantity, name: str = "quantity") -> float:
     if _is_number(quantity):
         mean = _real(quantity)
     elif _is_sample(quantity):
-        mean = float(np.mean(_sample(quantity, name)))
+        mean = float(np.mean(_sample(name, quantity)))
     elif hasattr(quantity, "mean"):
         mean = _mean_of_law(quantity)
         support = getattr(quantity, "support", None)
@@ -99,11 +99,11 @@ def mean_of(quantity: Quantity, name: str = "quantity") -> float:
     return mean
 
 
-def kept(quantity: Quantity, name: str) -> Quantity:
+def kept(name: str, quantity: Quantity) -> Quantity:
     """Return what a model may keep: samples become read-only arrays, all else stays as given."""
     mean_of(quantity, name)
     if _is_sample(quantity) and not _is_number(quantity):
-        sample = _sample(quantity, name).copy()
+        sample = _sample(name, quantity).copy()
         sample.flags.writeable = False
         return sample
     return quantity
@@ -114,18 +114,18 @@ def drawn(quantity: Quantity, *, rng: np.random.Generator, size: int) -> Array:
     if _is_number(quantity):
         return np.full(size, _real(quantity))
     if _is_sample(quantity):
-        return rng.choice(_sample(quantity, "sample"), size)
+        return rng.choice(_sample("sample", quantity), size)
     rvs = getattr(quantity, "rvs", None)
     if not callable(rvs):
         raise ModelError(f"{_shown(quantity)} has a mean but no rvs: nothing can be drawn from it")
     return np.asarray(rvs(size=size, random_state=rng), dtype=float)
 
 
-def as_sample(quantity: object, name: str) -> Array | None:
+def as_sample(name: str, quantity: object) -> Array | None:
     """Return a number as a sample of one and a sample as it is, a law as None."""
     if _is_number(quantity):
         return np.array([_real(quantity)])
-    return _sample(quantity, name) if _is_sample(quantity) else None
+    return _sample(name, quantity) if _is_sample(quantity) else None
 
 
 def scaled(quantity: Quantity, factor: float) -> Quantity:
@@ -133,11 +133,11 @@ def scaled(quantity: Quantity, factor: float) -> Quantity:
     if _is_number(quantity):
         return _real(quantity) * factor
     if _is_sample(quantity):
-        return _sample(quantity, "sample") * factor
+        return _sample("sample", quantity) * factor
     return ScaledLaw(quantity, factor)  # type: ignore[arg-type]
 
 
-def positive(value: object, name: str, *, least: float, most: float, why: str = "") -> float:
+def positive(name: str, value: object, *, least: float, most: float, why: str = "") -> float:
     """Return a number between two positive bounds, or raise ModelError."""
     if not _is_number(value):
         raise ModelError(f"{name} must be a number from {least:g} to {most:g}, got {_shown(value)}")
@@ -162,7 +162,7 @@ def _is_sample(value: object) -> bool:
     return isinstance(value, (list, tuple)) or hasattr(value, "__array__")
 
 
-def _sample(value: Any, name: str) -> Array:
+def _sample(name: str, value: Any) -> Array:
     sample = real_array(name, value)
     if sample.ndim != 1 or sample.size == 0:
         raise ModelError(f"{name} must be one row of values, got shape {sample.shape}")

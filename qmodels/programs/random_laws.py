@@ -107,9 +107,9 @@ class RandomLaw:
         if self.follows_length:
             return
         parameter: Any = self.parameter
-        object.__setattr__(self, "parameter", kept(parameter, "parameter"))
+        object.__setattr__(self, "parameter", kept("parameter", parameter))
         if self.form in FORMS:
-            self._check(*reach(parameter, "parameter"))
+            self._check(*reach("parameter", parameter))
 
     @property
     def follows_length(self) -> bool:
@@ -127,11 +127,11 @@ class RandomLaw:
         parameter: Any = self.parameter
         if self.form == CONTENDED:
             return ContentionRatio(mean_of(parameter, "parameter"))
-        has_density = as_sample(parameter, "parameter") is None and not hasattr(parameter, "pmf")
+        has_density = as_sample("parameter", parameter) is None and not hasattr(parameter, "pmf")
         if self.form == FED and has_density and hasattr(parameter, "cdf"):
-            low, high = (max(end, _LEAST_FED) for end in reach(parameter, "parameter"))
+            low, high = (max(end, _LEAST_FED) for end in reach("parameter", parameter))
             return FedDisksByLaw(parameter, low, high)
-        return self.mean_ratio_over(nodes_of(parameter, "parameter"))
+        return self.mean_ratio_over(nodes_of("parameter", parameter))
 
     def mean_ratio_over(self, theta: Nodes) -> AbstractMeanRatio:
         """E[s_pd] over given values of theta with their weights."""

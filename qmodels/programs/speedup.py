@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import real_array
+from phasefit.checks import one_of, real_array
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import MOST_UNITS, checked_point
 from qmodels.programs.model import AbstractProgram, Program, WorkloadMix
@@ -41,7 +41,7 @@ class Allotment(NamedTuple):
     value: float
 
 
-class Estimate(NamedTuple):
+class SampledMean(NamedTuple):
     """A sampled mean and its standard error."""
 
     mean: float
@@ -82,7 +82,7 @@ class SpeedupSurface:
 
     def __post_init__(self) -> None:
         for name in ("processors", "disks"):
-            object.__setattr__(self, name, _checked_axis(getattr(self, name), name))
+            object.__setattr__(self, name, _checked_axis(name, getattr(self, name)))
         times = _read_only(real_array("mean_time", self.mean_time))
         if times.shape != (self.processors.size, self.disks.size):
             raise ModelError(
@@ -91,7 +91,7 @@ class SpeedupSurface:
             )
         if times.min() < 1e-60:
             raise ModelError(f"mean_time must be positive, got {times.min():.6g} s")
-        reference = positive(self.reference, "reference", least=SMALLEST, most=1e60)
+        reference = positive("reference", self.reference, least=SMALLEST, most=1e60)
         if not isinstance(self.name, str):
             raise ModelError(f"name must be a text, got {self.name!r:.60}")
         object.__setattr__(self, "mean_time", times)
@@ -132,8 +132,7 @@ class SpeedupSurface:
         """One of speedup, efficiency and efficacy by its name, shape (n, m)."""
         choices = {"speedup": lambda g: self.speedup, "efficiency": self.efficiency}
         choices["efficacy"] = self.efficacy
-        if not isinstance(by, str) or by not in choices:
-            raise ModelError(f"by must be one of {', '.join(choices)}, got {by!r:.60}")
+        one_of("by", by, choices)
         return choices[by](g)
 
     def to_frame(self) -> pd.DataFrame:
@@ -239,7 +238,7 @@ def speedup_surface(
     """
     if not isinstance(program, AbstractProgram):
         raise ModelError(f"program must be a Program or WorkloadMix, got {program!r:.60}")
-    p, d = _checked_axis(processors, "processors"), _checked_axis(disks, "disks")
+    p, d = _checked_axis("processors", processors), _checked_axis("disks", disks)
     if p.size * d.size > MOST_POINTS:
         raise MemoryBudgetError(
             f"{p.size} times {d.size} allotments are more than {MOST_POINTS}; use a coarser grid"
@@ -251,7 +250,7 @@ def speedup_surface(
 
 def mean_of_ratios(
     program: Program | WorkloadMix, p: float, d: float, *, rng: np.random.Generator, size: int
-) -> Estimate:
+) -> SampledMean:
     """Estimate the alternative speedup E[T_11 / T_pd] of one allotment by sampling.
 
     Parameters
@@ -265,7 +264,7 @@ def mean_of_ratios(
 
     Returns
     -------
-    estimate : Estimate
+    estimate : SampledMean
         Mean and standard error over the jobs.
 
     Raises
@@ -318,7 +317,7 @@ def mean_of_ratios(
             "a job of 0 s was drawn, whose speedup is not defined; drop zeros of samples"
         )
     ratios = times[0] / times[1]
-    return Estimate(float(ratios.mean()), float(ratios.std(ddof=1)) / math.sqrt(size))
+    return SampledMean(float(ratios.mean()), float(ratios.std(ddof=1)) / math.sqrt(size))
 
 
 def _job_times(
@@ -343,7 +342,7 @@ def _job_times(
     return times
 
 
-def _checked_axis(values: ArrayLike, name: str) -> Array:
+def _checked_axis(name: str, values: ArrayLike) -> Array:
     axis = np.atleast_1d(real_array(name, values))
     if axis.ndim != 1 or axis.size == 0:
         raise ModelError(f"{name} must be one row of numbers, got shape {axis.shape}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import real_array
+from phasefit.checks import boolean, real_array
 from qmodels.errors import ModelError
 from qmodels.programs.quantities import LARGEST, positive
 
@@ -70,13 +70,13 @@ class IOTotals:
     last_close: Array
 
     def __post_init__(self) -> None:
-        rank = whole_array(self.rank, "rank", least=-1, most=MOST_PROCESSES)
+        rank = whole_array("rank", self.rank, least=-1, most=MOST_PROCESSES)
         object.__setattr__(self, "rank", rank)
         for name in ("bytes_read", "bytes_written"):
-            column = whole_array(getattr(self, name), name, least=0, most=_MOST_BYTES)
+            column = whole_array(name, getattr(self, name), least=0, most=_MOST_BYTES)
             object.__setattr__(self, name, column)
         for name in ("read", "write", "meta", "first_open", "last_close"):
-            object.__setattr__(self, name, _times(getattr(self, name), name))
+            object.__setattr__(self, name, _times(name, getattr(self, name)))
         for name in self.__dataclass_fields__:
             if getattr(self, name).size != rank.size:
                 raise ModelError(
@@ -157,12 +157,12 @@ class Trace:
 
     def __post_init__(self) -> None:
         processes = process_count(self.processes)
-        duration = positive(self.duration, "duration", least=SHORTEST, most=LARGEST)
-        start, end = _times(self.start, "start"), _times(self.end, "end")
-        rank = whole_array(self.rank, "rank", least=0, most=processes - 1)
+        duration = positive("duration", self.duration, least=SHORTEST, most=LARGEST)
+        start, end = _times("start", self.start), _times("end", self.end)
+        rank = whole_array("rank", self.rank, least=0, most=processes - 1)
         kind = _kinds(self.kind)
         sizes = np.full(start.size, UNKNOWN) if self.bytes is None else self.bytes
-        sizes = whole_array(sizes, "bytes", least=UNKNOWN, most=_MOST_BYTES)
+        sizes = whole_array("bytes", sizes, least=UNKNOWN, most=_MOST_BYTES)
         columns: dict[str, NDArray[Any]] = {
             "rank": rank, "start": start, "end": end, "kind": kind, "bytes": sizes,
         }  # fmt: skip
@@ -185,10 +185,9 @@ class Trace:
             raise ModelError(f"warnings must be a sequence of texts, got {self.warnings!r:.60}")
         object.__setattr__(self, "warnings", tuple(self.warnings))
         if isinstance(self.resolution, bool) or self.resolution != 0:
-            width = positive(self.resolution, "resolution", least=SHORTEST, most=LARGEST)
+            width = positive("resolution", self.resolution, least=SHORTEST, most=LARGEST)
             object.__setattr__(self, "resolution", width)
-        if not isinstance(self.complete, bool):
-            raise ModelError(f"complete must be True or False, got {self.complete!r:.60}")
+        object.__setattr__(self, "complete", boolean("complete", self.complete))
         if self.totals is not None and not isinstance(self.totals, IOTotals):
             raise ModelError(f"totals must be IOTotals, got {self.totals!r:.60}")
         if not self.complete and (self.totals is None or self.start.size):
@@ -227,7 +226,7 @@ class Trace:
         return trace_diagram(self, ax=ax)
 
 
-def whole_array(value: object, name: str, *, least: int, most: int) -> Whole:
+def whole_array(name: str, value: object, *, least: int, most: int) -> Whole:
     """Return a read-only row of whole numbers within bounds."""
     try:
         array = np.asarray(value)
@@ -246,7 +245,7 @@ def whole_array(value: object, name: str, *, least: int, most: int) -> Whole:
     return _frozen(array.astype(np.int64))
 
 
-def _times(value: ArrayLike, name: str) -> Array:
+def _times(name: str, value: ArrayLike) -> Array:
     array = real_array(name, value)
     if array.ndim != 1:
         raise ModelError(f"{name} must be one row of seconds, got shape {array.shape}")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from phasefit import PhaseType, match_moments
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.networks import ClosedNetwork, disk_group_throughput, machine_repair, occupancy
+from qmodels.networks.centres import TwoCentres
 from tests.naive import closed_network as naive
 
 ONE = PhaseType.exponential(mean=1.0)
@@ -491,6 +492,6 @@ def test_a_next_service_that_starts_in_the_wrong_stage_is_caught(monkeypatch):
 
 def test_a_disk_that_serves_all_at_full_speed_is_caught(monkeypatch):
     check_the_twin("ps")
-    monkeypatch.setattr(ClosedNetwork, "_speeds", lambda self: np.ones(self.population + 1))
+    monkeypatch.setattr(TwoCentres, "speeds", lambda self: np.ones(self.population + 1))
     with pytest.raises(AssertionError):
         check_the_twin("ps")

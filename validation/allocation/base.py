@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import difflib
 import importlib
 import math
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.checks import whole_number
+from phasefit.checks import nearest, whole_number
 from qmodels.errors import ModelError
 from validation.mesh import Mesh
 
@@ -225,8 +224,8 @@ def load_strategy(text: str) -> type[AbstractStrategy]:
         folded = {name.casefold(): name for name in STRATEGIES}
         if text.casefold() in folded:
             return STRATEGIES[folded[text.casefold()]]
-        near = difflib.get_close_matches(text.casefold(), folded, n=1, cutoff=0.5)
-        hint = f"; did you mean {folded[near[0]]!r}?" if near else "."
+        near = nearest(text, STRATEGIES)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
         raise ModelError(
             f"no strategy is called {text!r:.60}{hint} There are {', '.join(STRATEGIES)}; a class "
             "of your own is named 'module:Class'"

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from phasefit.checks import real_number
+from phasefit.checks import one_of, real_number
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
 from validation.allocation.base import Free, Ints, PlaneStrategy, Request, register
@@ -152,8 +152,7 @@ class InPiecesTogether(InPieces):
     anchor: Literal["first", "last"] = "first"
 
     def __post_init__(self) -> None:
-        if self.anchor not in ("first", "last"):
-            raise ModelError(f"anchor must be 'first' or 'last', got {self.anchor!r:.40}")
+        one_of("anchor", self.anchor, ("first", "last"))
         after = getattr(super(), "__post_init__", None)
         if after is not None:
             after()

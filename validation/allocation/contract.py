@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from phasefit.checks import whole_number
+from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
 from validation.allocation.base import AbstractStrategy, Ints, Kind, Request
 from validation.mesh import Mesh
@@ -144,11 +144,7 @@ def _made(make: Callable[[], AbstractStrategy]) -> AbstractStrategy:
         raise ModelError(f"{make!r:.80} makes {type(made).__name__}, no AbstractStrategy")
     if not isinstance(getattr(made, "name", None), str):
         raise ModelError(f"{make!r:.80} lacks a name; give the class one, such as name = 'mine'")
-    if made.kind not in get_args(Kind):
-        raise ModelError(
-            f"kind of {made.name!r:.40} must be one of {', '.join(get_args(Kind))}, "
-            f"got {made.kind!r:.40}"
-        )
+    one_of(f"kind of {made.name!r:.40}", made.kind, get_args(Kind))
     return made
 
 

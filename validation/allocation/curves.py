@@ -14,8 +14,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from phasefit.checks import whole_number
-from qmodels.errors import ModelError
+from phasefit.checks import one_of, whole_number
 from validation.allocation import _kernels
 from validation.allocation.base import Free, Ints, PlaneStrategy, Request, register
 
@@ -114,8 +113,7 @@ class CurveStrategy(PlaneStrategy):
     fit: Literal["ff", "bf", "ss"] = "ff"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.fit, str) or self.fit not in FITS:
-            raise ModelError(f"fit must be one of {', '.join(FITS)}, got {self.fit!r:.40}")
+        one_of("fit", self.fit, FITS)
 
     def places(self, free: Free, request: Request) -> Ints:
         """See `PlaneStrategy.places`."""

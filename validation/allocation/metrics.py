@@ -1,4 +1,4 @@
-"""What a layout is worth: how far it is spread, how it is balanced, and what it leaves free.
+"""Measures of a layout: how far it is spread, how it is balanced, and what it leaves free.
 
 Functions of a mesh and the nodes of one job, or of what is free on the mesh. Rows and columns
 are those that the strategies see: with the I/O nodes in the west (see `PlaneStrategy`).
@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from phasefit.checks import one_of
 from qmodels.errors import ModelError
 from validation.allocation import _kernels
 from validation.allocation.base import Free, Ints, node_grid, turned
@@ -99,8 +100,7 @@ def span(mesh: Mesh, nodes: ArrayLike, curve: str = "hilbert") -> int:
     >>> span(Mesh(4, 4), [0, 1]), span(Mesh(4, 4), [0, 1], "snake")
     (3, 1)
     """
-    if not isinstance(curve, str) or curve not in CURVES:
-        raise ModelError(f"curve must be one of {', '.join(CURVES)}, got {curve!r:.40}")
+    one_of("curve", curve, CURVES)
     rows, columns = _plane(mesh).shape
     ranks = np.empty(mesh.nodes, dtype=np.int64)
     ranks[CURVES[curve](rows, columns)] = np.arange(mesh.nodes)

@@ -6,19 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
-from qmodels.plotting.style import RED, axes_or_new, set_title
+from qmodels.plotting.style import JOB_COLOURS, RED, axes_or_new, set_title
 from validation.allocation.base import STRATEGIES, AbstractStrategy, Request
 from validation.allocation.metrics import system_balance
 from validation.mesh import Mesh
-
-_COLOURS = np.asarray(colormaps["tab20"].colors)  # type: ignore[attr-defined]
 
 #: What `gallery` does: sizes of jobs in order of arrival; a negative number ends that job, the
 #: first being 1.
@@ -61,7 +58,7 @@ def job_map(mesh: Mesh, *, ax: Axes | None = None, layer: int = 0) -> Axes:
     ax = axes_or_new(ax, figsize=(1.0 + 0.28 * mesh.columns, 0.9 + 0.28 * mesh.rows))
     picture = np.ones((mesh.nodes, 3))
     for k, (job, nodes) in enumerate(mesh.jobs.items()):
-        picture[nodes] = _COLOURS[(job if isinstance(job, int) else k) % len(_COLOURS)]
+        picture[nodes] = JOB_COLOURS[(job if isinstance(job, int) else k) % len(JOB_COLOURS)]
     shown = picture.reshape(mesh.depth, mesh.rows, mesh.columns, 3)[layer]
     ax.imshow(shown, aspect="equal", interpolation="nearest")
     ax.set_xticks(np.arange(mesh.columns + 1) - 0.5, minor=True)

@@ -1,4 +1,4 @@
-"""Random: any free nodes, each set of them as likely as another. The yardstick of dispersal."""
+"""Random: any free nodes, each set of them as likely as another. The reference for dispersal."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import real_number, share, whole_number
 from qmodels.errors import ModelError
 from validation.analysis.seeding import stream
 
@@ -98,8 +98,7 @@ def estimate(values: Sequence[float], *, confidence: float = 0.95) -> Estimate:
     >>> print(estimate([9.0, 10.0, 11.0]))
     10 ± 2.5 (95%, n=3)
     """
-    if real_number("confidence", confidence, above=0.0) >= 1:
-        raise ModelError(f"confidence must be < 1, got {confidence}; 95 % is 0.95")
+    confidence = share("confidence", confidence, zero=False, one=False)
     x = np.asarray(values, dtype=float)
     if x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
         raise ModelError(f"an estimate needs one or more finite observations, got {values!r}")

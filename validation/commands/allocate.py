@@ -32,7 +32,7 @@ def _allocate(
     ] = None,
     strategies: Annotated[
         str | None,
-        typer.Option(help="Names with commas between, or module:Class for one of your own."),
+        typer.Option(help="Names separated by commas; module:Class names one of your own."),
     ] = None,
     mesh: Annotated[str | None, typer.Option(help="Rows x columns, by default 16x22.")] = None,
     io: Annotated[str | None, typer.Option(help="Side with I/O nodes, by default west.")] = None,
@@ -54,10 +54,13 @@ def _allocate(
     ] = None,
     utilisation: Annotated[
         float | None,
-        typer.Option(help="Let jobs come so fast that the first strategy is so busy, 0 to 1."),
+        typer.Option(
+            help="Choose the arrival rate so that the first strategy keeps this share of the "
+            "processors busy, 0 to 1."
+        ),
     ] = None,
     replications: Annotated[int | None, typer.Option(min=1, help="Independent runs.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Root of all randomness.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random numbers.")] = None,
     workers: Annotated[
         int | None,
         typer.Option("-j", "--workers", min=1, help="Processes; by default one per core."),
@@ -65,10 +68,10 @@ def _allocate(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for figures and tables.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     check: Annotated[
         str | None,
-        typer.Option(help="Only run the contract of strategies against this one and stop."),
+        typer.Option(help="Only check that this strategy keeps the rules of strategies, and stop."),
     ] = None,
 ) -> None:
     """Compare processor-allocation strategies on the same jobs, with paired differences."""

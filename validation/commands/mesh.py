@@ -46,13 +46,13 @@ def _mesh(
     disk_pace: Annotated[
         float, typer.Option(help="Cycles that an I/O node needs for each flit.")
     ] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="Root of all randomness.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figures and the table.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Let jobs on random nodes of a mesh contend for its links."""
+    """Simulate jobs on random nodes of a mesh that contend for its links."""
     import numpy as np
 
     from qmodels.io.outputs import check_output

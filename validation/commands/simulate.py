@@ -1,4 +1,4 @@
-"""Subcommand `qmodels simulate`: the policies of a scenario, played out job by job."""
+"""Subcommand `qmodels simulate`: the policies of a scenario, simulated job by job."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def _simulate(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for simulations.csv.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line.")
+    ] = False,
 ) -> None:
     """Simulate the policies of a scenario over its loads, job by job.
 

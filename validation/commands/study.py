@@ -17,7 +17,7 @@ Workers = Annotated[
 Interactive = Annotated[
     bool,
     typer.Option(
-        "--interactive", help="With the speedup surface to turn; needs plotly, adds 5 MB."
+        "--interactive", help="Add a speedup surface that can be turned; needs plotly, adds 5 MB."
     ),
 ]
 
@@ -35,7 +35,7 @@ def _study(
     workers: Workers = None,
     interactive: Interactive = False,
 ) -> None:
-    """From a job log and a measured program to a validated prediction, as one report."""
+    """Predict every policy from a job log and programs, check by simulation, write a report."""
     command = f"qmodels study {scenario} -o {output}"
     _run(scenario, output, seed, workers, interactive, command=command)
 

@@ -17,21 +17,22 @@ def register(app: typer.Typer) -> None:
 
 def _validate(
     experiments: Annotated[
-        list[str] | None, typer.Argument(help="Names; without any, they are listed.")
+        list[str] | None, typer.Argument(help="Names of experiments; without any, all are listed.")
     ] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Folder for the figures and the tables.")
     ] = Path("qmodels-validate"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer and wider simulated points; seconds each.")
+        bool,
+        typer.Option("--quick", help="Fewer simulated points with wider intervals; seconds each."),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Root of all randomness.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     workers: Annotated[
         int | None,
         typer.Option("-j", "--workers", min=1, help="Workers; by default one per core."),
     ] = None,
 ) -> None:
-    """Run published figures again: predictions, simulations, and whether the claims hold.
+    """Repeat published figures: predict, simulate, and say whether their claims hold.
 
     Each claim holds, fails, or is undecided where the runs are too few to tell. Exit code 1 if one
     fails.

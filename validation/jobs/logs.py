@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.checks import real_number
+from phasefit.checks import one_of, real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
     LARGEST_SIZE,
@@ -101,8 +101,8 @@ class LogStreams(AbstractStreams):
 
         if not isinstance(self.log, JobLog):
             raise ModelError(f"log must be a JobLog, as read_swf returns; got {self.log!r:.60}")
-        _one_of("oversize", self.oversize, "clip", "drop")
-        _one_of("start", self.start, "first", "random")
+        one_of("oversize", self.oversize, ("clip", "drop"))
+        one_of("start", self.start, ("first", "random"))
         checked: dict[str, Any] = {
             "arrival_factor": real_number("arrival_factor", self.arrival_factor, above=0.0)
         }
@@ -202,8 +202,3 @@ class LogStreams(AbstractStreams):
         else:
             notes.append("No job has a run time; the streams have no demands.")
         return rows | {"notes": tuple(notes)}
-
-
-def _one_of(name: str, value: object, *allowed: str) -> None:
-    if not isinstance(value, str) or value not in allowed:
-        raise ModelError(f"{name} must be {' or '.join(map(repr, allowed))}, got {value!r:.60}")

@@ -10,7 +10,7 @@ from typing import ClassVar, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.checks import real_number
+from phasefit.checks import one_of, real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
     AbstractStreams,
@@ -133,8 +133,7 @@ class LublinStreams(AbstractStreams):
     mean_interarrival: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kind, str) or self.kind not in _KINDS:
-            raise ModelError(f"kind must be one of {', '.join(_KINDS)}, got {self.kind!r:.60}")
+        one_of("kind", self.kind, _KINDS)
         object.__setattr__(self, "jobs", job_count(self.jobs))
         object.__setattr__(self, "largest", size_limit(self.largest))
         if self.largest < 16:

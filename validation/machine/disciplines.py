@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import abc
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar
 
+from phasefit.checks import one_of
 from qmodels.errors import ModelError
 
 
@@ -86,14 +86,8 @@ def find_discipline(discipline: AbstractDiscipline | str) -> AbstractDiscipline:
     if isinstance(discipline, AbstractDiscipline):
         return discipline
     folded = {name.casefold(): name for name in DISCIPLINES}
-    wanted = discipline.casefold() if isinstance(discipline, str) else ""
-    if wanted not in folded:
-        near = difflib.get_close_matches(wanted, folded, n=1, cutoff=0.5)
-        hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
-        raise ModelError(
-            f"discipline must be one of {', '.join(DISCIPLINES)}, got {discipline!r:.40}{hint}"
-        )
-    return DISCIPLINES[folded[wanted]]()
+    name = folded.get(discipline.casefold()) if isinstance(discipline, str) else None
+    return DISCIPLINES[one_of("discipline", name or discipline, DISCIPLINES)]()
 
 
 @register

@@ -1,4 +1,4 @@
-"""What ends a job: its own demand, or the last of its messages, behind one face."""
+"""What ends a job, behind one interface: its own demand, or the last of its messages."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import real_number, share, whole_number
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.progress import Progress
 from validation.analysis.seeding import stream as random_stream
@@ -86,9 +86,7 @@ def interarrival_for(
     >>> 30 < mean < 300
     True
     """
-    target = real_number("utilisation", utilisation, above=0.0)
-    if target >= 1.0:
-        raise ModelError(f"utilisation must be < 1, got {target:.6g}; 65 % is 0.65")
+    target = share("utilisation", utilisation, zero=False, one=False)
     whole_number("replications", replications, least=1)
     near = real_number("tolerance", tolerance, above=0.0)
     if not hasattr(streams, "mean_interarrival"):

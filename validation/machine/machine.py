@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from phasefit.checks import real_number
+from phasefit.checks import one_of, real_number
 from qmodels.errors import ModelError
 from validation.allocation import AbstractStrategy, load_strategy
 from validation.machine.disciplines import AbstractDiscipline, find_discipline
@@ -66,10 +66,7 @@ class Machine:
         if not isinstance(self.strategy, AbstractStrategy):
             object.__setattr__(self, "strategy", _made(self.strategy))
         object.__setattr__(self, "discipline", find_discipline(self.discipline))
-        if not isinstance(self.network, str) or self.network not in NETWORKS:
-            raise ModelError(
-                f"network must be one of {', '.join(NETWORKS)}; got {self.network!r:.40}"
-            )
+        one_of("network", self.network, NETWORKS)
         if self.router is not None and not isinstance(self.router, Router):
             raise ModelError(f"router must be a Router, got {self.router!r:.60}")
         pace = real_number("disk_pace", self.disk_pace, least=1.0)

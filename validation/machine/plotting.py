@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
@@ -14,14 +13,21 @@ from numpy.typing import ArrayLike
 
 from phasefit.checks import real_vector
 from qmodels.errors import ModelError
-from qmodels.plotting.style import BLUE, GREY, axes_or_new, rectangles, set_legend, set_title
+from qmodels.plotting.style import (
+    BLUE,
+    GREY,
+    JOB_COLOURS,
+    axes_or_new,
+    rectangles,
+    set_legend,
+    set_title,
+)
 from validation.allocation.plotting import job_map
 
 if TYPE_CHECKING:
     from validation.analysis.estimates import Estimate
     from validation.machine.history import History
 
-_COLOURS = np.asarray(colormaps["tab20"].colors)  # type: ignore[attr-defined]
 #: Rectangles of the largest Gantt chart; more could not be told apart.
 _MOST_BARS = 200_000
 
@@ -69,7 +75,7 @@ def gantt(history: History, *, ax: Axes | None = None, until: float | None = Non
             end.append(finish[job])
             lane.append((part[0] + part[-1]) / 2)
             height.append(float(part.size))
-            colour.append(_COLOURS[job % len(_COLOURS)])
+            colour.append(JOB_COLOURS[job % len(JOB_COLOURS)])
         if len(start) > _MOST_BARS:
             break
     shown = float(max(end)) if until is None else float(real_vector("until", [until])[0])

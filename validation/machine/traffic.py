@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import boolean, one_of, share, whole_number
 from qmodels.errors import ModelError
 from validation.mesh import Mesh, Phase, Traffic
 from validation.mesh.traffic import count_messages
@@ -73,15 +73,11 @@ class MixedTraffic(AbstractJobTraffic):
     name = "mixed"
 
     def __post_init__(self) -> None:
-        share = real_number("io_share", self.io_share, least=0.0)
-        if share > 1.0:
-            raise ModelError(f"io_share must be from 0 to 1, got {share:.6g}; 20 % is 0.2")
-        object.__setattr__(self, "io_share", share)
+        object.__setattr__(self, "io_share", share("io_share", self.io_share))
         if self.slots is not None:
             object.__setattr__(self, "slots", whole_number("slots", self.slots, least=1))
         object.__setattr__(self, "flits", whole_number("flits", self.flits, least=1))
-        if not isinstance(self.by_demand, bool):
-            raise ModelError(f"by_demand must be True or False, got {self.by_demand!r:.40}")
+        object.__setattr__(self, "by_demand", boolean("by_demand", self.by_demand))
 
     def of(self, mesh: Mesh, size: int, demand: float) -> Traffic:
         """See `AbstractJobTraffic.of`."""
@@ -149,12 +145,10 @@ class Alternating(AbstractJobTraffic):
         for field, least in (("communications", 0), ("flits", 1), ("io_flits", 1), ("repeat", 1)):
             value = whole_number(field, getattr(self, field), least=least)
             object.__setattr__(self, field, value)
-        if self.io not in ("write", "read"):
-            raise ModelError(f"io must be 'write' or 'read', got {self.io!r:.40}")
+        one_of("io", self.io, ("write", "read"))
         if self.pattern in ("write", "read", "mixed"):
             raise ModelError(f"pattern must be communication, got {self.pattern!r}; see io")
-        if not isinstance(self.by_demand, bool):
-            raise ModelError(f"by_demand must be True or False, got {self.by_demand!r:.40}")
+        object.__setattr__(self, "by_demand", boolean("by_demand", self.by_demand))
         _alternating(self, self.repeat)
 
     def of(self, mesh: Mesh, size: int, demand: float) -> Traffic:

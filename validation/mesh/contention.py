@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import one_of, real_number, whole_number
 from qmodels.errors import ModelError
 from validation.mesh.fluid import fluid
 from validation.mesh.link_load import Job, link_load
@@ -116,8 +116,7 @@ def contend(
     >>> [round(contend(mesh, jobs, fidelity=f).makespan) for f in ("static", "fluid", "worm")]
     [2048, 2112, 3068]
     """
-    if fidelity not in FIDELITIES:
-        raise ModelError(f"fidelity must be one of {', '.join(FIDELITIES)}; got {fidelity!r:.40}")
+    one_of("fidelity", fidelity, FIDELITIES)
     if not isinstance(jobs, Mapping) or not jobs:
         raise ModelError(f"jobs must map names to (nodes, Traffic), at least one; got {jobs!r:.60}")
     pace = real_number("disk_pace", disk_pace, least=1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from phasefit.checks import whole_number
+from phasefit.checks import boolean, whole_number
 from qmodels.errors import ModelError
 
 
@@ -72,9 +72,7 @@ class Router:
 
     def __post_init__(self) -> None:
         for name in ("cut_through", "in_turn"):
-            if not isinstance(getattr(self, name), bool):
-                given = getattr(self, name)
-                raise ModelError(f"{name} must be True or False, got {given!r:.40}")
+            object.__setattr__(self, name, boolean(name, getattr(self, name)))
         for f in fields(self)[:-2]:
             least = 0 if f.name in ("credit", "release", "resume") else 1
             value = whole_number(f.name, getattr(self, f.name), least=least)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import whole_number
+from phasefit.checks import boolean, one_of, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ class Mesh:
     def __post_init__(self) -> None:
         for name in ("rows", "columns", "depth"):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), least=1))
-        if not isinstance(self.torus, bool):
-            raise ModelError(f"torus must be True or False, got {self.torus!r:.40}")
+        object.__setattr__(self, "torus", boolean("torus", self.torus))
         lanes = (2 if self.torus else 1) if self.virtual_channels is None else self.virtual_channels
         if whole_number("virtual_channels", lanes, least=1) > (2 if self.torus else 1):
             raise ModelError(f"virtual_channels must be 1, or 1 or 2 on a torus, got {lanes}")
@@ -145,13 +144,12 @@ class Mesh:
         object.__setattr__(self, "_jobs", {})
 
     def _io_line(self) -> tuple[int, int]:
-        if not isinstance(self.io_side, str) or self.io_side not in SIDES:
-            raise ModelError(f"io_side must be one of {', '.join(SIDES)}, got {self.io_side!r:.40}")
+        side = one_of("io_side", self.io_side, SIDES)
         if self.torus:
             raise ModelError("a torus has no side for I/O nodes; use a mesh, or io_side=None")
-        if SIDES[self.io_side][0] == 2 and self.depth == 1:
-            raise ModelError(f"io_side {self.io_side!r} needs a 3-D mesh, depth is 1")
-        return SIDES[self.io_side]
+        if SIDES[side][0] == 2 and self.depth == 1:
+            raise ModelError(f"io_side {side!r} needs a 3-D mesh, depth is 1")
+        return SIDES[side]
 
     def _places(self, length: int) -> Ints:
         if self.io_places is None:

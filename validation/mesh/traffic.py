@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import boolean, one_of, real_number, share, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh._kernels import columns as col
 from validation.mesh._kernels import traffic as traffic_kernels
@@ -107,9 +107,7 @@ class Phase:
     targets: int = 0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.pattern, str) or self.pattern not in PATTERNS:
-            names = ", ".join(PATTERNS)
-            raise ModelError(f"pattern must be one of {names}; got {self.pattern!r:.40}")
+        one_of("pattern", self.pattern, PATTERNS)
         for name, least, most in (
             ("flits", 1, MAX_FLITS), ("rounds", 1, MAX_ROUNDS), ("pause", 0, MAX_PAUSE),
             ("root", 0, MAX_ROUNDS), ("targets", 0, MAX_ROUNDS),
@@ -118,11 +116,7 @@ class Phase:
             if value > most:
                 raise ModelError(f"{name} must be <= {most}, got {value}")
             object.__setattr__(self, name, value)
-        if not isinstance(self.lockstep, bool):
-            raise ModelError(f"lockstep must be True or False, got {self.lockstep!r:.40}")
-        share = real_number("io_share", self.io_share, least=0.0)
-        if share > 1.0:
-            raise ModelError(f"io_share must be <= 1, got {share:.6g}")
+        object.__setattr__(self, "lockstep", boolean("lockstep", self.lockstep))
         interval = real_number("interval", self.interval, least=0.0)
         if 0.0 < interval < 1.0 or interval > 1e9:
             raise ModelError(f"interval must be 0 or between 1 and 1e9 cycles, got {interval:.6g}")
@@ -130,7 +124,7 @@ class Phase:
             raise ModelError("interval and lockstep exclude each other; give one")
         if self.targets and self.pattern != "random":
             raise ModelError(f"targets are for the pattern 'random', not {self.pattern!r}")
-        object.__setattr__(self, "io_share", share)
+        object.__setattr__(self, "io_share", share("io_share", self.io_share))
         object.__setattr__(self, "interval", interval)
 
     def fits(self, nodes: int, io_nodes: int) -> None:
@@ -239,12 +233,12 @@ def phase_rows(traffic: Traffic) -> tuple[Ints, NDArray[np.float64]]:
     """The phases as the kernels take them: (phases, columns) and (phases, 2)."""
     rows = np.zeros((len(traffic.phases), col.PHASE_COLUMNS), np.int64)
     shares = np.zeros((len(traffic.phases), 2))
-    for row, share, phase in zip(rows, shares, traffic.phases, strict=True):
+    for row, shares_of, phase in zip(rows, shares, traffic.phases, strict=True):
         row[:] = (
             PATTERNS[phase.pattern], phase.flits, phase.rounds, phase.pause, phase.lockstep,
             phase.root, phase.targets,
         )  # fmt: skip
-        share[:] = phase.io_share, phase.interval
+        shares_of[:] = phase.io_share, phase.interval
     return rows, shares
 
 

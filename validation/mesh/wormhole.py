@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import real_number, whole_number
+from phasefit.checks import boolean, real_number, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh._kernels import columns as col
 from validation.mesh._kernels import events
@@ -97,8 +97,7 @@ class Network:
         router = Router() if router is None else router
         if not isinstance(router, Router):
             raise ModelError(f"router must be a Router, got {router!r:.60}")
-        if not isinstance(record, (bool, np.bool_)):
-            raise ModelError(f"record must be True or False, got {record!r:.40}")
+        boolean("record", record)
         pace = real_number("disk_pace", disk_pace, least=1.0)
         if pace > 1e6:
             raise ModelError(f"disk_pace must be <= 1e6 cycles per flit, got {pace:.6g}")

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.checks import real_vector, whole_number
-from qmodels.errors import ModelError, UnstableError
+from phasefit.checks import real_vector, share, whole_number
+from qmodels.errors import UnstableError
 from qmodels.memory import check_memory, memory_limit
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
 from qmodels.policies.prediction import chosen_rate
@@ -265,8 +265,8 @@ def _checked_percentiles(given: Sequence[float]) -> Array:
     if isinstance(given, (tuple, list)) and not given:
         return np.empty(0)
     wanted = real_vector("percentiles", given)
-    if not 0 < wanted.min() <= wanted.max() < 1:
-        raise ModelError(f"percentiles must lie between 0 and 1, got {given!r:.60}; 0.95, not 95")
+    for at, q in enumerate(wanted.tolist()):
+        share(f"percentiles[{at}]", q, zero=False, one=False)
     return np.unique(wanted)
 
 

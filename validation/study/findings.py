@@ -1,4 +1,4 @@
-"""What a study comes down to, in plain words."""
+"""The main findings of a study, as sentences."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from validation.study.run import Study
 
 
 def findings(study: Study) -> list[str]:
-    """Three sentences that the study comes down to: what to run, how far, how sure."""
-    return [_who_is_fastest(study), _who_carries_most(study), _how_sure(study)]
+    """Three sentences: the fastest policies, the highest loads, how far to trust both."""
+    return [_fastest_policies(study), _highest_loads(study), _trust(study)]
 
 
-def _who_is_fastest(study: Study) -> str:
+def _fastest_policies(study: Study) -> str:
     loads = study.loads
     own = study.log_load
     chosen = {loads[0]: "light", loads[-1]: "the heaviest"}
@@ -29,7 +29,7 @@ def _who_is_fastest(study: Study) -> str:
     return "Fastest mean response: " + "; ".join(parts) + "."
 
 
-def _who_carries_most(study: Study) -> str:
+def _highest_loads(study: Study) -> str:
     best_of_kind: dict[str, tuple[str, float]] = {}
     for policy in study.scenario.policies:
         load = study.capacities[policy.label] / study.bound
@@ -37,15 +37,15 @@ def _who_carries_most(study: Study) -> str:
             best_of_kind[policy.name] = (policy.label, load)
     ranked = sorted(best_of_kind.values(), key=lambda item: -item[1])
     worst = min(study.capacities, key=study.capacities.__getitem__)
-    said = ", ".join(f"{label} up to load {load:.2f}" for label, load in ranked)
+    said = ", ".join(f"{label} {load:.2f}" for label, load in ranked)
     return (
-        f"Most work carried: {said}; least of all {worst}, up to load "
-        f"{study.capacities[worst] / study.bound:.2f} (load 1 is the least work that the programs "
-        f"need, spread over every processor and disk: no policy can exceed it)."
+        f"Highest load that each kind of policy can carry: {said}; the lowest of all is that of "
+        f"{worst}, {study.capacities[worst] / study.bound:.2f} (load 1 is the machine's ceiling: "
+        f"the arrival rate at which all processors, or all disks, would always be busy)."
     )
 
 
-def _how_sure(study: Study) -> str:
+def _trust(study: Study) -> str:
     if not study.checks:
         return "Nothing was simulated in this study, so nothing is known of how far to trust it."
     exact = [c for c in study.checks if c.agreement.prediction.method == "exact"]

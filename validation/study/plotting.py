@@ -10,12 +10,8 @@ from matplotlib.figure import Figure
 
 from phasefit import PhaseType
 from qmodels.plotting import response_curves, surface_3d, surface_heatmap
+from qmodels.plotting.style import BLUE, GREY, PURPLE, RED
 from validation.study.run import Check, Study
-
-# Okabe & Ito's colours: told apart by colour-blind readers too.
-BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
-    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#666666",
-)  # fmt: skip
 
 
 def surface_figure(study: Study) -> Figure:

@@ -1,4 +1,4 @@
-"""A study on paper: one self-contained HTML page, a table and the figures."""
+"""The report of a study: one self-contained HTML page, a table and the figures."""
 
 from __future__ import annotations
 

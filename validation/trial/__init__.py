@@ -1,4 +1,4 @@
-"""The trial of the models: predictions held against simulation."""
+"""Comparison of the models with simulation."""
 
 from validation.trial.agreement import Agreement, crossvalidate
 

@@ -1,4 +1,4 @@
-"""One scenario to the model and to the simulator, to see whether they agree."""
+"""One scenario given to a model and to the simulator, to see whether they agree."""
 
 from __future__ import annotations
 

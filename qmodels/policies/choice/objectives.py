@@ -1,4 +1,4 @@
-"""What is asked of a policy: a quantity to be small, and limits on others, as short texts."""
+"""What is asked of a policy: a quantity to minimise and limits on others, as short texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a sequence of phases changes its law: runs of like phases, or of like sets of phases."""
+"""Change points in a sequence of phases: runs of similar phases, or of similar sets of them."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.checks import one_of
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.intervals import running_ends, runs, unions, work_done
 from qmodels.programs.quantities import LARGEST, positive
@@ -234,15 +235,14 @@ def find_bursts(trace: Trace, gap: float, *, by: By = "program") -> Bursts:
 def _checked_gap(gap: object) -> float:
     if isinstance(gap, numbers.Real) and not isinstance(gap, bool) and gap == 0:
         return 0.0
-    return positive(gap, "gap", least=SHORTEST_GAP, most=LARGEST, why=" s or 0")
+    return positive("gap", gap, least=SHORTEST_GAP, most=LARGEST, why=" s or 0")
 
 
 def operations(trace: Trace, by: str) -> tuple[Whole, Array, Array, Whole]:
     """Whose burst each operation belongs to, its start, end and rank."""
     if not isinstance(trace, Trace):
         raise ModelError(f"trace must be a Trace, got {type(trace).__name__}")
-    if by not in ("program", "rank"):
-        raise ModelError(f"by must be 'program' or 'rank', got {by!r:.60}")
+    one_of("by", by, ("program", "rank"))
     if not trace.complete:
         raise ModelError(
             "the trace has no timeline, only totals, so bursts cannot be seen in it; trace with "

@@ -1,4 +1,4 @@
-"""How many bursts a trace has, over the threshold that parts them."""
+"""How many bursts a trace has, for each threshold on the pause that separates two of them."""
 
 from __future__ import annotations
 

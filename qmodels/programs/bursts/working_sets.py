@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.checks import boolean
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.change_points import SCATTER, Run, find_runs
 from qmodels.programs.bursts.detection import find_bursts
@@ -164,7 +165,7 @@ def find_working_sets(
         raise ModelError(
             f"longest_period must be a whole number from 1 to 64, got {longest_period!r:.60}"
         )
-    scatter = positive(scatter, "scatter", least=1e-3, most=1.0)
+    scatter = positive("scatter", scatter, least=1e-3, most=1.0)
     times = np.column_stack([phases.io, phases.cpu])
     values = np.log(np.maximum(times, max(TICK, phases.trace.resolution)))
     runs = find_runs(values, longest_period=int(longest_period), scatter=scatter)
@@ -225,9 +226,8 @@ def to_program(
     """
     phases = phase_of_totals(trace) if gap is None else find_phases(find_bursts(trace, gap))
     p, d = checked_point(trace.processes if processors is None else processors, disks)
-    if not isinstance(samples, bool):
-        raise ModelError(f"samples must be True or False, got {samples!r:.60}")
-    laws = checked_law(io_law, "io_law"), checked_law(cpu_law, "cpu_law")
+    boolean("samples", samples)
+    laws = checked_law("io_law", io_law), checked_law("cpu_law", cpu_law)
     one = np.asarray(1.0)
     factors = [
         float(evaluate(law, np.asarray(p), np.asarray(d)) / evaluate(law, one, one)) for law in laws

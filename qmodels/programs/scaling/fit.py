@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import real_array
+from phasefit.checks import one_of, real_array
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import checked_allotment
 from qmodels.programs.model import Program
@@ -169,7 +169,7 @@ class FittedProgram:
             raise ModelError("p and d are empty; ask for at least one allotment")
         if min(p.min(), d.min()) < 1:
             raise ModelError(f"p and d must be at least 1, got {min(p.min(), d.min()):.6g}")
-        level = positive(level, "level", least=0.5, most=0.999)
+        level = positive("level", level, least=0.5, most=0.999)
         return forecast(
             [one.posterior for one in self.components],
             [one.design for one in self.components],
@@ -250,20 +250,19 @@ class FittedProgram:
         .. [1] K. Chaloner, I. Verdinelli, "Bayesian experimental design: a review",
            *Statist. Sci.* 10 (1995) 273-304.
         """
-        goals = _points(targets, "targets")
+        goals = _points("targets", targets)
         if candidates is None:
             runs = self._candidates(goals)
         else:
-            runs = np.unique(_points(candidates, "candidates"), axis=0)
+            runs = np.unique(_points("candidates", candidates), axis=0)
         if len(runs) > MOST_CANDIDATES or len(goals) > MOST_CANDIDATES:
             raise ModelError(
                 f"{max(len(runs), len(goals))} candidates or targets are more than "
                 f"{MOST_CANDIDATES}; give fewer"
             )
         if budget is not None:
-            budget = positive(budget, "budget", least=1e-18, most=1e30)
-        if not isinstance(by, str) or by not in RANKINGS:
-            raise ModelError(f"by must be one of {', '.join(RANKINGS)}, got {by!r:.60}")
+            budget = positive("budget", budget, least=1e-18, most=1e30)
+        one_of("by", by, RANKINGS)
         return rank_runs(
             [one.posterior for one in self.components],
             [one.design for one in self.components],
@@ -373,9 +372,9 @@ def fit_runs(
     if frame is None or not hasattr(frame, "groupby"):
         raise ModelError(f"runs must be a RunTable (see read_runs), got {type(runs).__name__}")
     if type(discrepancy) not in (int, float) or discrepancy != 0:
-        discrepancy = positive(discrepancy, "discrepancy", least=1e-12, most=1.0, why=" or 0")
-    draws = _whole(draws, "draws", 100, MOST_DRAWS)
-    seed = _whole(seed, "seed", 0, 2**32 - 1)
+        discrepancy = positive("discrepancy", discrepancy, least=1e-12, most=1.0, why=" or 0")
+    draws = _whole("draws", draws, 100, MOST_DRAWS)
+    seed = _whole("seed", seed, 0, 2**32 - 1)
     return {
         str(name): _fit_program(str(name), part, float(discrepancy), draws, seed)
         for name, part in frame.groupby("program", sort=False)
@@ -429,7 +428,7 @@ def _component(
     )
 
 
-def _points(given: Any, name: str) -> Array:
+def _points(name: str, given: Any) -> Array:
     """Return allotments as (n, 2), at least 1 each."""
     points = np.atleast_2d(real_array(name, given))
     if points.ndim != 2 or points.shape[1] != 2 or not len(points):
@@ -440,7 +439,7 @@ def _points(given: Any, name: str) -> Array:
     return points
 
 
-def _whole(value: object, name: str, least: int, most: int) -> int:
+def _whole(name: str, value: object, least: int, most: int) -> int:
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, np.integer))

@@ -1,4 +1,4 @@
-"""What a choice of allotments cannot tell, and how far apart the possible answers lie."""
+"""What runs on the chosen allotments leave open, and how far apart the possible answers are."""
 
 from __future__ import annotations
 

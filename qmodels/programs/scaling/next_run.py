@@ -220,7 +220,7 @@ def _advice(found: NextRun, posteriors: Sequence[Posterior], designs: Sequence[D
     p, d = found.best
     run = f"Run p = {p:g}, d = {d:g} next ({found.core_seconds[0]:.4g} core-seconds)"
     if found.settles[0] > 0:
-        return f"{run}: without it what is asked for cannot be told from these runs."
+        return f"{run}: without it these runs cannot answer what is asked for."
     if not np.isfinite(found.variance):
         return (
             f"{run}; no single candidate makes identifiable what is asked for: see "

@@ -1,4 +1,4 @@
-"""From weighed laws to draws of what each burst of a program costs, noise and law unknown."""
+"""Random draws of what each burst of a program costs, where its law and noise are uncertain."""
 
 from __future__ import annotations
 

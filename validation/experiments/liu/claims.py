@@ -1,4 +1,4 @@
-"""What the paper says of its figures, each sentence a finding on the runs of a campaign.
+"""What the paper says about its figures: each sentence is checked on the runs of a campaign.
 
 Makespans decide ("total simulating time"); the verdict on the mean time of a task, from its
 submission to its end, stands beside it. A sentence that compares holds where the 95 % interval of

@@ -1,4 +1,4 @@
-"""Six strategies on the same jobs at chosen utilisations, and what may be said of the outcome."""
+"""Six strategies on the same jobs at chosen utilisations, and the claims that are checked there."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from matplotlib.figure import Figure
 
+from qmodels.plotting.style import BLACK, BLUE, GREEN, LIGHT_GREY, PURPLE, RED
 from validation.experiments.mache.setup import STRATEGIES
 
 if TYPE_CHECKING:
@@ -16,11 +17,10 @@ if TYPE_CHECKING:
 LOOKS: Final = dict(
     zip(
         STRATEGIES,
-        (("#000000", "o"), ("#0072B2", "s"), ("#D55E00", "^"), ("#999999", "x"), ("#009E73", "D"),
-         ("#CC79A7", "v")),
+        ((BLACK, "o"), (BLUE, "s"), (RED, "^"), (LIGHT_GREY, "x"), (GREEN, "D"), (PURPLE, "v")),
         strict=True,
     )
-)  # fmt: skip
+)
 
 
 def table_panels(table: pd.DataFrame) -> Figure:
@@ -43,7 +43,7 @@ def table_panels(table: pd.DataFrame) -> Figure:
         here = table[table.io_percent == percent].set_index("strategy").loc[list(STRATEGIES)]
         x = np.arange(len(STRATEGIES))
         own = here.service_cycles["MC-Elongated"]
-        ax.plot(x - 0.12, here.paper_to_mc_elongated, "D", mfc="none", color="#D55E00")
+        ax.plot(x - 0.12, here.paper_to_mc_elongated, "D", mfc="none", color=RED)
         ax.errorbar(
             x + 0.12, here.service_cycles / own, yerr=here.service_half_width_cycles / own,
             fmt="o", ms=4, capsize=2, color="black",
@@ -60,7 +60,7 @@ def table_panels(table: pd.DataFrame) -> Figure:
     for ax in axes[:, 0]:
         ax.set_ylabel("mean service time / MC-Elongated's")
     handles = [
-        axes[0, 0].plot([], [], "D", mfc="none", color="#D55E00", label="paper")[0],
+        axes[0, 0].plot([], [], "D", mfc="none", color=RED, label="paper")[0],
         axes[0, 0].errorbar(
             [], [], yerr=[], fmt="o", ms=4, color="black", label="ours, 95 % interval"
         ),

@@ -10,10 +10,13 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from qmodels.plotting.style import RED
+
 if TYPE_CHECKING:
     import pandas as pd
 
-DYNAMIC = "#D55E00"
+#: Colour of dynamic partitioning, as in the figures of a study.
+DYNAMIC = RED
 
 
 def response_panels(table: pd.DataFrame, disks: Sequence[int]) -> Figure:

@@ -1,0 +1,163 @@
+"""Tables of measured runs: what a run is made of, what its fields may hold, and the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from phasefit.checks import suggestion
+from qmodels.errors import ModelError, TraceFormatError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("program", "phase", "kind", "p", "d", "seconds")
+OPTIONAL = "repeat"
+KINDS = ("io", "cpu")
+
+MAX_NAME = 200
+LEAST_ALLOTMENTS = 3
+SHORTEST, LONGEST = 1e-18, 1e18
+MOST = 999_999_999
+
+
+class MeasuredRun(NamedTuple):
+    """A line of a table of runs: one burst timed on one allotment."""
+
+    program: str
+    phase: int
+    kind: str
+    p: int
+    d: int
+    seconds: float
+    repeat: int
+
+
+@dataclass(frozen=True, eq=False)
+class RunTable:
+    """Measured runs of one or more programs.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A row per timed burst: `program` (text), `phase` (1, 2, ...), `kind` (``"io"`` or
+        ``"cpu"``), `p` processors, `d` disks, `seconds`, and optionally `repeat` (1, 2, ...),
+        which is 1 where it is not given. The table keeps a copy.
+    source : str
+        Where it comes from, for reports.
+
+    Raises
+    ------
+    ModelError
+        If a column or a value does not fit, a run is there twice, or a program's phases are
+        not numbered 1 to N.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = [("solver", 1, "cpu", p, 1, 96.0 / p) for p in (1, 2, 4)]
+    >>> RunTable(pd.DataFrame(rows, columns=list(COLUMNS))).programs
+    ('solver',)
+    """
+
+    frame: pd.DataFrame
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        import pandas as pd
+
+        if not isinstance(self.frame, pd.DataFrame):
+            raise ModelError(f"frame must be a pandas.DataFrame, got {type(self.frame).__name__}")
+        check_columns([str(name) for name in self.frame.columns])
+        frame = self.frame.reset_index(drop=True)
+        if OPTIONAL not in frame:
+            frame[OPTIONAL] = 1
+        frame = frame[[*COLUMNS, OPTIONAL]]
+        _check_values(frame)
+        for column in ("phase", "p", "d", OPTIONAL):
+            frame[column] = frame[column].astype("int64")
+        frame["seconds"] = frame["seconds"].astype("float64")
+        _check_design(frame)
+        object.__setattr__(self, "frame", frame)
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Names of the programs, in the order of their first run."""
+        return tuple(self.frame["program"].unique())
+
+
+def is_name(value: object) -> bool:
+    """Whether a program may be called so."""
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isprintable()
+
+
+def check_allotments(file: str, runs: Sequence[MeasuredRun], lines: Mapping[str, int]) -> None:
+    """Raise TraceFormatError for a program measured on too few allotments to learn from.
+
+    `lines` has the line of each program's first run.
+    """
+    allotments: dict[str, set[tuple[int, int]]] = {}
+    for run in runs:
+        allotments.setdefault(run.program, set()).add((run.p, run.d))
+    for name, found in allotments.items():
+        if len(found) < LEAST_ALLOTMENTS:
+            raise TraceFormatError(
+                file,
+                f"program {name!r} was measured on {len(found)} allotments (p, d); at least "
+                f"{LEAST_ALLOTMENTS} distinct ones are needed",
+                line=lines[name],
+            )
+
+
+def check_columns(names: list[str]) -> None:
+    """Raise ModelError unless `names` are the columns of a table of runs, each once."""
+    known = (*COLUMNS, OPTIONAL)
+    for name in names:
+        if name not in known:
+            raise ModelError(f"unknown column {name[:40]!r}; {suggestion(name, known)}")
+        if names.count(name) > 1:
+            raise ModelError(f"the column {name} is there {names.count(name)} times")
+    missing = [name for name in COLUMNS if name not in names]
+    if missing:
+        raise ModelError(f"the column {missing[0]} is missing; needed are {', '.join(COLUMNS)}")
+
+
+def _check_values(frame: pd.DataFrame) -> None:
+    """Raise ModelError for the first value of a frame that no run can have."""
+    tests: dict[str, Callable[[Any], bool]] = {
+        "program": is_name,
+        "kind": lambda x: isinstance(x, str) and x in KINDS,
+        "seconds": lambda x: _is_number(x) and SHORTEST <= x <= LONGEST,
+    }
+    for column in frame.columns:
+        test = tests.get(column, _is_count)
+        for row, value in enumerate(frame[column].tolist()):
+            if not test(value):
+                raise ModelError(f"row {row}: {column} must not be {value!r:.60}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return _is_number(value) and 1 <= value <= 1e9 and value == int(value)
+
+
+def _check_design(frame: pd.DataFrame) -> None:
+    """Raise ModelError for runs that are there twice, and for phases left out."""
+    again = frame.duplicated([name for name in frame if name != "seconds"])
+    if again.any():
+        row = int(again.to_numpy().argmax())
+        raise ModelError(f"row {row} repeats a run; number repeated runs in '{OPTIONAL}'")
+    for name, runs in frame.groupby("program", sort=False):
+        phases = set(runs["phase"].tolist())
+        gap = next(n for n in range(1, len(phases) + 2) if n not in phases)
+        if gap <= max(phases):
+            raise ModelError(
+                f"program {name!r} has a phase {max(phases)} but no phase {gap}; number the "
+                f"phases 1 to N"
+            )
+    if frame.empty:
+        raise ModelError("there is no run in the table")

@@ -1,0 +1,104 @@
+"""Rules of the whole project: private names stay at home, every command says what it is for."""
+
+import ast
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("phasefit", "qmodels", "validation")
+COMMANDS = ("allocate", "demo", "fit", "mesh", "predict", "recommend", "simulate", "study",
+            "surface", "validate")  # fmt: skip
+
+
+def room(module: str) -> str:
+    """The package and its sub-package: `qmodels.io` of `qmodels.io.runs`."""
+    return ".".join(module.split(".")[:2])
+
+
+def imported(code: str) -> Iterator[str]:
+    """Full names of what a module imports: `a.b.c` for ``from a.b import c``."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def borrowed(module: str, code: str) -> list[str]:
+    """Private names of another room of this project that a module imports."""
+    return [
+        name
+        for name in imported(code)
+        if name.split(".")[0] in PACKAGES
+        and any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
+        and room(name) != room(module)
+        # A module of the package itself may take from its own folder, as phasefit's kernels.
+        and name.rpartition("._")[0] != module.rpartition(".")[0]
+    ]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_module_imports_a_private_name_of_another_room(package):
+    found = {}
+    for path in sorted((ROOT / package).rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        if names := borrowed(module, path.read_text(encoding="utf-8")):
+            found[module] = names
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "names"),
+    [
+        ("qmodels.io.runs", "from qmodels.io._swf_log import file_name", []),
+        ("qmodels.pages.surface", "from qmodels.io._swf_log import file_name",
+         ["qmodels.io._swf_log.file_name"]),
+        ("validation.study.run", "from qmodels.policies import _queue",
+         ["qmodels.policies._queue"]),
+        ("validation.study.run", "import qmodels.io._swf_log", ["qmodels.io._swf_log"]),
+        ("phasefit.sampling", "from phasefit import _kernels", []),
+        ("qmodels.io.runs", "from phasefit import _kernels", ["phasefit._kernels"]),
+        ("qmodels.io.runs", "from __future__ import annotations", []),
+    ],
+)  # fmt: skip
+def test_a_private_name_is_noticed_only_across_rooms(module, code, names):
+    assert borrowed(module, code) == names
+
+
+@pytest.fixture(scope="module")
+def app():
+    app = typer.Typer(rich_markup_mode=None)  # as qmodels.cli, whose own app other tests fill
+    for plugin in entry_points(group="qmodels.commands"):
+        plugin.load()(app)
+    return app
+
+
+@pytest.fixture(scope="module")
+def commands(app):
+    return typer.main.get_command(app).commands
+
+
+def test_every_command_is_listed_here(commands):
+    assert sorted(commands) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_begins_with_what_it_does(app, commands, name):
+    purpose, _, _ = (commands[name].help or "").partition("\n\n")
+    purpose = " ".join(purpose.split())
+    shown = " ".join(CliRunner().invoke(app, [name, "--help"]).output.split())
+    assert purpose in shown
+    assert len(purpose.split()) >= 4
+    assert purpose[0].isupper()
+    assert purpose.endswith(".")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_a_command_is_explained(commands, name):
+    for parameter in commands[name].params:
+        assert getattr(parameter, "help", None), f"{name}: {parameter.name}"

@@ -56,7 +56,7 @@ def _mesh(
     import numpy as np
 
     from qmodels.io.outputs import check_output
-    from validation.mesh import Phase, Router, Traffic, contend
+    from validation.mesh import Router, Traffic, TrafficPhase, contend
 
     if output is not None:
         check_output(output)
@@ -66,7 +66,7 @@ def _mesh(
         raise ModelError(
             f"{jobs} jobs of {max(each, 1)} nodes do not fit the {place.nodes} nodes of the mesh"
         )
-    phases = tuple(Phase(pattern=name, flits=flits, rounds=rounds) for name in pattern)
+    phases = tuple(TrafficPhase(pattern=name, flits=flits, rounds=rounds) for name in pattern)
     traffic = Traffic(phases, repeat=repeat)
     drawn = np.random.default_rng(seed).permutation(place.nodes)
     work: dict[Hashable, Job] = {

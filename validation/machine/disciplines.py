@@ -56,17 +56,20 @@ class AbstractDiscipline(abc.ABC):
         return iter(())
 
 
-#: Every discipline by name; the command line and the contract tests read this.
-DISCIPLINES: dict[str, type[AbstractDiscipline]] = {}
+#: Every queue discipline by name; the command line and the contract tests read this.
+QUEUE_DISCIPLINES: dict[str, type[AbstractDiscipline]] = {}
+#: Its former name: the same dictionary.
+DISCIPLINES = QUEUE_DISCIPLINES
 
 Discipline = TypeVar("Discipline", bound=type[AbstractDiscipline])
 
 
 def register(discipline: Discipline) -> Discipline:
-    """Enter a discipline class in `DISCIPLINES` under its name; use as a decorator."""
-    if DISCIPLINES.get(discipline.name, discipline).__qualname__ != discipline.__qualname__:
+    """Enter a discipline class in `QUEUE_DISCIPLINES` under its name; use as a decorator."""
+    known = QUEUE_DISCIPLINES.get(discipline.name, discipline)
+    if known.__qualname__ != discipline.__qualname__:
         raise ModelError(f"there is a discipline {discipline.name!r} already; choose another name")
-    DISCIPLINES[discipline.name] = discipline
+    QUEUE_DISCIPLINES[discipline.name] = discipline
     return discipline
 
 
@@ -85,15 +88,16 @@ def find_discipline(discipline: AbstractDiscipline | str) -> AbstractDiscipline:
     """
     if isinstance(discipline, AbstractDiscipline):
         return discipline
-    folded = {name.casefold(): name for name in DISCIPLINES}
+    folded = {name.casefold(): name for name in QUEUE_DISCIPLINES}
     wanted = discipline.casefold() if isinstance(discipline, str) else ""
     if wanted not in folded:
         near = difflib.get_close_matches(wanted, folded, n=1, cutoff=0.5)
         hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
         raise ModelError(
-            f"discipline must be one of {', '.join(DISCIPLINES)}, got {discipline!r:.40}{hint}"
+            f"discipline must be one of {', '.join(QUEUE_DISCIPLINES)}, "
+            f"got {discipline!r:.40}{hint}"
         )
-    return DISCIPLINES[folded[wanted]]()
+    return QUEUE_DISCIPLINES[folded[wanted]]()
 
 
 @register

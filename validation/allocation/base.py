@@ -133,7 +133,8 @@ class PlaneStrategy(AbstractStrategy):
                 f"{self.name} works on 2-D meshes, this one has {place.depth} layers; use a mesh "
                 "of depth 1"
             )
-        free: Free = np.logical_not(turned(as_occupancy(mesh).busy, place.io_side), order="C")
+        busy = as_occupancy(mesh).busy
+        free: Free = np.logical_not(turned(busy, place.io_side), order="C")
         self.check_sides(*free.shape)
         return free
 

@@ -40,15 +40,15 @@ class Occupancy:
     (10, 4, [0, 1, 2, 4, 5, 6])
     """
 
-    __slots__ = ("_busy", "_free", "_jobs", "_mesh", "_seen")
+    __slots__ = ("_busy", "_free", "_is_busy", "_jobs", "_mesh")
 
     def __init__(self, mesh: Mesh) -> None:
         if not isinstance(mesh, Mesh):
             raise ModelError(f"mesh must be a Mesh, got {mesh!r:.60}")
         self._mesh = mesh
-        self._busy = np.zeros(mesh.shape, dtype=np.bool_)
-        self._seen = self._busy.view()
-        self._seen.flags.writeable = False
+        self._is_busy = np.zeros(mesh.nodes, dtype=np.bool_)  # by node number
+        self._busy = self._is_busy.reshape(mesh.shape)
+        self._busy.flags.writeable = False
         self._free = mesh.nodes
         self._jobs: dict[Hashable, Ints] = {}
 
@@ -60,7 +60,7 @@ class Occupancy:
     @property
     def busy(self) -> NDArray[np.bool_]:
         """Which nodes are held, (rows, columns) or (depth, rows, columns), read-only."""
-        return self._seen
+        return self._busy
 
     @property
     def free(self) -> int:
@@ -71,6 +71,26 @@ class Occupancy:
     def jobs(self) -> Mapping[Hashable, Ints]:
         """The nodes of each job, in order of allocation."""
         return MappingProxyType(self._jobs)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes compute, see `Mesh.nodes`."""
+        return self._mesh.nodes
+
+    @property
+    def rows(self) -> int:
+        """Rows of the mesh."""
+        return self._mesh.rows
+
+    @property
+    def columns(self) -> int:
+        """Columns of the mesh."""
+        return self._mesh.columns
+
+    @property
+    def depth(self) -> int:
+        """Layers of the mesh."""
+        return self._mesh.depth
 
     def __getattr__(self, name: str) -> Any:
         """Anything else is asked of the place."""
@@ -105,10 +125,10 @@ class Occupancy:
         if job in self._jobs:
             raise ModelError(f"job {job!r:.40} holds nodes already; release it first")
         wanted = self._mesh.checked_nodes(nodes)
-        held = wanted[self._busy.flat[wanted]]
+        held = wanted[self._is_busy[wanted]]
         if held.size:
             raise ModelError(f"node {held[0]} is held by another job; choose free nodes")
-        self._busy.flat[wanted] = True
+        self._is_busy[wanted] = True
         self._free -= wanted.size
         self._jobs[job] = wanted
 
@@ -123,7 +143,7 @@ class Occupancy:
         if job not in self._jobs:
             raise ModelError(f"job {job!r:.40} holds no nodes; it holds some after `occupy`")
         nodes = self._jobs.pop(job)
-        self._busy.flat[nodes] = False
+        self._is_busy[nodes] = False
         self._free += nodes.size
         return nodes
 

@@ -9,10 +9,12 @@ from .jobs import BoundedPareto as BoundedPareto
 from .jobs import RenewalJobs as RenewalJobs
 from .jobs import ReplayedJobs as ReplayedJobs
 from .machine import DISCIPLINES as DISCIPLINES
+from .machine import QUEUE_DISCIPLINES as QUEUE_DISCIPLINES
 from .machine import Machine as Machine
 from .machine import compare_strategies as compare_strategies
 from .machine import simulate_machine as simulate_machine
 from .mesh import Mesh as Mesh
+from .mesh import Occupancy as Occupancy
 from .sharing import Simulation as Simulation
 from .sharing import simulate as simulate
 from .sharing import simulate_candidates as simulate_candidates

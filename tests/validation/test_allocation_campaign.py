@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from validation.allocation import STRATEGIES
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
 
 POWERS = [(1, 1), (1, 8), (2, 2), (4, 4), (16, 1), (4, 8), (8, 4), (8, 8), (32, 8)]
 OTHERS = [(1, 1), (3, 5), (4, 4), (1, 9), (9, 1), (5, 7), (7, 5), (8, 8), (16, 22)]
@@ -46,7 +46,7 @@ def campaign(make, operations, rng, sides=None):
 
 def stretch(make, sides, operations, rng, tally):
     """One history on one mesh, at the end of which every job ends, in random order."""
-    strategy, mesh = make(), Mesh(*sides)
+    strategy, mesh = make(), Occupancy(Mesh(*sides))
     owner, held, jobs, taken = np.zeros(mesh.nodes, dtype=np.int64), {}, [], 0
     sizes = np.exp(rng.uniform(0.0, np.log(mesh.nodes + 1), operations)).astype(int).tolist()
     coins, picks = rng.random(operations).tolist(), rng.random(operations).tolist()
@@ -97,7 +97,7 @@ def leave(mesh, owner, held, job):
 
 def asked_afresh(make, owner, sides, size, nodes):
     """A fresh strategy on a fresh mesh, busy in the same places, answers the same."""
-    mesh = Mesh(*sides)
+    mesh = Occupancy(Mesh(*sides))
     if owner.any():
         mesh.occupy("all", np.flatnonzero(owner))
     again = make().choose(mesh, size)

@@ -45,7 +45,7 @@ from validation.allocation.metrics import (
     span,
     system_balance,
 )
-from validation.mesh import Mesh, Phase, Traffic, link_load
+from validation.mesh import Mesh, Occupancy, Phase, Traffic, link_load
 
 SQUARES = [(4, 4), (8, 8), (8, 16), (16, 8), (16, 16)]
 histories = st.tuples(
@@ -55,7 +55,7 @@ histories = st.tuples(
 
 def figure_7():
     """The mesh of figures 3, 4, 7 and 8 of Mache, Lo and Garg."""
-    mesh = Mesh(4, 8)
+    mesh = Occupancy(Mesh(4, 8))
     idle = {(r, c) for r in (0, 1) for c in (2, 3, 4, 5)} | {
         (r, c) for r in (2, 3) for c in (0, 2, 7)
     }
@@ -77,7 +77,7 @@ def allocate(strategy, mesh, sizes):
 
 
 def busy_mesh(sides, rng, load):
-    mesh = Mesh(*sides)
+    mesh = Occupancy(Mesh(*sides))
     mesh.occupy("others", rng.choice(mesh.nodes, int(load * mesh.nodes), replace=False))
     return mesh
 
@@ -151,7 +151,7 @@ class TestMetrics:
 
     @pytest.mark.parametrize("rows", [4, 5, 8, 9])
     def test_balance_counts_rows_above_less_rows_below_and_no_middle_row(self, rows):
-        mesh = Mesh(rows, 3)
+        mesh = Occupancy(Mesh(rows, 3))
         nodes = [0, 1, 2, 3 * (rows - 1), 3 * (rows // 2)]
         below = 1 + (rows % 2 == 0)
         assert job_balance(mesh, nodes) == 3 - below
@@ -203,7 +203,7 @@ class TestCompactness:
     @given(histories)
     def test_scbt_is_spatially_compact_and_meets_lemma_1_and_theorem_1(self, history):
         sides, sizes = history
-        mesh = Mesh(*sides)
+        mesh = Occupancy(Mesh(*sides))
         for _ in allocate(SCBT(), mesh, sizes):
             assert is_spatially_compact(mesh)
             assert has_nested_free_blocks(mesh)
@@ -212,7 +212,7 @@ class TestCompactness:
     @given(histories)
     def test_lemma_2_the_free_blocks_of_scbt_are_the_binary_digits_of_the_free_count(self, history):
         sides, sizes = history
-        mesh = Mesh(*sides)
+        mesh = Occupancy(Mesh(*sides))
         for _ in allocate(SCBT(), mesh, sizes):
             digits = [2**i for i in range(10) if mesh.free & 2**i]
             assert free_tree_blocks(mesh).tolist() == digits
@@ -222,7 +222,7 @@ class TestCompactness:
         rng = np.random.default_rng(3)
         bits = range(2 ** (sides[0] * sides[1]))
         for state in bits if len(bits) <= 256 else rng.choice(2**16, 1500):
-            mesh = Mesh(*sides)
+            mesh = Occupancy(Mesh(*sides))
             busy = [node for node in range(mesh.nodes) if int(state) >> node & 1]
             if busy:
                 mesh.occupy("others", busy)
@@ -233,7 +233,7 @@ class TestCompactness:
     @given(history=histories)
     def test_mbs_ind_bt_and_scbt_leave_the_fewest_free_squares(self, strategy, history):
         sides, sizes = history
-        mesh = Mesh(*sides)
+        mesh = Occupancy(Mesh(*sides))
         for _ in allocate(strategy, mesh, sizes):
             assert free_squares(mesh) == least_free_squares(mesh)
 
@@ -243,7 +243,7 @@ class TestCompactness:
     ):
         rng = np.random.default_rng(5)
         for _ in range(20):
-            mesh = Mesh(*sides)
+            mesh = Occupancy(Mesh(*sides))
             for _ in allocate(MBS(), mesh, rng.integers(1, 12, 15).tolist()):
                 assert is_compact(mesh)
 
@@ -253,13 +253,13 @@ class TestCompactness:
         for _ in range(20):
             sizes = rng.integers(1, 12, 12).tolist()
             for name, strategy in STRATEGIES.items():
-                mesh = Mesh(8, 8)
+                mesh = Occupancy(Mesh(8, 8))
                 compact = [is_compact(mesh) for _ in allocate(strategy(), mesh, sizes)]
                 seen |= set() if all(compact) else {name}
         assert seen == set(STRATEGIES) - {"MBS", "SCBT", "ind-BT", "hilbert"}
 
     def test_departures_break_lemma_2(self):
-        mesh = Mesh(4, 4)
+        mesh = Occupancy(Mesh(4, 4))
         for _ in allocate(SCBT(), mesh, [1, 2, 1, 4]):
             pass
         mesh.release(0)
@@ -279,7 +279,7 @@ class TestCompactness:
 
 class TestTrees:
     def test_bt_fills_the_first_rectangle_that_has_room_column_by_column(self):
-        mesh = Mesh(8, 8)
+        mesh = Occupancy(Mesh(8, 8))
         assert cells(BT().choose(mesh, 11), 8) == {
             (r, c) for r, c in itertools.product(range(4), range(4)) if 4 * c + r < 11
         }
@@ -289,14 +289,14 @@ class TestTrees:
         }
 
     def test_bt_refuses_where_no_rectangle_has_room_although_enough_nodes_are_free(self):
-        mesh = Mesh(4, 4)
+        mesh = Occupancy(Mesh(4, 4))
         mesh.occupy("others", [0, 3, 12, 15, 5, 10])
         assert mesh.free == 10
         assert BT().choose(mesh, 4) is None
         assert DependentBT().choose(mesh, 4) is not None
 
     def test_tolerance_0_goes_to_the_lighter_half_and_infinity_to_the_heavier(self):
-        mesh = Mesh(4, 4)
+        mesh = Occupancy(Mesh(4, 4))
         mesh.occupy("job", [0, 1])
         assert SBT(alpha=0.0).choose(mesh, 2).min() % 4 >= 2
         assert (SBT(alpha=np.inf).choose(mesh, 2) % 4).max() < 2
@@ -304,19 +304,19 @@ class TestTrees:
         assert (SBT(alpha=4.0).choose(mesh, 2) % 4).max() < 2
 
     def test_the_tolerance_of_dbt_is_a_share_of_the_rectangle_divided(self):
-        mesh = Mesh(4, 4)
+        mesh = Occupancy(Mesh(4, 4))
         mesh.occupy("job", [0, 1])
         assert DBT(ratio=3 / 16).choose(mesh, 2).min() % 4 >= 2
         assert (DBT(ratio=4 / 16).choose(mesh, 2) % 4).max() < 2
 
     @pytest.mark.parametrize("strategy", [IndependentBT(), DependentBT()], ids=lambda s: s.name)
     def test_sizes_5_and_3_of_figures_1_and_2_fill_two_columns_of_4_by_4(self, strategy):
-        first, second = allocate(strategy, Mesh(4, 4), [5, 3])
+        first, second = allocate(strategy, Occupancy(Mesh(4, 4)), [5, 3])
         assert first.tolist() == [0, 1, 4, 5, 8]
         assert second.tolist() == [9, 12, 13]
 
     def test_dependent_pieces_stay_near_the_first_and_independent_ones_go_left(self):
-        mesh = Mesh(8, 8)
+        mesh = Occupancy(Mesh(8, 8))
         mesh.occupy("others", np.setdiff1d(mesh.rectangle(0, 0, 8, 4), [0]))
         assert IndependentBT().choose(mesh, 5).tolist() == [0, 4, 5, 12, 13]
         # Halving 8 x 8 gives 8 x 4, 4 x 4, 4 x 2: the sibling of the piece of 4 lies below it.
@@ -326,20 +326,20 @@ class TestTrees:
 class TestPlasAndMcElongated:
     @given(rows=st.integers(1, 9), sizes=st.lists(st.integers(1, 20), max_size=12))
     def test_without_departures_plas_is_balanced_to_within_one(self, rows, sizes):
-        mesh = Mesh(rows, 10)
+        mesh = Occupancy(Mesh(rows, 10))
         for nodes in allocate(PLAS(), mesh, sizes):
             assert job_balance(mesh, nodes) <= 1
             assert system_balance(mesh) <= 1
 
     @given(rows=st.sampled_from([2, 4, 8]), sizes=st.lists(st.integers(1, 10), max_size=12))
     def test_without_departures_even_sizes_are_balanced_perfectly(self, rows, sizes):
-        mesh = Mesh(rows, 10)
+        mesh = Occupancy(Mesh(rows, 10))
         for nodes in allocate(MCElongated(), mesh, [2 * size for size in sizes]):
             assert job_balance(mesh, nodes) == 0
             assert system_balance(mesh) == 0
 
     def test_odd_sizes_may_leave_mc_elongated_out_of_balance(self):
-        mesh = Mesh(4, 8)
+        mesh = Occupancy(Mesh(4, 8))
         for _ in allocate(MCElongated(), mesh, [3, 5, 2]):
             pass
         assert system_balance(mesh) == 2
@@ -347,7 +347,7 @@ class TestPlasAndMcElongated:
     @given(seed=st.integers(0, 10**6), load=st.floats(0.0, 0.9))
     def test_no_idle_node_of_an_inner_shell_is_skipped(self, seed, load):
         rng = np.random.default_rng(seed)
-        mesh = busy_mesh((6, 9), rng, load) if load > 0.02 else Mesh(6, 9)
+        mesh = busy_mesh((6, 9), rng, load) if load > 0.02 else Occupancy(Mesh(6, 9))
         size = int(rng.integers(1, mesh.free + 1))
         nodes = set(MCElongated().choose(mesh, size).tolist())
         column = int(MCElongated().costs(mesh, size).argmin())
@@ -361,7 +361,7 @@ class TestPlasAndMcElongated:
     @given(seed=st.integers(0, 10**6), load=st.floats(0.0, 0.8))
     def test_all_columns_are_compared_and_the_cheapest_is_taken(self, seed, load):
         rng = np.random.default_rng(seed)
-        mesh = busy_mesh((5, 8), rng, load) if load > 0.03 else Mesh(5, 8)
+        mesh = busy_mesh((5, 8), rng, load) if load > 0.03 else Occupancy(Mesh(5, 8))
         size = int(rng.integers(1, mesh.free + 1))
         free = {divmod(int(node), 8) for node in np.flatnonzero(~mesh.busy)}
         expected = [naive.elongated_cost(free, 5, 8, size, i)[0] for i in range(8)]
@@ -405,13 +405,13 @@ class TestMc:
         busy = rng.random((7, 8)) < 0.6
         r, c = int(rng.integers(8 - h)), int(rng.integers(9 - w))
         busy[r : r + h, c : c + w] = False
-        mesh = Mesh(7, 8)
+        mesh = Occupancy(Mesh(7, 8))
         mesh.occupy("others", np.flatnonzero(busy)) if busy.any() else None
         nodes = MC().choose(mesh, Request.of_shape(h, w))
         assert nodes_affected(mesh, nodes) == h * w
 
     def test_a_ring_is_taken_from_the_middle_of_its_sides(self):
-        mesh, island = Mesh(5, 5), [6, 7, 8, 11, 12, 13, 16, 17, 18]
+        mesh, island = Occupancy(Mesh(5, 5)), [6, 7, 8, 11, 12, 13, 16, 17, 18]
         mesh.occupy("others", [node for node in range(25) if node not in island])
         # Round (1, 1) lies the row -1..3; of the ring the side below it, from column 1 outwards.
         assert MC().choose(mesh, Request.of_shape(1, 5)).tolist() == [6, 7, 8, 11, 12]
@@ -424,7 +424,7 @@ class TestOldStandards:
         assert Paging(s=1).choose(mesh, 5).tolist() == [0, 1, 2, 3, 8, 9, 10, 11]
 
     def test_mbs_serves_base_4_digits_from_the_first_square_of_each_size(self):
-        mesh = Mesh(8, 8)
+        mesh = Occupancy(Mesh(8, 8))
         first, second = allocate(MBS(), mesh, [21, 5])
         assert cells(first, 8) == {
             *itertools.product(range(4), range(4)), *itertools.product((0, 1), (4, 5)), (0, 6),
@@ -432,7 +432,7 @@ class TestOldStandards:
         assert cells(second, 8) == {*itertools.product((2, 3), (4, 5)), (0, 7)}
 
     def test_mbs_merges_buddies_when_they_are_released(self):
-        mesh = Mesh(4, 4)
+        mesh = Occupancy(Mesh(4, 4))
         for _ in allocate(MBS(), mesh, [1, 1, 1, 1]):
             pass
         assert free_squares(mesh) == 3
@@ -463,7 +463,7 @@ class TestCurves:
         assert hilbert_curve(rows, columns).tolist() == cells
 
     def test_first_fit_best_fit_and_sum_of_squares_choose_different_intervals(self):
-        mesh = Mesh(1, 32)
+        mesh = Occupancy(Mesh(1, 32))
         # Free intervals of 7, 3, 4, 1, 1, 5 and 5. Taking 2 of the 7 leaves three of 5, of the 3
         # three of 1; of the 4 it leaves the sum of squares at 11, as does a 5 further on.
         mesh.occupy("others", [7, 11, 16, 18, 20, 26])
@@ -471,7 +471,7 @@ class TestCurves:
         assert starts == [0, 8, 12]
 
     def test_without_a_long_interval_the_window_of_least_span_is_taken(self):
-        mesh = Mesh(1, 12)
+        mesh = Occupancy(Mesh(1, 12))
         mesh.occupy("others", [1, 3, 4, 5, 7, 9, 10])
         assert Snake().choose(mesh, 3).tolist() == [6, 8, 11]
         assert Snake().choose(mesh, 2).tolist() == [0, 2]

@@ -22,7 +22,7 @@ from validation.allocation import (
     load_strategy,
     register,
 )
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
 
 EVERY = pytest.mark.parametrize("name", STRATEGIES)
 POWERS = [(1, 1), (1, 8), (2, 2), (4, 4), (4, 8), (8, 4), (8, 8)]
@@ -36,7 +36,7 @@ def states(draw):
 
 
 def mesh_with(busy, **options):
-    mesh = Mesh(*busy.shape, **options)
+    mesh = Occupancy(Mesh(*busy.shape, **options))
     if busy.any():
         mesh.occupy("others", np.flatnonzero(busy))
     return mesh
@@ -101,7 +101,7 @@ def test_the_order_of_releases_leaves_no_trace(name):
     rng = np.random.default_rng(6)
     answers = []
     for _ in range(4):
-        mesh, filler = Mesh(8, 8), STRATEGIES["MBS"]()
+        mesh, filler = Occupancy(Mesh(8, 8)), STRATEGIES["MBS"]()
         for job in range(12):
             mesh.occupy(job, filler.choose(mesh, 1 + job % 7))
         for job in rng.permutation([0, 3, 4, 7, 10]).tolist():

@@ -22,7 +22,7 @@ from validation.allocation import (
     least_free_squares,
     system_balance,
 )
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
 
 TREES = [name for name in STRATEGIES if name.endswith("BT")]
 RULED = [name for name in TREES if name != "SCBT"]
@@ -59,7 +59,7 @@ def accepts(name, params, sides):
 
 def compare(name, params, sides, free, sizes):
     """Ask the strategy in each of the states `free` (states, nodes) for each of the sizes."""
-    strategy, mesh = STRATEGIES[name](**params), Mesh(*sides)
+    strategy, mesh = STRATEGIES[name](**params), Occupancy(Mesh(*sides))
     got = np.zeros((len(sizes), *free.shape), dtype=bool)
     refused = np.zeros((len(sizes), len(free)), dtype=bool)
     for i, state in enumerate(free):
@@ -115,7 +115,7 @@ def test_meshes_with_odd_long_and_narrow_sides_are_answered_as_the_rules_say(nam
 
 
 def compare_shape(sides, free, shape):
-    strategy, mesh, request = STRATEGIES["MC"](), Mesh(*sides), Request.of_shape(*shape)
+    strategy, mesh, request = STRATEGIES["MC"](), Occupancy(Mesh(*sides)), Request.of_shape(*shape)
     taken, served = states.mc(free, *sides, request.size, shape)
     for state, expected, fits in zip(free, taken, served, strict=True):
         if not state.all():
@@ -147,7 +147,7 @@ def test_every_shape_asked_of_mc_is_laid_as_the_rules_say_in_every_state_of_4_by
 def test_random_is_the_draw_of_its_generator_in_every_state():
     for sides in ((2, 3), (3, 2), (1, 5)):
         for state in states.every_state(sides[0] * sides[1])[1:]:
-            mesh, idle = Mesh(*sides), np.flatnonzero(state)
+            mesh, idle = Occupancy(Mesh(*sides)), np.flatnonzero(state)
             if not state.all():
                 mesh.occupy("others", np.flatnonzero(~state))
             for size in range(1, idle.size + 1):
@@ -166,7 +166,7 @@ def compare_metrics(sides, free):
     squares = states.maximal_squares(free, rows, columns).sum(axis=1)
     counts = None if heap is None else states.counted(free, heap)
     for i, state in enumerate(free):
-        mesh, busy = Mesh(*sides), np.flatnonzero(~state)
+        mesh, busy = Occupancy(Mesh(*sides)), np.flatnonzero(~state)
         if busy.size:
             mesh.occupy("job", busy)
             assert job_balance(mesh, busy) == imbalance[i]
@@ -178,7 +178,7 @@ def compare_metrics(sides, free):
         for count in range(rows * columns + 1):
             some = np.flatnonzero(free.sum(axis=1) == count)
             if some.size:
-                mesh = Mesh(*sides)
+                mesh = Occupancy(Mesh(*sides))
                 if count < rows * columns:
                     mesh.occupy("job", np.flatnonzero(~free[some[0]]))
                 assert least_free_squares(mesh) <= squares[some].min()

@@ -16,7 +16,7 @@ from validation.allocation.metrics import (
     span,
     system_balance,
 )
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_golden_sequences_come_out_node_for_node(goldens, name):
     for stem, sequence in sequences(goldens):
         if sequence["strategy"] != name:
             continue
-        strategy, mesh = STRATEGIES[name](**sequence["params"]), Mesh(**sequence["mesh"])
+        strategy, mesh = STRATEGIES[name](**sequence["params"]), Occupancy(Mesh(**sequence["mesh"]))
         for k, op in enumerate(sequence["ops"]):
             if op["op"] == "release":
                 mesh.release(op["id"])
@@ -54,7 +54,7 @@ def test_golden_sequences_come_out_node_for_node(goldens, name):
 def test_golden_metrics_come_out_exactly(goldens):
     states = json.loads((goldens / "metrics.json").read_text())
     for state in states:
-        mesh, job = Mesh(**state["mesh"]), state["job"]
+        mesh, job = Occupancy(Mesh(**state["mesh"])), state["job"]
         mesh.occupy("job", job)
         if rest := sorted(set(state["busy"]) - set(job)):
             mesh.occupy("others", rest)

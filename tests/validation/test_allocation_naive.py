@@ -14,7 +14,7 @@ from validation.allocation.metrics import (
     is_spatially_compact,
     least_free_squares,
 )
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
 
 TREES = [name for name in STRATEGIES if name.endswith("BT")]
 CASES = [
@@ -30,7 +30,7 @@ IDS = [name + "".join(f"-{key}{value}" for key, value in params.items()) for nam
 
 def mesh_with(busy):
     """Return a mesh whose nodes are busy where `busy` (rows, columns) says so."""
-    mesh = Mesh(*busy.shape)
+    mesh = Occupancy(Mesh(*busy.shape))
     if busy.any():
         mesh.occupy("others", np.flatnonzero(busy))
     return mesh
@@ -105,7 +105,7 @@ def test_random_draws_from_the_free_nodes_in_row_major_order():
 
 
 def test_random_takes_every_free_node_equally_often():
-    strategy, mesh = Random(rng=np.random.default_rng(3)), Mesh(4, 4)
+    strategy, mesh = Random(rng=np.random.default_rng(3)), Occupancy(Mesh(4, 4))
     mesh.occupy("others", [0, 5])
     draws = 4000
     counts = np.bincount(
@@ -131,7 +131,7 @@ def test_the_least_number_of_free_squares_is_the_least_over_all_states(sides):
         least[mesh.free] = min(least.get(mesh.free, 99), free_squares(mesh))
         assert least_free_squares(mesh) <= free_squares(mesh)
     for free, fewest in least.items():
-        mesh = Mesh(*sides)
+        mesh = Occupancy(Mesh(*sides))
         if free < mesh.nodes:
             mesh.occupy("others", range(mesh.nodes - free))
         assert least_free_squares(mesh) == fewest

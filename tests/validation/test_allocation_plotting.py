@@ -4,11 +4,11 @@ import pytest
 from qmodels.errors import ModelError
 from validation.allocation import MBS, PLAS, STRATEGIES, PlaneStrategy
 from validation.allocation.plotting import HISTORY, gallery, job_map, replay
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
 
 
 def test_every_node_has_the_colour_of_its_job_and_free_ones_are_white():
-    mesh = Mesh(4, 5)
+    mesh = Occupancy(Mesh(4, 5))
     mesh.occupy("a", [0, 1])
     mesh.occupy("b", [7])
     [image] = job_map(mesh).get_images()
@@ -28,7 +28,7 @@ def test_the_io_nodes_stand_beside_the_mesh_on_their_side(side):
 
 
 def test_the_job_that_came_last_is_framed():
-    mesh = Mesh(4, 4)
+    mesh = Occupancy(Mesh(4, 4))
     mesh.occupy("a", [0, 1, 2])
     mesh.occupy("b", [8, 9])
     corners = {patch.get_xy() for patch in job_map(mesh).patches}
@@ -65,7 +65,7 @@ def test_a_title_is_text_and_no_markup():
 
 
 def test_the_history_ends_jobs_that_run():
-    mesh = Mesh(16, 16)
+    mesh = Occupancy(Mesh(16, 16))
     assert replay(MBS(), mesh, HISTORY) == 0
     assert sorted(mesh.jobs) == [1, 3, 4, 7, 9, 10, 11, 12]
     assert issubclass(MBS, PlaneStrategy)

@@ -32,11 +32,11 @@ from validation.allocation._kernels import gather
 from validation.allocation.binary_tree import tree_order
 from validation.allocation.curves import hilbert_curve
 from validation.allocation.mbs import quad_tree
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
 
 
 def mesh_with(sides, busy, **options):
-    mesh = Mesh(*sides, **options)
+    mesh = Occupancy(Mesh(*sides, **options))
     if len(busy):
         mesh.occupy("others", busy)
     return mesh
@@ -63,7 +63,7 @@ class TestTheBook:
                     strategy().choose(Mesh(4, 4), wrong)
 
     def test_jobs_are_kept_in_order_of_allocation(self):
-        mesh = Mesh(2, 4)
+        mesh = Occupancy(Mesh(2, 4))
         for job, node in ((7, 3), ("b", 0), (1, 5)):
             mesh.occupy(job, [node])
         mesh.release("b")
@@ -139,7 +139,7 @@ class TestMbs:
         assert chosen(MBS(), (4, 4), [0, 15], 12) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13]
 
     def test_buddies_merge_but_never_above_the_initial_blocks(self):
-        mesh = Mesh(4, 8)
+        mesh = Occupancy(Mesh(4, 8))
         for job in range(32):
             mesh.occupy(job, MBS().choose(mesh, 1))
         for job in np.random.default_rng(1).permutation(32).tolist():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmodels.errors import MemoryBudgetError, ModelError
-from validation.mesh import Mesh, route
+from validation.mesh import Mesh, Occupancy, route
 
 MESHES = [
     Mesh(4, 5),
@@ -82,7 +82,7 @@ def test_a_write_goes_along_its_row_and_then_along_the_io_column_a_read_along_it
 
 
 def test_numbers_follow_the_rows_and_busy_has_the_same_order():
-    mesh = Mesh(2, 3, 2)
+    mesh = Occupancy(Mesh(2, 3, 2))
     mesh.occupy("a", [1 + 3 * (1 + 2 * 1)])
     assert mesh.busy[1, 1, 1]
     assert mesh.busy.sum() == 1
@@ -97,7 +97,7 @@ def test_both_halves_of_a_ring_carry_the_same_when_everybody_goes_half_way_round
 
 @given(rows=st.integers(1, 6), columns=st.integers(1, 6), data=st.data())
 def test_what_jobs_hold_is_busy_and_nothing_else(rows, columns, data):
-    mesh = Mesh(rows, columns)
+    mesh = Occupancy(Mesh(rows, columns))
     held = {}
     for job in range(6):
         free = np.flatnonzero(~mesh.busy.ravel())
@@ -114,7 +114,7 @@ def test_what_jobs_hold_is_busy_and_nothing_else(rows, columns, data):
 
 
 def test_a_job_that_cannot_have_its_nodes_changes_nothing():
-    mesh = Mesh(2, 2)
+    mesh = Occupancy(Mesh(2, 2))
     mesh.occupy("a", [0, 1])
     for job, nodes in (
         ("a", [2]),

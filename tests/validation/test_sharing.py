@@ -21,6 +21,8 @@ from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
 from tests.naive import sharing as naive
 from validation import RenewalJobs, ReplayedJobs, crossvalidate, simulate
 from validation.sharing import _kernels
+from validation.sharing.draws import Draw
+from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import layout
 
 DISCIPLINES = ["ps", "fcfs", "siro"]
@@ -59,13 +61,11 @@ def test_every_job_leaves_when_the_naive_twin_says(policy, disk, rng):
     drawn = [law.rvs(2 * count, random_state=rng) for law in plan.pauses]
     pauses = np.array(drawn) if drawn else np.empty((0, 0))
     pause_of = np.zeros(1, int) if plan.pause_of is None else plan.pause_of
-    response, wait, busy = np.full(count, np.nan), np.full(count, np.nan), np.zeros(5)
-    _kernels.run(
-        plan.kind, plan.slots, plan.limit, plan.disciplines, arrivals, demand,
-        np.arange(0, count * phases + 1, phases), factors[..., 0].ravel(), factors[..., 1].ravel(),
-        plan.io_time, plan.cpu_time, plan.disk_of, plan.processors_of, plan.disks_of, pauses,
-        pause_of, picks, np.array([0, count - 1]), response, wait, busy,
+    jobs = Draw(
+        np.diff(arrivals, prepend=0.0), demand, np.arange(0, count * phases + 1, phases),
+        factors[..., 0].ravel(), factors[..., 1].ravel(), pauses, picks,
     )  # fmt: skip
+    response = play_jobs(plan, jobs, arrivals, (0, count - 1)).response
     expected = naive.simulate(
         KINDS[plan.kind], plan.limit, arrivals.tolist(),
         (demand[:, None, None] * factors).tolist(), plan.io_time.tolist(), plan.cpu_time.tolist(),

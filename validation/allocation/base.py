@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from phasefit.checks import nearest, whole_number
 from qmodels.errors import ModelError
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
+from validation.mesh.occupancy import as_mesh, as_occupancy
 
 Ints = NDArray[np.int64]
 Free = NDArray[np.bool_]
@@ -74,11 +75,11 @@ def as_request(request: Request | int) -> Request:
 
 
 class AbstractStrategy(abc.ABC):
-    """Chooses free nodes for one request; the mesh records who holds what.
+    """Chooses free nodes for one request; an `Occupancy` of the mesh records who holds what.
 
-    A subclass has a `name`, a `kind` and the method `choose`, a pure function of the mesh and
+    A subclass has a `name`, a `kind` and the method `choose`, a pure function of the occupancy and
     the request: it changes neither and remembers nothing. (`Random` alone advances its
-    generator.) Whoever calls it gives the nodes to the job with `Mesh.occupy`.
+    generator.) Whoever calls it gives the nodes to the job with `Occupancy.occupy`.
 
     Notes
     -----
@@ -94,8 +95,12 @@ class AbstractStrategy(abc.ABC):
     kind: ClassVar[Kind] = "exact"  #: what it promises
 
     @abc.abstractmethod
-    def choose(self, mesh: Mesh, request: Request) -> Ints | None:
-        """Different free nodes for `request`, ascending, or None to leave it waiting."""
+    def choose(self, mesh: Occupancy, request: Request) -> Ints | None:
+        """Different free nodes for `request`, ascending, or None to leave it waiting.
+
+        What is given as `mesh` says who holds what (`busy`, `free`, `jobs`) and answers for the
+        place as well (`rows`, `columns`, `io_side` and whatever else a `Mesh` has).
+        """
 
     def fresh(self, rng: np.random.Generator) -> AbstractStrategy:
         """The strategy for a run of its own; one that draws takes its draws from `rng`."""
@@ -119,25 +124,28 @@ class PlaneStrategy(AbstractStrategy):
     def check_sides(self, rows: int, columns: int) -> None:
         """Raise ModelError where the strategy is not defined on a mesh of these sides."""
 
-    def free_grid(self, mesh: Mesh) -> Free:
+    def free_grid(self, mesh: Mesh | Occupancy) -> Free:
         """Which places are free, (rows, columns), turned so that the I/O nodes are in the west."""
-        if mesh.depth > 1:
+        place = as_mesh(mesh)
+        if place.depth > 1:
             raise ModelError(
-                f"{self.name} works on 2-D meshes, this one has {mesh.depth} layers; use a mesh "
+                f"{self.name} works on 2-D meshes, this one has {place.depth} layers; use a mesh "
                 "of depth 1"
             )
-        free: Free = np.logical_not(turned(mesh.busy, mesh.io_side), order="C")
+        busy = as_occupancy(mesh).busy
+        free: Free = np.logical_not(turned(busy, place.io_side), order="C")
         self.check_sides(*free.shape)
         return free
 
     @final
-    def choose(self, mesh: Mesh, request: Request | int) -> Ints | None:
+    def choose(self, mesh: Mesh | Occupancy, request: Request | int) -> Ints | None:
         """Choose nodes for a request.
 
         Parameters
         ----------
-        mesh : Mesh
-            Two-dimensional; its free nodes are those that no job holds.
+        mesh : Occupancy or Mesh
+            Two-dimensional; its free nodes are those that no job holds, all of them if it is a
+            `Mesh`.
         request : Request or int
             What is asked for; an int asks for so many nodes.
 
@@ -151,16 +159,16 @@ class PlaneStrategy(AbstractStrategy):
         ModelError
             If the strategy is not defined on this mesh, or `request` is not one.
         """
-        request = as_request(request)
+        request, place = as_request(request), as_mesh(mesh)
         free = self.free_grid(mesh)
         if request.size > np.count_nonzero(free):
             return None
-        if request.shape is not None and mesh.io_side in ("north", "south"):
+        if request.shape is not None and place.io_side in ("north", "south"):
             request = Request(request.size, request.shape[::-1])
         places = self.places(free, request)
         if places is None:
             return None
-        nodes: Ints = turned(node_grid(mesh), mesh.io_side).ravel()[places]
+        nodes: Ints = turned(node_grid(place), place.io_side).ravel()[places]
         nodes.sort()
         return nodes
 
@@ -241,3 +249,28 @@ def load_strategy(text: str) -> type[AbstractStrategy]:
     if missing or not isinstance(getattr(found, "name", None), str):
         raise ModelError(f"{text!r:.120} lacks {', '.join(missing) or 'a name'}")
     return found
+
+
+def find_strategy(strategy: AbstractStrategy | str) -> AbstractStrategy:
+    """The strategy itself, or one of that name, made without arguments; see `load_strategy`.
+
+    Raises
+    ------
+    ModelError
+        If there is no such strategy or it needs arguments.
+
+    Examples
+    --------
+    >>> find_strategy("PLAS").name
+    'PLAS'
+    """
+    if isinstance(strategy, AbstractStrategy):
+        return strategy
+    found = load_strategy(strategy)
+    try:
+        return found()
+    except TypeError as error:
+        raise ModelError(
+            f"strategy {strategy!r:.80} cannot be made without arguments ({error}); make it and "
+            "give it as it is"
+        ) from error

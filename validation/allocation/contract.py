@@ -12,7 +12,7 @@ import numpy as np
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
 from validation.allocation.base import AbstractStrategy, Ints, Kind, Request
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,7 +183,9 @@ class _Trial:
             return one.fresh(np.random.default_rng(0)), other.fresh(np.random.default_rng(0))
         return one, other
 
-    def _history(self, mesh: Mesh, label: str, operations: int, rng: np.random.Generator) -> None:
+    def _history(
+        self, mesh: Occupancy, label: str, operations: int, rng: np.random.Generator
+    ) -> None:
         strategy, twin = self._pair()
         empty = [self._ask(strategy, twin, mesh, Request(size), label) for size in (1, mesh.nodes)]
         case = f"{mesh.nodes + 1} nodes of {label}"
@@ -206,7 +208,7 @@ class _Trial:
             self.failures.setdefault("history", f"answers differently on {label}, empty again")
 
     def _answer(
-        self, strategy: AbstractStrategy, mesh: Mesh, request: Request, case: str, promise: str
+        self, strategy: AbstractStrategy, mesh: Occupancy, request: Request, case: str, promise: str
     ) -> Any:
         """What the strategy says, leaving mesh and request alone; an error breaks `promise`."""
         busy, jobs, size = mesh.busy.copy(), dict(mesh.jobs), request.size
@@ -229,7 +231,7 @@ class _Trial:
         self,
         strategy: AbstractStrategy,
         twin: AbstractStrategy,
-        mesh: Mesh,
+        mesh: Occupancy,
         request: Request,
         label: str,
     ) -> Ints | None:
@@ -273,18 +275,19 @@ def _draws(strategy: AbstractStrategy) -> bool:
     return type(strategy).fresh is not AbstractStrategy.fresh
 
 
-def _mesh(sides: tuple[int, ...]) -> Mesh:
+def _mesh(sides: tuple[int, ...]) -> Occupancy:
+    """A mesh of which no job holds anything yet."""
     rows, columns, *layers = sides
-    return Mesh(rows, columns, layers[0] if layers else 1)
+    return Occupancy(Mesh(rows, columns, layers[0] if layers else 1))
 
 
-def _requests(mesh: Mesh, operations: int, rng: np.random.Generator) -> Iterator[Request]:
+def _requests(mesh: Occupancy, operations: int, rng: np.random.Generator) -> Iterator[Request]:
     for _ in range(operations):
         most = mesh.nodes if rng.random() < 0.1 else max(1, mesh.nodes // 2)
         yield Request(int(np.exp(rng.uniform(0.0, np.log(most))) + 0.5))
 
 
-def _fault(nodes: Any, mesh: Mesh) -> str | None:
+def _fault(nodes: Any, mesh: Occupancy) -> str | None:
     """What is wrong with an answer, if it cannot be booked."""
     try:
         given = np.asarray(nodes)

@@ -18,7 +18,7 @@ from validation.allocation.base import (
     register,
 )
 from validation.allocation.plas import middle_out
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
 
 
 @register
@@ -39,8 +39,7 @@ class MCElongated(PlaneStrategy):
     --------
     The example of the paper's figures 3 to 8:
 
-    >>> from validation.mesh import Mesh
-    >>> mesh = Mesh(4, 8)
+    >>> mesh = Occupancy(Mesh(4, 8))
     >>> idle = [2, 3, 4, 5, 10, 11, 12, 13, 16, 18, 23, 24, 26, 31]
     >>> mesh.occupy("others", [node for node in range(32) if node not in idle])
     >>> MCElongated().costs(mesh, 8).tolist()
@@ -51,7 +50,7 @@ class MCElongated(PlaneStrategy):
 
     name = "MC-Elongated"
 
-    def costs(self, mesh: Mesh, request: Request | int) -> Ints | None:
+    def costs(self, mesh: Mesh | Occupancy, request: Request | int) -> Ints | None:
         """Cost of the layout around each column, (columns,), or None if too few nodes are free.
 
         On a mesh with I/O nodes in the north or south these are its rows.

@@ -1,7 +1,8 @@
 """Measures of a layout: how far it is spread, how it is balanced, and what it leaves free.
 
-Functions of a mesh and the nodes of one job, or of what is free on the mesh. Rows and columns
-are those that the strategies see: with the I/O nodes in the west (see `PlaneStrategy`).
+Functions of a mesh and the nodes of one job, or of an occupancy: of what is busy and free on the
+mesh. Each takes a `Mesh` or an `Occupancy`; a mesh counts as one whose nodes are all free. Rows and
+columns are those that the strategies see: with the I/O nodes in the west (see `PlaneStrategy`).
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from validation.allocation.base import Free, Ints, node_grid, turned
 from validation.allocation.binary_tree import tree_order
 from validation.allocation.curves import CURVES
 from validation.allocation.mbs import quad_tree
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
+from validation.mesh.occupancy import as_mesh, as_occupancy
 
 
-def nodes_affected(mesh: Mesh, nodes: ArrayLike) -> int:
+def nodes_affected(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
     """Nodes in the smallest rectangle (in 3-D, box) that encloses a job.
 
     Parameters
     ----------
-    mesh : Mesh
+    mesh : Mesh or Occupancy
     nodes : (n,) array_like of int
         Nodes of the job.
 
@@ -50,11 +52,12 @@ def nodes_affected(mesh: Mesh, nodes: ArrayLike) -> int:
     >>> nodes_affected(Mesh(4, 4), [0, 6])
     6
     """
-    places = mesh.coordinates(mesh.checked_nodes(nodes))
+    place = as_mesh(mesh)
+    places = place.coordinates(place.checked_nodes(nodes))
     return int(np.prod(np.ptp(places, axis=0) + 1))
 
 
-def dispersal(mesh: Mesh, nodes: ArrayLike) -> float:
+def dispersal(mesh: Mesh | Occupancy, nodes: ArrayLike) -> float:
     """Share of the enclosing rectangle that does not belong to the job, 1 - n / nodes_affected.
 
     Examples
@@ -62,11 +65,11 @@ def dispersal(mesh: Mesh, nodes: ArrayLike) -> float:
     >>> dispersal(Mesh(4, 4), [0, 1, 4, 5])
     0.0
     """
-    count = mesh.checked_nodes(nodes).size
+    count = as_mesh(mesh).checked_nodes(nodes).size
     return 1.0 - count / nodes_affected(mesh, nodes)
 
 
-def pairwise_distance(mesh: Mesh, nodes: ArrayLike) -> int:
+def pairwise_distance(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
     """Sum over the unordered pairs of a job's nodes of the hops between them on a mesh.
 
     Examples
@@ -74,13 +77,14 @@ def pairwise_distance(mesh: Mesh, nodes: ArrayLike) -> int:
     >>> pairwise_distance(Mesh(4, 4), [0, 1, 5])
     4
     """
-    places = np.sort(mesh.coordinates(mesh.checked_nodes(nodes)), axis=0)
+    place = as_mesh(mesh)
+    places = np.sort(place.coordinates(place.checked_nodes(nodes)), axis=0)
     # In ascending order value i is added i times and subtracted n - 1 - i times.
     weights = 2 * np.arange(len(places)) - (len(places) - 1)
     return int((weights @ places).sum())
 
 
-def mean_pairwise_distance(mesh: Mesh, nodes: ArrayLike) -> float:
+def mean_pairwise_distance(mesh: Mesh | Occupancy, nodes: ArrayLike) -> float:
     """Mean hops between two nodes of a job; 0 for a single node.
 
     Examples
@@ -88,11 +92,11 @@ def mean_pairwise_distance(mesh: Mesh, nodes: ArrayLike) -> float:
     >>> mean_pairwise_distance(Mesh(4, 4), [0, 1, 4, 5]).__round__(6)
     1.333333
     """
-    n = mesh.checked_nodes(nodes).size
+    n = as_mesh(mesh).checked_nodes(nodes).size
     return pairwise_distance(mesh, nodes) / (n * (n - 1) / 2) if n > 1 else 0.0
 
 
-def span(mesh: Mesh, nodes: ArrayLike, curve: str = "hilbert") -> int:
+def span(mesh: Mesh | Occupancy, nodes: ArrayLike, curve: str = "hilbert") -> int:
     """Last less first rank of a job's nodes on the Hilbert curve or the snake.
 
     Examples
@@ -101,13 +105,13 @@ def span(mesh: Mesh, nodes: ArrayLike, curve: str = "hilbert") -> int:
     (3, 1)
     """
     one_of("curve", curve, CURVES)
-    rows, columns = _plane(mesh).shape
-    ranks = np.empty(mesh.nodes, dtype=np.int64)
-    ranks[CURVES[curve](rows, columns)] = np.arange(mesh.nodes)
-    return int(np.ptp(ranks[_places(mesh, nodes)]))
+    place = _flat(mesh)
+    ranks = np.empty(place.nodes, dtype=np.int64)
+    ranks[CURVES[curve](*_sides(place))] = np.arange(place.nodes)
+    return int(np.ptp(ranks[_places(place, nodes)]))
 
 
-def job_balance(mesh: Mesh, nodes: ArrayLike) -> int:
+def job_balance(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
     """Difference between a job's nodes above and below the middle I/O link.
 
     Of an odd number of rows the middle one counts on neither side.
@@ -117,26 +121,26 @@ def job_balance(mesh: Mesh, nodes: ArrayLike) -> int:
     >>> job_balance(Mesh(4, 4), [0, 1, 4, 8])
     2
     """
-    held = np.zeros(mesh.nodes, dtype=np.bool_)
-    held[_places(mesh, nodes)] = True
-    return _imbalance(held.reshape(_plane(mesh).shape))
+    place = _flat(mesh)
+    held = np.zeros(place.nodes, dtype=np.bool_)
+    held[_places(place, nodes)] = True
+    return _imbalance(held.reshape(_sides(place)))
 
 
-def system_balance(mesh: Mesh) -> int:
+def system_balance(mesh: Mesh | Occupancy) -> int:
     """Difference between the busy nodes above and below the middle I/O link.
 
     Examples
     --------
-    >>> mesh = Mesh(4, 4)
+    >>> mesh = Occupancy(Mesh(4, 4))
     >>> mesh.occupy("job", [0, 1, 4, 8])
     >>> system_balance(mesh)
     2
     """
-    _plane(mesh)
-    return _imbalance(turned(mesh.busy, mesh.io_side))
+    return _imbalance(_busy(mesh))
 
 
-def free_squares(mesh: Mesh) -> int:
+def free_squares(mesh: Mesh | Occupancy) -> int:
     """The number D of maximal free blocks of the quad-trees of MBS.
 
     References
@@ -146,7 +150,7 @@ def free_squares(mesh: Mesh) -> int:
 
     Examples
     --------
-    >>> mesh = Mesh(4, 4)
+    >>> mesh = Occupancy(Mesh(4, 4))
     >>> mesh.occupy("job", [0])
     >>> free_squares(mesh)
     6
@@ -157,7 +161,7 @@ def free_squares(mesh: Mesh) -> int:
     return int(_kernels.free_squares(free, starts, flags))
 
 
-def least_free_squares(mesh: Mesh) -> int:
+def least_free_squares(mesh: Mesh | Occupancy) -> int:
     """The least D that any choice of as many busy nodes leaves.
 
     Raises
@@ -168,18 +172,19 @@ def least_free_squares(mesh: Mesh) -> int:
 
     Examples
     --------
-    >>> mesh = Mesh(4, 4)
+    >>> mesh = Occupancy(Mesh(4, 4))
     >>> mesh.occupy("job", [15])
     >>> least_free_squares(mesh)
     6
     """
-    short, long = sorted(_plane(mesh).shape)
+    place = _flat(mesh)
+    short, long = sorted((place.rows, place.columns))
     if short & (short - 1) or long % short:
         raise ModelError(
             f"the least number of free squares is known where the shorter side is a power of two "
-            f"that divides the longer, not on {mesh.rows} x {mesh.columns}"
+            f"that divides the longer, not on {place.rows} x {place.columns}"
         )
-    left, count = mesh.free, 0
+    left, count = as_occupancy(mesh).free, 0
     side = short
     while side:
         count += left // side**2
@@ -188,7 +193,7 @@ def least_free_squares(mesh: Mesh) -> int:
     return count
 
 
-def is_compact(mesh: Mesh) -> bool:
+def is_compact(mesh: Mesh | Occupancy) -> bool:
     """Whether what is free falls into the fewest free squares that so many nodes allow.
 
     Examples
@@ -199,7 +204,7 @@ def is_compact(mesh: Mesh) -> bool:
     return free_squares(mesh) == least_free_squares(mesh)
 
 
-def free_tree_blocks(mesh: Mesh) -> Ints:
+def free_tree_blocks(mesh: Mesh | Occupancy) -> Ints:
     """Sizes of the maximal free blocks of the binary tree, ascending.
 
     Raises
@@ -209,7 +214,7 @@ def free_tree_blocks(mesh: Mesh) -> Ints:
 
     Examples
     --------
-    >>> mesh = Mesh(4, 4)
+    >>> mesh = Occupancy(Mesh(4, 4))
     >>> mesh.occupy("job", [0, 1, 4])
     >>> free_tree_blocks(mesh).tolist()
     [1, 4, 8]
@@ -217,7 +222,7 @@ def free_tree_blocks(mesh: Mesh) -> Ints:
     return np.sort(_free_blocks(mesh)[:, 1])
 
 
-def is_spatially_compact(mesh: Mesh) -> bool:
+def is_spatially_compact(mesh: Mesh | Occupancy) -> bool:
     """Whether no two siblings of the binary tree are both partly allocated.
 
     References
@@ -227,14 +232,14 @@ def is_spatially_compact(mesh: Mesh) -> bool:
 
     Examples
     --------
-    >>> mesh = Mesh(4, 4)
+    >>> mesh = Occupancy(Mesh(4, 4))
     >>> mesh.occupy("job", [0, 3])
     >>> is_spatially_compact(mesh)
     False
     """
-    free = _leaves(mesh)
+    free, nodes = _leaves(mesh), as_mesh(mesh).nodes
     while free.size > 1:
-        size = mesh.nodes // free.size
+        size = nodes // free.size
         partly = (free > 0) & (free < size)
         if (partly[::2] & partly[1::2]).any():
             return False
@@ -242,7 +247,7 @@ def is_spatially_compact(mesh: Mesh) -> bool:
     return True
 
 
-def has_nested_free_blocks(mesh: Mesh) -> bool:
+def has_nested_free_blocks(mesh: Mesh | Occupancy) -> bool:
     """Whether at most one free tree block of each size is left, each beside all smaller ones.
 
     That is the condition of lemma 1 of Liu, Hsu and Wu: the parent of a larger free block is an
@@ -263,24 +268,35 @@ def has_nested_free_blocks(mesh: Mesh) -> bool:
     return True
 
 
-def _plane(mesh: Mesh) -> Free:
+def _flat(mesh: Mesh | Occupancy) -> Mesh:
+    """The place, which must be two-dimensional."""
+    place = as_mesh(mesh)
+    if place.depth > 1:
+        raise ModelError(f"this needs a 2-D mesh, not one of {place.depth} layers")
+    return place
+
+
+def _sides(place: Mesh) -> tuple[int, int]:
+    """Rows and columns of the grid that strategies see."""
+    sides = place.rows, place.columns
+    return sides[::-1] if place.io_side in ("north", "south") else sides
+
+
+def _busy(mesh: Mesh | Occupancy) -> Free:
     """The busy grid as strategies see it."""
-    if mesh.depth > 1:
-        raise ModelError(f"this needs a 2-D mesh, not one of {mesh.depth} layers")
-    return turned(mesh.busy, mesh.io_side)
+    return turned(as_occupancy(mesh).busy, _flat(mesh).io_side)
 
 
-def _free(mesh: Mesh) -> Free:
-    free: Free = np.logical_not(_plane(mesh), order="C")
+def _free(mesh: Mesh | Occupancy) -> Free:
+    free: Free = np.logical_not(_busy(mesh), order="C")
     return free
 
 
-def _places(mesh: Mesh, nodes: ArrayLike) -> Ints:
+def _places(place: Mesh, nodes: ArrayLike) -> Ints:
     """Places of nodes in the grid that strategies see."""
-    checked = mesh.checked_nodes(nodes)
-    _plane(mesh)
-    where = np.empty(mesh.nodes, dtype=np.int64)
-    where[turned(node_grid(mesh), mesh.io_side).ravel()] = np.arange(mesh.nodes)
+    checked = place.checked_nodes(nodes)
+    where = np.empty(place.nodes, dtype=np.int64)
+    where[turned(node_grid(place), place.io_side).ravel()] = np.arange(place.nodes)
     return where[checked]
 
 
@@ -290,17 +306,18 @@ def _imbalance(busy: Free) -> int:
     return abs(int(above) - int(below))
 
 
-def _leaves(mesh: Mesh) -> Ints:
+def _leaves(mesh: Mesh | Occupancy) -> Ints:
     """1 for every free leaf of the tree from left to right, 0 for the others."""
-    free = _free(mesh)
+    free, place = _free(mesh), as_mesh(mesh)
     if any(side & (side - 1) for side in free.shape):
         raise ModelError(
-            f"the binary tree needs sides that are powers of two, got {mesh.rows} x {mesh.columns}"
+            f"the binary tree needs sides that are powers of two, got {place.rows} x "
+            f"{place.columns}"
         )
     return free.ravel()[tree_order(*free.shape)].astype(np.int64)
 
 
-def _free_blocks(mesh: Mesh) -> Ints:
+def _free_blocks(mesh: Mesh | Occupancy) -> Ints:
     """First leaf and size of every maximal free tree block, (blocks, 2)."""
     found, size, free = [], 1, _leaves(mesh)
     whole = free == 1

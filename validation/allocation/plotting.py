@@ -15,19 +15,21 @@ from qmodels.errors import ModelError
 from qmodels.plotting.style import JOB_COLOURS, RED, axes_or_new, set_title
 from validation.allocation.base import STRATEGIES, AbstractStrategy, Request
 from validation.allocation.metrics import system_balance
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
+from validation.mesh.occupancy import as_mesh, as_occupancy
 
 #: What `gallery` does: sizes of jobs in order of arrival; a negative number ends that job, the
 #: first being 1.
 HISTORY = (12, 20, 7, 30, 16, 5, 24, 9, 18, -2, -6, -5, 14, -8, 11, 22)
 
 
-def job_map(mesh: Mesh, *, ax: Axes | None = None, layer: int = 0) -> Axes:
+def job_map(mesh: Mesh | Occupancy, *, ax: Axes | None = None, layer: int = 0) -> Axes:
     """Draw every node in the colour of the job that holds it, free ones white.
 
     Parameters
     ----------
-    mesh : Mesh
+    mesh : Occupancy or Mesh
+        Who holds what; a `Mesh` is drawn with all nodes free.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
     layer : int
@@ -48,16 +50,17 @@ def job_map(mesh: Mesh, *, ax: Axes | None = None, layer: int = 0) -> Axes:
     Examples
     --------
     >>> from validation.allocation import PLAS
-    >>> mesh = Mesh(4, 8, io_side="west")
-    >>> mesh.occupy("job", PLAS().choose(mesh, 6))
-    >>> job_map(mesh).get_xlabel()
+    >>> held = Occupancy(Mesh(4, 8, io_side="west"))
+    >>> held.occupy("job", PLAS().choose(held, 6))
+    >>> job_map(held).get_xlabel()
     'column'
     """
+    jobs, mesh = as_occupancy(mesh).jobs, as_mesh(mesh)
     if whole_number("layer", layer, least=0) >= mesh.depth:
         raise ModelError(f"layer must be <= {mesh.depth - 1}, got {layer}")
     ax = axes_or_new(ax, figsize=(1.0 + 0.28 * mesh.columns, 0.9 + 0.28 * mesh.rows))
     picture = np.ones((mesh.nodes, 3))
-    for k, (job, nodes) in enumerate(mesh.jobs.items()):
+    for k, (job, nodes) in enumerate(jobs.items()):
         picture[nodes] = JOB_COLOURS[(job if isinstance(job, int) else k) % len(JOB_COLOURS)]
     shown = picture.reshape(mesh.depth, mesh.rows, mesh.columns, 3)[layer]
     ax.imshow(shown, aspect="equal", interpolation="nearest")
@@ -65,8 +68,8 @@ def job_map(mesh: Mesh, *, ax: Axes | None = None, layer: int = 0) -> Axes:
     ax.set_yticks(np.arange(mesh.rows + 1) - 0.5, minor=True)
     ax.grid(which="minor", color="#BBBBBB", lw=0.3)
     ax.tick_params(which="minor", length=0)
-    if mesh.jobs:
-        last = list(mesh.jobs.values())[-1]
+    if jobs:
+        last = list(jobs.values())[-1]
         for x, y, z in mesh.coordinates(last).tolist():
             if z == layer:
                 ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, ec="black", lw=1.2))
@@ -118,17 +121,17 @@ def gallery(
     for ax in panels.ravel()[len(made) :]:
         ax.set_axis_off()
     for ax, (name, strategy) in zip(panels.flat, made.items(), strict=False):
-        mesh = Mesh(rows, columns, io_side="west")
-        refused = replay(strategy, mesh, history)
-        job_map(mesh, ax=ax)
+        held = Occupancy(Mesh(rows, columns, io_side="west"))
+        refused = replay(strategy, held, history)
+        job_map(held, ax=ax)
         rest = f", {refused} refused" if refused else ""
         set_title(ax, name)
         ax.set(xticks=[], yticks=[], ylabel="")
-        ax.set_xlabel(f"balance {system_balance(mesh)}{rest}", fontsize=8)
+        ax.set_xlabel(f"balance {system_balance(held)}{rest}", fontsize=8)
     return figure
 
 
-def replay(strategy: AbstractStrategy, mesh: Mesh, history: Sequence[int]) -> int:
+def replay(strategy: AbstractStrategy, mesh: Occupancy, history: Sequence[int]) -> int:
     """Let jobs come and go as `history` says; returns how many were refused."""
     arrived = refused = 0
     for number in history:

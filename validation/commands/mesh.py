@@ -57,7 +57,7 @@ def _mesh(
 
     from qmodels.io.outputs import check_output
     from validation.analysis.seeding import stream
-    from validation.mesh import Phase, Router, Traffic, contend
+    from validation.mesh import Router, Traffic, TrafficPhase, contend
 
     if output is not None:
         check_output(output)
@@ -67,7 +67,7 @@ def _mesh(
         raise ModelError(
             f"{jobs} jobs of {max(each, 1)} nodes do not fit the {place.nodes} nodes of the mesh"
         )
-    phases = tuple(Phase(pattern=name, flits=flits, rounds=rounds) for name in pattern)
+    phases = tuple(TrafficPhase(pattern=name, flits=flits, rounds=rounds) for name in pattern)
     traffic = Traffic(phases, repeat=repeat)
     # Not the stream below the bare seed, whose words the messages of job 0 begin with.
     drawn = stream(seed, "nodes of the jobs").permutation(place.nodes)

@@ -1,6 +1,6 @@
 """A space-shared machine at work: jobs, a queue, a strategy and a network, simulated."""
 
-from validation.machine.disciplines import DISCIPLINES
+from validation.machine.disciplines import DISCIPLINES, QUEUE_DISCIPLINES
 from validation.machine.history import QUANTITIES, History
 from validation.machine.machine import NETWORKS, Machine
 from validation.machine.play import play
@@ -17,6 +17,7 @@ __all__ = [
     "DISCIPLINES",
     "NETWORKS",
     "QUANTITIES",
+    "QUEUE_DISCIPLINES",
     "AbstractJobTraffic",
     "Alternating",
     "History",

@@ -56,17 +56,20 @@ class AbstractDiscipline(abc.ABC):
         return iter(())
 
 
-#: Every discipline by name; the command line and the contract tests read this.
-DISCIPLINES: dict[str, type[AbstractDiscipline]] = {}
+#: Every queue discipline by name; the command line and the contract tests read this.
+QUEUE_DISCIPLINES: dict[str, type[AbstractDiscipline]] = {}
+#: Its former name: the same dictionary.
+DISCIPLINES = QUEUE_DISCIPLINES
 
 Discipline = TypeVar("Discipline", bound=type[AbstractDiscipline])
 
 
 def register(discipline: Discipline) -> Discipline:
-    """Enter a discipline class in `DISCIPLINES` under its name; use as a decorator."""
-    if DISCIPLINES.get(discipline.name, discipline).__qualname__ != discipline.__qualname__:
+    """Enter a discipline class in `QUEUE_DISCIPLINES` under its name; use as a decorator."""
+    known = QUEUE_DISCIPLINES.get(discipline.name, discipline)
+    if known.__qualname__ != discipline.__qualname__:
         raise ModelError(f"there is a discipline {discipline.name!r} already; choose another name")
-    DISCIPLINES[discipline.name] = discipline
+    QUEUE_DISCIPLINES[discipline.name] = discipline
     return discipline
 
 
@@ -85,9 +88,9 @@ def find_discipline(discipline: AbstractDiscipline | str) -> AbstractDiscipline:
     """
     if isinstance(discipline, AbstractDiscipline):
         return discipline
-    folded = {name.casefold(): name for name in DISCIPLINES}
+    folded = {name.casefold(): name for name in QUEUE_DISCIPLINES}
     name = folded.get(discipline.casefold()) if isinstance(discipline, str) else None
-    return DISCIPLINES[one_of("discipline", name or discipline, DISCIPLINES)]()
+    return QUEUE_DISCIPLINES[one_of("discipline", name or discipline, QUEUE_DISCIPLINES)]()
 
 
 @register

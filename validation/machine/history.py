@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_vector
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ class History:
     did not end hold NaN (times) or zero.
     """
 
-    mesh: Mesh = field(repr=False)  #: the place, empty
+    mesh: Mesh = field(repr=False)  #: the place
     label: str  #: strategy, discipline and network
     unit: str  #: of time: "cycles" with a network, "s" without
     arrival: Array = field(repr=False)
@@ -149,8 +149,8 @@ class History:
         }
         return pd.DataFrame(per_job).rename_axis("job").reset_index()
 
-    def mesh_at(self, times: ArrayLike) -> list[Mesh]:
-        """The mesh as it was at some times, each job's nodes held by its number.
+    def mesh_at(self, times: ArrayLike) -> list[Occupancy]:
+        """Who held which nodes of the mesh at some times; jobs have their numbers as names.
 
         Parameters
         ----------
@@ -159,16 +159,14 @@ class History:
 
         Returns
         -------
-        list of Mesh
+        list of Occupancy
         """
-        from dataclasses import replace
-
-        meshes = []
+        found = []
         for time in real_vector("times", times).tolist():
-            mesh = replace(self.mesh)
+            occupancy = Occupancy(self.mesh)
             with np.errstate(invalid="ignore"):
                 here = (self.start <= time) & ~(self.finish <= time)
             for job in np.flatnonzero(here).tolist():
-                mesh.occupy(job, self.nodes[job])
-            meshes.append(mesh)
-        return meshes
+                occupancy.occupy(job, self.nodes[job])
+            found.append(occupancy)
+        return found

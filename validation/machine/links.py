@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation.machine.machine import Machine
+from validation.machine.traffic import AbstractJobTraffic
 from validation.mesh import FlowNetwork, Network
 
 Ints = NDArray[np.int64]
@@ -77,9 +78,8 @@ class DemandLinks(AbstractLinks):
 class MessageLinks(AbstractLinks):
     """A job ends when its last message has been delivered, by worms or by fluids."""
 
-    def __init__(self, machine: Machine, seed: int) -> None:
-        assert machine.traffic is not None
-        self._mesh, self._traffic = machine.mesh, machine.traffic
+    def __init__(self, machine: Machine, traffic: AbstractJobTraffic, seed: int) -> None:
+        self._mesh, self._traffic = machine.mesh, traffic
         make = Network if machine.network == "worm" else FlowNetwork
         self._network: Network | FlowNetwork = make(
             machine.mesh, machine.router, disk_pace=machine.disk_pace, seed=seed
@@ -114,4 +114,6 @@ class MessageLinks(AbstractLinks):
 
 def links(machine: Machine, seed: int) -> AbstractLinks:
     """The links of a machine, nobody on them."""
-    return DemandLinks() if machine.network == "none" else MessageLinks(machine, seed)
+    if machine.traffic is None:
+        return DemandLinks()
+    return MessageLinks(machine, machine.traffic, seed)

@@ -7,7 +7,8 @@ from typing import Final
 
 from phasefit.checks import one_of, real_number
 from qmodels.errors import ModelError
-from validation.allocation import AbstractStrategy, load_strategy
+from validation.allocation import AbstractStrategy
+from validation.allocation.base import find_strategy
 from validation.machine.disciplines import AbstractDiscipline, find_discipline
 from validation.machine.traffic import AbstractJobTraffic, MixedTraffic
 from validation.mesh import Mesh, Router
@@ -16,18 +17,19 @@ from validation.mesh import Mesh, Router
 NETWORKS: Final = ("none", "fluid", "worm")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, init=False)
 class Machine:
     """A space-shared machine: every job holds its nodes from its start to its end.
 
     Parameters
     ----------
     mesh : Mesh
-        The place; jobs that hold its nodes already play no part.
+        The place.
     strategy : AbstractStrategy or str
-        Which nodes a job gets, or its name: one of `STRATEGIES` or "module:Class".
+        Which nodes a job gets. A name, one of `STRATEGIES` or "module:Class", is looked up once:
+        the attribute is the strategy itself.
     discipline : AbstractDiscipline or str
-        Which job is tried next, or its name in `DISCIPLINES`.
+        Which job is tried next. A name in `QUEUE_DISCIPLINES` is looked up in the same way.
     network : {"none", "fluid", "worm"}
         What ends a job. "none": its own demand. "worm": the delivery of its last message, worm by
         worm (see `validation.mesh.Network`). "fluid": the same with fluids that share the links
@@ -53,51 +55,60 @@ class Machine:
     """
 
     mesh: Mesh
-    strategy: AbstractStrategy | str = "MC-Elongated"
-    discipline: AbstractDiscipline | str = "FCFS"
-    network: str = "worm"
-    traffic: AbstractJobTraffic | None = None
-    router: Router | None = None
-    disk_pace: float = 1.0
+    strategy: AbstractStrategy
+    discipline: AbstractDiscipline
+    network: str
+    traffic: AbstractJobTraffic | None  #: None if, and only if, there is no network
+    router: Router | None
+    disk_pace: float
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.mesh, Mesh):
-            raise ModelError(f"mesh must be a Mesh, got {self.mesh!r:.60}")
-        if not isinstance(self.strategy, AbstractStrategy):
-            object.__setattr__(self, "strategy", _made(self.strategy))
-        object.__setattr__(self, "discipline", find_discipline(self.discipline))
-        one_of("network", self.network, NETWORKS)
-        if self.router is not None and not isinstance(self.router, Router):
-            raise ModelError(f"router must be a Router, got {self.router!r:.60}")
-        pace = real_number("disk_pace", self.disk_pace, least=1.0)
-        object.__setattr__(self, "disk_pace", pace)
-        traffic = self.traffic
-        if self.network == "none":
-            if traffic is not None:
-                raise ModelError("with network 'none' jobs send nothing; leave out traffic")
-        elif traffic is None:
-            share = 0.5 if self.mesh.io_nodes.size else 0.0
-            object.__setattr__(self, "traffic", MixedTraffic(share))
-        elif not isinstance(traffic, AbstractJobTraffic):
-            raise ModelError(f"traffic must say what jobs send, got {traffic!r:.60}")
-        else:
-            for phase in traffic.of(self.mesh, self.mesh.nodes, 1.0).phases:
-                phase.fits(self.mesh.nodes, self.mesh.io_nodes.size)
+    # Written out so that names may be given while the fields above keep their final types.
+    def __init__(
+        self,
+        *,
+        mesh: Mesh,
+        strategy: AbstractStrategy | str = "MC-Elongated",
+        discipline: AbstractDiscipline | str = "FCFS",
+        network: str = "worm",
+        traffic: AbstractJobTraffic | None = None,
+        router: Router | None = None,
+        disk_pace: float = 1.0,
+    ) -> None:
+        if not isinstance(mesh, Mesh):
+            raise ModelError(f"mesh must be a Mesh, got {mesh!r:.60}")
+        found_strategy, found_discipline = find_strategy(strategy), find_discipline(discipline)
+        one_of("network", network, NETWORKS)
+        if router is not None and not isinstance(router, Router):
+            raise ModelError(f"router must be a Router, got {router!r:.60}")
+        for name, value in (
+            ("mesh", mesh),
+            ("strategy", found_strategy),
+            ("discipline", found_discipline),
+            ("network", network),
+            ("traffic", _checked_traffic(mesh, network, traffic)),
+            ("router", router),
+            ("disk_pace", real_number("disk_pace", disk_pace, least=1.0)),
+        ):
+            object.__setattr__(self, name, value)
 
     @property
     def label(self) -> str:
         """Strategy, discipline and network in short."""
-        assert isinstance(self.strategy, AbstractStrategy)
-        assert isinstance(self.discipline, AbstractDiscipline)
         return f"{self.strategy.name}, {self.discipline.name}, {self.network}"
 
 
-def _made(name: str) -> AbstractStrategy:
-    strategy = load_strategy(name)
-    try:
-        return strategy()
-    except TypeError as error:
-        raise ModelError(
-            f"strategy {name!r:.80} cannot be made without arguments ({error}); make it and give "
-            "it as it is"
-        ) from error
+def _checked_traffic(
+    mesh: Mesh, network: str, traffic: AbstractJobTraffic | None
+) -> AbstractJobTraffic | None:
+    """What jobs send over this network, filled in where it was left out."""
+    if network == "none":
+        if traffic is not None:
+            raise ModelError("with network 'none' jobs send nothing; leave out traffic")
+        return None
+    if traffic is None:
+        return MixedTraffic(0.5 if mesh.io_nodes.size else 0.0)
+    if not isinstance(traffic, AbstractJobTraffic):
+        raise ModelError(f"traffic must say what jobs send, got {traffic!r:.60}")
+    for phase in traffic.of(mesh, mesh.nodes, 1.0).phases:
+        phase.fits(mesh.nodes, mesh.io_nodes.size)
+    return traffic

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from bisect import insort
-from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
-from validation.allocation import AbstractStrategy, Request, job_balance, nodes_affected
+from validation.allocation import Request, job_balance, nodes_affected
 from validation.allocation.metrics import system_balance
 from validation.analysis.seeding import stream as random_stream
 from validation.analysis.seeding import word
 from validation.jobs import JobStream
-from validation.machine.disciplines import AbstractDiscipline, Situation, Waiting
+from validation.machine.disciplines import Situation, Waiting
 from validation.machine.history import History
 from validation.machine.links import AbstractLinks, Ended, links
 from validation.machine.machine import Machine
+from validation.mesh import Occupancy
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -86,17 +87,15 @@ class _Run:
     def __init__(
         self, machine: Machine, jobs: JobStream, network: AbstractLinks, rng: np.random.Generator
     ) -> None:
-        assert isinstance(machine.strategy, AbstractStrategy)
-        assert isinstance(machine.discipline, AbstractDiscipline)
         self.machine, self.links, self.discipline = machine, network, machine.discipline
         self.strategy = machine.strategy.fresh(rng)
-        self.mesh, self.empty = replace(machine.mesh), replace(machine.mesh)
-        self.flat = machine.mesh.depth == 1
-        self.possible: dict[tuple[int, tuple[int, ...] | None], bool] = {}
+        self.mesh, self.occupancy = machine.mesh, Occupancy(machine.mesh)
+        self.is_flat = machine.mesh.depth == 1
+        self.placeable: dict[tuple[int, tuple[int, ...] | None], bool] = {}
         n = jobs.jobs
         self.arrival = np.ceil(jobs.arrivals) if machine.network == "worm" else jobs.arrivals
         self.size, self.shapes = jobs.sizes, jobs.shapes
-        self.demand, self.work, self.estimate = _needs(machine, jobs)
+        self.needs = _needs(machine, jobs)
         self.start, self.finish = np.full(n, np.nan), np.full(n, np.nan)
         self.latency, self.network_latency = np.zeros(n), np.zeros(n)
         self.blocking, self.messages = np.zeros(n), np.zeros(n, np.int64)
@@ -106,109 +105,112 @@ class _Run:
         self.queue: list[tuple[float, int, Waiting]] = []
         self.running: dict[int, tuple[float, int]] = {}  # expected end and nodes, by job
         self.busy_time = self.balance_time = self.queue_time = 0.0
-        self.last = float(self.arrival[0])
-        self.skew = 0
+        self.integrated_to = float(self.arrival[0])
+        self.imbalance = 0  # of the busy nodes, see `system_balance`
 
     def until(self, stop: int) -> None:
         """Run until so many jobs have ended or none is left."""
         times = self.arrival.tolist()
-        n, come, ended = len(times), 0, 0
-        while ended < stop and (come < n or self.running):
-            done = self.links.advance(times[come] if come < n else None)
+        n, arrived, ended = len(times), 0, 0
+        while ended < stop and (arrived < n or self.running):
+            done = self.links.advance(times[arrived] if arrived < n else None)
             now = self.links.clock
-            self._pass_to(now)
+            self._integrate_to(now)
             for end in done:
-                self._leave(end, now)
+                self._depart(end, now)
             ended += len(done)
             if ended >= stop:
                 return
             if not done:
-                while come < n and times[come] <= now:
-                    self._come(come)
-                    come += 1
+                while arrived < n and times[arrived] <= now:
+                    self._arrive(arrived)
+                    arrived += 1
             self._dispatch(now)
-        if self.queue and come == n and ended < stop:
+        if self.queue and arrived == n and ended < stop:
             raise ModelError(
                 f"strategy {self.strategy.name} leaves {len(self.queue)} jobs waiting on an empty "
                 f"mesh, though it gave each of them a place when it was asked; see check_strategy"
             )
 
-    def _pass_to(self, now: float) -> None:
-        """Time goes on: integrate what lasts."""
-        span = now - self.last
+    def _integrate_to(self, now: float) -> None:
+        """Add what held since the last event to the integrals over time."""
+        span = now - self.integrated_to
         if span > 0:
-            self.busy_time += span * (self.mesh.nodes - self.mesh.free)
-            self.balance_time += span * self.skew
+            self.busy_time += span * (self.mesh.nodes - self.occupancy.free)
+            self.balance_time += span * self.imbalance
             self.queue_time += span * len(self.queue)
-            self.last = now
+            self.integrated_to = now
 
-    def _come(self, job: int) -> None:
-        size = int(self.size[job])
-        if not self._fits(self._request(job)):
+    def _arrive(self, job: int) -> None:
+        """Put a job into the queue, or reject it if it could not even run alone."""
+        if not self._can_run_alone(self._request(job)):
             self.rejected[job] = True
             return
         waiting = Waiting(
-            job, float(self.arrival[job]), size, float(self.work[job]), float(self.estimate[job])
-        )
+            job, float(self.arrival[job]), int(self.size[job]),
+            float(self.needs.sorting_demand[job]), float(self.needs.estimate[job]),
+        )  # fmt: skip
         insort(self.queue, (self.discipline.key(waiting), job, waiting))
 
-    def _fits(self, request: Request) -> bool:
-        """Whether the empty machine could give this."""
+    def _can_run_alone(self, request: Request) -> bool:
+        """Whether the strategy has a place for this on the empty mesh."""
         if request.size > self.mesh.nodes:
             return False
         key = request.size, request.shape
-        if key not in self.possible:
-            self.possible[key] = self.strategy.kind == "exact" or (
-                self.strategy.choose(self.empty, request) is not None
+        if key not in self.placeable:
+            self.placeable[key] = self.strategy.kind == "exact" or (
+                self.strategy.choose(Occupancy(self.mesh), request) is not None
             )
-        return self.possible[key]
+        return self.placeable[key]
 
     def _request(self, job: int) -> Request:
         shape = None if self.shapes is None else self.shapes[job]
         return Request(int(self.size[job]), shape)
 
     def _dispatch(self, now: float) -> None:
-        """Start whatever may start now."""
+        """Start every job that may start now: from the head of the queue, then past it."""
         while self.queue:
-            entry = self.queue[0]
-            if self._try(entry[2].number, now):
+            _, _, head = self.queue[0]
+            if self._try_to_start(head.number, now):
                 del self.queue[0]
                 continue
-            if not self._pass_by(entry[2], now):
+            if not self._backfill(head, now):
                 return
 
-    def _pass_by(self, head: Waiting, now: float) -> bool:
-        """Start one job that may pass the head of the queue, if there is one."""
-        situation = Situation(now, self.mesh.free, list(self.running.values()))
+    def _backfill(self, head: Waiting, now: float) -> bool:
+        """Start one job that may pass the head of the queue; returns whether there was one."""
+        situation = Situation(now, self.occupancy.free, list(self.running.values()))
         others = (waiting for _, _, waiting in self.queue[1:])
         for waiting in self.discipline.passers(head, others, situation):
-            if self._try(waiting.number, now):
+            if self._try_to_start(waiting.number, now):
                 self.queue.remove((self.discipline.key(waiting), waiting.number, waiting))
                 return True
         return False
 
-    def _try(self, job: int, now: float) -> bool:
-        nodes = self.strategy.choose(self.mesh, self._request(job))
+    def _try_to_start(self, job: int, now: float) -> bool:
+        """Start a waiting job if the strategy finds nodes for it; returns whether it did."""
+        nodes = self.strategy.choose(self.occupancy, self._request(job))
         if nodes is None:
             return False
-        self.mesh.occupy(job, nodes)
-        held = self.nodes[job] = self.mesh.jobs[job]
+        self.occupancy.occupy(job, nodes)
+        held = self.nodes[job] = self.occupancy.jobs[job]
         self.start[job] = now
         self.affected[job] = nodes_affected(self.mesh, held)
-        if self.flat:
+        if self.is_flat:
             self.balance[job] = job_balance(self.mesh, held)
-            self.skew = system_balance(self.mesh)
-        self.running[job] = now + float(self.estimate[job]), held.size
-        self.links.start(job, held, int(self.size[job]), float(self.demand[job]))
+            self.imbalance = system_balance(self.occupancy)
+        self.running[job] = now + float(self.needs.estimate[job]), held.size
+        self.links.start(job, held, int(self.size[job]), float(self.needs.demand[job]))
         return True
 
-    def _leave(self, end: Ended, now: float) -> None:
+    def _depart(self, end: Ended, now: float) -> None:
+        """Take the nodes of a job that has ended back, and note what its messages went through."""
         job = end.number
-        self.mesh.release(job)
+        self.occupancy.release(job)
         del self.running[job]
         self.finish[job] = now
-        if self.flat:
-            self.skew = system_balance(self.mesh)
+        if self.is_flat:
+            self.imbalance = system_balance(self.occupancy)
         self.messages[job], self.latency[job] = end.messages, end.mean_latency
         self.network_latency[job] = end.mean_network_latency
         self.blocking[job] = end.mean_blocking
@@ -225,41 +227,47 @@ class _Run:
         for column in columns.values():
             column.flags.writeable = False
         return History(
-            mesh=self.empty,
+            mesh=self.mesh,
             label=self.machine.label,
             unit="s" if self.machine.network == "none" else "cycles",
             nodes=tuple(self.nodes),
             busy_time=self.busy_time,
             balance_time=self.balance_time,
             queue_time=self.queue_time,
-            end=self.last,
+            end=self.integrated_to,
             **columns,
         )
 
 
-def _needs(machine: Machine, jobs: JobStream) -> tuple[Array, Array, Array]:
-    """What scales each job's stay, what "shortest demand" sorts by, and what its user expects."""
-    n, given = jobs.jobs, jobs.demands
-    if machine.network == "none":
+class _Needs(NamedTuple):
+    """What is known of every job when it arrives, (jobs,) each."""
+
+    demand: Array  #: what decides how long it stays: seconds without a network, else relative to 1
+    sorting_demand: Array  #: what disciplines that ask for the demand sort by
+    estimate: Array  #: how long its user expects it to run
+
+
+def _needs(machine: Machine, jobs: JobStream) -> _Needs:
+    """Demands and estimates of the jobs; ModelError where the stream lacks what is needed."""
+    n, given, traffic = jobs.jobs, jobs.demands, machine.traffic
+    if traffic is None:
         if given is None:
             raise ModelError(
                 "with network 'none' a job holds its nodes for its demand, and the stream has "
                 "none; give demands, or network 'worm'"
             )
-        return given, given, given if jobs.estimates is None else jobs.estimates
-    assert isinstance(machine.discipline, AbstractDiscipline)
-    assert machine.traffic is not None
+        return _Needs(given, given, given if jobs.estimates is None else jobs.estimates)
     relative = np.ones(n) if given is None else given / given.mean()
     if machine.discipline.needs == "":
-        return relative, relative, np.zeros(n)
+        return _Needs(relative, relative, np.zeros(n))
     # What jobs will send is known when they come; how long that takes is not.
     alone = np.array(
         [
-            machine.traffic.alone(machine.mesh, min(size, machine.mesh.nodes), need)
+            traffic.alone(machine.mesh, min(size, machine.mesh.nodes), need)
             for size, need in zip(jobs.sizes.tolist(), relative.tolist(), strict=True)
         ]
     )
     if given is None:
-        return relative, alone, alone
+        return _Needs(relative, alone, alone)
     estimates = given if jobs.estimates is None else jobs.estimates
-    return relative, given, alone * (estimates / given)
+    return _Needs(relative, given, alone * (estimates / given))

@@ -11,6 +11,7 @@ from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from qmodels.progress import Progress
 from validation.allocation import AbstractStrategy
+from validation.allocation.base import find_strategy
 from validation.analysis.comparison import Comparison, compare
 from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream as random_stream
@@ -355,12 +356,11 @@ def compare_strategies(
         raise ModelError(f"strategies must be at least one, in a list; got {strategies!r:.60}")
     machines: dict[str, Machine] = {}
     for strategy in strategies:
-        made = replace(machine, strategy=strategy)
-        assert isinstance(made.strategy, AbstractStrategy)
-        name = made.strategy.name
+        found = find_strategy(strategy)
+        name = found.name
         if name in machines:
             raise ModelError(f"strategy {name} is there twice; compare_machines takes own labels")
-        machines[name] = made
+        machines[name] = replace(machine, strategy=found)
     return compare_machines(
         machines, streams, replications=replications, seed=seed, completions=completions,
         confidence=confidence, workers=workers, executor=executor, progress=progress,

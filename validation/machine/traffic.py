@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from phasefit.checks import boolean, one_of, share, whole_number
 from qmodels.errors import ModelError
-from validation.mesh import Mesh, Phase, Traffic
+from validation.mesh import Mesh, Traffic, TrafficPhase
 from validation.mesh.traffic import count_messages
 
 
@@ -92,8 +92,8 @@ class MixedTraffic(AbstractJobTraffic):
 def _mixed(share: float, slots: int, flits: int, io: bool) -> Traffic:
     """One object for equal traffic, for networks keep a table of them."""
     if share == 0.0 and not io:
-        return Traffic.of(Phase(pattern="random", flits=flits, rounds=slots))
-    return Traffic.of(Phase(pattern="mixed", flits=flits, rounds=slots, io_share=share))
+        return Traffic.of(TrafficPhase(pattern="random", flits=flits, rounds=slots))
+    return Traffic.of(TrafficPhase(pattern="mixed", flits=flits, rounds=slots, io_share=share))
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,8 @@ class Alternating(AbstractJobTraffic):
 
 @lru_cache(maxsize=1024)
 def _alternating(plan: Alternating, repeat: int) -> Traffic:
-    io = Phase(pattern=plan.io, flits=plan.io_flits)
+    io = TrafficPhase(pattern=plan.io, flits=plan.io_flits)
     if plan.communications == 0:
         return Traffic.of(io, repeat=repeat)
-    talk = Phase(pattern=plan.pattern, flits=plan.flits, rounds=plan.communications)
+    talk = TrafficPhase(pattern=plan.pattern, flits=plan.flits, rounds=plan.communications)
     return Traffic.of(talk, io, repeat=repeat)

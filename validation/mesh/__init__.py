@@ -6,11 +6,12 @@ from validation.mesh.deadlock import DeadlockError
 from validation.mesh.fluid import FluidRun, fluid
 from validation.mesh.job_flows import FlowNetwork
 from validation.mesh.link_load import LinkLoad, link_load
+from validation.mesh.occupancy import Occupancy
 from validation.mesh.results import ChannelUse, Completion
 from validation.mesh.router import Router
 from validation.mesh.routing import route
 from validation.mesh.topology import Mesh
-from validation.mesh.traffic import PATTERNS, Messages, Phase, Traffic, expand
+from validation.mesh.traffic import PATTERNS, Messages, Phase, Traffic, TrafficPhase, expand
 from validation.mesh.wormhole import Network
 
 __all__ = [
@@ -27,9 +28,11 @@ __all__ = [
     "Mesh",
     "Messages",
     "Network",
+    "Occupancy",
     "Phase",
     "Router",
     "Traffic",
+    "TrafficPhase",
     "contend",
     "expand",
     "fluid",

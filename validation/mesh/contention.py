@@ -110,9 +110,9 @@ def contend(
 
     Examples
     --------
-    >>> from validation.mesh import Phase, Traffic
+    >>> from validation.mesh import TrafficPhase, Traffic
     >>> mesh = Mesh(8, 8)
-    >>> jobs = {"a": (range(16), Traffic.of(Phase(pattern="all-to-all", flits=64)))}
+    >>> jobs = {"a": (range(16), Traffic.of(TrafficPhase(pattern="all-to-all", flits=64)))}
     >>> [round(contend(mesh, jobs, fidelity=f).makespan) for f in ("static", "fluid", "worm")]
     [2048, 2112, 3068]
     """

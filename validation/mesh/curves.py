@@ -13,7 +13,7 @@ from qmodels.errors import ModelError
 from validation.analysis.seeding import word
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
-from validation.mesh.traffic import Phase, Traffic
+from validation.mesh.traffic import Traffic, TrafficPhase
 from validation.mesh.wormhole import Network
 
 
@@ -108,7 +108,7 @@ def _point(
     end = warm_up + window
     # Half as long again, and eight standard deviations, outlast the window.
     mean = 1.5 * end * load / flits
-    phase = Phase(
+    phase = TrafficPhase(
         pattern="random",
         flits=flits,
         rounds=int(np.ceil(mean + 8 * np.sqrt(mean) + 8)),

@@ -67,9 +67,9 @@ def fluid(
 
     Examples
     --------
-    >>> from validation.mesh.traffic import Phase, Traffic
+    >>> from validation.mesh.traffic import TrafficPhase, Traffic
     >>> mesh = Mesh(1, 4)
-    >>> ring = Traffic.of(Phase(pattern="ring", flits=100))
+    >>> ring = Traffic.of(TrafficPhase(pattern="ring", flits=100))
     >>> fluid(mesh, {"a": ([0, 1, 2], ring)}).finish["a"]
     100.0
     """

@@ -18,7 +18,7 @@ from validation.mesh._kernels import flows
 from validation.mesh.results import Completion
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
-from validation.mesh.traffic import Phase, Traffic, count_messages, phase_rows, stream_rows
+from validation.mesh.traffic import Traffic, TrafficPhase, count_messages, phase_rows, stream_rows
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -80,7 +80,7 @@ class FlowNetwork:
     --------
     >>> mesh = Mesh(1, 4)
     >>> network = FlowNetwork(mesh)
-    >>> plan = Traffic.of(Phase(pattern="one-to-all", flits=100))
+    >>> plan = Traffic.of(TrafficPhase(pattern="one-to-all", flits=100))
     >>> network.start("a", [0, 2], plan)
     >>> network.start("b", [1, 3], plan, time=50)
     >>> [(done.job, done.finish) for _ in range(2) for done in network.advance()]
@@ -346,7 +346,7 @@ class _Job:
     paused: bool = False
     began: float = 0.0  # the messages of this run
     loads: _Loads | None = None  # while they flow
-    known: dict[Phase, _Loads] = field(default_factory=dict)
+    known: dict[TrafficPhase, _Loads] = field(default_factory=dict)
     ends: list[float] = field(default_factory=list)  # of the phase runs
     messages: int = 0
     flits: int = 0

@@ -66,8 +66,8 @@ def link_load(
 
     Examples
     --------
-    >>> from validation.mesh.traffic import Phase
-    >>> mesh, write = Mesh(4, 4, io_side="west"), Traffic.of(Phase(pattern="write", flits=1))
+    >>> from validation.mesh.traffic import TrafficPhase
+    >>> mesh, write = Mesh(4, 4, io_side="west"), Traffic.of(TrafficPhase(pattern="write", flits=1))
     >>> block = link_load(mesh, {"job": (mesh.rectangle(0, 0, 2, 2), write)})
     >>> print(block.flits[block.worst_link], mesh.channel_name(block.worst_link))
     8 link (0, 0) -> I/O (0, -1)

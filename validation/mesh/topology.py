@@ -1,12 +1,11 @@
-"""Meshes and tori: nodes and their numbers, I/O nodes on a side, channels, and who is where."""
+"""Meshes and tori: nodes and their numbers, I/O nodes on a side, and channels."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,17 +19,19 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 
 #: Sides on which I/O nodes may lie: dimension and end.
-SIDES = {
+SIDES: Final = {
     "west": (0, 0), "east": (0, 1), "north": (1, 0), "south": (1, 1), "front": (2, 0),
     "back": (2, 1),
 }  # fmt: skip
 #: Routers of the largest mesh that is built; its tables take about 1 GB.
-MAX_ROUTERS = 1 << 20
+MAX_ROUTERS: Final = 1 << 20
+#: What a mesh knew before `Occupancy` was there, named in the error to whoever still asks it.
+_ASK_THE_OCCUPANCY = ("busy", "free", "jobs", "occupy", "release")
 
 
-@dataclass(frozen=True, eq=False, kw_only=False)
+@dataclass(frozen=True)
 class Mesh:
-    """A 2-D or 3-D mesh or torus, its I/O nodes, and the jobs that hold its nodes.
+    """A 2-D or 3-D mesh or torus and its I/O nodes: a place, at which nothing ever changes.
 
     Parameters
     ----------
@@ -59,8 +60,9 @@ class Mesh:
 
     Notes
     -----
-    I/O nodes are numbered after the nodes, in order of their places. A `Mesh` is a fixed place:
-    the only thing that changes is which jobs hold which nodes, by `occupy` and `release`.
+    I/O nodes are numbered after the nodes, in order of their places. Meshes that are described
+    alike are equal and have equal hashes. Which job holds which node is no property of the place:
+    an `Occupancy` of the mesh keeps it.
 
     Channels are directed and numbered: injection (into the network) of each router, ejection of
     each router, then the links; see `channel_name`. The I/O line of [1]_ is ``io_side="west"``.
@@ -75,9 +77,8 @@ class Mesh:
     >>> mesh = Mesh(4, 4, io_side="west")
     >>> mesh.nodes, mesh.io_nodes.tolist()
     (16, [16, 17, 18, 19])
-    >>> mesh.occupy("job", mesh.rectangle(0, 0, 2, 3))
-    >>> mesh.free
-    10
+    >>> mesh == Mesh(4, 4, io_side="west", io_places=range(4))
+    True
     """
 
     rows: int
@@ -88,14 +89,12 @@ class Mesh:
     io_places: Iterable[int] | None = None
     virtual_channels: int | None = None
     #: (routers, 3) x, y, z of every router on the grid with the I/O line.
-    router_coordinates: Ints = field(init=False, repr=False)
+    router_coordinates: Ints = field(init=False, repr=False, compare=False)
     #: (nodes + I/O nodes,) router of each.
-    routers_of: Ints = field(init=False, repr=False)
+    routers_of: Ints = field(init=False, repr=False, compare=False)
     #: (nodes,) numbers of the I/O nodes.
-    io_nodes: Ints = field(init=False, repr=False)
-    _sides: tuple[int, int, int] = field(init=False, repr=False)
-    _busy: NDArray[np.bool_] = field(init=False, repr=False)
-    _jobs: dict[Hashable, Ints] = field(init=False, repr=False)
+    io_nodes: Ints = field(init=False, repr=False, compare=False)
+    _sides: tuple[int, int, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("rows", "columns", "depth"):
@@ -131,7 +130,6 @@ class Mesh:
         elif self.io_places is not None:
             raise ModelError("io_places are given but no io_side; say on which side they are")
         nodes = math.prod((self.rows, self.columns, self.depth))
-        shape = (self.depth, self.rows, self.columns)[0 if self.depth > 1 else 1 :]
         for name, value in (
             ("router_coordinates", coordinates),
             ("routers_of", routers_of.astype(np.int64)),
@@ -140,8 +138,22 @@ class Mesh:
             value.flags.writeable = False
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_sides", tuple(sides))
-        object.__setattr__(self, "_busy", np.zeros(shape, dtype=bool))
-        object.__setattr__(self, "_jobs", {})
+
+    def __reduce__(self) -> tuple[type[Mesh], tuple[Any, ...]]:
+        """Copies and pickles are built anew from the description: small, and read-only again."""
+        described = tuple(getattr(self, f.name) for f in fields(self) if f.init)
+        return type(self), described
+
+    if not TYPE_CHECKING:  # so that a type checker still reports attributes that do not exist
+
+        def __getattr__(self, name: str) -> Any:
+            """Tell whoever asks the place who is there to ask an `Occupancy`."""
+            if name in _ASK_THE_OCCUPANCY:
+                raise AttributeError(
+                    f"a Mesh is a place and has no {name!r}: make `Occupancy(mesh)`, from "
+                    f"validation.mesh, and ask it for {name!r}"
+                )
+            raise AttributeError(f"a Mesh has no attribute {name!r}")
 
     def _io_line(self) -> tuple[int, int]:
         side = one_of("io_side", self.io_side, SIDES)
@@ -181,6 +193,11 @@ class Mesh:
         return 3 if self.depth > 1 else 2
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """(rows, columns), or (depth, rows, columns) of a 3-D mesh."""
+        return (self.depth, self.rows, self.columns)[0 if self.depth > 1 else 1 :]
+
+    @property
     def channels(self) -> int:
         """How many channel numbers there are; links that would leave the mesh have unused ones."""
         return self.routers * (2 + 2 * self.dimensions * (self.virtual_channels or 1))
@@ -194,42 +211,6 @@ class Mesh:
              1, sides[0], sides[0] * sides[1], self.torus],
             dtype=np.int64,
         )  # fmt: skip
-
-    @property
-    def busy(self) -> NDArray[np.bool_]:
-        """Which nodes are held, (rows, columns) or (depth, rows, columns), read-only."""
-        view = self._busy.view()
-        view.flags.writeable = False
-        return view
-
-    @property
-    def free(self) -> int:
-        """How many nodes no job holds."""
-        return int(self._busy.size - np.count_nonzero(self._busy))
-
-    @property
-    def jobs(self) -> Mapping[Hashable, Ints]:
-        """The nodes of each job, in order of allocation."""
-        return MappingProxyType(self._jobs)
-
-    def occupy(self, job: Hashable, nodes: ArrayLike) -> None:
-        """Give free nodes to a job; on ModelError nothing has changed."""
-        if job in self._jobs:
-            raise ModelError(f"job {job!r:.40} holds nodes already; release it first")
-        wanted = self.checked_nodes(nodes)
-        held = wanted[self._busy.flat[wanted]]
-        if held.size:
-            raise ModelError(f"node {held[0]} is held by another job; choose free nodes")
-        self._busy.flat[wanted] = True
-        self._jobs[job] = wanted
-
-    def release(self, job: Hashable) -> Ints:
-        """Take a job's nodes back and return them."""
-        if job not in self._jobs:
-            raise ModelError(f"job {job!r:.40} holds no nodes; it holds some after `occupy`")
-        nodes = self._jobs.pop(job)
-        self._busy.flat[nodes] = False
-        return nodes
 
     def checked_nodes(self, nodes: ArrayLike, *, io: bool = False) -> Ints:
         """`nodes` as a fresh read-only array of different node numbers, at least one."""

@@ -40,7 +40,7 @@ MAX_LISTED = 50_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Phase:
+class TrafficPhase:
     """All messages of one pattern; the next phase begins when the last has been delivered.
 
     Parameters
@@ -92,7 +92,7 @@ class Phase:
 
     Examples
     --------
-    >>> Phase(pattern="write", flits=64).rounds
+    >>> TrafficPhase(pattern="write", flits=64).rounds
     1
     """
 
@@ -136,32 +136,36 @@ class Phase:
                 raise ModelError(f"{name} must be among the {nodes} ranks of the job")
 
 
+#: The former name of `TrafficPhase`; the phases of programs are called `qmodels.Phase`.
+Phase = TrafficPhase
+
+
 @dataclass(frozen=True)
 class Traffic:
     """The phases of a job in order, gone through `repeat` times.
 
     Examples
     --------
-    >>> exchange = Phase(pattern="all-to-all", flits=16)
-    >>> checkpoint = Phase(pattern="write", flits=64, pause=1000)
+    >>> exchange = TrafficPhase(pattern="all-to-all", flits=16)
+    >>> checkpoint = TrafficPhase(pattern="write", flits=64, pause=1000)
     >>> Traffic.of(exchange, exchange, checkpoint, repeat=3).runs
     9
     """
 
-    phases: tuple[Phase, ...]
+    phases: tuple[TrafficPhase, ...]
     repeat: int = 1
 
     def __post_init__(self) -> None:
         phases = tuple(self.phases) if isinstance(self.phases, Iterable) else ()
-        if not phases or not all(isinstance(phase, Phase) for phase in phases):
-            raise ModelError(f"phases must be at least one Phase, got {self.phases!r:.60}")
+        if not phases or not all(isinstance(phase, TrafficPhase) for phase in phases):
+            raise ModelError(f"phases must be at least one TrafficPhase, got {self.phases!r:.60}")
         object.__setattr__(self, "phases", phases)
         object.__setattr__(self, "repeat", whole_number("repeat", self.repeat, least=1))
         if self.runs > MAX_ROUNDS:
             raise ModelError(f"repeat must be <= {MAX_ROUNDS // len(phases)}, got {self.repeat}")
 
     @classmethod
-    def of(cls, *phases: Phase, repeat: int = 1) -> Traffic:
+    def of(cls, *phases: TrafficPhase, repeat: int = 1) -> Traffic:
         """Traffic of these phases."""
         return cls(phases, repeat)
 

@@ -74,10 +74,10 @@ class Network:
 
     Examples
     --------
-    >>> from validation.mesh.traffic import Phase
+    >>> from validation.mesh.traffic import TrafficPhase
     >>> mesh = Mesh(4, 4, io_side="west")
     >>> network = Network(mesh)
-    >>> network.start("a", mesh.rectangle(0, 0, 2, 2), Traffic.of(Phase(pattern="write")))
+    >>> network.start("a", mesh.rectangle(0, 0, 2, 2), Traffic.of(TrafficPhase(pattern="write")))
     >>> [done] = network.advance()
     >>> done.job, done.messages, done.finish == network.clock
     ('a', 16, True)

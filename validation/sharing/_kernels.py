@@ -2,12 +2,14 @@
 
 Every processor partition and every disk partition is a station that knows when its next burst
 ends. Shared stations count in virtual time, so an event touches the station where it happens and
-no other; the next event is found by looking at all stations, at most a few dozen. The loop is one
-function because every call would count references to all the arrays it hands over, which takes
-longer than an event.
+no other; the next event is found by looking at all stations, at most a few dozen. There is one
+function for each kind of event, and the compiler puts all of them into the loop: a call that hands
+over the tables would take longer than an event.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -15,299 +17,418 @@ from numba import njit
 STATIC, DYNAMIC, TIMED = 0, 1, 2
 TRANSFER, COMPUTE = 0, 1
 PS, FCFS, SIRO = 0, 1, 2
+NOBODY = -1
+
+#: No reference counts, as in `validation.mesh`: nothing is allocated here.
+COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+INLINED: Any = COMPILED | {"inline": "always"}
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _place(kind, held, limit, disk_of, on_disk, count):
-    """Processor partition (static, timed) or disk partition (dynamic) for the next job, or -1.
+def _record(**fields: type) -> np.dtype[Any]:
+    # Of the type `numpy.record`, so that fields are attributes without the compiler too.
+    return np.dtype((np.record, list(fields.items())))
 
-    held (partitions,): jobs of each processor partition; disk_of (partitions,): its disk
-    partition; on_disk (disks,): jobs of each disk partition; count (partitions + disks,): bursts
-    in progress or waiting at each.
-    """
-    best, best_rank, best_jobs, best_disk = -1, 0, 0, 0
-    if kind == DYNAMIC:
+
+#: A running job: its number, the phase it is in (counted over all jobs), the column of that phase
+#: in the tables of mean bursts, whether it transfers or computes, where, and its `work`: seconds of
+#: the burst alone or, at a shared station, the virtual time at which it ends.
+SLOT = _record(
+    job=np.int64, phase=np.int64, column=np.int64, stage=np.int64, partition=np.int64,
+    disk=np.int64, work=np.float64,
+)  # fmt: skip
+#: A station: bursts there, its discipline, and of a shared one its virtual time, when that was
+#: brought up to date, and the place of the burst that ends first.
+STATION = _record(
+    count=np.int64, discipline=np.int64, soonest=np.int64, virtual=np.float64, seen=np.float64
+)
+#: What the whole machine counts. `computing` are processors at work (with equal shares: jobs),
+#: `moving` disks.
+COUNTERS = _record(
+    now=np.float64, events=np.int64, running=np.int64, arrived=np.int64, started=np.int64,
+    unfinished=np.int64, computing=np.float64, moving=np.float64, picked=np.int64,
+    changes=np.int64, measuring=np.int64, paused=np.int64,
+)  # fmt: skip
+#: Time integrals over the measured window: jobs in the system, jobs running, processors computing,
+#: disks transferring, and the time itself.
+BUSY = 5
+
+
+class State(NamedTuple):
+    """The tables of a run, as the kernels take them; what `Layout` and `Draw` name is theirs."""
+
+    kind: int
+    limit: int
+    first: int  # measured job
+    last: int  # one past the last measured
+    slots: Any  # (slots,) SLOT
+    free: Any  # (slots,) numbers of the slots without a job, the next one last
+    stations: Any  # (processor partitions + disk partitions,) STATION
+    ends: Any  # (stations + 1,) when the first burst at each ends; the last: when a pause does
+    members: Any  # (stations, slots + 1) slots at each station
+    on_partition: Any  # (processor partitions,) jobs that hold it
+    on_disk: Any  # (disk partitions,)
+    counters: Any  # (1,) COUNTERS
+    io_time: Any
+    cpu_time: Any
+    disk_of: Any
+    processors_of: Any
+    disks_of: Any
+    pauses: Any
+    pause_of: Any
+    arrival: Any
+    demand: Any
+    first_phase: Any
+    io_factor: Any
+    cpu_factor: Any
+    picks: Any
+    response: Any
+    wait: Any
+    busy: Any  # (BUSY,)
+
+
+@njit(**INLINED)
+def _place(state):
+    """Processor partition (static, timed) or disk partition (dynamic) for the next job, or -1."""
+    on_partition, on_disk = state.on_partition, state.on_disk
+    best, best_rank, best_jobs, best_disk = NOBODY, 0, 0, 0
+    if state.kind == DYNAMIC:
         for k in range(on_disk.size):
             if best < 0 or on_disk[k] < best_jobs:
                 best, best_jobs = k, on_disk[k]
-        return best
-    for c in range(held.size):
-        if held[c] >= limit:
-            continue
-        k = disk_of[c]
-        if kind == STATIC:
+    else:
+        for c in range(on_partition.size):
+            if on_partition[c] >= state.limit:
+                continue
+            k = state.disk_of[c]
+            # Static: any free partition will do, so the load of the disks decides. Timed: those
+            # first that are idle with their disk, then half idle, then by jobs, then by disk.
             rank, jobs, disk = 0, on_disk[k], k
-        else:  # both idle, one idle, both busy
-            rank, jobs, disk = int(count[c] > 0) + int(count[held.size + k] > 0), held[c], 0
-        if (
-            best < 0
-            or rank < best_rank
-            or (
-                rank == best_rank and (jobs < best_jobs or (jobs == best_jobs and disk < best_disk))
-            )
-        ):
-            best, best_rank, best_jobs, best_disk = c, rank, jobs, disk
+            if state.kind == TIMED:
+                disk_station = state.stations[on_partition.size + k]
+                rank = int(state.stations[c].count > 0) + int(disk_station.count > 0)
+                jobs, disk = on_partition[c], 0
+            if (
+                best < 0
+                or rank < best_rank
+                or (
+                    rank == best_rank
+                    and (jobs < best_jobs or (jobs == best_jobs and disk < best_disk))
+                )
+            ):
+                best, best_rank, best_jobs, best_disk = c, rank, jobs, disk
     return best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def run(
-    kind,
-    slots,
-    limit,
-    disciplines,
-    arrival,
-    demand,
-    first_phase,
-    io_factor,
-    cpu_factor,
-    io_time,
-    cpu_time,
-    disk_of,
-    processors_of,
-    disks_of,
-    pauses,
-    pause_of,
-    picks,
-    window,
-    response,
-    wait,
-    busy,
-):
-    """Simulate jobs through one machine.
+@njit(**INLINED)
+def _next_event(state):
+    """When something happens next, and at which station; -1 for an arrival."""
+    counters, ends = state.counters[0], state.ends
+    then, where = np.inf, NOBODY
+    if counters.arrived < state.arrival.size:
+        then = state.arrival[counters.arrived]
+    for k in range(ends.size):
+        if ends[k] < then:
+            then, where = ends[k], k
+    return then, where
 
-    kind: STATIC, DYNAMIC or TIMED; slots: jobs that run at most; limit: of them on a processor
-    partition. disciplines (2,): PS, FCFS or SIRO at the processor and at the disk partitions.
-    arrival (jobs,) in s, increasing; demand (jobs,): multiplies every burst of a job;
-    first_phase (jobs + 1,): where the phases of each job begin in io_factor and cpu_factor,
-    which multiply single bursts (one entry for all: (1,)). io_time, cpu_time (allotments,
-    phases): mean bursts in s; an allotment is a processor partition, or the number running less
-    one (dynamic). disk_of, processors_of (allotments,), disks_of (disk partitions,). pauses
-    (rows, changes): seconds that nothing is served when the number running changes, row
-    pause_of[number - 1] (dynamic; no rows for none). picks (n,): numbers in [0, 1) that choose
-    who is next (SIRO), gone through in turn. window (2,): first and one-past-last measured job.
 
-    Fills response and wait (jobs,) in s, NaN for jobs not finished, and busy (5,): time
-    integrals between the two window arrivals of jobs in the system, jobs running, processors
-    computing, disks transferring, and the time itself. Returns the number of events.
-    """
-    jobs = arrival.size
-    phases = io_time.shape[1]
-    dynamic = kind == DYNAMIC
-    partitions = slots if dynamic else disk_of.size
-    disks = disks_of.size
-    stations = partitions + disks
+@njit(**INLINED)
+def _advance_clock(state, then):
+    """Add what held until now to the integrals over time, and go on to `then`."""
+    counters, busy = state.counters[0], state.busy
+    if counters.measuring:
+        dt, running = then - counters.now, counters.running
+        busy[0] += dt * (counters.arrived - counters.started + running)
+        busy[1] += dt * running
+        if not counters.paused:
+            # With equal shares `computing` counts jobs, whose share hangs on how many run.
+            equal = state.kind == DYNAMIC and running > 0
+            each = state.processors_of[running - 1] if equal else 1.0
+            busy[2] += dt * counters.computing * each
+            busy[3] += dt * counters.moving
+        busy[4] += dt
+    counters.now = then
+    counters.events += 1
 
-    job = np.zeros(slots, np.int64)
-    phase = np.zeros(slots, np.int64)
-    column = np.zeros(slots, np.int64)  # of the phase in io_time and cpu_time
-    stage_of = np.zeros(slots, np.int64)
-    where = np.zeros(slots, np.int64)
-    disk = np.zeros(slots, np.int64)
-    free = np.arange(slots)[::-1].copy()
-    work = np.zeros(slots)  # seconds of the burst alone; at a shared station, where it ends
-    held = np.zeros(partitions, np.int64)
-    on_disk = np.zeros(disks, np.int64)
-    discipline_of = np.full(stations, disciplines[0])
-    discipline_of[partitions:] = disciplines[1]
-    members = np.zeros((stations, slots + 1), np.int64)
-    count = np.zeros(stations, np.int64)
-    ends = np.full(stations + 1, np.inf)  # the last: of a pause
-    virtual, seen = np.zeros(stations), np.zeros(stations)
-    soonest = np.zeros(stations, np.int64)
 
-    one_io, one_cpu = io_factor.size == 1, cpu_factor.size == 1
-    first, last = window[0], window[1]
-    unfinished = last - first
-    now, events, picked, changes = 0.0, 0, 0, 0
-    running, arrived, started = 0, 0, 0
-    computing, moving = 0.0, 0.0  # processors (dynamic: jobs) and disks at work
-    measuring, paused = False, False
-    in_system_s, running_s, computing_s, moving_s, window_s = 0.0, 0.0, 0.0, 0.0, 0.0
-    while unfinished > 0:
-        then = arrival[arrived] if arrived < jobs else np.inf
-        i = -1
-        for k in range(stations + 1):
-            if ends[k] < then:
-                then, i = ends[k], k
-        if measuring:
-            dt = then - now
-            window_s += dt
-            in_system_s += dt * (arrived - started + running)
-            running_s += dt * running
-            if not paused:
-                each = processors_of[running - 1] if dynamic and running > 0 else 1.0
-                computing_s += dt * computing * each
-                moving_s += dt * moving
-        now = then
-        events += 1
+@njit(**INLINED)
+def _arrive(state):
+    """Count an arrival; the first and the last measured job open and close the window."""
+    counters = state.counters[0]
+    if counters.arrived == state.first:
+        counters.measuring = 1
+    elif counters.arrived == state.last:
+        counters.measuring = 0
+    counters.arrived += 1
 
-        # What happens: an arrival, the end of a pause, or the end of a burst of slot s.
-        before = running
-        resuming = False
-        s, j, stage, n, c, row = -1, 0, TRANSFER, 0, 0, 0
-        if i < 0:
-            if arrived == first:
-                measuring = True
-            elif arrived == last:
-                measuring = False
-            arrived += 1
-        elif i == stations:
-            paused, resuming = False, True
-            ends[i] = np.inf
+
+@njit(**INLINED)
+def _first_to_end(state, k, present):
+    """Place among the members of a shared station of the burst that ends first."""
+    slots, members = state.slots, state.members
+    first, least = 0, slots[members[k, 0]].work
+    for m in range(1, present):
+        work = slots[members[k, m]].work
+        if work < least:
+            first, least = m, work
+    return first
+
+
+@njit(**INLINED)
+def _end_burst(state, k):
+    """End the burst that is over at station k; returns the slot of its job."""
+    counters, station, slots = state.counters[0], state.stations[k], state.slots
+    members, now = state.members, counters.now
+    left = station.count - 1
+    station.count = left
+    if station.discipline == PS:
+        slot = members[k, station.soonest]
+        clock = slots[slot].work
+        station.virtual, station.seen = clock, now
+        members[k, station.soonest] = members[k, left]
+        if left > 0:
+            station.soonest = _first_to_end(state, k, left)
+            least = slots[members[k, station.soonest]].work
+            state.ends[k] = now + max(least - clock, 0.0) * left
+    else:
+        # The burst in progress is the first member, the others wait in order of arrival.
+        slot = members[k, 0]
+        if left > 0:
+            at = 1
+            if station.discipline == SIRO:
+                at += min(int(state.picks[counters.picked] * left), left - 1)
+                again = counters.picked + 1 == state.picks.size
+                counters.picked = 0 if again else counters.picked + 1
+            members[k, 0] = members[k, at]
+            for m in range(at, left):
+                members[k, m] = members[k, m + 1]
+            state.ends[k] = now + slots[members[k, 0]].work
+    partitions = state.on_partition.size
+    if left == 0:
+        state.ends[k] = np.inf
+        if k >= partitions:
+            counters.moving -= state.disks_of[k - partitions]
         else:
-            left = count[i] - 1
-            count[i] = left
-            if discipline_of[i] == PS:
-                s = members[i, soonest[i]]
-                clock = work[s]
-                virtual[i], seen[i] = clock, now
-                members[i, soonest[i]] = members[i, left]
-                if left > 0:
-                    at, least = 0, work[members[i, 0]]
-                    for k in range(1, left):
-                        if work[members[i, k]] < least:
-                            at, least = k, work[members[i, k]]
-                    soonest[i] = at
-                    ends[i] = now + max(least - clock, 0.0) * left
-            else:
-                s = members[i, 0]
-                if left > 0:
-                    at = 1
-                    if discipline_of[i] == SIRO:
-                        at += min(int(picks[picked] * left), left - 1)
-                        picked = picked + 1 if picked + 1 < picks.size else 0
-                    members[i, 0] = members[i, at]
-                    for k in range(at, left):
-                        members[i, k] = members[i, k + 1]
-                    ends[i] = now + work[members[i, 0]]
-            if left == 0:
-                ends[i] = np.inf
-                if i >= partitions:
-                    moving -= disks_of[i - partitions]
-                else:
-                    computing -= 1.0 if dynamic else processors_of[i]
-            j, n, c = job[s], phase[s], column[s]
-            row = running - 1 if dynamic else where[s]
-            if i >= partitions:
-                stage = COMPUTE
-            else:
-                n += 1
-                c = c + 1 if c + 1 < phases else 0
+            counters.computing -= 1.0 if state.kind == DYNAMIC else state.processors_of[k]
+    job = slots[slot]
+    if k >= partitions:
+        job.stage = COMPUTE
+    else:
+        job.stage = TRANSFER
+        job.phase += 1
+        job.column = job.column + 1 if job.column + 1 < state.io_time.shape[1] else 0
+    return slot
 
-        # Who begins a burst: slot s its next one, or whoever waits first if there is room. Bursts
-        # of no length are passed over, and so are jobs without any work.
-        seconds = 0.0
-        while True:
-            if s < 0:
-                if started == arrived or running == slots:
-                    break
-                place = _place(kind, held, limit, disk_of, on_disk, count)
-                j = started
-                started += 1
-                stage, n, c = TRANSFER, first_phase[j], 0
-                row = running if dynamic else place
-                wait[j] = now - arrival[j]
-            end = first_phase[j + 1]
-            while n < end:
-                if stage == TRANSFER:
-                    seconds = demand[j] * io_factor[0 if one_io else n] * io_time[row, c]
-                    if seconds > 0.0:
-                        break
-                    stage = COMPUTE
-                else:
-                    seconds = demand[j] * cpu_factor[0 if one_cpu else n] * cpu_time[row, c]
-                    if seconds > 0.0:
-                        break
-                    stage = TRANSFER
-                    n += 1
-                    c = c + 1 if c + 1 < phases else 0
-            if n < end:
-                if s < 0:
-                    s = free[slots - 1 - running]
-                    running += 1
-                    job[s] = j
-                    where[s] = s if dynamic else place
-                    disk[s] = place if dynamic else disk_of[place]
-                    held[where[s]] += 1
-                    on_disk[disk[s]] += 1
-                phase[s], column[s], stage_of[s] = n, c, stage
+
+@njit(**INLINED)
+def _next_burst(state, job, allotment, stage, phase, column):
+    """Next burst of a job that has any length: its stage, phase, column and seconds alone.
+
+    Zero seconds say that the job has no work left.
+    """
+    seconds, end = 0.0, state.first_phase[job + 1]
+    while phase < end:
+        if stage == TRANSFER:
+            factor = state.io_factor[0 if state.io_factor.size == 1 else phase]
+            seconds = state.demand[job] * factor * state.io_time[allotment, column]
+            if seconds > 0.0:
                 break
-            response[j] = now - arrival[j]
-            if first <= j < last:
-                unfinished -= 1
-            if s >= 0:
-                held[where[s]] -= 1
-                on_disk[disk[s]] -= 1
-                running -= 1
-                free[slots - 1 - running] = s
-                s = -1
+            stage = COMPUTE
+        else:
+            factor = state.cpu_factor[0 if state.cpu_factor.size == 1 else phase]
+            seconds = state.demand[job] * factor * state.cpu_time[allotment, column]
+            if seconds > 0.0:
+                break
+            stage = TRANSFER
+            phase += 1
+            column = column + 1 if column + 1 < state.io_time.shape[1] else 0
+    return stage, phase, column, seconds
 
-        if dynamic and running != before:
-            # A new share: what is left of each burst keeps its fraction of the whole.
-            for k in range(stations):
-                clock = 0.0
-                if count[k] > 0 and discipline_of[k] == PS:
-                    clock = virtual[k] + (now - seen[k]) / count[k]
-                for m in range(count[k]):
-                    r = members[k, m]
-                    if not paused:
-                        if discipline_of[k] == PS:
-                            work[r] = max(work[r] - clock, 0.0)
-                        elif m == 0:
-                            work[r] = max(ends[k] - now, 0.0)
-                    table = cpu_time if stage_of[r] == COMPUTE else io_time
-                    work[r] *= table[running - 1, column[r]] / table[before - 1, column[r]]
-            paused, resuming = False, running > 0
-            ends[stations] = np.inf
-            if pauses.shape[0] > 0 and running > 0:
-                pause = pauses[pause_of[running - 1], changes]
-                changes = changes + 1 if changes + 1 < pauses.shape[1] else 0
-                if pause > 0.0:
-                    paused, resuming = True, False
-                    ends[stations] = now + pause
-                    for k in range(stations):
-                        ends[k] = np.inf
-        if s >= 0:
-            k = where[s] if stage == COMPUTE else partitions + disk[s]
-            present = count[k]
-            if present == 0:
-                if stage == COMPUTE:
-                    computing += 1.0 if dynamic else processors_of[k]
-                else:
-                    moving += disks_of[k - partitions]
-            members[k, present] = s
-            count[k] = present + 1
-            work[s] = seconds
-            if not (paused or resuming):
-                if discipline_of[k] != PS:
-                    if present == 0:
-                        ends[k] = now + seconds
-                else:
-                    clock = 0.0
-                    if present > 0:
-                        clock = virtual[k] + (now - seen[k]) / present
-                    virtual[k], seen[k] = clock, now
-                    work[s] = clock + seconds
-                    if present == 0 or work[s] < work[members[k, soonest[k]]]:
-                        soonest[k] = present
-                    least = work[members[k, soonest[k]]]
-                    ends[k] = now + max(least - clock, 0.0) * (present + 1)
-        if resuming:
-            for k in range(stations):
-                present = count[k]
-                if present == 0:
-                    ends[k] = np.inf
-                elif discipline_of[k] != PS:
-                    ends[k] = now + work[members[k, 0]]
-                else:
-                    virtual[k], seen[k] = 0.0, now
-                    at = 0
-                    for m in range(1, present):
-                        if work[members[k, m]] < work[members[k, at]]:
-                            at = m
-                    soonest[k] = at
-                    ends[k] = now + work[members[k, at]] * present
-    busy[0], busy[1], busy[2], busy[3] = in_system_s, running_s, computing_s, moving_s
-    busy[4] = window_s
-    return events
+
+@njit(**INLINED)
+def _finish(state, job):
+    """Note the response of a job that has no work left."""
+    counters = state.counters[0]
+    state.response[job] = counters.now - state.arrival[job]
+    if state.first <= job < state.last:
+        counters.unfinished -= 1
+
+
+@njit(**INLINED)
+def _depart(state, slot):
+    """Let a job go and take its slot and its places back."""
+    counters, job = state.counters[0], state.slots[slot]
+    state.on_partition[job.partition] -= 1
+    state.on_disk[job.disk] -= 1
+    counters.running -= 1
+    state.free[state.slots.size - 1 - counters.running] = slot
+
+
+@njit(**INLINED)
+def _occupy(state, job, place):
+    """Give a job the next free slot, at the place found for it; returns the slot."""
+    counters = state.counters[0]
+    slot = state.free[state.slots.size - 1 - counters.running]
+    counters.running += 1
+    here = state.slots[slot]
+    here.job = job
+    if state.kind == DYNAMIC:  # every job has processors of its own
+        here.partition, here.disk = slot, place
+    else:
+        here.partition, here.disk = place, state.disk_of[place]
+    state.on_partition[here.partition] += 1
+    state.on_disk[here.disk] += 1
+    return slot
+
+
+@njit(**INLINED)
+def _begin(state, slot):
+    """Find who begins a burst now: the job in `slot`, if any, or whoever waits first.
+
+    Returns the slot, -1 for nobody, and the seconds of the burst. Bursts of no length are passed
+    over, and so are jobs without any work.
+    """
+    counters, slots, dynamic = state.counters[0], state.slots, state.kind == DYNAMIC
+    seconds, place = 0.0, NOBODY
+    while True:
+        if slot >= 0:
+            old = slots[slot]
+            job, stage, phase, column = old.job, old.stage, old.phase, old.column
+            allotment = counters.running - 1 if dynamic else old.partition
+        else:
+            if counters.started == counters.arrived or counters.running == slots.size:
+                break
+            place = _place(state)
+            job, stage, column = counters.started, TRANSFER, 0
+            phase = state.first_phase[job]
+            allotment = counters.running if dynamic else place
+            counters.started += 1
+            state.wait[job] = counters.now - state.arrival[job]
+        stage, phase, column, seconds = _next_burst(state, job, allotment, stage, phase, column)
+        if seconds > 0.0:
+            if slot < 0:
+                slot = _occupy(state, job, place)
+            new = slots[slot]
+            new.stage, new.phase, new.column = stage, phase, column
+            break
+        _finish(state, job)
+        if slot >= 0:
+            _depart(state, slot)
+            slot = NOBODY
+    return slot, seconds
+
+
+@njit(**INLINED)
+def _share_anew(state, before):
+    """Divide the processors among another number of jobs; returns whether service resumes now."""
+    counters, slots, members = state.counters[0], state.slots, state.members
+    now, running = counters.now, counters.running
+    for k in range(state.stations.size):
+        station = state.stations[k]
+        clock = 0.0
+        if station.count > 0 and station.discipline == PS:
+            clock = station.virtual + (now - station.seen) / station.count
+        for m in range(station.count):
+            job = slots[members[k, m]]
+            # Back from virtual time and ends to seconds that are left, unless a pause did it.
+            if not counters.paused:
+                if station.discipline == PS:
+                    job.work = max(job.work - clock, 0.0)
+                elif m == 0:
+                    job.work = max(state.ends[k] - now, 0.0)
+            # What is left of each burst keeps its fraction of the whole.
+            if job.stage == COMPUTE:
+                ratio = state.cpu_time[running - 1, job.column]
+                ratio /= state.cpu_time[before - 1, job.column]
+            else:
+                ratio = state.io_time[running - 1, job.column]
+                ratio /= state.io_time[before - 1, job.column]
+            job.work *= ratio
+    resumes, pause_end = running > 0, state.stations.size
+    counters.paused = 0
+    state.ends[pause_end] = np.inf
+    if state.pauses.shape[0] > 0 and running > 0:
+        pause = state.pauses[state.pause_of[running - 1], counters.changes]
+        again = counters.changes + 1 == state.pauses.shape[1]
+        counters.changes = 0 if again else counters.changes + 1
+        if pause > 0.0:
+            counters.paused, resumes = 1, False
+            state.ends[:] = np.inf
+            state.ends[pause_end] = now + pause
+    return resumes
+
+
+@njit(**INLINED)
+def _join(state, slot, seconds, served):
+    """Bring a burst to its station, where it is served at once unless service stands still."""
+    counters, job, members = state.counters[0], state.slots[slot], state.members
+    partitions, now = state.on_partition.size, counters.now
+    k = job.partition if job.stage == COMPUTE else partitions + job.disk
+    station = state.stations[k]
+    present = station.count
+    if present == 0:
+        if k < partitions:
+            counters.computing += 1.0 if state.kind == DYNAMIC else state.processors_of[k]
+        else:
+            counters.moving += state.disks_of[k - partitions]
+    members[k, present] = slot
+    station.count = present + 1
+    job.work = seconds
+    if served and station.discipline != PS:
+        if present == 0:
+            state.ends[k] = now + seconds
+    elif served:
+        # In virtual time, which runs at 1 / (bursts present), this burst ends `seconds` from now
+        # whoever comes or goes; so only the order of these ends has to be kept.
+        clock = 0.0
+        if present > 0:
+            clock = station.virtual + (now - station.seen) / present
+        station.virtual, station.seen = clock, now
+        job.work = clock + seconds
+        if present == 0 or job.work < state.slots[members[k, station.soonest]].work:
+            station.soonest = present
+        least = state.slots[members[k, station.soonest]].work
+        state.ends[k] = now + max(least - clock, 0.0) * (present + 1)
+
+
+@njit(**INLINED)
+def _resume(state):
+    """Let every station serve again, from the seconds that are left of its bursts."""
+    now = state.counters[0].now
+    for k in range(state.stations.size):
+        station = state.stations[k]
+        present = station.count
+        if present == 0:
+            state.ends[k] = np.inf
+        elif station.discipline != PS:
+            state.ends[k] = now + state.slots[state.members[k, 0]].work
+        else:
+            # Virtual time begins anew at zero, so seconds left and virtual ends are the same.
+            station.virtual, station.seen = 0.0, now
+            station.soonest = _first_to_end(state, k, present)
+            least = state.slots[state.members[k, station.soonest]].work
+            state.ends[k] = now + least * present
+
+
+@njit(**COMPILED)
+def run(state):
+    """Play one event after the other until every measured job has finished."""
+    counters, pause_end = state.counters[0], state.stations.size
+    while counters.unfinished > 0:
+        then, where = _next_event(state)
+        _advance_clock(state, then)
+        before, slot, resumes = counters.running, NOBODY, False
+        if where < 0:
+            _arrive(state)
+        elif where == pause_end:
+            state.ends[where] = np.inf
+            counters.paused, resumes = 0, True
+        else:
+            slot = _end_burst(state, where)
+        slot, seconds = _begin(state, slot)
+        if state.kind == DYNAMIC and counters.running != before:
+            resumes = _share_anew(state, before)
+        if slot >= 0:
+            _join(state, slot, seconds, not (counters.paused or resumes))
+        if resumes:
+            _resume(state)

@@ -20,8 +20,8 @@ from qmodels.policies.prediction import chosen_rate
 from qmodels.progress import Progress, no_progress
 from validation.analysis.estimates import estimate, until_precise
 from validation.jobs.renewal import AbstractJobs
-from validation.sharing import _kernels
 from validation.sharing.draws import JobSource, draw, job_source
+from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import Layout, layout
 from validation.sharing.results import Simulation
 from validation.sweeps.executors import given_or, thread_pool, worker_count
@@ -248,17 +248,10 @@ def _replicate(
 ) -> tuple[Array, int]:
     """Means of one run, started empty, then its percentiles; and the number of its events."""
     work = draw(source, plan, total, seed=seed, key=(point, replication))
-    response, wait, busy = np.full(total, np.nan), np.full(total, np.nan), np.zeros(5)
-    pause_of = np.zeros(1, np.int64) if plan.pause_of is None else plan.pause_of
-    events = _kernels.run(
-        plan.kind, plan.slots, plan.limit, plan.disciplines, np.cumsum(work.gaps) / rate,
-        work.demand, work.first_phase, work.io_factor, work.cpu_factor, plan.io_time,
-        plan.cpu_time, plan.disk_of, plan.processors_of, plan.disks_of, work.pauses, pause_of,
-        work.picks, np.array(window), response, wait, busy,
-    )  # fmt: skip
+    response, wait, busy, events = play_jobs(plan, work, np.cumsum(work.gaps) / rate, window)
     inside = slice(*window)
     means = [response[inside].mean(), wait[inside].mean(), *(busy[:4] / busy[4])]
-    return np.concatenate([means, np.quantile(response[inside], percentiles)]), int(events)
+    return np.concatenate([means, np.quantile(response[inside], percentiles)]), events
 
 
 def _checked_percentiles(given: Sequence[float]) -> Array:

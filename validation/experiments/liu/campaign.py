@@ -26,7 +26,7 @@ from validation.experiments.liu.setup import (
     tasks,
 )
 from validation.machine import compare_machines
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,13 +187,13 @@ def placed_at_once(variant: Variant, *, runs: int = RUNS, seed: int = 0) -> Arra
     place, streams = strategy(variant, Choices()), tasks()
     shares = np.empty(runs)
     for run in range(runs):
-        mesh = Mesh(ROWS, COLUMNS, io_side="west")
+        held = Occupancy(Mesh(ROWS, COLUMNS, io_side="west"))
         for task, size in enumerate(
             streams.draw(rng=random_stream(seed, _PLACED, run)).sizes.tolist()
         ):
-            nodes = place.choose(mesh, size)
+            nodes = place.choose(held, size)
             if nodes is None:
                 break
-            mesh.occupy(task, nodes)
-        shares[run] = 1.0 - mesh.free / mesh.nodes
+            held.occupy(task, nodes)
+        shares[run] = 1.0 - held.free / held.mesh.nodes
     return shares

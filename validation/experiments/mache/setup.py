@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from qmodels.errors import ModelError
 from validation.jobs import PoissonStreams
 from validation.machine import AbstractJobTraffic, Machine
-from validation.mesh import Mesh, Phase, Router, Traffic
+from validation.mesh import Mesh, Router, Traffic, TrafficPhase
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,10 +86,10 @@ def _mixed(share: float, slots: int, flits: int, lockstep: bool, single: bool) -
     if single:
         slots = round(slots * share)
         if slots == 0:
-            return Traffic.of(Phase(pattern="all-to-all", flits=flits))
+            return Traffic.of(TrafficPhase(pattern="all-to-all", flits=flits))
         share = 1.0
     return Traffic.of(
-        Phase(pattern="mixed", flits=flits, rounds=slots, io_share=share, lockstep=lockstep)
+        TrafficPhase(pattern="mixed", flits=flits, rounds=slots, io_share=share, lockstep=lockstep)
     )
 
 

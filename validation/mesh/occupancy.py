@@ -1,0 +1,165 @@
+"""`Occupancy`: which job holds which nodes of a mesh, the one thing about it that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qmodels.errors import ModelError
+from validation.mesh.topology import Mesh
+
+Ints = NDArray[np.int64]
+
+
+@final
+class Occupancy:
+    """The jobs that hold nodes of a mesh; at first none.
+
+    Whatever a `Mesh` says of the place, its sides, its I/O nodes, its coordinates, can be asked of
+    its occupancy as well, so that a strategy has one thing to look at.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        The place.
+
+    Raises
+    ------
+    ModelError
+        If `mesh` is no `Mesh`.
+
+    Examples
+    --------
+    >>> held = Occupancy(Mesh(4, 4))
+    >>> held.occupy("job", held.rectangle(0, 0, 2, 3))
+    >>> held.free, held.rows, held.release("job").tolist()
+    (10, 4, [0, 1, 2, 4, 5, 6])
+    """
+
+    __slots__ = ("_busy", "_free", "_is_busy", "_jobs", "_mesh")
+
+    def __init__(self, mesh: Mesh) -> None:
+        if not isinstance(mesh, Mesh):
+            raise ModelError(f"mesh must be a Mesh, got {mesh!r:.60}")
+        self._mesh = mesh
+        self._is_busy = np.zeros(mesh.nodes, dtype=np.bool_)  # by node number
+        self._busy = self._is_busy.reshape(mesh.shape)
+        self._busy.flags.writeable = False
+        self._free = mesh.nodes
+        self._jobs: dict[Hashable, Ints] = {}
+
+    @property
+    def mesh(self) -> Mesh:
+        """The place."""
+        return self._mesh
+
+    @property
+    def busy(self) -> NDArray[np.bool_]:
+        """Which nodes are held, (rows, columns) or (depth, rows, columns), read-only."""
+        return self._busy
+
+    @property
+    def free(self) -> int:
+        """How many nodes no job holds."""
+        return self._free
+
+    @property
+    def jobs(self) -> Mapping[Hashable, Ints]:
+        """The nodes of each job, in order of allocation."""
+        return MappingProxyType(self._jobs)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes compute, see `Mesh.nodes`."""
+        return self._mesh.nodes
+
+    @property
+    def rows(self) -> int:
+        """Rows of the mesh."""
+        return self._mesh.rows
+
+    @property
+    def columns(self) -> int:
+        """Columns of the mesh."""
+        return self._mesh.columns
+
+    @property
+    def depth(self) -> int:
+        """Layers of the mesh."""
+        return self._mesh.depth
+
+    def __getattr__(self, name: str) -> Any:
+        """Anything else is asked of the place."""
+        # Copying asks an object without slots filled for names of its own; the place has none.
+        if name.startswith("_"):
+            raise AttributeError(f"an Occupancy has no attribute {name!r}")
+        return getattr(self._mesh, name)
+
+    def __repr__(self) -> str:
+        """The place and how full it is."""
+        return f"Occupancy({self._mesh!r}): {len(self._jobs)} jobs, {self._free} nodes free"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles hold the same nodes, booked anew in the same order."""
+        return _occupied, (self._mesh, tuple(self._jobs.items()))
+
+    def occupy(self, job: Hashable, nodes: ArrayLike) -> None:
+        """Give free nodes to a job.
+
+        Parameters
+        ----------
+        job : hashable
+            Its name, which no job that holds nodes may have.
+        nodes : (n,) array_like of int
+            Different free nodes.
+
+        Raises
+        ------
+        ModelError
+            If the job holds nodes already, or `nodes` are no free nodes; nothing has changed then.
+        """
+        if job in self._jobs:
+            raise ModelError(f"job {job!r:.40} holds nodes already; release it first")
+        wanted = self._mesh.checked_nodes(nodes)
+        held = wanted[self._is_busy[wanted]]
+        if held.size:
+            raise ModelError(f"node {held[0]} is held by another job; choose free nodes")
+        self._is_busy[wanted] = True
+        self._free -= wanted.size
+        self._jobs[job] = wanted
+
+    def release(self, job: Hashable) -> Ints:
+        """Take a job's nodes back and return them.
+
+        Raises
+        ------
+        ModelError
+            If no such job holds nodes.
+        """
+        if job not in self._jobs:
+            raise ModelError(f"job {job!r:.40} holds no nodes; it holds some after `occupy`")
+        nodes = self._jobs.pop(job)
+        self._is_busy[nodes] = False
+        self._free += nodes.size
+        return nodes
+
+
+def as_occupancy(place: Mesh | Occupancy) -> Occupancy:
+    """`place` itself if it says who is there; a mesh alone counts as one that nobody holds."""
+    return place if isinstance(place, Occupancy) else Occupancy(place)
+
+
+def as_mesh(place: Mesh | Occupancy) -> Mesh:
+    """The place alone, whoever is there."""
+    return place.mesh if isinstance(place, Occupancy) else place
+
+
+def _occupied(mesh: Mesh, jobs: tuple[tuple[Hashable, Ints], ...]) -> Occupancy:
+    occupancy = Occupancy(mesh)
+    for job, nodes in jobs:
+        occupancy.occupy(job, nodes)
+    return occupancy

@@ -285,3 +285,15 @@ def test_the_event_loop_says_the_same_without_its_compiler():
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:]
     assert "60 passed" in done.stdout
+
+
+def test_the_load_of_a_run_is_its_rate_over_what_the_machine_could_do_at_most():
+    """16 s of I/O and 1024 s of computation on 16 disks and processors: 64 s a job at least."""
+    machine = System(processors=16, disks=16)
+    work = Workload(Program([Phase(io=16.0, cpu=1024.0)]))
+    given = {"seed": 1, "jobs": 100, "warm_up": 10, "replications": 2}
+    run = simulate(SP(1, 1), machine, work, arrival_rate=1 / 256, **given)
+    assert run.load == pytest.approx(0.25, rel=1e-12)
+    assert run.arrival_rate == 1 / 256
+    again = simulate(SP(1, 1), machine, work, load=0.25, **given)
+    assert again.arrival_rate == pytest.approx(1 / 256, rel=1e-12)

@@ -137,7 +137,9 @@ class TestTheEvidence:
             expected = SIGMAS[found.sigma[i]] ** 2 * inverse
             # Evenly spread points do no worse than independent ones, two standard errors of n.
             n = len(points)
-            assert np.var(points, axis=0) == pytest.approx(np.diag(expected), rel=2 * (2 / n) ** 0.5)
+            assert np.var(points, axis=0) == pytest.approx(
+                np.diag(expected), rel=2 * (2 / n) ** 0.5
+            )
             found_one = np.corrcoef(points.T)[0, 1]
             assert found_one == pytest.approx(correlation, abs=2 * (1 - correlation**2) / n**0.5)
 

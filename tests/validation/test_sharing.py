@@ -16,6 +16,7 @@ from qmodels.policies import (
     TimeSharing,
     Workload,
     capacity,
+    predict,
 )
 from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
 from tests.naive import sharing as naive
@@ -25,7 +26,6 @@ from validation.sharing.layout import layout
 
 DISCIPLINES = ["ps", "fcfs", "siro"]
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
-KINDS = {_kernels.STATIC: "static", _kernels.DYNAMIC: "dynamic", _kernels.TIMED: "timed"}
 
 
 def program(phases=3):
@@ -66,14 +66,31 @@ def test_every_job_leaves_when_the_naive_twin_says(policy, disk, rng):
         plan.io_time, plan.cpu_time, plan.disk_of, plan.processors_of, plan.disks_of, pauses,
         pause_of, picks, np.array([0, count - 1]), response, wait, busy,
     )  # fmt: skip
-    expected = naive.simulate(
-        KINDS[plan.kind], plan.limit, arrivals.tolist(),
-        (demand[:, None, None] * factors).tolist(), plan.io_time.tolist(), plan.cpu_time.tolist(),
-        plan.disk_of.tolist(), plan.disks_of.size, getattr(policy, "cpu_discipline", "fcfs"), disk,
-        most=plan.slots, picks=picks.tolist(),
+    expected = naive.played(
+        policy, machine, program().phase_times, arrivals.tolist(),
+        (demand[:, None, None] * factors).tolist(), picks=picks.tolist(),
         pauses=(lambda i, n: pauses[pause_of[i - 1], n]) if plan.pauses else None,
     )  # fmt: skip
     assert response[: count - 1] == pytest.approx(expected[: count - 1], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (SP(3, 2), ("static", 1, 3, [6, 5, 5], [0, 1, 0], [4, 3], "fcfs")),
+        (SP(2, 4), ("static", 1, 2, [8, 8], [0, 1], [2, 2], "fcfs")),
+        (SP(2, 1, sizes=(12, 4)), ("static", 1, 2, [12, 4], [0, 0], [7], "fcfs")),
+        (DP(2), ("dynamic", 5, 5, [16, 8, 16 / 3, 4, 3.2], [0] * 5, [3.5, 3.5], "fcfs")),
+        (TS(3, 2, 2), ("timed", 2, 6, [6, 5, 5], [0, 1, 0], [4, 3], "fcfs")),
+        (TS(3, 2, 2, ts_cap="min", cpu_discipline="ps"),
+         ("timed", 2, 4, [6, 5, 5], [0, 1, 0], [4, 3], "ps")),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_limits_of_the_naive_twin_are_those_of_the_paper(policy, expected):
+    """Sixteen processors, at least three for a job, and seven disks; counted by hand."""
+    machine = System(processors=16, disks=7, min_processors=3)
+    assert naive.limits(policy, machine) == naive.Limits(*expected)
 
 
 def test_the_naive_twin_agrees_with_a_queue_done_by_hand():
@@ -197,8 +214,18 @@ def test_shared_disks_agree_with_the_exact_chain_of_job_places(policy):
 
 def test_the_gap_of_the_approximate_model_is_what_the_exact_chain_says():
     """At half of capacity the flow-equivalent server is 1.2 % high for SP(2,1)."""
-    gap = 21.428571 / 21.171429 - 1
-    assert gap == pytest.approx(0.0121, abs=1e-4)
+    phase = Phase(io=Burst(1.0, law="1"), cpu=Burst(2.0, law="1"))
+    machine, program = (
+        System(processors=4, disks=1),
+        Program([phase], phase_count=Geometric(mean=5.0)),
+    )
+    one = PhaseType.exponential(mean=1.0)
+    alone = Workload(program, io_bursts=one, cpu_bursts=one)
+    rate = 0.5 * capacity(SP(2, 1), machine, alone)
+    rough = predict(SP(2, 1), machine, Workload(program), arrival_rate=rate).mean_response
+    exact = predict(SP(2, 1), machine, alone, arrival_rate=rate, model="exact").mean_response
+    assert exact == pytest.approx(EXACT[SP(2, 1)][1], abs=5e-7)
+    assert rough / exact - 1 == pytest.approx(0.0121, abs=1e-4)
 
 
 def test_the_same_seed_gives_the_same_bits_for_any_number_of_workers():

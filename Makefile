@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # The tests are timed on two cores; single-threaded BLAS keeps small solves from fighting over them.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test full quality format lock docs clean
+.PHONY: demo test full coverage mutants quality format lock docs clean
 
 demo: $(VENV)/.core ## create the environment, run the shipped study, say where the report lies
 	@$(BIN)/qmodels demo -o qmodels-demo
@@ -17,6 +17,13 @@ test: $(VENV)/.test ## create the environment with the test extra, run the suite
 
 full: $(VENV)/.test ## the long campaigns as well
 	$(BIN)/python -m pytest -q -n 2 --full
+
+coverage: $(VENV)/.test ## the suite with the share of lines it runs; fails below the floor in pyproject.toml
+	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term
+
+mutants: $(VENV)/.test ## change 400 places of the core one by one; a test should notice (hours)
+	$(BIN)/python -m pip install -q -e '.[mutants]'
+	$(BIN)/python -m tests.mutants --least 0.92
 
 quality: $(VENV)/.test ## what the gate asks for beyond the tests
 	$(BIN)/ruff check .

@@ -1,5 +1,7 @@
 """CPU time and memory of finite chains: ``pytest tests/benchmarks --benchmark-enable``."""
 
+import time
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, eye_array, random_array
@@ -38,17 +40,52 @@ def test_a_hundred_levels_of_five_hundred_states(benchmark, hundred_levels, dire
     assert found.residual < 1e-13
 
 
+def two_centres(jobs):
+    """Rates of the closed network as one matrix, and as blocks of the jobs at the disk."""
+    _, rates, levels = naive.shared_disk(jobs, match_moments(2.0, 20.0), match_moments(1.0, 1.5))
+    return rates, naive.blocks(rates, levels)
+
+
 @pytest.mark.parametrize("jobs", [4, 8, 12, 16])
 @pytest.mark.parametrize("solver", ["levels", "dense"])
-def test_r31_the_recursion_is_cheaper_than_a_dense_elimination(benchmark, solver, jobs):
-    """Informational: the time of "dense" over that of "levels" grows with the number of jobs."""
-    _, rates, levels = naive.shared_disk(jobs, match_moments(2.0, 20.0), match_moments(1.0, 1.5))
-    blocks = naive.blocks(rates, levels)
+def test_the_recursion_and_a_dense_elimination_find_the_same_law(benchmark, solver, jobs):
+    rates, blocks = two_centres(jobs)
     if solver == "levels":
         found = np.concatenate(benchmark(solve_block_tridiagonal, *blocks).levels)
+        other = stationary(rates)
     else:
         found = benchmark(stationary, rates)
+        other = np.concatenate(solve_block_tridiagonal(*blocks).levels)
+    assert found == pytest.approx(other, rel=1e-11)
     assert found.sum() == pytest.approx(1.0)
+
+
+def test_r31_the_recursion_is_cheaper_than_a_dense_elimination_for_many_jobs(benchmark):
+    """The time of the dense elimination over that of the recursion grows, and passes one."""
+    if not benchmark.enabled:
+        pytest.skip("a claim about time; only where time is measured")
+
+    def seconds(solve, *given):
+        """Least processor time of seven runs."""
+        spent = []
+        for _ in range(7):
+            began = time.process_time()
+            for _ in range(20):
+                solve(*given)
+            spent.append((time.process_time() - began) / 20)
+        return min(spent)
+
+    def measured():
+        ratios = []
+        for jobs in (4, 8, 12, 16):
+            rates, blocks = two_centres(jobs)
+            ratios.append(seconds(stationary, rates) / seconds(solve_block_tridiagonal, *blocks))
+        return ratios
+
+    ratios = benchmark.pedantic(measured, rounds=1)
+    benchmark.extra_info["dense over recursion"] = ratios
+    assert ratios[-1] > 2 * ratios[0]
+    assert ratios[-1] > 1 > ratios[0]
 
 
 @pytest.mark.parametrize("jobs", [8, 16, 24, 32, 60])

@@ -1,10 +1,75 @@
 """Job-level simulation of SP, DP and TS, written to be read: one object per job, no arrays.
 
-Arbiter for `validation.sharing._kernels`: same rules, no shared code, any speed.
+Arbiter for `validation.sharing`: same rules, no shared code, any speed. Who may run where, and how
+many, is worked out here from the policy's own parameters, by the rules of Rosti et al. 1998:
+
+- SP(K_P, K_D), sec. 3.3: one job on each of K_P processor partitions; partition c works on disk
+  partition c mod K_D. Whole processors and disks, larger partitions first, unless sizes are given.
+- DP(K_D), sec. 3.4: at most floor(P / M_P) jobs; k of them have P / k processors each, and a job
+  keeps the disk partition of the fewest jobs that it found when it started.
+- TS(K_P, K_D) of level M, sec. 3.5: as SP, but M jobs on each processor partition; M K_P of them,
+  or M min(K_P, K_D) where the cap is "min".
 """
 
 from dataclasses import dataclass
 from itertools import count
+
+
+@dataclass
+class Limits:
+    """A policy on a machine, in numbers."""
+
+    kind: str  # "static", "dynamic" or "timed"
+    each: int  # jobs of a processor partition, or running at most
+    most: int  # jobs running at most
+    sizes: list  # processors of each processor partition; of k running jobs, under "dynamic"
+    disk_of: list  # disk partition of each processor partition
+    disks: list  # disks of each disk partition
+    cpu: str  # discipline at the processors
+
+
+def _whole(units, parts):
+    """So many whole units in parts as equal as can be, larger parts first."""
+    sizes = [0] * parts
+    for unit in range(units):
+        sizes[unit % parts] += 1
+    return sizes
+
+
+def limits(policy, system):
+    """What a policy allows on a machine; told by its name and its parameters alone."""
+    kind = {"SP": "static", "DP": "dynamic", "TS": "timed"}[policy.label[:2]]
+    k_d = policy.disk_partitions
+    if kind == "dynamic":
+        most = 0
+        while (most + 1) * system.min_processors <= system.processors:
+            most += 1
+        sizes = [system.processors / k for k in range(1, most + 1)]
+        return Limits(kind, most, most, sizes, [0] * most, [system.disks / k_d] * k_d, "fcfs")
+    k_p = policy.processor_partitions
+    sizes = list(getattr(policy, "sizes", None) or _whole(system.processors, k_p))
+    # Where there are more disk partitions than processor partitions, some are never used.
+    used = min(k_d, k_p)
+    disk_of = [c % used for c in range(k_p)]
+    disks = _whole(system.disks, k_d)[:used]
+    if kind == "static":
+        return Limits(kind, 1, k_p, sizes, disk_of, disks, "fcfs")
+    m = policy.multiprogramming
+    most = m * (used if policy.ts_cap == "min" else k_p)
+    return Limits(kind, m, most, sizes, disk_of, disks, policy.cpu_discipline)
+
+
+def played(policy, system, times, arrivals, factors, picks=(), pauses=None):
+    """Response time of every job under a policy; times(p, d): mean bursts (io, cpu) by phase."""
+    found = limits(policy, system)
+    rows = [
+        times(p, found.disks[k]) for p, k in zip(found.sizes, found.disk_of, strict=True)
+    ]  # fmt: skip
+    return simulate(
+        found.kind, found.each, arrivals, factors, [list(io) for io, _ in rows],
+        [list(cpu) for _, cpu in rows], found.disk_of, len(found.disks), found.cpu,
+        system.disk_discipline, most=found.most, pauses=pauses, picks=picks,
+    )  # fmt: skip
 
 
 @dataclass(eq=False)

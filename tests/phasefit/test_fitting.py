@@ -332,3 +332,13 @@ class TestRefusals:
     def test_of_weights_beside_observations(self):
         with pytest.raises(ModelError, match="their own"):
             fit(Observations.of(TIMES), weights=np.ones(10))
+
+
+def test_the_share_of_zeros_counts_as_a_parameter():
+    """AIC is 2 k - 2 log L: mean, scv and, where times are zero, their share."""
+    for samples, parameters in ((BURSTY, 2), (np.append(BURSTY, np.zeros(200)), 3)):
+        report = fit(samples, family="moments")
+        likelihood = report.log_likelihood
+        assert report.aic == pytest.approx(2 * parameters - 2 * likelihood, rel=1e-14)
+        weight = parameters * np.log(len(samples))
+        assert report.bic == pytest.approx(weight - 2 * likelihood, rel=1e-14)

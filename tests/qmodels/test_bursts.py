@@ -509,3 +509,20 @@ def test_bursts_and_thresholds_and_traces_draw_themselves():
     assert "2 bursts" in find_bursts(trace, 1).plot().get_title()
     assert trace.plot().get_xlabel() == "execution time [s]"
     assert gap_sensitivity(trace, [0.5, 5]).plot().get_ylabel() == "bursts"
+
+
+@pytest.mark.parametrize(
+    ("pauses", "first", "last"),
+    [
+        ((0.02, 3.0), -2, 1),  # from the power of ten below the shortest to that above the longest
+        ((1.0,), 0, 1),  # at least one power of ten
+        ((1.0, 100.0), 0, 2),
+        ((1e-12,), -9, -8),  # nothing below a nanosecond is told apart
+    ],
+)
+def test_thresholds_are_chosen_two_to_a_power_of_ten_around_the_pauses(pauses, first, last):
+    busy = min(pauses)  # short enough that the pauses come out to the last digit
+    edges = np.cumsum([0.0, *(x for pause in pauses for x in (busy, pause)), busy])
+    trace = trace_of(*((0, begin, end) for begin, end in edges.reshape(-1, 2).tolist()))
+    expected = 10.0 ** (np.arange(2 * first, 2 * last + 1) / 2)
+    assert gap_sensitivity(trace).gaps == pytest.approx(expected, rel=1e-12)

@@ -295,3 +295,18 @@ def test_laws_of_bursts_that_are_none_are_refused(odd):
             Workload(program, cpu_bursts=odd)
     with pytest.raises(ModelError, match="not both"):
         Workload(program, HYPER, io_bursts=ONE)
+
+
+def test_a_chain_that_takes_disk_partitions_at_their_mean_size_is_not_called_exact():
+    """Three disks in two partitions: two and one in the simulator, one and a half each here."""
+    found = predict(SP(2, 2), System(4, 3), GEOMETRIC, arrival_rate=0.01, model="exact")
+    assert found.method == "approximate"
+    assert found.reduction == "disk partitions taken at their mean size"
+    even = predict(SP(2, 2), System(4, 4), GEOMETRIC, arrival_rate=0.01, model="exact")
+    assert (even.method, even.reduction) == ("exact", "")
+    both = predict(SP(16, 4), System(16, 6), GEOMETRIC, arrival_rate=0.01, model="exact")
+    assert both.method == "approximate"
+    assert both.reduction == (
+        "among disk partitions with equally many jobs one is picked at random; "
+        "disk partitions taken at their mean size"
+    )

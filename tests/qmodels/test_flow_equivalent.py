@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -117,3 +119,22 @@ def test_weights_that_miss_a_moment_are_caught(monkeypatch):
     )
     with pytest.raises((AssertionError, InfeasibleMomentsError)):
         check_moments(law, 4)
+
+
+def test_the_table_numbers_the_moments_from_one_and_names_the_quantiles():
+    """An exponential law keeps the moments of an exponential law; the rest is layout."""
+    exact = PhaseType.exponential(mean=3.0)
+    found = flow_equivalent(exact, 1)
+    lines = found.table().splitlines()
+    assert lines[0] == f"{found.method}, 1 moments matched"
+    assert [line.split()[:2] for line in lines[2:]] == [
+        *(["moment", str(k)] for k in (1, 2, 3, 4, 5)),
+        *(["quantile", level] for level in ("0.5", "0.9", "0.95", "0.99", "0.999")),
+    ]
+    made_up = replace(
+        found, moment_errors=np.array([0.0, 0.25, -0.5]), quantile_errors=np.array([0.1] * 5)
+    )
+    assert made_up.table().splitlines()[2:6] == [
+        "moment 1  +0.00e+00", "moment 2  +2.50e-01", "moment 3  -5.00e-01",
+        "quantile 0.5  +1.00e-01",
+    ]  # fmt: skip

@@ -98,28 +98,31 @@ def test_the_best_partition_count_grows_with_the_load_when_no_disk_is_shared(ref
 
 
 def test_with_one_disk_partition_fewer_processor_partitions_are_always_better(reference):
-    """R-49."""
+    """R-49: strictly, at a hundred loads; where both are saturated there is nothing to compare."""
     capacities = [capacity(SP(k, 1), MACHINE, reference) for k in SIZES]
-    assert capacities == sorted(capacities, reverse=True)
-    for load in (0.01, 0.1, 0.2, 0.24):
-        times = [predict(SP(k, 1), MACHINE, reference, load=load).mean_response for k in SIZES]
-        assert times == sorted(times)
+    assert np.diff(capacities).max() < 0
+    for load in np.linspace(0.01, 0.99, 99):
+        carry = [k for k, most in zip(SIZES, capacities, strict=True) if 0.25 * load < most]
+        assert carry == list(SIZES[: len(carry)])
+        times = [predict(SP(k, 1), MACHINE, reference, load=load).mean_response for k in carry]
+        assert np.diff(times).min(initial=np.inf) > 0, load
 
 
-@pytest.mark.parametrize("disks", [1, 4, 8, 16])
-def test_dynamic_partitioning_saturates_with_the_finest_static_partitions(reference, disks):
-    """R-52."""
+@pytest.mark.parametrize(("disks", "late"), [(1, 0.008), (4, 0.018), (8, 0.028), (16, 0.061)])
+def test_dynamic_partitioning_saturates_with_the_finest_static_partitions(reference, disks, late):
+    """R-52; `late` is the ratio at 98 % of saturation, far from 1 on this workload."""
     finest = capacity(SP(16, disks), MACHINE, reference)
     assert capacity(DP(disks), MACHINE, reference) == pytest.approx(finest, rel=1e-13)
     ratios = []
-    for below in (1e-2, 1e-5, 1e-7):
+    for below in (2e-2, 1e-2, 1e-5, 1e-7):
         dp, sp = (
             predict(policy, MACHINE, reference, arrival_rate=(1 - below) * finest).mean_response
             for policy in (DP(disks), SP(16, disks))
         )
         ratios.append(dp / sp)
     # On this workload 15 jobs get much more done than 16, so the limit comes late: see claims.md.
-    assert ratios == sorted(ratios)
+    assert ratios[0] == pytest.approx(late, abs=5e-4)
+    assert ratios[1:] == sorted(ratios[1:])
     assert ratios[-1] == pytest.approx(1.0, abs=0.02)
 
 

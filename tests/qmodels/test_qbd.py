@@ -353,3 +353,20 @@ def test_speeds_must_be_positive(speeds):
     one = PhaseType.exponential(mean=1.0)
     with pytest.raises(ModelError, match="speeds"):
         speed_scaled_queue(one, one, speeds)
+
+
+def test_the_last_step_allowed_is_taken_and_none_beyond():
+    """Cyclic reduction that needs n steps: n are enough, with n - 1 it gives up and says so."""
+    queue = birth_death([0.999], [1.0])
+    needed = solve_qbd(queue).steps
+    assert needed > 2
+    assert solve_qbd(queue, max_steps=needed).steps == needed
+    with pytest.raises(ConvergenceError, match=f"in {needed - 1} steps"):
+        solve_qbd(queue, max_steps=needed - 1)
+
+
+def test_one_step_follows_the_paths_of_one_jump():
+    """Arrivals at rate a, service at rate b: after one jump up the next is down with b/(a+b)."""
+    with pytest.raises(ConvergenceError, match="in 1 steps") as found:
+        solve_qbd(birth_death([0.5], [1.0]), max_steps=1)
+    assert found.value.last == pytest.approx(np.array([[1.0 / 1.5]]), rel=1e-15)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,6 +112,36 @@ class TestTheEvidence:
         scale = np.sqrt(np.mean((columns / np.exp(data.log_time)) ** 2, axis=1))
         naive = log_evidence(columns, scale, data.log_time, data.count, data.within, sigma)
         assert evidence_of("cpu", ["1", "1/p"], data, sigma) == pytest.approx(naive, abs=0.1)
+
+    def test_knows_that_one_coefficient_makes_up_for_the_other(self):
+        """Points of (1, 1/p) scatter as least squares has it: sigma^2 (X'X)^-1, X = columns/time.
+
+        Noise-free times, and noise so small that neither sign nor prior bends the normal law.
+        """
+        p = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+        times = 20.0 + 512.0 / p
+        runs = pooled(np.repeat(p, 4), np.ones(20), np.repeat(times, 4))
+        found = weigh("cpu", replace(runs, within=20 * 1e-3**2))
+        texts = [term.text for term in library("cpu").terms]
+        both = [texts.index("1"), texts.index("1/p")]
+        rows = [i for i, law in enumerate(found.terms.tolist()) if sorted(law[:2]) == both
+                and law[2] == -1]  # fmt: skip
+        assert rows
+        columns = np.stack([1 / times, 1 / p / times], axis=1)
+        inverse = np.linalg.inv(4 * columns.T @ columns)
+        correlation = inverse[0, 1] / math.sqrt(inverse[0, 0] * inverse[1, 1])
+        assert correlation < -0.5
+        for i in rows:
+            order = np.argsort(found.terms[i, :2])
+            points = found.coefficients[i][:, :2][:, order]
+            expected = SIGMAS[found.sigma[i]] ** 2 * inverse
+            # Evenly spread points do no worse than independent ones, two standard errors of n.
+            n = len(points)
+            assert np.var(points, axis=0) == pytest.approx(
+                np.diag(expected), rel=2 * (2 / n) ** 0.5
+            )
+            found_one = np.corrcoef(points.T)[0, 1]
+            assert found_one == pytest.approx(correlation, abs=2 * (1 - correlation**2) / n**0.5)
 
     def test_does_not_mind_the_order_of_runs_or_how_repeats_are_numbered(self, rng):
         frame = measured(SPECIFIED["task"], rng=rng).frame.query("kind == 'io'")

@@ -127,10 +127,22 @@ def test_with_the_simplest_forms_phases_predict_no_better_than_totals():
         times = total(SPECIFIED["task"], P, D)
         found = [by_simplest_forms(runs), on_totals(runs, 1), on_totals(runs, 2)]
         errors.append([np.abs(one / times - 1) for one in found])
-    phases, amdahl, three_terms = np.mean(errors, axis=0)
-    assert phases.mean() > 0.9 * amdahl.mean()
-    # By chance 128/p is what min(d, p/4) looks like on most of the grid.
-    assert np.all(three_terms < 0.1)
+    # Two means of a hundred samples, four standard errors apart at most, and half a digit.
+    apart = 4 * np.sqrt(2) * np.std(errors, axis=0, ddof=1) / 10 + 0.005
+    phases, amdahl, three_terms = zip(np.mean(errors, axis=0), apart, strict=True)
+    for (found, near), row in (
+        (phases, [0.50, 1.28]),
+        (amdahl, [0.50, 1.01]),
+        # By chance 128/p is what min(d, p/4) looks like on most of the grid.
+        (three_terms, [0.024, 0.057]),
+    ):
+        assert np.all(np.abs(found - row) < near), (found, row)
+    assert np.all(apart < 0.1)
+    # Paired: from phases is no better at the first target, and worse at the second.
+    gap = np.array([each[0] - each[1] for each in errors])
+    half = stats.t.ppf(0.999, 99) * gap.std(axis=0, ddof=1) / 10
+    assert gap.mean(axis=0)[0] > -half[0]
+    assert gap.mean(axis=0)[1] > half[1]
 
 
 class TestInTheGate:

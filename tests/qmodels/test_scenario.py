@@ -223,3 +223,16 @@ def test_the_example_of_the_paragon_reads_the_jobs_of_its_study(write, shared_da
     assert f"{plan.log.sizes.mean():.1f}" == "18.2"
     assert f"{plan.log.sizes.std() / plan.log.sizes.mean():.2f}" == "1.26"
     assert any("interarrival" in sentence for sentence in plan.log.doubts())
+
+
+def test_the_grid_of_the_surface_may_be_left_out_in_part_but_not_be_empty(write):
+    whole = load_scenario(write(SMALL))
+    part = load_scenario(write(SMALL + "[surface]\nprocessors = [3]\n"))
+    assert list(part.surface_processors) == [3]
+    assert list(part.surface_disks) == list(whole.surface_disks)
+    part = load_scenario(write(SMALL + "[surface]\ndisks = [2]\n"))
+    assert list(part.surface_disks) == [2]
+    assert list(part.surface_processors) == list(whole.surface_processors)
+    for key in ("processors", "disks"):
+        with pytest.raises(ScenarioError, match=f"surface.{key}"):
+            load_scenario(write(SMALL + f"[surface]\n{key} = []\n"))

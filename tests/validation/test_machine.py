@@ -87,6 +87,17 @@ class TestOneRun:
             held = (history.start <= time) & (history.finish > time)
             assert mesh.nodes - mesh.free == history.size[held].sum()
 
+    def test_a_job_holds_its_nodes_from_its_start_until_its_end(self):
+        """The first job ends at 10, when the second, which did not fit beside it, begins."""
+        jobs = JobStream(arrivals=[0, 1], sizes=[40, 30], demands=[10, 5])
+        run = play(one("none"), jobs)
+        held = [
+            {job: sorted(nodes.tolist()) for job, nodes in mesh.jobs.items()}
+            for mesh in run.mesh_at([0.0, 9.999, 10.0, 14.999, 15.0])
+        ]
+        first, second = ({k: sorted(run.nodes[k].tolist())} for k in (0, 1))
+        assert held == [first, first, second, second, {}]
+
     def test_first_come_first_served_starts_in_order(self, history):
         assert (np.diff(history.start) >= 0).all()
         assert (history.start >= history.arrival).all()

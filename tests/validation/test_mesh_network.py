@@ -484,6 +484,39 @@ class TestFidelities:
         # The injection at 0 and the ejection at 2 are shared by two flows: rates of a half.
         assert set(run.finish.values()) == {120.0}
 
+    @pytest.mark.parametrize(("lockstep", "end"), [(True, 300.0), (False, 200.0)])
+    def test_fluids_in_lockstep_wait_for_the_slowest_of_a_step(self, lockstep, end):
+        """Butterfly of three ranks: 0 sends to 1 and 2, both of which send to 0.
+
+        Ranks 1 and 2 share the ejection at 0: their messages take 200 cycles, those of rank 0 take
+        100 each. Only in lockstep does the second of them wait for the end of the first step.
+        """
+        plan = traffic("fft", flits=100, lockstep=lockstep)
+        run = fluid(Mesh(1, 3), {"a": ([0, 1, 2], plan)})
+        assert run.messages == 4
+        assert run.finish == {"a": end}
+        assert run.mean_latency == pytest.approx(150.0, rel=1e-12)
+
+    def test_listed_messages_load_the_channels_on_their_way(self):
+        mesh = Mesh(1, 3)
+        sent = {"source": [0, 2, 1], "destination": [2, 0, 2], "flits": [5, 3, 4]}
+        load = link_load(mesh, Messages(created=[0, 0, 0], **sent))
+        numbers, begins, ends = mesh.link_ends()
+        links = {(a, b): load.flits[c] for c, a, b in zip(numbers, begins, ends, strict=True)}
+        assert links == {(0, 1): 5, (1, 2): 9, (2, 1): 3, (1, 0): 3}
+        # and once more where they are put in and taken out
+        assert load.flits.sum() == sum(links.values()) + 2 * (5 + 3 + 4)
+        assert (load.bound, load.messages) == (9.0, 3)
+        assert load.flits.max() == 9
+
+    def test_listed_messages_may_go_to_the_last_node_and_no_further(self):
+        mesh = Mesh(1, 3)
+        assert link_load(mesh, Messages([0], [0], [2], [5])).bound == 5.0
+        assert link_load(mesh, Messages([0], [2], [0], [5])).bound == 5.0
+        for source, destination in ((0, 3), (3, 0)):
+            with pytest.raises(ModelError, match=r"must be <= 2, got 3"):
+                link_load(mesh, Messages([0], [source], [destination], [5]))
+
     def test_a_long_list_is_for_worms_only(self):
         plan = traffic("all-to-all", rounds=10**7)
         for fidelity in ("static", "fluid"):

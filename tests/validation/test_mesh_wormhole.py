@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.naive import wormhole as naive
+from validation.mesh.results import Completion
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
 from validation.mesh.traffic import Messages
@@ -142,3 +143,18 @@ def test_a_torus_equals_its_flit_level_twin_with_lanes_as_links(seed, side, pipe
     messages = some_messages(np.random.default_rng(seed), mesh.nodes, 50, 30, 12)
     _, _, frame = play(mesh, router, messages)
     same_times(frame, play_naively(mesh, router, messages))
+
+
+def test_the_table_of_a_job_names_every_value_but_its_phases():
+    done = Completion(
+        job="a", start=2.0, finish=12.5, messages=3, flits=24, mean_latency=4.25,
+        mean_network_latency=4.0, mean_blocking=0.125, longest_latency=7.0, mean_hops=2.5,
+        phases=(("ring", 2.0, 12.5),),
+    )  # fmt: skip
+    assert done.response == 10.5
+    assert [line.split() for line in done.table().splitlines()] == [
+        ["job", "a"], ["start", "2"], ["finish", "12.5"], ["messages", "3"], ["flits", "24"],
+        ["mean_latency", "4.25"], ["mean_network_latency", "4"], ["mean_blocking", "0.125"],
+        ["longest_latency", "7"], ["mean_hops", "2.5"],
+    ]  # fmt: skip
+    assert {line.index(line.split()[1], 22) for line in done.table().splitlines()} == {23}

@@ -16,18 +16,17 @@ from qmodels.policies import (
     TimeSharing,
     Workload,
     capacity,
+    predict,
 )
 from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
 from tests.naive import sharing as naive
 from validation import RenewalJobs, ReplayedJobs, crossvalidate, simulate
-from validation.sharing import _kernels
 from validation.sharing.draws import Draw
 from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import layout
 
 DISCIPLINES = ["ps", "fcfs", "siro"]
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
-KINDS = {_kernels.STATIC: "static", _kernels.DYNAMIC: "dynamic", _kernels.TIMED: "timed"}
 
 
 def program(phases=3):
@@ -66,14 +65,31 @@ def test_every_job_leaves_when_the_naive_twin_says(policy, disk, rng):
         factors[..., 0].ravel(), factors[..., 1].ravel(), pauses, picks,
     )  # fmt: skip
     response = play_jobs(plan, jobs, arrivals, (0, count - 1)).response
-    expected = naive.simulate(
-        KINDS[plan.kind], plan.limit, arrivals.tolist(),
-        (demand[:, None, None] * factors).tolist(), plan.io_time.tolist(), plan.cpu_time.tolist(),
-        plan.disk_of.tolist(), plan.disks_of.size, getattr(policy, "cpu_discipline", "fcfs"), disk,
-        most=plan.slots, picks=picks.tolist(),
+    expected = naive.played(
+        policy, machine, program().phase_times, arrivals.tolist(),
+        (demand[:, None, None] * factors).tolist(), picks=picks.tolist(),
         pauses=(lambda i, n: pauses[pause_of[i - 1], n]) if plan.pauses else None,
     )  # fmt: skip
     assert response[: count - 1] == pytest.approx(expected[: count - 1], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (SP(3, 2), ("static", 1, 3, [6, 5, 5], [0, 1, 0], [4, 3], "fcfs")),
+        (SP(2, 4), ("static", 1, 2, [8, 8], [0, 1], [2, 2], "fcfs")),
+        (SP(2, 1, sizes=(12, 4)), ("static", 1, 2, [12, 4], [0, 0], [7], "fcfs")),
+        (DP(2), ("dynamic", 5, 5, [16, 8, 16 / 3, 4, 3.2], [0] * 5, [3.5, 3.5], "fcfs")),
+        (TS(3, 2, 2), ("timed", 2, 6, [6, 5, 5], [0, 1, 0], [4, 3], "fcfs")),
+        (TS(3, 2, 2, ts_cap="min", cpu_discipline="ps"),
+         ("timed", 2, 4, [6, 5, 5], [0, 1, 0], [4, 3], "ps")),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_limits_of_the_naive_twin_are_those_of_the_paper(policy, expected):
+    """Sixteen processors, at least three for a job, and seven disks; counted by hand."""
+    machine = System(processors=16, disks=7, min_processors=3)
+    assert naive.limits(policy, machine) == naive.Limits(*expected)
 
 
 def test_the_naive_twin_agrees_with_a_queue_done_by_hand():
@@ -197,8 +213,18 @@ def test_shared_disks_agree_with_the_exact_chain_of_job_places(policy):
 
 def test_the_gap_of_the_approximate_model_is_what_the_exact_chain_says():
     """At half of capacity the flow-equivalent server is 1.2 % high for SP(2,1)."""
-    gap = 21.428571 / 21.171429 - 1
-    assert gap == pytest.approx(0.0121, abs=1e-4)
+    phase = Phase(io=Burst(1.0, law="1"), cpu=Burst(2.0, law="1"))
+    machine, program = (
+        System(processors=4, disks=1),
+        Program([phase], phase_count=Geometric(mean=5.0)),
+    )
+    one = PhaseType.exponential(mean=1.0)
+    alone = Workload(program, io_bursts=one, cpu_bursts=one)
+    rate = 0.5 * capacity(SP(2, 1), machine, alone)
+    rough = predict(SP(2, 1), machine, Workload(program), arrival_rate=rate).mean_response
+    exact = predict(SP(2, 1), machine, alone, arrival_rate=rate, model="exact").mean_response
+    assert exact == pytest.approx(EXACT[SP(2, 1)][1], abs=5e-7)
+    assert rough / exact - 1 == pytest.approx(0.0121, abs=1e-4)
 
 
 def test_the_same_seed_gives_the_same_bits_for_any_number_of_workers():
@@ -285,3 +311,15 @@ def test_the_event_loop_says_the_same_without_its_compiler():
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:]
     assert "60 passed" in done.stdout
+
+
+def test_the_load_of_a_run_is_its_rate_over_what_the_machine_could_do_at_most():
+    """16 s of I/O and 1024 s of computation on 16 disks and processors: 64 s a job at least."""
+    machine = System(processors=16, disks=16)
+    work = Workload(Program([Phase(io=16.0, cpu=1024.0)]))
+    given = {"seed": 1, "jobs": 100, "warm_up": 10, "replications": 2}
+    run = simulate(SP(1, 1), machine, work, arrival_rate=1 / 256, **given)
+    assert run.load == pytest.approx(0.25, rel=1e-12)
+    assert run.arrival_rate == 1 / 256
+    again = simulate(SP(1, 1), machine, work, load=0.25, **given)
+    assert again.arrival_rate == pytest.approx(1 / 256, rel=1e-12)

@@ -1,0 +1,283 @@
+"""Change the core in one place at a time and see whether a test notices: ``make mutants``.
+
+The changes are made by cosmic-ray. A sample of them is drawn with a seed; each is tried in a copy
+of the repository, with the tests that run its line, the quickest first, up to the first that fails.
+Those lines are known from one run of the whole suite with coverage contexts, kept in ``.mutants``
+until it is removed or ``--map`` is given.
+
+A mutant is drawn in two steps: a place in the code (an operator, a number, a decorator ...), each
+as likely, then one of the changes there. Bitwise operators are not put in the place of arithmetic
+ones, since a float refuses them and every test would notice. Annotations are left out (nothing
+evaluates them), as are compiled kernels, and the drawing of figures (looked at, not computed with).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / ".mutants"
+CORE = (
+    "qmodels/markov", "qmodels/networks", "qmodels/policies", "qmodels/programs",
+    "validation/sharing", "validation/machine", "validation/allocation", "validation/analysis",
+)  # fmt: skip
+BITWISE = ("BitAnd", "BitOr", "BitXor", "LShift", "RShift")
+#: Seconds of tests tried first; what survives them meets the rest of its tests as well.
+FIRST = 30.0
+#: A run longer than this many times its tests' usual time, and a minute, is an endless loop.
+SLOWER = 8.0
+
+
+@dataclass(frozen=True, order=True)
+class Mutant:
+    """One change: the occurrence-th place that an operator of cosmic-ray finds in a file."""
+
+    file: str
+    line: int
+    column: int
+    operator: str
+    occurrence: int
+
+    @property
+    def place(self) -> tuple[str, int, int, str]:
+        """Where it is, and what kind of thing is changed."""
+        kind = self.operator.removeprefix("core/").split("_")[0]
+        return self.file, self.line, self.column, kind
+
+
+def sources() -> list[Path]:
+    """Files of the core, without compiled kernels and drawings."""
+    files = (file for part in CORE for file in sorted((ROOT / part).rglob("*.py")))
+    kernels_apart = [file for file in files if "_kernels" not in file.parent.name + file.name]
+    return [file for file in kernels_apart if file.stem != "plotting"]
+
+
+def annotations(tree: ast.AST) -> Iterator[ast.expr]:
+    """Type annotations, which no run evaluates."""
+    for node in ast.walk(tree):
+        for name in ("annotation", "returns"):
+            given = getattr(node, name, None)
+            if isinstance(given, ast.expr):
+                yield given
+
+
+def mutants() -> list[Mutant]:
+    """Every change that cosmic-ray knows for the core."""
+    import cosmic_ray.plugins as plugins
+    from cosmic_ray.ast import ast_nodes, get_ast_from_path
+
+    operators = {}
+    for name in sorted(plugins.operator_names()):
+        made = plugins.get_operator(name)
+        if not made.arguments() and not name.endswith(BITWISE) and name != "core/NoOp":
+            operators[name] = made()
+    found = []
+    for file in sources():
+        spans = [
+            ((a.lineno, a.col_offset), (a.end_lineno, a.end_col_offset))
+            for a in annotations(ast.parse(file.read_text(encoding="utf-8")))
+        ]
+        nodes = list(ast_nodes(get_ast_from_path(file)))
+        for name, operator in operators.items():
+            positions = (start for node in nodes for start, _ in operator.mutation_positions(node))
+            for occurrence, (line, column) in enumerate(positions):
+                if not any(begin <= (line, column) < end for begin, end in spans):
+                    relative = file.relative_to(ROOT).as_posix()
+                    found.append(Mutant(relative, line, column, name, occurrence))
+    return sorted(found)
+
+
+def sample(every: list[Mutant], size: int, seed: int) -> list[Mutant]:
+    """Draw places, then a change at each."""
+    places = defaultdict(list)
+    for mutant in every:
+        places[mutant.place].append(mutant)
+    chance = random.Random(seed)
+    return [chance.choice(places[p]) for p in chance.sample(sorted(places), min(size, len(places)))]
+
+
+def suite_mapped(again: bool) -> None:
+    """Run the suite once, to know which tests run which lines and how long they take."""
+    if again or not (KEPT / "coverage").exists():
+        KEPT.mkdir(exist_ok=True)
+        environment = os.environ | {
+            "COVERAGE_FILE": str(KEPT / "coverage"),
+            "MUTANTS_DURATIONS": str(KEPT / "durations.json"),
+        }
+        words = "-q -n 2 -p tests.mutants.durations --cov --cov-context=test --cov-report= "
+        words += "--cov-fail-under=0"
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *words.split()], cwd=ROOT, env=environment
+        )
+        if done.returncode:
+            (KEPT / "coverage").unlink(missing_ok=True)
+            raise SystemExit("the suite is not green; mutants would tell nothing")
+
+
+class Tests:
+    """Which tests run a line, the quickest first."""
+
+    def __init__(self) -> None:
+        from coverage import CoverageData
+
+        self._data = CoverageData(str(KEPT / "coverage"))
+        self._data.read()
+        self._files = {}
+        for file in self._data.measured_files():
+            for part in ("phasefit", "qmodels", "validation"):
+                at = file.find(f"/{part}/")
+                if at >= 0:
+                    self._files[file[at + 1 :]] = file
+        text = (KEPT / "durations.json").read_text(encoding="utf-8")
+        self.seconds: dict[str, float] = json.loads(text)
+
+    def of(self, mutant: Mutant) -> list[str]:
+        """Tests that run the line; all that run the file if it is run when that is imported."""
+        if mutant.file not in self._files:
+            return []
+        by_line = self._data.contexts_by_lineno(self._files[mutant.file])
+        # A statement is measured at its first line.
+        near = [line for line in by_line if line <= mutant.line]
+        found = set(by_line[max(near)]) if near else {""}
+        if "" in found:
+            found = set().union(*by_line.values())
+        names = {context.rpartition("|")[0] for context in found} - {""}
+        return sorted(names & set(self.seconds), key=lambda name: (self.seconds[name], name))
+
+
+def pytest_run(folder: Path, tests: list[str], usual: float) -> str:
+    """Outcome in a copy: "killed", "survived" or "endless"."""
+    chosen = folder / "chosen-tests.txt"
+    chosen.write_text("\n".join(tests) + "\n", encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"@{chosen}"],
+        cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        code = process.wait(timeout=60.0 + SLOWER * usual)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return "endless"
+    # 0: all passed; 5: no test was there. All else is a failure, or a file that cannot be imported.
+    return "survived" if code in (0, 5) else "killed"
+
+
+def tried(mutant: Mutant, tests: Tests, folder: Path) -> dict[str, object]:
+    """Make the change in a copy, run its tests, take the change back."""
+    import cosmic_ray.plugins as plugins
+    from cosmic_ray.mutating import mutate_code
+
+    file = folder / mutant.file
+    before = file.read_text(encoding="utf-8")
+    after = mutate_code(before, plugins.get_operator(mutant.operator)(), mutant.occurrence)
+    assert after is not None
+    covering = tests.of(mutant)
+    spent, quick = 0.0, 0
+    while quick < len(covering) and (spent < FIRST or quick == 0):
+        spent += tests.seconds[covering[quick]]
+        quick += 1
+    began = time.monotonic()
+    outcome, run = "not run by any test", 0
+    stamp = file.stat()
+    try:
+        file.write_text(after, encoding="utf-8")
+        for part in (covering[:quick], covering[quick:]):
+            if part and outcome not in ("killed", "endless"):
+                outcome = pytest_run(folder, part, sum(tests.seconds[name] for name in part))
+                run += len(part)
+    finally:
+        file.write_text(before, encoding="utf-8")
+        os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+        for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
+            compiled.unlink()
+    difference = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    changed = [line for line in difference if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    return asdict(mutant) | {
+        "outcome": outcome, "tests": len(covering), "run": run, "change": changed,
+        "seconds": round(time.monotonic() - began, 1),
+    }  # fmt: skip
+
+
+def copied(folder: Path) -> Path:
+    """Copy what the tests need; times are kept, so that compiled kernels stay valid."""
+    leave = shutil.ignore_patterns(".git", ".venv", ".mutants", "*-venv", "_build", "dist")
+    shutil.copytree(ROOT, folder, ignore=leave, symlinks=True)
+    return folder
+
+
+def survivors_table(results: list[dict[str, object]]) -> str:
+    """Markdown: a row for each survivor, its reason to be filled in by a reader."""
+    lines = ["| place | change | tests | reason |", "|---|---|---|---|"]
+    for one in results:
+        if one["outcome"] not in ("killed", "endless"):
+            old, new = (
+                " ".join(line[1:].strip() for line in one["change"] if line[0] == sign)  # type: ignore[attr-defined]
+                for sign in "-+"
+            )
+            shown = f"`{old}` -> `{new}`".replace("|", "\\|")
+            lines.append(f"| `{one['file']}:{one['line']}` | {shown} | {one['tests']} | |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Draw, try, tell; 1 if fewer are killed than asked for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--size", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=20261121)
+    parser.add_argument("-j", "--workers", type=int, default=2)
+    parser.add_argument("--least", type=float, default=0.92, help="share that must be killed")
+    parser.add_argument("--map", action="store_true", help="run the suite again for its lines")
+    given = parser.parse_args()
+    suite_mapped(given.map)
+    tests, every = Tests(), mutants()
+    drawn = sample(every, given.size, given.seed)
+    print(f"{len(drawn)} of {len(every)} mutants, seed {given.seed}", flush=True)
+    results = []
+    with tempfile.TemporaryDirectory() as top, ThreadPoolExecutor(given.workers) as pool:
+        free: SimpleQueue[Path] = SimpleQueue()
+        for number in range(given.workers):
+            free.put(copied(Path(top) / str(number)))
+
+        def one(mutant: Mutant) -> dict[str, object]:
+            folder = free.get()
+            try:
+                return tried(mutant, tests, folder)
+            finally:
+                free.put(folder)
+
+        for number, found in enumerate(pool.map(one, drawn), start=1):
+            results.append(found)
+            place = f"{found['file']}:{found['line']} {found['operator']}"
+            said = f"{found['outcome']}, {found['run']} of {found['tests']} tests"
+            print(f"{number} {place}: {said}, {found['seconds']} s", flush=True)
+    (KEPT / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+    (KEPT / "survivors.md").write_text(survivors_table(results) + "\n", encoding="utf-8")
+    killed = sum(one["outcome"] in ("killed", "endless") for one in results)
+    print(
+        f"killed {killed} of {len(results)}, {killed / len(results):.1%}; see {KEPT}/survivors.md"
+    )
+    return int(killed < given.least * len(results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

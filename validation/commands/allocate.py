@@ -75,7 +75,7 @@ def _allocate(
     if check is not None:
         _check(check)
         return
-    from qmodels.io.outputs import check_output
+    from qmodels.io.outputs import claim_output
     from validation.machine import compare_strategies
 
     given = {
@@ -93,7 +93,7 @@ def _allocate(
         "": {"seed": seed},
     }  # fmt: skip
     if output is not None:
-        check_output(output)
+        claim_output(output)
     plan = _plan(source, given)
     for warning in plan.warnings:
         print(f"- {warning}", file=sys.stderr)

@@ -55,11 +55,11 @@ def _mesh(
     """Let jobs on random nodes of a mesh contend for its links."""
     import numpy as np
 
-    from qmodels.io.outputs import check_output
+    from qmodels.io.outputs import claim_output
     from validation.mesh import Phase, Router, Traffic, contend
 
     if output is not None:
-        check_output(output)
+        claim_output(output)
     place = _place(mesh, torus, io)
     each = place.nodes // jobs if size is None else size
     if each < 1 or each * jobs > place.nodes:

@@ -76,13 +76,13 @@ def _run(
     from dataclasses import replace
 
     from qmodels.commands.progress import progress_shown
-    from qmodels.io.outputs import check_output
+    from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
     from validation.study.findings import findings
     from validation.study.report import write_report
     from validation.study.run import run_study
 
-    check_output(output)
+    claim_output(output)
     if interactive:
         from qmodels.pages.surface import check_installed
 

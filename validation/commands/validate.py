@@ -34,7 +34,7 @@ def _validate(
     """Run published figures again: predictions, simulations, and whether the claims hold."""
     from phasefit.checks import one_of
     from qmodels.commands.progress import progress_shown
-    from qmodels.io.outputs import check_output, output_folder
+    from qmodels.io.outputs import claim_output, output_folder
     from validation.experiments import EXPERIMENTS, RunOptions
 
     if not experiments:
@@ -42,7 +42,7 @@ def _validate(
             typer.echo(f"{name:<16} {experiment.source}: {experiment.claim}")
         return
     chosen = [one_of("experiment", name, list(EXPERIMENTS)) for name in dict.fromkeys(experiments)]
-    check_output(output)
+    claim_output(output)
     failed = False
     for name in chosen:
         with progress_shown() as progress:

@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmodels.errors import ModelError, TraceFormatError
@@ -25,6 +24,7 @@ from qmodels.io._run_fields import (
     is_name,
 )
 from qmodels.io.extrap import parse_lines
+from qmodels.io.files import open_regular
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,9 +148,7 @@ def read_runs(path: str | os.PathLike[str]) -> RunTable:
 
 def _text(file: str) -> str:
     try:
-        if not Path(file).is_file():
-            raise TraceFormatError(file, "is not a file; give the path of a CSV table")
-        with open(file, "rb") as stream:
+        with open_regular(file, what="a CSV table") as stream:
             raw = stream.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
             raise TraceFormatError(file, f"is larger than {MAX_BYTES} bytes; split it by program")

@@ -14,12 +14,6 @@ from qmodels.io import outputs
 from qmodels.io.outputs import claim_output, output_folder, release_outputs
 
 
-@pytest.fixture(autouse=True)
-def _released():
-    yield
-    release_outputs()
-
-
 def names(folder):
     return sorted(file.name for file in folder.iterdir())
 

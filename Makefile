@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # The tests are timed on two cores; single-threaded BLAS keeps small solves from fighting over them.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test full coverage mutants quality format lock docs clean
+.PHONY: demo test full coverage mutants quality format lock docs extras oldest newest clean
 
 demo: $(VENV)/.core ## create the environment, run the shipped study, say where the report lies
 	@$(BIN)/qmodels demo -o qmodels-demo
@@ -30,6 +30,23 @@ quality: $(VENV)/.test ## what the gate asks for beyond the tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+extras: $(VENV)/.core ## what reads Darshan logs and makes pages to turn
+	$(BIN)/python -m pip install -q -e '.[darshan,interactive]'
+
+# Before a release: the suite on the lowest and on the highest versions that pyproject.toml allows.
+oldest: ## the suite on the lowest versions of all dependencies
+	$(call suite_on,lowest-direct,.venv-oldest)
+
+newest: ## the suite on their highest versions
+	$(call suite_on,highest,.venv-newest)
+
+define suite_on
+	$(PYTHON) -m venv --clear $(2)
+	$(2)/bin/python -m pip install -q uv
+	$(2)/bin/uv pip install -q --python $(2)/bin/python --resolution $(1) -e '.[test]'
+	$(2)/bin/python -m pytest -q -n 2
+endef
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
@@ -64,4 +81,4 @@ $(VENV)/.test: requirements-test.lock pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
+	rm -rf $(VENV) .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

@@ -123,7 +123,9 @@ class PhaseType:
                 f"phase {int(ends.argmin())} cannot reach absorption: T is not invertible; give "
                 f"it, or a phase it leads to, an exit rate"
             )
-        for name, array in (("alpha", alpha * ((1.0 - atom) / total)), ("T", T), ("exit", exits)):
+        # The smaller of the two masses keeps its digits: 1 - atom has none below 1e-16.
+        alpha = alpha if atom >= 0.5 else alpha * ((1.0 - atom) / total)
+        for name, array in (("alpha", alpha), ("T", T), ("exit", exits)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         object.__setattr__(self, "atom", atom)
@@ -281,44 +283,54 @@ class PhaseType:
         return Chain.reachable(self.alpha, self.jumps, self.exit, self.atom)
 
     @cached_property
-    def _shape(self) -> tuple[float, ...]:
-        """The mean in the unit of the chain; E[X^2] / mean^2; E[X^3] / mean^3."""
+    def _mean(self) -> tuple[float, Array]:
+        """The mean in the unit of the chain, and the mean time to the end from each phase."""
         chain = self._chain
         once = absorption.solve(chain.factors, np.ones(chain.start.size))
-        mean = float(chain.start @ once)
-        twice = absorption.solve(chain.factors, once / mean)
-        thrice = absorption.solve(chain.factors, twice / mean)
-        return (
-            mean,
-            2.0 * float(chain.start @ twice) / mean,
-            6.0 * float(chain.start @ thrice) / mean,
-        )
+        return float(chain.start @ once), once
+
+    @cached_property
+    def _shape(self) -> tuple[float, float]:
+        """E[X^2] / mean^2 and E[X^3] / mean^3; infinite where no float holds them."""
+        chain = self._chain
+        mean, once = self._mean
+        with np.errstate(over="ignore", invalid="ignore"):
+            twice = absorption.solve(chain.factors, once / mean)
+            second = 2.0 * float(chain.start @ twice) / mean
+            if not np.isfinite(second):
+                return inf, inf
+            thrice = absorption.solve(chain.factors, twice / mean)
+            return second, 6.0 * float(chain.start @ thrice) / mean
 
     @property
     def mean(self) -> float:
         """E[X] in seconds; ModelError where the unit of time makes it too large for a float."""
-        return in_range("the mean", self._shape[0], -self._chain.exponent)
+        return in_range("the mean", self._mean[0], -self._chain.exponent)
 
     @property
     def scv(self) -> float:
         """Squared coefficient of variation, Var[X] / E[X]^2."""
-        return self._shape[1] - 1.0
+        return self._shape[0] - 1.0
 
     @property
     def var(self) -> float:
         """Variance in seconds^2."""
-        spread = self.scv * self._shape[0] * self._shape[0]
+        mean = self._mean[0]
+        second = self._shape[0]
+        if mean < 1e-150 or not np.isfinite(second):  # a variable that is nearly always zero
+            return self.moment(2)
+        spread = self.scv * mean * mean
         return in_range("the variance", spread, -2 * self._chain.exponent)
 
     @property
     def std(self) -> float:
         """Standard deviation in seconds."""
-        return sqrt(self.scv) * self.mean
+        return sqrt(self.scv) * self.mean if np.isfinite(self.scv) else sqrt(self.var)
 
     @property
     def skewness(self) -> float:
         """E[(X - mean)^3] / std^3."""
-        _, second, third = self._shape
+        second, third = self._shape
         return (third - 3.0 * second + 2.0) / (self.scv * sqrt(self.scv))
 
     def moment(self, k: int) -> float:
@@ -401,7 +413,7 @@ class PhaseType:
 
     def _quantile(self, upper: NDArray[np.bool_], chance: Array) -> Any:
         """Time exceeded with probability `chance` where `upper`, else reached by then."""
-        positive = np.where(upper, chance < 1.0 - self.atom, chance > self.atom)
+        positive = np.where(upper, chance < fsum(self.alpha), chance > self.atom)
         result = np.asarray(np.where(upper & (chance == 0.0), inf, 0.0))
         wanted = positive & (result == 0.0)
         if wanted.any():

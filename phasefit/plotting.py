@@ -156,7 +156,7 @@ def density(report: Report, *, ax: Axes | None = None) -> Axes:
     ax.plot(x, x * np.asarray(report.distribution.pdf(x)) * np.log(10.0), c=RED, label="fit")
     ax.set(xscale="log", xlabel="x", ylabel="density per decade", title="density")
     ax.set_ylim(bottom=0.0)
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, loc="upper right")
     return ax
 
 

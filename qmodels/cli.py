@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from importlib.metadata import entry_points
 from typing import Annotated
 
@@ -38,22 +39,53 @@ def _options(
 
 def main() -> None:
     """Run the command line; errors of the input come out as one line each, not as tracebacks."""
+    from qmodels.commands.stopping import Stopped, open_standard_streams, stoppable
+
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small solves: threads only cost
+    open_standard_streams()
     for plugin in entry_points(group="qmodels.commands"):
         plugin.load()(app)
     try:
-        app()
+        with stoppable(_farewell):
+            app()
+    except Stopped as stopped:
+        _farewell(stopped.number)
+        os._exit(stopped.exit_code)  # threads that still compute must not hold it up
+    except (SystemExit, BrokenPipeError) as ended:
+        if not isinstance(ended.__context__ or ended, BrokenPipeError):
+            raise
+        # Whoever read the output has had enough; the parser makes exit code 1 of that.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(0)
     except (ModelError, OSError) as error:
         for line in (str(error) or type(error).__name__).splitlines():
-            print(f"qmodels: {_printable(line)}", file=sys.stderr)
+            _say(line)
+        sys.exit(BAD_INPUT)
+    except MemoryError as error:
+        _say(f"out of memory{f' ({error})' if str(error) else ''}; ask for less at a time")
         sys.exit(BAD_INPUT)
     except ConvergenceError as error:
-        print(f"qmodels: {_printable(str(error))}", file=sys.stderr)
+        _say(str(error))
         sys.exit(PRECISION_NOT_REACHED)
-    except BrokenPipeError:
-        sys.exit(0)
 
 
-def _printable(text: str) -> str:
-    """Without control characters, so that a file name cannot drive the terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+def _farewell(number: int) -> None:
+    """Say that a signal ended the command and what is kept; what was half made is removed."""
+    from qmodels.commands.stopping import SIGNALS
+
+    kept = "nothing was written"
+    if outputs := sys.modules.get("qmodels.io.outputs"):
+        claimed = outputs.claimed_outputs()
+        outputs.release_outputs()
+        if claimed:
+            kept = f"{', '.join(map(str, claimed))}: as before this run"
+    _say(f"{SIGNALS[number]}; {kept}. To go on, give the same command again.")  # type: ignore[index]
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+
+
+def _say(line: str) -> None:
+    """One line on standard error, without control characters: a name cannot drive the terminal."""
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+    print(f"qmodels: {shown}", file=sys.stderr)

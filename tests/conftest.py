@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,14 @@ def _strict_floats():
     """Overflow, division by zero and NaN are errors, not warnings in a log."""
     with np.errstate(all="raise", under="ignore"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_claims():
+    """Commands that run within a test keep their folders no longer than it."""
+    yield
+    if outputs := sys.modules.get("qmodels.io.outputs"):
+        outputs.release_outputs()
 
 
 @pytest.fixture

@@ -52,11 +52,11 @@ def _fit(
 ) -> None:
     """Fit a phase-type law to a column of a job log, a CSV file or a list of numbers."""
     from phasefit.fitting import fit
-    from qmodels.io.outputs import check_output
+    from qmodels.io.outputs import claim_output
     from qmodels.io.samples import read_samples
 
     if output is not None:
-        check_output(output)
+        claim_output(output)
     samples, name, remarks = read_samples(file, column=column, status=status)
     for remark in remarks:
         typer.echo(f"- {remark}", err=True)

@@ -63,7 +63,7 @@ def _recommend(
     Exit code 1 if no policy keeps the constraints.
     """
     from qmodels.errors import UnstableError
-    from qmodels.io.outputs import check_output
+    from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
     from qmodels.policies.choice.candidates import default_candidates
     from qmodels.policies.choice.recommendation import recommend
@@ -71,7 +71,7 @@ def _recommend(
     if load and arrival_rate is not None:
         raise ModelError("give either --load or --arrival-rate, not both")
     if output is not None:
-        check_output(output)
+        claim_output(output)
     plan = load_scenario(scenario)
     workload = plan.workload
     levels = _levels(multiprogramming)

@@ -76,11 +76,11 @@ def _surface(
         raise ModelError("name a file or a profile; qmodels surface --list lists the profiles")
     from qmodels.commands.surface_answer import answer
     from qmodels.commands.surface_text import text
-    from qmodels.io.outputs import check_output
+    from qmodels.io.outputs import claim_output
     from qmodels.io.subjects import read_subject
 
     if output is not None:
-        check_output(output)
+        claim_output(output)
     subject = read_subject(
         source, program=program, choices=_choices(gap, run_on, io_law, cpu_law)
     )  # fmt: skip

@@ -23,6 +23,7 @@ class LogTable(Table):
     """A job log and which of its jobs."""
 
     path: str
+    available_at: str | None = Field(default=None, max_length=500)
     partition: int | list[int] | None = None
     status: str | int | list[int] | None = None
     start: datetime.datetime | str | None = None

@@ -135,12 +135,32 @@ class JobLog:
             raise ModelError(f"{self.path}: an arrival rate needs two jobs submitted apart in time")
         return self.interarrivals.size / span
 
+    @cached_property
+    def with_work(self) -> JobLog:
+        """The jobs of known and positive work alone: those that a queue is made of.
+
+        A job without a size or a run time, or of run time 0, brings no work that is known. If it
+        counted as an arrival and was given the mean work of the others, the load would be too
+        high by the share of such jobs.
+
+        Raises
+        ------
+        ModelError
+            If there is no such job.
+        """
+        known = self.work_by_job > 0
+        if known.all():
+            return self
+        if not known.any():
+            raise ModelError(f"{self.path}: no job has both a size and a run time above 0")
+        jobs = self.jobs.loc[known, list(FIELDS)].reset_index(drop=True)
+        return JobLog(self.path, jobs, self.header, self.warnings)
+
     @property
     def offered_processors(self) -> float:
-        """Processors the jobs keep busy on average: arrival rate times mean work."""
-        if not self.work.size:
-            raise ModelError(f"{self.path}: no job has both a size and a run time")
-        return self.arrival_rate * float(self.work.mean())
+        """Processors the jobs keep busy on average: work over time, of `with_work`."""
+        busy = self.with_work
+        return busy.arrival_rate * float(busy.work.mean())
 
     def summary(self) -> pd.DataFrame:
         """Moments of interarrival time, run time, size and work, a row each.
@@ -214,8 +234,8 @@ def noticed(log: JobLog) -> list[str]:
     unknown = len(jobs) - log.work.size
     if unknown:
         notes.append(
-            f"Jobs without a usable size or run time: {unknown:,} of {len(jobs):,}; they count as "
-            f"arrivals only."
+            f"Jobs without a usable size or run time: {unknown:,} of {len(jobs):,}; they are "
+            f"arrivals of the log, but no part of its load."
         )
     zero = np.count_nonzero(log.runtimes == 0)
     if zero:

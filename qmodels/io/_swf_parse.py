@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.errors import TraceFormatError
+from qmodels.io.files import open_regular
 
 Header = Mapping[str, str | list[str]]
 
@@ -35,6 +36,8 @@ WHOLE = frozenset(
 )  # fmt: skip
 LARGEST = 2.0**53  #: from here on a float no longer tells neighbouring whole numbers apart
 MAX_LINE = 4096  #: bytes
+#: Most comments that are kept: a header has tens of lines, and memory is to be bounded.
+MAX_COMMENTS, MAX_COMMENT_BYTES = 100_000, 4_000_000
 
 _BLOCK = 1 << 20
 _WHOLE_COLUMNS = [i for i, name in enumerate(FIELDS) if name in WHOLE]
@@ -65,11 +68,19 @@ def parse(file: str, max_bytes: int) -> RawLog:
     """Read a plain or gzip log of at most `max_bytes` (decompressed)."""
     tables: list[NDArray[np.float64]] = [np.empty((0, len(FIELDS)))]
     comments: list[bytes] = []
-    line, rest, ends_here = 1, b"", ""
+    line, rest, ends_here, spoken = 1, b"", "", 0
     try:
         for chunk in _chunks(file, max_bytes):
             text, newline, rest = (rest + chunk).rpartition(b"\n")
+            before = len(comments)
             tables.append(_block(text + newline, comments, line))
+            spoken += sum(map(len, comments[before:]))
+            if len(comments) > MAX_COMMENTS or spoken > MAX_COMMENT_BYTES:
+                raise _Fault(
+                    f"more than {MAX_COMMENTS:,} comment lines or {MAX_COMMENT_BYTES:,} bytes of "
+                    f"them; this is not a job log, or drop its comments",
+                    line + text.count(b"\n"),
+                )
             line += text.count(b"\n") + len(newline)
             if len(rest) > MAX_LINE:
                 raise _too_long(line)
@@ -159,15 +170,11 @@ def is_key(text: str) -> bool:
 
 
 def _chunks(file: str, max_bytes: int) -> Iterator[bytes]:
-    try:
-        raw = open(file, "rb")  # noqa: SIM115 - closed below; a failure to open is told apart
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TraceFormatError(file, f"cannot be opened: {reason}") from error
     total = 0
-    with raw:
+    with open_regular(file, what="a job log") as raw:
         try:
-            start = raw.peek(6)
+            start = raw.read(6)
+            raw.seek(0)
             for magic, name in _PACKED.items():
                 if start.startswith(magic):
                     raise TraceFormatError(file, f"is packed with {name}; unpack it or use gzip")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import os
-import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
 from qmodels.errors import TraceFormatError
+from qmodels.io.files import open_regular
 
 MAX_BYTES = 500_000_000  #: of text, unpacked
 MAX_LINE = 1_000_000  #: bytes
@@ -22,13 +21,7 @@ _BLOCK = 1 << 20
 @contextmanager
 def opened(file: str, *, unpacked: bool = True) -> Iterator[IO[bytes]]:
     """Open a regular file; gzip is known by its content and unpacked on the way."""
-    try:
-        stream = open(file, "rb", opener=_without_waiting)  # noqa: SIM115 - closed below
-    except (OSError, ValueError) as error:
-        raise _unreadable(file, error) from None
-    with stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise TraceFormatError(file, "is not a file; give the path of a trace")
+    with open_regular(file, what="a trace") as stream:
         try:
             packed = unpacked and stream.read(2) == _GZIP
             stream.seek(0)
@@ -79,11 +72,6 @@ def _decoded(file: str, raw: bytes, line: int) -> str:
     except UnicodeDecodeError as error:
         at = line + raw.count(b"\n", 0, error.start)
         raise TraceFormatError(file, "is not UTF-8 text; save it as UTF-8", line=at) from None
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    # A pipe without a writer would keep a plain open waiting for ever.
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _unreadable(file: str, error: Exception) -> TraceFormatError:

@@ -9,7 +9,6 @@ import json
 import math
 import os
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import _darshan_child as child
 from qmodels.io._swf_log import file_name
 from qmodels.io._swf_parse import one_line
+from qmodels.io.files import open_regular
 from qmodels.programs.quantities import positive
 from qmodels.programs.traces import MOST_PROCESSES, UNKNOWN, IOTotals, Trace
 
@@ -127,24 +127,15 @@ class _Answer:
 
 
 def _check_file(file: str) -> None:
-    try:
-        with open(file, "rb", opener=_opened_without_waiting) as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise TraceFormatError(file, "is not a file; give the path of a Darshan log")
+    with open_regular(file, what="a Darshan log") as stream:
+        try:
             start = stream.read(16)
-    except (OSError, ValueError) as error:
-        if isinstance(error, TraceFormatError):
-            raise
-        reason = getattr(error, "strerror", None) or error
-        raise TraceFormatError(file, f"cannot be read: {reason}") from None
+        except OSError as error:
+            raise TraceFormatError(file, f"cannot be read: {error.strerror}") from None
     if not start:
         raise TraceFormatError(file, "is empty; a run that was killed leaves such a log")
     if not is_darshan(start):
         raise TraceFormatError(file, "is no log of Darshan 3: it does not begin like one")
-
-
-def _opened_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _libraries() -> list[str]:

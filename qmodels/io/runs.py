@@ -7,11 +7,11 @@ import io
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.extrap import parse_lines
+from qmodels.io.files import open_regular
 from qmodels.io.run_table import (
     COLUMNS,
     KINDS,
@@ -94,9 +94,7 @@ def read_runs(path: str | os.PathLike[str]) -> RunTable:
 
 def _text(file: str) -> str:
     try:
-        if not Path(file).is_file():
-            raise TraceFormatError(file, "is not a file; give the path of a CSV table")
-        with open(file, "rb") as stream:
+        with open_regular(file, what="a CSV table") as stream:
             raw = stream.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
             raise TraceFormatError(file, f"is larger than {MAX_BYTES} bytes; split it by program")

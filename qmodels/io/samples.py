@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from phasefit.checks import nearest, one_of
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._swf_log import file_name
+from qmodels.io.files import open_regular
 
 Array = NDArray[np.float64]
 
@@ -89,11 +90,13 @@ def read_samples(
 def _lines(file: str) -> list[str]:
     """Lines of text, decompressed if need be, within a budget of memory."""
     try:
-        with open(file, "rb") as stream:
+        with open_regular(file, what="a table or a job log") as stream:
             packed = stream.read(2) == b"\x1f\x8b"
             stream.seek(0)
             source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
             content: bytes = source.read(MAX_BYTES + 1)
+    except TraceFormatError:
+        raise
     except (OSError, EOFError, ValueError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise TraceFormatError(file, f"cannot be read: {reason}") from error

@@ -160,9 +160,20 @@ def load_programs(path: str | Path) -> Program | WorkloadMix:
 def _read_log(source: Path, spec: LogTable | None) -> JobLog | None:
     if spec is None:
         return None
-    choice = spec.model_dump(exclude={"path"}, exclude_none=True)
+    choice = spec.model_dump(exclude={"path", "available_at"}, exclude_none=True)
+    path = source.parent / spec.path
+    if not path.is_file():
+        where = f"; it can be had at {spec.available_at}" if spec.available_at else ""
+        kind = (
+            "is a folder"
+            if path.is_dir()
+            else "is not there"
+            if not path.exists()
+            else "is no file"
+        )
+        fail(source, "log.path", f"{path} {kind}; put the job log there or name another{where}")
     try:
-        return read_swf(source.parent / spec.path, **choice)
+        return read_swf(path, **choice)
     except TraceFormatError:
         raise
     except ModelError as error:
@@ -248,13 +259,12 @@ def _burst(source: Path, key: str, table: BurstTable, default_law: str, repeat: 
 
 def _scale_to_log(log: JobLog, system: System, program: Program | WorkloadMix) -> float:
     """Factor that gives the programs the log's mean work, on the sizes that its jobs had."""
-    if not log.work.size:
-        raise ModelError("no job of the log has both a size and a run time; select others")
-    sizes, counts = np.unique(log.sizes, return_counts=True)
+    busy = log.with_work
+    sizes, counts = np.unique(busy.sizes, return_counts=True)
     on_time = float(np.average(sizes * program.mean_time(sizes, system.disks), weights=counts))
     if on_time <= 0:
         raise ModelError("the programs take no time, so they cannot be scaled to the log")
-    return float(log.work.mean()) / on_time
+    return float(busy.work.mean()) / on_time
 
 
 def _law(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[PhaseType, str]:
@@ -269,14 +279,18 @@ def _law(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[Ph
         return law, f"squared coefficient of variation {spec.scv:g} given in the scenario"
     if log is None:
         return PhaseType.exponential(mean=1.0), "exponential, since nothing else was given"
-    sample = log.interarrivals if key == "arrivals" else log.work
-    sample = sample if key == "arrivals" else sample[sample > 0]
+    # Jobs without work are thinned out: a fit of all arrivals and of the work of some would give
+    # each of them the mean work of the others.
+    busy = at_key(source, "log", lambda: log.with_work)
+    sample = busy.interarrivals if key == "arrivals" else busy.work
     if sample.size < 2 or sample.max() <= 0:
         fail(source, "log", f"too few jobs are selected to fit {key}: {sample.size}; select more")
     mean = float(sample.mean())
     second = float(((sample / mean) ** 2).mean()) * mean**2
     law = at_key(source, key, match_moments, mean, second)
-    return law, f"first two moments of {sample.size:,} values in {log.path.name}"
+    thinned = len(log.jobs) - len(busy.jobs)
+    without = f", without {thinned:,} jobs of no known work" if thinned else ""
+    return law, f"first two moments of {sample.size:,} values in {log.path.name}{without}"
 
 
 def _policies(

@@ -261,8 +261,18 @@ class ManyServerSolution:
 
     @property
     def error_bound(self) -> float:
-        """Relative error to expect of a mean."""
+        """Relative error to expect of a mean; for waits see `wait_error_bound`."""
         return self.chain.error_bound
+
+    @property
+    def wait_error_bound(self) -> float:
+        """Relative error to expect of the probability and the mean of a wait, however small.
+
+        A level follows from the one below by a ratio, so that the probability of c busy servers
+        is a product of c of them, each with its own rounding.
+        """
+        steps = self.queue._speeds.size + self.queue.service.order
+        return self.chain.error_bound + 8.0 * float(np.finfo(float).eps) * steps
 
     @property
     def residual(self) -> float:
@@ -282,13 +292,23 @@ class ManyServerSolution:
         starting at once.
         """
         start, jumps, exits = self._wait_rates
-        return PhaseType.from_rates(start, jumps, exits, atom=1.0 - fsum(start))
+        return PhaseType.from_rates(start, jumps, exits, atom=1.0 - self._chance_in_range())
 
     @property
     def positive_wait(self) -> PhaseType:
         """Law of the wait of the jobs that wait; as accurate where hardly any job does."""
         start, jumps, exits = self._wait_rates
-        return PhaseType.from_rates(start / fsum(start), jumps, exits, atom=0.0)
+        return PhaseType.from_rates(start / self._chance_in_range(), jumps, exits, atom=0.0)
+
+    def _chance_in_range(self) -> float:
+        """P(wait), unless it is too small for the masses of a law to keep their digits."""
+        chance = fsum(self._arrivals_that_wait)
+        if chance < 1e-290:
+            raise ModelError(
+                f"the probability of a wait, {chance:.3g}, is too small for a float to follow its "
+                f"law; to all purposes every job starts at once"
+            )
+        return chance
 
     @property
     def _arrivals_that_wait(self) -> Array:

@@ -53,5 +53,5 @@ def response_curves(
         )
     ax.set(xlabel="load", ylabel="mean response time [s]", yscale="log", xlim=(0, 1))
     ax.grid(lw=0.3)
-    set_legend(ax, fontsize=7, loc="best")
+    set_legend(ax, fontsize=7, loc="upper left")
     return ax

@@ -501,3 +501,18 @@ def test_rates_that_make_no_law_are_refused(given, what):
     valid = {"alpha": [0.5, 0.5], "jumps": np.zeros((2, 2)), "exits": [1.0, 1.0]}
     with pytest.raises(ModelError, match=what):
         PhaseType.from_rates(**(valid | given))
+
+
+@pytest.mark.parametrize("mass", [1e-3, 1e-10, 1e-16, 1e-20, 1e-100, 1e-300])
+def test_a_variable_that_is_nearly_always_zero_keeps_its_digits(mass):
+    law = PhaseType.from_rates([mass], [[0.0]], [2.0], atom=1.0 - mass)
+    x = np.array([0.0, 0.5, 3.0])
+    assert law.mean == pytest.approx(mass / 2.0, rel=1e-14)
+    assert law.moment(3) == pytest.approx(mass * 6.0 / 8.0, rel=1e-14)
+    assert law.sf(x) == pytest.approx(mass * np.exp(-2.0 * x), rel=1e-13)
+    assert law.isf(mass / 10.0) == pytest.approx(np.log(10.0) / 2.0, rel=1e-12)
+    assert law.var == pytest.approx(mass / 2.0 - mass**2 / 4.0, rel=1e-12)
+    assert law.scv == pytest.approx(2.0 / mass - 1.0, rel=1e-12)
+    assert law.ppf(0.5) == 0.0
+    assert (law.rvs(100, random_state=1) >= 0.0).all()
+    assert "atom" in repr(law)

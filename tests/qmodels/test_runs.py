@@ -131,7 +131,11 @@ class TestReading:
         big = tmp_path / "big.csv"
         with open(big, "wb") as stream:
             stream.truncate(MAX_BYTES + 1)
-        for file, says in ((big, "larger than"), (tmp_path, "not a file"), ("x\0y", "not a file")):
+        for file, says in (
+            (big, "larger than"),
+            (tmp_path, "not a file"),
+            ("x\0y", "cannot be read"),
+        ):
             with pytest.raises(TraceFormatError, match=says):
                 read_runs(file)
 

@@ -209,11 +209,23 @@ def test_programs_scaled_to_the_log_have_the_logs_mean_work(write):
     assert np.mean(on_time) == pytest.approx(log.work.mean(), rel=1e-9)
 
 
+def test_a_log_that_is_not_there_is_named_by_its_key_and_where_it_can_be_had(write, tmp_path):
+    example = Path(__file__).parents[2] / "docs" / "examples" / "paragon.toml"
+    path = write(example.read_text(encoding="utf-8"))
+    with pytest.raises(ScenarioError) as told:
+        load_scenario(path)
+    assert told.value.key == "log.path"
+    assert "Parallel Workloads Archive" in str(told.value)
+    (path.parent / "SDSC-Par-1996-3.1-cln.swf.gz").mkdir()
+    with pytest.raises(ScenarioError, match=r"log\.path: .* is a folder"):
+        load_scenario(path)
+
+
 def test_the_example_of_the_paragon_reads_the_jobs_of_its_study(write, shared_data):
     example = Path(__file__).parents[2] / "docs" / "examples" / "paragon.toml"
     log = shared_data / "swf" / "SDSC-Par-1996-3.1-cln.swf.gz"
     text = example.read_text(encoding="utf-8")
-    shipped = 'path = "../../../shared/data/swf/SDSC-Par-1996-3.1-cln.swf.gz"'
+    shipped = 'path = "SDSC-Par-1996-3.1-cln.swf.gz"'
     assert shipped in text
     plan = load_scenario(write(text.replace(shipped, f"path = '{log}'")))
     assert plan.log is not None

@@ -180,7 +180,40 @@ def test_size_falls_back_on_the_processors_asked_for(tmp_path):
     assert log.interarrivals.size == 4  # all five count as arrivals
     assert any("usable size or run time: 2 of 5" in w for w in log.warnings)
     assert "Jobs with a run time of 0: 1." in log.warnings
-    assert log.offered_processors == pytest.approx((44 / 3) * (4 / 4))
+    busy = log.with_work
+    assert busy.work_by_job.tolist() == [24, 20]
+    assert busy.interarrivals.tolist() == [1]
+    assert log.offered_processors == pytest.approx(22.0)  # one gap of 1 s, 22 processor-seconds
+
+
+def test_jobs_without_known_work_are_no_part_of_the_load(tmp_path, rng):
+    submit = np.cumsum(rng.exponential(10.0, 4000)).round(2)
+    run = np.where(rng.random(4000) < 0.12, -1, 30)
+    write_swf(tmp_path / "log.swf", {"submit": submit, "run": run, "processors": np.full(4000, 4)})
+    log = read_swf(tmp_path / "log.swf")
+    work_over_span = float(log.work_by_job.sum()) / (submit[-1] - submit[0])
+    assert log.offered_processors == pytest.approx(work_over_span, rel=2e-3)
+    assert log.arrival_rate * log.work.mean() > 1.1 * work_over_span  # all arrivals, mean work
+    assert log.with_work.with_work is log.with_work
+    assert any("no part of its load" in sentence for sentence in log.warnings)
+    with pytest.raises(ModelError, match="both a size and a run time"):
+        JobLog("made", {"submit": [0, 1], "run": [0, -1], "processors": [1, 1]}).with_work  # noqa: B018
+
+
+def test_comments_are_kept_within_bounds(tmp_path):
+    packed = tmp_path / "bomb.swf.gz"
+    packed.write_bytes(gzip.compress(b"; x\n" * 3_000_000))
+    with pytest.raises(TraceFormatError, match="comment lines"):
+        read_swf(packed)
+    packed.write_bytes(gzip.compress((b";" + b"x" * 4000 + b"\n") * 2000))
+    with pytest.raises(TraceFormatError, match="comment lines"):
+        read_swf(packed)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "log.swf")
+    with pytest.raises(TraceFormatError, match="pipe"):
+        read_swf(tmp_path / "log.swf")
 
 
 def test_waits_that_overfill_the_machine_are_noticed(tmp_path):
@@ -400,7 +433,7 @@ def test_an_empty_log_is_refused(tmp_path, content):
 
 def test_what_cannot_be_opened_is_told_in_a_sentence(tmp_path):
     for path in (tmp_path, tmp_path / "absent.swf", "a\0b"):
-        with pytest.raises(TraceFormatError, match="cannot be opened"):
+        with pytest.raises(TraceFormatError, match=r"cannot be read|not a file but a folder"):
             read_swf(path)
 
 
@@ -408,7 +441,7 @@ def test_what_cannot_be_opened_is_told_in_a_sentence(tmp_path):
 def test_a_file_without_permission_is_told_in_a_sentence(tmp_path):
     file = a_log(tmp_path, job(1, 0))
     file.chmod(0)
-    with pytest.raises(TraceFormatError, match="cannot be opened"):
+    with pytest.raises(TraceFormatError, match="cannot be read"):
         read_swf(file)
 
 

@@ -1,6 +1,8 @@
 import csv
+import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -201,6 +203,51 @@ def test_the_demos_inputs_can_be_had_to_start_from(tmp_path):
     done = run("demo", "--save-inputs", tmp_path / "mine")
     assert done.returncode == 0
     assert {f.name for f in (tmp_path / "mine").iterdir()} == {"scenario.toml", "jobs.swf.gz"}
+    assert run("demo", "--save-inputs", tmp_path / "mine").returncode == 0  # the same again
+
+
+def test_inputs_that_were_edited_are_not_overwritten(tmp_path):
+    edited = tmp_path / "scenario.toml"
+    edited.write_text("mine")
+    done = run("demo", "--save-inputs", tmp_path)
+    assert done.returncode == 3
+    assert "scenario.toml: is there already and differs" in done.stderr
+    assert edited.read_text() == "mine"
+    assert not (tmp_path / "jobs.swf.gz").exists()
+
+
+def test_a_second_run_into_one_folder_is_told_at_once_and_harms_nothing(quick, tmp_path):
+    from qmodels.io.outputs import claim_output, release_outputs
+
+    out = tmp_path / "out"
+    claim_output(out)
+    done = run("study", quick, "-o", out)
+    release_outputs()
+    assert done.returncode == 3
+    assert "another run is writing" in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "name", [b"my study.toml", b"it's $HOME `x`.toml", b"esc\x1b[31m\x07.toml", b"caf\xe9.toml"]
+)
+def test_the_command_of_a_report_can_be_typed_again_whatever_the_names(tmp_path, name):
+    scenario = os.fsencode(tmp_path) + b"/" + name
+    with open(scenario, "w") as file:
+        file.write(
+            QUICK.replace("replications = 4", "replications = 2").replace("[1, 4]", "[4]", 1)
+        )
+    out = tmp_path / "o ut"
+    done = subprocess.run([QMODELS, "study", scenario, "-o", out], capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "\x1b" not in page
+    assert "\x07" not in page
+    line = html.unescape(re.search(r"<pre>(.*?)</pre>", page, re.DOTALL)[1])
+    echoed = subprocess.run(
+        ["bash", "-c", line.replace("qmodels", "printf '%s\\0'", 1)], capture_output=True
+    )
+    assert echoed.stdout.split(b"\0")[:4] == [b"study", scenario, b"-o", os.fsencode(out)]
 
 
 def test_help_names_every_subcommand_and_loads_nothing_heavy():

@@ -69,7 +69,7 @@ def test_the_findings_name_the_fastest_the_most_carried_and_the_trust(study):
 def test_every_check_is_played_back_with_the_log(study):
     for check in study.checks:
         assert check.replay is not None
-        assert check.replay.jobs == len(study.scenario.log.interarrivals)
+        assert check.replay.jobs == len(study.scenario.log.with_work.interarrivals)
         assert check.replay.arrival_rate == check.agreement.prediction.arrival_rate
 
 

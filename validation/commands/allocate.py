@@ -80,7 +80,7 @@ def _allocate(
         _check(check)
         return
     from qmodels.commands.progress import progress_shown
-    from qmodels.io.outputs import check_output
+    from qmodels.io.outputs import claim_output
     from validation.machine import compare_strategies
 
     given = {
@@ -98,7 +98,7 @@ def _allocate(
         "": {"seed": seed},
     }  # fmt: skip
     if output is not None:
-        check_output(output)
+        claim_output(output)
     plan = _plan(source, given)
     for warning in plan.warnings:
         print(f"- {warning}", file=sys.stderr)

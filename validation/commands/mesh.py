@@ -55,12 +55,12 @@ def _mesh(
     """Simulate jobs on random nodes of a mesh that contend for its links."""
     import numpy as np
 
-    from qmodels.io.outputs import check_output
+    from qmodels.io.outputs import claim_output
     from validation.analysis.seeding import stream
     from validation.mesh import Router, Traffic, TrafficPhase, contend
 
     if output is not None:
-        check_output(output)
+        claim_output(output)
     place = _place(mesh, torus, io)
     each = place.nodes // jobs if size is None else size
     if each < 1 or each * jobs > place.nodes:

@@ -60,12 +60,12 @@ def _simulate(
     from phasefit.checks import one_of
     from qmodels.commands.progress import progress_shown
     from qmodels.errors import UnstableError
-    from qmodels.io.outputs import check_output
+    from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
     from validation.sharing import simulate
 
     if output is not None:
-        check_output(output)
+        claim_output(output)
     plan = load_scenario(scenario)
     known = {each.label: each for each in plan.policies}
     chosen = [known[one_of("--policy", name, list(known))] for name in policy or known]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -36,8 +37,7 @@ def _study(
     interactive: Interactive = False,
 ) -> None:
     """Predict every policy from a job log and programs, check by simulation, write a report."""
-    command = f"qmodels study {scenario} -o {output}"
-    _run(scenario, output, seed, workers, interactive, command=command)
+    _run(scenario, output, seed, workers, interactive, command=["study", scenario, "-o", output])
 
 
 def _demo(
@@ -55,13 +55,27 @@ def _demo(
 
     shipped = Path(demo.__file__).parent
     if scenario is not None:
-        scenario.mkdir(parents=True, exist_ok=True)
-        for file in ("scenario.toml", "jobs.swf.gz"):
-            shutil.copyfile(shipped / file, scenario / file)
+        _save_inputs(shipped, scenario)
         typer.echo(f"{scenario / 'scenario.toml'}")
         return
-    command = f"qmodels demo -o {output}"
-    _run(shipped / "scenario.toml", output, seed, workers, interactive, command=command)
+    source = shipped / "scenario.toml"
+    _run(source, output, seed, workers, interactive, command=["demo", "-o", output])
+
+
+def _save_inputs(shipped: Path, folder: Path) -> None:
+    """Copy the demo's inputs; ModelError where one of them is there and differs."""
+    from qmodels.errors import ModelError
+
+    names = ("scenario.toml", "jobs.swf.gz")
+    for name in names:
+        file = folder / name
+        if os.path.lexists(file) and not (
+            file.is_file() and file.read_bytes() == (shipped / name).read_bytes()
+        ):
+            raise ModelError(f"{file}: is there already and differs; name another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        shutil.copyfile(shipped / name, folder / name)
 
 
 def _run(
@@ -71,30 +85,32 @@ def _run(
     workers: int | None,
     interactive: bool,
     *,
-    command: str,
+    command: list[object],
 ) -> None:
     from dataclasses import replace
 
     from qmodels.commands.progress import progress_shown
-    from qmodels.io.outputs import check_output
+    from qmodels.commands.shell import shell_line
+    from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
     from validation.study.findings import findings
     from validation.study.report import write_report
     from validation.study.run import run_study
 
-    check_output(output)
+    claim_output(output)
     if interactive:
         from qmodels.pages.surface import check_installed
 
         check_installed()  # before the work of minutes
-        command += " --interactive"
+        command.append("--interactive")
     with progress_shown() as progress:
         plan = load_scenario(scenario)
         if seed is not None:
             plan = replace(plan, seed=seed)
-            command += f" --seed {seed}"
+            command += ["--seed", seed]
         study = run_study(plan, workers=workers, progress=progress)
-        report = write_report(study, output, command=command, interactive=interactive)
+        again = shell_line(["qmodels", *command])
+        report = write_report(study, output, command=again, interactive=interactive)
     for finding in findings(study):
         print(f"- {finding}", file=sys.stderr)
     typer.echo(str(report))

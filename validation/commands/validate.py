@@ -39,7 +39,7 @@ def _validate(
     """
     from phasefit.checks import one_of
     from qmodels.commands.progress import progress_shown
-    from qmodels.io.outputs import check_output, output_folder
+    from qmodels.io.outputs import claim_output, output_folder
     from validation.experiments import EXPERIMENTS, RunOptions, SharedRuns
 
     if not experiments:
@@ -47,7 +47,7 @@ def _validate(
             typer.echo(f"{name:<16} {experiment.source}: {experiment.claim}")
         return
     chosen = [one_of("experiment", name, list(EXPERIMENTS)) for name in dict.fromkeys(experiments)]
-    check_output(output)
+    claim_output(output)
     failed = False
     shared = SharedRuns()  # figures of one paper show the same simulations
     for name in chosen:

@@ -150,7 +150,7 @@ def workload_figure(study: Study) -> Figure | None:
         return None
     figure = Figure(figsize=(10, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
-    tail(log.interarrivals, study.scenario.arrivals, ax=left)
+    tail(log.with_work.interarrivals, study.scenario.arrivals, ax=left)
     left.set_xlabel("time between arrivals [s]")
     work = np.asarray(log.work)
     if (work > 0).any():
@@ -187,7 +187,7 @@ def tail(sample: np.ndarray, law: PhaseType, *, ax: Axes | None = None) -> Axes:
         x, law.sf(x), color=RED, lw=1.5, label=f"fitted, order {law.order}, cv {law.scv**0.5:.2f}"
     )
     ax.set(xscale="log", yscale="log", ylabel="fraction above", ylim=(0.3 / values.size, 1.5))
-    ax.legend(fontsize=8)
+    ax.legend(fontsize=8, loc="lower left")  # tails fall to the right
     ax.grid(lw=0.3)
     return ax
 

@@ -84,6 +84,7 @@ def _render(study: Study, figures: list[str], folder: Path, command: str, intera
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -110,6 +111,14 @@ def _render(study: Study, figures: list[str], folder: Path, command: str, intera
             "simulate": sum(c.agreement.simulation.seconds for c in study.checks),
         },
     )
+
+
+def _printable(value: Any) -> Any:
+    """Text without control characters and lone surrogates: they have no place on a page."""
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    kept = (c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
+    return type(value)("".join(kept))  # markup stays markup
 
 
 def _turning(study: Study) -> str:

@@ -125,7 +125,7 @@ def run_study(
     workload = scenario.workload
     bound = work_bound(scenario.system, scenario.program)
     log = scenario.log
-    log_load = log.arrival_rate / bound if log else None
+    log_load = log.with_work.arrival_rate / bound if log else None
     surface = speedup_surface(scenario.program, scenario.surface_processors, scenario.surface_disks)
     capacities = {p.label: capacity(p, scenario.system, workload) for p in scenario.policies}
     loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
@@ -227,7 +227,7 @@ def _check_all(
                     arrival_rate=rate,
                     stream_of_jobs=replayed,
                     replications=plan.replications,
-                    jobs=len(log.interarrivals),
+                    jobs=len(log.with_work.interarrivals),
                     seed=scenario.seed,
                     point=place,
                     workers=workers,
@@ -238,13 +238,10 @@ def _check_all(
 
 
 def _paired(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
-    """Gaps and work of the same jobs; a job of unknown work takes the mean."""
-    log = scenario.log
-    assert log is not None
-    work = np.asarray(log.work_by_job, dtype=float)[1:]
-    known = work > 0
-    typical = work[known].mean() if known.any() else 1.0
-    return log.interarrivals, np.where(known, work, typical)
+    """Gaps and work of the same jobs, those with work."""
+    assert scenario.log is not None
+    busy = scenario.log.with_work
+    return busy.interarrivals, busy.work_by_job[1:]
 
 
 def _row(

@@ -1,0 +1,45 @@
+"""Opening what a user names: a regular file, or a word on why not; nothing is waited for."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import IO
+
+from qmodels.errors import TraceFormatError
+
+
+def open_regular(file: str, *, what: str) -> IO[bytes]:
+    """Open a regular file to read its bytes.
+
+    Parameters
+    ----------
+    file : str
+    what : str
+        What it should be, such as "a job log"; used in the message.
+
+    Raises
+    ------
+    TraceFormatError
+        If there is no such file, it may not be read, or it is a folder, a pipe or a device: a
+        pipe without a writer would be waited for without end.
+    """
+    try:
+        stream = open(file, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller's to close
+    except IsADirectoryError:
+        raise TraceFormatError(
+            file, f"is not a file but a folder; give the path of {what}"
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TraceFormatError(file, f"cannot be read: {reason}") from None
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise TraceFormatError(
+            file, f"is not a file but a pipe or a device; save it and give the path of {what}"
+        )
+    return stream
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -91,7 +91,7 @@ class TestRunsOnOneDisk:
         assert found.settles[0] == 1
         assert found.variance == math.inf
         assert np.ma.getmaskarray(found.remaining).all()
-        assert "cannot be told" in found.advice
+        assert "without it these runs cannot answer" in found.advice
         for p, d, settled in zip(found.processors, found.disks, found.settles, strict=True):
             assert settled == (d != 1), (p, d)
 

@@ -118,7 +118,7 @@ def test_a_log_and_a_network_come_as_fast_as_keeps_the_machine_busy(folder):
     )  # fmt: skip
     done = command("log.swf", *SMALL[:2], *SMALL[4:], "--strategies", "PLAS")
     assert done.exit_code == 0, done.output
-    assert "keeps PLAS 65% busy" in done.stderr
+    assert "so that PLAS keeps 65% of the processors busy" in done.stderr
 
 
 SCENARIO = """

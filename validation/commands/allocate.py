@@ -189,8 +189,8 @@ def _timed(plan: AllocationPlan, workers: int | None, progress: Progress) -> All
     )  # fmt: skip
     unit = "s" if plan.machine.network == "none" else "cycles"
     print(
-        f"- A job every {mean:g} {unit} on average keeps {plan.strategies[0].name} "
-        f"{plan.utilisation:.0%} busy.",
+        f"- Jobs arrive every {mean:g} {unit} on average, so that {plan.strategies[0].name} keeps "
+        f"{plan.utilisation:.0%} of the processors busy.",
         file=sys.stderr,
     )
     streams: Any = replace(plan.streams, mean_interarrival=mean)  # type: ignore[type-var]

@@ -17,7 +17,7 @@ def _fastest_policies(study: Study) -> str:
     own = study.log_load
     chosen = {loads[0]: "light", loads[-1]: "the heaviest"}
     middle = min(loads, key=lambda x: abs(x - (loads[0] + loads[-1]) / 2))
-    chosen.setdefault(middle, "middling")
+    chosen.setdefault(middle, "medium")
     if own in loads:
         chosen[own] = "the log's own"
     parts = []
@@ -26,7 +26,7 @@ def _fastest_policies(study: Study) -> str:
         parts.append(
             f"at {chosen[load]} load ({load:.2g}) {best.policy}, {_seconds(best.mean_response)}"
         )
-    return "Fastest mean response: " + "; ".join(parts) + "."
+    return "Shortest mean response time: " + "; ".join(parts) + "."
 
 
 def _highest_loads(study: Study) -> str:

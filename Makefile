@@ -12,14 +12,15 @@ export OPENBLAS_NUM_THREADS := 1
 demo: $(VENV)/.core ## create the environment, run the shipped study, say where the report lies
 	@$(BIN)/qmodels demo -o qmodels-demo
 
+# A file stays with one worker: what its tests share is computed, and compiled, once.
 test: $(VENV)/.test ## create the environment with the test extra, run the suite
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 full: $(VENV)/.test ## the long campaigns as well
-	$(BIN)/python -m pytest -q -n 2 --full
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --full
 
 coverage: $(VENV)/.test ## the suite with the share of lines it runs; fails below the floor in pyproject.toml
-	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term
 
 mutants: $(VENV)/.test ## change 400 places of the core one by one; a test should notice (hours)
 	$(BIN)/python -m pip install -q -e '.[mutants]'

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from tests.data import KEPT
+
 # The first call of a kernel compiles it; `derandomize` makes every run the same run.
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.load_profile("project")
@@ -48,11 +50,21 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20261121)
 
 
+SHARED = Path(os.environ.get("QMODELS_DATA", KEPT.parents[2] / "shared" / "data"))
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Return the folder of real logs and reference cases; skip where it is absent."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("QMODELS_DATA", beside))
-    if not folder.is_dir():
-        pytest.skip(f"no shared data at {folder}; set QMODELS_DATA to its folder")
-    return folder
+    """Return the folder of real logs and larger reference cases; skip where it is absent."""
+    if not SHARED.is_dir():
+        pytest.skip(f"no shared data at {SHARED}; set QMODELS_DATA to its folder")
+    return SHARED
+
+
+@pytest.fixture(scope="session", params=["kept", "shared"] if SHARED.is_dir() else ["kept"])
+def cases(request: pytest.FixtureRequest) -> Path:
+    """Return a folder of reference cases: the small ones kept here, and the larger where they are.
+
+    What lies in ``tests/data`` was made by the scripts there, see its README.
+    """
+    return KEPT if request.param == "kept" else SHARED

@@ -87,3 +87,25 @@ def phase_type_step(alpha, jumps, exits, times, alive, intervals):
         ended / spent,
         likelihood,
     )
+
+
+def plain_hyper_erlang(x, phases, means, steps):
+    """Log-likelihood after so many plain steps of EM, on every sample."""
+    r = np.array(phases, dtype=float)
+    a = np.full(r.size, 1.0 / r.size)
+    factorials = np.array([sum(log(k) for k in range(1, p)) for p in phases])
+    for _ in range(steps):
+        level = (
+            np.log(np.maximum(a, 1e-300))
+            + r * np.log(r / means)
+            - factorials
+            + (r - 1.0) * np.log(x)[:, None]
+            - r / means * x[:, None]
+        )
+        top = level.max(axis=1)
+        part = np.exp(level - top[:, None])
+        value = float((top + np.log(part.sum(axis=1))).sum())
+        part /= part.sum(axis=1)[:, None]
+        count = part.sum(axis=0)
+        a, means = count / x.size, np.maximum(part.T @ x / np.maximum(count, 1e-290), 1e-9)
+    return value

@@ -31,13 +31,13 @@ def named_law(kind, mean):
     return PhaseType.hyperexponential(weights=[share, 1.0 - share], means=means)
 
 
-def cases(shared_data, file):
-    return json.loads((shared_data / "reference" / f"{file}.json").read_text())
+def listed(cases, file):
+    return json.loads((cases / "reference" / f"{file}.json").read_text())
 
 
 @pytest.mark.parametrize("file", ["ph_ph_c", "ph_ph_c_state_dependent"])
-def test_the_reference_queues_come_out_to_1e_9(shared_data, file):
-    for case in cases(shared_data, file):
+def test_the_reference_queues_come_out_to_1e_9(cases, file):
+    for case in listed(cases, file):
         given, expected = case["input"], case["output"]
         arrivals = PhaseType(given["arrival"]["alpha"], given["arrival"]["T"])
         service = PhaseType(given["service"]["alpha"], given["service"]["T"])
@@ -62,8 +62,8 @@ def test_the_reference_queues_come_out_to_1e_9(shared_data, file):
         assert wait == pytest.approx(found.mean_wait, rel=1e-10, abs=0), case["id"]
 
 
-def test_the_percentiles_of_the_reference_waits_come_out_to_1e_8(shared_data):
-    for case in cases(shared_data, "ph_ph_c_wait_percentiles"):
+def test_the_percentiles_of_the_reference_waits_come_out_to_1e_8(cases):
+    for case in listed(cases, "ph_ph_c_wait_percentiles"):
         arrival, service, _ = case["id"].split("/")
         arrivals = named_law(arrival, 1.0 / (case["c"] * case["rho"]))
         queue = ManyServerQueue(arrivals, named_law(service, 1.0), servers=case["c"])

@@ -20,8 +20,8 @@ from validation.mesh import Mesh, Occupancy
 
 
 @pytest.fixture(scope="module")
-def goldens(shared_data):
-    return shared_data / "allocation"
+def goldens(cases):
+    return cases / "allocation"
 
 
 def sequences(folder):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import validation
+from tests.command import called
 
 DEMO = Path(validation.__file__).parent / "study" / "demo"
 QMODELS = Path(sys.executable).parent / "qmodels"
@@ -97,23 +98,23 @@ def test_a_study_writes_one_whole_page_a_table_and_its_figures(quick, tmp_path):
 def test_a_machine_with_one_disk_is_studied_too(quick, tmp_path):
     text = QUICK.replace("disks = 4", "disks = 1").replace("[1, 4]\n[[", "[1]\n[[")
     quick.write_text(text.replace('"SP(4,4)", ', ""))
-    done = run("study", quick, "-o", tmp_path / "out")
+    done = called("study", quick, "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "surface.png").stat().st_size > 5000
 
 
 def test_the_same_seed_gives_the_same_table_for_any_number_of_workers(quick, tmp_path):
     for workers in ("1", "2"):
-        assert run("study", quick, "-o", tmp_path / workers, "-j", workers).returncode == 0
+        assert called("study", quick, "-o", tmp_path / workers, "-j", workers).returncode == 0
     first, second = ((tmp_path / w / "predictions.csv").read_bytes() for w in ("1", "2"))
     assert first == second
 
 
 def test_predictions_come_as_a_table_or_as_json_lines(quick):
-    table = run("predict", quick)
+    table = called("predict", quick)
     assert table.returncode == 0
     assert "SP(4,4)" in table.stdout
-    lines = run("predict", quick, "--json", "--load", "0.2").stdout.splitlines()
+    lines = called("predict", quick, "--json", "--load", "0.2").stdout.splitlines()
     found = [json.loads(line) for line in lines]
     assert [f["policy"] for f in found] == [
         "SP(1,1)",
@@ -142,7 +143,7 @@ def test_bad_scenarios_are_one_line_on_stderr_and_leave_nothing_behind(
 ):
     quick.write_text(QUICK.replace(old, new, 1))
     out = tmp_path / "out"
-    done = run("study", quick, "-o", out)
+    done = called("study", quick, "-o", out)
     assert done.returncode == 3
     assert done.stdout == ""
     assert all(line.startswith("qmodels: ") for line in done.stderr.splitlines())
@@ -162,7 +163,7 @@ def test_bad_scenarios_are_one_line_on_stderr_and_leave_nothing_behind(
 def test_a_damaged_log_is_one_line_on_stderr_and_leaves_nothing_behind(tmp_path, damage, said):
     shutil.copyfile(DEMO / "scenario.toml", tmp_path / "scenario.toml")
     (tmp_path / "jobs.swf.gz").write_bytes(damage((DEMO / "jobs.swf.gz").read_bytes()))
-    done = run("study", tmp_path / "scenario.toml", "-o", tmp_path / "out")
+    done = called("study", tmp_path / "scenario.toml", "-o", tmp_path / "out")
     assert done.returncode == 3
     assert len(done.stderr.splitlines()) == 1
     assert said in done.stderr
@@ -170,7 +171,7 @@ def test_a_damaged_log_is_one_line_on_stderr_and_leaves_nothing_behind(tmp_path,
 
 
 def test_an_unstable_load_asked_for_is_refused_with_the_largest_that_is_not(quick):
-    done = run("predict", quick, "--load", "1.0")
+    done = called("predict", quick, "--load", "1.0")
     assert done.returncode == 3
     assert "stable only below load" in done.stderr.splitlines()[-1]
 
@@ -180,27 +181,27 @@ def test_an_earlier_report_survives_a_run_that_fails(quick, tmp_path):
     out.mkdir()
     (out / "report.html").write_text("earlier")
     quick.write_text(QUICK.replace("disks = 4", "disks = 0", 1))
-    assert run("study", quick, "-o", out).returncode == 3
+    assert called("study", quick, "-o", out).returncode == 3
     assert (out / "report.html").read_text() == "earlier"
 
 
 def test_an_output_that_is_a_file_is_refused_before_the_work(quick, tmp_path):
     taken = tmp_path / "taken"
     taken.write_text("mine")
-    done = run("study", quick, "-o", taken)
+    done = called("study", quick, "-o", taken)
     assert done.returncode == 3
     assert "name a folder" in done.stderr
     assert taken.read_text() == "mine"
 
 
 def test_words_that_are_not_understood_are_a_usage_error(quick):
-    assert run("study").returncode == 2
-    assert run("frobnicate").returncode == 2
-    assert run("predict", quick, "--load", "much").returncode == 2
+    assert called("study").returncode == 2
+    assert called("frobnicate").returncode == 2
+    assert called("predict", quick, "--load", "much").returncode == 2
 
 
 def test_the_demos_inputs_can_be_had_to_start_from(tmp_path):
-    done = run("demo", "--save-inputs", tmp_path / "mine")
+    done = called("demo", "--save-inputs", tmp_path / "mine")
     assert done.returncode == 0
     assert {f.name for f in (tmp_path / "mine").iterdir()} == {"scenario.toml", "jobs.swf.gz"}
     assert run("demo", "--save-inputs", tmp_path / "mine").returncode == 0  # the same again

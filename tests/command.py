@@ -1,0 +1,37 @@
+"""The command line called within the test's own process, which takes no time to start."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from unittest import mock
+
+import qmodels.cli
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left: its exit code and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def called(*arguments: object) -> Done:
+    """Run ``qmodels`` with these words, as `subprocess.run` would with its console script."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with (
+        mock.patch.object(sys, "argv", ["qmodels", *map(str, arguments)]),
+        # Every call of main registers all commands again.
+        mock.patch.object(qmodels.cli.app, "registered_commands", []),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        try:
+            qmodels.cli.main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return Done(code, out.getvalue(), err.getvalue())

@@ -16,6 +16,7 @@ FORMER: Final = {
     "qmodels.policies.policy_map": "qmodels.policies.choice.policy_map",
     "qmodels.policies.recommendation": "qmodels.policies.choice.recommendation",
     "qmodels.policies.response": "qmodels.policies.models.response",
+    "qmodels.policies.speed_scaled": "qmodels.networks.many_server",
     "validation.crossvalidate": "validation.trial",
     "validation.measurements": "validation.synthetic",
     "validation.scheduling": "validation.machine.disciplines",

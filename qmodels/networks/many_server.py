@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb, fsum
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
-
-#: Numbers held at the same time: for the square of each level's phases, and of the largest.
-MEMORY = (4, 12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +103,7 @@ class ManyServerQueue:
     @property
     def memory_needed(self) -> float:
         """Bytes that solving takes, to within a factor of two."""
-        sizes = self._sizes
-        return 8.0 * (MEMORY[0] * sum(n * n for n in sizes) + MEMORY[1] * sizes[-1] ** 2)
+        return queue_memory(self._sizes)
 
     @property
     def _sizes(self) -> list[int]:
@@ -137,23 +134,7 @@ class ManyServerQueue:
             "use a service or demand law of lower order (one with scv >= 1 has order 2), or fewer "
             "servers or partitions",
         )
-        centre = self._centre
-        arrive = np.outer(self.arrivals.exit, self.arrivals.alpha)
-        same: Array = np.eye(stages)
-        here = [centre.slice(k) for k in range(c + 1)]
-        up: list[Array] = []
-        local: list[Array] = []
-        down: list[Array] = []
-        for k in range(c + 1):
-            states: Array = np.eye(centre.size(k))
-            moves = _block(centre.local, here[k], here[k])
-            local.append(_kron(self.arrivals.jumps, states) + _kron(same, moves))
-            starts = _block(centre.enter, here[k], here[k + 1]) if k < c else states
-            up.append(_kron(arrive, starts))
-        for k in range(1, c + 1):
-            down.append(_kron(same, _block(centre.leave, here[k], here[k - 1])))
-        down.append(_kron(same, self._busy[1]))
-        return QBD(up, local, down)
+        return queue_chain(self.arrivals, self._centre, self._busy[1])
 
     def solve(self, *, memory: float | None = None) -> ManyServerSolution:
         """Solve for the steady state.
@@ -191,8 +172,9 @@ class ManyServerQueue:
         """Rates among the stages of c jobs in service, without a completion and with one."""
         c, centre = self._speeds.size, self._centre
         full, fewer = centre.slice(c), centre.slice(c - 1)
-        completions = _block(centre.leave, full, fewer)
-        return _block(centre.local, full, full), completions @ _block(centre.enter, fewer, full)
+        completions = dense_block(centre.leave, full, fewer)
+        followed = completions @ dense_block(centre.enter, fewer, full)
+        return dense_block(centre.local, full, full), followed
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,7 +358,100 @@ def waiting_rates(
     return finds * more, jumps, completed.sum(axis=1) / more
 
 
-def _block(matrix: csr_array, rows: slice, columns: slice) -> Array:
+def speed_scaled_queue(
+    arrivals: PhaseType, demand: PhaseType, speeds: ArrayLike, *, memory_budget: float = 2e9
+) -> QBD:
+    """Queue in which each of k running jobs proceeds at ``speeds[k - 1]``.
+
+    Parameters
+    ----------
+    arrivals : PhaseType
+        Time between arrivals, in seconds, without an atom at zero.
+    demand : PhaseType
+        Work of a job, without an atom at zero; at speed v its rates are multiplied by v.
+    speeds : (c,) array_like
+        Work done per second on each job while k = 1..c jobs run; with more in the system the
+        rest wait in order of arrival.
+    memory_budget : float
+        Bytes that the blocks may take.
+
+    Returns
+    -------
+    QBD
+        The level counts jobs; a phase is an arrival stage and how many running jobs are in each
+        stage of their demand.
+
+    Raises
+    ------
+    ModelError
+        If a law has an atom at zero or a speed is not positive.
+    MemoryBudgetError
+        If the blocks would not fit; nothing has been allocated then.
+
+    References
+    ----------
+    .. [1] M. S. Squillante, "Matrix-analytic methods in stochastic parallel-server scheduling
+       models", in *Advances in Matrix-Analytic Methods for Stochastic Models*, 1998.
+
+    Examples
+    --------
+    >>> one = PhaseType.exponential(mean=1.0)
+    >>> queue = speed_scaled_queue(one.scale(2.0), one, [1.0, 0.8])
+    >>> [block.shape for block in queue.local]
+    [(1, 1), (1, 1), (1, 1)]
+    """
+    return ManyServerQueue(arrivals, demand, speeds=speeds).chain(memory=memory_budget)
+
+
+def queue_chain(arrivals: PhaseType, centre: Centre, followed: Array) -> QBD:
+    """Rates of a queue in front of a centre that holds at most c jobs.
+
+    Parameters
+    ----------
+    arrivals : PhaseType
+        Time between arrivals, in seconds.
+    centre : Centre
+        What 0..c jobs in service do.
+    followed : (n, n) ndarray
+        Rates among its n states with c jobs of completions after which a waiting job starts.
+
+    Returns
+    -------
+    QBD
+        The level counts jobs; a phase is an arrival stage, and for each of these a state of
+        the centre.
+    """
+    c = centre.starts.size - 2
+    arrive = np.outer(arrivals.exit, arrivals.alpha)
+    same: Array = np.eye(arrivals.order)
+    here = [centre.slice(k) for k in range(c + 1)]
+    up: list[Array] = []
+    local: list[Array] = []
+    down: list[Array] = []
+    # A Kronecker product with an identity moves one of the two parts and leaves the other alone.
+    for k in range(c + 1):
+        states: Array = np.eye(centre.size(k))
+        moves = dense_block(centre.local, here[k], here[k])
+        local.append(_kron(arrivals.jumps, states) + _kron(same, moves))
+        # beyond c an arrival waits and leaves the jobs in service as they are
+        starts = dense_block(centre.enter, here[k], here[k + 1]) if k < c else states
+        up.append(_kron(arrive, starts))
+    for k in range(1, c + 1):
+        down.append(_kron(same, dense_block(centre.leave, here[k], here[k - 1])))
+    down.append(_kron(same, followed))
+    return QBD(up, local, down)
+
+
+def queue_memory(sizes: Sequence[float]) -> float:
+    """Bytes that solving a queue takes, by the phases of its levels 0..c; inf if too many."""
+    phases = np.asarray(sizes, dtype=float)
+    with np.errstate(over="ignore"):
+        squares = phases**2
+        # numbers held at the same time: for the square of each level, and of the largest
+        return 8.0 * (4.0 * float(squares.sum()) + 12.0 * float(squares[-1]))
+
+
+def dense_block(matrix: csr_array, rows: slice, columns: slice) -> Array:
     """Dense part of a sparse matrix, none of whose entries in these rows lies elsewhere."""
     dense = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
     ends = matrix.indptr[rows.start : rows.stop + 1]

@@ -1,30 +1,31 @@
 """Scheduling policies of a parallel machine, as queues that can be solved."""
 
+from qmodels.policies.arrangement import Arrangement
 from qmodels.policies.base import (
+    POLICIES,
     AbstractPolicy,
     RunningJobs,
-    System,
-    Workload,
     capacity,
+    find_policy,
+    register,
     work_bound,
 )
 from qmodels.policies.choice.candidates import default_candidates
 from qmodels.policies.choice.policy_map import PolicyMap, best_policies
 from qmodels.policies.choice.recommendation import Recommendation, recommend
 from qmodels.policies.dynamic_partitioning import DynamicPartitioning
+from qmodels.policies.models.build import MODELS
 from qmodels.policies.models.response import TimeLaw
 from qmodels.policies.prediction import Prediction, predict
 from qmodels.policies.space_sharing import SpaceSharing
+from qmodels.policies.system import System, Workload
 from qmodels.policies.time_sharing import TimeSharing
 
-#: Every policy, by the short name used in scenarios, tables and figure legends.
-POLICIES: dict[str, type[AbstractPolicy]] = {
-    cls.name: cls for cls in (SpaceSharing, DynamicPartitioning, TimeSharing)
-}
-
 __all__ = [
+    "MODELS",
     "POLICIES",
     "AbstractPolicy",
+    "Arrangement",
     "DynamicPartitioning",
     "PolicyMap",
     "Prediction",
@@ -38,7 +39,9 @@ __all__ = [
     "best_policies",
     "capacity",
     "default_candidates",
+    "find_policy",
     "predict",
     "recommend",
+    "register",
     "work_bound",
 ]

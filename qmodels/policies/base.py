@@ -1,166 +1,31 @@
-"""What every policy is made of: the machine, the workload, and how fast k running jobs get on."""
+"""What every policy answers for itself, how its running jobs get on, and all policies by name."""
 
 from __future__ import annotations
 
 import abc
+import importlib
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
-from typing import ClassVar, Final
+from itertools import product
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit import PhaseType, match_moments
-from phasefit.checks import one_of, real_number, whole_number
+from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
 from qmodels.networks import disk_group_throughput
+from qmodels.policies.arrangement import Arrangement
+from qmodels.policies.system import System, Workload
 from qmodels.programs import AbstractProgram
 
 Array = NDArray[np.float64]
 
-DISK_DISCIPLINES: Final = ("ps", "fcfs", "siro")
-#: The default law of demand; told from one that was given.
-_EXPONENTIAL: Final = PhaseType.exponential(mean=1.0)
-
-
-@dataclass(frozen=True)
-class System:
-    """A machine of identical processors and identical disks, shared by parallel jobs.
-
-    Parameters
-    ----------
-    processors, disks : int
-        P and D, at least one of each.
-    min_processors, min_disks : int
-        M_P and M_D, the least that any job may be given.
-    disk_discipline : {"ps", "fcfs", "siro"}
-        How jobs that share a disk partition get their turn: processor sharing, first come first
-        served burst by burst, or random order of the waiting bursts.
-
-    Raises
-    ------
-    ModelError
-        If a count is not a whole number in its range or the discipline is another one.
-
-    Examples
-    --------
-    >>> System(processors=128, disks=32, min_processors=8).max_processor_partitions
-    16
-    """
-
-    processors: int
-    disks: int
-    min_processors: int = 1
-    min_disks: int = 1
-    disk_discipline: str = "ps"
-
-    def __post_init__(self) -> None:
-        one_of("disk_discipline", self.disk_discipline, DISK_DISCIPLINES)
-        for name in ("processors", "disks"):
-            most = whole_number(name, getattr(self, name), least=1)
-            least = whole_number(f"min_{name}", getattr(self, f"min_{name}"), least=1)
-            if least > most:
-                raise ModelError(f"min_{name} = {least} is more than the machine has ({most})")
-
-    @property
-    def max_processor_partitions(self) -> int:
-        """N_P = floor(P / M_P)."""
-        return self.processors // self.min_processors
-
-    @property
-    def max_disk_partitions(self) -> int:
-        """N_D = floor(D / M_D)."""
-        return self.disks // self.min_disks
-
-
-@dataclass(frozen=True, eq=False)
-class Workload:
-    """What the jobs ask for and how they arrive.
-
-    Parameters
-    ----------
-    program : Program or WorkloadMix
-        Mean computation and I/O of a job on any allotment of processors and disks.
-    demand : PhaseType
-        Law of the total work of a job in units of the mean; only its shape is used. The default
-        is exponential.
-    arrivals : PhaseType
-        Law of the time between arrivals; only its shape is used, the rate is chosen with each
-        prediction. The default is exponential (Poisson arrivals).
-    io_bursts, cpu_bursts : PhaseType, optional
-        Laws of single bursts of I/O and of computation; only their shape is used. With one of
-        them the other is exponential unless given, and `demand` may not be given as well.
-
-    Raises
-    ------
-    ModelError
-        If a law has an atom at zero, or both demand and bursts are given.
-
-    Notes
-    -----
-    There are two kinds of workload. Of the first, every burst of a job is its program's mean
-    burst times the same factor, drawn once per job from `demand`: long jobs are long throughout,
-    and every job has its program's mean number of phases. Of the second, with `io_bursts` and
-    `cpu_bursts`, each burst is its program's mean burst times a factor of its own, and the number
-    of phases is drawn from the program's `phase_count`; the law of a job's demand follows from
-    that. The models "decomposition" and "exact" follow the bursts and need the second kind.
-
-    Examples
-    --------
-    >>> from qmodels.programs import Phase, Program
-    >>> work = Workload.from_scv(Program([Phase(io=1.0, cpu=9.0)]), demand_scv=2.0)
-    >>> round(work.demand.mean, 12), round(work.demand.scv, 12)
-    (1.0, 2.0)
-    """
-
-    program: AbstractProgram
-    demand: PhaseType = field(default_factory=lambda: _EXPONENTIAL)
-    arrivals: PhaseType = field(default_factory=lambda: _EXPONENTIAL)
-    io_bursts: PhaseType | None = None
-    cpu_bursts: PhaseType | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.program, AbstractProgram):
-            raise ModelError(f"program must be a Program or WorkloadMix, got {self.program!r}")
-        laws = ["demand", "arrivals"]
-        if self.io_bursts is not None or self.cpu_bursts is not None:
-            if self.demand is not _EXPONENTIAL:
-                raise ModelError(
-                    "give demand (one factor for all bursts of a job) or io_bursts and cpu_bursts "
-                    "(a factor for each burst), not both"
-                )
-            for name in ("io_bursts", "cpu_bursts"):
-                if getattr(self, name) is None:
-                    object.__setattr__(self, name, _EXPONENTIAL)
-            laws += ["io_bursts", "cpu_bursts"]
-        for name in laws:
-            law = getattr(self, name)
-            if not isinstance(law, PhaseType):
-                raise ModelError(f"{name} must be a PhaseType, got {law!r}")
-            if law.alpha.sum() < 1.0 - 1e-12:
-                raise ModelError(
-                    f"{name} has an atom of {1.0 - law.alpha.sum():.3g} at zero; use the law of "
-                    f"the positive values"
-                )
-            object.__setattr__(self, name, law.scale(1.0 / law.mean))
-
-    @property
-    def has_bursts(self) -> bool:
-        """Whether bursts have laws of their own, instead of following the job's demand."""
-        return self.io_bursts is not None
-
-    @classmethod
-    def from_scv(
-        cls, program: AbstractProgram, *, demand_scv: float = 1.0, arrival_scv: float = 1.0
-    ) -> Workload:
-        """Demand and interarrival laws matched to their squared coefficients of variation."""
-        demand, arrivals = (
-            match_moments(1.0, 1.0 + real_number(name, scv, above=0.0))
-            for name, scv in (("demand_scv", demand_scv), ("arrival_scv", arrival_scv))
-        )
-        return cls(program, demand, arrivals)
+#: Relative error of an approximate time where only disks are shared; see
+#: docs/explanation/policies.md.
+SHARED_DISKS: Final = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,11 +53,17 @@ class RunningJobs:
 class AbstractPolicy(abc.ABC):
     """A rule for sharing processors and disks among jobs.
 
-    A subclass is a frozen dataclass holding the policy's parameters. It says which parameters
-    fit a machine and how fast k running jobs get on; everything else is common.
+    A subclass is a frozen dataclass that holds the policy's parameters; its fields are also the
+    keys of a scenario's ``[[policy]]`` table. It says which parameters fit a machine, who may run
+    where, and how fast k running jobs get on. Everything else is common, or has a default here.
+    Enter the class with `register`, and it is in scenarios, commands, contract tests and docs.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  #: short name, ``kind`` in scenarios and figure legends
+    #: The models that can follow it, by name.
+    models: ClassVar[tuple[str, ...]] = ("speed-scaled", "decomposition", "exact")
+    #: How simple its kind is among policies that do equally well; 0 is the simplest.
+    rank: ClassVar[int] = 3
 
     @property
     @abc.abstractmethod
@@ -204,23 +75,121 @@ class AbstractPolicy(abc.ABC):
         """Raise ModelError if the policy's partitions do not fit the machine."""
 
     @abc.abstractmethod
-    def allotment(self, system: System) -> tuple[float, float]:
-        """Mean processors and disks of a job while all partitions are taken."""
+    def arrangement(self, system: System) -> Arrangement:
+        """Who may run where on a machine that the policy fits."""
 
     @abc.abstractmethod
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """Throughput and utilisation for every number of running jobs."""
 
+    @property
+    def simplicity(self) -> tuple[int, ...]:
+        """Smaller comes first among policies that do equally well."""
+        return (self.rank,)
 
-def spread(jobs: int, places: int) -> list[int]:
-    """Jobs per place when `jobs` are spread as evenly as can be over `places`."""
-    each, extra = divmod(jobs, places)
-    return [each + 1] * extra + [each] * (places - extra)
+    def stated_error(self, workload: Workload) -> float:
+        """Relative error within which an approximate time is to be trusted."""
+        return SHARED_DISKS
+
+    @classmethod
+    def candidates(
+        cls, system: System, *, multiprogramming: Sequence[int] = (2,)
+    ) -> Iterable[AbstractPolicy]:
+        """Policies of this kind worth considering on a machine where none were named.
+
+        `multiprogramming` lists the levels to consider, for kinds that have one.
+        """
+        return ()
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> Iterator[AbstractPolicy]:
+        """Policies that a table of a scenario stands for.
+
+        The keys are fields of the class. A list stands for each of its values in turn, several
+        lists for every combination, that of the first field running fastest; any other value,
+        a tuple too, is the value of its field.
+        """
+        names = [f.name for f in fields(cls) if f.name in table]  # type: ignore[arg-type]
+        lists = [v if isinstance(v, list) else [v] for v in (table[name] for name in names)]
+        for values in product(*reversed(lists)):
+            yield cls(**dict(zip(names, reversed(values), strict=True)))
+
+    def allotment(self, system: System) -> tuple[float, float]:
+        """Mean processors and disks of a job while all partitions are taken."""
+        arrangement = self.arrangement(system)
+        return system.processors / arrangement.processor_partitions, arrangement.disks
 
 
-def whole_sizes(units: int, partitions: int) -> list[float]:
-    """Whole sizes as equal as can be, larger ones first."""
-    return [float(n) for n in spread(units, partitions)]
+#: Every policy by its short name, the simplest kind first. Scenarios, default candidates, contract
+#: tests and the reference page read this.
+POLICIES: dict[str, type[AbstractPolicy]] = {}
+
+Policy = TypeVar("Policy", bound=type[AbstractPolicy])
+
+
+def register(policy: Policy) -> Policy:
+    """Enter a policy class in `POLICIES` under its name; use as a decorator.
+
+    Raises
+    ------
+    ModelError
+        If another class has that name, or this one is no complete policy.
+    """
+    _check_policy(policy)
+    known = POLICIES.get(policy.name, policy)
+    if (known.__module__, known.__qualname__) != (policy.__module__, policy.__qualname__):
+        raise ModelError(f"there is a policy {policy.name!r} already; choose another name")
+    POLICIES[policy.name] = policy
+    entries = sorted(POLICIES.items(), key=lambda entry: entry[1].rank)
+    POLICIES.clear()
+    POLICIES.update(entries)
+    return policy
+
+
+def find_policy(kind: str) -> type[AbstractPolicy]:
+    """Return the policy class that `kind` names.
+
+    Parameters
+    ----------
+    kind : str
+        A name in `POLICIES`, or "module:Class" for a class that can be imported.
+
+    Raises
+    ------
+    ModelError
+        If there is none, or it is no complete policy.
+
+    Examples
+    --------
+    >>> find_policy("SP") is find_policy("qmodels.policies.space_sharing:SpaceSharing")
+    True
+    """
+    if not isinstance(kind, str) or ":" not in kind:
+        return POLICIES[one_of("kind", kind, list(POLICIES))]
+    module, _, name = kind.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:  # whatever the user's module does on import
+        raise ModelError(f"policy {kind!r:.120} cannot be loaded: {error!s:.200}") from error
+    _check_policy(found)
+    return found  # type: ignore[no-any-return]
+
+
+def _check_policy(policy: Any) -> None:
+    if not (isinstance(policy, type) and issubclass(policy, AbstractPolicy)):
+        raise ModelError(f"{policy!r:.120} is no subclass of AbstractPolicy")
+    missing = sorted(policy.__abstractmethods__)
+    if not isinstance(getattr(policy, "name", None), str):
+        missing.append("name")
+    if missing:
+        raise ModelError(f"policy {policy.__qualname__} lacks {', '.join(missing)}")
+    if not is_dataclass(policy):
+        raise ModelError(f"policy {policy.__qualname__} must be a frozen dataclass")
+
+
+def powers_of_two(most: int) -> list[int]:
+    """1, 2, 4, ... up to `most`."""
+    return [2**i for i in range(most.bit_length()) if 2**i <= most]
 
 
 def groups_at_work(
@@ -250,6 +219,7 @@ def running_jobs(policy: AbstractPolicy, system: System, workload: Workload) -> 
     return _running_jobs(policy, system, workload.program)
 
 
+# Of a few numbers each, so that many can be kept.
 @lru_cache(maxsize=512)
 def _running_jobs(policy: AbstractPolicy, system: System, program: AbstractProgram) -> RunningJobs:
     return policy.running(system, program)
@@ -266,7 +236,7 @@ def capacity(policy: AbstractPolicy, system: System, workload: Workload) -> floa
     return float(running_jobs(policy, system, workload).throughput[-1])
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=512)  # one number each
 def work_bound(system: System, program: AbstractProgram) -> float:
     """Arrival rate that no policy can exceed, in jobs per second: the unit of *load*.
 

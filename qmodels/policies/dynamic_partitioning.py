@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,17 +10,20 @@ import numpy as np
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError
+from qmodels.policies.arrangement import Arrangement, spread
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
-    System,
     check_disk_partitions,
     groups_at_work,
-    spread,
+    powers_of_two,
+    register,
 )
+from qmodels.policies.system import System
 from qmodels.programs import AbstractProgram
 
 
+@register
 @dataclass(frozen=True)
 class DynamicPartitioning(AbstractPolicy):
     """Equal shares: with i jobs running each holds P / i processors, up to N_P jobs.
@@ -57,6 +61,7 @@ class DynamicPartitioning(AbstractPolicy):
     disk_partitions: int
     overhead: PhaseType | tuple[PhaseType, ...] | None = None
     name: ClassVar[str] = "DP"
+    rank: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         if isinstance(self.overhead, list):
@@ -88,17 +93,31 @@ class DynamicPartitioning(AbstractPolicy):
                 f"give one for each number, or a single law"
             )
 
-    def allotment(self, system: System) -> tuple[float, float]:
-        """See `AbstractPolicy.allotment`."""
-        p = system.processors / system.max_processor_partitions
-        return p, system.disks / self.disk_partitions
+    def arrangement(self, system: System) -> Arrangement:
+        """See `AbstractPolicy.arrangement`."""
+        max_running = system.max_processor_partitions
+        laws = self.overhead or ()
+        return Arrangement(
+            system,
+            max_running,
+            self.disk_partitions,
+            max_running=max_running,
+            repartitioned=True,
+            overheads=laws if isinstance(laws, tuple) else (laws,) * max_running,
+        )
 
-    def overheads(self, system: System) -> tuple[PhaseType, ...]:
-        """Law of the overhead for each number 1..N_P of jobs that share the processors."""
-        most = system.max_processor_partitions
-        if isinstance(self.overhead, PhaseType):
-            return (self.overhead,) * most
-        return self.overhead or ()
+    @property
+    def simplicity(self) -> tuple[int, ...]:
+        """See `AbstractPolicy.simplicity`: fewer partitions first."""
+        return (self.rank, self.disk_partitions)
+
+    @classmethod
+    def candidates(
+        cls, system: System, *, multiprogramming: Sequence[int] = (2,)
+    ) -> Iterator[DynamicPartitioning]:
+        """See `AbstractPolicy.candidates`: powers of two of disk partitions, no overhead."""
+        for disks in powers_of_two(system.max_disk_partitions):
+            yield cls(disks)
 
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """See `AbstractPolicy.running`."""

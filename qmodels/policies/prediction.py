@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 
 from phasefit.checks import real_number
 from qmodels.errors import ModelError
-from qmodels.policies.base import AbstractPolicy, System, Workload, work_bound
+from qmodels.policies.base import AbstractPolicy, work_bound
 from qmodels.policies.models.build import built_model, solved_queue
 from qmodels.policies.models.policy_queue import SolvedQueue
 from qmodels.policies.models.response import TimeLaw, response_of, wait_of
+from qmodels.policies.system import System, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +111,7 @@ def predict(
 
     Parameters
     ----------
-    policy : SpaceSharing, DynamicPartitioning or TimeSharing
+    policy : SpaceSharing, DynamicPartitioning, TimeSharing or another that was registered
     system : System
     workload : Workload
     arrival_rate : float
@@ -169,9 +170,8 @@ def predict(
     built = built_model(policy, system, workload, model, memory)
     bound = work_bound(system, workload.program)
     rate = chosen_rate(arrival_rate, load, bound)
-    solved = solved_queue(policy, system, workload, rate, model, memory=memory)
+    solved = solved_queue(built, policy, system, workload, rate)
     solution, running = solved.chain, solved.queue.running
-    most = running.most
     mean_jobs = solution.mean_level()
     return Prediction(
         policy=policy.label,
@@ -181,15 +181,15 @@ def predict(
         mean_response=mean_jobs / rate,
         mean_wait=solution.mean_excess() / rate,
         mean_jobs=mean_jobs,
-        mean_running=solution.mean_of(np.arange(most + 1)),
+        mean_running=solution.mean_of(np.arange(running.max_running + 1)),
         throughput=rate,
         processor_utilisation=solved.mean_of_states(running.processors_busy) / system.processors,
         disk_utilisation=solved.mean_of_states(running.disks_busy) / system.disks,
-        method="exact" if solved.exact else "approximate",
-        error_bound=solution.error_bound if solved.exact else None,
+        method="exact" if built.exact else "approximate",
+        error_bound=solution.error_bound if built.exact else None,
         states=running.sizes[-1] * workload.arrivals.order,
-        model=solved.model,
-        reduction=solved.reduction,
+        model=built.name,
+        reduction=built.reduction,
         seconds=time.perf_counter() - started,
         solved=solved,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,20 +11,23 @@ from numpy.typing import NDArray
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
+from qmodels.policies.arrangement import Arrangement, spread
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
-    System,
     check_disk_partitions,
     check_processor_partitions,
     groups_at_work,
-    spread,
+    powers_of_two,
+    register,
 )
+from qmodels.policies.system import System
 from qmodels.programs import AbstractProgram
 
 Array = NDArray[np.float64]
 
 
+@register
 @dataclass(frozen=True)
 class SpaceSharing(AbstractPolicy):
     """K_P processor partitions, one job each, on K_D disk partitions that may be shared.
@@ -59,6 +63,7 @@ class SpaceSharing(AbstractPolicy):
     disk_partitions: int
     sizes: tuple[int, ...] | None = None
     name: ClassVar[str] = "SP"
+    rank: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if self.sizes is None:
@@ -91,10 +96,29 @@ class SpaceSharing(AbstractPolicy):
                 f"{system.processors} together"
             )
 
-    def allotment(self, system: System) -> tuple[float, float]:
-        """See `AbstractPolicy.allotment`."""
-        p, d = system.processors, system.disks
-        return p / self.processor_partitions, d / self.disk_partitions
+    def arrangement(self, system: System) -> Arrangement:
+        """See `AbstractPolicy.arrangement`."""
+        return Arrangement(
+            system,
+            self.processor_partitions,
+            self.disk_partitions,
+            max_running=self.processor_partitions,
+            sizes=self.sizes,
+        )
+
+    @property
+    def simplicity(self) -> tuple[int, ...]:
+        """See `AbstractPolicy.simplicity`: fewer partitions first."""
+        return (self.rank, self.processor_partitions, self.disk_partitions)
+
+    @classmethod
+    def candidates(
+        cls, system: System, *, multiprogramming: Sequence[int] = (2,)
+    ) -> Iterator[SpaceSharing]:
+        """See `AbstractPolicy.candidates`: powers of two of equal partitions."""
+        for disks in powers_of_two(system.max_disk_partitions):
+            for processors in powers_of_two(system.max_processor_partitions):
+                yield cls(processors, disks)
 
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """See `AbstractPolicy.running`."""

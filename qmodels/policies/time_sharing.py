@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final, Literal
 
 from phasefit.checks import one_of, whole_number
+from qmodels.policies.arrangement import Arrangement, spread
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
-    System,
     check_disk_partitions,
     check_processor_partitions,
     groups_at_work,
-    spread,
+    powers_of_two,
+    register,
 )
+from qmodels.policies.system import System, Workload
 from qmodels.programs import AbstractProgram
 
+#: Relative error of an approximate time up to a demand of scv 2, and above; see
+#: docs/explanation/policies.md.
+TIME_SHARED, TIME_SHARED_VARIABLE = 0.25, 0.35
+_MODERATE: Final = 2.0
 
+
+@register
 @dataclass(frozen=True)
 class TimeSharing(AbstractPolicy):
     """Up to M jobs on each of K_P processor partitions: one computes while others transfer.
@@ -58,9 +67,11 @@ class TimeSharing(AbstractPolicy):
     processor_partitions: int
     disk_partitions: int
     multiprogramming: int = 2
-    ts_cap: str = "product"
-    cpu_discipline: str = "fcfs"
+    ts_cap: Literal["product", "min"] = "product"
+    cpu_discipline: Literal["fcfs", "ps"] = "fcfs"
     name: ClassVar[str] = "TS"
+    models: ClassVar[tuple[str, ...]] = ("speed-scaled", "exact")
+    rank: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         one_of("ts_cap", self.ts_cap, ("product", "min"))
@@ -75,12 +86,12 @@ class TimeSharing(AbstractPolicy):
         return f"TS({self.processor_partitions},{self.disk_partitions};{level})"
 
     @property
-    def most_running(self) -> int:
+    def max_running(self) -> int:
         """Most jobs that run."""
-        pairs = self.processor_partitions
+        partitions = self.processor_partitions
         if self.ts_cap == "min":
-            pairs = min(pairs, self.disk_partitions)
-        return self.multiprogramming * pairs
+            partitions = min(partitions, self.disk_partitions)
+        return self.multiprogramming * partitions
 
     def check(self, system: System) -> None:
         """See `AbstractPolicy.check`."""
@@ -88,20 +99,50 @@ class TimeSharing(AbstractPolicy):
         check_processor_partitions(self.label, self.processor_partitions, system)
         check_disk_partitions(self.label, self.disk_partitions, system)
 
-    def allotment(self, system: System) -> tuple[float, float]:
-        """See `AbstractPolicy.allotment`."""
-        p, d = system.processors, system.disks
-        return p / self.processor_partitions, d / self.disk_partitions
+    def arrangement(self, system: System) -> Arrangement:
+        """See `AbstractPolicy.arrangement`."""
+        return Arrangement(
+            system,
+            self.processor_partitions,
+            self.disk_partitions,
+            max_running=self.max_running,
+            multiprogramming=self.multiprogramming,
+            placement="idle-first",
+            cpu_discipline=self.cpu_discipline,
+        )
+
+    @property
+    def simplicity(self) -> tuple[int, ...]:
+        """See `AbstractPolicy.simplicity`: fewer jobs at a time, then fewer partitions first."""
+        partitions = (self.processor_partitions, self.disk_partitions)
+        return (self.rank, self.multiprogramming, *partitions)
+
+    def stated_error(self, workload: Workload) -> float:
+        """See `AbstractPolicy.stated_error`: more where jobs take turns, most if they vary."""
+        if self.multiprogramming == 1:
+            return super().stated_error(workload)
+        moderate = workload.demand.scv <= _MODERATE + 1e-9
+        return TIME_SHARED if moderate else TIME_SHARED_VARIABLE
+
+    @classmethod
+    def candidates(
+        cls, system: System, *, multiprogramming: Sequence[int] = (2,)
+    ) -> Iterator[TimeSharing]:
+        """See `AbstractPolicy.candidates`: powers of two of partitions at each level."""
+        for level in multiprogramming:
+            for disks in powers_of_two(system.max_disk_partitions):
+                for processors in powers_of_two(system.max_processor_partitions):
+                    yield cls(processors, disks, level)
 
     def running(self, system: System, program: AbstractProgram) -> RunningJobs:
         """See `AbstractPolicy.running`."""
-        pairs = self.processor_partitions
-        disks = min(self.disk_partitions, pairs)
-        p, d = system.processors / pairs, system.disks / self.disk_partitions
+        partitions = self.processor_partitions
+        used = min(self.disk_partitions, partitions)
+        p, d = system.processors / partitions, system.disks / self.disk_partitions
         rows = []
-        for k in range(1, self.most_running + 1):
-            held = spread(k, pairs)  # partition c works on disk partition c mod K_D
-            rows.append(groups_at_work([held[l::disks] for l in range(disks)], program, p, d))
-        whole = system.processors % pairs == 0 and system.disks % self.disk_partitions == 0
-        alone = self.multiprogramming == 1 and self.disk_partitions >= pairs
-        return RunningJobs.of(rows, exact=alone and whole)
+        for k in range(1, self.max_running + 1):
+            jobs = spread(k, partitions)  # processor partition c works on disk partition c mod K_D
+            rows.append(groups_at_work([jobs[l::used] for l in range(used)], program, p, d))
+        whole = system.processors % partitions == 0 and system.disks % self.disk_partitions == 0
+        unshared = self.multiprogramming == 1 and self.disk_partitions >= partitions
+        return RunningJobs.of(rows, exact=unshared and whole)

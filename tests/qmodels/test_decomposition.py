@@ -15,10 +15,13 @@ from qmodels.policies import (
     capacity,
     predict,
 )
-from qmodels.policies.models.arrangement import arranged
 from qmodels.policies.models.build import built_model
 from qmodels.policies.models.decomposition import MOST_STATES, JobShape, Slowdowns
-from qmodels.policies.models.disk_counts import count_states, running_on_disks
+from qmodels.policies.models.disk_counts import (
+    DiskPartitions,
+    count_states,
+    running_on_disks,
+)
 from qmodels.policies.models.job_stages import JobStages, routes
 from qmodels.programs import Burst, Geometric, Phase, Program
 
@@ -115,8 +118,8 @@ def test_first_come_first_served_disks_carry_less_than_shared_ones():
 def test_the_sojourn_at_the_disk_is_matched_in_two_moments(disk):
     """One phase on one disk partition: a job is a sojourn of the closed network, then a burst."""
     work = workload(1.0, 2.0, 1, io_bursts=disk)
-    frame = arranged(SP(3, 1), MACHINE, whole=False)
-    slowed = Slowdowns(work.program, frame, disk, ONE, "ps")
+    frame = SP(3, 1).arrangement(MACHINE).at_mean_sizes()
+    slowed = Slowdowns(work.program, frame, disk, ONE)
     assert slowed.moments == (2, 1)
     shape = JobShape(lambda p, d: routes(work.program, p, d), disk, ONE)
     for jobs in (1, 2, 3):
@@ -142,30 +145,30 @@ def test_disk_counts_are_kept_where_they_fit_and_told_where_they_do_not():
 
 def test_the_counts_of_the_specification_come_out():
     """Specification 8.1: 16 jobs on 4 disk partitions of 4 are 70 multisets of counts in all."""
-    frame = arranged(SP(16, 4), System(processors=16, disks=4), whole=True)
-    places = frame.places(shared=False, forgetful=True)
+    frame = SP(16, 4).arrangement(System(processors=16, disks=4))
+    on_disks = DiskPartitions.of(frame, shared=False, lumped=True)
     one = JobStages(np.ones(1), np.zeros((1, 1)), np.ones(1), np.ones(1, dtype=bool))
-    counted = count_states(places, 1)
+    counted = count_states(on_disks, 1)
     assert sum(counted) == 70
-    assert counted == running_on_disks(places, lambda kind, jobs, running: one).sizes
+    assert counted == running_on_disks(on_disks, lambda kind, jobs, running: one).sizes
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize(
     "policy", [SP(4, 2), SP(5, 2), SP(3, 3), DP(2), SP(4, 2, sizes=(5, 3, 2, 2))]
 )
-@pytest.mark.parametrize("forgetful", [True, False])
-def test_states_are_counted_before_they_are_built(policy, order, forgetful):
-    frame = arranged(policy, System(processors=12, disks=6, min_processors=2), whole=True)
-    places = frame.places(shared=False, forgetful=forgetful)
+@pytest.mark.parametrize("lumped", [True, False])
+def test_states_are_counted_before_they_are_built(policy, order, lumped):
+    frame = policy.arrangement(System(processors=12, disks=6, min_processors=2))
+    on_disks = DiskPartitions.of(frame, shared=False, lumped=lumped)
     stages = JobStages(
         np.full(order, 1 / order),
         np.ones((order, order)),
         np.ones(order),
         np.ones(order, dtype=bool),
     )
-    built = running_on_disks(places, lambda kind, jobs, running: stages)
-    counted = count_states(places, order)
+    built = running_on_disks(on_disks, lambda kind, jobs, running: stages)
+    counted = count_states(on_disks, order)
     if isinstance(policy, SP):
         assert counted == built.sizes
     else:  # no more than so many jobs ever meet on a disk partition

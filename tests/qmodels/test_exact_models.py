@@ -96,7 +96,7 @@ def test_the_chain_is_that_of_jobs_with_names(case):
         disks = min(policy.disk_partitions, pairs)
         most, place = pairs, naive.static_place(pairs, disks)
         if isinstance(policy, TS):
-            most = policy.most_running
+            most = policy.max_running
             place = naive.timed_place(pairs, disks, policy.multiprogramming)
     whole = [2.0, 1.0, 1.0]  # four processors on three partitions, larger ones first
 
@@ -254,9 +254,9 @@ def test_large_machines_forget_the_order_of_their_disk_partitions_and_say_so(mon
     assert ordered.method == "exact"
     monkeypatch.setattr(exact_chain, "MOST_ORDERED", 0)
     again = workload([(2.0, 0.5)])
-    forgetful = predict(SP(4, 2), machine, again, arrival_rate=rate, model="exact")
-    assert forgetful.mean_response == pytest.approx(ordered.mean_response, rel=1e-3)
-    assert forgetful.mean_response != ordered.mean_response
+    lumped = predict(SP(4, 2), machine, again, arrival_rate=rate, model="exact")
+    assert lumped.mean_response == pytest.approx(ordered.mean_response, rel=1e-3)
+    assert lumped.mean_response != ordered.mean_response
 
 
 def test_what_the_chain_cannot_hold_is_refused_before_it_is_built():

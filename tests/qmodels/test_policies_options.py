@@ -14,7 +14,6 @@ from qmodels.policies import (
     capacity,
     predict,
 )
-from qmodels.policies.models.arrangement import arranged
 from qmodels.programs import Burst, Phase, Program
 from tests.naive import policy_chains as naive
 
@@ -212,14 +211,14 @@ def test_sizes_below_the_least_allotment_are_refused():
 )
 def test_partitions_use_the_machine_up_and_disks_are_shared_evenly(pairs, disks):
     """R-39: sizes sum to P, and at most ceil(K_P / K_D) jobs ever share a disk partition."""
-    frame = arranged(SP(pairs, disks), System(processors=128, disks=32), whole=True)
-    counts = np.sum(frame.rooms, axis=0)
+    frame = SP(pairs, disks).arrangement(System(processors=128, disks=32))
+    counts = np.sum(frame.slots, axis=0)
     sizes = [frame.processors(kind, 1) for kind in range(counts.size)]
     assert counts @ sizes == 128
-    assert counts.sum() == pairs == frame.most
+    assert counts.sum() == pairs == frame.max_running
     assert max(sizes) - min(sizes) <= 1
-    assert max(sum(room) for room in frame.rooms) == -(-pairs // disks)
-    assert len(frame.rooms) == min(pairs, disks)
+    assert max(sum(slots) for slots in frame.slots) == -(-pairs // disks)
+    assert len(frame.slots) == min(pairs, disks)
 
 
 def test_the_machine_of_the_paper_takes_every_policy_of_its_figures():

@@ -7,7 +7,7 @@ import pytest
 from phasefit import PhaseType
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import QBD, reduction, solve_qbd, stationary
-from qmodels.policies.speed_scaled import speed_scaled_queue
+from qmodels.networks.many_server import speed_scaled_queue
 
 
 def birth_death(births, deaths):

@@ -102,8 +102,8 @@ def test_the_exact_chain_with_one_job_at_a_time_is_that_of_space_sharing():
 def test_the_cap_of_section_3_5_is_an_option():
     """E17: M K_P jobs by default, M min(K_P, K_D) as printed."""
     work = workload(1.0, 2.0)
-    assert TS(2, 1, 2).most_running == 4
-    assert TS(2, 1, 2, ts_cap="min").most_running == 2
+    assert TS(2, 1, 2).max_running == 4
+    assert TS(2, 1, 2, ts_cap="min").max_running == 2
     for pairs, disks in ((1, 1), (2, 2), (2, 4)):
         one, other = (
             predict(TS(pairs, disks, 2, ts_cap=cap), MACHINE, work, arrival_rate=0.05)
@@ -141,16 +141,18 @@ EMPTY = Held((), ())
 def test_the_four_cases_of_the_placement(state, disks, expected):
     """R-41."""
     policy = TS(2, disks, 2)
-    rules = _Rules(policy, System(2, 2), workload(1.0, 2.0), ONE, ONE)
+    rules = _Rules(policy.arrangement(System(2, 2)), workload(1.0, 2.0), ONE, ONE)
     if expected is None:
-        assert sum(len(h.moving) + len(h.computing) for h in state) == policy.most_running
+        assert sum(len(h.moving) + len(h.computing) for h in state) == policy.max_running
     else:
         assert rules.place(state) == expected
 
 
 def test_no_partition_ever_holds_more_than_its_level():
     policy = TS(2, 1, 2)
-    rules = _Rules(policy, System(2, 2), workload(1.0, 2.0, cpu_bursts=HYPER), ONE, HYPER)
+    rules = _Rules(
+        policy.arrangement(System(2, 2)), workload(1.0, 2.0, cpu_bursts=HYPER), ONE, HYPER
+    )
     todo, seen = [((EMPTY, EMPTY), 0)], set()
     while todo:
         state, k = todo.pop()
@@ -168,7 +170,9 @@ def test_no_partition_ever_holds_more_than_its_level():
 def test_states_are_counted_before_they_are_built():
     for discipline in ("fcfs", "ps"):
         policy = TS(2, 2, 3, cpu_discipline=discipline)
-        rules = _Rules(policy, System(2, 2), workload(1.0, 2.0, cpu_bursts=HYPER), HYPER, HYPER)
+        rules = _Rules(
+            policy.arrangement(System(2, 2)), workload(1.0, 2.0, cpu_bursts=HYPER), HYPER, HYPER
+        )
         built = built_model(
             policy, System(2, 2), workload(1.0, 2.0, io_bursts=HYPER, cpu_bursts=HYPER), "exact"
         )

@@ -187,7 +187,8 @@ Source = TypeVar("Source", bound=type[AbstractStreams])
 
 def register(source: Source) -> Source:
     """Enter a class of streams in `STREAMS` under its name; use as a decorator."""
-    if STREAMS.get(source.name, source).__qualname__ != source.__qualname__:
+    known = STREAMS.get(source.name, source)
+    if (known.__module__, known.__qualname__) != (source.__module__, source.__qualname__):
         raise ModelError(f"there are streams {source.name!r} already; choose another name")
     STREAMS[source.name] = source
     return source

@@ -10,18 +10,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from phasefit import PhaseType
+from phasefit.checks import one_of
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import read_swf
 from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, read_tables
 from validation.allocation import AbstractStrategy, Request, load_strategy
-from validation.jobs import (
-    AbstractStreams,
-    BatchStreams,
-    LogStreams,
-    LublinStreams,
-    PoissonStreams,
-    SurrogateStreams,
-)
+from validation.jobs import STREAMS, AbstractStreams, BatchStreams, LogStreams, LublinStreams
 from validation.machine.machine import Machine
 from validation.machine.traffic import AbstractJobTraffic, Alternating, MixedTraffic
 from validation.mesh import Mesh, Router
@@ -56,7 +50,7 @@ class MachineTable(Table):
 class JobsTable(Table):
     """What arrives when."""
 
-    source: Literal["poisson", "batch", "surrogate", "lublin", "log"] = "poisson"
+    source: str = "poisson"  #: a name in `STREAMS`
     count: Count | None = None
     mean_size: Positive | None = None
     mean_interarrival: Positive | None = None
@@ -220,6 +214,7 @@ def _streams(
 ) -> tuple[AbstractStreams, float | None]:
     """Where jobs come from, and the utilisation that is to be reached."""
     spec = file.jobs
+    name = at_key(source, "jobs.source", one_of, "source", spec.source, list(STREAMS))
     of_log = ("path", "partition", "status", "start", "end", "arrival_factor")
     for key in of_log if spec.source != "log" else ("mean_size",):
         if getattr(spec, key) is not None:
@@ -252,8 +247,10 @@ def _streams(
             fail(source, "jobs.mean_size", "is not for source 'lublin'; drop it")
         lublin = at_key(source, "jobs", LublinStreams, largest=mesh.nodes, **gap, **count)
         return lublin, utilisation
-    law: type[AbstractStreams] = PoissonStreams if spec.source == "poisson" else SurrogateStreams
-    made = at_key(source, "jobs", law, largest=mesh.nodes, **gap, **count, **size, **demand)
+    # any other source, a registered one of the user's too, is asked for like the Poisson stream
+    made = at_key(
+        source, "jobs", STREAMS[name], largest=mesh.nodes, **gap, **count, **size, **demand
+    )
     return made, utilisation
 
 

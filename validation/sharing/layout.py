@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType
-from qmodels.errors import ModelError
-from qmodels.policies import (
-    AbstractPolicy,
-    DynamicPartitioning,
-    SpaceSharing,
-    System,
-    TimeSharing,
-)
+from qmodels.policies import AbstractPolicy, Arrangement, System
 from validation.sharing import _kernels
 
 Array = NDArray[np.float64]
@@ -45,76 +37,23 @@ class Layout:
     pause_of: NDArray[np.int64] | None = None  #: (allotments,) which of them
 
 
-@singledispatch
 def layout(policy: AbstractPolicy, system: System, times: PhaseTimes) -> Layout:
-    """Lay a policy out on a machine; a policy without an entry here cannot be simulated."""
-    raise ModelError(f"no simulator for the policy {policy!r}; use SP, DP or TS")
+    """Lay a policy out on a machine that it fits, by what its arrangement says."""
+    arrangement = policy.arrangement(system)
+    return (_dynamic if arrangement.repartitioned else _static)(arrangement, times)
 
 
-@layout.register
-def _(policy: SpaceSharing, system: System, times: PhaseTimes) -> Layout:
-    pairs = policy.processor_partitions
-    return _partitions(policy, system, times, _kernels.STATIC, pairs, 1, "fcfs", policy.sizes)
-
-
-@layout.register
-def _(policy: TimeSharing, system: System, times: PhaseTimes) -> Layout:
-    most, pairs = policy.multiprogramming, policy.processor_partitions
-    if policy.ts_cap == "min":
-        pairs = min(pairs, policy.disk_partitions)
-    discipline = policy.cpu_discipline
-    return _partitions(policy, system, times, _kernels.TIMED, most * pairs, most, discipline, None)
-
-
-@layout.register
-def _(policy: DynamicPartitioning, system: System, times: PhaseTimes) -> Layout:
-    c, disks = system.max_processor_partitions, policy.disk_partitions
-    shares = system.processors / np.arange(1, c + 1)
-    sizes = np.full(disks, system.disks / disks)
-    io, cpu = _tables(times, shares, np.full(c, sizes[0]))
-    given = policy.overhead
-    laws = () if given is None else given if isinstance(given, tuple) else (given,)
-    # The same law given several times is drawn from once.
-    distinct = tuple(dict.fromkeys(laws))
-    places = [distinct.index(law) for law in laws] if len(laws) > 1 else [0] * c
-    return Layout(
-        kind=_kernels.DYNAMIC,
-        slots=c,
-        limit=c,
-        disciplines=_codes("fcfs", system),
-        io_time=io,
-        cpu_time=cpu,
-        disk_of=np.zeros(c, np.int64),
-        processors_of=shares,
-        disks_of=sizes,
-        pauses=distinct,
-        pause_of=np.array(places, dtype=np.int64),
-    )
-
-
-def _partitions(
-    policy: SpaceSharing | TimeSharing,
-    system: System,
-    times: PhaseTimes,
-    kind: int,
-    slots: int,
-    limit: int,
-    cpu_discipline: str,
-    sizes: tuple[int, ...] | None,
-) -> Layout:
-    pairs = policy.processor_partitions
-    disks = min(policy.disk_partitions, pairs)
-    processors_of = _whole_sizes(system.processors, pairs)
-    if sizes is not None:
-        processors_of = np.array(sizes, dtype=float)
-    disks_of = _whole_sizes(system.disks, policy.disk_partitions)[:disks]
-    disk_of = np.arange(pairs) % disks
+def _static(arrangement: Arrangement, times: PhaseTimes) -> Layout:
+    """Partitions that stay as they are; an allotment is one of them."""
+    processors_of = np.array(arrangement.partition_sizes)
+    disks_of, disk_of = np.array(arrangement.disk_sizes), np.array(arrangement.disk_of)
     io, cpu = _tables(times, processors_of, disks_of[disk_of])
+    idle_first = arrangement.placement == "idle-first"
     return Layout(
-        kind=kind,
-        slots=slots,
-        limit=limit,
-        disciplines=_codes(cpu_discipline, system),
+        kind=_kernels.TIMED if idle_first else _kernels.STATIC,
+        slots=arrangement.max_running,
+        limit=arrangement.multiprogramming,
+        disciplines=_codes(arrangement),
         io_time=io,
         cpu_time=cpu,
         disk_of=disk_of,
@@ -123,13 +62,33 @@ def _partitions(
     )
 
 
-def _codes(cpu_discipline: str, system: System) -> NDArray[np.int64]:
-    return np.array([DISCIPLINES[cpu_discipline], DISCIPLINES[system.disk_discipline]])
+def _dynamic(arrangement: Arrangement, times: PhaseTimes) -> Layout:
+    """Equal shares of all processors; an allotment is the number of jobs that share them."""
+    c, disks = arrangement.max_running, arrangement.disk_partitions
+    shares = arrangement.system.processors / np.arange(1, c + 1)
+    io, cpu = _tables(times, shares, np.full(c, arrangement.disks))
+    laws = arrangement.overheads
+    # The same law given several times is drawn from once.
+    distinct = tuple(dict.fromkeys(laws))
+    pause_of = [distinct.index(law) for law in laws] or [0] * c
+    return Layout(
+        kind=_kernels.DYNAMIC,
+        slots=c,
+        limit=c,
+        disciplines=_codes(arrangement),
+        io_time=io,
+        cpu_time=cpu,
+        disk_of=np.zeros(c, np.int64),
+        processors_of=shares,
+        disks_of=np.full(disks, arrangement.disks),
+        pauses=distinct,
+        pause_of=np.array(pause_of, dtype=np.int64),
+    )
 
 
-def _whole_sizes(units: int, partitions: int) -> Array:
-    each, extra = divmod(units, partitions)
-    return np.array([each + 1.0] * extra + [float(each)] * (partitions - extra))
+def _codes(arrangement: Arrangement) -> NDArray[np.int64]:
+    at_disks = arrangement.system.disk_discipline
+    return np.array([DISCIPLINES[arrangement.cpu_discipline], DISCIPLINES[at_disks]])
 
 
 def _tables(times: PhaseTimes, p: Array, d: Array) -> tuple[Array, Array]:

@@ -7,15 +7,9 @@ from typing import Final
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
-from qmodels.policies.base import AbstractPolicy, System, Workload
-from qmodels.policies.dynamic_partitioning import DynamicPartitioning
-from qmodels.policies.space_sharing import SpaceSharing
-from qmodels.policies.time_sharing import TimeSharing
+from qmodels.policies.base import POLICIES, AbstractPolicy
+from qmodels.policies.system import System, Workload
 
-#: Relative error of an approximate time: with shared disks; and of time sharing up to a demand of
-#: scv 2 and above. See docs/explanation/policies.md.
-SHARED_DISKS, TIME_SHARED, TIME_SHARED_VARIABLE = 0.05, 0.25, 0.35
-_MODERATE: Final = 2.0
 #: Numbers this near are one number.
 ROUNDING: Final = 1e-9
 
@@ -23,7 +17,10 @@ ROUNDING: Final = 1e-9
 def default_candidates(
     system: System, *, multiprogramming: Sequence[int] = (2,)
 ) -> tuple[AbstractPolicy, ...]:
-    """All SP, DP and TS whose numbers of partitions are powers of two and fit the machine.
+    """What every kind of policy proposes for a machine.
+
+    SP, DP and TS propose all powers of two of partitions that fit the machine; further kinds
+    that have been registered propose what they say.
 
     Parameters
     ----------
@@ -34,7 +31,7 @@ def default_candidates(
     Returns
     -------
     tuple of policies
-        Static space sharing first, then dynamic partitioning, then time sharing.
+        Static space sharing first, then dynamic partitioning, then time sharing, then others.
 
     Raises
     ------
@@ -59,14 +56,10 @@ def default_candidates(
             f"multiprogramming must be levels such as (2, 3), got {multiprogramming!r}"
         )
     levels = [whole_number("multiprogramming", m, least=2) for m in multiprogramming]
-    pairs, disks = (
-        [2**i for i in range(most.bit_length()) if 2**i <= most]
-        for most in (system.max_processor_partitions, system.max_disk_partitions)
-    )
-    return (
-        *(SpaceSharing(k, d) for d in disks for k in pairs),
-        *(DynamicPartitioning(d) for d in disks),
-        *(TimeSharing(k, d, m) for m in levels for d in disks for k in pairs),
+    return tuple(
+        policy
+        for kind in POLICIES.values()
+        for policy in kind.candidates(system, multiprogramming=levels)
     )
 
 
@@ -89,16 +82,4 @@ def checked_candidates(
 
 def stated_error(policy: AbstractPolicy, method: str, workload: Workload) -> float:
     """Relative error within which a predicted time is to be trusted."""
-    if method == "exact":
-        return ROUNDING
-    if not isinstance(policy, TimeSharing) or policy.multiprogramming == 1:
-        return SHARED_DISKS
-    return TIME_SHARED if workload.demand.scv <= _MODERATE + 1e-9 else TIME_SHARED_VARIABLE
-
-
-def simplest_first(policy: AbstractPolicy) -> tuple[int, ...]:
-    """Order among policies that do equally well."""
-    kinds: tuple[type[AbstractPolicy], ...] = (SpaceSharing, DynamicPartitioning, TimeSharing)
-    kind = next((i for i, each in enumerate(kinds) if isinstance(policy, each)), len(kinds))
-    sizes = ("multiprogramming", "processor_partitions", "disk_partitions")
-    return (kind, *(int(getattr(policy, name, 1)) for name in sizes))
+    return ROUNDING if method == "exact" else policy.stated_error(workload)

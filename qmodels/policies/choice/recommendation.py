@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from phasefit.checks import real_number
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
-from qmodels.policies.base import AbstractPolicy, System, Workload, work_bound
-from qmodels.policies.choice.candidates import (
-    ROUNDING,
-    checked_candidates,
-    simplest_first,
-    stated_error,
-)
+from qmodels.policies.base import AbstractPolicy, work_bound
+from qmodels.policies.choice.candidates import ROUNDING, checked_candidates, stated_error
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
 from qmodels.policies.models.response import response_of
 from qmodels.policies.prediction import Prediction, chosen_rate, predict
+from qmodels.policies.system import System, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -291,7 +287,7 @@ def ranked(found: Sequence[RankedPolicy]) -> tuple[RankedPolicy, ...]:
         return tuple(rest)
     least = fit[0].value
     equals = [row for row in fit if row.value <= least * (1.0 + ROUNDING)]
-    best = min(equals, key=lambda row: simplest_first(row.policy))
+    best = min(equals, key=lambda row: row.policy.simplicity)
     first, *others = [best, *(row for row in fit if row is not best)]
     return (
         replace(first, status=BEST),

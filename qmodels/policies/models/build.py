@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 from math import comb
 from typing import Final
@@ -16,20 +16,14 @@ from phasefit.checks import one_of
 from qmodels.errors import InfeasibleMomentsError, ModelError, UnstableError
 from qmodels.markov import solve_qbd
 from qmodels.networks.occupancy import sharing_centre
-from qmodels.policies.base import (
-    AbstractPolicy,
-    RunningJobs,
-    System,
-    Workload,
-    running_jobs,
-    work_bound,
-)
-from qmodels.policies.dynamic_partitioning import DynamicPartitioning
+from qmodels.policies.arrangement import Arrangement
+from qmodels.policies.base import AbstractPolicy, RunningJobs, running_jobs, work_bound
 from qmodels.policies.models.decomposition import decomposed_running
 from qmodels.policies.models.exact_chain import exact_running
 from qmodels.policies.models.job_stages import MOST_STAGES, count_stages, job_stages, routes
 from qmodels.policies.models.overhead import sizes_with_overhead, with_overhead
 from qmodels.policies.models.policy_queue import (
+    BuiltModel,
     PolicyQueue,
     RunningChain,
     SolvedQueue,
@@ -37,8 +31,7 @@ from qmodels.policies.models.policy_queue import (
 )
 from qmodels.policies.models.time_sharing_chain import time_sharing_running
 from qmodels.policies.models.unequal import unequal_running
-from qmodels.policies.space_sharing import SpaceSharing
-from qmodels.policies.time_sharing import TimeSharing
+from qmodels.policies.system import System, Workload
 
 Array = NDArray[np.float64]
 
@@ -47,38 +40,40 @@ MODELS: Final = ("auto", "speed-scaled", "decomposition", "exact")
 _KEPT: Final = 800
 
 
-@dataclass(frozen=True, eq=False)
-class Built:
-    """A model of a policy, before any job arrives."""
+def built_model(
+    policy: AbstractPolicy,
+    system: System,
+    workload: Workload,
+    model: str = "auto",
+    memory: float | None = None,
+) -> BuiltModel:
+    """The running jobs of a policy by one of the models, built once for all arrival rates.
 
-    running: RunningChain
-    model: str  #: "speed-scaled", "decomposition" or "exact"
-    exact: bool  #: whether it is the policy without approximation
-    reduction: str  #: what was left out of the model to keep it small; "" for nothing
-    capacity: float  #: jobs per second while jobs always wait
+    Raises
+    ------
+    MemoryBudgetError
+        If the chain would not fit in memory.
+    ModelError
+        If the arguments make no model, or this model cannot follow the policy.
+    """
+    one_of("model", model, MODELS)
+    return _built(policy, system, workload, model, memory, running_jobs(policy, system, workload))
 
 
 def solved_queue(
+    built: BuiltModel,
     policy: AbstractPolicy,
     system: System,
     workload: Workload,
     arrival_rate: float,
-    model: str = "auto",
-    *,
-    memory: float | None = None,
 ) -> SolvedQueue:
-    """Steady state of a policy's queue at an arrival rate, in jobs per second.
+    """Steady state of the queue in front of a model at an arrival rate, in jobs per second.
 
     Raises
     ------
     UnstableError
         If the rate is at or beyond the policy's capacity; names the largest stable load.
-    MemoryBudgetError
-        If the chain would not fit in memory.
-    ModelError
-        If the arguments make no model.
     """
-    built = built_model(policy, system, workload, model, memory)
     if arrival_rate >= built.capacity:
         bound = work_bound(system, workload.program)
         raise UnstableError(
@@ -95,113 +90,102 @@ def solved_queue(
         workload=workload,
         queue=queue,
         chain=solve_qbd(queue.chain()),
-        model=built.model,
-        exact=built.exact,
-        reduction=built.reduction,
+        built=built,
     )
 
 
-def built_model(
-    policy: AbstractPolicy,
-    system: System,
-    workload: Workload,
-    model: str = "auto",
-    memory: float | None = None,
-) -> Built:
-    """The running jobs of a policy by one of the models, built once for all arrival rates."""
-    one_of("model", model, MODELS)
-    alone = running_jobs(policy, system, workload)
-    return _built(policy, system, workload, model, memory, alone)
-
-
-@lru_cache(maxsize=32)
+# One model is kept for the next arrival rate, and one for a policy that takes turns with it. What
+# is kept of a model is at most an eighth of the memory that solving it was allowed: two dense
+# blocks of the sixteen that `queue_memory` counts. By default that is an eighth of the machine's
+# memory for both.
+@lru_cache(maxsize=2)
 def _built(
     policy: AbstractPolicy,
     system: System,
     workload: Workload,
     model: str,
     memory: float | None,
-    alone: RunningJobs,
-) -> Built:
-    if model == "exact" and not workload.has_bursts and alone.exact:
-        return _speed_scaled(policy, system, workload, memory, alone)
-    if model == "exact":
-        if isinstance(policy, TimeSharing):
-            running = time_sharing_running(policy, system, workload, memory)
-            exact, left_out = True, ""
+    jobs: RunningJobs,
+) -> BuiltModel:
+    arrangement = policy.arrangement(system)
+    name = "speed-scaled" if model == "auto" else model
+    if name == "exact" and not workload.has_bursts and jobs.exact:
+        name = "speed-scaled"  # the same chain, and nothing about it is approximate
+    if name not in policy.models:
+        raise ModelError(f'{policy.label} has no chain of this kind; use model="speed-scaled"')
+    if name == "exact" and arrangement.placement == "idle-first":
+        built = time_sharing_running(policy.label, arrangement, workload, memory)
+    elif name == "exact":
+        built = exact_running(arrangement, workload, memory)
+    elif name == "decomposition":
+        built = decomposed_running(arrangement, policy.allotment(system), workload, memory)
+    else:
+        demand, simplifications = demand_law(policy, system, workload)
+        if len(set(arrangement.sizes or ())) > 1:
+            built = unequal_running(arrangement, workload, demand, simplifications, memory)
         else:
-            running, exact, left_out = exact_running(policy, system, workload, memory)
-        return _finished(policy, system, workload, memory, running, model, exact, left_out)
-    if model == "decomposition":
-        running, exact, left_out = decomposed_running(policy, system, workload, memory)
-        return _finished(policy, system, workload, memory, running, model, exact, left_out)
-    return _speed_scaled(policy, system, workload, memory, alone)
+            built = _at_one_speed(jobs, workload, demand, simplifications, memory)
+    if not arrangement.overheads:
+        return built
+    return _with_overheads(built, policy.label, arrangement, workload, memory)
 
 
-def _speed_scaled(
-    policy: AbstractPolicy,
-    system: System,
+def _at_one_speed(
+    jobs: RunningJobs,
     workload: Workload,
+    demand: PhaseType,
+    simplifications: tuple[str, ...],
     memory: float | None,
-    alone: RunningJobs,
-) -> Built:
-    most = alone.throughput.size
-    demand, left_out = demand_law(policy, system, workload)
-    if isinstance(policy, SpaceSharing) and len(set(policy.sizes or ())) > 1:
-        running, exact = unequal_running(policy, system, workload, demand, memory)
-        return Built(running, "speed-scaled", exact and not left_out, left_out, running.capacity)
-    m = demand.order
+) -> BuiltModel:
+    """The speed-scaled model of jobs that all get on at the same speed."""
+    max_running, m = jobs.throughput.size, demand.order
     check_blocks(
-        f"{most} running jobs with a demand of order {m} and arrivals of order "
+        f"{max_running} running jobs with a demand of order {m} and arrivals of order "
         f"{workload.arrivals.order}",
-        [float(comb(k + m - 1, m - 1)) for k in range(most + 1)],
+        [float(comb(k + m - 1, m - 1)) for k in range(max_running + 1)],
         workload.arrivals,
         memory,
         "use a service or demand law of lower order (one with scv >= 1 has order 2), or fewer "
         "servers or partitions",
     )
-    centre = sharing_centre(demand, most, np.concatenate([[0.0], alone.speeds]))
+    centre = sharing_centre(demand, max_running, np.concatenate([[0.0], jobs.speeds]))
     sizes = np.diff(centre.starts)
     running = RunningChain(
         centre,
-        np.repeat([0.0, *alone.processors_busy], sizes),
-        np.repeat([0.0, *alone.disks_busy], sizes),
-        at_one_speed=(demand, alone.speeds),
+        np.repeat([0.0, *jobs.processors_busy], sizes),
+        np.repeat([0.0, *jobs.disks_busy], sizes),
+        at_one_speed=(demand, jobs.speeds),
     )
-    built = _finished(
-        policy, system, workload, memory, running, "speed-scaled",
-        alone.exact and not left_out, left_out,
-    )  # fmt: skip
-    return Built(built.running, built.model, built.exact, left_out, float(alone.throughput[-1]))
+    exact = jobs.exact and not simplifications
+    capacity = float(jobs.throughput[-1])
+    return BuiltModel(running, "speed-scaled", exact, capacity, simplifications)
 
 
-def _finished(
-    policy: AbstractPolicy,
-    system: System,
+def _with_overheads(
+    built: BuiltModel,
+    label: str,
+    arrangement: Arrangement,
     workload: Workload,
     memory: float | None,
-    running: RunningChain,
-    model: str,
-    exact: bool,
-    left_out: str,
-) -> Built:
-    """The model with the overhead of dynamic partitioning, if there is one."""
-    capacity = running.capacity if model != "speed-scaled" else 0.0
-    if isinstance(policy, DynamicPartitioning) and policy.overhead is not None:
-        laws = policy.overheads(system)
-        check_blocks(
-            f"the chain of {policy.label} with overheads of up to {max(x.order for x in laws)} "
-            f"phases",
-            sizes_with_overhead([float(n) for n in running.sizes], laws),
-            workload.arrivals,
-            memory,
-            "use an overhead or demand law of lower order",
-        )
-        running = with_overhead(running, laws)
-    return Built(running, model, exact, left_out, capacity)
+) -> BuiltModel:
+    """The model with the time that dividing the processors takes.
+
+    Its capacity is the same, since nothing is divided while jobs always wait.
+    """
+    laws = arrangement.overheads
+    check_blocks(
+        f"the chain of {label} with overheads of up to {max(x.order for x in laws)} phases",
+        sizes_with_overhead([float(n) for n in built.running.sizes], laws),
+        workload.arrivals,
+        memory,
+        "use an overhead or demand law of lower order",
+    )
+    return replace(built, running=with_overhead(built.running, laws))
 
 
-def demand_law(policy: AbstractPolicy, system: System, workload: Workload) -> tuple[PhaseType, str]:
+def demand_law(
+    policy: AbstractPolicy, system: System, workload: Workload
+) -> tuple[PhaseType, tuple[str, ...]]:
     """Law of a job's demand, of mean one, for the speed-scaled model; and how it was simplified.
 
     Where bursts have laws of their own it is the law of a job's whole time on the allotment it
@@ -209,8 +193,8 @@ def demand_law(policy: AbstractPolicy, system: System, workload: Workload) -> tu
     """
     io, cpu = workload.io_bursts, workload.cpu_bursts
     if io is None or cpu is None:
-        return workload.demand, ""
-    most = running_jobs(policy, system, workload).throughput.size
+        return workload.demand, ()
+    max_running = running_jobs(policy, system, workload).throughput.size
     p, d = policy.allotment(system)
     given = routes(workload.program, p, d)
     order = count_stages(given, io, cpu)
@@ -221,11 +205,12 @@ def demand_law(policy: AbstractPolicy, system: System, workload: Workload) -> tu
         )
     full = job_stages(given, io, cpu).law()
     full = full.scale(1.0 / full.mean)
-    for law, how in _simpler(full):
+    for law, simplification in _simpler(full):
         m = law.order
-        if comb(most + m - 1, m - 1) * workload.arrivals.order <= _KEPT:
-            return law, how
-    return PhaseType.exponential(mean=1.0), f"a demand of scv {full.scv:.3g} taken as exponential"
+        if comb(max_running + m - 1, m - 1) * workload.arrivals.order <= _KEPT:
+            return law, (simplification,) if simplification else ()
+    simplification = f"a demand of scv {full.scv:.3g} taken as exponential"
+    return PhaseType.exponential(mean=1.0), (simplification,)
 
 
 def _simpler(full: PhaseType) -> Iterator[tuple[PhaseType, str]]:

@@ -18,9 +18,13 @@ from phasefit import PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks import ClosedNetwork
 from qmodels.networks.sizes import tagged_size
-from qmodels.policies.base import AbstractPolicy, System, Workload, spread
-from qmodels.policies.models.arrangement import Arrangement, arranged
-from qmodels.policies.models.disk_counts import Places, Stages, count_states, running_on_disks
+from qmodels.policies.arrangement import Arrangement, spread
+from qmodels.policies.models.disk_counts import (
+    DiskPartitions,
+    Stages,
+    count_states,
+    running_on_disks,
+)
 from qmodels.policies.models.exact_chain import burst_laws
 from qmodels.policies.models.job_stages import (
     MOST_STAGES,
@@ -31,7 +35,8 @@ from qmodels.policies.models.job_stages import (
     job_stages,
     routes,
 )
-from qmodels.policies.models.policy_queue import RunningChain, check_blocks
+from qmodels.policies.models.policy_queue import BuiltModel, check_blocks
+from qmodels.policies.system import Workload
 from qmodels.programs import AbstractProgram
 
 #: States with all partitions taken, up to which nothing is simplified.
@@ -49,7 +54,7 @@ class JobShape:
     routes: Callable[[float, float], list[Route]]  #: phases on p processors and d disks
     io: PhaseType  #: law of an I/O burst, of mean one
     cpu: PhaseType  #: law of a computation burst, of mean one
-    told: str = ""  #: what is simplified; "" for nothing
+    simplification: str = ""  #: what is left out or put more simply; "" for nothing
 
     @property
     def order(self) -> int:
@@ -58,14 +63,19 @@ class JobShape:
 
 
 def decomposed_running(
-    policy: AbstractPolicy, system: System, workload: Workload, memory: float | None
-) -> tuple[RunningChain, bool, str]:
-    """Chain of the running jobs; whether nothing is approximate about it; what was simplified.
+    arrangement: Arrangement,
+    allotment: tuple[float, float],
+    workload: Workload,
+    memory: float | None,
+) -> BuiltModel:
+    """Chain of the running jobs by disk partition and burst.
+
+    `allotment` is the mean processors and disks of a job while all partitions are taken.
 
     Raises
     ------
     ModelError
-        If the workload has no laws of bursts, or the policy is time sharing.
+        If the workload has no laws of bursts.
     MemoryBudgetError
         If even the simplest form of the queue would not fit; nothing has been allocated then.
 
@@ -78,52 +88,53 @@ def decomposed_running(
     Last, bursts are merged and laws simplified, such that the variability of a job's demand stays
     as near as it can.
     """
-    frame = arranged(policy, system, whole=False)
-    io, cpu = burst_laws(workload, 'model="decomposition"')
+    arrangement = arrangement.at_mean_sizes()
+    io, cpu = burst_laws(workload, "decomposition")
     full = JobShape(lambda p, d: routes(workload.program, p, d), io, cpu)
-    slowed = Slowdowns(workload.program, frame, io, cpu, system.disk_discipline)
+    slowed = Slowdowns(workload.program, arrangement, io, cpu)
     fits = _fitting(workload.arrivals.order)
 
     def finished(
-        places: Places, stages: Stages, order: int, told: str
-    ) -> tuple[RunningChain, bool, str]:
+        on_disks: DiskPartitions, stages: Stages, order: int, *simplified: str
+    ) -> BuiltModel:
         check_blocks(
-            f"the chain of {frame.most} jobs of {order} stages",
-            count_states(places, order),
+            f"the chain of {arrangement.max_running} jobs of {order} stages",
+            count_states(on_disks, order),
             workload.arrivals,
             memory,
             "use laws of lower order",
         )
-        exact = not told and frame.private and frame.whole_sizes
-        return running_on_disks(places, stages), exact, told
+        running = running_on_disks(on_disks, stages)
+        simplifications = tuple(filter(None, simplified))
+        exact = not simplifications and arrangement.private and arrangement.sizes_hold
+        return BuiltModel(running, "decomposition", exact, running.capacity, simplifications)
 
-    own, even = frame.places(shared=False, forgetful=True), _pooled(frame)
-    layouts = [(own, False, "")]
-    if not frame.private and len(own.rooms) > 1:
-        layouts.append((even, True, "jobs spread evenly over the disk partitions"))
+    apart = DiskPartitions.of(arrangement, shared=False, lumped=True)
+    pooled = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
+    forms = [(apart, False, "")]
+    if not arrangement.private and len(apart.slots) > 1:
+        forms.append((pooled, True, "jobs spread evenly over the disk partitions"))
+    # first nothing is left out, then the disk partitions, then the second moment
     if full.order <= MOST_STAGES:
-        for places, spread_evenly, left_out in layouts:
+        for on_disks, spread_evenly, left_out in forms:
             for moments in slowed.moments:
                 order = full.order if moments == 1 else _with_two_stages(full)
-                if fits(places, order):
-                    told = [left_out, slowed.told(moments)]
+                if fits(on_disks, order):
                     stages = slowed.stages(full, moments, spread_evenly)
-                    return finished(places, stages, order, "; ".join(filter(None, told)))
-    allotment = policy.allotment(system)
-    shape, scv = _nearest(full, workload.program, allotment, even, fits)
+                    fit = slowed.simplification(moments)
+                    return finished(on_disks, stages, order, left_out, fit)
+    # then the job itself: its bursts merged, or its whole time as one law
+    shape, scv = _nearest(full, workload.program, allotment, pooled, fits)
     wanted = _scv(full, workload.program, allotment)
-    law, whole_scv = _whole(wanted, even, fits)
-    told = [layouts[-1][2], slowed.told(1)]
+    law, whole_scv = _whole(wanted, pooled, fits)
+    lost = (forms[-1][2], slowed.simplification(1))
     # stages of their own for I/O are worth more than the last tenth of the variability
     if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
-        told.append(f"{shape.told} (scv of a job alone {scv:.3g} instead of {wanted:.3g})")
-        stages, order = slowed.stages(shape, 1, not frame.private), shape.order
-    else:
-        told.append(
-            f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}"
-        )
-        stages, order = slowed.whole_jobs(law), law.order
-    return finished(even, stages, order, "; ".join(filter(None, told)))
+        merged = f"{shape.simplification} (scv of a job alone {scv:.3g} instead of {wanted:.3g})"
+        stages = slowed.stages(shape, 1, not arrangement.private)
+        return finished(pooled, stages, shape.order, *lost, merged)
+    as_one = f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}"
+    return finished(pooled, slowed.whole_jobs(law), law.order, *lost, as_one)
 
 
 class Slowdowns:
@@ -132,52 +143,52 @@ class Slowdowns:
     def __init__(
         self,
         program: AbstractProgram,
-        frame: Arrangement,
+        arrangement: Arrangement,
         io: PhaseType,
         cpu: PhaseType,
-        discipline: str,
     ) -> None:
-        self.program, self.frame = program, frame
-        self.io, self.cpu, self.discipline = io, cpu, discipline
-        self.alike = cache(self._alike)
+        self.program, self.arrangement = program, arrangement
+        self.io, self.cpu = io, cpu
+        self.discipline = arrangement.system.disk_discipline
+        self.by_ratio = cache(self._by_ratio)
 
     @property
     def moments(self) -> tuple[int, ...]:
         """Numbers of moments of the sojourn that can be matched, the best first."""
-        if self.frame.private:
+        if self.arrangement.private:
             return (1,)
-        most = -(-self.frame.most // len(self.frame.rooms))
+        most = -(-self.arrangement.max_running // len(self.arrangement.slots))
         size = tagged_size(self.io, self.cpu, most, self.discipline, 1)[0]
         if size > _TAGGED:
             return (1,)
         needed = [
             (y, k)
-            for k in range(1, self.frame.most + 1)
+            for k in range(1, self.arrangement.max_running + 1)
             for y in range(1, min(k, most) + 1)
-            if k == self.frame.most or self.frame.varies
+            if k == self.arrangement.max_running or self.arrangement.repartitioned
         ]
         return (2, 1) if min(self.of(y, k)[1] for y, k in needed) >= 0.5 else (1,)
 
-    def told(self, moments: int) -> str:
-        """What is said of the fit of the sojourns."""
-        if moments == 2 or self.frame.private:
+    def simplification(self, moments: int) -> str:
+        """What the fit of the sojourns leaves out; "" for nothing."""
+        if moments == 2 or self.arrangement.private:
             return ""
         return "sojourns at the disk matched in their mean only"
 
     def of(self, jobs: int, running: int) -> tuple[float, float]:
         """Mean sojourn over mean transfer, and scv of the sojourn, with so many jobs there."""
-        p = self.frame.mean_processors(running)
-        io = float(self.program.mean_io(p, self.frame.disks))
-        cpu = float(self.program.mean_cpu(p, self.frame.disks))
+        p = self.arrangement.mean_processors(running)
+        io = float(self.program.mean_io(p, self.arrangement.disks))
+        cpu = float(self.program.mean_cpu(p, self.arrangement.disks))
         if io == 0.0 or jobs == 1:
             return 1.0, self.io.scv
-        return self.alike(jobs, cpu / io)
+        return self.by_ratio(jobs, cpu / io)
 
     def mean_of(self, jobs: int, running: int) -> float:
         """Mean sojourn over mean transfer."""
         return self.of(jobs, running)[0]
 
-    def _alike(self, jobs: int, ratio: float) -> tuple[float, float]:
+    def _by_ratio(self, jobs: int, ratio: float) -> tuple[float, float]:
         """The same by the ratio of computation to transfer, which is all that matters."""
         if ratio == 0.0:
             return float(jobs), self.io.scv
@@ -190,12 +201,15 @@ class Slowdowns:
 
     def stages(self, shape: JobShape, moments: int, spread_evenly: bool) -> Stages:
         """Stages of a job by the number of jobs at its disk partition, or of all jobs."""
-        laws = cache(lambda kind, jobs, running: self._stages(shape, moments, kind, jobs, running))
 
-        def mixed(kind: int, jobs: int, running: int) -> JobStages:
-            held = [y for y in spread(max(jobs, 1), len(self.frame.rooms)) if y > 0]
+        @cache
+        def laws(size_class: int, jobs: int, running: int) -> JobStages:
+            return self._stages(shape, moments, size_class, jobs, running)
+
+        def mixed(size_class: int, jobs: int, running: int) -> JobStages:
+            held = [y for y in spread(max(jobs, 1), len(self.arrangement.slots)) if y > 0]
             shares = {y: y * held.count(y) / sum(held) for y in set(held)}
-            jobs_there = [laws(kind, y, running) for y in shares]
+            jobs_there = [laws(size_class, y, running) for y in shares]
             weights = np.array(list(shares.values()))
             return JobStages(
                 weights @ np.array([job.alpha for job in jobs_there]),
@@ -207,22 +221,22 @@ class Slowdowns:
 
         if spread_evenly:
             return mixed
-        if self.frame.private:
-            return lambda kind, jobs, running: laws(kind, 1, running)
-        return lambda kind, jobs, running: laws(kind, max(jobs, 1), max(running, 1))
+        if self.arrangement.private:
+            return lambda size_class, jobs, running: laws(size_class, 1, running)
+        return lambda size_class, jobs, running: laws(size_class, max(jobs, 1), max(running, 1))
 
     def whole_jobs(self, law: PhaseType) -> Stages:
         """Stages of a job whose whole time has this law, of mean one, times its mean time."""
-        frame, program = self.frame, self.program
+        arrangement, program = self.arrangement, self.program
         both = np.ones(law.order, dtype=np.bool_)
 
         @cache
-        def stages(kind: int, jobs: int, running: int) -> JobStages:
-            p, d = frame.processors(kind, running), frame.disks
+        def stages(size_class: int, jobs: int, running: int) -> JobStages:
+            p, d = arrangement.processors(size_class, running), arrangement.disks
             io, cpu = float(program.mean_io(p, d)), float(program.mean_cpu(p, d))
             held = [1]
-            if not frame.private:
-                held = [y for y in spread(max(running, 1), len(frame.rooms)) if y > 0]
+            if not arrangement.private:
+                held = [y for y in spread(max(running, 1), len(arrangement.slots)) if y > 0]
             speed = sum(y / (cpu + io * self.mean_of(y, running)) for y in held) / sum(held)
             return JobStages(
                 law.alpha,
@@ -236,13 +250,13 @@ class Slowdowns:
         return stages
 
     def _stages(
-        self, shape: JobShape, moments: int, kind: int, jobs: int, running: int
+        self, shape: JobShape, moments: int, size_class: int, jobs: int, running: int
     ) -> JobStages:
         slow, scv = self.of(jobs, running)
         law = shape.io if moments == 1 else _coxian(scv)
+        p, d = self.arrangement.processors(size_class, running), self.arrangement.disks
         phases = [
-            Route(r.weight, r.io * slow, r.cpu, r.go_on, r.follows)
-            for r in shape.routes(self.frame.processors(kind, running), self.frame.disks)
+            Route(r.weight, r.io * slow, r.cpu, r.go_on, r.follows) for r in shape.routes(p, d)
         ]
         return job_stages(phases, law, shape.cpu, disk_share=1.0 / slow)
 
@@ -259,13 +273,9 @@ def _with_two_stages(shape: JobShape) -> int:
     return count_stages(shape.routes(1.0, 1.0), PhaseType.erlang(phases=2, mean=1.0), shape.cpu)
 
 
-def _pooled(frame: Arrangement) -> Places:
-    return frame.places(shared=False, forgetful=True, pooled=True)
-
-
-def _fitting(arrival_stages: int) -> Callable[[Places, int], bool]:
-    def fits(places: Places, order: int) -> bool:
-        sizes = count_states(places, order)
+def _fitting(arrival_stages: int) -> Callable[[DiskPartitions, int], bool]:
+    def fits(on_disks: DiskPartitions, order: int) -> bool:
+        sizes = count_states(on_disks, order)
         return sizes[-1] * arrival_stages <= MOST_STATES and sum(sizes) <= _SEARCHED
 
     return fits
@@ -275,8 +285,8 @@ def _nearest(
     full: JobShape,
     program: AbstractProgram,
     allotment: tuple[float, float],
-    places: Places,
-    fits: Callable[[Places, int], bool],
+    on_disks: DiskPartitions,
+    fits: Callable[[DiskPartitions, int], bool],
 ) -> tuple[JobShape, float]:
     """Of the simpler shapes that fit, the one whose demand varies most nearly as much; its scv."""
     wanted = _scv(full, program, allotment)
@@ -288,7 +298,7 @@ def _nearest(
     )
     nearest = abs(_scv(best, program, allotment) - wanted)
     for shape in _simpler(full, program):
-        if fits(places, shape.order):
+        if fits(on_disks, shape.order):
             apart = abs(_scv(shape, program, allotment) - wanted)
             if apart < nearest * (1.0 - 1e-9):
                 best, nearest = shape, apart
@@ -296,13 +306,13 @@ def _nearest(
 
 
 def _whole(
-    scv: float, places: Places, fits: Callable[[Places, int], bool]
+    scv: float, on_disks: DiskPartitions, fits: Callable[[DiskPartitions, int], bool]
 ) -> tuple[PhaseType, float]:
     """Law of mean one with this scv, or one as near to it as fits, and the scv it has."""
-    if scv >= 0.5 and fits(places, 2):
+    if scv >= 0.5 and fits(on_disks, 2):
         return _coxian(scv), scv
     phases = 1
-    while phases < round(1.0 / scv) and fits(places, phases + 1):
+    while phases < round(1.0 / scv) and fits(on_disks, phases + 1):
         phases += 1
     return PhaseType.erlang(phases=phases, mean=1.0), 1.0 / phases
 
@@ -319,15 +329,15 @@ def _simpler(full: JobShape, program: AbstractProgram) -> Iterator[JobShape]:
             return averaged(program, p, d, count)
 
         merged = "a geometric number of" if count is None else f"{count}"
-        for io, io_told in _simpler_laws(full.io):
-            for cpu, cpu_told in _simpler_laws(full.cpu):
-                told = [f"bursts merged into {merged} equal phases"]
-                told += [
+        for io, io_simplified in _simpler_laws(full.io):
+            for cpu, cpu_simplified in _simpler_laws(full.cpu):
+                simplified = [f"bursts merged into {merged} equal phases"]
+                simplified += [
                     f"{who} {how}"
-                    for who, how in (("I/O", io_told), ("computation", cpu_told))
+                    for who, how in (("I/O", io_simplified), ("computation", cpu_simplified))
                     if how
                 ]
-                yield JobShape(phases, io, cpu, ", ".join(told))
+                yield JobShape(phases, io, cpu, ", ".join(simplified))
 
 
 def _simpler_laws(law: PhaseType) -> Iterator[tuple[PhaseType, str]]:

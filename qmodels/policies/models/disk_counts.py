@@ -16,37 +16,56 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from qmodels.policies.arrangement import Arrangement
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.state_search import explored
 
 Array = NDArray[np.float64]
-Place = tuple[int, ...]  # jobs of a disk partition in each stage, class after class
-State = tuple[Place, ...]
+DiskState = tuple[int, ...]  # jobs of a disk partition in each stage, class after class
+State = tuple[DiskState, ...]
 
 
 @dataclass(frozen=True)
-class Places:
-    """Disk partitions, what they are made of and who may start there.
+class DiskPartitions:
+    """Disk partitions of a chain, what they are made of and who may start there.
 
-    Processor partitions come in classes of one size, larger ones first.
+    Their processor partitions come in classes of one size, larger ones first.
     """
 
-    rooms: tuple[tuple[int, ...], ...]  #: jobs that each disk partition takes, class by class
-    most: int  #: jobs that run altogether
+    slots: tuple[tuple[int, ...], ...]  #: jobs that each disk partition takes, class by class
+    max_running: int  #: jobs that run altogether
     processors: Callable[[int, int], float]  #: of a job of a class, with k jobs running
     disks: float  #: disks of a partition
-    shared: bool  #: jobs in an I/O stage share their disk; else the stages know already
-    forgetful: bool  #: whether the order of like disk partitions is forgotten
+    shared: bool  #: jobs in an I/O stage share their disk; else the stages are slow already
+    lumped: bool  #: whether the order of like disk partitions is left out of the states
+
+    @classmethod
+    def of(
+        cls, arrangement: Arrangement, *, shared: bool, lumped: bool, pooled: bool = False
+    ) -> DiskPartitions:
+        """Those of an arrangement; all in one if that makes no difference, or if `pooled`."""
+        slots = arrangement.slots
+        if pooled or arrangement.private:
+            together = np.sum(slots, axis=0).tolist()
+            slots = (tuple(min(n, arrangement.max_running) for n in together),)
+        return cls(
+            slots,
+            arrangement.max_running,
+            arrangement.processors,
+            arrangement.disks,
+            shared and not arrangement.private,
+            lumped,
+        )
 
     @property
     def groups(self) -> list[slice]:
         """Disk partitions next to each other that are alike."""
         ends = [0]
-        for n, (a, b) in enumerate(pairwise(self.rooms), start=1):
-            if a != b or not self.forgetful:
+        for n, (a, b) in enumerate(pairwise(self.slots), start=1):
+            if a != b or not self.lumped:
                 ends.append(n)
-        ends.append(len(self.rooms))
+        ends.append(len(self.slots))
         return [slice(a, b) for a, b in pairwise(ends)]
 
 
@@ -54,22 +73,23 @@ class Places:
 Stages = Callable[[int, int, int], JobStages]
 
 
-def count_states(places: Places, order: int) -> list[float]:
+def count_states(on_disks: DiskPartitions, order: int) -> list[float]:
     """States with 0..c jobs running, at most, for jobs of `order` stages."""
-    levels = np.zeros(places.most + 1)
+    levels = np.zeros(on_disks.max_running + 1)
     levels[0] = 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        for group in places.groups:
-            room, alike = places.rooms[group.start], group.stop - group.start
-            states = [_ways(room, order, y) for y in range(min(sum(room), places.most) + 1)]
+        for group in on_disks.groups:
+            slots, alike = on_disks.slots[group.start], group.stop - group.start
+            most = min(sum(slots), on_disks.max_running)
+            states = [_ways(slots, order, y) for y in range(most + 1)]
             levels = np.nan_to_num(_choose(levels, states, alike), nan=np.inf)
     return [float(x) for x in levels]
 
 
-def _ways(room: Sequence[int], order: int, jobs: int) -> float:
-    """Ways to place so many jobs in the stages of classes with so much room."""
+def _ways(slots: Sequence[int], order: int, jobs: int) -> float:
+    """Ways to place so many jobs in the stages of classes with so many slots."""
     ways = [1.0] + [0.0] * jobs
-    for most in room:
+    for most in slots:
         one = [float(comb(y + order - 1, order - 1)) if y <= most else 0.0 for y in range(jobs + 1)]
         ways = [sum(ways[i] * one[y - i] for i in range(y + 1)) for y in range(jobs + 1)]
     return ways[jobs]
@@ -94,21 +114,21 @@ def _choose(levels: Array, states: list[float], alike: int) -> Array:
     return np.asarray(found[alike])
 
 
-def running_on_disks(places: Places, stages: Stages) -> RunningChain:
+def running_on_disks(on_disks: DiskPartitions, stages: Stages) -> RunningChain:
     """Chain of the running jobs by disk partition and stage."""
-    builder = _Builder(places, stages)
-    empty = tuple((0,) * (len(room) * builder.order) for room in places.rooms)
-    return explored(empty, places.most, builder.moves, builder.busy)
+    builder = _Builder(on_disks, stages)
+    empty = tuple((0,) * (len(slots) * builder.order) for slots in on_disks.slots)
+    return explored(empty, on_disks.max_running, builder.moves, builder.busy)
 
 
 class _Builder:
     """Moves of the running jobs, remembered for each disk partition."""
 
-    def __init__(self, places: Places, stages: Stages) -> None:
-        self.places, self.stages = places, cache(stages)
+    def __init__(self, on_disks: DiskPartitions, stages: Stages) -> None:
+        self.on_disks, self.stages = on_disks, cache(stages)
         self.order = stages(0, 1, 1).order
-        self.classes = len(places.rooms[0])
-        self.groups = places.groups
+        self.classes = len(on_disks.slots[0])
+        self.groups = on_disks.groups
         self.group_of = [g for g in self.groups for _ in range(g.stop - g.start)]
         self.within = cache(self._within)
         self.jobs = cache(sum)
@@ -116,11 +136,11 @@ class _Builder:
     def moves(self, state: State, k: int) -> list[tuple[int, State, float]]:
         """Level, state and rate of what may happen; for a start (k + 1), its probability."""
         result = []
-        for at, place in enumerate(state):
-            if self.jobs(place):
-                for ended, other, rate in self.within(place, k):
+        for at, here in enumerate(state):
+            if self.jobs(here):
+                for ended, other, rate in self.within(here, k):
                     result.append((k - ended, self.put(state, at, other), rate))
-        if k < self.places.most:
+        if k < self.on_disks.max_running:
             for at, kind, chance in self.start(state):
                 job = self.stages(kind, self.jobs(state[at]) + 1, k + 1)
                 for a in np.flatnonzero(job.alpha).tolist():
@@ -128,9 +148,9 @@ class _Builder:
                     result.append((k + 1, self.put(state, at, grown), chance * float(job.alpha[a])))
         return result
 
-    def put(self, state: State, at: int, place: Place) -> State:
+    def put(self, state: State, at: int, here: DiskState) -> State:
         """The state with one disk partition changed."""
-        changed = (*state[:at], place, *state[at + 1 :])
+        changed = (*state[:at], here, *state[at + 1 :])
         group = self.group_of[at]
         if group.stop - group.start == 1:
             return changed
@@ -139,62 +159,61 @@ class _Builder:
     def start(self, state: State) -> list[tuple[int, int, float]]:
         """Disk partition, class and probability of the next start."""
         best, fewest = None, 0
-        for at, place in enumerate(state):
-            if sum(self.places.rooms[at]) > self.jobs(place) and (
-                best is None or self.jobs(place) < fewest
-            ):
-                best, fewest = at, self.jobs(place)
+        for at, here in enumerate(state):
+            jobs = self.jobs(here)
+            if sum(self.on_disks.slots[at]) > jobs and (best is None or jobs < fewest):
+                best, fewest = at, jobs
         assert best is not None
         group = self.group_of[best]
         among = [at for at in range(group.start, group.stop) if self.jobs(state[at]) == fewest]
         chosen = []
         for at in among:
-            held = np.array(state[at]).reshape(self.classes, self.order).sum(axis=1)
-            free = np.asarray(self.places.rooms[at]) - held
+            taken = np.array(state[at]).reshape(self.classes, self.order).sum(axis=1)
+            free = np.asarray(self.on_disks.slots[at]) - taken
             chosen.append((at, int(np.argmax(free > 0)), 1.0 / len(among)))
         return chosen
 
-    def _within(self, place: Place, k: int) -> list[tuple[int, Place, float]]:
+    def _within(self, here: DiskState, k: int) -> list[tuple[int, DiskState, float]]:
         """Jobs that end (0 or 1), other state and rate of what happens at a disk partition."""
-        result, jobs = [], self.jobs(place)
-        moving = self._transferring(place, k)
-        for at in np.flatnonzero(place).tolist():
+        result, jobs = [], self.jobs(here)
+        moving = self._transferring(here, k)
+        for at in np.flatnonzero(here).tolist():
             kind, a = divmod(at, self.order)
             job = self.stages(kind, jobs, k)
-            speed = place[at] / (moving if self.places.shared and job.transfers[a] else 1)
+            speed = here[at] / (moving if self.on_disks.shared and job.transfers[a] else 1)
             for b in np.flatnonzero(job.jumps[a]).tolist():
                 if b != a:
-                    other = _with(_with(place, at, -1), kind * self.order + b, 1)
+                    other = _with(_with(here, at, -1), kind * self.order + b, 1)
                     result.append((0, other, speed * float(job.jumps[a, b])))
             if job.exits[a] > 0.0:
-                result.append((1, _with(place, at, -1), speed * float(job.exits[a])))
+                result.append((1, _with(here, at, -1), speed * float(job.exits[a])))
         return result
 
-    def _transferring(self, place: Place, k: int) -> int:
+    def _transferring(self, here: DiskState, k: int) -> int:
         """Jobs of a disk partition in an I/O stage."""
-        jobs = max(self.jobs(place), 1)
+        jobs = max(self.jobs(here), 1)
         return sum(
             number
-            for at, number in enumerate(place)
+            for at, number in enumerate(here)
             if number and self.stages(at // self.order, jobs, k).transfers[at % self.order]
         )
 
     def busy(self, state: State, k: int) -> tuple[float, float]:
         """Processors that compute and disks that transfer."""
         processors = disks = 0.0
-        for place in state:
-            jobs = self.jobs(place)
-            for at in np.flatnonzero(place).tolist():
+        for here in state:
+            jobs = self.jobs(here)
+            for at in np.flatnonzero(here).tolist():
                 kind, a = divmod(at, self.order)
                 job = self.stages(kind, jobs, k)
                 computing = job.processor_share if job.transfers[a] else 1.0
-                processors += place[at] * computing * self.places.processors(kind, k)
-                if job.transfers[a] and not self.places.shared:
-                    disks += place[at] * job.disk_share * self.places.disks
-            if self.places.shared and jobs and self._transferring(place, k):
-                disks += self.places.disks
+                processors += here[at] * computing * self.on_disks.processors(kind, k)
+                if job.transfers[a] and not self.on_disks.shared:
+                    disks += here[at] * job.disk_share * self.on_disks.disks
+            if self.on_disks.shared and jobs and self._transferring(here, k):
+                disks += self.on_disks.disks
         return processors, disks
 
 
-def _with(place: Place, at: int, more: int) -> Place:
-    return (*place[:at], place[at] + more, *place[at + 1 :])
+def _with(here: DiskState, at: int, more: int) -> DiskState:
+    return (*here[:at], here[at] + more, *here[at + 1 :])

@@ -29,7 +29,7 @@ def with_overhead(running: RunningChain, laws: Sequence[PhaseType]) -> RunningCh
     The states of a level are those of the running jobs, once for getting on, then once for each
     stage of standing still.
     """
-    old, c = running.centre, running.most
+    old, c = running.centre, running.max_running
     stages = [0, *(law.order for law in laws)]
     sizes = sizes_with_overhead(running.sizes, laws)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -62,13 +62,15 @@ def with_overhead(running: RunningChain, laws: Sequence[PhaseType]) -> RunningCh
         if k < c:
             moved(old.enter, k, k + 1, enter, True)
     total = int(starts[-1])
+    # a job that takes the place of another divides nothing, so that both states are those of
+    # getting on, the first of their level
     full = csr_array(running.busy[1]).tocoo()
     width = int(sizes[-1])
     return RunningChain(
         Centre(starts, local.matrix(total), leave.matrix(total), enter.matrix(total)),
         _standing_still(running.by_level(running.processors_busy), stages),
         _standing_still(running.by_level(running.disks_busy), stages),
-        csr_array((full.data, (full.row, full.col)), shape=(width, width)),
+        replacements=csr_array((full.data, (full.row, full.col)), shape=(width, width)),
     )
 
 

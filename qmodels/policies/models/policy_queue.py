@@ -13,9 +13,10 @@ from scipy.sparse import csr_array
 from phasefit import PhaseType
 from qmodels.markov import QBD, QBDSolution, solve_chain
 from qmodels.memory import check_memory, memory_limit
-from qmodels.networks.many_server import MEMORY
+from qmodels.networks.many_server import dense_block, queue_chain, queue_memory
 from qmodels.networks.occupancy import Centre
-from qmodels.policies.base import AbstractPolicy, System, Workload
+from qmodels.policies.base import AbstractPolicy
+from qmodels.policies.system import System, Workload
 
 Array = NDArray[np.float64]
 
@@ -30,13 +31,14 @@ class RunningChain:
     centre: Centre  #: rates among the stages, of completions, and where a start leads
     processors_busy: Array  #: (states,) processors in a computation burst
     disks_busy: Array  #: (states,) disks transferring
-    #: (n_c, n_c) completions after which a waiting job starts; by default one, then the other
-    taken_over: csr_array | None = None
+    #: (n_c, n_c) rates of completions after which a waiting job starts at once; by default what
+    #: `centre` says of a completion and then of a start
+    replacements: csr_array | None = None
     #: law of a job's demand and the speeds of 1..c running jobs, where all run at one speed
     at_one_speed: tuple[PhaseType, Array] | None = None
 
     @property
-    def most(self) -> int:
+    def max_running(self) -> int:
         """c, the most jobs that run."""
         return int(self.centre.starts.size - 2)
 
@@ -51,11 +53,11 @@ class RunningChain:
 
         A completion is followed at once by the start of a job that waits.
         """
-        c, centre = self.most, self.centre
+        c, centre = self.max_running, self.centre
         full, fewer = centre.slice(c), centre.slice(c - 1)
-        inner = _dense(centre.local, full, full)
-        if self.taken_over is not None:
-            return inner, np.asarray(self.taken_over.toarray())
+        inner = dense_block(centre.local, full, full)
+        if self.replacements is not None:
+            return inner, np.asarray(self.replacements.toarray())
         follow = csr_array(centre.leave[full, fewer]) @ csr_array(centre.enter[fewer, full])
         return inner, np.asarray(follow.toarray())
 
@@ -94,26 +96,23 @@ class PolicyQueue:
         """Rates of the queue: the level counts jobs, a phase is an arrival stage and a state of
         the running jobs.
         """  # noqa: D205
-        running, c = self.running, self.running.most
-        centre, stages = running.centre, self.arrivals.order
-        arrive = np.outer(self.arrivals.exit, self.arrivals.alpha)
-        same: Array = np.eye(stages)
-        here = [centre.slice(k) for k in range(c + 1)]
-        up: list[Array] = []
-        local: list[Array] = []
-        down: list[Array] = []
-        for k in range(c + 1):
-            states: Array = np.eye(centre.size(k))
-            local.append(
-                _kron(self.arrivals.jumps, states)
-                + _kron(same, _dense(centre.local, here[k], here[k]))
-            )
-            starts = _dense(centre.enter, here[k], here[k + 1]) if k < c else states
-            up.append(_kron(arrive, starts))
-        for k in range(1, c + 1):
-            down.append(_kron(same, _dense(centre.leave, here[k], here[k - 1])))
-        down.append(_kron(same, self.busy[1]))
-        return QBD(up, local, down)
+        return queue_chain(self.arrivals, self.running.centre, self.busy[1])
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltModel:
+    """A model of a policy before any job arrives, and how far it is the policy itself."""
+
+    running: RunningChain
+    name: str  #: "speed-scaled", "decomposition" or "exact"
+    exact: bool  #: whether the model is that of the policy without approximation
+    capacity: float  #: jobs per second that are completed while jobs always wait
+    simplifications: tuple[str, ...] = ()  #: what was left out to keep it small, and how
+
+    @property
+    def reduction(self) -> str:
+        """All simplifications in one text; "" for none."""
+        return "; ".join(self.simplifications)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +124,7 @@ class SolvedQueue:
     workload: Workload
     queue: PolicyQueue
     chain: QBDSolution  #: the level counts jobs
-    model: str  #: "speed-scaled", "decomposition" or "exact"
-    exact: bool  #: whether the model is that of the policy without approximation
-    reduction: str  #: what was left out of the model to keep it small; "" for nothing
+    built: BuiltModel  #: which model it is the queue of
 
     def mean_of_states(self, values: ArrayLike) -> float:
         """Mean of a quantity given for each state of the running jobs, (states,)."""
@@ -148,25 +145,9 @@ def check_blocks(
 ) -> None:
     """MemoryBudgetError if a queue with so many running states at each level would not fit."""
     states = np.asarray(sizes, dtype=float) * arrivals.order
-    with np.errstate(over="ignore"):
-        needed = 8.0 * (MEMORY[0] * float((states**2).sum()) + MEMORY[1] * float(states[-1]) ** 2)
     check_memory(
         f"{what}, blocks of {states[-1]:.6g} states,",
-        needed,
+        queue_memory(states.tolist()),
         memory_limit(memory),
         fix,
     )
-
-
-def _dense(matrix: csr_array, rows: slice, columns: slice) -> Array:
-    """Dense part of a sparse matrix, none of whose entries in these rows lies elsewhere."""
-    dense = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
-    ends = matrix.indptr[rows.start : rows.stop + 1]
-    row = np.repeat(np.arange(len(dense)), np.diff(ends))
-    held = slice(int(ends[0]), int(ends[-1]))
-    dense[row, matrix.indices[held] - columns.start] = matrix.data[held]
-    return dense
-
-
-def _kron(a: Array, b: Array) -> Array:
-    return np.asarray(np.kron(a, b), dtype=np.float64)

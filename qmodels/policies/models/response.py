@@ -169,9 +169,9 @@ def response_of(
     queue = _checked(solved).queue
     if queue.running.at_one_speed is None:
         raise ModelError(
-            f'the model "{solved.model}" of this policy does not follow single jobs, so it has no '
-            f'law of the response; use model="speed-scaled" without overhead, its mean_response '
-            f"and law of the wait, or measure percentiles with validation.simulate"
+            f'the model "{solved.built.name}" of this policy does not follow single jobs, so it '
+            f'has no law of the response; use model="speed-scaled" without overhead, its '
+            f"mean_response and law of the wait, or measure percentiles with validation.simulate"
         )
     demand, speeds = queue.running.at_one_speed
     found = ManyServerSolution(
@@ -188,4 +188,4 @@ def _checked(solved: SolvedQueue) -> SolvedQueue:
 
 
 def _method(solved: SolvedQueue) -> str:
-    return "exact" if solved.exact else "approximate"
+    return "exact" if solved.built.exact else "approximate"

@@ -16,17 +16,17 @@ S = TypeVar("S", bound=Hashable)
 
 def explored(
     empty: S,
-    most: int,
+    max_running: int,
     moves: Callable[[S, int], list[tuple[int, S, float]]],
     busy: Callable[[S, int], tuple[float, float]],
 ) -> RunningChain:
     """Chain of the running jobs.
 
     ``moves(state, k)`` lists what may happen while k jobs run: how many run afterwards, the state
-    then, and the rate; for a start (k + 1, where k < most) its probability instead. ``busy`` gives
-    the processors that compute and the disks that transfer.
+    then, and the rate; for a start (k + 1, where k < max_running) its probability instead.
+    ``busy`` gives the processors that compute and the disks that transfer.
     """
-    found: list[dict[S, int]] = [{} for _ in range(most + 1)]
+    found: list[dict[S, int]] = [{} for _ in range(max_running + 1)]
     found[0][empty] = 0
     todo = deque([(0, empty)])
     seen: list[tuple[int, int, int, int, float]] = []

@@ -9,12 +9,12 @@ import numpy as np
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError
-from qmodels.policies.base import System, Workload, whole_sizes
+from qmodels.policies.arrangement import Arrangement
 from qmodels.policies.models.exact_chain import burst_laws
 from qmodels.policies.models.job_stages import JobStages, count_stages, job_stages, routes
-from qmodels.policies.models.policy_queue import RunningChain, check_blocks
+from qmodels.policies.models.policy_queue import BuiltModel, check_blocks
 from qmodels.policies.models.state_search import explored
-from qmodels.policies.time_sharing import TimeSharing
+from qmodels.policies.system import Workload
 
 
 class Held(NamedTuple):
@@ -28,8 +28,8 @@ State = tuple[Held, ...]
 
 
 def time_sharing_running(
-    policy: TimeSharing, system: System, workload: Workload, memory: float | None
-) -> RunningChain:
+    label: str, arrangement: Arrangement, workload: Workload, memory: float | None
+) -> BuiltModel:
     """Chain of the stages of all running jobs, with the placement of the paper's four cases.
 
     Raises
@@ -39,18 +39,19 @@ def time_sharing_running(
     MemoryBudgetError
         If the queue in front of it would not fit; nothing has been allocated then.
     """
-    io, cpu = burst_laws(workload, 'model="exact"')
-    rules = _Rules(policy, system, workload, io, cpu)
-    most = policy.most_running
+    io, cpu = burst_laws(workload, "exact")
+    rules = _Rules(arrangement, workload, io, cpu)
+    max_running = arrangement.max_running
     check_blocks(
-        f"the chain of {policy.label}",
-        rules.count_states(most),
+        f"the chain of {label}",
+        rules.count_states(max_running),
         workload.arrivals,
         memory,
         'use model="speed-scaled", laws of lower order, or simulate',
     )
-    empty = (Held((), ()),) * policy.processor_partitions
-    return explored(empty, most, rules.moves, rules.busy)
+    empty = (Held((), ()),) * arrangement.processor_partitions
+    running = explored(empty, max_running, rules.moves, rules.busy)
+    return BuiltModel(running, "exact", True, running.capacity)
 
 
 class _Rules:
@@ -58,20 +59,19 @@ class _Rules:
 
     def __init__(
         self,
-        policy: TimeSharing,
-        system: System,
+        arrangement: Arrangement,
         workload: Workload,
         io: PhaseType,
         cpu: PhaseType,
     ) -> None:
-        pairs = policy.processor_partitions
-        disks = min(policy.disk_partitions, pairs)
-        self.policy, self.most = policy, policy.most_running
-        self.in_turn = policy.cpu_discipline == "fcfs"
-        self.processors = whole_sizes(system.processors, pairs)
-        self.disks = whole_sizes(system.disks, policy.disk_partitions)[:disks]
-        self.disk_of = [at % disks for at in range(pairs)]
-        self.on_disk = [range(disk, pairs, disks) for disk in range(disks)]
+        used, discipline = arrangement.used_disk_partitions, arrangement.system.disk_discipline
+        self.multiprogramming = arrangement.multiprogramming
+        self.max_running = arrangement.max_running
+        self.in_turn = arrangement.cpu_discipline == "fcfs"
+        self.processors = arrangement.partition_sizes
+        self.disks, self.disk_of = arrangement.disk_sizes, arrangement.disk_of
+        partitions = arrangement.processor_partitions
+        self.on_disk = [range(disk, partitions, used) for disk in range(used)]
 
         @cache
         def stages(p: float, d: float) -> JobStages:
@@ -83,24 +83,24 @@ class _Rules:
         ]
         given = routes(workload.program, 1.0, 1.0)
         self.order = count_stages(given, io, cpu)
-        sharing = any(len(places) > 1 for places in self.on_disk) or policy.multiprogramming > 1
-        if system.disk_discipline != "ps" and sharing:
+        sharing = any(len(on) > 1 for on in self.on_disk) or self.multiprogramming > 1
+        if discipline != "ps" and sharing:
             raise ModelError(
                 f'model="exact" needs processor sharing at the disks, not '
-                f'"{system.disk_discipline}"; simulate instead'
+                f'"{discipline}"; simulate instead'
             )
         skips = any((route.io == 0.0).any() for route in given)
-        if self.in_turn and policy.multiprogramming > 1 and skips:
+        if self.in_turn and self.multiprogramming > 1 and skips:
             raise ModelError(
                 "a phase without I/O follows a computation burst by another, and the chain cannot "
                 'tell whose turn it is then; use cpu_discipline="ps", or simulate'
             )
 
-    def count_states(self, most: int) -> list[float]:
-        """States with 0..most jobs running."""
+    def count_states(self, max_running: int) -> list[float]:
+        """States with 0..max_running jobs running."""
         moving = int(self.jobs[0].transfers.sum())
         computing = self.order - moving
-        held = np.zeros(self.policy.multiprogramming + 1)
+        held = np.zeros(self.multiprogramming + 1)
         for i in range(held.size):
             for j in range(held.size - i):
                 queue = float(computing) ** j if self.in_turn else _multisets(computing, j)
@@ -108,15 +108,15 @@ class _Rules:
         levels = np.ones(1)
         with np.errstate(over="ignore"):
             for _ in self.disk_of:
-                levels = np.convolve(levels, held)[: most + 1]
+                levels = np.convolve(levels, held)[: max_running + 1]
         return [float(x) for x in levels]
 
     def moves(self, state: State, k: int) -> list[tuple[int, State, float]]:
         """Jobs afterwards, state and rate of what may happen; of a start, its probability."""
         result = []
-        for places in self.on_disk:
-            sharers = sum(len(state[at].moving) for at in places)
-            for at in places:
+        for partitions in self.on_disk:
+            sharers = sum(len(state[at].moving) for at in partitions)
+            for at in partitions:
                 here, job = state[at], self.jobs[at]
                 for i, a in enumerate(here.moving):
                     rest = Held((*here.moving[:i], *here.moving[i + 1 :]), here.computing)
@@ -125,7 +125,7 @@ class _Rules:
                 for i, a in enumerate(served):
                     rest = Held(here.moving, (*here.computing[:i], *here.computing[i + 1 :]))
                     result += self._out(state, k, at, rest, a, 1.0 / len(served), i)
-        if k < self.most:
+        if k < self.max_running:
             at = self.place(state)
             job = self.jobs[at]
             for a in np.flatnonzero(job.alpha).tolist():
@@ -137,17 +137,17 @@ class _Rules:
         """Processor partition of the next start: both idle, one idle, any with room."""
 
         def rank(at: int) -> tuple[int, int, int]:
-            here, places = state[at], self.on_disk[self.disk_of[at]]
-            transferring = any(state[other].moving for other in places)
+            here, sharing = state[at], self.on_disk[self.disk_of[at]]
+            transferring = any(state[other].moving for other in sharing)
             held = len(here.moving) + len(here.computing)
             return bool(here.computing) + transferring, held, at
 
-        room = [
+        free = [
             at
             for at, here in enumerate(state)
-            if len(here.moving) + len(here.computing) < self.policy.multiprogramming
+            if len(here.moving) + len(here.computing) < self.multiprogramming
         ]
-        return min(room, key=rank)
+        return min(free, key=rank)
 
     def busy(self, state: State, k: int) -> tuple[float, float]:
         """Processors that compute and disks that transfer."""
@@ -156,8 +156,8 @@ class _Rules:
         )
         disks = sum(
             d
-            for d, places in zip(self.disks, self.on_disk, strict=True)
-            if any(state[at].moving for at in places)
+            for d, partitions in zip(self.disks, self.on_disk, strict=True)
+            if any(state[at].moving for at in partitions)
         )
         return float(processors), float(disks)
 

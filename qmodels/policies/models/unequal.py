@@ -7,52 +7,56 @@ from functools import cache
 import numpy as np
 
 from phasefit import PhaseType
-from qmodels.policies.base import System, Workload, groups_at_work, spread
-from qmodels.policies.models.arrangement import arranged
-from qmodels.policies.models.disk_counts import count_states, running_on_disks
+from qmodels.policies.arrangement import Arrangement, spread
+from qmodels.policies.base import groups_at_work
+from qmodels.policies.models.disk_counts import DiskPartitions, count_states, running_on_disks
 from qmodels.policies.models.job_stages import JobStages
-from qmodels.policies.models.policy_queue import RunningChain, check_blocks
-from qmodels.policies.space_sharing import SpaceSharing
+from qmodels.policies.models.policy_queue import BuiltModel, check_blocks
+from qmodels.policies.system import Workload
 
 
 def unequal_running(
-    policy: SpaceSharing,
-    system: System,
+    arrangement: Arrangement,
     workload: Workload,
     demand: PhaseType,
+    simplifications: tuple[str, ...],
     memory: float | None,
-) -> tuple[RunningChain, bool]:
-    """Chain of the running jobs by size of partition and stage of demand; whether it is exact.
+) -> BuiltModel:
+    """Chain of the running jobs by size of partition and stage of demand.
 
     A job's speed is that of its partition with k jobs spread evenly over the disk partitions, all
     on partitions of that size.
     """
-    frame = arranged(policy, system, whole=True)
-    places = frame.places(shared=False, forgetful=True, pooled=True)
-    disks = len(frame.rooms)
+    on_disks = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
+    used = arrangement.used_disk_partitions
     check_blocks(
-        f"{frame.most} jobs on partitions of {len(places.rooms[0])} sizes with a demand of order "
-        f"{demand.order}",
-        count_states(places, demand.order),
+        f"{arrangement.max_running} jobs on partitions of {len(on_disks.slots[0])} sizes with a "
+        f"demand of order {demand.order}",
+        count_states(on_disks, demand.order),
         workload.arrivals,
         memory,
         "use a demand law of lower order or fewer sizes",
     )
-    still = np.ones(demand.order, dtype=np.bool_)
+    # every stage counts as transferring, so that the shares below say how busy it keeps both
+    transfers = np.ones(demand.order, dtype=np.bool_)
 
     @cache
-    def stages(kind: int, jobs: int, running: int) -> JobStages:
-        k, p = max(running, 1), frame.processors(kind, running)
-        held = [[1] * y for y in spread(k, disks)]
-        throughput, computing, moving = groups_at_work(held, workload.program, p, frame.disks)
+    def stages(size_class: int, jobs: int, running: int) -> JobStages:
+        k, p = max(running, 1), arrangement.processors(size_class, running)
+        jobs_by_disk = [[1] * y for y in spread(k, used)]
+        throughput, computing, moving = groups_at_work(
+            jobs_by_disk, workload.program, p, arrangement.disks
+        )
         speed = throughput / k
         return JobStages(
             demand.alpha,
             demand.jumps * speed,
             demand.exit * speed,
-            still,
-            disk_share=moving / (k * frame.disks),
+            transfers,
+            disk_share=moving / (k * arrangement.disks),
             processor_share=computing / (k * p),
         )
 
-    return running_on_disks(places, stages), frame.private and frame.whole
+    running = running_on_disks(on_disks, stages)
+    exact = arrangement.private and arrangement.whole_disks and not simplifications
+    return BuiltModel(running, "speed-scaled", exact, running.capacity, simplifications)

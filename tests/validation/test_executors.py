@@ -1,6 +1,12 @@
 """Who runs independent work: threads, processes, or an executor handed in."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -133,3 +139,101 @@ def test_progress_of_a_simulation_says_what_is_counted():
         progress=lambda *to: seen.append(to), **SHORT,
     )  # fmt: skip
     assert seen == [("candidates", 1, 2), ("candidates", 2, 2)]
+
+
+# Workers that must not outlive their parent, and parents that outlive their workers
+
+
+def _slow(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def _killed_once(mark):
+    """The first to come is killed as the system does when memory runs out."""
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return os.getpid()
+    return os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _killed_always(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_the_work_of_a_lost_worker_is_done_again(tmp_path):
+    found = parallel_map(_killed_once, [str(tmp_path / "mark")] * 4, workers=2)
+    assert len(found) == 4
+    assert os.getpid() not in found
+
+
+def test_workers_that_are_lost_again_and_again_are_told_in_one_line():
+    with pytest.raises(ModelError, match=r"lost .* 0 of 3 tasks were done; try with one worker"):
+        parallel_map(_killed_always, [1, 2, 3], workers=2)
+
+
+PARENT = """
+import sys
+from tests.validation.test_executors import _slow
+from validation.sweeps.executors import parallel_map
+if __name__ == "__main__":
+    def say(what, done, total):
+        print("done", done, flush=True)
+    parallel_map(_slow, [0.0, 0.0, 60.0, 60.0], workers=2, progress=say)
+"""
+
+
+def children(pid):
+    """Processes below this one, from what the system says of all."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        try:
+            text = (entry / "stat").read_text() if entry.name.isdigit() else ""
+        except OSError:
+            continue
+        if text:
+            parents[int(entry.name)] = int(text.rpartition(")")[2].split()[1])
+    found, todo = [], [pid]
+    while todo:
+        below = [child for child, parent in parents.items() if parent == todo[-1]]
+        todo.pop()
+        found += below
+        todo += below
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for processes")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_no_worker_outlives_a_parent_that_is_stopped(tmp_path, number):
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    root = Path(__file__).resolve().parents[2]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    }
+    parent = subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True, env=environment,
+    )  # fmt: skip
+    with parent:
+        assert parent.stdout.readline() == "done 1\n"
+        below = children(parent.pid)
+        assert len(below) >= 2
+        parent.send_signal(number)
+        parent.wait(timeout=60)
+        # Counted in looks, not in seconds: a loaded machine may take its time.
+        for _ in range(600):
+            left = [pid for pid in below if _alive(pid)]
+            if not left:
+                break
+            time.sleep(0.05)
+        assert not left
+
+
+def _alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

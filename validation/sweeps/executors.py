@@ -11,9 +11,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from typing import TypeVar
 
 from phasefit.checks import whole_number
@@ -45,11 +49,40 @@ def thread_pool(workers: int | None = None) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(worker_count(workers))
 
 
-def process_pool(workers: int | None = None) -> ProcessPoolExecutor:
+class LeashedPool(ProcessPoolExecutor):
+    """Processes that end when they are let go, and with this process however that ends.
+
+    Every worker holds the reading end of a pipe whose writing end is here alone: it closes when
+    this process ends, by whatever signal, or when `let_go` closes it.
+    """
+
+    def __init__(self, workers: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        leash, self._held = context.Pipe(duplex=False)
+        super().__init__(
+            workers, mp_context=context, initializer=_end_with_the_leash, initargs=(leash,)
+        )
+
+    def let_go(self) -> None:
+        """End the workers at once, whatever they are doing; what they did not finish is lost."""
+        self._held.close()
+
+
+def process_pool(workers: int | None = None) -> LeashedPool:
     """Processes that begin afresh, for work in Python: a fork would copy the locks of threads."""
-    return ProcessPoolExecutor(
-        worker_count(workers), mp_context=multiprocessing.get_context("spawn")
-    )
+    return LeashedPool(worker_count(workers))
+
+
+def _end_with_the_leash(leash: Connection) -> None:
+    """Let this worker process end when the other end of the pipe closes, and not before."""
+    # Ctrl-C reaches the whole group; the parent decides what becomes of its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def wait() -> None:
+        leash.poll(None)  # nothing is ever sent: it becomes readable when it closes
+        os._exit(1)
+
+    threading.Thread(target=wait, name="leash", daemon=True).start()
 
 
 @contextmanager
@@ -108,8 +141,13 @@ def parallel_map(
     Raises
     ------
     ModelError
-        If `workers` is no number of processes or `executor` no executor. Errors of `function` are
-        passed on, and what has not begun by then is left.
+        If `workers` is no number of processes or `executor` no executor, or if worker processes
+        were lost twice (killed, as for lack of memory). Errors of `function` are passed on, and
+        what has not begun by then is left.
+
+    Notes
+    -----
+    Tasks of a worker process that is lost are done again, once, one at a time.
 
     Examples
     --------
@@ -124,17 +162,38 @@ def parallel_map(
             results.append(function(task))
             report(what, len(results), len(tasks))
         return results
-    with given_or(executor, process_pool, useful_workers) as pool:
-        futures = [pool.submit(_with_portable_errors, function, task) for task in tasks]
+    found: dict[int, Result] = {}
+
+    def work(pool: Executor) -> None:
+        futures = {
+            pool.submit(_with_portable_errors, function, task): place
+            for place, task in enumerate(tasks)
+            if place not in found
+        }
         try:
-            for done, future in enumerate(as_completed(futures), start=1):
-                future.result()
-                report(what, done, len(tasks))
+            for future in as_completed(futures):
+                found[futures[future]] = future.result()
+                report(what, len(found), len(tasks))
         except BaseException:
             for future in futures:
                 future.cancel()
+            if isinstance(pool, LeashedPool):
+                pool.let_go()
             raise
-        return [future.result() for future in futures]
+
+    for attempt in (1, 2):
+        try:
+            with given_or(executor, process_pool, useful_workers) as pool:
+                work(pool)
+            break
+        except BrokenProcessPool:
+            if executor is not None or attempt == 2:
+                raise ModelError(
+                    f"a worker process was lost (killed, perhaps for lack of memory); {len(found)} "
+                    f"of {len(tasks)} {what} were done; try with one worker (-j 1)"
+                ) from None
+            useful_workers = 1  # whatever killed it, two at a time may have been too much
+    return [found[place] for place in range(len(tasks))]
 
 
 def _with_portable_errors(function: Callable[[Task], Result], task: Task) -> Result:

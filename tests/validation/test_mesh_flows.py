@@ -551,7 +551,7 @@ class TestResuming:
             while len(network.jobs) > 12:
                 network.advance()
         finish(network)
-        assert network._flows._begin.size <= 16
+        assert network._flows._flows.size <= 16
         assert network._flows._channels.size <= 2 * 13 * WEST.channels
         assert not network._by_number
 

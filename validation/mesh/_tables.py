@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from validation.mesh._kernels import columns as col
+from validation.mesh._kernels import records as rec
 from validation.mesh.topology import Mesh
 from validation.mesh.traffic import Messages, Traffic, phase_rows
 
@@ -19,40 +19,38 @@ _WHEEL: Final = 1 << 12
 class Tables:
     """What the kernels work on, `state`, and which of its rows nobody uses."""
 
-    def __init__(self, mesh: Mesh, timing: Ints, paces: NDArray[np.float64]) -> None:
-        channels = _table(mesh.channels, col.CHANNEL)
-        channels["queue"] = col.NOBODY
-        whole = np.zeros(6, np.int64)
-        whole[col.FREE_SLOT], whole[col.DUE_JOB] = int(col.NOBODY), col.FAR
-        self.state = col.State(
+    def __init__(self, mesh: Mesh, timing: rec.Timing, paces: NDArray[np.float64]) -> None:
+        channels = _table(mesh.channels, rec.CHANNEL)
+        channels["queue"] = rec.NOBODY
+        counters = np.zeros(1, rec.COUNTERS)
+        counters["free_slot"], counters["due"] = int(rec.NOBODY), rec.FAR
+        self.state = rec.State(
             channels=channels,
-            totals=_table(mesh.channels, col.TOTAL),
-            messages=_table(0, col.MESSAGE),
-            events=_table(0, col.EVENT),
-            born=_table(0, col.BORN),
-            streams=np.zeros((0, col.STREAM_COLUMNS), np.int64),
-            jobs=np.zeros((0, col.JOB_COLUMNS), np.int64),
-            phases=np.zeros((0, col.PHASE_COLUMNS), np.int64),
-            shares=np.zeros((0, 2)),
-            listed=np.zeros((0, 4), np.int64),
-            records=np.zeros((0, 6), np.int64),
-            log=np.zeros((0, 2), np.int64),
-            wheel=np.full(_WHEEL, col.NOBODY, np.uint32),
+            totals=_table(mesh.channels, rec.TOTAL),
+            messages=_table(0, rec.MESSAGE),
+            events=_table(0, rec.EVENT),
+            born=_table(0, rec.BORN),
+            streams=np.zeros(0, rec.STREAM),
+            jobs=np.zeros(0, rec.JOB),
+            phases=np.zeros(0, rec.PHASE),
+            listed=np.zeros(0, rec.LISTED_MESSAGE),
+            deliveries=np.zeros(0, rec.DELIVERY),
+            phase_runs=np.zeros(0, rec.PHASE_RUN),
+            wheel=np.full(_WHEEL, rec.NOBODY, np.uint32),
             turns=np.zeros(mesh.channels, np.uint8),
             inputs=_inputs(mesh),
             dirty=np.zeros(mesh.channels, np.uint32),
-            stack=_table(0, col.EVENT),
-            whole=whole,
+            stack=_table(0, rec.EVENT),
+            counters=counters,
             timing=timing,
             grid=mesh.grid,
-            coordinates=mesh.router_coordinates,
             paces=paces,
         )
         self._phases: dict[Traffic | None, int] = {}
-        self._free: dict[str, list[tuple[int, int]]] = {"streams": [], "log": []}
+        self._free: dict[str, list[tuple[int, int]]] = {"streams": [], "phase_runs": []}
 
     def take(self, table: str, size: int) -> int:
-        """Where `size` rows of "streams" or "log" begin that nobody uses."""
+        """Where `size` rows of "streams" or "phase_runs" begin that nobody uses."""
         free = self._free[table]
         for k, (first, length) in enumerate(free):
             if length >= size:
@@ -80,36 +78,35 @@ class Tables:
     def job_row(self) -> int:
         """A row of no job, all zero."""
         jobs = self.state.jobs
-        free = np.flatnonzero(jobs[:, col.STATUS] == col.IDLE)
+        free = np.flatnonzero(jobs["status"] == rec.IDLE)
         if free.size == 0:
             self.lengthen("jobs", max(16, 2 * len(jobs)))
         row = int(free[0]) if free.size else len(jobs)
-        self.state.jobs[row] = 0
+        self.state.jobs[row] = np.zeros((), rec.JOB)
         return row
 
     def phase_row(self, traffic: Traffic | Messages) -> int:
         """Where the phases of this traffic begin in their table; each is kept once."""
         key = traffic if isinstance(traffic, Traffic) else None
         if key not in self._phases:
-            rows, shares = np.zeros((1, col.PHASE_COLUMNS), np.int64), np.zeros((1, 2))  # listed
-            if key is not None:
-                rows, shares = phase_rows(key)
+            rows = np.zeros(1, rec.PHASE) if key is None else phase_rows(key)  # zeros: listed
             self._phases[key] = len(self.state.phases)
             self.append("phases", rows)
-            self.append("shares", shares)
         return self._phases[key]
 
     def append(self, table: str, rows: Any) -> None:
         """Add rows at the end of a table."""
-        longer = np.concatenate([getattr(self.state, table), rows])
-        self.state = self.state._replace(**{table: longer})
+        before = len(getattr(self.state, table))
+        self.lengthen(table, before + len(rows))
+        getattr(self.state, table)[before:] = rows
 
     def lengthen(self, table: str, size: int) -> None:
         """Add rows of zeros until a table has `size`."""
         rows = getattr(self.state, table)
-        longer = np.zeros((max(size, len(rows)), *rows.shape[1:]), rows.dtype)
+        longer = np.zeros(max(size, len(rows)), rows.dtype)
         longer[: len(rows)] = rows
-        self.state = self.state._replace(**{table: longer})
+        grown: dict[str, Any] = {table: longer}
+        self.state = self.state._replace(**grown)
 
     def make_room_for_messages(self, waiting: int = 0) -> None:
         """A row for each channel's holder, each channel's alarm, and each stream's next message.
@@ -122,14 +119,14 @@ class Tables:
             need += need // 2  # jobs come one by one
         if rows >= need:
             return
-        grown: dict[str, Any] = {"stack": _table(need, col.EVENT)}
+        grown: dict[str, Any] = {"stack": _table(need, rec.EVENT)}
         for name in ("messages", "events", "born"):
             table = getattr(state, name)
             grown[name] = _table(need, table.dtype)
             grown[name][:rows] = table
         fresh = np.arange(rows, need)
-        grown["events"]["link"][fresh] = np.append(fresh[1:], state.whole[col.FREE_SLOT])
-        state.whole[col.FREE_SLOT] = rows
+        grown["events"]["link"][fresh] = np.append(fresh[1:], state.counters["free_slot"])
+        state.counters["free_slot"] = rows
         self.state = state._replace(**grown)
 
 
@@ -142,7 +139,8 @@ def _table(rows: int, kind: np.dtype[Any]) -> Any:
 
 def _inputs(mesh: Mesh) -> NDArray[np.uint8]:
     """Which input of its router each channel is: west before east and so on, the node last."""
-    routers, ports, lanes = mesh.grid[[col.ROUTERS, col.DIRECTIONS, col.VIRTUAL]].tolist()
+    grid = mesh.grid
+    routers, ports, lanes = grid.routers, grid.directions, grid.virtual
     wires = np.arange(ports * lanes)
     inputs = np.full(mesh.channels, ports * lanes + lanes - 1, np.uint8)
     inputs[2 * routers :] = np.tile((wires // lanes ^ 1) * lanes + wires % lanes, routers)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.errors import ModelError
-from validation.mesh._kernels import columns as col
-from validation.mesh._kernels import events
+from validation.mesh._kernels import inspection
+from validation.mesh._kernels.records import State
 
 
 class DeadlockError(ModelError):
@@ -24,10 +24,10 @@ class DeadlockError(ModelError):
         )
 
 
-def waiting_cycle(state: col.State) -> list[int]:
+def waiting_cycle(state: State) -> list[int]:
     """Channels asked for around a cycle of waiting worms; empty where there is none."""
     holder = np.full(len(state.channels), -1, np.int64)
     seen = np.zeros(len(state.messages), np.int64)
     found = np.zeros(len(state.messages), np.int64)
-    length = events.waiting_cycle(state, holder, seen, found)
+    length = inspection.waiting_cycle(state, holder, seen, found)
     return [int(channel) for channel in found[:length]]

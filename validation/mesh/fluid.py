@@ -117,7 +117,7 @@ def _all_routes(mesh: Mesh, sources: Ints, targets: Ints) -> tuple[Ints, Ints]:
     room = np.empty(2 + mesh.rows + mesh.columns + mesh.depth, np.int64)
     parts = []
     for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
-        length = routes.route(mesh.grid, mesh.router_coordinates, source, target, room)
+        length = routes.route(mesh.grid, source, target, room)
         parts.append(room[:length].copy())
     first = np.concatenate([[0], np.cumsum([part.size for part in parts], dtype=np.int64)])
     return first, np.concatenate(parts) if parts else np.zeros(0, np.int64)

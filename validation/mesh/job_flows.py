@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
 from validation.mesh._kernels import flows
+from validation.mesh.flow_table import FlowTable, PhaseLoads
 from validation.mesh.results import Completion
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
@@ -107,19 +108,24 @@ class FlowNetwork:
         self.disk_pace, self.seed = pace, whole_number("seed", seed, least=0)
         paces = np.ones((mesh.routers, 2))
         paces[mesh.routers_of[mesh.io_nodes]] = pace
-        timing = np.array([getattr(router, f.name) for f in fields(router)], np.int64)
         longest = 2 + mesh.rows + mesh.columns + mesh.depth
-        self._place = timing, mesh.grid, mesh.router_coordinates, paces
-        self._routing = (
-            np.zeros(longest, np.int64), np.zeros((2, longest)), np.zeros((mesh.channels, 5)),
-            np.zeros(mesh.channels, np.int64),
-        )  # fmt: skip
-        self._drawn = _Loads.empty(mesh.channels)
-        self._sharing = (
-            np.zeros(mesh.channels), np.zeros(mesh.channels), np.zeros(mesh.channels, np.int64),
-            np.zeros(mesh.channels, np.int64),
-        )  # fmt: skip
-        self._flows = _Flows(mesh.channels)
+        place = flows.Place(
+            timing=router.timing,
+            grid=mesh.grid,
+            paces=paces,
+            way=np.zeros(longest, np.int64),
+            holds=np.zeros((2, longest)),
+            work=np.zeros(mesh.channels, flows.WORK),
+            fresh=np.zeros(mesh.channels, np.int64),
+        )
+        self._place = tuple(tuple(x) if isinstance(x, tuple) else x for x in place)
+        self._found = flows.Loads(
+            channels=np.zeros(mesh.channels, np.int64),
+            held=np.zeros(mesh.channels),
+            carried=np.zeros(mesh.channels, np.int64),
+            sums=np.zeros(1, flows.SUMS),
+        )
+        self._flows = FlowTable(mesh.channels)
         self._flits = np.zeros(mesh.channels, np.int64)
         self._clock, self._soonest = 0.0, inf
         self._due: list[tuple[float, int]] = []  # when a job that does not flow goes on
@@ -261,7 +267,7 @@ class FlowNetwork:
                 del self._by_number[job.number], self._jobs[job.name]
             changed = changed or job.loads is not None
         if changed:
-            self._soonest = self._flows.share_out(now, *self._sharing)
+            self._soonest = self._flows.share_out(now)
         return over
 
     def _go_on(self, job: _Job, now: float) -> bool:
@@ -287,49 +293,20 @@ class FlowNetwork:
                 self._flows.enter(job.number, loads)
                 return False
 
-    def _loads_of(self, job: _Job, number: int) -> _Loads:
+    def _loads_of(self, job: _Job, number: int) -> PhaseLoads:
         """What a phase of a job holds; the same in every run unless the pattern draws."""
         phase = job.traffic.phases[number]
         known = job.known.get(phase)
         if known is not None:
             return known
-        rows, shares = _rows(job.traffic)
-        room = self._drawn
         used = flows.phase_flow(
-            job.streams, rows[number], shares[number], job.nodes, len(job.streams) - job.nodes,
-            *self._place, *self._routing, room.channels, room.held, room.carried, room.sums,
+            job.streams, _rows(job.traffic), number, job.nodes, len(job.streams) - job.nodes,
+            self._place, tuple(self._found),
         )  # fmt: skip
-        loads = room.first(used)
+        loads = PhaseLoads.of(self._found, used)
         if phase.pattern not in _DRAWING and job.traffic.runs > 1:
             job.known[phase] = loads
         return loads
-
-
-@dataclass(slots=True)
-class _Loads:
-    """What one phase run of a job asks of the channels it uses, (k,) each."""
-
-    channels: Ints
-    held: Array  # cycles
-    carried: Ints  # flits
-    sums: Array  # as in `flows`
-
-    @classmethod
-    def empty(cls, size: int) -> _Loads:
-        """Room for so many channels."""
-        return cls(np.zeros(size, np.int64), np.zeros(size), np.zeros(size, np.int64), np.zeros(9))
-
-    def first(self, used: int) -> _Loads:
-        """A copy of the first so many."""
-        return _Loads(
-            self.channels[:used].copy(), self.held[:used].copy(), self.carried[:used].copy(),
-            self.sums.copy(),
-        )  # fmt: skip
-
-    @property
-    def flight(self) -> float:
-        """Cycles that pass and hold no channel."""
-        return float(self.sums[flows.ALONE] - self.sums[flows.BUSY])
 
 
 @dataclass(slots=True)
@@ -340,13 +317,13 @@ class _Job:
     number: int
     nodes: int
     traffic: Traffic
-    streams: Ints
+    streams: Any  # of `STREAM`
     start: float
     run: int = -1  # phase run
     paused: bool = False
     began: float = 0.0  # the messages of this run
-    loads: _Loads | None = None  # while they flow
-    known: dict[TrafficPhase, _Loads] = field(default_factory=dict)
+    loads: PhaseLoads | None = None  # while they flow
+    known: dict[TrafficPhase, PhaseLoads] = field(default_factory=dict)
     ends: list[float] = field(default_factory=list)  # of the phase runs
     messages: int = 0
     flits: int = 0
@@ -355,96 +332,24 @@ class _Job:
     latency: float = 0.0
     longest: float = 0.0
 
-    def count(self, loads: _Loads, took: float) -> None:
+    def count(self, loads: PhaseLoads, took: float) -> None:
         """Add a phase run whose messages took so many cycles.
 
         Every source has one message after the other on its way for as long as that, and the next
         begins when the last has left its injection channel.
         """
-        _, _, sent, direct, beyond, farthest, hops, senders, longest = loads.sums.tolist()
-        self.messages += int(sent)
-        self.flits += int(sent) * self.traffic.phases[self.run % len(self.traffic.phases)].flits
-        self.hops += hops
-        self.direct += direct
-        self.latency += senders * took + beyond
-        self.longest = max(self.longest, longest * took + farthest)
-
-
-class _Flows:
-    """Flows under way, one row each, their channels in one long list."""
-
-    def __init__(self, channels: int) -> None:
-        self._slots: dict[int, int] = {}  # job number by slot
-        self._free: list[int] = []
-        self._begin, self._size = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self._left, self._speed = np.zeros(0), np.zeros(0)
-        self._since, self._finish = np.zeros(0), np.zeros(0)
-        self._channels, self._parts = np.zeros(channels, np.int64), np.zeros(channels)
-        self._place, self._part = np.zeros(channels, np.int64), np.zeros(channels)
-        self._top = 0
-
-    def enter(self, number: int, loads: _Loads) -> None:
-        """Add a flow of a job; it has no speed before the next `share_out`."""
-        size, busy = loads.channels.size, float(loads.sums[flows.BUSY])
-        if self._top + size > self._channels.size:
-            self._close_up(size)
-        if not self._free:
-            rows = self._begin.size
-            more = max(16, rows)
-            for name in ("_begin", "_size", "_left", "_speed", "_since", "_finish"):
-                column = getattr(self, name)
-                setattr(self, name, np.concatenate([column, np.zeros(more, column.dtype)]))
-            self._free = list(range(rows + more - 1, rows - 1, -1))
-        slot = self._free.pop()
-        at = slice(self._top, self._top + size)
-        self._channels[at] = loads.channels
-        # Rounding must not make a flow alone overfill a channel.
-        self._parts[at] = np.minimum(loads.held / busy, 1.0)
-        self._begin[slot], self._size[slot], self._left[slot] = self._top, size, busy
-        self._speed[slot] = self._since[slot] = 0.0
-        self._top += size
-        self._slots[slot] = number
-
-    def ended(self, now: float) -> list[int]:
-        """Slots of the flows that are over now."""
-        return [slot for slot in self._slots if self._finish[slot] <= now]
-
-    def leave(self, slot: int) -> int:
-        """Take a flow out and return the number of its job."""
-        self._free.append(slot)
-        return self._slots.pop(slot)
-
-    def share_out(self, now: float, *room: Any) -> float:
-        """Give all flows their speeds from now on; returns when the first will be over."""
-        if not self._slots:
-            return inf
-        slots = np.fromiter(self._slots, np.int64, len(self._slots))
-        soonest = flows.share_out(
-            now, slots, self._begin, self._size, self._channels, self._parts, self._left,
-            self._speed, self._since, self._finish, *room, np.zeros(slots.size + 1, np.int64),
-            self._place, self._part, np.zeros(slots.size),
-        )  # fmt: skip
-        return float(soonest)
-
-    def _close_up(self, more: int) -> None:
-        """Move the lists of all flows to the front, with room for `more` behind them."""
-        slots = list(self._slots)
-        kept = [slice(self._begin[slot], self._begin[slot] + self._size[slot]) for slot in slots]
-        ends = np.concatenate([[0], np.cumsum(self._size[slots])])
-        top = int(ends[-1])
-        room = max(self._channels.size, 2 * (top + more))
-        for name in ("_channels", "_parts"):
-            column = getattr(self, name)
-            moved = np.zeros(room, column.dtype)
-            if kept:
-                moved[:top] = np.concatenate([column[part] for part in kept])
-            setattr(self, name, moved)
-        self._place, self._part = np.zeros(room, np.int64), np.zeros(room)
-        self._begin[slots], self._top = ends[:-1], top
+        sums = loads.sums
+        sent = int(sums.sent)
+        self.messages += sent
+        self.flits += sent * self.traffic.phases[self.run % len(self.traffic.phases)].flits
+        self.hops += sums.hops
+        self.direct += sums.direct
+        self.latency += sums.senders * took + sums.beyond
+        self.longest = max(self.longest, sums.longest * took + sums.farthest)
 
 
 @lru_cache(maxsize=256)
-def _rows(traffic: Traffic) -> tuple[Ints, Array]:
+def _rows(traffic: Traffic) -> Any:
     return phase_rows(traffic)
 
 

@@ -80,7 +80,7 @@ def link_load(
         if worst > last:
             raise ModelError(f"source and destination must be <= {last}, got {worst}")
         ends = mesh.routers_of[traffic.source], mesh.routers_of[traffic.destination]
-        routes.add_loads(mesh.grid, mesh.router_coordinates, *ends, traffic.flits, total)
+        routes.add_loads(mesh.grid, *ends, traffic.flits, total)
         bound, messages = float((total * pace).max()), traffic.created.size
         return LinkLoad(mesh=mesh, flits=total, bound=bound, messages=messages)
     bound, messages = 0.0, 0
@@ -92,9 +92,8 @@ def link_load(
             part = slice(edges[run], edges[run + 1])
             loads = np.zeros_like(total)
             routes.add_loads(
-                mesh.grid, mesh.router_coordinates, listed.source[part], listed.target[part],
-                listed.flits[part], loads,
-            )  # fmt: skip
+                mesh.grid, listed.source[part], listed.target[part], listed.flits[part], loads
+            )
             alone += plan.phases[run % len(plan.phases)].pause + float((loads * pace).max())
             total += loads
         bound = max(bound, alone)

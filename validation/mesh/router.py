@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 
 from phasefit.checks import boolean, whole_number
 from qmodels.errors import ModelError
+from validation.mesh._kernels.records import Timing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +91,11 @@ class Router:
         return cls(
             hop=3, flow=3, buffer=buffer, credit=2, release=2, sink=2, resume=1, in_turn=True
         )
+
+    @property
+    def timing(self) -> Timing:
+        """The same numbers as the kernels take them."""
+        return Timing(*(int(getattr(self, name)) for name in Timing._fields))
 
     def zero_load(self, *, hops: int, flits: int) -> int:
         """Latency of a message over so many links that never waits, in cycles."""

@@ -62,5 +62,5 @@ def route(mesh: Mesh, source: int, destination: int) -> Ints:
             raise ModelError(f"{name} must be <= {mesh.routers_of.size - 1}, got {node}")
         ends.append(int(mesh.routers_of[node]))
     channels = np.empty(2 + mesh.rows + mesh.columns + mesh.depth, dtype=np.int64)
-    length = routes.route(mesh.grid, mesh.router_coordinates, *ends, channels)
+    length = routes.route(mesh.grid, *ends, channels)
     return channels[:length].copy()

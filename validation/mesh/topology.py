@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import boolean, one_of, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
+from validation.mesh._kernels.records import DIMENSION, Grid
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -202,15 +204,20 @@ class Mesh:
         """How many channel numbers there are; links that would leave the mesh have unused ones."""
         return self.routers * (2 + 2 * self.dimensions * (self.virtual_channels or 1))
 
-    @property
-    def grid(self) -> Ints:
-        """The numbers that routing needs, as `_columns` names them."""
-        sides = self._sides
-        return np.array(
-            [self.routers, 2 * self.dimensions, self.virtual_channels, *sides,
-             1, sides[0], sides[0] * sides[1], self.torus],
-            dtype=np.int64,
-        )  # fmt: skip
+    @cached_property
+    def grid(self) -> Grid:
+        """What the kernels need for routing."""
+        width, height, _ = self._sides
+        dimensions = np.zeros(3, DIMENSION)
+        dimensions["side"], dimensions["stride"] = self._sides, (1, width, width * height)
+        return Grid(
+            routers=self.routers,
+            directions=2 * self.dimensions,
+            virtual=self.virtual_channels or 1,
+            wraps=int(self.torus),
+            dimensions=dimensions,
+            coordinates=self.router_coordinates,
+        )
 
     def checked_nodes(self, nodes: ArrayLike, *, io: bool = False) -> Ints:
         """`nodes` as a fresh read-only array of different node numbers, at least one."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import boolean, one_of, real_number, share, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
-from validation.mesh._kernels import columns as col
+from validation.mesh._kernels import records as rec
 from validation.mesh._kernels import traffic as traffic_kernels
 from validation.mesh.topology import Mesh
 
@@ -19,17 +19,17 @@ Ints = NDArray[np.int64]
 
 #: Patterns by name.
 PATTERNS: Final = {
-    "all-to-all": col.ALL_TO_ALL,
-    "one-to-all": col.ONE_TO_ALL,
-    "all-to-one": col.ALL_TO_ONE,
-    "random": col.RANDOM,
-    "nearest-neighbour": col.NEIGHBOUR,
-    "ring": col.RING,
-    "n-body": col.N_BODY,
-    "fft": col.FFT,
-    "write": col.WRITE,
-    "read": col.READ,
-    "mixed": col.MIXED,
+    "all-to-all": rec.ALL_TO_ALL,
+    "one-to-all": rec.ONE_TO_ALL,
+    "all-to-one": rec.ALL_TO_ONE,
+    "random": rec.RANDOM,
+    "nearest-neighbour": rec.NEIGHBOUR,
+    "ring": rec.RING,
+    "n-body": rec.N_BODY,
+    "fft": rec.FFT,
+    "write": rec.WRITE,
+    "read": rec.READ,
+    "mixed": rec.MIXED,
 }
 _WITH_IO = ("write", "read", "mixed")
 #: The longest message, and the most messages that a node sends in a phase.
@@ -233,35 +233,34 @@ def _whole_column(name: str, values: ArrayLike, least: int) -> Ints:
     return column
 
 
-def phase_rows(traffic: Traffic) -> tuple[Ints, NDArray[np.float64]]:
-    """The phases as the kernels take them: (phases, columns) and (phases, 2)."""
-    rows = np.zeros((len(traffic.phases), col.PHASE_COLUMNS), np.int64)
-    shares = np.zeros((len(traffic.phases), 2))
-    for row, shares_of, phase in zip(rows, shares, traffic.phases, strict=True):
-        row[:] = (
-            PATTERNS[phase.pattern], phase.flits, phase.rounds, phase.pause, phase.lockstep,
-            phase.root, phase.targets,
-        )  # fmt: skip
-        shares_of[:] = phase.io_share, phase.interval
-    return rows, shares
+def phase_rows(traffic: Traffic) -> Any:
+    """The phases as the kernels take them: (phases,) of `PHASE`."""
+    rows = np.zeros(len(traffic.phases), rec.PHASE)
+    for row, phase in zip(rows, traffic.phases, strict=True):
+        row["kind"] = PATTERNS[phase.pattern]
+        for name in ("flits", "rounds", "pause", "lockstep", "root", "targets"):
+            row[name] = getattr(phase, name)
+        row["io_share"], row["interval"] = phase.io_share, phase.interval
+    return rows
 
 
-def stream_rows(mesh: Mesh, nodes: Ints, *, seed: int, job: int) -> Ints:
+def stream_rows(mesh: Mesh, nodes: Ints, *, seed: int, job: int) -> Any:
     """One stream for each of a job's nodes and each I/O node, with its own random numbers."""
     routers = np.concatenate([mesh.routers_of[nodes], mesh.routers_of[mesh.nodes :]])
-    rows = np.zeros((routers.size, col.STREAM_COLUMNS), np.int64)
-    rows[:, col.ROUTER], rows[:, col.RANK] = routers, np.arange(routers.size)
+    rows = np.zeros(routers.size, rec.STREAM)
+    rows["router"], rows["rank"] = routers, np.arange(routers.size)
     words = np.random.SeedSequence((seed, job)).generate_state(routers.size, np.uint64)
-    rows[:, col.STATE] = words.view(np.int64)
+    rows["draws"] = words.view(np.int64)
     # The start of each cycle through its destinations comes from the same words.
-    rows[: nodes.size, col.OFFSET] = words[: nodes.size] % np.uint64(max(mesh.io_nodes.size, 1))
-    rows[nodes.size :, col.OFFSET] = words[nodes.size :] % np.uint64(nodes.size)
+    start = rows["io_offset"]
+    start[: nodes.size] = words[: nodes.size] % np.uint64(max(mesh.io_nodes.size, 1))
+    start[nodes.size :] = words[nodes.size :] % np.uint64(nodes.size)
     return rows
 
 
 def count_messages(traffic: Traffic, nodes: int, io_nodes: int) -> int:
     """How many messages a job of so many nodes sends."""
-    rows, _ = phase_rows(traffic)
+    rows = phase_rows(traffic)
     counts = np.zeros((len(rows), nodes + io_nodes), np.int64)
     return int(traffic_kernels.count(rows, counts, nodes, io_nodes)) * traffic.repeat
 
@@ -288,7 +287,7 @@ def expand(
     members = mesh.checked_nodes(nodes)
     for phase in traffic.phases:
         phase.fits(members.size, mesh.io_nodes.size)
-    rows, shares = phase_rows(traffic)
+    rows = phase_rows(traffic)
     streams = stream_rows(mesh, members, seed=seed, job=job)
     counts = np.zeros((traffic.runs, len(streams)), np.int64)
     total = traffic_kernels.count(rows, counts, members.size, mesh.io_nodes.size)
@@ -297,6 +296,6 @@ def expand(
             f"the traffic has {total:,} messages; listing them is for at most {MAX_LISTED:,}, use "
             f"fidelity 'worm', which lists none"
         )
-    out = np.zeros((total, 5), np.int64)
-    traffic_kernels.expand(streams, rows, shares, counts, members.size, mesh.io_nodes.size, out)
-    return Expansion(*out.T)
+    out = np.zeros(total, rec.EXPANDED_MESSAGE)
+    traffic_kernels.expand(streams, rows, counts, members.size, mesh.io_nodes.size, out)
+    return Expansion(**{name: out[name] for name in rec.EXPANDED_MESSAGE.names or ()})

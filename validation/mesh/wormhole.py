@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import boolean, real_number, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
-from validation.mesh._kernels import columns as col
-from validation.mesh._kernels import events
+from validation.mesh._kernels import events, inspection
+from validation.mesh._kernels import records as rec
 from validation.mesh._tables import Tables
 from validation.mesh.deadlock import DeadlockError, waiting_cycle
 from validation.mesh.results import ChannelUse, Completion
@@ -35,7 +34,6 @@ Ints = NDArray[np.int64]
 LAST_CYCLE = 1 << 56
 #: Messages under way of the largest network where they cut through: 1 GB.
 _MOST_WAITING = 8_000_000
-_RECORD = ("number", "source", "destination", "created", "injected", "delivered")
 
 
 class Network:
@@ -105,21 +103,24 @@ class Network:
         self.disk_pace, self.seed = pace, whole_number("seed", seed, least=0)
         paces = np.ones((mesh.routers, 2))
         paces[mesh.routers_of[mesh.io_nodes]] = pace
-        timing = np.array([getattr(self.router, f.name) for f in fields(self.router)], np.int64)
-        self._tables = Tables(mesh, timing, paces)
+        self._tables = Tables(mesh, self.router.timing, paces)
         self._waiting: dict[int, int] = {}  # messages that a job may have under way, by its row
         self._names: dict[int, Hashable] = {}  # of the jobs in the table, by their row
-        self._kept: dict[Hashable, tuple[int, int]] = {}  # (row, log) of each job
+        self._kept: dict[Hashable, tuple[int, int]] = {}  # (row, first phase run) of each job
         self._started = self._expected = self._checked = 0
 
     @property
-    def _state(self) -> col.State:
+    def _state(self) -> rec.State:
         return self._tables.state
+
+    @property
+    def _counters(self) -> Any:
+        return self._state.counters[0]
 
     @property
     def clock(self) -> int:
         """The cycle that comes next."""
-        return int(self._state.whole[col.CLOCK])
+        return int(self._counters["clock"])
 
     @property
     def jobs(self) -> tuple[Hashable, ...]:
@@ -130,7 +131,7 @@ class Network:
     def header_hops(self) -> int:
         """Channels granted since the beginning."""
         _, hops = self._under_way()
-        return int(self._state.whole[col.HOPS_DONE]) + hops
+        return int(self._counters["header_hops"]) + hops
 
     @property
     def in_flight(self) -> int:
@@ -236,34 +237,34 @@ class Network:
         if limit > LAST_CYCLE:
             raise ModelError(f"until must be <= {LAST_CYCLE}, got {limit}")
         code = events.advance(self._state, limit)
-        assert code != col.LATE, f"an event was due before cycle {self.clock}"
+        assert code != rec.LATE, f"an event was due before cycle {self.clock}"
         # Looking for a cycle takes time in proportion to the channels; for that to be a small part
         # of the whole, some hops for each of them come first, unless nothing moves at all.
-        hops = int(self._state.whole[col.HOPS_DONE])
+        hops = int(self._counters["header_hops"])
         due = hops - self._checked >= 8 * self.mesh.channels
-        may = not self.router.cut_through and (due or code == col.STUCK)
+        may = not self.router.cut_through and (due or code == rec.STUCK)
         found = waiting_cycle(self._state) if may else []
         self._checked = hops if due else self._checked
         if found:
             raise DeadlockError(self.clock, [self.mesh.channel_name(c) for c in found])
-        assert code != col.STUCK, f"messages wait for nothing at cycle {self.clock}"
-        if code == col.STILL and until is not None:
-            self._state.whole[col.CLOCK] = limit
-        return [] if code != col.COMPLETED else self._collect()
+        assert code != rec.STUCK, f"messages wait for nothing at cycle {self.clock}"
+        if code == rec.STILL and until is not None:
+            self._counters["clock"] = limit
+        return [] if code != rec.COMPLETED else self._collect()
 
     def owes(self, time: int) -> bool:
         """Whether a message made before `time` may still lack its ejection channel."""
         streams, events = self._state.streams, self._state.events
         idle = np.zeros(len(events), dtype=bool)
-        slot = int(self._state.whole[col.FREE_SLOT])
-        while slot != col.NOBODY:
+        slot = int(self._counters["free_slot"])
+        while slot != rec.NOBODY:
             idle[slot] = True
             slot = int(events["link"][slot])
-        under_way = ~idle & (events["asked"] < col.ALARM)
+        under_way = ~idle & (events["asked"] < rec.ALARM)
         if (self._state.born["created"][under_way] < time).any():
             return True
         # Streams whose next message is still to be made keep one before their injection channel.
-        return bool(((streams[:, col.INDEX] < streams[:, col.STOP]) & (self.clock < time)).any())
+        return bool(((streams["index"] < streams["stop"]) & (self.clock < time)).any())
 
     def channel_use(self) -> ChannelUse:
         """Totals of every channel up to `clock`; of granted channels, the whole message."""
@@ -286,15 +287,15 @@ class Network:
 
         if not self.record:
             raise ModelError("no messages were kept; make the Network with record=True")
-        rows = self._state.records[: self._state.whole[col.RECORDS]]
-        return pd.DataFrame(rows.copy(), columns=list(_RECORD))
+        rows = self._state.deliveries[: self._counters["recorded"]]
+        return pd.DataFrame({name: rows[name].copy() for name in rec.DELIVERY.names or ()})
 
     def _under_way(self) -> tuple[Any, int]:
         """The channels' totals with those of worms under way, and how many channels these took."""
         totals = self._state.totals.copy()
-        return totals, int(events.under_way(self._state, totals))
+        return totals, int(inspection.under_way(self._state, totals))
 
-    def _listed(self, traffic: Messages, at: int) -> tuple[Ints, Ints]:
+    def _listed(self, traffic: Messages, at: int) -> tuple[Any, Any]:
         """Rows of a list, grouped by source in order of time, and a stream for each source."""
         last = self.mesh.routers_of.size - 1
         for name in ("source", "destination"):
@@ -302,23 +303,17 @@ class Network:
             if worst > last:
                 raise ModelError(f"{name} must be <= {last}, got {worst}")
         order = np.argsort(traffic.source, kind="stable")
-        listed = np.stack(
-            [
-                traffic.created[order] + at,
-                self.mesh.routers_of[traffic.destination[order]],
-                traffic.flits[order],
-                order,
-            ],
-            axis=1,
-        )
+        listed = np.zeros(order.size, rec.LISTED_MESSAGE)
+        listed["created"], listed["number"] = traffic.created[order] + at, order
+        listed["target"] = self.mesh.routers_of[traffic.destination[order]]
+        listed["flits"] = traffic.flits[order]
         sources, first, counts = np.unique(
             traffic.source[order], return_index=True, return_counts=True
         )
-        streams = np.zeros((sources.size, col.STREAM_COLUMNS), np.int64)
-        streams[:, col.ROUTER] = self.mesh.routers_of[sources]
-        streams[:, col.RANK] = np.arange(sources.size)
-        streams[:, col.INDEX] = first + len(self._state.listed)
-        streams[:, col.COUNT] = streams[:, col.INDEX] + counts
+        streams = np.zeros(sources.size, rec.STREAM)
+        streams["router"], streams["rank"] = self.mesh.routers_of[sources], np.arange(sources.size)
+        streams["index"] = first + len(self._state.listed)
+        streams["count"] = streams["index"] + counts
         return streams, listed
 
     def _admit(
@@ -326,8 +321,8 @@ class Network:
         job: Hashable,
         at: int,
         traffic: Traffic | Messages,
-        streams: Ints,
-        listed: Ints | None,
+        streams: Any,
+        listed: Any,
         io: int,
         expected: int,
         runs: int,
@@ -336,61 +331,61 @@ class Network:
         tables, row = self._tables, self._tables.job_row()
         if listed is not None:
             tables.append("listed", listed)
-        first, log = tables.take("streams", len(streams)), tables.take("log", runs)
-        phase0 = tables.phase_row(traffic)
-        streams[:, col.JOB] = row
+        first, run = tables.take("streams", len(streams)), tables.take("phase_runs", runs)
+        first_phase = tables.phase_row(traffic)
+        streams["job"] = row
         self._state.streams[first : first + len(streams)] = streams
         self._waiting[row] = waiting
         tables.make_room_for_messages(sum(self._waiting.values()))
         if self.record:
             self._expected += expected
-            tables.lengthen("records", self._expected)
+            tables.lengthen("deliveries", self._expected)
         entry = self._state.jobs[row]
-        entry[col.STATUS], entry[col.DUE], entry[col.FIRST] = col.WAITING, at, first
-        entry[col.NODES], entry[col.IO] = len(streams) - io, io
-        entry[col.PHASE0], entry[col.PHASE] = phase0, -1
-        entry[col.PHASES] = len(traffic.phases) if isinstance(traffic, Traffic) else 1
-        entry[col.REPEATS] = traffic.repeat if isinstance(traffic, Traffic) else 1
-        entry[col.SEQUENCE], entry[col.RECORDED], entry[col.LOG] = self._started, self.record, log
-        entry[col.START] = at
+        entry["status"], entry["due"], entry["start"] = rec.WAITING, at, at
+        entry["first_stream"], entry["nodes"], entry["io_nodes"] = first, len(streams) - io, io
+        entry["first_phase"], entry["phase"], entry["run"] = first_phase, -1, run
+        entry["phases"] = len(traffic.phases) if isinstance(traffic, Traffic) else 1
+        entry["repetitions"] = traffic.repeat if isinstance(traffic, Traffic) else 1
+        entry["sequence"], entry["recorded"] = self._started, self.record
         self._names[row] = job
-        self._kept[job] = row, log
-        self._state.whole[col.DUE_JOB] = min(self._state.whole[col.DUE_JOB], at)
+        self._kept[job] = row, run
+        self._counters["due"] = min(self._counters["due"], at)
         self._started += 1
 
     def _collect(self) -> list[Completion]:
         """Take completed jobs out of the tables."""
         jobs, done = self._state.jobs, []
-        names = {number: name for name, number in PATTERNS.items()} | {col.LISTED: "listed"}
-        for row in np.flatnonzero(jobs[:, col.STATUS] == col.FINISHED).tolist():
-            entry = jobs[row]
+        names = {number: name for name, number in PATTERNS.items()} | {rec.LISTED: "listed"}
+        for row in np.flatnonzero(jobs["status"] == rec.FINISHED).tolist():
+            entry = {name: int(jobs[name][row]) for name in rec.JOB.names or ()}
             job = self._names.pop(row)
             del self._waiting[row]
-            _, log = self._kept.pop(job)
-            runs = int(entry[col.PHASES] * entry[col.REPEATS])
-            kinds = self._state.phases[entry[col.PHASE0] :, col.KIND]
+            _, first_run = self._kept.pop(job)
+            runs = entry["phases"] * entry["repetitions"]
+            kinds = self._state.phases["kind"][entry["first_phase"] :]
+            times = self._state.phase_runs[first_run : first_run + runs].tolist()
             phases = tuple(
-                (names[int(kinds[run % entry[col.PHASES]])], int(begin), int(end))
-                for run, (begin, end) in enumerate(self._state.log[log : log + runs])
+                (names[int(kinds[run % entry["phases"]])], begin, end)
+                for run, (begin, end) in enumerate(times)
             )
-            n = max(int(entry[col.MESSAGES]), 1)
+            n = max(entry["messages"], 1)
             done.append(
                 Completion(
                     job=job,
-                    start=int(entry[col.START]),
-                    finish=int(entry[col.FINISH]),
-                    messages=int(entry[col.MESSAGES]),
-                    flits=int(entry[col.VOLUME]),
-                    mean_latency=entry[col.LATENCY] / n,
-                    mean_network_latency=entry[col.NETWORK] / n,
-                    mean_blocking=entry[col.BLOCKING] / n,
-                    longest_latency=int(entry[col.LONGEST]),
-                    mean_hops=entry[col.HOPS] / n,
+                    start=entry["start"],
+                    finish=entry["finish"],
+                    messages=entry["messages"],
+                    flits=entry["volume"],
+                    mean_latency=entry["latency"] / n,
+                    mean_network_latency=entry["network"] / n,
+                    mean_blocking=entry["blocking"] / n,
+                    longest_latency=entry["longest"],
+                    mean_hops=entry["hops"] / n,
                     phases=phases,
                 )
             )
-            size = int(entry[col.NODES] + entry[col.IO])
-            self._tables.give_back("streams", int(entry[col.FIRST]), size)
-            self._tables.give_back("log", log, runs)
-            entry[:] = 0
+            size = entry["nodes"] + entry["io_nodes"]
+            self._tables.give_back("streams", entry["first_stream"], size)
+            self._tables.give_back("phase_runs", first_run, runs)
+            jobs[row] = np.zeros((), rec.JOB)
         return done

@@ -5,22 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.mesh._kernels.columns import (
-    ALARM,
-    BUFFER,
-    CREDIT,
-    DIRECTIONS,
-    FLOW,
-    FREE_SLOT,
-    HOP,
-    IN_TURN,
-    INLINED,
-    NOBODY,
-    PENDING,
-    ROUTER,
-    UNKNOWN,
-    VIRTUAL,
-)  # fmt: skip
+from validation.mesh._kernels.records import ALARM, INLINED, NOBODY, UNKNOWN
 
 
 @njit(**INLINED)
@@ -30,16 +15,16 @@ def push(state, slot, time, asked):
     bucket = np.uint32(time & (wheel.size - 1))
     event.time, event.asked, event.link = time, asked, wheel[bucket]
     wheel[bucket] = slot
-    state.whole[PENDING] += 1
+    state.counters[0].pending += 1
 
 
 @njit(**INLINED)
 def stream_out(timing, flits, pace):
     """Cycles from the first to the last of so many further flits through one channel."""
-    if pace <= 1.0 and timing[BUFFER] >= timing[FLOW] + timing[CREDIT]:
+    if pace <= 1.0 and timing.buffer >= timing.flow + timing.credit:
         return flits
-    buffers, rest = flits // timing[BUFFER], flits % timing[BUFFER]
-    loop = max(float(timing[FLOW] + timing[CREDIT]), timing[BUFFER] * pace)
+    buffers, rest = flits // timing.buffer, flits % timing.buffer
+    loop = max(float(timing.flow + timing.credit), timing.buffer * pace)
     return int(np.ceil(buffers * loop + rest * pace - 1e-9))
 
 
@@ -58,7 +43,7 @@ def tail_passes(channels, timing, flits, at, last, last_pace, pace):
     The tail waits for every flit ahead of it; a flit that is m channels further on is m buffers
     ahead, and its place comes back with m credits.
     """
-    credit, size = timing[CREDIT], timing[BUFFER]
+    credit, size = timing.credit, timing.buffer
     left, back, latest = flits - 1, 0, -1
     while left >= 0:
         speed = last_pace if at == last else pace
@@ -75,8 +60,8 @@ def tail_passes(channels, timing, flits, at, last, last_pace, pace):
 @njit(**INLINED)
 def wake_up(state, channel, time):
     """Have a channel look at its queue at `time`."""
-    slot = np.uint32(state.whole[FREE_SLOT])
-    state.whole[FREE_SLOT] = state.events[slot].link
+    slot = np.uint32(state.counters[0].free_slot)
+    state.counters[0].free_slot = state.events[slot].link
     push(state, slot, time, channel | ALARM)
 
 
@@ -105,7 +90,7 @@ def let_go(state, channel, time, top):
     if here.queue == NOBODY:
         here.when = time
         return top
-    if state.timing[IN_TURN]:
+    if state.timing.in_turn:
         here.when = time
         wake_up(state, channel, time)
         return top
@@ -134,7 +119,7 @@ def take_next(state, channel):
     last = here.queue
     best_before, before, slot = last, last, events[last].link
     best = slot
-    inputs = (state.grid[DIRECTIONS] + 1) * state.grid[VIRTUAL]
+    inputs = (state.grid.directions + 1) * state.grid.virtual
     place = np.int64(state.inputs[messages[slot].head])
     turn = np.int64(state.turns[channel])
     if slot == last:
@@ -159,20 +144,20 @@ def tail_moves(state, slot, tail, after, held, passed, last_pace):
     """When the tail of a worm that holds so many channels crosses `after`, the one after `tail`."""
     channels, timing, message = state.channels, state.timing, state.messages[slot]
     flits, head = np.int64(message.flits), message.head
-    if timing[BUFFER] <= timing[HOP] + timing[CREDIT]:
+    if timing.buffer <= timing.hop + timing.credit:
         # Every channel further on weighs more than the one before: only the last counts.
         m = held - 2
-        passes = ~channels[head].when + m * timing[CREDIT]
-        passes += stream_out(timing, flits - 1 - m * timing[BUFFER], last_pace)
+        passes = ~channels[head].when + m * timing.credit
+        passes += stream_out(timing, flits - 1 - m * timing.buffer, last_pace)
     else:
         passes = tail_passes(channels, timing, flits, after, head, last_pace, 1.0)
     if message.slow:
         born = state.born[slot]
         if born.leaves == UNKNOWN:
-            in_pace = state.paces[state.streams[message.source, ROUTER], 0]
+            in_pace = state.paces[state.streams[message.source].router, 0]
             slower = max(last_pace, in_pace)
             born.leaves = tail_passes(channels, timing, flits, tail, head, slower, in_pace)
-        passes = max(passes, born.leaves + (passed + 1) * timing[FLOW])
+        passes = max(passes, born.leaves + (passed + 1) * timing.flow)
     return passes
 
 
@@ -188,7 +173,7 @@ def join(state, slot, t):
         here.queue = slot
         if here.when < 0:
             return False
-        if state.timing[IN_TURN] and here.when > t:
+        if state.timing.in_turn and here.when > t:
             wake_up(state, channel, here.when)
             return False
         return True

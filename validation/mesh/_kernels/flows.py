@@ -2,45 +2,81 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import numpy as np
 from numba import njit
 
-from validation.mesh._kernels.columns import (
-    BUFFER,
-    COMPILED,
-    COUNT,
-    CREDIT,
-    FLOW,
-    HOP,
-    KIND,
-    LENGTH,
-    LOCKSTEP,
-    MIXED,
-    RANDOM,
-    RELEASE,
-    RESUME,
-    ROUNDS,
-    ROUTER,
-    ROUTERS,
-    SINK,
-)
+from validation.mesh._kernels.records import COMPILED, INLINED, MIXED, RANDOM, Grid, Timing, record
 from validation.mesh._kernels.routes import route
 from validation.mesh._kernels.traffic import destination, messages_of
 
-# Work table, one row for each channel: cycles HELD in this step, the least TRIP to it and the
-# least REST after it, cycles held in the WHOLE phase, MESSAGES through it.
-HELD, TRIP, REST, WHOLE, MESSAGES = range(5)
-# Sums over a phase: cycles that its busiest channel is held, BUSY; cycles that it takes ALONE;
-# how many messages are SENT; the zero-load latency of all, DIRECT, and of all beyond their hold of
-# the injection channel, the last of each source left out, BEYOND, and the longest such, FARTHEST;
-# channels passed, HOPS; sources at work, SENDERS, and the LONGEST turn of a message, averaged over
-# and as part of the time alone.
-BUSY, ALONE, SENT, DIRECT, BEYOND, FARTHEST, HOPS, SENDERS, LONGEST = range(9)
+# Work table, one row for each channel: cycles `held` in this step, the least `trip` to it and the
+# least `rest` after it, cycles held in the `whole` phase, `messages` through it.
+WORK = record(*((name, np.float64) for name in ("held", "trip", "rest", "whole", "messages")))
+# A flow: where its channels `begin` in the list of all and how many they are (`length`), cycles
+# `left` at speed 1, its `speed` and `since` when, and when it will `finish`.
+FLOW = record(
+    ("begin", np.int64), ("length", np.int64),
+    *((name, np.float64) for name in ("left", "speed", "since", "finish")),
+)  # fmt: skip
+
+
+class Place(NamedTuple):
+    """The network that phases are routed through, and room to work in."""
+
+    timing: Timing
+    grid: Grid
+    paces: Any  # (routers, 2): cycles per flit into and out of the node
+    way: Any  # (longest route,)
+    holds: Any  # (2, longest route)
+    work: Any  # (channels,) WORK, all 0 before and after
+    fresh: Any  # (channels,)
+
+
+class Sums(NamedTuple):
+    """Sums over the messages of a phase."""
+
+    busy: float  # cycles that its busiest channel is held
+    alone: float  # cycles that it takes alone
+    sent: float  # messages
+    direct: float  # zero-load latency of all messages
+    beyond: float  # that beyond their hold of the source, the last message of each left out
+    farthest: float  # the longest such
+    hops: float  # channels passed
+    senders: float  # sources at work, averaged over the time alone
+    longest: float  # turn of a message, as part of the time alone
+
+
+SUMS = record(*((name, np.float64) for name in Sums._fields))
+
+
+class Loads(NamedTuple):
+    """What a phase asks of the channels it uses, the first so many of each column."""
+
+    channels: Any  # numbers
+    held: Any  # cycles
+    carried: Any  # flits
+    sums: Any  # (1,) SUMS
+
+
+class Shares(NamedTuple):
+    """Room to work in for `share_out`."""
+
+    total: Any  # (channels,), all 0 before and after, as `full` and `number`
+    full: Any  # (channels,)
+    number: Any  # (channels,)
+    crowded: Any  # (channels,)
+    first: Any  # (flows + 1,)
+    channel: Any  # (channels of all flows,), as `part`
+    part: Any
+    fresh: Any  # (flows,)
 
 
 @njit(**COMPILED)
 def _stream(timing, flits, pace):
     """Cycles from the first to the last of so many further flits through one channel."""
-    size, credit = timing[BUFFER], timing[FLOW] + timing[CREDIT]
+    size, credit = timing.buffer, timing.flow + timing.credit
     if pace <= 1.0 and size >= credit:
         return float(flits)
     return flits // size * max(float(credit), size * pace) + flits % size * pace
@@ -54,9 +90,9 @@ def _tail(timing, flits, ahead, pace, last_pace):
     credits; what that gives is linear in m, so its greatest value is at one of the ends.
     """
     passes = _stream(timing, flits - 1, last_pace if ahead == 0 else pace)
-    m = min(ahead, (flits - 1) // timing[BUFFER])
-    far = _stream(timing, flits - 1 - m * timing[BUFFER], last_pace if m == ahead else pace)
-    return max(passes, m * (timing[HOP] + timing[CREDIT]) + far)
+    m = min(ahead, (flits - 1) // timing.buffer)
+    far = _stream(timing, flits - 1 - m * timing.buffer, last_pace if m == ahead else pace)
+    return max(passes, m * (timing.hop + timing.credit) + far)
 
 
 @njit(**COMPILED)
@@ -68,211 +104,271 @@ def _fill_holds(timing, flits, disk, holds):
     """
     for slow in range(2):
         pace = disk if slow else 1.0
-        holds[slow, 0] = _tail(timing, flits, 0, 1.0, pace) + max(float(timing[FLOW]), pace)
+        holds[slow, 0] = _tail(timing, flits, 0, 1.0, pace) + max(float(timing.flow), pace)
         for ahead in range(1, holds.shape[1]):
-            holds[slow, ahead] = timing[HOP] + _tail(timing, flits, ahead - 1, 1.0, pace)
+            holds[slow, ahead] = timing.hop + _tail(timing, flits, ahead - 1, 1.0, pace)
 
 
 @njit(**COMPILED)
-def _send(timing, flits, pace, last_pace, hold, way, work, fresh, n_fresh):
-    """Add a message to the work table of the channels on its way (k,).
+def _send(place, flits, pace, last_pace, hold, last, n_fresh):
+    """Add a message to the work table of the channels on its way, `last` + 1 of them.
 
     pace and last_pace are those of source and target, hold (k,) by channels ahead. Returns how
     many channels are fresh now, its zero-load latency, and for how long it holds its source.
     """
-    last, size = way.size - 1, timing[BUFFER]
+    timing, size, fresh = place.timing, place.timing.buffer, place.fresh
     # From the first grant to the delivery, counted by the header.
-    direct = last * timing[HOP] + _tail(timing, flits, 0, 1.0, last_pace) + timing[SINK]
+    direct = last * timing.hop + _tail(timing, flits, 0, 1.0, last_pace) + timing.sink
     latency = chain = 0.0
     for k in range(last + 1):
-        own, trip = hold[last - k], float(k * timing[HOP])
+        own, trip = hold[last - k], float(k * timing.hop)
         rest = direct - trip
         if pace > 1.0 and k * size < flits:
             # Of a slow source's flits no more than k buffers have gone ahead.
-            made, leaving = _stream(timing, flits - 1 - k * size, pace), float(timing[FLOW])
+            made, leaving = _stream(timing, flits - 1 - k * size, pace), float(timing.flow)
             if k == 0:
                 made = _tail(timing, flits, last, pace, max(pace, last_pace))
                 leaving = max(leaving, pace)
-            own = max(own, made + k * timing[FLOW] + leaving)
-            rest = max(rest, made + last * timing[FLOW] + timing[SINK])
-        own += timing[RESUME] if k == 0 else timing[RELEASE]
+            own = max(own, made + k * timing.flow + leaving)
+            rest = max(rest, made + last * timing.flow + timing.sink)
+        own += timing.resume if k == 0 else timing.release
         if k == 0:
             latency, chain = rest, own
-        row = work[way[k]]
-        if row[HELD] == 0.0:
-            fresh[n_fresh] = way[k]
+        # The flow of a channel can begin after the shortest way to it, and what comes after it
+        # takes at least the shortest rest: a phase is no faster than the three together.
+        row = place.work[place.way[k]]
+        if row.held == 0.0:
+            fresh[n_fresh] = place.way[k]
             n_fresh += 1
-            row[TRIP], row[REST] = trip, rest - own
+            row.trip, row.rest = trip, rest - own
         else:
-            row[TRIP], row[REST] = min(row[TRIP], trip), min(row[REST], rest - own)
-        row[HELD] += own
-        row[MESSAGES] += 1.0
+            row.trip, row.rest = min(row.trip, trip), min(row.rest, rest - own)
+        row.held += own
+        row.messages += 1.0
     return n_fresh, latency, chain
 
 
-@njit(**COMPILED)
-def phase_flow(
-    streams, phase, share, n, m, timing, grid, coordinates, paces, room, holds, work, fresh,
-    channels, held, carried, sums,
-):  # fmt: skip
-    """Route all messages of a phase run of n nodes and m I/O nodes; returns channels used.
-
-    Those are listed in channels, with the cycles that they are held and the flits carried.
-    streams (n + m, columns) move on as when the messages are sent. timing and grid as in
-    `_columns`, paces (routers, 2) cycles per flit into and out of the node; sums (9,) is filled.
-    To work in: room and holds (longest route, and times 2), work (channels, 5), all 0 before and
-    after, fresh (channels,).
-    """
-    routers, flits = grid[ROUTERS], phase[LENGTH]
-    locked = phase[LOCKSTEP] > 0
+@njit(**INLINED)
+def _count_messages(place, streams, phase, n, m):
+    """Count the messages of every stream; returns the most, the least but 0, and the worst pace."""
     disk, most, least = 1.0, 0, 1 << 60
-    sums[:] = 0.0
     for rank in range(n + m):
         count = messages_of(phase, rank, n, m)
-        streams[rank, COUNT] = count
+        streams[rank].count = count
         most = max(most, count)
         least = min(least, count) if count > 0 else least
-        disk = max(disk, paces[streams[rank, ROUTER], 1])
+        disk = max(disk, place.paces[streams[rank].router, 1])
+    return most, least, disk
+
+
+@njit(**INLINED)
+def _send_all(place, streams, phase, rank, nodes, begin, end, rounds, again, n_fresh, sums):
+    """Route messages begin to end of one rank, each standing for `rounds`.
+
+    `nodes` are how many nodes and I/O nodes there are. Returns how many channels are fresh now,
+    and the least time from the first grant of the rank to its last delivery.
+    """
+    source, paces = streams[rank].router, place.paces
+    chain, beyond, pace = 0.0, 0.0, paces[source, 0]
+    for i in range(begin, end):
+        where = destination(streams, phase, rank, i, *nodes)
+        target = streams[where].router
+        last = route(place.grid, source, target, place.way) - 1
+        hold = place.holds[1 if paces[target, 1] > 1.0 else 0]
+        n_fresh, latency, own = _send(
+            place, phase.flits, pace, paces[target, 1], hold, last, n_fresh
+        )
+        chain += own
+        beyond = latency - own
+        sums.direct += latency * rounds
+        sums.beyond += beyond * again
+        sums.hops += last * rounds
+        if i + 1 < end or again > 1:
+            sums.farthest = max(sums.farthest, beyond)
+    sums.sent += (end - begin) * rounds
+    # What the last message takes beyond its hold of the source is part of the phase, not after it.
+    sums.beyond -= beyond
+    return n_fresh, chain * again + beyond
+
+
+@njit(**INLINED)
+def _close_step(place, found, used, n_fresh, again, alone):
+    """Add the step's holds to those of the phase.
+
+    Returns channels used by now, cycles of the busiest one, and what the step takes alone.
+    """
+    busy = 0.0
+    for k in range(n_fresh):
+        channel = place.fresh[k]
+        row = place.work[channel]
+        whole = row.held * again
+        busy = max(busy, whole)
+        if channel >= place.grid.routers:  # of injection channels the last message is known
+            alone = max(alone, row.trip + whole + row.rest)
+        if row.whole == 0.0:
+            found.channels[used] = channel
+            used += 1
+        row.whole += row.held
+        row.held = 0.0
+    return used, busy, max(alone, busy)
+
+
+@njit(**COMPILED)
+def phase_flow(streams, phases, number, n, m, plain_place, plain_found):
+    """Route all messages of a run of phase `number` of n nodes and m I/O nodes.
+
+    streams (n + m,) move on as when the messages are sent. plain_place and plain_found are a
+    `Place` and the `Loads` to be filled as plain tuples, whose types are told much faster at a
+    call than those of named ones. Returns how many channels are used.
+    """
+    timing, grid = Timing(*plain_place[0]), Grid(*plain_place[1])
+    place, found = Place(timing, grid, *plain_place[2:]), Loads(*plain_found)
+    phase, sums, work = phases[number], found.sums[0], place.work
+    sums.busy = sums.alone = sums.sent = sums.direct = sums.beyond = 0.0
+    sums.farthest = sums.hops = sums.senders = sums.longest = 0.0
+    locked = phase.lockstep > 0
+    most, least, disk = _count_messages(place, streams, phase, n, m)
     # All patterns but two send the same in every round; in lockstep, though, a rank that sends
     # less than others in a round is ahead of them in the next.
-    alike = phase[KIND] not in (RANDOM, MIXED) and not (locked and least < most)
-    rounds = phase[ROUNDS] if alike else 1
+    alike = phase.kind not in (RANDOM, MIXED) and not (locked and least < most)
+    rounds = phase.rounds if alike else 1
     again = 1 if locked else rounds  # rounds of which each step consists
+    turns = rounds if locked else 1  # and rounds of such steps
     most //= rounds
-    _fill_holds(timing, flits, disk, holds)
+    _fill_holds(place.timing, phase.flits, disk, place.holds)
     used = 0
     for step in range(most if locked else 1):
-        n_fresh, senders, fewest, alone, busy = 0, 0, 1 << 60, 0.0, 0.0
+        n_fresh, senders, fewest, alone = 0, 0, 1 << 60, 0.0
         for rank in range(n + m):
-            source, count = streams[rank, ROUTER], streams[rank, COUNT] // rounds
+            count = streams[rank].count // rounds
             begin, end = (step, min(step + 1, count)) if locked else (0, count)
             if begin >= end:
                 continue
-            chain, beyond, pace = 0.0, 0.0, paces[source, 0]
-            for i in range(begin, end):
-                where = destination(streams, phase, share, rank, i, n, m)
-                target = streams[where, ROUTER]
-                last = route(grid, coordinates, source, target, room) - 1
-                hold = holds[1 if paces[target, 1] > 1.0 else 0]
-                n_fresh, latency, own = _send(
-                    timing, flits, pace, paces[target, 1], hold, room[: last + 1], work,
-                    fresh, n_fresh,
-                )  # fmt: skip
-                chain += own
-                beyond = latency - own
-                sums[DIRECT] += latency * rounds
-                sums[BEYOND] += beyond * again
-                sums[HOPS] += last * rounds
-                if i + 1 < end or again > 1:
-                    sums[FARTHEST] = max(sums[FARTHEST], beyond)
-            sums[SENT] += (end - begin) * rounds
-            sums[BEYOND] -= beyond
-            alone = max(alone, chain * again + beyond)
+            n_fresh, chain = _send_all(
+                place, streams, phase, rank, (n, m), begin, end, rounds, again, n_fresh, sums
+            )
+            alone = max(alone, chain)
             senders += 1
             fewest = min(fewest, (end - begin) * again)
-        for k in range(n_fresh):
-            channel = fresh[k]
-            row = work[channel]
-            whole = row[HELD] * again
-            busy = max(busy, whole)
-            if channel >= routers:  # of injection channels the last message is known: `chain`
-                alone = max(alone, row[TRIP] + whole + row[REST])
-            if row[WHOLE] == 0.0:
-                channels[used] = channel
-                used += 1
-            row[WHOLE] += row[HELD]
-            row[HELD] = 0.0
-        alone = max(alone, busy)
-        turns = rounds if locked else 1
-        sums[BUSY] += busy * turns
-        sums[ALONE] += alone * turns
-        sums[SENDERS] += alone * turns * senders
+        used, busy, alone = _close_step(place, found, used, n_fresh, again, alone)
+        sums.busy += busy * turns
+        sums.alone += alone * turns
+        # Weighed by the time of the step, for a mean over the phase.
+        sums.senders += alone * turns * senders
         if senders > 0:
-            sums[LONGEST] = max(sums[LONGEST], alone / fewest)
+            sums.longest = max(sums.longest, alone / fewest)
     for k in range(used):
-        row = work[channels[k]]
-        held[k], carried[k] = row[WHOLE] * rounds, int(row[MESSAGES]) * rounds * flits
-        row[WHOLE], row[MESSAGES] = 0.0, 0.0
-    if sums[ALONE] > 0.0:
-        sums[SENDERS] /= sums[ALONE]
-        sums[LONGEST] /= sums[ALONE]
+        row = work[found.channels[k]]
+        found.held[k] = row.whole * rounds
+        found.carried[k] = int(row.messages) * rounds * phase.flits
+        row.whole, row.messages = 0.0, 0.0
+    if sums.alone > 0.0:
+        sums.senders /= sums.alone
+        sums.longest /= sums.alone
     return used
 
 
-@njit(**COMPILED)
-def share_out(
-    now, slots, begin, size, channels, parts, left, speed, since, finish, total, full, number,
-    crowded, first, place, part, fresh,
-):  # fmt: skip
-    """Give every flow its speed from now on, and return when the first of them will be over.
+@njit(**INLINED)
+def _list_crowded(flows, slots, channels, parts, room):
+    """List the channels that all flows at full speed would overfill, and who uses them.
 
-    Flow f in slots (k,) uses channel channels[i] at parts[i] of its capacity when it runs at
-    speed 1, for i from begin[f] on, size[f] of them. Speeds grow alike up to 1 or until a channel
-    is full; those through it stay, the others grow on. left (cycles at speed 1), speed, since when
-    and finish are kept for each flow. To work in: total, full, number (channels,), all 0 before
-    and after, crowded (channels,), first (k + 1,), place and part (sum of sizes,), fresh (k,).
+    Returns how many there are. Of flow k they are channel[first[k] : first[k + 1]]; a flow through
+    none runs at full speed.
     """
+    total, number = room.total, room.number
     for f in slots:
-        for i in range(begin[f], begin[f] + size[f]):
+        flow = flows[f]
+        for i in range(flow.begin, flow.begin + flow.length):
             total[channels[i]] += parts[i]
     n_crowded = at = 0
     for k in range(slots.size):
-        f = slots[k]
-        first[k], fresh[k] = at, 1.0
-        for i in range(begin[f], begin[f] + size[f]):
+        flow = flows[slots[k]]
+        room.first[k], room.fresh[k] = at, 1.0
+        for i in range(flow.begin, flow.begin + flow.length):
             channel = channels[i]
             if total[channel] > 1.0:
                 if number[channel] == 0:
-                    crowded[n_crowded] = channel
+                    room.crowded[n_crowded] = channel
                     n_crowded += 1
                 number[channel] += 1
-                place[at], part[at] = channel, parts[i]
+                room.channel[at], room.part[at] = channel, parts[i]
                 at += 1
-        if first[k] < at:
-            fresh[k] = -1.0  # not known yet
-    first[slots.size] = at
-    level = 0.0
+        if room.first[k] < at:
+            room.fresh[k] = -1.0  # not known yet
+    room.first[slots.size] = at
+    return n_crowded
+
+
+@njit(**INLINED)
+def _narrowest(room, n_crowded, level):
+    """Find the crowded channel that fills first while all speeds grow alike from `level`.
+
+    Returns it, or -1 where all reach full speed, the level at which it is full, and how many
+    channels are still crowded: those that nobody's speed hangs on any more leave the list.
+    """
+    least, narrow, k = 1.0, -1, 0
+    while k < n_crowded:
+        channel = room.crowded[k]
+        if room.number[channel] == 0:
+            n_crowded -= 1
+            room.crowded[k] = room.crowded[n_crowded]
+            room.full[channel] = 0.0
+            continue
+        # Rounding must not bring a level below those of channels that were full before.
+        reached = max(level, (1.0 - room.full[channel]) / room.total[channel])
+        if reached < least:
+            least, narrow = reached, channel
+        k += 1
+    return narrow, least, n_crowded
+
+
+@njit(**INLINED)
+def _stop_growing(room, flows, narrow, level):
+    """Keep the flows through a full channel at `level`, and take them out of what still grows."""
+    for k in range(flows):
+        if room.fresh[k] >= 0.0:
+            continue
+        for i in range(room.first[k], room.first[k + 1]):
+            if room.channel[i] == narrow:
+                room.fresh[k] = level
+                break
+        if room.fresh[k] >= 0.0:
+            for i in range(room.first[k], room.first[k + 1]):
+                channel = room.channel[i]
+                room.full[channel] += room.part[i] * level
+                # Not zero, by which another channel's level would be divided.
+                room.total[channel] = max(room.total[channel] - room.part[i], 1e-300)
+                room.number[channel] -= 1
+
+
+@njit(**COMPILED)
+def share_out(now, slots, flows, channels, parts, plain_room):
+    """Give every flow its speed from now on, and return when the first of them will be over.
+
+    Flow f in slots (k,) uses channel channels[i] at parts[i] of its capacity when it runs at
+    speed 1, for i from its `begin` on. Speeds grow alike up to 1 or until a channel is full; those
+    through it stay, the others grow on. plain_room are `Shares` as a plain tuple, see `phase_flow`.
+    """
+    room = Shares(*plain_room)
+    n_crowded, level = _list_crowded(flows, slots, channels, parts, room), 0.0
     while True:
-        least, narrow, k = 1.0, -1, 0
-        while k < n_crowded:
-            channel = crowded[k]
-            if number[channel] == 0:
-                n_crowded -= 1
-                crowded[k] = crowded[n_crowded]
-                full[channel] = 0.0
-                continue
-            # Rounding must not bring a level below those of channels that were full before.
-            reached = max(level, (1.0 - full[channel]) / total[channel])
-            if reached < least:
-                least, narrow = reached, channel
-            k += 1
+        narrow, least, n_crowded = _narrowest(room, n_crowded, level)
         if narrow < 0:
             break
         level = least
-        for k in range(slots.size):
-            if fresh[k] >= 0.0:
-                continue
-            for i in range(first[k], first[k + 1]):
-                if place[i] == narrow:
-                    fresh[k] = level
-                    break
-            if fresh[k] >= 0.0:
-                for i in range(first[k], first[k + 1]):
-                    channel = place[i]
-                    full[channel] += part[i] * level
-                    total[channel] = max(total[channel] - part[i], 1e-300)
-                    number[channel] -= 1
+        _stop_growing(room, slots.size, narrow, level)
     for k in range(n_crowded):
-        full[crowded[k]], number[crowded[k]] = 0.0, 0
+        room.full[room.crowded[k]], room.number[room.crowded[k]] = 0.0, 0
     soonest = 1e300
     for k in range(slots.size):
-        f = slots[k]
-        for i in range(begin[f], begin[f] + size[f]):
-            total[channels[i]] = 0.0
-        new = fresh[k] if fresh[k] >= 0.0 else 1.0
-        if new != speed[f]:
-            left[f] = max(left[f] - (now - since[f]) * speed[f], 0.0)
-            speed[f], since[f] = new, now
-            finish[f] = now + left[f] / new
-        soonest = min(soonest, finish[f])
+        flow = flows[slots[k]]
+        for i in range(flow.begin, flow.begin + flow.length):
+            room.total[channels[i]] = 0.0
+        new = room.fresh[k] if room.fresh[k] >= 0.0 else 1.0
+        if new != flow.speed:
+            # Only a change of speed changes when a flow ends; else rounding would add up.
+            flow.left = max(flow.left - (now - flow.since) * flow.speed, 0.0)
+            flow.speed, flow.since = new, now
+            flow.finish = now + flow.left / new
+        soonest = min(soonest, flow.finish)
     return soonest

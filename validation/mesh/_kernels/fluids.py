@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from validation.mesh._kernels.columns import COMPILED
+from validation.mesh._kernels.records import COMPILED
 
 
 @njit(**COMPILED)

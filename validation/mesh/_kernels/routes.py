@@ -4,53 +4,47 @@ from __future__ import annotations
 
 from numba import njit
 
-from validation.mesh._kernels.columns import (
-    COMPILED,
-    DIRECTIONS,
-    ROUTERS,
-    SIDES,
-    STRIDES,
-    VIRTUAL,
-    WRAPS,
-)
+from validation.mesh._kernels.records import COMPILED
 
 
 @njit(**COMPILED)
-def piece(grid, coordinates, router, target, leg):
+def piece(grid, router, target, leg):
     """Next straight piece of a route: first channel, step, further hops, end router, leg."""
-    wires = grid[DIRECTIONS] * grid[VIRTUAL]
+    coordinates, wires = grid.coordinates, grid.directions * grid.virtual
     for k in range(leg >> 1, 3):
         x, y = coordinates[router, k], coordinates[target, k]
         if x == y:
             continue
-        side, stride = grid[SIDES + k], grid[STRIDES + k]
+        side, stride = grid.dimensions[k].side, grid.dimensions[k].stride
         hops, lane, beyond = abs(y - x), 0, 0
         up = y > x
         end = router + (y - x) * stride
-        if grid[WRAPS]:
+        if grid.wraps:
             ahead = (y - x) % side
             # Half the way round, both directions are as short: the parity of the place decides.
             up = 2 * ahead < side or (2 * ahead == side and x % 2 == 0)
             crosses = y < x if up else y > x
             if crosses:
+                # The piece ends at the dateline, and the next one goes on along the same ring.
                 hops = side - x if up else x + 1
                 end = router + (-x if up else side - 1 - x) * stride
                 beyond = 1
-            if grid[VIRTUAL] > 1 and (crosses or (leg & 1 and k == leg >> 1)):
+            # Whoever crosses keeps to lane 1 all along the ring, so that no cycle of waiting forms.
+            if grid.virtual > 1 and (crosses or (leg & 1 and k == leg >> 1)):
                 lane = 1
         port = 2 * k if up else 2 * k + 1
-        first = 2 * grid[ROUTERS] + (router * grid[DIRECTIONS] + port) * grid[VIRTUAL] + lane
+        first = 2 * grid.routers + (router * grid.directions + port) * grid.virtual + lane
         return first, (stride if up else -stride) * wires, hops - 1, end, 2 * k + beyond
-    return grid[ROUTERS] + target, 0, 0, target, 6
+    return grid.routers + target, 0, 0, target, 6
 
 
 @njit(**COMPILED)
-def route(grid, coordinates, source, target, out):
+def route(grid, source, target, out):
     """Fill `out` with the channels from source to target router; returns how many there are."""
     out[0] = source
     n, leg, router = 1, 0, source
     while leg < 6:
-        at, step, left, router, leg = piece(grid, coordinates, router, target, leg)
+        at, step, left, router, leg = piece(grid, router, target, leg)
         out[n] = at
         for _ in range(left):
             n += 1
@@ -61,13 +55,13 @@ def route(grid, coordinates, source, target, out):
 
 
 @njit(**COMPILED)
-def add_loads(grid, coordinates, sources, targets, flits, loads):
+def add_loads(grid, sources, targets, flits, loads):
     """Add the flits (messages,) of each message to every channel of its route."""
     for i in range(sources.size):
         loads[sources[i]] += flits[i]
         leg, router = 0, sources[i]
         while leg < 6:
-            at, step, left, router, leg = piece(grid, coordinates, router, targets[i], leg)
+            at, step, left, router, leg = piece(grid, router, targets[i], leg)
             loads[at] += flits[i]
             for _ in range(left):
                 at += step

@@ -5,38 +5,27 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.mesh._kernels.columns import (
+from validation.mesh._kernels.records import (
     ALL_TO_ALL,
     ALL_TO_ONE,
     COMPILED,
-    COUNT,
     FFT,
-    KIND,
-    LENGTH,
     MIXED,
     N_BODY,
     NEIGHBOUR,
-    OFFSET,
     ONE_TO_ALL,
-    OTHER,
     RANDOM,
-    RANK,
     READ,
     RING,
-    ROOT,
-    ROUNDS,
-    ROUTER,
-    STATE,
-    TARGETS,
     WRITE,
-)  # fmt: skip
+)
 
 
 @njit(**COMPILED)
 def random(streams, q):
     """Uniform on [0, 1): the stream's own splitmix64 sequence (Steele, Lea, Flood 2014)."""
-    z = np.uint64(streams[q, STATE]) + np.uint64(0x9E3779B97F4A7C15)
-    streams[q, STATE] = np.int64(z)
+    z = np.uint64(streams[q].draws) + np.uint64(0x9E3779B97F4A7C15)
+    streams[q].draws = np.int64(z)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z = z ^ (z >> np.uint64(31))
@@ -46,7 +35,7 @@ def random(streams, q):
 @njit(**COMPILED)
 def messages_of(phase, rank, n, m):
     """How many messages the stream of this rank sends in a phase."""
-    kind, rounds = phase[KIND], phase[ROUNDS]
+    kind, rounds = phase.kind, phase.rounds
     if kind == READ:
         return rounds * n if rank >= n else 0
     if rank >= n:
@@ -56,13 +45,13 @@ def messages_of(phase, rank, n, m):
     if kind == MIXED:
         return rounds
     if n == 1:
-        return rounds if kind == RANDOM and phase[TARGETS] > 0 else 0
+        return rounds if kind == RANDOM and phase.targets > 0 else 0
     if kind == ALL_TO_ALL:
         return rounds * (n - 1)
     if kind == ONE_TO_ALL:
-        return rounds * (n - 1) if rank == phase[ROOT] else 0
+        return rounds * (n - 1) if rank == phase.root else 0
     if kind == ALL_TO_ONE:
-        return rounds if rank != phase[ROOT] else 0
+        return rounds if rank != phase.root else 0
     if kind == N_BODY:
         return rounds * ((n - 1) // 2 + 1)
     if kind == FFT:
@@ -80,26 +69,26 @@ def messages_of(phase, rank, n, m):
 
 
 @njit(**COMPILED)
-def destination(streams, phase, share, q, i, n, m):
+def destination(streams, phase, q, i, n, m):
     """Rank that message i of stream q goes to; I/O nodes come after the n nodes."""
-    kind, rank = phase[KIND], streams[q, RANK]
+    kind, rank = phase.kind, streams[q].rank
     if kind == ALL_TO_ALL:
         return (rank + 1 + i % (n - 1)) % n
     if kind == ONE_TO_ALL:
         return (rank + 1 + i % (n - 1)) % n
     if kind == ALL_TO_ONE:
-        return phase[ROOT]
+        return phase.root
     if kind == RING:
         return (rank + 1) % n
     if kind == RANDOM:
-        if phase[TARGETS] > 0:  # among so many of the first, itself not excluded
-            return int(random(streams, q) * phase[TARGETS])
+        if phase.targets > 0:  # among so many of the first, itself not excluded
+            return int(random(streams, q) * phase.targets)
         return (rank + 1 + int(random(streams, q) * (n - 1))) % n
     if kind == N_BODY:
         round_of = (n - 1) // 2 + 1
         return (rank + (1 if i % round_of < round_of - 1 else n // 2)) % n
     if kind == FFT:
-        partners = streams[q, COUNT] // phase[ROUNDS]
+        partners = streams[q].count // phase.rounds
         skip, bit = i % partners, 1
         while True:
             if rank ^ bit < n:
@@ -109,7 +98,7 @@ def destination(streams, phase, share, q, i, n, m):
             bit *= 2
     if kind == NEIGHBOUR:
         width = int(np.ceil(np.sqrt(n)))
-        skip = i % (streams[q, COUNT] // phase[ROUNDS])
+        skip = i % (streams[q].count // phase.rounds)
         column = rank % width
         if column + 1 < width and rank + 1 < n:
             if skip == 0:
@@ -123,15 +112,15 @@ def destination(streams, phase, share, q, i, n, m):
             return rank + width
         return rank - width
     if kind == READ:
-        return (streams[q, OFFSET] + i) % n
+        return (streams[q].io_offset + i) % n
     if kind == WRITE:
-        return n + (streams[q, OFFSET] + i) % m
+        return n + (streams[q].io_offset + i) % m
     # Mixed: each slot is I/O with the given probability; both kinds cycle on their own.
-    if n == 1 or random(streams, q) < share[0]:
-        streams[q, OFFSET] += 1
-        return n + (streams[q, OFFSET] - 1) % m
-    streams[q, OTHER] += 1
-    return (rank + 1 + (streams[q, OTHER] - 1) % (n - 1)) % n
+    if n == 1 or random(streams, q) < phase.io_share:
+        streams[q].io_offset += 1
+        return n + (streams[q].io_offset - 1) % m
+    streams[q].other_offset += 1
+    return (rank + 1 + (streams[q].other_offset - 1) % (n - 1)) % n
 
 
 @njit(**COMPILED)
@@ -146,18 +135,19 @@ def count(phases, counts, n, m):
 
 
 @njit(**COMPILED)
-def expand(streams, phases, shares, counts, n, m, out):
-    """List every message in out (messages, 5): phase run, step, source, target, flits."""
+def expand(streams, phases, counts, n, m, out):
+    """List every message in out (messages,)."""
     at = 0
     for run in range(counts.shape[0]):
-        row = run % phases.shape[0]
+        phase = phases[run % phases.shape[0]]
         for rank in range(n + m):
-            streams[rank, COUNT] = counts[run, rank]
+            streams[rank].count = counts[run, rank]
         for rank in range(n + m):
             for i in range(counts[run, rank]):
-                where = destination(streams, phases[row], shares[row], rank, i, n, m)
-                out[at, 0], out[at, 1], out[at, 2] = run, i, streams[rank, ROUTER]
-                out[at, 3], out[at, 4] = streams[where, ROUTER], phases[row, LENGTH]
-                if shares[row, 1] > 1.0:
+                where = destination(streams, phase, rank, i, n, m)
+                message = out[at]
+                message.run, message.step, message.flits = run, i, phase.flits
+                message.source, message.target = streams[rank].router, streams[where].router
+                if phase.interval > 1.0:
                     random(streams, rank)  # the gap that the simulator draws after it
                 at += 1

@@ -1,0 +1,68 @@
+"""Looking at a network without changing it: who waits for whom, and what is under way."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from validation.mesh._kernels.records import COMPILED, NOBODY
+
+
+@njit(**COMPILED)
+def waiting_cycle(state, holder, seen, found):
+    """Channels that a cycle of waiting worms asks for, in `found`; returns how many.
+
+    holder (channels,) all -1, seen (messages,) all 0, both destroyed.
+    """
+    channels, messages, events = state.channels, state.messages, state.events
+    for channel in range(channels.shape[0]):
+        slot = last = channels[channel].queue
+        while slot != NOBODY:
+            at = messages[slot].tail
+            for _ in range(messages[slot].held):
+                holder[at] = slot
+                at = channels[at].after
+            slot = events[slot].link if events[slot].link != last else NOBODY
+    walk = 0
+    for channel in range(channels.shape[0]):
+        slot = holder[channel]
+        if slot < 0 or seen[slot]:
+            continue
+        walk += 1
+        while slot >= 0 and seen[slot] == 0:
+            seen[slot] = walk
+            slot = holder[events[slot].asked]
+        if slot >= 0 and seen[slot] == walk:
+            first, count = slot, 0
+            while count == 0 or slot != first:
+                found[count] = events[slot].asked
+                count += 1
+                slot = holder[events[slot].asked]
+            return count
+    return 0
+
+
+@njit(**COMPILED)
+def under_way(state, totals):
+    """Bring `totals` up to date, with the channels that worms hold now; returns how many channels.
+
+    Of these, holding times are left out, and channels let go already are counted.
+    """
+    channels, hops = state.channels, 0
+    for channel in range(channels.shape[0]):
+        here, total = channels[channel], totals[channel]
+        total.waited += here.waited
+        total.carried += here.carried
+        total.worms += here.worms
+        total.held += here.held
+    for slot in range(state.messages.shape[0]):
+        message = state.messages[slot]
+        at, came = message.tail, message.came
+        for _ in range(message.held):
+            granted = ~channels[at].when
+            totals[at].waited += granted - came
+            totals[at].carried += message.flits
+            totals[at].worms += 1
+            came = granted + state.timing.hop
+            at = channels[at].after
+        hops += message.passed + message.held
+    return hops

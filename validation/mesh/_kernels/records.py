@@ -1,0 +1,160 @@
+"""The simulators' tables: what each field of their rows is, in one place for Python and kernels.
+
+A table is an array of records; what a network has only one of is a named tuple. Times are cycles;
+routers and channels are numbered as in `topology`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+#: How the kernels are compiled. They allocate nothing, so they need no reference counts; counting
+#: those of the tables at every call made them some thirteen times slower.
+COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+#: A call with all tables as arguments would cost as much as the work it does.
+INLINED: Any = COMPILED | {"inline": "always"}
+
+FAR = 1 << 60
+
+NOBODY = np.uint32(0xFFFFFFFF)
+
+
+def record(*fields: tuple[str, type]) -> np.dtype[Any]:
+    """Type of a row with these fields."""
+    # Of the type `numpy.record`, so that fields are attributes without the compiler too.
+    return np.dtype((np.record, list(fields)))
+
+
+def _numbers(names: str, kind: type = np.int64) -> list[tuple[str, type]]:
+    return [(name, kind) for name in names.split()]
+
+
+# Channels: `when` it is free or, while a worm holds it and the end is not known, ~`when` the header
+# was granted it; the channel `after` it in its worm; the last message in its `queue`, a ring of
+# links, so that the first is the link of the last. Then what was counted when worms let it go: time
+# `waited` for it, flits `carried`, `worms`, time `held`. All in half a line of the cache, so that
+# those of a large mesh stay there: before one of these counts overflows, all go to its totals.
+_COUNTS = "waited carried worms held"
+CHANNEL = record(
+    ("when", np.int64), *_numbers("after queue", np.uint32), *_numbers(_COUNTS, np.uint32)
+)
+TOTAL = record(*_numbers(_COUNTS))
+
+# Messages in flight, in three tables. Events: `time` of the request, `link` in a list, channel
+# `asked` for (with ALARM added if the channel itself is to look at its queue then).
+EVENT = record(("time", np.int64), *_numbers("link asked", np.uint32))
+ALARM = np.uint32(1 << 31)
+# Messages: `key` that settles ties, when the header `came` to the tail channel, `tail` and `head`
+# of the channels held, how many are `held`, `window` of channels of which the last is let go, when
+# so many are held, `flits`, `step` and `left` of the straight piece of the route, channels behind
+# the tail (`passed`), `source` stream, `target` and `end` router of the piece, `leg` = 2 *
+# dimension + (1 beyond the dateline), whether the source is `slow`. One line of the cache; unsigned
+# numbers need no look at whether they count from the end of a table.
+MESSAGE = record(
+    *_numbers("key came"),
+    *_numbers("tail head source target end", np.uint32),
+    *_numbers("held window flits step left passed", np.int32),
+    *_numbers("leg slow", np.int16),
+)
+# Born: when a message was created and injected, when its tail leaves a slow source (or UNKNOWN).
+BORN = record(*_numbers("created injected leaves"))
+UNKNOWN = -1
+FOLLOWS = 1 << 62  # added to the key of a message that follows another through its source
+
+# Streams, one for each node of a job and for each I/O node: its `router`, `job` and `rank`, the
+# `index` of the next message and where to `stop`, the `count` of this phase, how many were `sent`
+# in all, the `draws` it has made (the state of its random numbers), at which destinations it begins
+# (`io_offset`, `other_offset`), and when the last message was `made` (open traffic).
+STREAM = record(
+    *_numbers("router job rank index stop count sent draws io_offset other_offset made")
+)
+
+# Jobs: where its streams, its phases and its phase runs begin (`first_stream`, `first_phase`,
+# `run`); when it is `due` to go on; in which `phase`, `repetition` and `step` (of lockstep) it is;
+# messages `outstanding` in that step, and when those delivered were all `done`; its place in the
+# `sequence` of starts; then what its messages went through.
+JOB = record(
+    *_numbers("status due start finish first_stream nodes io_nodes first_phase phases repetitions"),
+    *_numbers("phase repetition steps step outstanding done sequence recorded run"),
+    *_numbers("messages latency network blocking longest hops volume"),
+)
+IDLE, WAITING, RUNNING, FINISHED = range(4)
+
+# Phases, see `TrafficPhase`. `flits` is the length of a message.
+PHASE = record(
+    *_numbers("kind flits rounds pause lockstep root targets"),
+    *_numbers("io_share interval", np.float64),
+)
+(
+    LISTED, ALL_TO_ALL, ONE_TO_ALL, ALL_TO_ONE, RANDOM, NEIGHBOUR, RING, N_BODY, FFT, WRITE, READ,
+    MIXED,
+) = range(12)  # fmt: skip
+# When each run of a phase of a job began and ended.
+PHASE_RUN = record(*_numbers("begin end"))
+# A message of a list; `target` is a router.
+LISTED_MESSAGE = record(*_numbers("created target flits number"))
+# A message of an expansion; `source` and `target` are routers.
+EXPANDED_MESSAGE = record(*_numbers("run step source target flits"))
+# A message that was delivered; `source` and `destination` are routers.
+DELIVERY = record(*_numbers("number source destination created injected delivered"))
+
+# What the whole network counts: the `clock`, `pending` events, the first `free_slot`, deliveries
+# `recorded`, when the next job is `due`, `header_hops` done.
+COUNTERS = record(*_numbers("clock pending free_slot recorded due header_hops"))
+
+# Of one dimension of the grid.
+DIMENSION = record(*_numbers("side stride"))
+
+REACHED, COMPLETED, STILL, STUCK, LATE = range(5)
+
+
+class Timing(NamedTuple):
+    """Delays of every router and how it serves, see `Router`."""
+
+    hop: int
+    flow: int
+    buffer: int
+    credit: int
+    release: int
+    sink: int
+    resume: int
+    cut_through: int
+    in_turn: int
+
+
+class Grid(NamedTuple):
+    """What routing needs to know of a mesh."""
+
+    routers: int
+    directions: int  # ports to other routers
+    virtual: int  # channels of each link
+    wraps: int
+    dimensions: Any  # (3,) DIMENSION
+    coordinates: Any  # (routers, 3)
+
+
+class State(NamedTuple):
+    """The tables of a network, as the kernels take them."""
+
+    channels: Any  # (channels,) CHANNEL
+    totals: Any  # (channels,) TOTAL
+    messages: Any  # (slots,) MESSAGE
+    events: Any  # (slots,) EVENT
+    born: Any  # (slots,) BORN
+    streams: Any
+    jobs: Any
+    phases: Any
+    listed: Any
+    deliveries: Any
+    phase_runs: Any
+    wheel: Any  # (times,): the first event due then, modulo the length of the wheel
+    turns: Any  # (channels,): the input that comes first next time
+    inputs: Any  # (channels,): which input it is of the router that it leads to
+    dirty: Any  # (channels,): those to look at in this cycle
+    stack: Any  # (messages,) EVENT: whom to grant next (`link`), and when
+    counters: Any  # (1,) COUNTERS
+    timing: Timing
+    grid: Grid
+    paces: Any  # (routers, 2): cycles per flit into and out of the node

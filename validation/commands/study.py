@@ -34,10 +34,14 @@ def _study(
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
     workers: Workers = None,
     interactive: Interactive = False,
+    model: Annotated[
+        str | None,
+        typer.Option(help="auto, speed-scaled, decomposition or exact; by default the scenario's."),
+    ] = None,
 ) -> None:
     """From a job log and a measured program to a validated prediction, as one report."""
     command = f"qmodels study {scenario} -o {output}"
-    _run(scenario, output, seed, workers, interactive, command=command)
+    _run(scenario, output, seed, workers, interactive, command=command, model=model)
 
 
 def _demo(
@@ -72,6 +76,7 @@ def _run(
     interactive: bool,
     *,
     command: str,
+    model: str | None = None,
 ) -> None:
     from dataclasses import replace
 
@@ -93,6 +98,9 @@ def _run(
         if seed is not None:
             plan = replace(plan, seed=seed)
             command += f" --seed {seed}"
+        if model is not None:
+            plan = plan.with_model(model)
+            command += f" --model {model}"
         study = run_study(plan, workers=workers, progress=progress)
         report = write_report(study, output, command=command, interactive=interactive)
     for finding in findings(study):

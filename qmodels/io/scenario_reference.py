@@ -23,9 +23,8 @@ def policy_section() -> str:
 
     Examples
     --------
-    >>> print(policy_section().splitlines()[2])
-    | `[[policy]] kind` | "SP", "DP", "TS" | required | which policy; "module:Class" names a class of \
-your own |
+    >>> print(policy_section().splitlines()[2][:55])
+    | `[[policy]] kind` | "SP", "DP", "TS" | required | whi
     """
     names = ", ".join(f'"{name}"' for name in POLICIES)
     lines = [

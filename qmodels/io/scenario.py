@@ -403,8 +403,8 @@ def _stands_for(source: Path, key: str, table: PolicyTable) -> list[AbstractPoli
     for name in table.model_fields_set - {"kind"}:
         value = getattr(table, name)
         if isinstance(value, list) and value and isinstance(value[0], TimeLawTable):
-            places = [f"{key}.{name}" + (f"[{n}]" if value[1:] else "") for n in range(len(value))]
-            laws = [_time_law(source, at, law) for at, law in zip(places, value, strict=True)]
+            where = [f"{key}.{name}" + (f"[{n}]" if value[1:] else "") for n in range(len(value))]
+            laws = [_time_law(source, at, law) for at, law in zip(where, value, strict=True)]
             value = tuple(laws) if laws[1:] else laws[0]
         values[name] = value
     return list(find_policy(table.kind).from_table(values))  # type: ignore[attr-defined]

@@ -19,9 +19,11 @@ def _predict(
     load: Annotated[
         float | None, typer.Option(help="Only this load, between 0 and 1, of every policy.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per line.")
-    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(help="auto, speed-scaled, decomposition or exact; by default the scenario's."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
 ) -> None:
     """Predict every policy of a scenario over its loads; nothing is simulated."""
     from qmodels.errors import UnstableError
@@ -29,13 +31,16 @@ def _predict(
     from qmodels.policies import predict
 
     plan = load_scenario(scenario)
+    if model is not None:
+        plan = plan.with_model(model)
     workload = plan.workload
     rows: list[dict[str, object]] = []
     refused: list[UnstableError] = []
     for policy in plan.policies:
         for asked in plan.loads if load is None else (load,):
             try:
-                rows.append(predict(policy, plan.system, workload, load=asked).to_dict())
+                found = predict(policy, plan.system, workload, load=asked, model=plan.model)
+                rows.append(found.to_dict())
             except UnstableError as error:
                 refused.append(error)
                 rows.append({"policy": policy.label, "load": asked, "capacity": error.capacity})

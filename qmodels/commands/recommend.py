@@ -46,6 +46,10 @@ def _recommend(
     multiprogramming: Annotated[
         str, typer.Option(help="Levels M of time sharing to consider, such as 2,3,4.")
     ] = "2",
+    model: Annotated[
+        str | None,
+        typer.Option(help="auto, speed-scaled, decomposition or exact; by default the scenario's."),
+    ] = None,
     with_map: Annotated[
         bool,
         typer.Option(
@@ -73,11 +77,13 @@ def _recommend(
     if output is not None:
         claim_output(output)
     plan = load_scenario(scenario)
+    if model is not None:
+        plan = plan.with_model(model)
     workload = plan.workload
     levels = _levels(multiprogramming)
-    candidates = (
-        plan.policies if listed else default_candidates(plan.system, multiprogramming=levels)
-    )
+    candidates = plan.policies
+    if not listed:
+        candidates = _followed(default_candidates(plan.system, multiprogramming=levels), plan.model)
     asked: list[tuple[float | None, float | None]] = (
         [(each, None) for each in load or plan.loads]
         if arrival_rate is None
@@ -90,6 +96,7 @@ def _recommend(
                 recommend(
                     plan.system, workload, load=at_load, arrival_rate=at_rate,
                     objective=objective, constraint=constraint, candidates=candidates,
+                    model=plan.model,
                 )
             )  # fmt: skip
         except UnstableError as error:
@@ -113,6 +120,16 @@ def _recommend(
         typer.echo("\n\n".join([*texts, *([] if drawn is None else [drawn.table()])]))
     if all(each.best is None for each in found):
         raise typer.Exit(CHECK_FAILED)
+
+
+def _followed(candidates: tuple[AbstractPolicy, ...], model: str) -> tuple[AbstractPolicy, ...]:
+    """Those candidates that the model can follow; says which kinds it cannot."""
+    if model == "auto":
+        return candidates
+    left_out = dict.fromkeys(p.name for p in candidates if model not in p.models)
+    if left_out:
+        typer.echo(f"- {', '.join(left_out)} left out: no {model} model", err=True)
+    return tuple(policy for policy in candidates if model in policy.models)
 
 
 def _levels(text: str) -> list[int]:
@@ -142,7 +159,7 @@ def _map(
     with progress_shown() as progress:
         return best_policies(
             plan.system, workload, loads=plan.loads, scvs=SCVS, objective=objective,
-            constraint=constraint, candidates=candidates, progress=progress,
+            constraint=constraint, candidates=candidates, model=plan.model, progress=progress,
         )  # fmt: skip
 
 

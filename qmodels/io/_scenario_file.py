@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from qmodels.io.policy_tables import CHOSEN_POLICY, PolicyTable
 from qmodels.io.toml_tables import Count, Fraction, Positive, Seconds, Table
 
 
@@ -17,6 +18,7 @@ class MachineTable(Table):
     disks: Count
     min_processors: Count = 1
     min_disks: Count = 1
+    disk_discipline: Literal["ps", "fcfs", "siro"] = "ps"
 
 
 class LogTable(Table):
@@ -43,6 +45,20 @@ class DemandTable(LawTable):
     """The law of demand, and whose scale it is on."""
 
     scale_to_log: bool = False
+
+
+class BurstLawsTable(Table):
+    """Laws of single bursts, relative to their means in the program."""
+
+    io: LawTable | None = None
+    cpu: LawTable | None = None
+
+
+class PhaseCountTable(Table):
+    """The law of the number of phases: geometric with a mean, or probabilities of 1, 2, ..."""
+
+    mean: Annotated[float, Field(ge=1)] | None = None
+    probabilities: list[float] | None = Field(default=None, min_length=1)
 
 
 class SlowdownTable(Table):
@@ -87,6 +103,7 @@ class ProgramTable(Table):
     io: BurstTable | None = None
     cpu: BurstTable | None = None
     working_sets: list[WorkingSetTable] | None = Field(default=None, min_length=1)
+    phase_count: PhaseCountTable | None = None
 
 
 class RunsTable(Table):
@@ -94,15 +111,6 @@ class RunsTable(Table):
 
     path: str
     weights: dict[str, Positive] | None = None
-
-
-class PolicyTable(Table):
-    """Policies of one kind, every combination of partitions."""
-
-    kind: Literal["SP", "DP", "TS"]
-    disk_partitions: list[Count] = Field(min_length=1)
-    processor_partitions: list[Count] | None = Field(default=None, min_length=1)
-    multiprogramming: Count | None = None
 
 
 class SurfaceTable(Table):
@@ -116,6 +124,7 @@ class StudyTable(Table):
     """What is predicted."""
 
     loads: list[Fraction] = Field(min_length=1)
+    model: Literal["auto", "speed-scaled", "decomposition", "exact"] = "auto"
 
 
 class ValidationTable(Table):
@@ -138,9 +147,10 @@ class ScenarioFile(Table):
     log: LogTable | None = None
     arrivals: LawTable = LawTable()
     demand: DemandTable = DemandTable()
+    bursts: BurstLawsTable | None = None
     program: list[ProgramTable] | None = Field(default=None, min_length=1)
     runs: RunsTable | None = None
-    policy: list[PolicyTable] = Field(min_length=1)
+    policy: Annotated[list[PolicyTable], CHOSEN_POLICY] = Field(min_length=1)
     surface: SurfaceTable = SurfaceTable()
     study: StudyTable
     validation: ValidationTable | None = None

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from phasefit import PhaseType, match_moments
-from phasefit.checks import suggestion
+from phasefit.checks import one_of, suggestion
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._scenario_file import (
+    BurstLawsTable,
     BurstTable,
     LawTable,
     LogTable,
+    PhaseCountTable,
     PhaseTable,
-    PolicyTable,
     ProgramTable,
     ScenarioFile,
     ValidationTable,
     WorkingSetTable,
 )
+from qmodels.io.policy_tables import PolicyTable, TimeLawTable
 from qmodels.io.runs import read_runs
 from qmodels.io.swf import JobLog, read_swf
 from qmodels.io.toml_tables import at_key, fail, read_tables
-from qmodels.policies import (
-    AbstractPolicy,
-    DynamicPartitioning,
-    SpaceSharing,
-    System,
-    TimeSharing,
-    Workload,
-)
+from qmodels.policies import MODELS, AbstractPolicy, System, Workload, find_policy
 from qmodels.programs import (
     Burst,
     FittedProgram,
+    Geometric,
     Phase,
     Program,
     WorkingSet,
@@ -78,11 +75,34 @@ class Scenario:
     surface_disks: tuple[int, ...]
     loads: tuple[float, ...]
     validation: ValidationPlan | None
+    model: str = "auto"  #: how predictions are made, see `qmodels.predict`
+    #: laws of single bursts, of I/O and of computation; None where bursts follow the demand
+    burst_laws: tuple[PhaseType, PhaseType] | None = None
 
     @property
     def workload(self) -> Workload:
         """What the jobs ask for and how they arrive."""
-        return Workload(self.program, self.demand, self.arrivals)
+        if self.burst_laws is None:
+            return Workload(self.program, self.demand, self.arrivals)
+        io, cpu = self.burst_laws
+        return Workload(self.program, arrivals=self.arrivals, io_bursts=io, cpu_bursts=cpu)
+
+    def with_model(self, model: str) -> Scenario:
+        """The same scenario with another model of its predictions.
+
+        Raises
+        ------
+        ModelError
+            If there is no such model, or the workload has no laws of bursts and the model needs
+            them.
+        """
+        one_of("model", model, MODELS)
+        if model == "decomposition" and self.burst_laws is None:
+            raise ModelError(
+                'model = "decomposition" follows single bursts, whose laws this scenario does not '
+                "tell; add a [bursts] table such as io = { scv = 1.0 }, or use another model"
+            )
+        return replace(self, model=model)
 
 
 def load_scenario(path: str | Path) -> Scenario:
@@ -119,8 +139,11 @@ def load_scenario(path: str | Path) -> Scenario:
         program = program.scaled(time_scale)
     arrivals, arrivals_from = _law(source, "arrivals", spec.arrivals, log)
     demand, demand_from = _law(source, "demand", spec.demand, log)
+    burst_laws = _burst_laws(source, spec)
+    if burst_laws is not None:
+        demand_from += "; predictions and simulations take the laws of [bursts] instead"
     policies = _policies(source, spec.policy, system)
-    return Scenario(
+    plan = Scenario(
         path=source,
         title=spec.title,
         notes=spec.notes,
@@ -142,7 +165,25 @@ def load_scenario(path: str | Path) -> Scenario:
         surface_disks=_axis(source, "surface.disks", spec.surface.disks, system.disks),
         loads=tuple(sorted(set(spec.study.loads))),
         validation=_validation(source, spec.validation, policies, log),
+        burst_laws=burst_laws,
     )
+    plan = at_key(source, "study.model", plan.with_model, spec.study.model)
+    _check_followed(source, plan)
+    return plan
+
+
+def _check_followed(source: Path, plan: Scenario) -> None:
+    """ScenarioError for a policy that the model of the study cannot follow."""
+    if plan.model == "auto":
+        return
+    for policy in plan.policies:
+        if plan.model not in policy.models:
+            fail(
+                source,
+                "study.model",
+                f"{policy.label} has no {plan.model} model; use one of auto, "
+                f"{', '.join(policy.models)}, or leave the policy out",
+            )
 
 
 def load_programs(path: str | Path) -> Program | WorkloadMix:
@@ -231,9 +272,22 @@ def _program(source: Path, key: str, table: ProgramTable) -> Program:
                 for group in sets
             ],
             name=table.name,
+            phase_count=_phase_count(source, f"{key}.phase_count", table.phase_count),
         )
 
     return at_key(source, key, build)
+
+
+def _phase_count(
+    source: Path, key: str, table: PhaseCountTable | None
+) -> Geometric | list[float] | None:
+    if table is None:
+        return None
+    if (table.mean is None) == (table.probabilities is None):
+        fail(source, key, "give either mean (geometric) or probabilities (of 1, 2, ... phases)")
+    if table.mean is not None:
+        return at_key(source, key, Geometric, table.mean)
+    return table.probabilities
 
 
 def _burst(source: Path, key: str, table: BurstTable, default_law: str, repeat: int) -> Burst:
@@ -267,7 +321,10 @@ def _scale_to_log(log: JobLog, system: System, program: Program | WorkloadMix) -
     return float(busy.work.mean()) / on_time
 
 
-def _law(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[PhaseType, str]:
+def _given_law(
+    source: Path, key: str, spec: LawTable | TimeLawTable, mean: float = 1.0
+) -> tuple[PhaseType, str] | None:
+    """The law that a table holds, and where it comes from; None where it holds none."""
     given = [name for name in ("scv", "alpha", "T") if getattr(spec, name) is not None]
     if given not in ([], ["scv"], ["alpha", "T"]):
         fail(source, key, f"give scv, or alpha and T, or neither; got {', '.join(given)}")
@@ -275,8 +332,49 @@ def _law(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[Ph
         law = at_key(source, key, PhaseType, spec.alpha, spec.T)
         return law, f"phase-type law of order {law.order} given in the scenario"
     if given == ["scv"]:
-        law = at_key(source, f"{key}.scv", match_moments, 1.0, 1.0 + float(spec.scv or 0.0))
+        scv = float(spec.scv or 0.0)
+        law = at_key(source, f"{key}.scv", match_moments, mean, mean**2 * (1.0 + scv))
         return law, f"squared coefficient of variation {spec.scv:g} given in the scenario"
+    return None
+
+
+def _burst_laws(source: Path, spec: ScenarioFile) -> tuple[PhaseType, PhaseType] | None:
+    """Laws of the bursts of I/O and computation; exponential where only the other is given."""
+    tables: BurstLawsTable | None = spec.bursts
+    if tables is None:
+        return None
+    if tables.io is None and tables.cpu is None:
+        fail(source, "bursts", "give io, cpu or both, such as io = { scv = 1.0 }")
+    given = [name for name in ("scv", "alpha", "T") if getattr(spec.demand, name) is not None]
+    if given:
+        fail(
+            source,
+            f"demand.{given[0]}",
+            "with [bursts] every burst has its own law and the demand follows from these; drop "
+            "this key, or drop [bursts]",
+        )
+    laws = []
+    for name, table in (("io", tables.io), ("cpu", tables.cpu)):
+        found = None if table is None else _given_law(source, f"bursts.{name}", table)
+        laws.append(PhaseType.exponential(mean=1.0) if found is None else found[0])
+    return laws[0], laws[1]
+
+
+def _time_law(source: Path, key: str, table: TimeLawTable) -> PhaseType:
+    """A law of a time in seconds; exponential where only its mean is given."""
+    if table.alpha is not None or table.T is not None:
+        if table.mean is not None:
+            fail(source, f"{key}.mean", "alpha and T say the mean already; drop one of them")
+    elif table.mean is None:
+        fail(source, f"{key}.mean", "this key is missing; add it (seconds), or give alpha and T")
+    found = _given_law(source, key, table, table.mean or 1.0)
+    return PhaseType.exponential(mean=table.mean or 1.0) if found is None else found[0]
+
+
+def _law(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[PhaseType, str]:
+    given = _given_law(source, key, spec)
+    if given is not None:
+        return given
     if log is None:
         return PhaseType.exponential(mean=1.0), "exponential, since nothing else was given"
     # Jobs without work are thinned out: a fit of all arrivals and of the work of some would give
@@ -299,28 +397,30 @@ def _policies(
     found: dict[str, AbstractPolicy] = {}
     for i, table in enumerate(tables):
         key = f"policy[{i}]"
-        for policy in _expand(source, key, table):
+        for policy in at_key(source, key, _stands_for, source, key, table):
             at_key(source, key, policy.check, system)
-            found.setdefault(policy.label, policy)
+            known = found.setdefault(policy.label, policy)
+            if known != policy:
+                fail(
+                    source,
+                    key,
+                    f"another policy of this study is labelled {policy.label} too, and results "
+                    f"are told apart by labels; drop one of them",
+                )
     return tuple(found.values())
 
 
-def _expand(source: Path, key: str, table: PolicyTable) -> Iterator[AbstractPolicy]:
-    if table.kind != "TS" and table.multiprogramming is not None:
-        fail(source, f"{key}.multiprogramming", "only TS has a multiprogramming level; drop it")
-    if table.kind == "DP":
-        if table.processor_partitions is not None:
-            fail(source, f"{key}.processor_partitions", "DP divides the processors itself; drop it")
-        yield from (DynamicPartitioning(k_d) for k_d in table.disk_partitions)
-        return
-    if table.processor_partitions is None:
-        fail(source, f"{key}.processor_partitions", "this key is missing; add it")
-    for k_d in table.disk_partitions:
-        for k_p in table.processor_partitions:
-            if table.kind == "SP":
-                yield SpaceSharing(k_p, k_d)
-            else:
-                yield TimeSharing(k_p, k_d, table.multiprogramming or 2)
+def _stands_for(source: Path, key: str, table: PolicyTable) -> list[AbstractPolicy]:
+    """The policies of one table, its laws read."""
+    values: dict[str, Any] = {}
+    for name in table.model_fields_set - {"kind"}:
+        value = getattr(table, name)
+        if isinstance(value, list) and value and isinstance(value[0], TimeLawTable):
+            where = [f"{key}.{name}" + (f"[{n}]" if value[1:] else "") for n in range(len(value))]
+            laws = [_time_law(source, at, law) for at, law in zip(where, value, strict=True)]
+            value = tuple(laws) if laws[1:] else laws[0]
+        values[name] = value
+    return list(find_policy(table.kind).from_table(values))  # type: ignore[attr-defined]
 
 
 def _axis(source: Path, key: str, given: list[int] | None, most: int) -> tuple[int, ...]:

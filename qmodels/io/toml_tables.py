@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
@@ -26,6 +27,14 @@ class Table(BaseModel):
     """Strict: no unknown keys, no text for a number, nothing that is not finite."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+@dataclass(frozen=True)
+class ChosenTable:
+    """Marks a list of tables whose keys depend on what is in them, for the hints of errors."""
+
+    choose: Callable[[Any], type[Table]]  #: the declared table of one that was read
+    explain: Callable[[Any, str], str]  #: what to say of a key that it lacks; "" for nothing
 
 
 File = TypeVar("File", bound=Table)
@@ -57,10 +66,12 @@ def checked_tables(source: Path, file: type[File], tables: Mapping[str, Any]) ->
     except RecursionError:
         fail(source, "file", "is nested too deeply")
     except ValidationError as error:
-        raise ScenarioError(str(source), list(_findings(file, error))) from None
+        raise ScenarioError(str(source), list(_findings(file, tables, error))) from None
 
 
-def _findings(file: type[Table], error: ValidationError) -> Iterator[tuple[str, str]]:
+def _findings(
+    file: type[Table], tables: Mapping[str, Any], error: ValidationError
+) -> Iterator[tuple[str, str]]:
     for item in error.errors(include_url=False):
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"])
         key = key.removeprefix(".") or "file"
@@ -68,22 +79,31 @@ def _findings(file: type[Table], error: ValidationError) -> Iterator[tuple[str, 
             yield key, "this key is missing; add it"
         elif item["type"] == "extra_forbidden":
             name = str(item["loc"][-1])
-            known = _known_keys(file, item["loc"][:-1])
-            yield key, f"unknown key; {suggestion(name, known, 'known here:')}"
+            known, explained = _known_keys(file, tables, item["loc"][:-1], name)
+            yield key, explained or f"unknown key; {suggestion(name, known, 'known here:')}"
         else:
             shown = repr(item["input"])
             shown = shown if len(shown) <= 60 else shown[:57] + "..."
             yield key, f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown}"
 
 
-def _known_keys(file: type[Table], where: tuple[int | str, ...]) -> list[str]:
-    """Keys of the table at `where`, found by walking the declared tables."""
+def _known_keys(
+    file: type[Table], tables: Any, where: tuple[int | str, ...], name: str
+) -> tuple[list[str], str]:
+    """Keys of the table at `where`, by walking the declared tables; what is said of `name`."""
     table: Any = file
+    chosen: ChosenTable | None = None
+    explained = ""
     for part in where:
-        if isinstance(part, int) or part not in table.model_fields:
+        tables = tables[part]
+        if isinstance(part, int):
+            if chosen is not None:
+                table, explained = chosen.choose(tables), chosen.explain(tables, name)
             continue
-        table = next(iter(_tables_in(table.model_fields[part].annotation)), table)
-    return list(table.model_fields)
+        field, explained = table.model_fields[part], ""
+        chosen = next((mark for mark in field.metadata if isinstance(mark, ChosenTable)), None)
+        table = next(iter(_tables_in(field.annotation)), table)
+    return list(table.model_fields), explained
 
 
 def _tables_in(annotation: Any) -> Iterator[type[Table]]:

@@ -34,7 +34,7 @@ class DynamicPartitioning(AbstractPolicy):
     Parameters
     ----------
     disk_partitions : int
-        K_D.
+        K_D, how many partitions the disks are divided into.
     overhead : PhaseType or tuple of PhaseType, optional
         Time that dividing the processors takes, in seconds: one law, or one for each number
         i = 1..N_P of jobs that share them afterwards. By default it takes no time.

@@ -37,8 +37,10 @@ class SpaceSharing(AbstractPolicy):
 
     Parameters
     ----------
-    processor_partitions, disk_partitions : int
-        K_P and K_D.
+    processor_partitions : int
+        K_P, how many partitions the processors are divided into.
+    disk_partitions : int
+        K_D, how many partitions the disks are divided into.
     sizes : tuple of int, optional
         Processors of each of the K_P partitions, kept in falling order; by default P / K_P each.
 

@@ -33,8 +33,10 @@ class TimeSharing(AbstractPolicy):
 
     Parameters
     ----------
-    processor_partitions, disk_partitions : int
-        K_P and K_D.
+    processor_partitions : int
+        K_P, how many partitions the processors are divided into.
+    disk_partitions : int
+        K_D, how many partitions the disks are divided into.
     multiprogramming : int
         M, the most jobs that a processor partition holds.
     ts_cap : {"product", "min"}

@@ -22,7 +22,8 @@ from qmodels.policies import (
     capacity,
     predict,
 )
-from qmodels.policies.choice.candidates import SHARED_DISKS, default_candidates, stated_error
+from qmodels.policies.base import SHARED_DISKS
+from qmodels.policies.choice.candidates import default_candidates, stated_error
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
 from qmodels.policies.choice.policy_map import best_policies
 from qmodels.policies.choice.recommendation import recommend

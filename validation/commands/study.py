@@ -35,9 +35,14 @@ def _study(
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
     workers: Workers = None,
     interactive: Interactive = False,
+    model: Annotated[
+        str | None,
+        typer.Option(help="auto, speed-scaled, decomposition or exact; by default the scenario's."),
+    ] = None,
 ) -> None:
     """Predict every policy from a job log and programs, check by simulation, write a report."""
-    _run(scenario, output, seed, workers, interactive, command=["study", scenario, "-o", output])
+    command: list[object] = ["study", scenario, "-o", output]
+    _run(scenario, output, seed, workers, interactive, command=command, model=model)
 
 
 def _demo(
@@ -86,6 +91,7 @@ def _run(
     interactive: bool,
     *,
     command: list[object],
+    model: str | None = None,
 ) -> None:
     from dataclasses import replace
 
@@ -108,6 +114,9 @@ def _run(
         if seed is not None:
             plan = replace(plan, seed=seed)
             command += ["--seed", seed]
+        if model is not None:
+            plan = plan.with_model(model)
+            command += ["--model", model]
         study = run_study(plan, workers=workers, progress=progress)
         again = shell_line(["qmodels", *command])
         report = write_report(study, output, command=again, interactive=interactive)

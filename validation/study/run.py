@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qmodels.errors import MemoryBudgetError, ScenarioError
+from qmodels.errors import MemoryBudgetError, ModelError, ScenarioError
 from qmodels.io.scenario import Scenario
 from qmodels.policies import (
     AbstractPolicy,
@@ -19,6 +19,7 @@ from qmodels.policies import (
     predict,
     work_bound,
 )
+from qmodels.policies.models.build import built_model
 from qmodels.programs import SpeedupSurface, speedup_surface
 from qmodels.progress import Progress, no_progress
 from validation.jobs.renewal import ReplayedJobs
@@ -127,7 +128,7 @@ def run_study(
     log = scenario.log
     log_load = log.with_work.arrival_rate / bound if log else None
     surface = speedup_surface(scenario.program, scenario.surface_processors, scenario.surface_disks)
-    capacities = {p.label: capacity(p, scenario.system, workload) for p in scenario.policies}
+    capacities = {p.label: _capacity(p, scenario, workload) for p in scenario.policies}
     loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
     points = _predict_all(scenario, workload, bound, capacities, loads, report)
     checks = _check_all(scenario, workload, capacities, workers, report)
@@ -144,6 +145,19 @@ def run_study(
         warnings=tuple(_warnings(scenario, log_load)),
         seconds=time.perf_counter() - started,
     )
+
+
+def _capacity(policy: AbstractPolicy, scenario: Scenario, workload: Workload) -> float:
+    """Largest arrival rate that both the simulator and the study's model take for stable."""
+    speeds = capacity(policy, scenario.system, workload)
+    of_speeds = scenario.model in ("auto", "speed-scaled")
+    if of_speeds and policy.arrangement(scenario.system).sizes is None:
+        return speeds
+    try:
+        built = built_model(policy, scenario.system, workload, scenario.model)
+    except ModelError as error:
+        raise ScenarioError(str(scenario.path), [(policy.label, str(error))]) from None
+    return min(speeds, built.capacity)
 
 
 def _sweep(
@@ -182,7 +196,9 @@ def _predict_all(
             stable = load * bound < capacities[policy.label]
             try:
                 prediction = (
-                    predict(policy, scenario.system, workload, load=load) if stable else None
+                    predict(policy, scenario.system, workload, load=load, model=scenario.model)
+                    if stable
+                    else None
                 )
             except MemoryBudgetError as error:
                 raise ScenarioError(str(scenario.path), [(policy.label, str(error))]) from None
@@ -212,6 +228,7 @@ def _check_all(
                 scenario.system,
                 workload,
                 arrival_rate=rate,
+                model=scenario.model,
                 replications=plan.replications,
                 jobs=plan.jobs,
                 seed=scenario.seed,

@@ -216,12 +216,12 @@ def _least(
     running = running_jobs(policy, system, workload)
     if rate >= running.throughput[-1]:
         return 0.0  # saturated, which costs nothing to find out
-    alone = 1.0 / float(running.speeds.max())
+    unshared = 1.0 / float(running.speeds.max())
     if objective.name == "mean_response":
-        return alone
+        return unshared
     if objective.share is None:
         return 0.0
-    least = alone * float(workload.demand.ppf(objective.share))
+    least = unshared * float(workload.demand.ppf(objective.share))
     if objective.share < _HIGH:
         return least
     return max(least, predict(policy, system, workload, arrival_rate=rate).mean_response)

@@ -74,6 +74,7 @@ def burst_laws(workload: Workload, model: str) -> tuple[PhaseType, PhaseType]:
     if io is None or cpu is None:
         raise ModelError(
             f'model="{model}" follows the bursts of a job, whose laws this workload does not tell; '
-            f"give Workload(program, io_bursts=..., cpu_bursts=...) instead of demand"
+            f"give Workload(program, io_bursts=..., cpu_bursts=...) instead of demand, or [bursts] "
+            f"in a scenario"
         )
     return io, cpu

@@ -1,0 +1,146 @@
+"""A strategy and a queue discipline of the user's own: one class each, found wherever one looks."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from qmodels.errors import ModelError, ScenarioError
+from validation import DISCIPLINES, STRATEGIES
+from validation.allocation import PlaneStrategy, check_strategy
+from validation.allocation import register as register_strategy
+from validation.commands.allocate import register as register_command
+from validation.jobs import STREAMS, PoissonStreams
+from validation.jobs import register as register_streams
+from validation.machine.disciplines import AbstractDiscipline, find_discipline
+from validation.machine.disciplines import register as register_discipline
+from validation.machine.scenario import load_plan
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+# The whole of a new strategy, of a new discipline and of a new source of jobs. The discipline and
+# the source are known ones under another name, so their answers are known.
+
+
+class OwnDiagonal(PlaneStrategy):
+    """The first free nodes in order of row + column."""
+
+    name = "own-diagonal"
+
+    def places(self, free, request):
+        row, column = np.nonzero(free)
+        order = np.argsort(row + column, kind="stable")[: request.size]
+        return row[order] * free.shape[1] + column[order]
+
+
+@dataclass(frozen=True)
+class OwnOrder(AbstractDiscipline):
+    """First come, first served, once more."""
+
+    name = "own-order"
+
+    def key(self, job):
+        return 0.0
+
+
+class OwnStreams(PoissonStreams):
+    """Poisson arrivals, once more."""
+
+    name = "own-streams"
+
+
+@pytest.fixture
+def own():
+    register_strategy(OwnDiagonal)
+    register_discipline(OwnOrder)
+    register_streams(OwnStreams)
+    yield
+    del STRATEGIES["own-diagonal"], DISCIPLINES["own-order"], STREAMS["own-streams"]
+
+
+SCENARIO = """
+seed = 2
+[mesh]
+rows = 4
+columns = 4
+[machine]
+strategies = ["{strategy}"]
+discipline = "{discipline}"
+network = "none"
+[jobs]
+source = "{source}"
+count = 40
+[study]
+replications = 2
+"""
+OWN = {"strategy": "own-diagonal", "discipline": "own-order", "source": "own-streams"}
+KNOWN = {"strategy": "Random", "discipline": "FCFS", "source": "poisson"}
+
+
+def command(path):
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    register_command(app)
+    done = CliRunner().invoke(app, ["allocate", str(path), "--json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_scenario_reader_finds_all_three(own, tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(SCENARIO.format(**OWN))
+    plan = load_plan(path)
+    assert isinstance(plan.strategies[0], OwnDiagonal)
+    assert find_discipline("OWN-ORDER") == OwnOrder()
+    assert type(plan.streams) is OwnStreams
+
+
+def test_the_command_plays_them_and_says_what_it_says_of_their_likes(own, tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(SCENARIO.format(**OWN))
+    said = command(path)
+    assert list(said) == ["own-diagonal"]
+    path.write_text(SCENARIO.format(**(OWN | {"discipline": "FCFS", "source": "poisson"})))
+    assert command(path) == said
+
+
+def test_the_strategy_keeps_the_contract(own):
+    assert check_strategy(STRATEGIES["own-diagonal"]).passed
+
+
+def test_what_is_not_registered_is_refused_with_the_names_there_are(tmp_path):
+    path = tmp_path / "own.toml"
+    for name in KNOWN:
+        path.write_text(SCENARIO.format(**(KNOWN | {name: OWN[name]})))
+        with pytest.raises(ScenarioError, match=KNOWN[name]):
+            load_plan(path)
+
+
+def test_the_reference_lists_every_discipline_and_every_source_of_jobs():
+    page = (DOCS / "reference" / "allocation-scenario.md").read_text(encoding="utf-8")
+    for name in (*DISCIPLINES, *STREAMS):
+        assert f'"{name}"' in page
+
+
+def test_the_reference_lists_every_strategy():
+    page = (DOCS / "reference" / "strategies.md").read_text(encoding="utf-8")
+    for name in STRATEGIES:
+        assert name in page
+
+
+def test_two_classes_cannot_have_one_name():
+    for register, base, name, registry in (
+        (register_strategy, OwnDiagonal, "Random", STRATEGIES),
+        (register_discipline, OwnOrder, "FCFS", DISCIPLINES),
+        (register_streams, OwnStreams, "poisson", STREAMS),
+    ):
+        known = registry[name]
+        impostor = type("Impostor", (base,), {"name": name})
+        with pytest.raises(ModelError, match="already"):
+            register(impostor)
+        assert registry[name] is known

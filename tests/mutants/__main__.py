@@ -39,6 +39,8 @@ CORE = (
     "validation/sharing", "validation/machine", "validation/allocation", "validation/analysis",
 )  # fmt: skip
 BITWISE = ("BitAnd", "BitOr", "BitXor", "LShift", "RShift")
+#: Tests that look at classes and modules without running a line of them.
+INSPECTING = ("tests/test_records.py", "tests/test_house.py")
 #: Seconds of tests tried first; what survives them meets the rest of its tests as well.
 FIRST = 30.0
 #: A run longer than this many times its tests' usual time, and a minute, is an endless loop.
@@ -171,6 +173,7 @@ class Tests:
         found = set(by_line[max(near)]) if near else {""}
         if "" in found:
             found = set().union(*by_line.values())
+            found |= {name for name in self.seconds if name.startswith(INSPECTING)}
         names = {context.rpartition("|")[0] for context in found} - {""}
         return sorted(names & set(self.seconds), key=lambda name: (self.seconds[name], name))
 

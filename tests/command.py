@@ -6,9 +6,18 @@ import io
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from unittest import mock
 
+import typer
+from typer.testing import CliRunner
+
 import qmodels.cli
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from click.testing import Result
 
 
 @dataclass(frozen=True)
@@ -35,3 +44,11 @@ def called(*arguments: object) -> Done:
         except SystemExit as stop:
             code = int(stop.code or 0)
     return Done(code, out.getvalue(), err.getvalue())
+
+
+def invoked(register: Callable[[typer.Typer], None], *arguments: object) -> Result:
+    """Call one subcommand by itself, errors left as they are raised; its name comes first."""
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    register(app)
+    return CliRunner().invoke(app, [*map(str, arguments)])

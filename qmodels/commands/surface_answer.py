@@ -32,7 +32,7 @@ _BUDGETS = 40  # points of a path
 _MOST_SEARCHED = 1_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Wanted:
     """What is asked of a surface: the grid, what may be spent, and the allotment in question."""
 

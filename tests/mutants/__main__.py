@@ -39,6 +39,8 @@ CORE = (
     "validation/sharing", "validation/machine", "validation/allocation", "validation/analysis",
 )  # fmt: skip
 BITWISE = ("BitAnd", "BitOr", "BitXor", "LShift", "RShift")
+#: Tests that look at classes and modules without running a line of them.
+INSPECTING = ("tests/test_records.py", "tests/test_house.py")
 #: Seconds of tests tried first; what survives them meets the rest of its tests as well.
 FIRST = 30.0
 #: A run longer than this many times its tests' usual time, and a minute, is an endless loop.
@@ -113,20 +115,33 @@ def sample(every: list[Mutant], size: int, seed: int) -> list[Mutant]:
     return [chance.choice(places[p]) for p in chance.sample(sorted(places), min(size, len(places)))]
 
 
-def suite_mapped(again: bool) -> None:
-    """Run the suite once, to know which tests run which lines and how long they take."""
-    if again or not (KEPT / "coverage").exists():
-        KEPT.mkdir(exist_ok=True)
-        environment = os.environ | {
+def surroundings(folder: Path) -> dict[str, str]:
+    """Environment of a run in a copy: its own packages, and the shared data where they are."""
+    beside = ROOT.parent / "shared" / "data"
+    return os.environ | {
+        "PYTHONPATH": str(folder),
+        "QMODELS_DATA": os.environ.get("QMODELS_DATA", str(beside)),
+    }
+
+
+def suite_mapped(again: bool, tests: list[str]) -> None:
+    """Run the suite, or some tests, to know which run which lines and how long they take.
+
+    In a copy, as the mutants are: what is not green there would kill every one of them.
+    """
+    if not again and (KEPT / "coverage").exists():
+        return
+    KEPT.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as top:
+        folder = copied(Path(top) / "map")
+        environment = surroundings(folder) | {
             "COVERAGE_FILE": str(KEPT / "coverage"),
             "MUTANTS_DURATIONS": str(KEPT / "durations.json"),
         }
-        words = "-q -n 2 -p tests.mutants.durations --cov --cov-context=test --cov-report= "
-        words += "--cov-fail-under=0"
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *words.split()], cwd=ROOT, env=environment
-        )
-        if done.returncode:
+        words = "-q -n 2 --dist loadfile -p tests.mutants.durations "
+        words += "--cov --cov-context=test --cov-report= --cov-fail-under=0"
+        command = [sys.executable, "-m", "pytest", *words.split(), *tests]
+        if subprocess.run(command, cwd=folder, env=environment).returncode:
             (KEPT / "coverage").unlink(missing_ok=True)
             raise SystemExit("the suite is not green; mutants would tell nothing")
 
@@ -158,6 +173,7 @@ class Tests:
         found = set(by_line[max(near)]) if near else {""}
         if "" in found:
             found = set().union(*by_line.values())
+            found |= {name for name in self.seconds if name.startswith(INSPECTING)}
         names = {context.rpartition("|")[0] for context in found} - {""}
         return sorted(names & set(self.seconds), key=lambda name: (self.seconds[name], name))
 
@@ -166,10 +182,9 @@ def pytest_run(folder: Path, tests: list[str], usual: float) -> str:
     """Outcome in a copy: "killed", "survived" or "endless"."""
     chosen = folder / "chosen-tests.txt"
     chosen.write_text("\n".join(tests) + "\n", encoding="utf-8")
-    environment = os.environ | {"PYTHONPATH": str(folder)}
     process = subprocess.Popen(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"@{chosen}"],
-        cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        cwd=folder, env=surroundings(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip
     try:
@@ -218,6 +233,24 @@ def tried(mutant: Mutant, tests: Tests, folder: Path) -> dict[str, object]:
     }  # fmt: skip
 
 
+def checked(tests: Tests, drawn: list[Mutant], folder: Path) -> None:
+    """Stop unless a copy without any change is let live by the tests of the mutants."""
+    names = sorted({name for mutant in drawn for name in tests.of(mutant)}, key=tests.seconds.get)
+    listed = folder / "chosen-tests.txt"
+    listed.write_text("\n".join(names) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", f"@{listed}"]
+    found = subprocess.run(
+        command, cwd=folder, env=surroundings(folder), stdout=subprocess.DEVNULL
+    ).returncode
+    spent, quick = 0.0, 0
+    while quick < len(names) and spent < 2 * FIRST:
+        spent += tests.seconds[names[quick]]
+        quick += 1
+    if found or pytest_run(folder, names[:quick], spent) != "survived":
+        raise SystemExit("the tests fail in a copy without any change; use --map")
+    print(f"a copy without a change passes {quick} of {len(names)} tests", flush=True)
+
+
 def copied(folder: Path) -> Path:
     """Copy what the tests need; times are kept, so that compiled kernels stay valid."""
     leave = shutil.ignore_patterns(".git", ".venv", ".mutants", "*-venv", "_build", "dist")
@@ -247,9 +280,12 @@ def main() -> int:
     parser.add_argument("-j", "--workers", type=int, default=2)
     parser.add_argument("--least", type=float, default=0.92, help="share that must be killed")
     parser.add_argument("--map", action="store_true", help="run the suite again for its lines")
+    parser.add_argument("--only", default="", help="a part of the core, as qmodels/markov/qbd")
+    parser.add_argument("--tests", nargs="*", default=[], help="map with these; implies --map")
     given = parser.parse_args()
-    suite_mapped(given.map)
-    tests, every = Tests(), mutants()
+    suite_mapped(given.map or bool(given.tests), given.tests)
+    tests = Tests()
+    every = [mutant for mutant in mutants() if mutant.file.startswith(given.only)]
     drawn = sample(every, given.size, given.seed)
     print(f"{len(drawn)} of {len(every)} mutants, seed {given.seed}", flush=True)
     results = []
@@ -257,6 +293,7 @@ def main() -> int:
         free: SimpleQueue[Path] = SimpleQueue()
         for number in range(given.workers):
             free.put(copied(Path(top) / str(number)))
+        checked(tests, drawn, Path(top) / "0")
 
         def one(mutant: Mutant) -> dict[str, object]:
             folder = free.get()

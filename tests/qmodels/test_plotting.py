@@ -354,3 +354,16 @@ class TestAnExecutionDiagram:
     def test_is_for_an_allotment(self, p):
         with pytest.raises(ModelError):
             execution_diagram(PROGRAM, p=p)
+
+
+def test_a_panel_without_curves_has_no_legend_and_one_with_patches_of_its_own_has():
+    from matplotlib.patches import Patch
+
+    from qmodels.plotting import response_curves
+    from qmodels.plotting.style import set_legend
+
+    ax = response_curves({})
+    assert ax.get_legend() is None
+    set_legend(ax, handles=[Patch(label="$x$")])
+    (text,) = ax.get_legend().get_texts()
+    assert (text.get_text(), text.get_parse_math()) == ("$x$", False)

@@ -17,17 +17,10 @@ from qmodels.policies import (
     work_bound,
 )
 from qmodels.programs import Burst, Phase, Program
+from tests.laws import REFERENCE_MACHINE
 
-MACHINE = System(processors=128, disks=32, min_processors=8, min_disks=1)
+MACHINE = REFERENCE_MACHINE
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
-
-
-@pytest.fixture(scope="module")
-def reference():
-    """W* of the specification as one program of one phase, demand of scv 2, Poisson arrivals."""
-    cpu = Burst(2.2 * 512.1, sequential=0.22, slowdown=(8, 2.2), law="p")
-    program = Program([Phase(io=Burst(128.0, law="min(d, p/4)"), cpu=cpu)])
-    return Workload.from_scv(program, demand_scv=2.0)
 
 
 def shown(value, text):

@@ -6,27 +6,14 @@ import pytest
 from qmodels.policies import (
     DynamicPartitioning,
     SpaceSharing,
-    System,
-    Workload,
     capacity,
     predict,
 )
-from qmodels.programs import Burst, Phase, Program
+from tests.laws import REFERENCE_MACHINE, reference_workload
 
-MACHINE = System(processors=128, disks=32, min_processors=8, min_disks=1)
+MACHINE = REFERENCE_MACHINE
 SIZES = (1, 2, 4, 8, 16)
 SP, DP = SpaceSharing, DynamicPartitioning
-
-
-def workload(slowdown=2.2):
-    cpu = Burst(slowdown * 512.1, sequential=slowdown * 0.1, slowdown=(8, slowdown), law="p")
-    program = Program([Phase(io=Burst(128.0, law="min(d, p/4)"), cpu=cpu)])
-    return Workload.from_scv(program, demand_scv=2.0)
-
-
-@pytest.fixture(scope="module")
-def reference():
-    return workload()
 
 
 def response(policy, work, rate):
@@ -47,7 +34,7 @@ def test_sixteen_partitions_are_worse_than_eight_at_every_load_because_of_one_pr
         rate = fraction * top
         eight, sixteen = (response(SP(k, 16), reference, rate) for k in (8, 16))
         assert eight < sixteen
-    smooth = workload(slowdown=1.0)
+    smooth = reference_workload(slowdown=1.0)
     rate = 0.98 * capacity(SP(8, 16), MACHINE, smooth)
     assert response(SP(16, 16), smooth, rate) < response(SP(8, 16), smooth, rate)
 

@@ -28,23 +28,12 @@ from qmodels.policies.choice.objectives import Constraint, Quantity, objective_o
 from qmodels.policies.choice.policy_map import best_policies
 from qmodels.policies.choice.recommendation import recommend
 from qmodels.programs import Burst, Phase, Program
+from tests.laws import REFERENCE_MACHINE, reference_workload
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
-MACHINE = System(processors=128, disks=32, min_processors=8, min_disks=1)
+MACHINE = REFERENCE_MACHINE
 SMALL = System(processors=16, disks=4, min_processors=4)
 JOBS = Workload.from_scv(Program([Phase(io=16.0, cpu=64.0)]), demand_scv=2.0)
-
-
-def reference_jobs(phases=1):
-    cpu = Burst(2.2 * 512.1 / phases, sequential=0.22 / phases, slowdown=(8, 2.2), law="p")
-    io = Burst(128.0 / phases, law="min(d, p/4)")
-    return Workload.from_scv(Program([Phase(io=io, cpu=cpu)] * phases), demand_scv=2.0)
-
-
-@pytest.fixture(scope="module")
-def reference():
-    """W* of the specification as one program of one phase, demand of scv 2, Poisson arrivals."""
-    return reference_jobs()
 
 
 # Candidates
@@ -482,7 +471,7 @@ def test_a_load_beyond_all_is_left_out_where_another_can_be_carried(run):
 def test_simulating_all_candidates_picks_the_same_or_one_within_its_interval(load):
     from validation import simulate
 
-    work = reference_jobs(phases=8)
+    work = reference_workload(phases=8)
     found = recommend(MACHINE, work, load=load)
     simulated = {}
     for row in found.rows:

@@ -20,21 +20,13 @@ from qmodels.policies import (
     predict,
 )
 from qmodels.policies.models.response import response_of
-from qmodels.programs import Burst, Geometric, Phase, Program
+from qmodels.programs import Geometric, Phase, Program
+from tests.laws import EXPONENTIAL, REFERENCE_MACHINE
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
-MACHINE = System(processors=128, disks=32, min_processors=8, min_disks=1)
-EXPONENTIAL = PhaseType.exponential(mean=1.0)
+MACHINE = REFERENCE_MACHINE
 ERLANG = PhaseType.erlang(phases=2, mean=1.0)
 HYPER = match_moments(1.0, 3.0)
-
-
-@pytest.fixture(scope="module")
-def reference():
-    """W* of the specification as one program of one phase, demand of scv 2, Poisson arrivals."""
-    cpu = Burst(2.2 * 512.1, sequential=0.22, slowdown=(8, 2.2), law="p")
-    program = Program([Phase(io=Burst(128.0, law="min(d, p/4)"), cpu=cpu)])
-    return Workload.from_scv(program, demand_scv=2.0)
 
 
 def response_law(policy, system, work, **options):

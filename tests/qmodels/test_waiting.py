@@ -10,13 +10,12 @@ import pytest
 from scipy.linalg import expm
 from scipy.optimize import brentq
 
-from phasefit import PhaseType, match_moments
+from phasefit import PhaseType
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.networks.many_server import ManyServerQueue
+from tests.laws import EXPONENTIAL, HYPER
 
-EXPONENTIAL = PhaseType.exponential(mean=1.0)
 ERLANG = PhaseType.erlang(phases=3, mean=1.0)
-HYPER = match_moments(1.0, 5.0)
 
 
 def named_law(kind, mean):

@@ -6,11 +6,10 @@ import sys
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
 from qmodels.io import write_swf
+from tests.command import invoked
 from validation.commands.allocate import register
 from validation.jobs import LogStreams, PoissonStreams
 from validation.machine import MixedTraffic, compare_strategies
@@ -21,10 +20,7 @@ SMALL = ("--mesh", "8x8", "--jobs", "25", "--replications", "2", "-j", "1")
 
 
 def command(*arguments):
-    app = typer.Typer()
-    app.callback()(lambda: None)
-    register(app)
-    return CliRunner().invoke(app, ["allocate", *map(str, arguments)])
+    return invoked(register, "allocate", *arguments)
 
 
 @pytest.fixture

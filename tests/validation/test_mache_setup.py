@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from qmodels.errors import ModelError
+from qmodels.io import write_swf
 from validation.allocation import STRATEGIES as ALL
 from validation.analysis.seeding import stream
 from validation.experiments import RunOptions
@@ -239,3 +240,19 @@ def test_a_two_dimensional_strategy_runs_on_a_torus_and_refuses_three_dimensions
     layered = Machine(mesh=Mesh(4, 4, 4), strategy=name, traffic=traffic)
     with pytest.raises(ModelError, match="works on 2-D meshes"):
         play(layered, jobs)
+
+
+def test_a_log_of_the_papers_name_is_replayed_whatever_it_holds(monkeypatch, tmp_path):
+    """Five made jobs, one larger than the mesh, in the order of the log and sped up as asked."""
+    file = tmp_path / sdsc.FILE
+    file.parent.mkdir()
+    sizes = [16, 1, 400, 352, 2]
+    jobs = {"submit": [0, 30, 90, 300, 400], "run": [5, 6, 7, 8, 9], "processors": sizes}
+    write_swf(file, jobs, header={"MaxProcs": 400})
+    monkeypatch.setenv(sdsc.VARIABLE, str(tmp_path))
+    streams, source = sdsc.paragon()
+    assert source == "log"
+    assert isinstance(streams, LogStreams)
+    drawn = replace(streams, mean_interarrival=10.0).draw(rng=stream(1))
+    assert drawn.sizes.tolist() == [16, 1, 352, 352, 2]
+    assert drawn.arrivals == pytest.approx([0.0, 3.0, 9.0, 30.0, 40.0], rel=1e-12)

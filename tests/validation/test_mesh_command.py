@@ -3,23 +3,18 @@ import json
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from typer.testing import CliRunner
 
 from qmodels.errors import ModelError
+from tests.command import invoked
 from validation.analysis.seeding import stream
 from validation.mesh import Mesh, Phase, Traffic, contend, latency_curve
 from validation.mesh.plotting import latency_against_load, link_map, phase_strip
 
 
 def command(*arguments):
-    import typer
-
     from validation.commands.mesh import register
 
-    app = typer.Typer()
-    app.callback()(lambda: None)
-    register(app)
-    return CliRunner().invoke(app, ["mesh", *map(str, arguments)])
+    return invoked(register, "mesh", *arguments)
 
 
 def test_simulate_prints_what_contend_says_and_writes_a_table_and_two_figures(tmp_path):

@@ -2,12 +2,11 @@ import json
 
 import pandas as pd
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from qmodels import SpaceSharing
 from qmodels.errors import ModelError, UnstableError
 from qmodels.io.scenario import load_scenario
+from tests.command import invoked
 from validation import simulate
 from validation.commands.simulate import NOT_PRECISE, register
 
@@ -37,10 +36,7 @@ def scenario(tmp_path):
 
 
 def command(*arguments):
-    app = typer.Typer()
-    app.callback()(lambda: None)
-    register(app)
-    return CliRunner().invoke(app, ["simulate", *map(str, arguments)])
+    return invoked(register, "simulate", *arguments)
 
 
 def test_prints_what_simulate_says_at_every_load_of_the_scenario(scenario):

@@ -1,0 +1,49 @@
+"""Compiled kernels of the strategies: plain arrays in, plain arrays out.
+
+``free`` (rows, columns) says which places are free, a place is ``row * columns + column``, and
+``out`` (size,) receives the places chosen. Callers see to it that enough places are free.
+"""
+
+from validation.allocation._kernels.lines import (
+    BEST_FIT,
+    FIRST_FIT,
+    SUM_OF_SQUARES,
+    column_costs,
+    columns_around,
+    interval,
+)
+from validation.allocation._kernels.rings import (
+    concentric,
+    gather,
+)
+from validation.allocation._kernels.squares import (
+    buddies,
+    free_squares,
+)
+from validation.allocation._kernels.trees import (
+    FROM_FIRST,
+    FROM_LAST,
+    FROM_ROOT,
+    in_pieces,
+    in_rectangle,
+    leaves,
+)
+
+__all__ = [
+    "BEST_FIT",
+    "FIRST_FIT",
+    "FROM_FIRST",
+    "FROM_LAST",
+    "FROM_ROOT",
+    "SUM_OF_SQUARES",
+    "buddies",
+    "column_costs",
+    "columns_around",
+    "concentric",
+    "free_squares",
+    "gather",
+    "in_pieces",
+    "in_rectangle",
+    "interval",
+    "leaves",
+]

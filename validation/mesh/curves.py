@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from phasefit.checks import positive_vector, whole_number
 from qmodels.errors import ModelError
-from validation.analysis.seeding import word
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
 from validation.mesh.traffic import Traffic, TrafficPhase
@@ -87,7 +86,11 @@ def latency_curve(
     every = np.arange(mesh.nodes)
     hot = every if targets is None else mesh.checked_nodes(targets)
     nodes = np.concatenate([hot, np.setdiff1d(every, hot)])
-    seeds = [word(seed, "load of a latency curve", k) for k in range(offered.size)]
+    # Keyed by seed and number here, as the words of a job's messages are: the mesh stands below
+    # the rooms that know of studies.
+    seeds = [
+        int(np.random.SeedSequence((seed, k)).generate_state(1)[0]) for k in range(offered.size)
+    ]
     return [
         _point(mesh, nodes, hot.size, float(load), flits, router, warm_up, window, own_seed)
         for load, own_seed in zip(offered, seeds, strict=True)

@@ -75,6 +75,7 @@ network = "none"
 [jobs]
 source = "{source}"
 count = 40
+mean_interarrival = 0.8
 [study]
 replications = 2
 """

@@ -87,7 +87,7 @@ def command(path):
     app = typer.Typer()
     app.callback()(lambda: None)
     register_command(app)
-    done = CliRunner().invoke(app, ["allocate", str(path), "--json"])
+    done = CliRunner().invoke(app, ["allocate", str(path), "--json", "-j", "1"])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout.splitlines()[-1])
 

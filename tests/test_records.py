@@ -41,7 +41,7 @@ def changing(name):
 
 def test_there_are_records_to_look_at():
     assert len(RECORDS) > 150
-    assert {"phasefit.phase_type.PhaseType", "qmodels.policies.base.System"} <= set(RECORDS)
+    assert {"phasefit.phase_type.PhaseType", "qmodels.policies.system.System"} <= set(RECORDS)
 
 
 @pytest.mark.parametrize("name", [name for name in RECORDS if not changing(name)])

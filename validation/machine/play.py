@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,7 +143,7 @@ class _Run:
 
     def _arrive(self, job: int) -> None:
         """Put a job into the queue, or reject it if it could not even run alone."""
-        if not self._can_run_alone(self._request(job)):
+        if not self._can_run_alone(job):
             self.rejected[job] = True
             return
         waiting = Waiting(
@@ -152,20 +152,49 @@ class _Run:
         )  # fmt: skip
         insort(self.queue, (self.discipline.key(waiting), job, waiting))
 
-    def _can_run_alone(self, request: Request) -> bool:
-        """Whether the strategy has a place for this on the empty mesh."""
+    def _can_run_alone(self, job: int) -> bool:
+        """Whether the strategy has a place for a job on the empty mesh."""
+        request = self._request(job)
         if request.size > self.mesh.nodes:
             return False
         key = request.size, request.shape
         if key not in self.placeable:
             self.placeable[key] = self.strategy.kind == "exact" or (
-                self.strategy.choose(Occupancy(self.mesh), request) is not None
+                self._answer(Occupancy(self.mesh), request, job) is not None
             )
         return self.placeable[key]
 
     def _request(self, job: int) -> Request:
         shape = None if self.shapes is None else self.shapes[job]
         return Request(int(self.size[job]), shape)
+
+    def _answer(self, occupancy: Occupancy, request: Request, job: int) -> Any:
+        """The nodes that the strategy chooses, or None; ModelError for no answer or a wrong one.
+
+        A strategy that gave a job fewer nodes than it asked for would look fast for no merit.
+        """
+        try:
+            nodes = self.strategy.choose(occupancy, request)
+            given = None if nodes is None else len(nodes)
+        except ModelError as error:
+            raise self._blamed(request, job, str(error)) from error
+        except Exception as error:  # a strategy of a user's own: whatever goes wrong in it
+            raise self._blamed(request, job, f"{type(error).__name__}: {error}") from error
+        if given is None:
+            return None
+        more = self.strategy.kind == "pages"  # whole pages, of which a part may lie idle
+        if given < request.size or (given > request.size and not more):
+            raise self._blamed(
+                request, job, f"it gave {given} nodes where {request.size} were asked for"
+            )
+        return nodes
+
+    def _blamed(self, request: Request, job: int, what: str) -> ModelError:
+        """The error of a strategy, with where it happened and how to look into it."""
+        return ModelError(
+            f"strategy {self.strategy.name}, job {job} asking for {request}: {what}; try "
+            f"check_strategy, or `qmodels allocate --check`"
+        )
 
     def _dispatch(self, now: float) -> None:
         """Start every job that may start now: from the head of the queue, then past it."""
@@ -189,10 +218,14 @@ class _Run:
 
     def _try_to_start(self, job: int, now: float) -> bool:
         """Start a waiting job if the strategy finds nodes for it; returns whether it did."""
-        nodes = self.strategy.choose(self.occupancy, self._request(job))
+        request = self._request(job)
+        nodes = self._answer(self.occupancy, request, job)
         if nodes is None:
             return False
-        self.occupancy.occupy(job, nodes)
+        try:
+            self.occupancy.occupy(job, nodes)
+        except ModelError as error:
+            raise self._blamed(request, job, f"its nodes cannot be booked: {error}") from None
         held = self.nodes[job] = self.occupancy.jobs[job]
         self.start[job] = now
         self.affected[job] = nodes_affected(self.mesh, held)

@@ -83,3 +83,4 @@ $(VENV)/.test: requirements-test.lock pyproject.toml | $(VENV)/bin/python
 
 clean:
 	rm -rf $(VENV) .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
+	@find phasefit qmodels validation -name "*.nb[ic]" -delete # compiled loops

@@ -95,10 +95,15 @@ def _known_keys(
     chosen: ChosenTable | None = None
     explained = ""
     for part in where:
-        tables = tables[part]
         if isinstance(part, int):
+            # a single table may stand where a list of them could
+            tables = tables[part] if isinstance(tables, list) else tables
             if chosen is not None:
                 table, explained = chosen.choose(tables), chosen.explain(tables, name)
+                chosen = None
+            continue
+        tables = tables[part]
+        if part not in table.model_fields:
             continue
         field, explained = table.model_fields[part], ""
         chosen = next((mark for mark in field.metadata if isinstance(mark, ChosenTable)), None)

@@ -75,6 +75,7 @@ network = "none"
 [jobs]
 source = "{source}"
 count = 40
+mean_interarrival = 0.8
 [study]
 replications = 2
 """
@@ -86,7 +87,7 @@ def command(path):
     app = typer.Typer()
     app.callback()(lambda: None)
     register_command(app)
-    done = CliRunner().invoke(app, ["allocate", str(path), "--json"])
+    done = CliRunner().invoke(app, ["allocate", str(path), "--json", "-j", "1"])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -256,8 +256,8 @@ class TestOwnStrategies:
     @pytest.mark.parametrize(
         ("change", "says"),
         [
-            (("-request.size:", ": request.size - 1"), "gave {n} nodes where"),
-            (("-request.size:", "-request.size - 1 :"), "gave {n} nodes where"),
+            (("-request.size:", ": request.size - 1"), "it gave {n} nodes"),
+            (("-request.size:", "-request.size - 1 :"), "it gave {n} nodes"),
             (("return np", "return (1 / 0) * np"), "ZeroDivisionError"),
             (("return np.flatnonzero(free)[-request.size:]", "return 'ab' * 40"), "Error"),
         ],
@@ -272,7 +272,7 @@ class TestOwnStrategies:
         assert isinstance(done.exception, ModelError)
         said = str(done.exception)
         assert "\n" not in said
-        assert re.search(r"strategy last, job \d+ asking for Request\(size=\d+", said)
+        assert re.search(r"strategy last, asked for \d+ node", said)
         assert says.partition("{n}")[0] in said
 
     def test_one_that_never_answers_is_stopped_with_its_line(self, folder):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from validation.allocation import Request, job_balance, nodes_affected
+from validation.allocation.base import answer
 from validation.allocation.metrics import system_balance
 from validation.analysis.seeding import stream as random_stream
 from validation.analysis.seeding import word
@@ -160,7 +161,7 @@ class _Run:
         key = request.size, request.shape
         if key not in self.placeable:
             self.placeable[key] = self.strategy.kind == "exact" or (
-                self._answer(Occupancy(self.mesh), request, job) is not None
+                self._answer(Occupancy(self.mesh), job) is not None
             )
         return self.placeable[key]
 
@@ -168,33 +169,12 @@ class _Run:
         shape = None if self.shapes is None else self.shapes[job]
         return Request(int(self.size[job]), shape)
 
-    def _answer(self, occupancy: Occupancy, request: Request, job: int) -> Any:
-        """The nodes that the strategy chooses, or None; ModelError for no answer or a wrong one.
-
-        A strategy that gave a job fewer nodes than it asked for would look fast for no merit.
-        """
+    def _answer(self, occupancy: Occupancy, job: int) -> Ints | None:
+        """The nodes that the strategy chooses for a job; its faults name the job as well."""
         try:
-            nodes = self.strategy.choose(occupancy, request)
-            given = None if nodes is None else len(nodes)
+            return answer(self.strategy, occupancy, self._request(job))
         except ModelError as error:
-            raise self._blamed(request, job, str(error)) from error
-        except Exception as error:  # a strategy of a user's own: whatever goes wrong in it
-            raise self._blamed(request, job, f"{type(error).__name__}: {error}") from error
-        if given is None:
-            return None
-        more = self.strategy.kind == "pages"  # whole pages, of which a part may lie idle
-        if given < request.size or (given > request.size and not more):
-            raise self._blamed(
-                request, job, f"it gave {given} nodes where {request.size} were asked for"
-            )
-        return nodes
-
-    def _blamed(self, request: Request, job: int, what: str) -> ModelError:
-        """The error of a strategy, with where it happened and how to look into it."""
-        return ModelError(
-            f"strategy {self.strategy.name}, job {job} asking for {request}: {what}; try "
-            f"check_strategy, or `qmodels allocate --check`"
-        )
+            raise ModelError(f"job {job}: {error}") from error
 
     def _dispatch(self, now: float) -> None:
         """Start every job that may start now: from the head of the queue, then past it."""
@@ -218,14 +198,13 @@ class _Run:
 
     def _try_to_start(self, job: int, now: float) -> bool:
         """Start a waiting job if the strategy finds nodes for it; returns whether it did."""
-        request = self._request(job)
-        nodes = self._answer(self.occupancy, request, job)
+        nodes = self._answer(self.occupancy, job)
         if nodes is None:
             return False
         try:
             self.occupancy.occupy(job, nodes)
         except ModelError as error:
-            raise self._blamed(request, job, f"its nodes cannot be booked: {error}") from None
+            raise ModelError(f"job {job}: strategy {self.strategy.name}: {error}") from error
         held = self.nodes[job] = self.occupancy.jobs[job]
         self.start[job] = now
         self.affected[job] = nodes_affected(self.mesh, held)

@@ -199,8 +199,8 @@ def parallel_map(
             if executor is not None or attempt == 2:
                 raise ModelError(
                     f"a worker process was lost: killed, perhaps for lack of memory, or never "
-                    f'begun, as where a script has no `if __name__ == "__main__":`; {len(found)} of '
-                    f"{len(tasks)} {what} were done; try with one worker (workers=1, -j 1)"
+                    f'begun, as where a script has no `if __name__ == "__main__":`; {len(found)} '
+                    f"of {len(tasks)} {what} were done; try with one worker (workers=1, -j 1)"
                 ) from None
             useful_workers = 1  # whatever killed it, two at a time may have been too much
     return [found[place] for place in range(len(tasks))]

@@ -1,7 +1,9 @@
 """`qmodels allocate`: strategies compared from options, scenario files and logs."""
 
 import csv
+import hashlib
 import json
+import re
 import sys
 
 import numpy as np
@@ -250,6 +252,37 @@ class TestOwnStrategies:
         assert (good.exit_code, bad.exit_code) == (0, 1)
         assert "BROKEN" not in good.output
         assert "BROKEN  never gives a part" in bad.output
+
+    @pytest.mark.parametrize(
+        ("change", "says"),
+        [
+            (("-request.size:", ": request.size - 1"), "it gave {n} nodes"),
+            (("-request.size:", "-request.size - 1 :"), "it gave {n} nodes"),
+            (("return np", "return (1 / 0) * np"), "ZeroDivisionError"),
+            (("return np.flatnonzero(free)[-request.size:]", "return 'ab' * 40"), "Error"),
+        ],
+    )
+    def test_one_that_answers_wrongly_is_named_with_the_job_and_its_request(
+        self, folder, change, says
+    ):
+        name = "own_" + hashlib.sha256(change[1].encode()).hexdigest()[:8]
+        assert change[0] in self.GOOD
+        (folder / f"{name}.py").write_text(self.GOOD.replace(*change))
+        done = command(*SMALL, "--strategies", f"{name}:Last,PLAS", "--mean-interarrival", 90)
+        assert isinstance(done.exception, ModelError)
+        said = str(done.exception)
+        assert "\n" not in said
+        assert re.search(r"strategy last, asked for \d+ node", said)
+        assert says.partition("{n}")[0] in said
+
+    def test_one_that_never_answers_is_stopped_with_its_line(self, folder):
+        (folder / "own_endless.py").write_text(
+            self.GOOD.replace("return np", "while True:\n            pass\n        return np")
+        )
+        done = command("--check", "own_endless:Last", "--check-seconds", "0.5")
+        assert isinstance(done.exception, ModelError)
+        assert "strategy last was not done after 0.5 s" in str(done.exception)
+        assert "own_endless.py, line" in str(done.exception)
 
 
 @pytest.mark.parametrize(

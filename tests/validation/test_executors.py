@@ -169,8 +169,24 @@ def test_the_work_of_a_lost_worker_is_done_again(tmp_path):
 
 
 def test_workers_that_are_lost_again_and_again_are_told_in_one_line():
-    with pytest.raises(ModelError, match=r"lost .* 0 of 3 tasks were done; try with one worker"):
+    with pytest.raises(ModelError, match=r"lost: .* 0 of 3 tasks were done; try with one worker"):
         parallel_map(_killed_always, [1, 2, 3], workers=2)
+
+
+def test_a_pool_that_is_handed_in_is_left_open_by_an_error():
+    with process_pool(1) as pool:
+        with pytest.raises(ModelError):
+            parallel_map(_refuses, [1, 2], executor=pool)
+        assert parallel_map(abs, [-3], executor=pool) == [3]
+
+
+def _refuses(task):
+    raise ModelError(f"no {task}")
+
+
+def test_only_the_cores_that_this_process_may_use_are_counted(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3}, raising=False)
+    assert worker_count(None) == 1
 
 
 PARENT = """

@@ -107,6 +107,39 @@ class AbstractStrategy(abc.ABC):
         return self
 
 
+def answer(strategy: AbstractStrategy, occupancy: Occupancy, request: Request) -> Ints | None:
+    """What a strategy chooses, if that is as much as its kind allows; booking checks the rest.
+
+    A strategy that gave fewer nodes than were asked for would look fast for no merit of its own.
+
+    Raises
+    ------
+    ModelError
+        If the strategy fails or its answer is wrong; names it, the request and what is wrong.
+    """
+
+    def wrong(what: str) -> ModelError:
+        shape = "" if request.shape is None else f" as {' x '.join(map(str, request.shape))}"
+        asked = f"{request.size} node{'s' if request.size > 1 else ''}{shape}"
+        return ModelError(
+            f"strategy {strategy.name}, asked for {asked}: {what}; try `qmodels allocate --check`"
+        )
+
+    try:
+        nodes = strategy.choose(occupancy, request)
+        size = None if nodes is None else len(nodes)
+    except ModelError as error:
+        raise wrong(str(error)) from error
+    except Exception as error:  # the code of a user's own: whatever goes wrong in it
+        raise wrong(f"{type(error).__name__}: {error}") from error
+    # Only whole pages may be more than was asked for: a part of the last one lies idle.
+    if size is not None and (
+        size < request.size or (size > request.size and strategy.kind != "pages")
+    ):
+        raise wrong(f"it gave {size} nodes")
+    return nodes
+
+
 class PlaneStrategy(AbstractStrategy):
     """A strategy for 2-D meshes: it sees a grid of free places with the I/O nodes in the west.
 

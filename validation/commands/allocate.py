@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qmodels.errors import ModelError
+
 if TYPE_CHECKING:
+    from types import FrameType
+
     from qmodels.progress import Progress
     from validation.machine import MachineRun, StrategyComparison
     from validation.machine.scenario import AllocationFile, AllocationPlan
@@ -73,11 +80,14 @@ def _allocate(
         str | None,
         typer.Option(help="Only check that this strategy keeps the rules of strategies, and stop."),
     ] = None,
+    check_seconds: Annotated[
+        float, typer.Option(min=0.1, help="With --check: stop a strategy that takes longer.")
+    ] = 120.0,
 ) -> None:
     """Compare processor-allocation strategies on the same jobs, with paired differences."""
     _find_own_modules()
     if check is not None:
-        _check(check)
+        _check(check, check_seconds)
         return
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output
@@ -124,13 +134,43 @@ def _find_own_modules() -> None:
         sys.path.append(here)
 
 
-def _check(name: str) -> None:
+def _check(name: str, seconds: float) -> None:
     from validation.allocation import check_strategy, load_strategy
 
-    found = check_strategy(load_strategy(name))
+    strategy = load_strategy(name)
+    with _within(seconds, f"strategy {strategy.name}"):
+        found = check_strategy(strategy)
     typer.echo(found.table())
     if not found.passed:
         raise typer.Exit(FAILED)
+
+
+class _Late(BaseException):
+    """The time is over; no error, so that nothing that catches errors takes it."""
+
+
+@contextmanager
+def _within(seconds: float, who: str) -> Iterator[None]:
+    """Give Python code so much time; ModelError with the line it was at when that was over."""
+    at = ""
+
+    def over(number: int, frame: FrameType | None) -> None:
+        nonlocal at
+        at = "" if frame is None else f" ({frame.f_code.co_filename}, line {frame.f_lineno})"
+        raise _Late
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except _Late:
+        raise ModelError(
+            f"{who} was not done after {seconds:g} s{at}; if it has no endless loop, give it more "
+            f"with --check-seconds"
+        ) from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _sides(mesh: str | None) -> dict[str, Any]:

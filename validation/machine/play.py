@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from validation.allocation import Request, job_balance, nodes_affected
+from validation.allocation.base import answer
 from validation.allocation.metrics import system_balance
 from validation.analysis.seeding import stream as random_stream
 from validation.analysis.seeding import word
@@ -143,7 +144,7 @@ class _Run:
 
     def _arrive(self, job: int) -> None:
         """Put a job into the queue, or reject it if it could not even run alone."""
-        if not self._can_run_alone(self._request(job)):
+        if not self._can_run_alone(job):
             self.rejected[job] = True
             return
         waiting = Waiting(
@@ -152,20 +153,28 @@ class _Run:
         )  # fmt: skip
         insort(self.queue, (self.discipline.key(waiting), job, waiting))
 
-    def _can_run_alone(self, request: Request) -> bool:
-        """Whether the strategy has a place for this on the empty mesh."""
+    def _can_run_alone(self, job: int) -> bool:
+        """Whether the strategy has a place for a job on the empty mesh."""
+        request = self._request(job)
         if request.size > self.mesh.nodes:
             return False
         key = request.size, request.shape
         if key not in self.placeable:
             self.placeable[key] = self.strategy.kind == "exact" or (
-                self.strategy.choose(Occupancy(self.mesh), request) is not None
+                self._answer(Occupancy(self.mesh), job) is not None
             )
         return self.placeable[key]
 
     def _request(self, job: int) -> Request:
         shape = None if self.shapes is None else self.shapes[job]
         return Request(int(self.size[job]), shape)
+
+    def _answer(self, occupancy: Occupancy, job: int) -> Ints | None:
+        """The nodes that the strategy chooses for a job; its faults name the job as well."""
+        try:
+            return answer(self.strategy, occupancy, self._request(job))
+        except ModelError as error:
+            raise ModelError(f"job {job}: {error}") from error
 
     def _dispatch(self, now: float) -> None:
         """Start every job that may start now: from the head of the queue, then past it."""
@@ -189,10 +198,13 @@ class _Run:
 
     def _try_to_start(self, job: int, now: float) -> bool:
         """Start a waiting job if the strategy finds nodes for it; returns whether it did."""
-        nodes = self.strategy.choose(self.occupancy, self._request(job))
+        nodes = self._answer(self.occupancy, job)
         if nodes is None:
             return False
-        self.occupancy.occupy(job, nodes)
+        try:
+            self.occupancy.occupy(job, nodes)
+        except ModelError as error:
+            raise ModelError(f"job {job}: strategy {self.strategy.name}: {error}") from error
         held = self.nodes[job] = self.occupancy.jobs[job]
         self.start[job] = now
         self.affected[job] = nodes_affected(self.mesh, held)

@@ -15,10 +15,11 @@ from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import read_swf
 from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, read_tables
 from validation.allocation import AbstractStrategy, Request, load_strategy
+from validation.allocation.base import answer
 from validation.jobs import STREAMS, AbstractStreams, BatchStreams, LogStreams, LublinStreams
 from validation.machine.machine import Machine
 from validation.machine.traffic import AbstractJobTraffic, Alternating, MixedTraffic
-from validation.mesh import Mesh, Router
+from validation.mesh import Mesh, Occupancy, Router
 
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
@@ -187,7 +188,7 @@ def _strategies(source: Path, mesh: Mesh, names: list[str]) -> tuple[AbstractStr
             one = strategy()
         except TypeError as error:
             fail(source, key, f"cannot be made without arguments: {error}")
-        at_key(source, key, one.choose, mesh, Request(1))
+        at_key(source, key, answer, one, Occupancy(mesh), Request(1))
         if one.name in made:
             fail(source, key, f"strategy {one.name} is there twice; drop one")
         made[one.name] = one

@@ -14,7 +14,13 @@ import pickle
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import (
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    as_completed,
+)
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -29,7 +35,7 @@ Result = TypeVar("Result")
 
 
 def worker_count(workers: int | None) -> int:
-    """How many workers are meant: `workers`, or one for each core if it is None.
+    """How many workers are meant: `workers`, or one for each core that this process may use.
 
     Raises
     ------
@@ -41,7 +47,10 @@ def worker_count(workers: int | None) -> int:
     >>> worker_count(3), worker_count(None) >= 1
     (3, True)
     """
-    return os.cpu_count() or 1 if workers is None else whole_number("workers", workers, least=1)
+    if workers is not None:
+        return whole_number("workers", workers, least=1)
+    allowed = getattr(os, "sched_getaffinity", None)  # a batch job may have fewer than there are
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def thread_pool(workers: int | None = None) -> ThreadPoolExecutor:
@@ -147,7 +156,8 @@ def parallel_map(
 
     Notes
     -----
-    Tasks of a worker process that is lost are done again, once, one at a time.
+    Where a worker process is lost, what is not done by then is done by one process alone: at a
+    loss for lack of memory, two at a time would only be lost again. A second loss is an error.
 
     Examples
     --------
@@ -165,20 +175,19 @@ def parallel_map(
     found: dict[int, Result] = {}
 
     def work(pool: Executor) -> None:
-        futures = {
-            pool.submit(_with_portable_errors, function, task): place
-            for place, task in enumerate(tasks)
-            if place not in found
-        }
+        futures: dict[Future[Result], int] = {}
         try:
+            for place, task in enumerate(tasks):
+                if place not in found:
+                    futures[pool.submit(_with_portable_errors, function, task)] = place
             for future in as_completed(futures):
                 found[futures[future]] = future.result()
                 report(what, len(found), len(tasks))
         except BaseException:
             for future in futures:
                 future.cancel()
-            if isinstance(pool, LeashedPool):
-                pool.let_go()
+            if executor is None and isinstance(pool, LeashedPool):
+                pool.let_go()  # an executor that was handed in is its owner's to end
             raise
 
     for attempt in (1, 2):
@@ -189,8 +198,9 @@ def parallel_map(
         except BrokenProcessPool:
             if executor is not None or attempt == 2:
                 raise ModelError(
-                    f"a worker process was lost (killed, perhaps for lack of memory); {len(found)} "
-                    f"of {len(tasks)} {what} were done; try with one worker (-j 1)"
+                    f"a worker process was lost: killed, perhaps for lack of memory, or never "
+                    f'begun, as where a script has no `if __name__ == "__main__":`; {len(found)} '
+                    f"of {len(tasks)} {what} were done; try with one worker (workers=1, -j 1)"
                 ) from None
             useful_workers = 1  # whatever killed it, two at a time may have been too much
     return [found[place] for place in range(len(tasks))]

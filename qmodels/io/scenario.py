@@ -13,6 +13,7 @@ from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._scenario_file import (
     BurstTable,
+    DemandTable,
     LawTable,
     LogTable,
     PhaseTable,
@@ -42,6 +43,7 @@ from qmodels.programs import (
     WorkloadMix,
     fit_runs,
 )
+from qmodels.programs.model import parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +73,7 @@ class Scenario:
     demand: PhaseType  #: processor-seconds, if from a log; else of mean one
     arrivals_from: str  #: where the interarrival law comes from, in words
     demand_from: str
+    mix: str  #: "each" or "mean", what a job of several programs is; see `Workload`
     scaled_to_log: bool  #: whether the programs' times were scaled to the log's mean work
     time_scale: float  #: the factor, or 1
     policies: tuple[AbstractPolicy, ...]
@@ -82,7 +85,19 @@ class Scenario:
     @property
     def workload(self) -> Workload:
         """What the jobs ask for and how they arrive."""
-        return Workload(self.program, self.demand, self.arrivals)
+        return Workload(self.program, self.demand, self.arrivals, mix=self.mix)
+
+    @property
+    def mix_note(self) -> str:
+        """What a job of several programs is taken for, where that is their mean; else ""."""
+        if self.mix == "each" or len(parts(self.program)) == 1:
+            return ""
+        return (
+            "Every job is predicted and simulated as the mean of the programs, because the law of "
+            f"demand ({self.demand_from}) is taken to hold the differences between jobs already. "
+            'Where the programs do not scale alike this is approximate; [demand] mix = "each" '
+            "draws a program for every job instead."
+        )
 
 
 def load_scenario(path: str | Path) -> Scenario:
@@ -133,6 +148,7 @@ def load_scenario(path: str | Path) -> Scenario:
         demand=demand,
         arrivals_from=arrivals_from,
         demand_from=demand_from,
+        mix=_mix(spec.demand, log),
         scaled_to_log=spec.demand.scale_to_log,
         time_scale=time_scale,
         policies=policies,
@@ -291,6 +307,14 @@ def _law(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[Ph
     thinned = len(log.jobs) - len(busy.jobs)
     without = f", without {thinned:,} jobs of no known work" if thinned else ""
     return law, f"first two moments of {sample.size:,} values in {log.path.name}{without}"
+
+
+def _mix(spec: DemandTable, log: JobLog | None) -> str:
+    """Whether a job is one of the programs, or their mean: a log's work holds who differs."""
+    if spec.mix is not None:
+        return spec.mix
+    from_log = log is not None and spec.scv is None and spec.alpha is None
+    return "mean" if from_log else "each"
 
 
 def _policies(

@@ -93,6 +93,8 @@ def _simulate(
             progress("simulating", len(rows), total)
     if not runs:
         raise max(refused, key=lambda error: error.capacity)
+    if plan.mix_note:
+        typer.echo(plan.mix_note, err=True)
     if output is not None:
         _write(runs, output)
     typer.echo(

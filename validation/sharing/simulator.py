@@ -168,7 +168,7 @@ def simulate(
         if count is not None or name in ("replications", "at_most", "seed", "point"):
             whole_number(name, count, least=least)  # type: ignore[arg-type]
     wanted = _checked_percentiles(percentiles)
-    source = job_source(workload, stream_of_jobs, bursts, draw_phases)
+    source = job_source(workload, stream_of_jobs, bursts, draw_phases, policy.allotment(system))
     plan = layout(policy, system, source.times)
     relaxation = relaxation_jobs(rate / largest_rate, len(plan.processors_of), *source.scvs)
     length = MEASURED if precision is None else STEP

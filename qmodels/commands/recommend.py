@@ -74,6 +74,8 @@ def _recommend(
         claim_output(output)
     plan = load_scenario(scenario)
     workload = plan.workload
+    if plan.mix_note:
+        typer.echo(plan.mix_note, err=True)
     levels = _levels(multiprogramming)
     candidates = (
         plan.policies if listed else default_candidates(plan.system, multiprogramming=levels)

@@ -74,7 +74,7 @@ def set_title(ax: Any, name: str, rest: str = "", **options: Any) -> None:
 
 def set_legend(ax: Axes, **options: Any) -> None:
     """Add a legend whose labels are plain text; none where nothing is drawn."""
-    if not ax.get_legend_handles_labels()[0]:
+    if not options.get("handles") and not ax.get_legend_handles_labels()[0]:
         return
     for text in ax.legend(**options).get_texts():
         text.set_parse_math(False)

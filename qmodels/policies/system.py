@@ -103,9 +103,10 @@ class Workload:
     and every job has its program's mean number of phases. The law of a job's total time is then
     the mixture of `demand` over the programs' times, more variable than `demand` itself.
 
-    Of the second, with `io_bursts` and `cpu_bursts`, each burst is its program's mean burst times a factor of its own, and the number
-    of phases is drawn from the program's `phase_count`; the law of a job's demand follows from
-    that. The models "decomposition" and "exact" follow the bursts and need the second kind.
+    Of the second, with `io_bursts` and `cpu_bursts`, each burst is its program's mean burst times
+    a factor of its own, and the number of phases is drawn from the program's `phase_count`; the
+    law of a job's demand follows from that. The models "decomposition" and "exact" follow the
+    bursts and need the second kind.
 
     Examples
     --------

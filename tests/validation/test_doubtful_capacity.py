@@ -77,7 +77,7 @@ def test_a_policy_that_turns_out_saturated_is_no_candidate():
     turns, shared = TS(1, 1, 2), TS(1, 1, 2, cpu_discipline="ps")
     rate = 0.99 * capacity(shared, MACHINE, VARIABLE)
     contest = simulate_candidates(
-        [turns, shared], MACHINE, VARIABLE, arrival_rate=rate, jobs=20_000, replications=8, seed=1
+        [turns, shared], MACHINE, VARIABLE, arrival_rate=rate, jobs=60_000, replications=12, seed=1
     )
     assert (contest.policies, contest.saturated) == ((shared,), (turns,))
 

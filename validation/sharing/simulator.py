@@ -286,7 +286,8 @@ def _grows(thirds: Array) -> bool:
     early, late = thirds[1] - thirds[0], thirds[2] - thirds[1]
     if late.size < 2:
         return bool(late[0] > 0.5 * early[0] > 0.0)
-    return estimate(late.tolist(), confidence=0.99).low > max(0.0, 0.5 * float(early.mean()))
+    grew = estimate(late.tolist(), confidence=0.99).low > 0.0
+    return grew and float(late.mean()) > 0.5 * float(early.mean())
 
 
 def _warnings(policy: AbstractPolicy, busy: float, saturated: bool) -> tuple[str, ...]:
@@ -300,7 +301,10 @@ def _warnings(policy: AbstractPolicy, busy: float, saturated: bool) -> tuple[str
             f"{near}; response times grew from one third of the run to the next, so there is no "
             f"steady state and the means say only how long the run was",
         )
-    return (f"{near}; no steady growth of the response times was seen",)
+    return (
+        f"{near}; no steady growth of the response times was seen, which does not prove a steady "
+        f"state",
+    )
 
 
 def _checked_percentiles(given: Sequence[float]) -> Array:

@@ -1,11 +1,15 @@
 """Each job of a mix is one of its programs, in every model and in the simulator."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.special import ndtri
 
+import validation
 from phasefit import PhaseType, match_moments
 from qmodels.errors import ModelError
+from qmodels.io import load_scenario
 from qmodels.policies import (
     DynamicPartitioning,
     SpaceSharing,
@@ -18,6 +22,7 @@ from qmodels.policies import (
     work_bound,
 )
 from qmodels.programs import Burst, Geometric, Phase, Program, WorkingSet, WorkloadMix
+from tests.command import called
 from validation import crossvalidate, simulate
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
@@ -265,3 +270,32 @@ def test_a_recommendation_sees_how_much_the_jobs_of_a_mix_vary():
         for mix in ("mean", "each")
     ]
     assert [each.best.label for each in found] == ["SP(1,1)", "SP(4,4)"]
+
+
+@pytest.mark.parametrize(
+    ("demand", "mix"),
+    [
+        ("", "mean"),
+        ("[demand]\nscv = 2.0\n", "each"),
+        ('[demand]\nmix = "each"\n', "each"),
+        ('[demand]\nscv = 2.0\nmix = "mean"\n', "mean"),
+        ("[demand]\nscale_to_log = true\n", "mean"),
+    ],
+)
+def test_a_scenario_takes_the_mean_program_where_its_law_of_work_is_the_logs(tmp_path, demand, mix):
+    folder = Path(validation.__file__).parent / "study" / "demo"
+    text = (folder / "scenario.toml").read_text(encoding="utf-8")
+    text = text.replace('path = "jobs.swf.gz"', f"path = '{folder / 'jobs.swf.gz'}'")
+    file = tmp_path / "scenario.toml"
+    file.write_text(text.replace("[[program]]", f"{demand}\n[[program]]", 1), encoding="utf-8")
+    found = load_scenario(file)
+    assert found.workload.mix == mix
+    assert ("mean of the programs" in found.mix_note) == (mix == "mean")
+
+
+def test_the_commands_say_what_a_job_of_several_programs_is(tmp_path):
+    folder = Path(validation.__file__).parent / "study" / "demo"
+    done = called("predict", folder / "scenario.toml", "--load", "0.1")
+    assert "mean of the programs" in done.stderr
+    assert "mean of the programs" not in done.stdout
+    assert " exact" not in done.stdout

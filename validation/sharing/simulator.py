@@ -80,14 +80,15 @@ def simulate(
         Probabilities between 0 and 1 whose response times are measured.
     stream_of_jobs : AbstractJobs
         Where interarrival times and demands come from instead of the laws of `workload`: other
-        laws, or a log replayed.
+        laws, or a log replayed. A log's work holds the differences between programs already, so
+        a mix goes with ``Workload(..., mix="mean")`` there.
     bursts : law or sample, or tuple of two
         Law of a further factor, drawn for every single burst, of mean one: a PhaseType, a
         frozen scipy.stats law, a `BoundedPareto` or a list of values; a tuple gives one for I/O
         and one for computation. By default the laws of `workload`, if it has any.
     draw_phases : bool
-        Whether the number of phases of a `Program` is drawn for each job, or is the same for
-        all. By default drawn where `workload` has laws of bursts.
+        Whether the number of phases of a program is drawn for each job, or is the same for all
+        jobs of it. By default drawn where `workload` has laws of bursts.
     replications : int
         Independent runs, each started empty; at least 2 for an interval. 10 by default; with a
         `precision` the number to begin with, 20 by default.

@@ -67,6 +67,9 @@ def main() -> None:
     except ConvergenceError as error:
         _say(str(error))
         sys.exit(PRECISION_NOT_REACHED)
+    finally:
+        if outputs := sys.modules.get("qmodels.io.outputs"):
+            outputs.release_outputs()
 
 
 def _farewell(number: int) -> None:

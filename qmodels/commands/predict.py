@@ -46,6 +46,8 @@ def _predict(
                 rows.append({"policy": policy.label, "load": asked, "capacity": error.capacity})
     if len(refused) == len(rows):
         raise max(refused, key=lambda error: error.capacity)
+    if plan.mix_note:
+        typer.echo(plan.mix_note, err=True)
     if as_json:
         for row in rows:
             typer.echo(json.dumps(row, allow_nan=False))

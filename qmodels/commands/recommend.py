@@ -80,6 +80,8 @@ def _recommend(
     if model is not None:
         plan = plan.with_model(model)
     workload = plan.workload
+    if plan.mix_note:
+        typer.echo(plan.mix_note, err=True)
     levels = _levels(multiprogramming)
     candidates = plan.policies
     if not listed:

@@ -42,9 +42,10 @@ class LawTable(Table):
 
 
 class DemandTable(LawTable):
-    """The law of demand, and whose scale it is on."""
+    """The law of demand, whose scale it is on, and whether it holds the mix of programs."""
 
     scale_to_log: bool = False
+    mix: Literal["each", "mean"] | None = None
 
 
 class BurstLawsTable(Table):

@@ -15,6 +15,7 @@ from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._scenario_file import (
     BurstLawsTable,
     BurstTable,
+    DemandTable,
     LawTable,
     LogTable,
     PhaseCountTable,
@@ -39,6 +40,7 @@ from qmodels.programs import (
     WorkloadMix,
     fit_runs,
 )
+from qmodels.programs.model import parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,7 @@ class Scenario:
     demand: PhaseType  #: processor-seconds, if from a log; else of mean one
     arrivals_from: str  #: where the interarrival law comes from, in words
     demand_from: str
+    mix: str  #: "each" or "mean", what a job of several programs is; see `Workload`
     scaled_to_log: bool  #: whether the programs' times were scaled to the log's mean work
     time_scale: float  #: the factor, or 1
     policies: tuple[AbstractPolicy, ...]
@@ -83,7 +86,7 @@ class Scenario:
     def workload(self) -> Workload:
         """What the jobs ask for and how they arrive."""
         if self.burst_laws is None:
-            return Workload(self.program, self.demand, self.arrivals)
+            return Workload(self.program, self.demand, self.arrivals, mix=self.mix)
         io, cpu = self.burst_laws
         return Workload(self.program, arrivals=self.arrivals, io_bursts=io, cpu_bursts=cpu)
 
@@ -103,6 +106,18 @@ class Scenario:
                 "tell; add a [bursts] table such as io = { scv = 1.0 }, or use another model"
             )
         return replace(self, model=model)
+
+    @property
+    def mix_note(self) -> str:
+        """What a job of several programs is taken for, where that is their mean; else ""."""
+        if self.mix == "each" or self.burst_laws is not None or len(parts(self.program)) == 1:
+            return ""
+        return (
+            "Every job is predicted and simulated as the mean of the programs, because the law of "
+            f"demand ({self.demand_from}) is taken to hold the differences between jobs already. "
+            'Where the programs do not scale alike this is approximate; [demand] mix = "each" '
+            "draws a program for every job instead."
+        )
 
 
 def load_scenario(path: str | Path) -> Scenario:
@@ -156,6 +171,7 @@ def load_scenario(path: str | Path) -> Scenario:
         demand=demand,
         arrivals_from=arrivals_from,
         demand_from=demand_from,
+        mix=_mix(spec.demand, log),
         scaled_to_log=spec.demand.scale_to_log,
         time_scale=time_scale,
         policies=policies,
@@ -346,6 +362,7 @@ def _burst_laws(source: Path, spec: ScenarioFile) -> tuple[PhaseType, PhaseType]
     if tables.io is None and tables.cpu is None:
         fail(source, "bursts", "give io, cpu or both, such as io = { scv = 1.0 }")
     given = [name for name in ("scv", "alpha", "T") if getattr(spec.demand, name) is not None]
+    given += ["mix"] * (spec.demand.mix == "mean")
     if given:
         fail(
             source,
@@ -389,6 +406,14 @@ def _law(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[Ph
     thinned = len(log.jobs) - len(busy.jobs)
     without = f", without {thinned:,} jobs of no known work" if thinned else ""
     return law, f"first two moments of {sample.size:,} values in {log.path.name}{without}"
+
+
+def _mix(spec: DemandTable, log: JobLog | None) -> str:
+    """Whether a job is one of the programs, or their mean: a log's work holds who differs."""
+    if spec.mix is not None:
+        return spec.mix
+    from_log = log is not None and spec.scv is None and spec.alpha is None
+    return "mean" if from_log else "each"
 
 
 def _policies(

@@ -21,6 +21,7 @@ from qmodels.policies.base import (
 )
 from qmodels.policies.system import System
 from qmodels.programs import AbstractProgram
+from qmodels.programs.model import parts
 
 
 @register
@@ -132,9 +133,10 @@ class DynamicPartitioning(AbstractPolicy):
 
 
 def _bursts_scale_alike(program: AbstractProgram, shares: list[float], d: float) -> bool:
-    """Whether each burst takes the same part of the whole on every share."""
-    parts = []
+    """Whether each burst, of each program of a mix, takes the same part of the whole everywhere."""
+    found = []
     for p in shares:
-        bursts = np.concatenate(program.phase_times(p, d))
-        parts.append(bursts / bursts.sum())
-    return bool(np.allclose(parts, parts[0], rtol=1e-12, atol=0.0))
+        times = [burst for _, each in parts(program) for burst in each.phase_times(p, d)]
+        bursts = np.concatenate(times)
+        found.append(bursts / bursts.sum())
+    return bool(np.allclose(found, found[0], rtol=1e-12, atol=0.0))

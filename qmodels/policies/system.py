@@ -11,6 +11,8 @@ from qmodels.errors import ModelError
 from qmodels.programs import AbstractProgram
 
 DISK_DISCIPLINES: Final = ("ps", "fcfs", "siro")
+#: What a job of a mix is: one of the programs, or their mean.
+MIXES: Final = ("each", "mean")
 #: The default law of demand; told from one that was given.
 _EXPONENTIAL: Final = PhaseType.exponential(mean=1.0)
 
@@ -82,20 +84,29 @@ class Workload:
     io_bursts, cpu_bursts : PhaseType, optional
         Laws of single bursts of I/O and of computation; only their shape is used. With one of
         them the other is exponential unless given, and `demand` may not be given as well.
+    mix : {"each", "mean"}
+        What a job of a `WorkloadMix` is. "each": one of the programs, drawn with their weights;
+        its work is that program's times the factor drawn from `demand`. "mean": the mean of the
+        programs, for a `demand` that holds the differences between them already, such as one
+        fitted to the work of a log's jobs. Without a mix there is no difference.
 
     Raises
     ------
     ModelError
-        If a law has an atom at zero, or both demand and bursts are given.
+        If a law has an atom at zero, both demand and bursts are given, or bursts have laws and
+        `mix` is "mean".
 
     Notes
     -----
     There are two kinds of workload. Of the first, every burst of a job is its program's mean
     burst times the same factor, drawn once per job from `demand`: long jobs are long throughout,
-    and every job has its program's mean number of phases. Of the second, with `io_bursts` and
-    `cpu_bursts`, each burst is its program's mean burst times a factor of its own, and the number
-    of phases is drawn from the program's `phase_count`; the law of a job's demand follows from
-    that. The models "decomposition" and "exact" follow the bursts and need the second kind.
+    and every job has its program's mean number of phases. The law of a job's total time is then
+    the mixture of `demand` over the programs' times, more variable than `demand` itself.
+
+    Of the second, with `io_bursts` and `cpu_bursts`, each burst is its program's mean burst times
+    a factor of its own, and the number of phases is drawn from the program's `phase_count`; the
+    law of a job's demand follows from that. The models "decomposition" and "exact" follow the
+    bursts and need the second kind.
 
     Examples
     --------
@@ -110,16 +121,23 @@ class Workload:
     arrivals: PhaseType = field(default_factory=lambda: _EXPONENTIAL)
     io_bursts: PhaseType | None = None
     cpu_bursts: PhaseType | None = None
+    mix: str = "each"
 
     def __post_init__(self) -> None:
         if not isinstance(self.program, AbstractProgram):
             raise ModelError(f"program must be a Program or WorkloadMix, got {self.program!r}")
+        one_of("mix", self.mix, MIXES)
         laws = ["demand", "arrivals"]
         if self.io_bursts is not None or self.cpu_bursts is not None:
             if self.demand is not _EXPONENTIAL:
                 raise ModelError(
                     "give demand (one factor for all bursts of a job) or io_bursts and cpu_bursts "
                     "(a factor for each burst), not both"
+                )
+            if self.mix == "mean":
+                raise ModelError(
+                    'mix = "mean" says that the law of demand holds the differences between '
+                    "programs; laws of bursts do not: leave it out"
                 )
             for name in ("io_bursts", "cpu_bursts"):
                 if getattr(self, name) is None:

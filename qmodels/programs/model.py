@@ -431,6 +431,13 @@ class WorkloadMix(AbstractProgram):
         return list(zip(weights.tolist(), self.programs, strict=True))
 
 
+def parts(program: AbstractProgram) -> list[tuple[float, AbstractProgram]]:
+    """Programs that a job may be, each with its probability > 0; one alone if it is no mix."""
+    if not isinstance(program, WorkloadMix):
+        return [(1.0, program)]
+    return [(weight, each) for weight, each in program._parts() if weight > 0.0]
+
+
 def _burst_times(phase: Phase, p: float, d: float) -> tuple[float, float]:
     return float(phase.burst("io").mean_time(p, d)), float(phase.burst("cpu").mean_time(p, d))
 

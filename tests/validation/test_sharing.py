@@ -295,7 +295,7 @@ def test_an_unstable_load_is_refused_before_anything_is_simulated():
 )  # fmt: skip
 def test_nonsense_in_any_argument_is_a_typed_error(given):
     machine = System(processors=16, disks=8, min_processors=4)
-    work = Workload(WorkloadMix([program()]))
+    work = Workload(WorkloadMix([program()]), mix="mean")
     with pytest.raises(ModelError):
         simulate(SP(4, 4), machine, work, **({"load": 0.2} | given))
 

@@ -93,6 +93,11 @@ def _simulate(
             progress("simulating", len(rows), total)
     if not runs:
         raise max(refused, key=lambda error: error.capacity)
+    if plan.mix_note:
+        typer.echo(plan.mix_note, err=True)
+    for run in runs:
+        for text in run.warnings:
+            typer.echo(f"{run.policy} at load {run.load:.3g}: {text}", err=True)
     if output is not None:
         _write(runs, output)
     typer.echo(
@@ -115,6 +120,7 @@ def _row(policy: AbstractPolicy, run: Simulation) -> dict[str, Any]:
         "replications": run.replications,
         "jobs": run.jobs,
         "precise": run.precise,
+        "saturated": run.saturated,
         "seed": run.seed,
     }
 
@@ -129,6 +135,7 @@ def _text(rows: list[dict[str, Any]]) -> str:
                 f"{row['mean_response']:>13.6g} {row['half_width']:>9.2g} "
                 f"{row['percentiles']['95']:>10.5g} {row['replications']:>5}"
             )
+            line += "  saturated" if row["saturated"] else ""
         else:
             line += f"{'saturated':>13}"
         lines.append(line)

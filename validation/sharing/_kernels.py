@@ -81,6 +81,8 @@ class State(NamedTuple):
     io_factor: Any
     cpu_factor: Any
     picks: Any
+    program_of: Any
+    columns: Any
     response: Any
     wait: Any
     busy: Any  # (BUSY,)
@@ -175,6 +177,19 @@ def _first_to_end(state, k, present):
 
 
 @njit(**INLINED)
+def _program(state, job):
+    """Which program a job is."""
+    return state.program_of[0 if state.program_of.size == 1 else job]
+
+
+@njit(**INLINED)
+def _next_column(state, job, column):
+    """Column of a job's next phase; after the last of its program comes the first again."""
+    program = _program(state, job)
+    return column + 1 if column + 1 < state.columns[program + 1] else state.columns[program]
+
+
+@njit(**INLINED)
 def _end_burst(state, k):
     """End the burst that is over at station k; returns the slot of its job."""
     counters, station, slots = state.counters[0], state.stations[k], state.slots
@@ -216,7 +231,7 @@ def _end_burst(state, k):
     else:
         job.stage = TRANSFER
         job.phase += 1
-        job.column = job.column + 1 if job.column + 1 < state.io_time.shape[1] else 0
+        job.column = _next_column(state, job.job, job.column)
     return slot
 
 
@@ -241,7 +256,7 @@ def _next_burst(state, job, allotment, stage, phase, column):
                 break
             stage = TRANSFER
             phase += 1
-            column = column + 1 if column + 1 < state.io_time.shape[1] else 0
+            column = _next_column(state, job, column)
     return stage, phase, column, seconds
 
 
@@ -299,7 +314,8 @@ def _begin(state, slot):
             if counters.started == counters.arrived or counters.running == slots.size:
                 break
             place = _place(state)
-            job, stage, column = counters.started, TRANSFER, 0
+            job, stage = counters.started, TRANSFER
+            column = state.columns[_program(state, job)]
             phase = state.first_phase[job]
             allotment = counters.running if dynamic else place
             counters.started += 1

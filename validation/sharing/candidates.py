@@ -28,7 +28,8 @@ class Contest:
     policies: tuple[AbstractPolicy, ...]  #: fastest first; saturated ones are left out
     simulations: tuple[Simulation, ...]  #: of each
     comparisons: tuple[Comparison, ...]  #: mean response of each less that of the fastest [s]
-    saturated: tuple[AbstractPolicy, ...]  #: without a steady state at this rate
+    #: without a steady state at this rate, as predicted or, if the capacity is in doubt, as seen
+    saturated: tuple[AbstractPolicy, ...]
 
     @property
     def best(self) -> AbstractPolicy:
@@ -146,7 +147,7 @@ def simulate_candidates(
     whole_number("jobs", jobs, least=1)
     rate = chosen_rate(arrival_rate, load, work_bound(system, workload.program))
     capacities = {p: capacity(p, system, workload) for p in dict.fromkeys(policies)}
-    stable = [policy for policy in capacities if rate < capacities[policy]]
+    stable = [p for p, most in capacities.items() if rate < most * (1.0 + p.capacity_error)]
     if not stable:
         largest = max(capacities, key=capacities.__getitem__)
         raise UnstableError(largest.label, rate, capacities[largest])
@@ -161,6 +162,12 @@ def simulate_candidates(
             )
         )  # fmt: skip
         report("candidates", len(runs), len(stable))
+    # one whose capacity is in doubt was played to see whether it has a steady state
+    settled = [i for i, run in enumerate(runs) if not run.saturated]
+    if not settled:
+        largest = max(capacities, key=capacities.__getitem__)
+        raise UnstableError(largest.label, rate, capacities[largest])
+    stable, runs = [stable[i] for i in settled], [runs[i] for i in settled]
     order = sorted(range(len(runs)), key=lambda i: runs[i].mean_response.mean)
     first = runs[order[0]].responses
     comparisons = [compare(runs[i].responses, first, confidence=confidence) for i in order]

@@ -49,6 +49,7 @@ def play_jobs(plan: Layout, work: Draw, arrival: Array, window: tuple[int, int])
     stations["discipline"][:partitions], stations["discipline"][partitions:] = plan.disciplines
     counters = np.zeros(1, COUNTERS)
     counters["unfinished"] = window[1] - window[0]
+    one_program = np.array([0, plan.io_time.shape[1]], dtype=np.int64)
     state = _kernels.State(
         kind=plan.kind,
         limit=plan.limit,
@@ -75,6 +76,8 @@ def play_jobs(plan: Layout, work: Draw, arrival: Array, window: tuple[int, int])
         io_factor=work.io_factor,
         cpu_factor=work.cpu_factor,
         picks=work.picks,
+        program_of=work.program_of,
+        columns=one_program if work.columns is None else work.columns,
         response=np.full(jobs, np.nan),
         wait=np.full(jobs, np.nan),
         busy=np.zeros(BUSY),

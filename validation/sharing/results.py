@@ -36,6 +36,8 @@ class Simulation:
     seed: int
     responses: tuple[float, ...] = field(repr=False)  #: mean response of each replication, seconds
     method: str = "simulated"
+    warnings: tuple[str, ...] = ()  #: what to know before using the numbers
+    saturated: bool = False  #: whether response times grew over the measured jobs
 
     def percentile(self, q: float) -> Estimate:
         """Response time that a fraction `q` of the jobs does not exceed, in seconds.
@@ -56,7 +58,8 @@ class Simulation:
 
     def table(self) -> str:
         """Name and value, one to a line."""
-        return "\n".join(f"{name:<22} {value}" for name, value in self._named())
+        lines = [f"{name:<22} {value}" for name, value in self._named() if name != "warnings"]
+        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
 
     def to_frame(self) -> pd.DataFrame:
         """One row; an estimate becomes three columns, the mean and _low and _high."""
@@ -67,7 +70,7 @@ class Simulation:
             if isinstance(value, Estimate):
                 row |= {name: value.mean, f"{name}_low": value.low, f"{name}_high": value.high}
             else:
-                row[name] = value
+                row[name] = "; ".join(value) if name == "warnings" else value
         return pd.DataFrame([row])
 
     def _named(self) -> list[tuple[str, Any]]:

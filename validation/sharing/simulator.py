@@ -33,9 +33,13 @@ PERCENTILES = (0.5, 0.9, 0.95, 0.99)
 #: Replications, and the first number of them where a precision is asked for: with fewer than 20
 #: an interval that happens to be narrow ends the run too often.
 REPLICATIONS, AT_FIRST = 10, 20
+#: Parts of the measured jobs that are compared to see whether the queue grows.
+THIRDS = 3
 #: Relaxation times of the queue: warm-up and measured part of a replication of fixed length, and
 #: the measured part and the least sum of all where a precision is asked for.
 WARM_UP, MEASURED, STEP, FLOOR = 10, 100, 30, 300
+#: Share of a capacity in doubt that the length of a run reckons with at most.
+MOST_DOUBTFUL = 0.95
 
 
 def simulate(
@@ -76,14 +80,15 @@ def simulate(
         Probabilities between 0 and 1 whose response times are measured.
     stream_of_jobs : AbstractJobs
         Where interarrival times and demands come from instead of the laws of `workload`: other
-        laws, or a log replayed.
+        laws, or a log replayed. A log's work holds the differences between programs already, so
+        a mix goes with ``Workload(..., mix="mean")`` there.
     bursts : law or sample, or tuple of two
         Law of a further factor, drawn for every single burst, of mean one: a PhaseType, a
         frozen scipy.stats law, a `BoundedPareto` or a list of values; a tuple gives one for I/O
         and one for computation. By default the laws of `workload`, if it has any.
     draw_phases : bool
-        Whether the number of phases of a `Program` is drawn for each job, or is the same for
-        all. By default drawn where `workload` has laws of bursts.
+        Whether the number of phases of a program is drawn for each job, or is the same for all
+        jobs of it. By default drawn where `workload` has laws of bursts.
     replications : int
         Independent runs, each started empty; at least 2 for an interval. 10 by default; with a
         `precision` the number to begin with, 20 by default.
@@ -115,7 +120,8 @@ def simulate(
     Raises
     ------
     UnstableError
-        If the load is at or beyond the capacity that `qmodels.policies.capacity` predicts.
+        If the load is at or beyond the capacity that `qmodels.policies.capacity` predicts, by
+        more than the policy's `capacity_error`.
     MemoryBudgetError
         If the jobs of a replication would not fit in memory.
     ModelError
@@ -126,6 +132,11 @@ def simulate(
     Jobs wait in order of arrival and are placed as the policy's own notes say. Static
     partitions get whole processors, larger partitions first. Time sharing places a job by the
     four cases of [1]_, sec. 3.5.
+
+    Where the capacity is in doubt, under time sharing with turns, loads from 90 to 110 % of it
+    are played and `warnings` says so. Runs whose response times still grow over the measured
+    jobs, from one third of them to the next, are `saturated`: their means say how long the
+    simulation was, not how the policy does.
 
     With a `precision` the run stops when the target is met at two looks in a row and at least
     300 relaxation times have been measured; see
@@ -150,7 +161,7 @@ def simulate(
     largest_rate = capacity(policy, system, workload)
     bound = work_bound(system, workload.program)
     rate = chosen_rate(arrival_rate, load, bound)
-    if rate >= largest_rate:
+    if rate >= largest_rate * (1.0 + policy.capacity_error):
         raise UnstableError(
             policy.label, rate, largest_rate, load=rate / bound, largest_load=largest_rate / bound
         )
@@ -168,9 +179,14 @@ def simulate(
         if count is not None or name in ("replications", "at_most", "seed", "point"):
             whole_number(name, count, least=least)  # type: ignore[arg-type]
     wanted = _checked_percentiles(percentiles)
-    source = job_source(workload, stream_of_jobs, bursts, draw_phases)
+    source = job_source(workload, stream_of_jobs, bursts, draw_phases, policy.allotment(system))
     plan = layout(policy, system, source.times)
-    relaxation = relaxation_jobs(rate / largest_rate, len(plan.processors_of), *source.scvs)
+    # next to a capacity in doubt the relaxation time is, too; a run that is long enough to see
+    # growth will do
+    busy = rate / largest_rate
+    doubtful = busy >= 1.0 - policy.capacity_error and policy.capacity_error > 0.0
+    busy = min(busy, MOST_DOUBTFUL) if doubtful else busy
+    relaxation = relaxation_jobs(busy, len(plan.processors_of), *source.scvs)
     length = MEASURED if precision is None else STEP
     measured = jobs or min(max(1000, math.ceil(length * relaxation)), 1_000_000)
     first = max(100, math.ceil(WARM_UP * relaxation)) if warm_up is None else warm_up
@@ -210,8 +226,9 @@ def simulate(
     columns[4] /= system.processors
     columns[5] /= system.disks
     response, wait, in_system, running, computing, moving, *quantiles = (
-        estimate(column.tolist(), confidence=confidence) for column in columns
+        estimate(column.tolist(), confidence=confidence) for column in columns[:-THIRDS]
     )
+    saturated = doubtful and _grows(columns[-THIRDS:])
     return Simulation(
         policy=policy.label,
         arrival_rate=rate,
@@ -232,6 +249,8 @@ def simulate(
         seconds=time.perf_counter() - started,
         seed=seed,
         responses=tuple(columns[0].tolist()),
+        warnings=_warnings(policy, rate / largest_rate, saturated) if doubtful else (),
+        saturated=saturated,
     )
 
 
@@ -246,12 +265,47 @@ def _replicate(
     point: int,
     replication: int,
 ) -> tuple[Array, int]:
-    """Means of one run, started empty, then its percentiles; and the number of its events."""
+    """Means of one run, started empty, its percentiles, and the mean response by thirds of it.
+
+    The second is the number of its events.
+    """
     work = draw(source, plan, total, seed=seed, key=(point, replication))
     response, wait, busy, events = play_jobs(plan, work, np.cumsum(work.gaps) / rate, window)
     inside = slice(*window)
     means = [response[inside].mean(), wait[inside].mean(), *(busy[:4] / busy[4])]
-    return np.concatenate([means, np.quantile(response[inside], percentiles)]), events
+    thirds = [
+        part.mean() if part.size else 0.0 for part in np.array_split(response[inside], THIRDS)
+    ]
+    return np.concatenate([means, np.quantile(response[inside], percentiles), thirds]), events
+
+
+def _grows(thirds: Array) -> bool:
+    """Whether mean responses by thirds of the measured jobs, (3, replications), keep growing.
+
+    A queue that is still settling grows less and less, one without a steady state goes on.
+    """
+    early, late = thirds[1] - thirds[0], thirds[2] - thirds[1]
+    if late.size < 2:
+        return bool(late[0] > 0.5 * early[0] > 0.0)
+    grew = estimate(late.tolist(), confidence=0.99).low > 0.0
+    return grew and float(late.mean()) > 0.5 * float(early.mean())
+
+
+def _warnings(policy: AbstractPolicy, busy: float, saturated: bool) -> tuple[str, ...]:
+    """What to know about a run next to a capacity in doubt."""
+    near = (
+        f"the arrival rate is {busy:.1%} of a capacity that {policy.label} is only known to have "
+        f"within {policy.capacity_error:.0%}"
+    )
+    if saturated:
+        return (
+            f"{near}; response times grew from one third of the run to the next, so there is no "
+            f"steady state and the means say only how long the run was",
+        )
+    return (
+        f"{near}; no steady growth of the response times was seen, which does not prove a steady "
+        f"state",
+    )
 
 
 def _checked_percentiles(given: Sequence[float]) -> Array:

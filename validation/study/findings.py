@@ -60,8 +60,9 @@ def _trust(study: Study) -> str:
     if shared:
         gaps = sorted(abs(c.agreement.gap) for c in shared)
         worst = max(shared, key=lambda c: abs(c.agreement.gap))
+        where = "elsewhere it is" if exact else "all simulated predictions are"
         parts.append(
-            f"elsewhere it is approximate: off by {np.median(gaps):.1%} in the "
+            f"{where} approximate: off by {np.median(gaps):.1%} in the "
             f"median and {worst.agreement.gap:+.1%} at worst ({worst.policy.label} at "
             f"{worst.fraction:.0%} of its capacity)"
         )

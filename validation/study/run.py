@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -240,7 +240,7 @@ def _check_all(
                 replay = simulate(
                     policy,
                     scenario.system,
-                    workload,
+                    replace(workload, mix="mean"),  # the log's work holds the programs' differences
                     arrival_rate=rate,
                     stream_of_jobs=replayed,
                     replications=plan.replications,
@@ -294,6 +294,8 @@ def _warnings(scenario: Scenario, log_load: float | None) -> Iterator[str]:
         yield from scenario.log.doubts()
     for name, fit in scenario.fits.items():
         yield from (f"Program {name}: {sentence}" for sentence in fit.unidentified)
+    if scenario.mix_note:
+        yield scenario.mix_note
     if scenario.time_scale != 1.0:
         yield (
             f"The programs' times were multiplied by {scenario.time_scale:.4g} so that their mean "

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Final
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from qmodels.policies.base import POLICIES, AbstractPolicy
+from qmodels.policies.models.build import demand_law
 from qmodels.policies.system import System, Workload
+from qmodels.programs.model import parts
 
 #: Numbers this near are one number.
 ROUNDING: Final = 1e-9
+#: Fraction of the capacity and scv of the demand from which stated errors do not hold, and what
+#: is stated then of policies whose capacity is not in doubt; see docs/explanation/policies.md.
+NEAR_CAPACITY, VARIABLE, NEAR_CAPACITY_ERROR = 0.9, 2.0, 0.25
+#: The same fraction where the capacity is in doubt and the scv is above `VARIABLE`.
+NEAR_DOUBTFUL_CAPACITY: Final = 0.8
+#: What is stated of jobs of several programs whose shares of I/O may differ: they wait for disks
+#: and for processors unequally, and the model gives all of them one speed.
+MIXED_ERROR: Final = 0.15
 
 
 def default_candidates(
@@ -80,6 +91,40 @@ def checked_candidates(
     return tuple(dict.fromkeys(candidates))
 
 
-def stated_error(policy: AbstractPolicy, method: str, workload: Workload) -> float:
-    """Relative error within which a predicted time is to be trusted."""
-    return ROUNDING if method == "exact" else policy.stated_error(workload)
+def stated_error(
+    policy: AbstractPolicy,
+    method: str,
+    workload: Workload,
+    *,
+    system: System | None = None,
+    utilisation: float = 0.0,
+) -> float:
+    """Relative error within which a predicted time is to be trusted; infinite for none.
+
+    Parameters
+    ----------
+    policy, method, workload
+        What was predicted, and whether "exact" or "approximate".
+    system : System, optional
+        The machine, on which the programs of a mix differ; without it `workload.demand` stands
+        for the variability of all jobs.
+    utilisation : float
+        Arrival rate over the policy's capacity. From 90 % on, times of variable demands (scv 2
+        and more) are off by more than elsewhere, and if the capacity itself is in doubt no
+        error can be stated, above scv 2 from 80 % on.
+    """
+    if method == "exact":
+        return ROUNDING
+    several = workload.mix == "each" and len(parts(workload.program)) > 1
+    if system is not None and (workload.has_bursts or workload.mix == "each"):
+        # the workload with the one law of demand that it amounts to
+        demand = demand_law(policy, system, workload)[0]
+        workload = Workload(workload.program, demand, workload.arrivals, mix="mean")
+    error = policy.stated_error(workload)
+    if several:
+        error = max(error, MIXED_ERROR)
+    scv, doubtful = workload.demand.scv, policy.capacity_error > 0.0
+    near = NEAR_DOUBTFUL_CAPACITY if doubtful and scv > VARIABLE * (1.0 + 1e-6) else NEAR_CAPACITY
+    if utilisation < near or scv < VARIABLE * (1.0 - 1e-6):
+        return error
+    return inf if doubtful else max(error, NEAR_CAPACITY_ERROR)

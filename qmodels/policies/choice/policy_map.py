@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from phasefit import match_moments
 from phasefit.checks import positive_vector
 from qmodels.errors import ModelError
-from qmodels.policies.base import AbstractPolicy, running_jobs, work_bound
+from qmodels.policies.base import AbstractPolicy, capacity, running_jobs, work_bound
 from qmodels.policies.choice.candidates import checked_candidates, stated_error
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
 from qmodels.policies.choice.recommendation import BEST, SLOWER, TIE, RankedPolicy, judged, ranked
+from qmodels.policies.models.build import demand_law
 from qmodels.policies.prediction import predict
 from qmodels.policies.system import System, Workload
 from qmodels.progress import Progress
@@ -189,15 +190,23 @@ def _contenders(
 ) -> tuple[RankedPolicy, ...]:
     """Rows of those candidates that could be the best or tie with it."""
     least = {p: _least(p, system, workload, rate, objective, model) for p in policies}
-    errors = {p: stated_error(p, "approximate", workload) for p in policies}
+    errors = {
+        p: stated_error(
+            p, "approximate", workload, system=system,
+            utilisation=rate / capacity(p, system, workload),
+        )
+        for p in policies
+    }  # fmt: skip
     found: list[RankedPolicy] = []
-    smallest, widest = np.inf, 1.0 + max(errors.values())
+    # next to a capacity in doubt a candidate is never the best, so its error widens nothing
+    smallest, widest = np.inf, 1.0 + max([e for e in errors.values() if e < np.inf], default=0.0)
     for policy in sorted(policies, key=least.__getitem__):
-        if least[policy] * (1.0 - errors[policy]) > smallest * widest:
+        error = errors[policy] if errors[policy] < np.inf else 0.0
+        if least[policy] * (1.0 - error) > smallest * widest:
             continue
         row = judged(policy, system, workload, rate, objective, limits, model)
         found.append(row)
-        if row.status == SLOWER:
+        if row.status == SLOWER and row.error < np.inf:
             smallest = min(smallest, row.value)
     return ranked(found)
 
@@ -221,7 +230,8 @@ def _least(
         return unshared
     if objective.share is None:
         return 0.0
-    least = unshared * float(workload.demand.ppf(objective.share))
+    demand, _ = demand_law(policy, system, workload)
+    least = unshared * float(demand.ppf(objective.share))
     if objective.share < _HIGH:
         return least
     return max(least, predict(policy, system, workload, arrival_rate=rate).mean_response)

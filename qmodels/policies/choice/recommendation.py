@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import inf, nan
+from dataclasses import dataclass, replace
+from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Final
 
 from phasefit.checks import real_number
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 #: Bytes for the law of one candidate's response; more is needed only next to its capacity.
 MEMORY: Final = 5e8
 #: What a row may be; those that are ranked first.
-BEST, TIE, SLOWER, EXCEEDS, SATURATED, UNKNOWN = (
-    "best", "tie", "slower", "exceeds a limit", "saturated", "not computed",
+BEST, TIE, SLOWER, UNDECIDED, EXCEEDS, SATURATED, UNKNOWN = (
+    "best", "tie", "slower", "undecided", "exceeds a limit", "saturated", "not computed",
 )  # fmt: skip
 
 
@@ -33,9 +33,11 @@ class RankedPolicy:
     """A candidate with what was predicted of it."""
 
     policy: AbstractPolicy
-    status: str  #: "best", "tie", "slower", "exceeds a limit", "saturated" or "not computed"
+    #: "best", "tie", "slower", "undecided", "exceeds a limit", "saturated" or "not computed"
+    status: str
     value: float  #: of the objective; NaN where there is none
-    error: float  #: relative error within which the predicted times are to be trusted
+    #: relative error within which the predicted times are to be trusted; infinite for none
+    error: float
     quantities: Mapping[str, float]  #: objective, limited quantities and means, by name
     capacity: float  #: largest stable arrival rate, jobs per second; NaN where not computed
     method: str  #: "exact" or "approximate"; "" where nothing was predicted
@@ -49,7 +51,10 @@ class RankedPolicy:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recommendation:
-    """Candidates ranked under a load, the best first."""
+    """Candidates ranked under a load, the best first.
+
+    Undecided are those that may be the best, but next to a capacity that is itself in doubt.
+    """
 
     objective: Quantity
     constraints: tuple[Constraint, ...]
@@ -60,7 +65,7 @@ class Recommendation:
 
     @property
     def best(self) -> AbstractPolicy | None:
-        """The policy to choose; None where no candidate keeps the limits."""
+        """The policy to choose; None if no candidate keeps the limits or all are undecided."""
         return self.rows[0].policy if self.rows[0].status == BEST else None
 
     @property
@@ -97,6 +102,7 @@ class Recommendation:
                 for name in names
             )
             error = f"{row.error:>6.0%}" if row.method == "approximate" else f"{row.method:>6}"
+            error = "  none" if row.error == inf else error
             note = f" ({row.note})" if row.note else ""
             lines.append(f"{row.label:<14}{shown}  {error}  {row.status}{note}")
         if len(self.rows) > most:
@@ -159,7 +165,8 @@ def recommend(
     Returns
     -------
     Recommendation
-        Whose `best` is None if every candidate that can carry the load exceeds a limit.
+        Whose `best` is None if every candidate that can carry the load exceeds a limit, or is
+        undecided.
 
     Raises
     ------
@@ -172,9 +179,13 @@ def recommend(
     -----
     Nothing is simulated. A candidate ties with the best one if their predicted values, each with
     its stated error, overlap: 5 % where disks are shared, 25 % under time sharing up to a
-    demand of scv 2 and 35 % above, nothing where the model is exact. Which of them is better,
-    `validation.simulate` can tell. A candidate next to its capacity, whose law of the response
-    would take much memory, is listed as not computed.
+    demand of scv 2 and 35 % above, nothing where the model is exact. From 90 % of its capacity
+    on, with a demand of scv 2 or more, a candidate that shares disks is trusted to 25 % only, and
+    one under time sharing with turns not at all, for its capacity is in doubt: it is "undecided"
+    where it may be as good as the best; above scv 2 that begins at 80 %. Jobs of several programs
+    are trusted to 15 % at best. Which of them is better, `validation.simulate` can tell. A
+    candidate next to its capacity, whose law of the response would take much memory, is listed
+    as not computed.
 
     References
     ----------
@@ -241,7 +252,8 @@ def judged(
             policy=policy, status=UNKNOWN, value=nan, error=nan, quantities={}, capacity=nan,
             method="", note=str(error),
         )  # fmt: skip
-    accuracy = stated_error(policy, prediction.method, workload)
+    share = rate / prediction.capacity
+    accuracy = stated_error(policy, prediction.method, workload, system=system, utilisation=share)
     broken = [_broken(c, quantities[c.quantity.name]) for c in limits]
     broken = [text for text in broken if text]
     close = [str(c) for c in limits if _within_error(c, quantities[c.quantity.name], accuracy)]
@@ -250,6 +262,8 @@ def judged(
         for name in ("mean_response", "mean_wait", "processor_utilisation", "disk_utilisation")
     }
     note = broken[0] if broken else f"{close[0]} is nearer than the error" if close else ""
+    if accuracy == inf and not broken:
+        note = f"at {share:.0%} of a capacity known within {policy.capacity_error:.0%}; simulate"
     return RankedPolicy(
         policy=policy,
         status=EXCEEDS if broken else SLOWER,
@@ -273,14 +287,28 @@ def value_of(quantity: Quantity, prediction: Prediction) -> float:
 
 def ranked(found: Sequence[RankedPolicy]) -> tuple[RankedPolicy, ...]:
     """The rows in order, the best one and what ties with it marked."""
-    from dataclasses import replace
-
-    fit = sorted((row for row in found if row.status == SLOWER), key=lambda row: row.value)
+    in_doubt = [row for row in found if row.status == SLOWER and row.error == inf]
+    sure = [row for row in found if row.status == SLOWER and row.error < inf]
+    fit = sorted(sure, key=lambda row: row.value)
+    # Near capacity jobs take longer than predicted, not less: one predicted above all that the
+    # best may be is slower, one predicted below may be anything.
+    reach = fit[0].value * (1.0 + fit[0].error) if fit else inf
+    undecided = [
+        replace(row, status=UNDECIDED if row.value <= reach else SLOWER) for row in in_doubt
+    ]
+    fit = sorted([*fit, *(r for r in undecided if r.status == SLOWER)], key=lambda row: row.value)
     rest = sorted(
-        (row for row in found if row.status != SLOWER),
+        [
+            *(row for row in found if row.status != SLOWER),
+            *(row for row in undecided if row.status == UNDECIDED),
+        ],
         key=lambda row: (
-            (EXCEEDS, SATURATED, UNKNOWN).index(row.status),
-            row.value if row.status == EXCEEDS else -row.capacity if row.capacity > 0 else inf,
+            (UNDECIDED, EXCEEDS, SATURATED, UNKNOWN).index(row.status),
+            row.value
+            if row.status in (UNDECIDED, EXCEEDS)
+            else -row.capacity
+            if row.capacity > 0
+            else inf,
         ),
     )
     if not fit:
@@ -305,7 +333,7 @@ def _ties_first(rows: Sequence[RankedPolicy], best: RankedPolicy) -> list[Ranked
 
 def _overlap(row: RankedPolicy, best: RankedPolicy) -> bool:
     """Whether a predicted value could be as small as the best one."""
-    return row.value * (1.0 - row.error) <= best.value * (1.0 + best.error)
+    return row.error < inf and row.value * (1.0 - row.error) <= best.value * (1.0 + best.error)
 
 
 def _broken(limit: Constraint, value: float) -> str:
@@ -324,6 +352,13 @@ def _within_error(limit: Constraint, value: float, error: float) -> bool:
 def _reason(found: Recommendation) -> str:
     wanted = found.objective
     at = f"at load {found.load:.3g}"
+    undecided = [row for row in found.rows if row.status == UNDECIDED]
+    if found.best is None and undecided:
+        nearest = undecided[0]
+        return (
+            f"Undecided {at}: {nearest.label} is predicted to have the least {wanted.label}, "
+            f"{_shown(nearest.value, wanted.unit)}, but it runs {nearest.note}."
+        )
     if found.best is None:
         nearest = found.rows[0]
         if nearest.status != EXCEEDS:
@@ -341,6 +376,10 @@ def _reason(found: Recommendation) -> str:
         f" (on average {best.quantities['mean_wait']:.3g} s of waiting and "
         f"{best.quantities['mean_response'] - best.quantities['mean_wait']:.3g} s of running)"
     )
+    if undecided:
+        names = ", ".join(row.label for row in undecided[:3])
+        more = f" and {len(undecided) - 3} more" if len(undecided) > 3 else ""
+        said += f", as far as can be told: {names}{more} may be better or have no steady state"
     ties = [row.label for row in found.rows if row.status == TIE]
     if ties:
         more = f" and {len(ties) - 3} more" if len(ties) > 3 else ""
@@ -361,8 +400,9 @@ def _headed(name: str) -> str:
 
 
 def _plain(row: RankedPolicy) -> dict[str, object]:
+    # what is not known, and an error that cannot be stated
     def known(value: float) -> float | None:
-        return real_number("value", value) if value == value else None
+        return real_number("value", value) if isfinite(value) else None
 
     return {
         "policy": row.label,

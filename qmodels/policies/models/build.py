@@ -21,6 +21,12 @@ from qmodels.policies.base import AbstractPolicy, RunningJobs, running_jobs, wor
 from qmodels.policies.models.decomposition import decomposed_running
 from qmodels.policies.models.exact_chain import exact_running
 from qmodels.policies.models.job_stages import MOST_STAGES, count_stages, job_stages, routes
+from qmodels.policies.models.mixes import (
+    allotments,
+    machine_allotments,
+    mixed_demand,
+    scale_alike,
+)
 from qmodels.policies.models.overhead import sizes_with_overhead, with_overhead
 from qmodels.policies.models.policy_queue import (
     BuiltModel,
@@ -32,6 +38,7 @@ from qmodels.policies.models.policy_queue import (
 from qmodels.policies.models.time_sharing_chain import time_sharing_running
 from qmodels.policies.models.unequal import unequal_running
 from qmodels.policies.system import System, Workload
+from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
@@ -109,7 +116,8 @@ def _built(
 ) -> BuiltModel:
     arrangement = policy.arrangement(system)
     name = "speed-scaled" if model == "auto" else model
-    if name == "exact" and not workload.has_bursts and jobs.exact:
+    approximation = _mixed_approximately(arrangement, workload)
+    if name == "exact" and not workload.has_bursts and jobs.exact and not approximation:
         name = "speed-scaled"  # the same chain, and nothing about it is approximate
     if name not in policy.models:
         raise ModelError(f'{policy.label} has no chain of this kind; use model="speed-scaled"')
@@ -120,7 +128,8 @@ def _built(
     elif name == "decomposition":
         built = decomposed_running(arrangement, policy.allotment(system), workload, memory)
     else:
-        demand, simplifications = demand_law(policy, system, workload)
+        demand, reduced = demand_law(policy, system, workload)
+        simplifications = (*approximation, *reduced)
         if len(set(arrangement.sizes or ())) > 1:
             built = unequal_running(arrangement, workload, demand, simplifications, memory)
         else:
@@ -188,14 +197,17 @@ def demand_law(
 ) -> tuple[PhaseType, tuple[str, ...]]:
     """Law of a job's demand, of mean one, for the speed-scaled model; and how it was simplified.
 
-    Where bursts have laws of their own it is the law of a job's whole time on the allotment it
-    has with all partitions taken and no disk shared.
+    Of jobs that are each one of several programs, or whose bursts have laws of their own, it is
+    the law of a job's whole time on the allotment it has with all partitions taken and no disk
+    shared.
     """
     io, cpu = workload.io_bursts, workload.cpu_bursts
-    if io is None or cpu is None:
-        return workload.demand, ()
-    max_running = running_jobs(policy, system, workload).throughput.size
     p, d = policy.allotment(system)
+    if io is None or cpu is None:
+        full = mixed_demand(workload, p, d)
+        if full is workload.demand:
+            return full, ()
+        return _reduced(full, policy, system, workload)
     given = routes(workload.program, p, d)
     order = count_stages(given, io, cpu)
     if order > MOST_STAGES:
@@ -204,13 +216,43 @@ def demand_law(
             f"phase_count = Geometric(mean)"
         )
     full = job_stages(given, io, cpu).law()
-    full = full.scale(1.0 / full.mean)
+    return _reduced(full.scale(1.0 / full.mean), policy, system, workload)
+
+
+def _reduced(
+    full: PhaseType, policy: AbstractPolicy, system: System, workload: Workload
+) -> tuple[PhaseType, tuple[str, ...]]:
+    """The law, or the nearest of the simpler ones whose chain is not too large."""
+    max_running = running_jobs(policy, system, workload).throughput.size
     for law, simplification in _simpler(full):
         m = law.order
         if comb(max_running + m - 1, m - 1) * workload.arrivals.order <= _KEPT:
             return law, (simplification,) if simplification else ()
     simplification = f"a demand of scv {full.scv:.3g} taken as exponential"
     return PhaseType.exponential(mean=1.0), (simplification,)
+
+
+def _mixed_approximately(arrangement: Arrangement, workload: Workload) -> tuple[str, ...]:
+    """What is approximate about one law of demand for the jobs of a mix; () for nothing.
+
+    One law is right if the programs' times keep their proportions wherever a job may run. Where
+    disks are shared the model is approximate anyway, and the proportions are those of jobs alone.
+    """
+    program, points = workload.program, allotments(arrangement)
+    if workload.has_bursts:
+        # the law of the sum of a job's bursts changes with their proportions, in a mix or not
+        if len(points) == 1 or scale_alike(program, points, by_burst=True):
+            return ()
+        return ("the law of a job's whole time taken from its mean allotment",)
+    if len(parts(program)) == 1:
+        return ()
+    if workload.mix == "mean":
+        points = [*points, *machine_allotments(arrangement.system)]
+    if scale_alike(program, points, by_burst=False):
+        return ()
+    if workload.mix == "mean":
+        return ("every job is the mean of the programs, which do not scale alike",)
+    return ("the programs, which do not scale alike, compared on the mean allotment",)
 
 
 def _simpler(full: PhaseType) -> Iterator[tuple[PhaseType, str]]:

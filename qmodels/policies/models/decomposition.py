@@ -7,12 +7,13 @@ on at the rates for the new y.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phasefit import PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError
@@ -38,6 +39,8 @@ from qmodels.policies.models.job_stages import (
 from qmodels.policies.models.policy_queue import BuiltModel, check_blocks
 from qmodels.policies.system import Workload
 from qmodels.programs import AbstractProgram
+
+Array = NDArray[np.float64]
 
 #: States with all partitions taken, up to which nothing is simplified.
 MOST_STATES: Final = 800
@@ -353,9 +356,40 @@ def _simpler_laws(law: PhaseType) -> Iterator[tuple[PhaseType, str]]:
 
 
 def _scv(shape: JobShape, program: AbstractProgram, allotment: tuple[float, float]) -> float:
-    """Squared coefficient of variation of a job's time alone; where it is too long, of its like."""
+    """Squared coefficient of variation of a job's time alone."""
     if shape.order <= MOST_STAGES // 4:
         return float(job_stages(shape.routes(*allotment), shape.io, shape.cpu).law().scv)
-    # the scv of a sum of many independent bursts
-    bursts = np.concatenate([part for r in shape.routes(*allotment) for part in (r.io, r.cpu)])
-    return float((bursts**2).sum() / bursts.sum() ** 2 * max(shape.io.scv, shape.cpu.scv))
+    laws = (shape.io, shape.cpu)
+    first, second = np.sum([_moments(r, *laws) for r in shape.routes(*allotment)], axis=0)
+    return float(second / first**2 - 1.0)
+
+
+def _moments(route: Route, io: PhaseType, cpu: PhaseType) -> tuple[float, float]:
+    """First two moments of a program's whole time, times its weight, without its stages.
+
+    From phase n on they follow from those from the next phase on, which after the last listed
+    phase are those from the first: both are linear in these, hence known from two tries.
+    """
+    mean = route.io + route.cpu
+    square = mean**2 + route.io**2 * io.scv + route.cpu**2 * cpu.scv
+
+    def first_from(start: float) -> Array:
+        found = np.empty(mean.size + 1)
+        found[-1] = start
+        for n in range(mean.size - 1, -1, -1):
+            found[n] = mean[n] + route.go_on[n] * found[n + 1]
+        return found
+
+    def closed(tries: Sequence[float]) -> float:
+        return tries[0] / (1.0 - (tries[1] - tries[0]))
+
+    first = closed([float(first_from(x)[0]) for x in (0.0, 1.0)])
+    after = first_from(first)[1:]
+
+    def second_from(start: float) -> float:
+        for n in range(mean.size - 1, -1, -1):
+            start = square[n] + route.go_on[n] * (2.0 * mean[n] * after[n] + start)
+        return float(start)
+
+    second = closed([second_from(x) for x in (0.0, 1.0)])
+    return route.weight * first, route.weight * second

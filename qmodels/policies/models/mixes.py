@@ -1,0 +1,97 @@
+"""Jobs that are each one of several programs: how long each of them is, and when that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit import PhaseType, mixture
+from qmodels.errors import ModelError
+from qmodels.policies.arrangement import Arrangement
+from qmodels.policies.system import System, Workload
+from qmodels.programs import AbstractProgram, Program
+from qmodels.programs.model import parts
+
+Array = NDArray[np.float64]
+
+#: Ratios this near are one ratio.
+_ROUNDING: Final = 1e-12
+
+
+def relative_times(program: AbstractProgram, p: float, d: float) -> tuple[Array, Array]:
+    """Probability and mean time, over that of the mix, of the programs that differ in it.
+
+    Raises
+    ------
+    ModelError
+        If a program takes no time: jobs of no length have no place in the models.
+    """
+    total = float(program.mean_time(p, d))
+    found: dict[float, float] = {}
+    for weight, each in parts(program):
+        ratio = float(each.mean_time(p, d)) / total
+        if ratio <= 0.0:
+            raise ModelError(
+                f"program {getattr(each, 'name', '')!r:.60} of the mix takes no time on {p:g} "
+                f"processors and {d:g} disks; leave it out and lower the arrival rate instead"
+            )
+        same = next((known for known in found if abs(known / ratio - 1.0) <= _ROUNDING), ratio)
+        found[same] = found.get(same, 0.0) + weight
+    return np.array(list(found.values())), np.array(list(found))
+
+
+def mixed_demand(workload: Workload, p: float, d: float) -> PhaseType:
+    """Law of a job's time alone on an allotment, of mean one: its program's times its factor."""
+    weights, ratios = relative_times(workload.program, p, d)
+    if workload.mix == "mean" or ratios.size == 1:
+        return workload.demand
+    laws = [workload.demand.scale(ratio) for ratio in ratios.tolist()]
+    law = mixture(weights / weights.sum(), laws)
+    return law.scale(1.0 / law.mean)
+
+
+def allotments(arrangement: Arrangement) -> list[tuple[float, float]]:
+    """Processors and disks that a job may hold at one time or another."""
+    numbers = range(1, arrangement.max_running + 1) if arrangement.repartitioned else (1,)
+    counts = range(len(arrangement.slots[0]))
+    sizes = {arrangement.processors(kind, k) for kind in counts for k in numbers}
+    return [(p, arrangement.disks) for p in sorted(sizes)]
+
+
+def machine_allotments(system: System) -> list[tuple[float, float]]:
+    """Least and most of a machine, and the powers of two between, of processors and of disks."""
+
+    def between(least: int, most: int) -> list[int]:
+        powers = [2**i for i in range(most.bit_length())]
+        return sorted({least, *(n for n in powers if least <= n <= most), most})
+
+    return [
+        (float(p), float(d))
+        for p in between(system.min_processors, system.processors)
+        for d in between(system.min_disks, system.disks)
+    ]
+
+
+def scale_alike(
+    program: AbstractProgram, points: Iterable[tuple[float, float]], *, by_burst: bool
+) -> bool:
+    """Whether each program, or each of its bursts, takes the same part of the whole everywhere."""
+    first: Array | None = None
+    for p, d in points:
+        times = [
+            np.concatenate(_listed(each, p, d)) if by_burst else np.atleast_1d(each.mean_time(p, d))
+            for _, each in parts(program)
+        ]
+        shares = np.concatenate(times) / float(program.mean_time(p, d))
+        if first is None:
+            first = shares
+        elif not np.allclose(shares, first, rtol=_ROUNDING, atol=0.0):
+            return False
+    return True
+
+
+def _listed(program: AbstractProgram, p: float, d: float) -> tuple[Array, Array]:
+    return program.listed_times(p, d) if isinstance(program, Program) else program.phase_times(p, d)

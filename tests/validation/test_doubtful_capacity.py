@@ -1,0 +1,109 @@
+"""Loads next to a capacity that is itself in doubt: played, said, and never called the best."""
+
+import json
+from math import inf
+
+import numpy as np
+import pytest
+
+from qmodels.errors import UnstableError
+from qmodels.policies import (
+    DynamicPartitioning,
+    SpaceSharing,
+    System,
+    TimeSharing,
+    Workload,
+    capacity,
+    recommend,
+)
+from qmodels.policies.choice.candidates import stated_error
+from qmodels.programs import Phase, Program
+from validation import simulate
+from validation.sharing import simulate_candidates
+from validation.sharing.simulator import _grows
+
+SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
+MACHINE = System(processors=16, disks=4, min_processors=4)
+VARIABLE = Workload.from_scv(Program([Phase(io=16.0, cpu=64.0)]), demand_scv=10.0)
+STEADY = Workload.from_scv(Program([Phase(io=16.0, cpu=64.0)]), demand_scv=0.5)
+SHORT = {"jobs": 20_000, "warm_up": 2000, "replications": 8, "seed": 1}
+
+
+def test_time_sharing_with_turns_is_played_next_to_its_stated_capacity_and_says_so():
+    most = capacity(TS(1, 1, 2), MACHINE, VARIABLE)
+    run = simulate(TS(1, 1, 2), MACHINE, VARIABLE, arrival_rate=1.05 * most, **SHORT)
+    assert run.saturated
+    assert "105.0% of a capacity" in run.warnings[0]
+    assert "no steady state" in run.warnings[0]
+    assert "warning: the arrival rate" in run.table()
+    # of demands that hardly vary more jobs can be carried than is stated
+    run = simulate(TS(1, 1, 2), MACHINE, STEADY, arrival_rate=1.01 * most, **SHORT)
+    assert not run.saturated
+    assert "101.0% of a capacity" in run.warnings[0]
+    # and below: nothing is said
+    run = simulate(TS(1, 1, 2), MACHINE, STEADY, arrival_rate=0.89 * most, **SHORT)
+    assert (run.warnings, run.saturated) == ((), False)
+
+
+@pytest.mark.parametrize(
+    "policy", [SP(4, 1), DP(1), TS(4, 1, 1), TS(1, 1, 2, cpu_discipline="ps")], ids=str
+)
+def test_a_capacity_that_is_not_in_doubt_is_still_a_limit(policy):
+    most = capacity(policy, MACHINE, VARIABLE)
+    with pytest.raises(UnstableError):
+        simulate(policy, MACHINE, VARIABLE, arrival_rate=most)
+    run = simulate(policy, MACHINE, VARIABLE, arrival_rate=0.95 * most, jobs=100, warm_up=0)
+    assert run.warnings == ()
+
+
+def test_far_beyond_a_capacity_in_doubt_time_sharing_is_refused_too():
+    most = capacity(TS(1, 1, 2), MACHINE, VARIABLE)
+    with pytest.raises(UnstableError):
+        simulate(TS(1, 1, 2), MACHINE, VARIABLE, arrival_rate=1.1 * most)
+
+
+def test_growth_is_told_from_settling_and_from_noise(rng):
+    noise = rng.normal(0.0, 1.0, (3, 20))
+    growing, settling = np.array([[0.0], [100.0], [200.0]]), np.array([[0.0], [100.0], [120.0]])
+    assert _grows(growing + noise)
+    assert not _grows(settling + noise)
+    assert not _grows(noise)
+    assert _grows(growing)
+    assert not _grows(settling)
+
+
+def test_a_policy_that_turns_out_saturated_is_no_candidate():
+    """The stated capacity is that of sharing, which holds; turns carry less."""
+    turns, shared = TS(1, 1, 2), TS(1, 1, 2, cpu_discipline="ps")
+    rate = 0.99 * capacity(shared, MACHINE, VARIABLE)
+    contest = simulate_candidates(
+        [turns, shared], MACHINE, VARIABLE, arrival_rate=rate, jobs=60_000, replications=12, seed=1
+    )
+    assert (contest.policies, contest.saturated) == ((shared,), (turns,))
+
+
+def test_near_saturation_errors_are_wider_and_in_doubt_none_is_stated():
+    for policy, usual, near in ((SP(4, 1), 0.05, 0.25), (TS(4, 1, 2), 0.35, inf)):
+        errors = [
+            stated_error(policy, "approximate", VARIABLE, system=MACHINE, utilisation=busy)
+            for busy in (0.5, 0.95)
+        ]
+        assert errors == [usual, near]
+        steady = stated_error(policy, "approximate", STEADY, system=MACHINE, utilisation=0.95)
+        assert steady < inf
+    assert stated_error(SP(1, 1), "exact", VARIABLE, utilisation=0.99) < 1e-8
+
+
+def test_a_recommendation_is_undecided_where_no_error_can_be_stated():
+    rate = 0.95 * capacity(TS(2, 1, 2), MACHINE, VARIABLE)
+    found = recommend(MACHINE, VARIABLE, arrival_rate=rate, candidates=[TS(2, 1, 2)])
+    assert found.best is None
+    assert found.reason.startswith("Undecided at load")
+    assert [row.status for row in found.rows] == ["undecided"]
+    assert found.rows[0].error == inf
+    assert "at 95% of a capacity known within 10%; simulate" in found.table()
+    assert json.loads(json.dumps(found.record(), allow_nan=False))["candidates"][0]["error"] is None
+    rival = SP(2, 1)
+    rate = min(rate, 0.9 * capacity(rival, MACHINE, VARIABLE))
+    both = recommend(MACHINE, VARIABLE, arrival_rate=rate, candidates=[TS(2, 1, 2), rival])
+    assert both.best is not None

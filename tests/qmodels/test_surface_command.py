@@ -439,7 +439,7 @@ class TestTheFolder:
         monkeypatch.setattr(interactive, "_library", interactive._library.__wrapped__)
         _, err, code = run("QCRD-2", "-o", tmp_path)
         assert code == 0
-        assert "pip install 'qmodels-hpc[interactive]'" in err
+        assert "pip install -e '.[interactive]'" in err
         assert "surface.html" not in listed(tmp_path)
         assert "surface.png" in listed(tmp_path)
 

@@ -232,15 +232,75 @@ def judged(
         for quantity in (objective, *(limit.quantity for limit in limits)):
             quantities[quantity.name] = value_of(quantity, prediction)
     except UnstableError as error:
-        return RankedPolicy(
-            policy=policy, status=SATURATED, value=nan, error=nan, quantities={},
-            capacity=error.capacity, method="",
-        )  # fmt: skip
+        return _saturated(policy, error.capacity)
     except MemoryBudgetError as error:
         return RankedPolicy(
             policy=policy, status=UNKNOWN, value=nan, error=nan, quantities={}, capacity=nan,
             method="", note=str(error),
         )  # fmt: skip
+    return _row(policy, prediction, quantities, workload, objective, limits)
+
+
+def compared(
+    predictions: Mapping[AbstractPolicy, Prediction],
+    saturated: Mapping[AbstractPolicy, float],
+    workload: Workload,
+    *,
+    load: float,
+    arrival_rate: float,
+) -> Recommendation:
+    """Rank policies by mean response times that are predicted already; see `recommend`.
+
+    Parameters
+    ----------
+    predictions : mapping of policies to Prediction
+        All at the same arrival rate.
+    saturated : mapping of policies to float
+        Capacities, jobs per second, of those that cannot carry it.
+    workload : Workload
+    load, arrival_rate : float
+        As for `predict`, both.
+
+    Returns
+    -------
+    Recommendation
+
+    Raises
+    ------
+    ModelError
+        If there is no policy.
+    """
+    started = time.perf_counter()
+    wanted = objective_of("mean_response")
+    rows = [
+        _row(policy, each, {wanted.name: value_of(wanted, each)}, workload, wanted, ())
+        for policy, each in predictions.items()
+    ]
+    rows += [_saturated(policy, most) for policy, most in saturated.items()]
+    if not rows:
+        raise ModelError("there are no policies to compare")
+    return Recommendation(
+        objective=wanted, constraints=(), arrival_rate=arrival_rate, load=load,
+        rows=ranked(rows), seconds=time.perf_counter() - started,
+    )  # fmt: skip
+
+
+def _saturated(policy: AbstractPolicy, most: float) -> RankedPolicy:
+    return RankedPolicy(
+        policy=policy, status=SATURATED, value=nan, error=nan, quantities={}, capacity=most,
+        method="",
+    )  # fmt: skip
+
+
+def _row(
+    policy: AbstractPolicy,
+    prediction: Prediction,
+    quantities: dict[str, float],
+    workload: Workload,
+    objective: Quantity,
+    limits: Sequence[Constraint],
+) -> RankedPolicy:
+    """A prediction as a row, not yet compared with others."""
     accuracy = stated_error(policy, prediction.method, workload)
     broken = [_broken(c, quantities[c.quantity.name]) for c in limits]
     broken = [text for text in broken if text]

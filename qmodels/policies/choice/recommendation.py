@@ -16,6 +16,7 @@ from qmodels.policies.choice.objectives import Constraint, Quantity, objective_o
 from qmodels.policies.models.response import response_of
 from qmodels.policies.prediction import Prediction, chosen_rate, predict
 from qmodels.policies.system import System, Workload
+from qmodels.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,6 +137,7 @@ def recommend(
     constraint: str | Sequence[str] | None = None,
     candidates: Sequence[AbstractPolicy] | None = None,
     model: str = "auto",
+    progress: Progress | None = None,
 ) -> Recommendation:
     """Rank policies by what they make of a load.
 
@@ -155,6 +157,8 @@ def recommend(
         M = 2; see `default_candidates`.
     model : str
         As for `predict`; percentiles of the response need the speed-scaled model.
+    progress : callable
+        Called as ``progress("candidates", done, candidates)``, also before the first.
 
     Returns
     -------
@@ -198,7 +202,12 @@ def recommend(
         raise ModelError(f"workload must be of type Workload, got {workload!r:.60}")
     bound = work_bound(system, workload.program)
     rate = chosen_rate(arrival_rate, load, bound)
-    found = [judged(p, system, workload, rate, wanted, limits, model) for p in policies]
+    report = no_progress if progress is None else progress
+    report("candidates", 0, len(policies))
+    found = []
+    for policy in policies:
+        found.append(judged(policy, system, workload, rate, wanted, limits, model))
+        report("candidates", len(found), len(policies))
     saturated = [row for row in found if row.status == SATURATED]
     if len(saturated) == len(found):
         most = max(saturated, key=lambda row: row.capacity)

@@ -7,7 +7,10 @@ import numpy as np
 from qmodels.programs.model import AbstractProgram
 from qmodels.programs.speedup import SpeedupSurface
 
-#: A speedup this much above the number of processors is more than rounding.
+#: A speedup this much above the number of processors is worth a word: every disk more than one
+#: makes a single processor a little faster than itself.
+_WORTH = 1.01
+#: A gain this much above it is more than rounding.
 _MORE = 1.0 + 1e-9
 
 
@@ -23,8 +26,8 @@ def superlinear(program: AbstractProgram, surface: SpeedupSurface) -> str:
     Returns
     -------
     str
-        A sentence on the largest speedup, if that is above the number of its processors, else on
-        the one that exceeds them most.
+        A sentence on the largest speedup, if that is above the number of its processors by a per
+        cent, else on the one that exceeds them most.
 
     Notes
     -----
@@ -44,10 +47,10 @@ speedup is against one processor and one disk, and the I/O is 8 times as fast on
     ''
     """
     ratio = surface.speedup / surface.processors[:, None]
-    if not (ratio > _MORE).any():
+    if not (ratio > _WORTH).any():
         return ""
     at = np.unravel_index(int(np.argmax(surface.speedup)), ratio.shape)
-    if ratio[at] <= _MORE:
+    if ratio[at] <= _WORTH:
         at = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
     p, d = float(surface.processors[at[0]]), float(surface.disks[at[1]])
     reasons = []

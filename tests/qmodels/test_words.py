@@ -61,3 +61,5 @@ def test_superlinear_speedup_is_explained_by_what_exceeds_the_processors():
 def test_a_speedup_of_just_the_processors_needs_no_explanation():
     even = Program([Phase(io=0.0, cpu=100.0)])
     assert superlinear(even, speedup_surface(even, np.arange(1.0, 9.0), [1.0, 2.0])) == ""
+    hardly = Program([Phase(io=0.5, cpu=100.0)])  # 0.4 % faster on one processor and more disks
+    assert superlinear(hardly, speedup_surface(hardly, [1, 2, 4], [1, 8])) == ""

@@ -7,6 +7,7 @@ import pytest
 import validation
 from qmodels.io import load_scenario
 from qmodels.policies import predict, recommend
+from qmodels.policies.base import running_jobs
 from validation.study.demo import make_log
 from validation.study.findings import findings, limits_of_repartitioning
 from validation.study.plotting import (
@@ -134,7 +135,10 @@ def test_what_limits_dynamic_partitioning_is_read_off_the_model(study):
     assert "takes 16 times the disk-seconds" in first
     # ESCAT-2 is slowed on the 8 processors that each of 16 jobs has
     assert "takes 2.2 times the processor-seconds" in second
-    assert "curve ends while the times are still short" in second
+    assert "so its curve ends early" in second
+    full = running_jobs(study.scenario.policies[-1], study.scenario.system, study.workload)
+    most = full.throughput.max() / study.bound
+    assert f"jobs at a time it would get through load {most:.2f}" in second
 
 
 def test_the_worst_warnings_come_first(study):

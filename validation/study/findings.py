@@ -245,7 +245,7 @@ def _limit(study: Study, policy: AbstractPolicy) -> str:
         said += (
             f". With {most + 1} job{'s' if most else ''} at a time it would get through load "
             f"{peak:.2f}: it is the jobs that are let in beyond those that slow it down, so its "
-            f"curve ends while the times are still short"
+            f"curve ends early"
         )
     return said + "."
 

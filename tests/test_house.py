@@ -102,3 +102,9 @@ def test_the_help_of_a_command_begins_with_what_it_does(app, commands, name):
 def test_every_option_of_a_command_is_explained(commands, name):
     for parameter in commands[name].params:
         assert getattr(parameter, "help", None), f"{name}: {parameter.name}"
+
+
+def test_no_text_names_an_extra_by_a_package_that_is_not_published():
+    texts = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    texts += [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    assert [str(p) for p in texts if "qmodels-hpc[" in p.read_text(encoding="utf-8")] == []

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from qmodels.errors import ModelError
+
+if TYPE_CHECKING:
+    from qmodels.io.scenario import Scenario
+    from qmodels.policies import AbstractPolicy, Prediction
+
+#: Policies printed for each load unless more are asked for.
+BEST_SHOWN = 3
 
 
 def register(app: typer.Typer) -> None:
@@ -17,46 +26,131 @@ def register(app: typer.Typer) -> None:
 def _predict(
     scenario: Annotated[Path, typer.Argument(help="TOML file; see docs/reference/scenario.md.")],
     load: Annotated[
-        float | None, typer.Option(help="Only this load, between 0 and 1, of every policy.")
+        float | None, typer.Option(help="Only this load, above 0, of every policy.")
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(help="auto, speed-scaled, decomposition or exact; by default the scenario's."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help='Only this policy, such as "SP(4,16)", all its rows; may be repeated.'),
+    ] = None,
+    best: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"So many policies for each load; {BEST_SHOWN} by default."),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All policies, saturated ones too.")
+    ] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON object per line: all rows, unless --policy or --best is given.",
+        ),
+    ] = False,
 ) -> None:
-    """Predict every policy of a scenario over its loads; nothing is simulated."""
+    """Predict the policies of a scenario over its loads; nothing is simulated.
+
+    The three with the least mean response time are printed for each load, and which of them tie.
+    """
+    from phasefit.checks import one_of
     from qmodels.errors import UnstableError
     from qmodels.io.scenario import load_scenario
-    from qmodels.policies import predict
+    from qmodels.policies import predict, work_bound
+    from qmodels.policies.choice.candidates import unstable_under_all
 
+    if everything and best is not None:
+        raise ModelError("give either --all or --best, not both")
     plan = load_scenario(scenario)
     if model is not None:
         plan = plan.with_model(model)
-    workload = plan.workload
-    rows: list[dict[str, object]] = []
-    refused: list[UnstableError] = []
-    for policy in plan.policies:
-        for asked in plan.loads if load is None else (load,):
+    known = {each.label: each for each in plan.policies}
+    chosen = [
+        known[one_of("--policy", name, list(known))] for name in dict.fromkeys(policy or known)
+    ]
+    loads = plan.loads if load is None else (load,)
+    found: dict[tuple[AbstractPolicy, float], Prediction] = {}
+    refused: dict[AbstractPolicy, float] = {}
+    for each in chosen:
+        for at in loads:
             try:
-                found = predict(policy, plan.system, workload, load=asked, model=plan.model)
-                rows.append(found.to_dict())
+                found[each, at] = predict(
+                    each, plan.system, plan.workload, load=at, model=plan.model
+                )
             except UnstableError as error:
-                refused.append(error)
-                rows.append({"policy": policy.label, "load": asked, "capacity": error.capacity})
-    if len(refused) == len(rows):
-        raise max(refused, key=lambda error: error.capacity)
+                refused[each] = error.capacity
+    bound = work_bound(plan.system, plan.program)
+    if not found:
+        raise unstable_under_all(refused, min(loads) * bound, bound)
     if plan.mix_note:
         typer.echo(plan.mix_note, err=True)
+    if best is None and not (everything or policy or as_json):
+        best = BEST_SHOWN
+    if best is None:
+        shown = [(each, at) for each in chosen for at in loads]
+    else:
+        shown = _best(found, chosen, loads, best)
+    rows: list[dict[str, object]] = [
+        found[each, at].to_dict()
+        if (each, at) in found
+        else {"policy": each.label, "load": at, "capacity": refused[each]}
+        for each, at in shown
+    ]
     if as_json:
         for row in rows:
             typer.echo(json.dumps(row, allow_nan=False))
         return
+    ties = _ties(found, chosen, loads, plan)
     typer.echo(f"{'policy':<14} {'load':>6} {'response [s]':>14} {'jobs':>10} method")
-    for row in rows:
+    for key, row in zip(shown, rows, strict=True):
         line = f"{row['policy']:<14} {row['load']:>6.3g} "
         if "method" in row:
             line += f"{row['mean_response']:>14.6g} {row['mean_jobs']:>10.5g} {row['method']}"
         else:
             line += f"{'saturated':>14}"
-        typer.echo(line)
+        typer.echo(line + (" =" if key in ties else ""))
+    if ties.intersection(shown):
+        typer.echo("= cannot be told from the least of its load within the error of the models")
+    if len(shown) < len(chosen) * len(loads):
+        left = len(chosen) * len(loads) - len(shown)
+        typer.echo(f"{left} more rows with --all; --policy NAME for all of one policy")
+
+
+def _best(
+    found: dict[tuple[AbstractPolicy, float], Prediction],
+    chosen: list[AbstractPolicy],
+    loads: tuple[float, ...],
+    count: int,
+) -> list[tuple[AbstractPolicy, float]]:
+    """So many stable policies with the least mean response time, load by load."""
+    shown = []
+    for at in loads:
+        stable = [each for each in chosen if (each, at) in found]
+        stable.sort(key=lambda each: found[each, at].mean_response)
+        shown += [(each, at) for each in stable[:count]]
+    return shown
+
+
+def _ties(
+    found: dict[tuple[AbstractPolicy, float], Prediction],
+    chosen: list[AbstractPolicy],
+    loads: tuple[float, ...],
+    plan: Scenario,
+) -> set[tuple[AbstractPolicy, float]]:
+    """Policies that tie for the least time at a load, that with the least included."""
+    from qmodels.policies.choice.recommendation import BEST, TIE, compared
+
+    ties: set[tuple[AbstractPolicy, float]] = set()
+    for at in loads:
+        here = {each: found[each, at] for each in chosen if (each, at) in found}
+        if not here:
+            continue
+        some = next(iter(here.values()))
+        ranked = compared(
+            here, {}, plan.system, plan.workload, load=at, arrival_rate=some.arrival_rate
+        )
+        if ranked.ties:
+            ties |= {(row.policy, at) for row in ranked.rows if row.status in (BEST, TIE)}
+    return ties

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from qmodels.policies import AbstractPolicy, Workload
     from qmodels.policies.choice.policy_map import PolicyMap
     from qmodels.policies.choice.recommendation import Recommendation
+    from qmodels.progress import Progress
 
 CHECK_FAILED = 1
 
@@ -66,6 +67,7 @@ def _recommend(
 
     Exit code 1 if no policy keeps the constraints.
     """
+    from qmodels.commands.progress import progress_shown
     from qmodels.errors import UnstableError
     from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
@@ -92,18 +94,20 @@ def _recommend(
         else [(None, arrival_rate)]
     )
     found, refused = [], []
-    for at_load, at_rate in asked:
-        try:
-            found.append(
-                recommend(
-                    plan.system, workload, load=at_load, arrival_rate=at_rate,
-                    objective=objective, constraint=constraint, candidates=candidates,
-                    model=plan.model,
-                )
-            )  # fmt: skip
-        except UnstableError as error:
-            refused.append(error)
-            typer.echo(f"- {error}", err=True)
+    with progress_shown() as progress:
+        for place, (at_load, at_rate) in enumerate(asked):
+            try:
+                found.append(
+                    recommend(
+                        plan.system, workload, load=at_load, arrival_rate=at_rate,
+                        objective=objective, constraint=constraint, candidates=candidates,
+                        model=plan.model, progress=_one_of(progress, place, len(asked)),
+                    )
+                )  # fmt: skip
+            except UnstableError as error:
+                refused.append(error)
+    for each in refused:
+        typer.echo(f"- {each}", err=True)
     if not found:
         raise max(refused, key=lambda error: error.capacity)
     drawn = None
@@ -134,6 +138,11 @@ def _followed(candidates: tuple[AbstractPolicy, ...], model: str) -> tuple[Abstr
     return tuple(policy for policy in candidates if model in policy.models)
 
 
+def _one_of(progress: Progress, place: int, count: int) -> Progress:
+    """Report one of several equal pieces of work as its part of all of them."""
+    return lambda what, done, total: progress(what, place * total + done, count * total)
+
+
 def _levels(text: str) -> list[int]:
     parts = [part.strip(" ") for part in text.split(",")]
     if len(parts) > 20 or not all(p.isascii() and p.isdigit() and len(p) <= 4 for p in parts):
@@ -159,6 +168,7 @@ def _map(
     from qmodels.policies.choice.policy_map import SCVS, best_policies
 
     with progress_shown() as progress:
+        progress("map", 0, len(set(plan.loads)) * len(SCVS))  # the first cell may take long
         return best_policies(
             plan.system, workload, loads=plan.loads, scvs=SCVS, objective=objective,
             constraint=constraint, candidates=candidates, model=plan.model, progress=progress,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,44 @@ def answer(subject: Subject, wanted: Wanted) -> Answer:
     at = wanted.target or (best.processors, best.disks)
     marginal = marginal_value(program, *at, **wanted.prices)
     learnt = _learnt(subject, wanted, best)
+    if subject.fit is not None:
+        best, path, marginal = _as_forecast(subject.fit, wanted, best, path, marginal)
     return Answer(subject, wanted, surface, best, path, marginal, **learnt)
+
+
+def _as_forecast(
+    fit: FittedProgram,
+    wanted: Wanted,
+    best: PricedAllotment,
+    path: AllotmentPath,
+    marginal: MarginalValue,
+) -> tuple[PricedAllotment, AllotmentPath, MarginalValue]:
+    """The same allotments with the medians that the forecast gives, where the runs decide.
+
+    Allotments are searched by the program's mean times, which are quick to compute. What is told
+    of them is one estimator, the one that has intervals: else one allotment had two speedups.
+    """
+    p, d = marginal.processors, marginal.disks
+    steps = (best, *path.steps)
+    asked = [(step.processors, step.disks) for step in steps]
+    asked += [(p, d), (p + 1, d), (p, d + 1)]
+    processors, disks = np.array(asked).T
+    found = fit.predict(processors, disks, wanted.level)
+    if np.ma.getmaskarray(found.speedup).any() or np.ma.getmaskarray(found.time).any():
+        return best, path, marginal
+    told = [
+        replace(step, speedup=speedup, mean_time=seconds)
+        for step, speedup, seconds in zip(
+            steps, found.speedup.data.tolist(), found.time.data.tolist(), strict=False
+        )
+    ]
+    here, wider, deeper = found.speedup.data[-3:].tolist()
+    by_processor, by_disk = wider - here, deeper - here
+    gained = MarginalValue(
+        p, d, here, by_processor, by_disk, by_processor / wanted.processor_price,
+        by_disk / wanted.disk_price,
+    )  # fmt: skip
+    return told[0], replace(path, steps=tuple(told[1:])), gained
 
 
 def _learnt(subject: Subject, wanted: Wanted, best: PricedAllotment | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from qmodels.commands.surface_answer import Answer
 from qmodels.programs import Program
+from qmodels.programs.superlinear import superlinear
 
 _DPI = 150
 
@@ -89,7 +90,9 @@ def _page(found: Answer, folder: Path, names: list[str]) -> list[str]:
     except ModelError as error:
         return [f"surface.html is left out: {error}"]
     assert found.surface is not None
-    said = " ".join(found.subject.remarks)
+    program = found.subject.program
+    more = "" if program is None else superlinear(program, found.surface)
+    said = " ".join([*found.subject.remarks, *([more] if more else [])])
     sure = found.forecast
     page = surface_page(
         found.surface,

@@ -11,6 +11,7 @@ from qmodels.commands.surface_answer import Answer, Wanted
 from qmodels.io.subjects import Subject
 from qmodels.programs import SpeedupSurface
 from qmodels.programs.scaling import Forecast
+from qmodels.programs.superlinear import superlinear
 
 Array = NDArray[np.float64]
 
@@ -23,10 +24,19 @@ def text(found: Answer) -> str:
     blocks = [
         _about(found.subject),
         _forecasts(found.forecast) if found.forecast is not None else _table(found.surface),
+        _superlinear(found),
         "\n".join(_worth(found)),
         "\n".join(_next(found)),
     ]
     return "\n\n".join(block for block in blocks if block)
+
+
+def _superlinear(found: Answer) -> str:
+    program, surface = found.subject.program, found.surface
+    # Of measured runs the table gives medians, and the surface means: no second number here.
+    if program is None or surface is None or found.subject.fit is not None:
+        return ""
+    return superlinear(program, surface)
 
 
 def _about(subject: Subject) -> str:
@@ -46,10 +56,15 @@ def _title(subject: Subject) -> str:
     if program is None:
         return subject.name
     seconds, io = float(program.mean_time(1.0, 1.0)), float(program.mean_io(1.0, 1.0))
+    share = 100 * io / seconds
+    if subject.fit is not None:  # the median, as wherever the text speaks of runs
+        on_one = subject.fit.predict(1.0, 1.0)
+        if not np.ma.getmaskarray(on_one.time)[0]:
+            seconds = float(on_one.time.data[0])
     phases = f"{program.mean_phases:.6g} phase{'' if program.mean_phases == 1 else 's'}"
     return (
         f"{subject.name}: {phases}, {seconds:.6g} s on one processor and one disk, "
-        f"{100 * io / seconds:.3g} % of it I/O"
+        f"{share:.3g} % of it I/O"
     )
 
 
@@ -77,11 +92,34 @@ def _forecasts(forecast: Forecast) -> str:
 
 def _next(found: Answer) -> Iterator[str]:
     if found.at_target is not None:
-        yield found.at_target.table()
+        yield _sure("on the target, ", found.at_target)
         yield ""
     if found.next_run is not None:
         shown = found.next_run.table().splitlines()
         yield from shown[: 2 + _MOST_CANDIDATES]
+
+
+def _sure(where: str, one: Forecast) -> str:
+    """One allotment: medians with their intervals, as in the table above it."""
+    hidden = np.ma.getmaskarray(one.time)[0] or np.ma.getmaskarray(one.speedup)[0]
+    units = _units(float(one.processors[0]), float(one.disks[0]))
+    middle = (
+        "these runs do not tell"
+        if hidden
+        else f"speedup {one.speedup.data[0]:.4g}, {one.time.data[0]:.4g} s"
+    )
+    return f"{where}{units}: {middle}\n  {_intervals(one)}"
+
+
+def _intervals(one: Forecast) -> str:
+    """The intervals of one allotment, and how far it lies from the runs."""
+    outside = one.doublings[0]
+    far = f", doublings outside the runs: {outside:.3g}" if outside > 0 else ""
+    return (
+        f"{100 * one.level:.3g} % intervals {one.speedup_low[0]:.4g} to "
+        f"{one.speedup_high[0]:.4g}, {one.time_low[0]:.4g} to {one.time_high[0]:.4g} s; "
+        f"{one.mark[0]}{far}"
+    )
 
 
 def _table(surface: SpeedupSurface | None) -> str:
@@ -112,12 +150,7 @@ def _worth(found: Answer) -> Iterator[str]:
             f"{best.price:.6g}: speedup {best.speedup:.4g}, {best.mean_time:.4g} s"
         )
         if found.at_best is not None:
-            sure = found.at_best
-            yield (
-                f"  {100 * sure.level:.3g} % intervals {sure.speedup_low[0]:.4g} to "
-                f"{sure.speedup_high[0]:.4g}, {sure.time_low[0]:.4g} to {sure.time_high[0]:.4g} s; "
-                f"{sure.mark[0]}"
-            )
+            yield f"  {_intervals(found.at_best)}"
     if marginal is not None:
         yield (
             f"on {_units(marginal.processors, marginal.disks)} the speedup is "

@@ -138,6 +138,9 @@ def _check_file(file: str) -> None:
         raise TraceFormatError(file, "is no log of Darshan 3: it does not begin like one")
 
 
+_INSTALL = "in the project's folder: make extras, or pip install -e '.[darshan]'"
+
+
 def _libraries() -> list[str]:
     """Where the C library may be: with the Python package, or installed by itself."""
     try:
@@ -146,10 +149,7 @@ def _libraries() -> list[str]:
         spec = None
     folders = list(spec.submodule_search_locations or ()) if spec is not None else []
     if not folders:
-        raise ModelError(
-            "reading Darshan logs needs the package darshan; "
-            "install it with: pip install 'qmodels-hpc[darshan]'"
-        )
+        raise ModelError(f"reading Darshan logs needs the package darshan; {_INSTALL}")
     places = [
         os.path.join(os.path.abspath(folder), *parts)
         for folder in folders
@@ -226,8 +226,8 @@ def _parsed(file: str, out: IO[bytes], memory: int) -> _Answer:
         text = one_line(str(said["error"])[:200])
         if text.startswith(("no library", "library too old")):
             raise ModelError(
-                f"the Darshan library cannot be used ({text}); version 3.4 or newer is needed: "
-                f"pip install 'qmodels-hpc[darshan]'"
+                f"the Darshan library cannot be used ({text}); version 3.4 or newer is needed; "
+                f"{_INSTALL}"
             )
         raise _damaged(file, text)
     total = 0

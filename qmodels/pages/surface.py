@@ -27,7 +27,7 @@ from qmodels.plotting.style import (
 from qmodels.plotting.surface_maps import Surface, check_grid
 from qmodels.plotting.surfaces import height, on_grid, reaches_beyond
 
-INSTALL = "pip install 'qmodels-hpc[interactive]'"
+INSTALL = "in the project's folder: make extras, or pip install -e '.[interactive]'"
 
 _MOST_LINES = 100  # of the grid, each way: a page of some megabytes stays quick to turn
 _STYLE = """
@@ -66,7 +66,7 @@ Plotly.newPlot("surface", figure.data, figure.layout, figure.config);
 def check_installed() -> None:
     """Raise ModelError, with what to type, unless plotly is there."""
     if find_spec("plotly") is None:
-        raise ModelError(f"interactive figures need plotly; install it: {INSTALL}")
+        raise ModelError(f"interactive figures need plotly; {INSTALL}")
 
 
 def script_policy() -> str:

@@ -87,6 +87,10 @@ class AbstractPolicy(abc.ABC):
         """Smaller comes first among policies that do equally well."""
         return (self.rank,)
 
+    def in_words(self, system: System) -> str:
+        """What the label says, for a reader who does not know it."""
+        return f"the policy {self.name} on {system.processors} processors"
+
     def stated_error(self, workload: Workload) -> float:
         """Relative error within which an approximate time is to be trusted.
 
@@ -203,6 +207,27 @@ def _check_policy(policy: Any) -> None:
 def powers_of_two(most: int) -> list[int]:
     """1, 2, 4, ... up to `most`."""
     return [2**i for i in range(most.bit_length()) if 2**i <= most]
+
+
+def disks_in_words(partitions: int, disk_partitions: int, system: System) -> str:
+    """Which disks the processor partitions of SP and TS work on; "" for one that has them all."""
+    used = min(partitions, disk_partitions)
+    each = (
+        f"{system.disks / disk_partitions:.3g} disk{'s' if system.disks > disk_partitions else ''}"
+    )
+    if disk_partitions == 1:
+        return "" if partitions == 1 else f"; all share the {_disks(system.disks)}"
+    if partitions <= disk_partitions:
+        own = f"on {each}" if partitions == 1 else f"each with {each} of its own"
+        idle = system.disks - round(system.disks / disk_partitions * used)
+        return f", {own}" + (f" while {_disks(idle)} stay idle" if idle else "")
+    if partitions % disk_partitions:
+        return f"; they share {disk_partitions} groups of {each}"
+    return f"; every {partitions // disk_partitions} of them share {each}"
+
+
+def _disks(number: int) -> str:
+    return "one disk" if number == 1 else f"{number} disks"
 
 
 def groups_at_work(

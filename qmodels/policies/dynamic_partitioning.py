@@ -84,6 +84,16 @@ class DynamicPartitioning(AbstractPolicy):
         mean = sum(law.mean for law in laws) / len(laws)
         return f"DP({self.disk_partitions};overhead={mean:.4g}s)"
 
+    def in_words(self, system: System) -> str:
+        """See `AbstractPolicy.in_words`."""
+        most, k = system.max_processor_partitions, self.disk_partitions
+        disks = "all disks together" if k == 1 else f"the disks in {k} equal groups"
+        cost = "" if self.overhead is None else ", which takes time"
+        return (
+            f"dynamic partitioning: the jobs at hand, up to {most}, divide the processors "
+            f"equally{cost}; {disks}"
+        )
+
     def check(self, system: System) -> None:
         """See `AbstractPolicy.check`."""
         check_disk_partitions(self.label, self.disk_partitions, system)

@@ -17,6 +17,7 @@ from qmodels.policies.base import (
     RunningJobs,
     check_disk_partitions,
     check_processor_partitions,
+    disks_in_words,
     groups_at_work,
     powers_of_two,
     register,
@@ -80,6 +81,19 @@ class SpaceSharing(AbstractPolicy):
         """As the paper writes it, with the sizes of the partitions if they were given."""
         sizes = "" if self.sizes is None else ";" + "+".join(map(str, self.sizes))
         return f"SP({self.processor_partitions},{self.disk_partitions}{sizes})"
+
+    def in_words(self, system: System) -> str:
+        """See `AbstractPolicy.in_words`."""
+        k = self.processor_partitions
+        disks = disks_in_words(k, self.disk_partitions, system)
+        if k == 1 and self.sizes is None:
+            where = "on the whole machine" if not disks else "on all processors"
+            return f"space sharing: one job at a time {where}{disks}"
+        if self.sizes is None:
+            size = f"{system.processors / k:.3g} processors of its own"
+        else:
+            size = f"processors of its own ({', '.join(map(str, self.sizes))})"
+        return f"space sharing: up to {k} jobs at a time, each on {size}{disks}"
 
     def check(self, system: System) -> None:
         """See `AbstractPolicy.check`."""

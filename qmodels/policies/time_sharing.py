@@ -13,6 +13,7 @@ from qmodels.policies.base import (
     RunningJobs,
     check_disk_partitions,
     check_processor_partitions,
+    disks_in_words,
     groups_at_work,
     powers_of_two,
     register,
@@ -98,6 +99,19 @@ class TimeSharing(AbstractPolicy):
         if self.ts_cap == "min":
             partitions = min(partitions, self.disk_partitions)
         return self.multiprogramming * partitions
+
+    def in_words(self, system: System) -> str:
+        """See `AbstractPolicy.in_words`."""
+        k = self.processor_partitions
+        disks = disks_in_words(k, self.disk_partitions, system)
+        if k == 1:
+            where = "the whole machine" if not disks else f"all processors{disks}"
+        else:
+            where = f"each of {k} partitions of {system.processors / k:.3g} processors{disks}"
+        most = f"up to {self.multiprogramming} jobs take turns on {where}"
+        if self.max_running < self.multiprogramming * k:
+            most += f", {self.max_running} on all together"
+        return f"time sharing: {most}"
 
     def check(self, system: System) -> None:
         """See `AbstractPolicy.check`."""

@@ -155,12 +155,12 @@ class TestArguments:
 
     def test_a_missing_library_is_named_with_what_installs_it(self, log_of, monkeypatch):
         monkeypatch.setitem(sys.modules, "darshan", None)
-        with pytest.raises(ModelError, match=r"pip install 'qmodels-hpc\[darshan\]'"):
+        with pytest.raises(ModelError, match=r"pip install -e '\.\[darshan\]'"):
             read_darshan(log_of())
 
     def test_a_library_that_does_not_load_is_named_too(self, log_of, monkeypatch):
         monkeypatch.setattr(darshan, "_libraries", lambda: ["/nowhere/libdarshan-util.so"])
-        with pytest.raises(ModelError, match=r"pip install 'qmodels-hpc\[darshan\]'"):
+        with pytest.raises(ModelError, match=r"pip install -e '\.\[darshan\]'"):
             read_darshan(log_of())
 
 

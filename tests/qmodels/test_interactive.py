@@ -107,7 +107,7 @@ class TestThePage:
         monkeypatch.undo()
         interactive._library.cache_clear()
         monkeypatch.setattr(interactive, "find_spec", lambda name: None)
-        with pytest.raises(ModelError, match=r"pip install 'qmodels-hpc\[interactive\]'"):
+        with pytest.raises(ModelError, match=r"pip install -e '\.\[interactive\]'"):
             surface_page(SURFACE)
 
 

@@ -521,3 +521,21 @@ def test_equal_shares_of_a_machine_have_the_percentiles_of_the_simulator():
     run = simulate(DP(4), SMALL, work, arrival_rate=rate, seed=3, confidence=0.999)
     for share, measured in run.percentiles.items():
         assert measured.contains(predicted.percentile(share)), share
+
+
+def test_the_work_of_every_candidate_is_reported():
+    seen = []
+    few = [SpaceSharing(1, 1), SpaceSharing(4, 4), DynamicPartitioning(4)]
+    work = reference_workload()
+    recommend(MACHINE, work, load=0.1, candidates=few, progress=lambda *said: seen.append(said))
+    assert seen == [("candidates", done, 3) for done in range(4)]
+
+
+def test_the_command_reports_one_stage_over_all_loads_and_one_for_the_map(tmp_path):
+    from tests.command import called
+
+    (tmp_path / "scenario.toml").write_text(SCENARIO)
+    done = called("recommend", tmp_path / "scenario.toml", "--listed", "--map")
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stderr.splitlines() if line.endswith("to do")]
+    assert [line.split(":")[0] for line in said] == ["candidates", "map"]

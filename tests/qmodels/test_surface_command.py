@@ -439,7 +439,7 @@ class TestTheFolder:
         monkeypatch.setattr(interactive, "_library", interactive._library.__wrapped__)
         _, err, code = run("QCRD-2", "-o", tmp_path)
         assert code == 0
-        assert "pip install 'qmodels-hpc[interactive]'" in err
+        assert "pip install -e '.[interactive]'" in err
         assert "surface.html" not in listed(tmp_path)
         assert "surface.png" in listed(tmp_path)
 
@@ -493,3 +493,32 @@ def test_help_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+RUNS = str(Path(__file__).parents[2] / "docs" / "examples" / "runs.csv")
+
+
+def test_what_is_told_of_measured_runs_is_one_estimator(run, tmp_path):
+    """A target had two speedups, by posterior means and medians, and a time by one formula."""
+    target = ("--target", "128,8", "--processors", "1,8,128", "--disks", "1,8", "--budget", "136")
+    out, _, code = run(RUNS, "--program", "solver", *target)
+    assert code == 0
+    told = read_subject(RUNS, program="solver").fit.predict(128.0, 8.0)
+    median, seconds = float(told.speedup.data[0]), float(told.time.data[0])
+    assert f"on 128 processors and 8 disks the speedup is {median:.4g};" in out
+    both = f"speedup {median:.4g}, {seconds:.4g} s"
+    assert f"on the target, 128 processors and 8 disks: {both}" in out
+    assert f"128 processors and 8 disks at a price of 136: {both}" in out
+    assert f"{median:.4g} (" in out  # the table
+    assert "by formula" not in out
+    record = json.loads(run(RUNS, "--program", "solver", *target, "--json")[0])
+    assert record["best"]["speedup"] == record["marginal"]["speedup"] == median
+    assert record["fit"]["target"]["speedup"] == median
+    assert record["path"][-1]["speedup"] == median
+
+
+def test_a_superlinear_speedup_is_explained_below_the_table(run):
+    out, _, _ = run("ESCAT-2", "--processors", "1,128", "--disks", "1,32")
+    said = out.count("is more than the processors alone could give")
+    record = json.loads(run("ESCAT-2", "--processors", "1,128", "--disks", "1,32", "--json")[0])
+    assert said == (max(record["speedup"][1]) > 128)

@@ -344,3 +344,21 @@ def test_pictures_show_who_held_which_nodes():
     assert found.plot("service").get_xlabel() == "service [cycles]"
     with pytest.raises(ModelError, match="at most 12 times"):
         mesh_strip(run, np.arange(13.0))
+
+
+def test_one_run_has_no_interval_and_says_so(folder):
+    done = command(
+        "--mesh", "8x8", "--jobs", "25", "--replications", "1", "-j", "1",
+        "--strategies", "PLAS,Paging,Random", "--mean-interarrival", "90", "-o", "out",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "inf" not in done.output
+    assert done.output.count("(one run, no interval) undecided") == 2
+    assert "one run of the same jobs, so no intervals" in done.output
+    from validation.machine import Machine, simulate_machine
+
+    jobs = PoissonStreams(jobs=25, mean_interarrival=90.0, largest=64)
+    table = simulate_machine(Machine(mesh=Mesh(8, 8, io_side="west")), jobs, replications=1).table()
+    assert "inf" not in table
+    assert "±" not in table
+    assert "one run, no intervals" in table

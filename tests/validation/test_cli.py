@@ -111,7 +111,7 @@ def test_the_same_seed_gives_the_same_table_for_any_number_of_workers(quick, tmp
 
 
 def test_predictions_come_as_a_table_or_as_json_lines(quick):
-    table = called("predict", quick)
+    table = called("predict", quick, "--all")
     assert table.returncode == 0
     assert "SP(4,4)" in table.stdout
     lines = called("predict", quick, "--json", "--load", "0.2").stdout.splitlines()
@@ -174,6 +174,59 @@ def test_an_unstable_load_asked_for_is_refused_with_the_largest_that_is_not(quic
     done = called("predict", quick, "--load", "1.0")
     assert done.returncode == 3
     assert "stable only below load" in done.stderr.splitlines()[-1]
+
+
+def test_an_unstable_load_is_answered_for_the_policies_asked_for(quick):
+    done = called("predict", quick, "--load", "1.5")
+    assert done.returncode == 3
+    assert "TS(2,1;M=2), which of all 5 policies carries most: no steady state" in done.stderr
+    for command in (["predict"], ["simulate", "--replications", "2", "--jobs", "100"]):
+        asked = ["--policy", "SP(1,1)", "--policy", "SP(4,4)"]
+        done = called(*command[:1], quick, *command[1:], "--load", "1.5", *asked)
+        assert done.returncode == 3
+        assert "SP(1,1), which of all 2 policies carries most" in done.stderr
+        assert "TS(" not in done.stderr
+    alone = called("predict", quick, "--load", "1.5", "--policy", "SP(1,1)").stderr
+    assert "SP(1,1): no steady state at load 1.5" in alone
+
+
+def test_the_three_best_of_each_load_are_printed_unless_more_are_asked_for(quick):
+    def printed(*options):
+        done = called("predict", quick, *options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    default = printed()
+    rows = [line.split() for line in default[1:] if line.startswith(("SP", "TS"))]
+    assert [row[1] for row in rows] == ["0.1"] * 3 + ["0.4"] * 3
+    for load in ("0.1", "0.4"):
+        here = [json.loads(line) for line in printed("--json", "--load", load)]
+        assert len(here) == 5
+        least = sorted((x for x in here if "method" in x), key=lambda x: x["mean_response"])[:3]
+        assert [row[0] for row in rows if row[1] == load] == [x["policy"] for x in least]
+    assert default[-1].startswith("4 more rows with --all")
+    assert len([line for line in printed("--all") if line.startswith(("SP", "TS"))]) == 10
+    only = printed("--policy", "SP(4,1)", "--policy", "SP(1,1)")[1:3]
+    assert [line.split()[0] for line in only] == ["SP(4,1)", "SP(4,1)"]
+    assert len(printed("--json")) == 10
+    assert len(printed("--json", "--all")) == 10
+    assert len(printed("--json", "--best", "2")) == 4
+    assert len(printed("--json", "--policy", "SP(1,1)")) == 2
+    assert called("predict", quick, "--all", "--best", "2").returncode == 3
+    assert "did you mean" in called("predict", quick, "--policy", "SP(4,44)").stderr
+
+
+def test_the_table_marks_what_ties_with_the_least_of_a_load(quick):
+    from qmodels.io.scenario import load_scenario
+    from qmodels.policies import recommend
+
+    plan = load_scenario(quick)
+    table = called("predict", quick, "--all").stdout.splitlines()
+    for load in plan.loads:
+        found = recommend(plan.system, plan.workload, load=load, candidates=plan.policies)
+        tied = {policy.label for policy in (found.best, *found.ties)} if found.ties else set()
+        rows = [line for line in table if line.split()[1:2] == [f"{load:g}"]]
+        assert {line.split()[0] for line in rows if line.endswith(" =")} == tied
 
 
 def test_an_earlier_report_survives_a_run_that_fails(quick, tmp_path):

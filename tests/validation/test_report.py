@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -10,6 +11,8 @@ import pytest
 from qmodels.errors import ModelError
 from qmodels.io.scenario import load_scenario
 from qmodels.pages import surface as interactive
+from qmodels.programs import Phase, Program, speedup_surface
+from qmodels.programs.superlinear import superlinear
 from validation.study.report import write_report
 from validation.study.run import run_study
 
@@ -52,6 +55,33 @@ def test_a_report_has_no_script_unless_it_is_asked_for(study, tmp_path):
     assert not page.all("iframe")
     assert "script-src" not in page.policy
     assert page.policy.startswith("default-src 'none'")
+
+
+def test_a_report_puts_the_worst_warnings_below_the_findings_and_marks_ties(study, tmp_path):
+    worst = "The programs' times were multiplied by 263.8"
+    doubtful = replace(study, warnings=(worst, "second", "third", "light"), grave=3)
+    text = html.unescape(write_report(doubtful, tmp_path, command="x").read_text())
+    top = text[text.index('class="findings"') : text.index("The machine and the workload")]
+    assert worst in top
+    assert "second" in top
+    assert "third" not in top
+    assert text.rindex("light</li>") > text.index("Assumptions and warnings")
+    for policy in study.scenario.policies:
+        assert f"<dt>{policy.label}</dt><dd>{policy.in_words(study.scenario.system)}" in text
+    assert text.count("\N{NO-BREAK SPACE}≈") == 2 * bool(study.recommendation(0.2).ties)
+    assert "@media print" in text
+    assert "max-width: 640px" in text
+
+
+def test_a_superlinear_speedup_is_explained_below_every_figure_of_it(study, tmp_path):
+    said = superlinear(study.scenario.program, study.surface)
+    page = html.unescape(write_report(study, tmp_path, command="x", interactive=True).read_text())
+    assert page.count("is more than the processors alone could give") == (2 if said else 0)
+    reader = Program([Phase(io=90.0, cpu=10.0)])
+    scenario = replace(study.scenario, program=reader)
+    steep = replace(study, scenario=scenario, surface=speedup_surface(reader, [1, 2], [1, 8]))
+    page = html.unescape(write_report(steep, tmp_path, command="x", interactive=True).read_text())
+    assert page.count("the I/O is 8 times as fast on 8 disks") == 2
 
 
 class TestAnInteractiveReport:

@@ -6,16 +6,17 @@ import pytest
 
 import validation
 from qmodels.io import load_scenario
-from qmodels.policies import predict
+from qmodels.policies import predict, recommend
+from qmodels.policies.base import running_jobs
 from validation.study.demo import make_log
-from validation.study.findings import findings
+from validation.study.findings import findings, limits_of_repartitioning
 from validation.study.plotting import (
     agreement_figure,
     response_figure,
     surface_figure,
     workload_figure,
 )
-from validation.study.run import run_study
+from validation.study.run import Point, run_study
 
 DEMO = Path(validation.__file__).parent / "study" / "demo"
 
@@ -60,7 +61,7 @@ def test_the_ranking_is_by_response_time_among_the_stable(study):
 
 
 def test_the_findings_name_the_fastest_the_most_carried_and_the_trust(study):
-    fastest, carried, trust = findings(study)
+    fastest, *_, carried, trust = findings(study)
     assert study.ranking(0.1)[0].policy in fastest
     assert max(study.capacities, key=study.capacities.get) in carried
     # the log's work holds the differences between programs that do not scale alike
@@ -74,7 +75,102 @@ def test_the_findings_count_the_exact_predictions_that_simulation_confirms(study
     exact = replace(check.agreement.prediction, method="exact")
     agreement = replace(check.agreement, prediction=exact)
     found = replace(study, checks=(replace(check, agreement=agreement),))
-    assert "1 of 1 predictions lie" in findings(found)[2]
+    agreed = agreement.verdict == "agrees"
+    trust = findings(found)[-1]
+    assert f"agrees with {int(agreed)} of 1 predictions" in trust
+    assert ("too imprecise to decide 1" in trust) == (agreement.verdict == "undecided")
+
+
+def test_the_fastest_of_a_finding_is_what_recommend_says_with_its_ties(study):
+    system, policies = study.scenario.system, study.scenario.policies
+    for load in study.loads:
+        alone = recommend(system, study.workload, load=load, candidates=policies)
+        here = study.recommendation(load)
+        assert [(r.label, r.status) for r in here.rows] == [(r.label, r.status) for r in alone.rows]
+        assert [r.value for r in here.rows if r.value == r.value] == pytest.approx(
+            [r.value for r in alone.rows if r.value == r.value], rel=1e-12
+        )
+    tied = study.recommendation(0.1)
+    assert tied.ties
+    (said,) = (f for f in findings(study) if "load (0.1)" in f)
+    assert "no single policy can be called fastest" in said
+    assert "the shortest mean response time is" not in said
+
+
+def test_a_clear_winner_is_named_with_its_lead(study):
+    """Exact models have no error, so they tie only if equal."""
+    alone = [
+        replace(p, prediction=replace(p.prediction, method="exact"))
+        for p in study.points
+        if p.policy.label in ("SP(1,1)", "SP(4,4)") and p.prediction
+    ]
+    scenario = replace(study.scenario, policies=tuple({p.policy: 0 for p in alone}))
+    capacities = {p.label: study.capacities[p.label] for p in scenario.policies}
+    few = replace(study, scenario=scenario, points=tuple(alone), capacities=capacities)
+    said = findings(few)[0]
+    best, after = few.recommendation(0.1).rows[:2]
+    assert f"shortest mean response time is that of {best.label} (space sharing: " in said
+    assert f"the next, {after.label} (" in said
+    assert f"takes {after.value / best.value - 1:.0%} more" in said
+
+
+def test_a_label_is_explained_once_at_its_first_use(study):
+    said = " ".join(findings(study))
+    for label in ("TS(1,1;M=2)", "SP(4,4)"):
+        if label in said:
+            first = said.index(label) + len(label)
+            assert said[first : first + 2] == " ("
+            assert said.count(f"{label} (") == 1
+
+
+def test_a_load_next_to_saturation_is_no_headline(study):
+    """Only policies that the heaviest load brings to 95 % and more of what they can carry."""
+    heavy = max(study.capacities.values()) / study.bound * 0.99
+    points = [
+        Point(p, heavy, predict(p, study.scenario.system, study.workload, load=heavy))
+        if study.capacities[p.label] > heavy * study.bound
+        else Point(p, heavy, None)
+        for p in study.scenario.policies
+    ]
+    more = replace(study, loads=(*study.loads, heavy), points=(*study.points, *points))
+    said = findings(more)
+    (about,) = (f for f in said if f"load {heavy:.3g}" in f)
+    assert about.startswith("No policy is recommended at load")
+    assert "at 99.0% of what it can carry" in about
+    assert not any(f.startswith("At ") and f"({heavy:.2g})" in f for f in said)
+
+
+def test_what_limits_dynamic_partitioning_is_read_off_the_model(study):
+    (first, second) = limits_of_repartitioning(study)
+    assert first.startswith("DP(1) carries at most load")
+    assert second.startswith("DP(4) carries at most load")
+    assert "the disks are the bottleneck" in first  # 16 jobs share one group of disks
+    assert "takes 16 times the disk-seconds" in first
+    # ESCAT-2 is slowed on the 8 processors that each of 16 jobs has
+    assert "takes 2.2 times the processor-seconds" in second
+    assert "so its curve ends early" in second
+    full = running_jobs(study.scenario.policies[-1], study.scenario.system, study.workload)
+    most = full.throughput.max() / study.bound
+    assert f"jobs at a time it would get through load {most:.2f}" in second
+
+
+def test_the_worst_warnings_come_first(study):
+    from validation.study.run import _warnings
+
+    class Log:
+        warnings = ("a remark on the file",)
+
+        def doubts(self):
+            return ["arrivals correlated"]
+
+    class Scenario:
+        log, time_scale, fits, mix_note = Log(), 263.8, {}, ""
+
+    grave, light = _warnings(Scenario, 0.3)
+    assert grave[0].startswith("The programs' times were multiplied by 263.8")
+    assert grave[1:] == ["arrivals correlated"]
+    assert light == ["a remark on the file"]
+    assert "beyond what any policy can carry" in _warnings(Scenario, 1.2)[0][0]
 
 
 def test_every_check_is_played_back_with_the_log(study):

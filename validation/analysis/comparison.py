@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_vector
 from qmodels.errors import ModelError
-from validation.analysis.estimates import Estimate, estimate
+from validation.analysis.estimates import Estimate, estimate, plus_minus
 
 Array = NDArray[np.float64]
 Verdict = Literal["better", "worse", "undecided"]
@@ -79,8 +79,8 @@ class Comparison:
     def interval(self) -> str:
         """The difference with its interval in words; in per cent where it is relative."""
         if self.relative:
-            return f"{100 * self.mean:+.1f} ± {100 * self.half_width:.1f} %"
-        return f"{self.mean:+.3g} ± {self.half_width:.2g}"
+            return f"{100 * self.mean:+.1f}{plus_minus(100 * self.half_width, '.1f', ' %')}"
+        return f"{self.mean:+.3g}{plus_minus(self.half_width)}"
 
     def __str__(self) -> str:
         return f"{self.interval}: {self.verdict}"

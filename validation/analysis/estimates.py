@@ -65,8 +65,23 @@ class Estimate:
         return float(np.copysign(below, gap))
 
     def __str__(self) -> str:
-        interval = f"{self.mean:.4g} ± {self.half_width:.2g}"
+        interval = f"{self.mean:.4g}{plus_minus(self.half_width)}"
         return f"{interval} ({self.confidence:.0%}, n={self.replications})"
+
+
+def plus_minus(half_width: float, form: str = ".2g", unit: str = "") -> str:
+    """What follows a mean: its half-width, or in words that one run has none.
+
+    Examples
+    --------
+    >>> f"9.31{plus_minus(0.12)}", f"9.31{plus_minus(float('inf'))}"
+    ('9.31 ± 0.12', '9.31 (one run, no interval)')
+    >>> f"+4.0{plus_minus(1.5, '.1f', ' %')}", f"+4.0{plus_minus(float('inf'), unit=' %')}"
+    ('+4.0 ± 1.5 %', '+4.0 % (one run, no interval)')
+    """
+    if half_width == float("inf"):
+        return f"{unit} (one run, no interval)"
+    return f" ± {half_width:{form}}{unit}"
 
 
 def estimate(values: Sequence[float], *, confidence: float = 0.95) -> Estimate:

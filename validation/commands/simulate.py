@@ -62,6 +62,8 @@ def _simulate(
     from qmodels.errors import UnstableError
     from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
+    from qmodels.policies import work_bound
+    from qmodels.policies.choice.candidates import unstable_under_all
     from validation.sharing import simulate
 
     if output is not None:
@@ -72,7 +74,7 @@ def _simulate(
     loads = load or plan.loads
     runs: list[Simulation] = []
     rows: list[dict[str, Any]] = []
-    refused: list[UnstableError] = []
+    refused: dict[AbstractPolicy, float] = {}
     total = len(chosen) * len(loads)
     with progress_shown() as progress:
         progress("simulating", 0, total)
@@ -85,13 +87,15 @@ def _simulate(
                     seed=plan.seed if seed is None else seed, point=list(loads).index(at),
                 )  # fmt: skip
             except UnstableError as error:
-                refused.append(error)
+                refused[each] = error.capacity
                 rows.append({"policy": each.label, "load": at, "capacity": error.capacity})
             else:
                 runs.append(run)
                 rows.append(_row(each, run))
             progress("simulating", len(rows), total)
     if not runs:
+        bound = work_bound(plan.system, plan.program)
+        raise unstable_under_all(refused, min(loads) * bound, bound)
         raise max(refused, key=lambda error: error.capacity)
     if plan.mix_note:
         typer.echo(plan.mix_note, err=True)

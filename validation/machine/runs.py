@@ -13,7 +13,7 @@ from qmodels.progress import Progress
 from validation.allocation import AbstractStrategy
 from validation.allocation.base import find_strategy
 from validation.analysis.comparison import Comparison, compare
-from validation.analysis.estimates import Estimate, estimate
+from validation.analysis.estimates import Estimate, estimate, plus_minus
 from validation.analysis.seeding import stream as random_stream
 from validation.analysis.seeding import word
 from validation.jobs import AbstractStreams, JobStream
@@ -92,13 +92,13 @@ class MachineRun:
 
     def table(self) -> str:
         """Name, mean, half-width of the interval and unit, one to a line."""
-        lines = [f"{self.label}; {self.replications} replications, {self.confidence:.0%} intervals"]
+        runs = f"{self.replications} replications, {self.confidence:.0%} intervals"
+        lines = [f"{self.label}; {runs if self.replications > 1 else 'one run, no intervals'}"]
         for name, unit in QUANTITIES.items():
             known = self[name]
             unit = "" if unit == "1" else unit.replace("T", self.unit)
-            lines.append(
-                f"{name:<16} {known.mean:<12.6g} ± {known.half_width:<9.2g} {unit}".rstrip()
-            )
+            width = f"± {known.half_width:<9.2g} " if self.replications > 1 else ""
+            lines.append(f"{name:<16} {known.mean:<12.6g} {width}{unit}".rstrip())
         return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:
@@ -215,10 +215,13 @@ class StrategyComparison:
         for name in order:
             run, gap = self.runs[name], self.compare(name, best, quantity)
             means = "".join(f"{run[key].mean:>15.5g}" for key in shown)
-            paired = "" if name == best else f"{gap.mean:+.4g} ± {gap.half_width:.2g} {gap.verdict}"
+            within = plus_minus(gap.half_width)
+            paired = "" if name == best else f"{gap.mean:+.4g}{within} {gap.verdict}"
             lines.append(f"{name:<{width}}  {means}  {paired}".rstrip())
         lines.append(
-            f"{some.replications} replications of the same jobs; times in {some.unit}, "
+            f"one run of the same jobs, so no intervals; times in {some.unit}"
+            if some.replications == 1
+            else f"{some.replications} replications of the same jobs; times in {some.unit}, "
             f"{some.confidence:.0%} intervals of paired differences"
         )
         ties = [name for name in self.leaders(quantity) if name != best]

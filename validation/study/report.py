@@ -10,10 +10,14 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from qmodels.commands.durations import in_words
 from qmodels.io.outputs import output_folder
 from qmodels.pages.surface import script_policy, surface_page
-from validation.study.findings import findings
+from qmodels.policies.choice.recommendation import BEST, TIE
+from qmodels.programs.superlinear import superlinear
+from validation.study.findings import findings, limits_of_repartitioning, near_saturation
 from validation.study.run import Study
+from validation.trial.agreement import DECISIVE_PRECISION
 
 FIGURES = {
     "workload": "What the log holds and what was fitted to it",
@@ -21,6 +25,9 @@ FIGURES = {
     "response": "Mean response time against load",
     "agreement": "Predicted against simulated mean response time",
 }
+
+#: Warnings that stand directly under the findings, at most.
+_GRAVEST = 2
 
 #: Content security policy of a page without scripts.
 NO_SCRIPTS = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -89,6 +96,7 @@ def _render(study: Study, figures: list[str], folder: Path, command: str, intera
         lstrip_blocks=True,
     )
     turning = interactive and min(study.surface.speedup.shape) >= 2
+    best = _best_by_load(study)
     images = {
         name: base64.b64encode((folder / f"{name}.png").read_bytes()).decode("ascii")
         for name in figures
@@ -104,7 +112,13 @@ def _render(study: Study, figures: list[str], folder: Path, command: str, intera
         policy=script_policy() if turning else NO_SCRIPTS,
         versions=_versions(),
         summary=_summary(study),
-        best=_best_by_load(study),
+        best=best,
+        meanings=_meanings(study, best),
+        gravest=study.warnings[: min(study.grave, _GRAVEST)],
+        limits=limits_of_repartitioning(study),
+        superlinear=superlinear(study.scenario.program, study.surface),
+        in_words=in_words,
+        precision=DECISIVE_PRECISION,
         replayed=any(check.replay for check in study.checks),
         seconds={
             "predict": sum(c.agreement.prediction.seconds for c in study.checks),
@@ -147,19 +161,42 @@ def _summary(study: Study) -> dict[str, Any] | None:
 
 
 def _best_by_load(study: Study) -> list[dict[str, Any]]:
-    """For each load the three fastest policies, and how many are saturated."""
+    """For each load the three fastest policies, which of them tie, and how many are saturated."""
     rows = []
     for load in study.loads:
-        ranking = study.ranking(load)
+        found = study.recommendation(load)
+        stable = [row for row in found.rows if row.value == row.value]
+        # The best first, which among equals is the simplest; the others by their predicted time.
+        first = sorted(stable, key=lambda row: (row.status != BEST, row.value))[:3]
+        tied = any(row.status == TIE for row in stable)
         rows.append(
             {
                 "load": load,
                 "own": load == study.log_load,
-                "best": ranking[:3],
-                "saturated": len(study.scenario.policies) - len(ranking),
+                "best": [
+                    {
+                        "policy": row.label,
+                        "time": in_words(row.value, like=first[0].value),
+                        "tie": tied and row.status in (BEST, TIE),
+                        "near": near_saturation(row, found.arrival_rate),
+                    }
+                    for row in first
+                ],
+                "ties": sum(row.status == TIE for row in stable),
+                "saturated": len(study.scenario.policies) - len(stable),
             }
         )
     return rows
+
+
+def _meanings(study: Study, best: list[dict[str, Any]]) -> dict[str, str]:
+    """What the labels in the tables of the report say, in words."""
+    labels = {each["policy"] for row in best for each in row["best"]}
+    policies = {policy.label: policy for policy in study.scenario.policies}
+    policies |= {check.policy.label: check.policy for check in study.checks}
+    labels |= {check.policy.label for check in study.checks}
+    system = study.scenario.system
+    return {label: policy.in_words(system) for label, policy in policies.items() if label in labels}
 
 
 def _versions() -> dict[str, str]:

@@ -19,6 +19,7 @@ from qmodels.policies import (
     predict,
     work_bound,
 )
+from qmodels.policies.choice.recommendation import Recommendation, compared
 from qmodels.policies.models.build import built_model
 from qmodels.programs import SpeedupSurface, speedup_surface
 from qmodels.progress import Progress, no_progress
@@ -65,13 +66,26 @@ class Study:
     loads: tuple[float, ...]  #: of the sweep, increasing; the log's own among them
     points: tuple[Point, ...]  #: every policy at every load, and close to its own saturation
     checks: tuple[Check, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  #: first those that may change the answer most
+    grave: int  #: how many of them may change it; the others tell of single jobs or the file
     seconds: float
 
     def ranking(self, load: float) -> list[Prediction]:
         """Predictions at one load of the sweep, fastest first; saturated policies are left out."""
         here = [p.prediction for p in self.points if p.load == load and p.prediction]
         return sorted(here, key=lambda prediction: prediction.mean_response)
+
+    def recommendation(self, load: float) -> Recommendation:
+        """All policies ranked at one load of the sweep, ties marked; see `recommend`."""
+        here = [point for point in self.points if point.load == load]
+        return compared(
+            {p.policy: p.prediction for p in here if p.prediction},
+            {p.policy: self.capacities[p.policy.label] for p in here if not p.prediction},
+            self.scenario.system,
+            self.workload,
+            load=load,
+            arrival_rate=load * self.bound,
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Long form: a row per policy and load of the sweep, then a row per simulated check."""
@@ -132,6 +146,7 @@ def run_study(
     loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
     points = _predict_all(scenario, workload, bound, capacities, loads, report)
     checks = _check_all(scenario, workload, capacities, workers, report)
+    grave, light = _warnings(scenario, log_load)
     return Study(
         scenario=scenario,
         workload=workload,
@@ -142,7 +157,8 @@ def run_study(
         loads=tuple(loads),
         points=tuple(points),
         checks=tuple(checks),
-        warnings=tuple(_warnings(scenario, log_load)),
+        warnings=(*grave, *light),
+        grave=len(grave),
         seconds=time.perf_counter() - started,
     )
 
@@ -288,19 +304,25 @@ def _row(
     }
 
 
-def _warnings(scenario: Scenario, log_load: float | None) -> Iterator[str]:
-    if scenario.log is not None:
-        yield from scenario.log.warnings
-        yield from scenario.log.doubts()
-    for name, fit in scenario.fits.items():
-        yield from (f"Program {name}: {sentence}" for sentence in fit.unidentified)
-    if scenario.mix_note:
-        yield scenario.mix_note
+def _warnings(scenario: Scenario, log_load: float | None) -> tuple[list[str], list[str]]:
+    """Warnings that may change the answer, the worst first, and the rest.
+
+    Worst is what decides whether there is an answer at all; then what scales every time, or the
+    way in which times depend on the machine; then what the fitted laws leave out of the waits.
+    """
+    grave = []
+    if log_load is not None and log_load >= 1:
+        grave.append(f"The log's own load of {log_load:.3g} is beyond what any policy can carry.")
     if scenario.time_scale != 1.0:
-        yield (
+        grave.append(
             f"The programs' times were multiplied by {scenario.time_scale:.4g} so that their mean "
             f"work on the log's job sizes is the log's: the programs give the scaling, the log "
             f"the scale."
         )
-    if log_load is not None and log_load >= 1:
-        yield f"The log's own load of {log_load:.3g} is beyond what any policy can carry."
+    if scenario.mix_note:
+        grave.append(scenario.mix_note)
+    for name, fit in scenario.fits.items():
+        grave += [f"Program {name}: {sentence}" for sentence in fit.unidentified]
+    if scenario.log is None:
+        return grave, []
+    return [*grave, *scenario.log.doubts()], list(scenario.log.warnings)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
 from qmodels.policies import AbstractPolicy, Prediction, System, Workload, predict
 from qmodels.progress import Progress
 from validation.sharing import Simulation, simulate
+
+Verdict = Literal["agrees", "differs", "undecided"]
+
+#: Half-width of the simulator's interval, relative to its mean, up to which a prediction within it
+#: is said to agree. A wider interval holds so many predictions that none is confirmed by it; 10 %
+#: is of the order of the errors that are stated for approximate models.
+DECISIVE_PRECISION: Final = 0.10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +45,19 @@ class Agreement:
         return self.simulation.mean_response.half_width / self.simulation.mean_response.mean
 
     @property
-    def verdict(self) -> str:
-        """One word or two for a table."""
-        if self.covered:
-            return "agrees"
-        if self.prediction.method == "exact":
-            return "outside the interval"
-        return "gap beyond the interval"
+    def verdict(self) -> Verdict:
+        """Whether the prediction "agrees" with the simulation or "differs", or is "undecided".
+
+        It agrees if it lies in the simulator's interval and that is known to
+        `DECISIVE_PRECISION`, and differs if it lies outside, however wide the interval. It is
+        undecided in a wider interval, and in any that reaches below zero: no time does, so the
+        replications are too few or too skewed for Student's law, and its ends mean nothing.
+        """
+        if self.simulation.mean_response.low < 0.0:
+            return "undecided"
+        if not self.covered:
+            return "differs"
+        return "agrees" if self.resolution <= DECISIVE_PRECISION else "undecided"
 
 
 def crossvalidate(

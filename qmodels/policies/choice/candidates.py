@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Final
 
 from phasefit.checks import whole_number
-from qmodels.errors import ModelError
+from qmodels.errors import ModelError, UnstableError
 from qmodels.policies.base import POLICIES, AbstractPolicy
 from qmodels.policies.models.build import demand_law
 from qmodels.policies.system import System, Workload
@@ -89,6 +89,22 @@ def checked_candidates(
             raise ModelError(f"each candidate must be a policy, got {policy!r:.60}")
         policy.check(system)
     return tuple(dict.fromkeys(candidates))
+
+
+def unstable_under_all(
+    capacities: Mapping[AbstractPolicy, float], rate: float, bound: float
+) -> UnstableError:
+    """What to raise where no policy asked for can carry a rate: names the one that carries most.
+
+    `capacities` are the largest stable rates, `bound` is the rate of load 1, jobs per second.
+    """
+    most = max(capacities, key=capacities.__getitem__)
+    name = most.label
+    if len(capacities) > 1:
+        name += f", which of all {len(capacities)} policies carries most"
+    return UnstableError(
+        name, rate, capacities[most], load=rate / bound, largest_load=capacities[most] / bound
+    )
 
 
 def stated_error(

@@ -16,6 +16,7 @@ from qmodels.policies.choice.objectives import Constraint, Quantity, objective_o
 from qmodels.policies.models.response import response_of
 from qmodels.policies.prediction import Prediction, chosen_rate, predict
 from qmodels.policies.system import System, Workload
+from qmodels.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,6 +143,7 @@ def recommend(
     constraint: str | Sequence[str] | None = None,
     candidates: Sequence[AbstractPolicy] | None = None,
     model: str = "auto",
+    progress: Progress | None = None,
 ) -> Recommendation:
     """Rank policies by what they make of a load.
 
@@ -161,6 +163,8 @@ def recommend(
         M = 2; see `default_candidates`.
     model : str
         As for `predict`; percentiles of the response need the speed-scaled model.
+    progress : callable
+        Called as ``progress("candidates", done, candidates)``, also before the first.
 
     Returns
     -------
@@ -209,7 +213,12 @@ def recommend(
         raise ModelError(f"workload must be of type Workload, got {workload!r:.60}")
     bound = work_bound(system, workload.program)
     rate = chosen_rate(arrival_rate, load, bound)
-    found = [judged(p, system, workload, rate, wanted, limits, model) for p in policies]
+    report = no_progress if progress is None else progress
+    report("candidates", 0, len(policies))
+    found = []
+    for policy in policies:
+        found.append(judged(policy, system, workload, rate, wanted, limits, model))
+        report("candidates", len(found), len(policies))
     saturated = [row for row in found if row.status == SATURATED]
     if len(saturated) == len(found):
         most = max(saturated, key=lambda row: row.capacity)
@@ -243,16 +252,79 @@ def judged(
         for quantity in (objective, *(limit.quantity for limit in limits)):
             quantities[quantity.name] = value_of(quantity, prediction)
     except UnstableError as error:
-        return RankedPolicy(
-            policy=policy, status=SATURATED, value=nan, error=nan, quantities={},
-            capacity=error.capacity, method="",
-        )  # fmt: skip
+        return _saturated(policy, error.capacity)
     except MemoryBudgetError as error:
         return RankedPolicy(
             policy=policy, status=UNKNOWN, value=nan, error=nan, quantities={}, capacity=nan,
             method="", note=str(error),
         )  # fmt: skip
-    share = rate / prediction.capacity
+    return _row(policy, prediction, quantities, system, workload, objective, limits)
+
+
+def compared(
+    predictions: Mapping[AbstractPolicy, Prediction],
+    saturated: Mapping[AbstractPolicy, float],
+    system: System,
+    workload: Workload,
+    *,
+    load: float,
+    arrival_rate: float,
+) -> Recommendation:
+    """Rank policies by mean response times that are predicted already; see `recommend`.
+
+    Parameters
+    ----------
+    predictions : mapping of policies to Prediction
+        All at the same arrival rate.
+    saturated : mapping of policies to float
+        Capacities, jobs per second, of those that cannot carry it.
+    system : System
+    workload : Workload
+    load, arrival_rate : float
+        As for `predict`, both.
+
+    Returns
+    -------
+    Recommendation
+
+    Raises
+    ------
+    ModelError
+        If there is no policy.
+    """
+    started = time.perf_counter()
+    wanted = objective_of("mean_response")
+    rows = [
+        _row(policy, each, {wanted.name: value_of(wanted, each)}, system, workload, wanted, ())
+        for policy, each in predictions.items()
+    ]
+    rows += [_saturated(policy, most) for policy, most in saturated.items()]
+    if not rows:
+        raise ModelError("there are no policies to compare")
+    return Recommendation(
+        objective=wanted, constraints=(), arrival_rate=arrival_rate, load=load,
+        rows=ranked(rows), seconds=time.perf_counter() - started,
+    )  # fmt: skip
+
+
+def _saturated(policy: AbstractPolicy, most: float) -> RankedPolicy:
+    return RankedPolicy(
+        policy=policy, status=SATURATED, value=nan, error=nan, quantities={}, capacity=most,
+        method="",
+    )  # fmt: skip
+
+
+def _row(
+    policy: AbstractPolicy,
+    prediction: Prediction,
+    quantities: dict[str, float],
+    system: System,
+    workload: Workload,
+    objective: Quantity,
+    limits: Sequence[Constraint],
+) -> RankedPolicy:
+    """A prediction as a row, not yet compared with others."""
+    share = prediction.arrival_rate / prediction.capacity
     accuracy = stated_error(policy, prediction.method, workload, system=system, utilisation=share)
     broken = [_broken(c, quantities[c.quantity.name]) for c in limits]
     broken = [text for text in broken if text]

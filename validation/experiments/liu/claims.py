@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation.analysis.comparison import Comparison, compare, ratios, relative_differences
-from validation.analysis.estimates import Estimate, estimate
+from validation.analysis.estimates import Estimate, estimate, plus_minus
 from validation.analysis.seeding import stream as random_stream
 from validation.experiments.base import (
     FAILS,
@@ -360,7 +360,7 @@ def _percent(x: Estimate) -> str:
 
 
 def _plus_minus(x: Estimate, digits: int) -> str:
-    return f"{x.mean:+.{digits}f} ± {x.half_width:.{digits}f}"
+    return f"{x.mean:+.{digits}f}{plus_minus(x.half_width, f'.{digits}f')}"
 
 
 def _second(pair: tuple[str, float]) -> float:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, predict, work_bound
-from validation.experiments.base import Finding, RunOptions, whether
+from validation.experiments.base import UNDECIDED, Finding, RunOptions, Verdict, whether
 from validation.sharing import simulate
+from validation.trial.agreement import DECISIVE_PRECISION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +106,11 @@ def common_loads(table: pd.DataFrame) -> dict[str, dict[float, float]]:
 
 
 def agreement(table: pd.DataFrame) -> list[Finding]:
-    """How well predictions and simulations agree, where the model is exact and where it is not."""
+    """How well predictions and simulations agree, where the model is exact and where it is not.
+
+    A point that is off decides whatever the others are worth. Where none is, points simulated less
+    precisely than `DECISIVE_PRECISION` leave the finding undecided: they would allow anything.
+    """
     from scipy.special import ndtri
 
     both = table[table.simulated_s.notna()]
@@ -119,8 +124,9 @@ def agreement(table: pd.DataFrame) -> list[Finding]:
             Finding(
                 "X-2",
                 "where the model is exact the simulator agrees within its noise",
-                whether(worst <= bound),
-                f"largest |z| {worst:.2f} of {len(exact)} points, bound {bound:.2f}",
+                _agree(worst <= bound, exact),
+                f"largest |z| {worst:.2f} of {len(exact)} points, bound {bound:.2f}"
+                f"{_said_of_wide(exact)}",
             )
         )
     rest = both[both.method != "exact"]
@@ -134,10 +140,26 @@ def agreement(table: pd.DataFrame) -> list[Finding]:
             Finding(
                 "X-2",
                 "where it is approximate the gap is at most 5 % or three intervals",
-                whether(bool(within.all())),
+                _agree(bool(within.all()), rest),
                 f"{int(within.sum())} of {len(rest)} points, median gap {np.median(gap):+.1%}, "
                 f"largest {gap[np.abs(gap).argmax()]:+.1%} at {worst_at.policy}, "
-                f"{worst_at.load_of_capacity:.0%} of its capacity",
+                f"{worst_at.load_of_capacity:.0%} of its capacity{_said_of_wide(rest)}",
             )
         )
     return findings
+
+
+def _agree(none_is_off: bool, points: pd.DataFrame) -> Verdict:
+    """The verdict on simulated points of which none is off, or some are."""
+    return UNDECIDED if none_is_off and _wide(points) else whether(none_is_off)
+
+
+def _wide(points: pd.DataFrame) -> int:
+    """How many points have an interval too wide to confirm a prediction."""
+    half_width = points.simulated_high_s - points.simulated_s
+    return int((half_width > DECISIVE_PRECISION * points.simulated_s).sum())
+
+
+def _said_of_wide(points: pd.DataFrame) -> str:
+    wide = _wide(points)
+    return f"; {wide} known to worse than {DECISIVE_PRECISION:.0%}" if wide else ""

@@ -196,6 +196,15 @@ def test_a_table_that_only_one_reading_gives_fails_as_a_whole_and_the_nearest_is
     assert len(judged) == 4 * 4 + 2
 
 
+def test_right_orders_with_columns_out_of_proportion_hold_as_orders_and_fail_as_times(planted):
+    """Outside the one scale factor: each column has a unit of its own."""
+    services = printed() * np.exp(0.4 * np.arange(6))[:, None, None]
+    found = {READINGS[0]: planted(services), READINGS[1]: planted(printed())}
+    judged = [f for f in readings.claims(found) if f.sentence.startswith(READINGS[0].words)]
+    verdicts = {f.sentence.split(": ")[1].split()[0]: f.verdict for f in judged}
+    assert verdicts == {"up": "fails", "MC-Elongated's": "fails", "by": "fails", "the": "holds"}
+
+
 def test_readings_equally_near_have_no_nearest(planted):
     [nearest] = [
         f

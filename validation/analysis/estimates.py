@@ -136,6 +136,11 @@ def jackknife(
     ModelError
         If there is no replication, a value is not finite, or `confidence` is out of range.
 
+    Notes
+    -----
+    Where the statistic is not smooth the interval is too short: of the size of an error that is
+    itself about zero, such as a root mean square, it may even have no width.
+
     References
     ----------
     .. [1] R. G. Miller, "The jackknife: a review", Biometrika 61 (1), 1974.

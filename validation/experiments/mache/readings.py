@@ -148,7 +148,7 @@ def _criteria(reading: Reading, loads: Sequence[Load]) -> Iterator[Finding]:
     )
     need, held = printed_times.implied(loads), printed_times.nodes_held(loads)
     most = printed_times.most_needed(loads)
-    column, strategy = np.unravel_index(int(need.argmax()), need.shape)
+    column, strategy = divmod(int(need.argmax()), len(STRATEGIES))
     inside = int(((need >= CAPTION[0]) & (need <= CAPTION[1])).sum())
     yield Finding(
         "E44",

@@ -1,7 +1,7 @@
 """Seeds, intervals and comparisons: what every simulator asks of statistics."""
 
 from validation.analysis.comparison import Comparison, compare
-from validation.analysis.estimates import Estimate, estimate, replicate, until_precise
+from validation.analysis.estimates import Estimate, estimate, jackknife, replicate, until_precise
 from validation.analysis.seeding import stream, word
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "Estimate",
     "compare",
     "estimate",
+    "jackknife",
     "replicate",
     "stream",
     "until_precise",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phasefit.checks import real_number, share, whole_number
 from qmodels.errors import ModelError
@@ -122,6 +123,61 @@ def estimate(values: Sequence[float], *, confidence: float = 0.95) -> Estimate:
         return Estimate(float(x[0]), float("inf"), confidence, 1)
     half_width = _student(confidence, n) * float(x.std(ddof=1)) / n**0.5
     return Estimate(float(x.mean()), half_width, confidence, n)
+
+
+def jackknife(
+    statistic: Callable[[NDArray[np.float64]], float], n: int, *, confidence: float = 0.95
+) -> Estimate:
+    """Student t interval for a smooth function of the means over independent replications.
+
+    Parameters
+    ----------
+    statistic : callable
+        ``statistic(weights)`` is its value where replication i counts ``weights[i]`` times, each
+        0 or 1; weights have shape (n,).
+    n : int
+        Number of replications, at least one.
+    confidence : float
+        Two-sided coverage, between 0 and 1.
+
+    Returns
+    -------
+    Estimate
+        Its value with all replications, not corrected for bias, and the half-width from the
+        values with one left out; infinite with one replication.
+
+    Raises
+    ------
+    ModelError
+        If there is no replication, a value is not finite, or `confidence` is out of range.
+
+    Notes
+    -----
+    Where the statistic is not smooth the interval is too short: of the size of an error that is
+    itself about zero, such as a root mean square, it may even have no width.
+
+    References
+    ----------
+    .. [1] R. G. Miller, "The jackknife: a review", Biometrika 61 (1), 1974.
+
+    Examples
+    --------
+    Of a mean it is `estimate`:
+
+    >>> x = np.array([9.0, 10.0, 11.0])
+    >>> print(jackknife(lambda weights: float(weights @ x / weights.sum()), 3))
+    10 ± 2.5 (95%, n=3)
+    """
+    confidence = share("confidence", confidence, zero=False, one=False)
+    n = whole_number("n", n, least=1)
+    everything = statistic(np.ones(n))
+    without = [statistic(1.0 - np.eye(n)[i]) for i in range(n)] if n > 1 else []
+    if not np.isfinite([everything, *without]).all():
+        raise ModelError(f"a jackknife needs finite values, got {[everything, *without]!r:.200}")
+    if n == 1:
+        return Estimate(everything, float("inf"), confidence, 1)
+    error = ((n - 1) * float(np.var(without))) ** 0.5
+    return Estimate(everything, _student(confidence, n) * error, confidence, n)
 
 
 def _student(confidence: float, n: int) -> float:

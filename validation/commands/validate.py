@@ -43,8 +43,9 @@ def _validate(
     from validation.experiments import EXPERIMENTS, RunOptions, SharedRuns
 
     if not experiments:
+        width = max(map(len, EXPERIMENTS))
         for name, experiment in EXPERIMENTS.items():
-            typer.echo(f"{name:<16} {experiment.source}: {experiment.claim}")
+            typer.echo(f"{name:<{width}} {experiment.source}: {experiment.claim}")
         return
     chosen = [one_of("experiment", name, list(EXPERIMENTS)) for name in dict.fromkeys(experiments)]
     claim_output(output)

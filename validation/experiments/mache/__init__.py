@@ -4,10 +4,9 @@ from validation.experiments.base import Experiment
 from validation.experiments.mache.fig9 import EXPERIMENT as _FIG9
 from validation.experiments.mache.fig10 import EXPERIMENT as _FIG10
 from validation.experiments.mache.load import EXPERIMENT as _LOAD
+from validation.experiments.mache.readings import EXPERIMENTS as _TABLE2
 from validation.experiments.mache.sdsc import EXPERIMENT as _SDSC
-from validation.experiments.mache.table2 import EXPERIMENT as _TABLE2
-from validation.experiments.mache.table2_packets import EXPERIMENT as _PACKETS
 
-EXPERIMENTS: tuple[Experiment, ...] = (_TABLE2, _PACKETS, _FIG9, _FIG10, _LOAD, _SDSC)
+EXPERIMENTS: tuple[Experiment, ...] = (*_TABLE2, _FIG9, _FIG10, _LOAD, _SDSC)
 
 __all__ = ["EXPERIMENTS"]

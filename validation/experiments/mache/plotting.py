@@ -69,6 +69,46 @@ def table_panels(table: pd.DataFrame) -> Figure:
     return figure
 
 
+def readings_panels(table: pd.DataFrame) -> Figure:
+    """Service times put to the paper's scale against the printed ones, a panel for each reading.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `validation.experiments.mache.readings.cells`.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    readings = list(dict.fromkeys(table.reading))
+    rows = (len(readings) + 1) // 2
+    figure = Figure(figsize=(9.0, 4.3 * rows), layout="constrained")
+    axes = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
+    ends = np.array([0.8 * table.paper_service.min(), 1.25 * table.paper_service.max()])
+    for ax, reading in zip(axes.flat, readings, strict=False):
+        here = table[table.reading == reading]
+        ax.plot(ends, ends, lw=0.8, color="grey")
+        for name, (colour, mark) in LOOKS.items():
+            own = here[here.strategy == name]
+            scaled = own.service_cycles / own.cycles_per_printed_unit
+            ax.plot(own.paper_service, scaled, mark, ms=5, mfc="none", color=colour, label=name)
+        rms = float(np.sqrt(np.mean(here.log_residual**2)))
+        ax.set_title(f"{reading}: rms of the logarithms {rms:.2f}", fontsize=10)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.grid(lw=0.3)
+    for ax in axes[-1]:
+        ax.set_xlabel("printed mean service time")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("ours, put to the printed scale")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=6, fontsize=9, frameon=False
+    )  # fmt: skip
+    return figure
+
+
 def load_panels(table: pd.DataFrame, quantity: str, label: str, *, log: bool = False) -> Figure:
     """A quantity against the utilisation, a panel for each ratio of I/O.
 

@@ -1,14 +1,18 @@
-"""Table 2 of Mache, Lo and Garg: mean service times of six strategies for six ratios of I/O."""
+"""Table 2 of Mache, Lo and Garg: mean service times of six strategies for six ratios of I/O.
+
+The columns under one reading of the paper, and what the paper says of them. `readings` has the four
+readings and sets them side by side.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from validation.experiments.base import (
-    Experiment,
     Finding,
     Outcome,
     RunOptions,
@@ -34,17 +38,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PERCENT: Final = (100, 80, 60, 40, 20, 0)
-#: Near saturation utilisation varies much between streams, so that the trials need many.
-REPLICATIONS, TRIALS = 10, 16
+QUICK_PERCENT: Final = (100, 40, 0)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is simulated for a column."""
+
+    jobs: int
+    replications: int
+    trials: int  #: replications of each trial of an interarrival time
+    tolerance: float  #: of the utilisation in the trials
+
+
+#: One reading at length. Near saturation utilisation varies much between streams, so that the
+#: trials need many.
+FULL: Final = Effort(jobs=JOBS, replications=10, trials=16, tolerance=0.01)
 #: What a quick run makes do with.
-QUICK_PERCENT, QUICK_JOBS, QUICK_REPLICATIONS = (100, 40, 0), 80, 2
+QUICK: Final = Effort(jobs=80, replications=2, trials=1, tolerance=0.05)
 #: Least Kendall tau of a column and of their mean, and how far from the best still counts as near.
 LEAST_TAU, LEAST_MEAN_TAU, NEAR = 0.45, 0.65, 1.10
-
-
-def run(options: RunOptions) -> Outcome:
-    """Set each column's interarrival time by the utilisation, run it and compare the orders."""
-    return outcome(columns(options))
+_REPORTED: Final = "MC-Elongated is best"
 
 
 def outcome(loads: Sequence[Load]) -> Outcome:
@@ -54,24 +68,34 @@ def outcome(loads: Sequence[Load]) -> Outcome:
     return Outcome(table, findings, lambda: plotting.table_panels(table))
 
 
-def columns(options: RunOptions, choices: Choices | None = None) -> list[Load]:
-    """The columns of table 2, under other choices than ours if they are given."""
-    choices = Choices() if choices is None else choices
+def columns(options: RunOptions, choices: Choices, effort: Effort = FULL) -> list[Load]:
+    """The columns of table 2 under some choices, their interarrival times set by the utilisation.
+
+    Made once for all experiments with the same `options.shared` and the same effort; a quick run
+    has an effort of its own.
+    """
     quick = options.quick
+    effort = QUICK if quick else effort
+    key = "mache", "table2", options.seed, quick, effort, choices
+    known: list[Load] | None = options.shared.known(key)
+    if known is not None:
+        return known
     plans = [
         Plan(
             io_share=percent / 100,
-            streams=synthetic(1.0, QUICK_JOBS if quick else JOBS),
+            streams=synthetic(1.0, effort.jobs),
             targets=(choices.target,),
             choices=choices,
             seed=options.seed,
-            replications=QUICK_REPLICATIONS if quick else REPLICATIONS,
-            trials=1 if quick else TRIALS,
-            tolerance=0.05 if quick else 0.01,
+            replications=effort.replications,
+            trials=effort.trials,
+            tolerance=effort.tolerance,
         )
         for percent in (QUICK_PERCENT if quick else PERCENT)
     ]
-    return campaign(plans, options, what="table 2")
+    found = campaign(plans, options, what="table 2")
+    options.shared.keep(key, found)
+    return found
 
 
 def cells(loads: Sequence[Load]) -> pd.DataFrame:
@@ -191,6 +215,16 @@ def _leads(strategy: str, load: Load) -> Finding:
     )
 
 
+def meets_specification(found: Sequence[Finding]) -> Verdict:
+    """The verdict on the orders: all that the requirements ask of M-22, taken together.
+
+    They ask of MC-Elongated to be within 10 % of the best at 60, 40 and 20 % I/O; whether it is
+    best is reported and not required.
+    """
+    required = [f for f in found if f.claim == "M-22" and not f.sentence.startswith(_REPORTED)]
+    return all_hold(f.verdict for f in required)
+
+
 def _dominance(by_percent: dict[int, Load]) -> Finding:
     """Whether the order at 20 % I/O is nearer to that of I/O alone than to that without any."""
     times = {p: [by_percent[p].mean(name, "service") for name in STRATEGIES] for p in (100, 20, 0)}
@@ -223,12 +257,3 @@ def utilisations(loads: Sequence[Load]) -> Iterator[Finding]:
             )
         ),
     )
-
-
-EXPERIMENT = Experiment(
-    name="mache-table2-worms",
-    source="Mache, Lo, Garg, IPDPS 2000, table 2",
-    claim="MC-Elongated, compact and balanced, is best where jobs both communicate and do I/O, and "
-    "near the best where they do one of them",
-    run=run,
-)

@@ -4,10 +4,16 @@ from pathlib import Path
 
 from qmodels.io.scenario_reference import MARKERS, policy_section
 
-page = Path(__file__).parent / "reference" / "scenario.md"
-text = page.read_text(encoding="utf-8")
-before, _, rest = text.partition(MARKERS[0])
-_, _, after = rest.partition(MARKERS[1])
-page.write_text(
-    f"{before}{MARKERS[0]}\n\n{policy_section()}\n{MARKERS[1]}{after}", encoding="utf-8"
-)
+
+def main() -> None:
+    """Replace what stands between the two markers of the page."""
+    page = Path(__file__).parent / "reference" / "scenario.md"
+    before, begin, rest = page.read_text(encoding="utf-8").partition(MARKERS[0])
+    _, end, after = rest.partition(MARKERS[1])
+    if not (begin and end):
+        raise SystemExit(f"{page}: a marker is missing, {MARKERS[0]} or {MARKERS[1]}")
+    page.write_text(f"{before}{begin}\n\n{policy_section()}\n{end}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,5 @@
 """Scheduling policies of a parallel machine, as queues that can be solved."""
 
-from qmodels.policies.arrangement import Arrangement
 from qmodels.policies.base import (
     POLICIES,
     AbstractPolicy,
@@ -18,7 +17,7 @@ from qmodels.policies.models.build import MODELS
 from qmodels.policies.models.response import TimeLaw
 from qmodels.policies.prediction import Prediction, predict
 from qmodels.policies.space_sharing import SpaceSharing
-from qmodels.policies.system import System, Workload
+from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.policies.time_sharing import TimeSharing
 
 __all__ = [

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
 from qmodels.networks import disk_group_throughput
-from qmodels.policies.arrangement import Arrangement
-from qmodels.policies.system import System, Workload
+from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.programs import AbstractProgram
 
 Array = NDArray[np.float64]

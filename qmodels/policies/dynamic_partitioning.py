@@ -10,7 +10,6 @@ import numpy as np
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError
-from qmodels.policies.arrangement import Arrangement, spread
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
@@ -19,7 +18,7 @@ from qmodels.policies.base import (
     powers_of_two,
     register,
 )
-from qmodels.policies.system import System
+from qmodels.policies.system import Arrangement, System, spread
 from qmodels.programs import AbstractProgram
 from qmodels.programs.model import parts
 

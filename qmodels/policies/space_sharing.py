@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
-from qmodels.policies.arrangement import Arrangement, spread
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
@@ -22,7 +21,7 @@ from qmodels.policies.base import (
     powers_of_two,
     register,
 )
-from qmodels.policies.system import System
+from qmodels.policies.system import Arrangement, System, spread
 from qmodels.programs import AbstractProgram
 
 Array = NDArray[np.float64]

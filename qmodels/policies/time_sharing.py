@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from phasefit.checks import one_of, whole_number
-from qmodels.policies.arrangement import Arrangement, spread
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
@@ -18,7 +17,7 @@ from qmodels.policies.base import (
     powers_of_two,
     register,
 )
-from qmodels.policies.system import System, Workload
+from qmodels.policies.system import Arrangement, System, Workload, spread
 from qmodels.programs import AbstractProgram
 
 #: Relative error of an approximate time up to a demand of scv 2, and above; see

@@ -16,7 +16,6 @@ from phasefit.checks import one_of
 from qmodels.errors import InfeasibleMomentsError, ModelError, UnstableError
 from qmodels.markov import solve_qbd
 from qmodels.networks.occupancy import sharing_centre
-from qmodels.policies.arrangement import Arrangement
 from qmodels.policies.base import AbstractPolicy, RunningJobs, running_jobs, work_bound
 from qmodels.policies.models.decomposition import decomposed_running
 from qmodels.policies.models.exact_chain import exact_running
@@ -37,7 +36,7 @@ from qmodels.policies.models.policy_queue import (
 )
 from qmodels.policies.models.time_sharing_chain import time_sharing_running
 from qmodels.policies.models.unequal import unequal_running
-from qmodels.policies.system import System, Workload
+from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]

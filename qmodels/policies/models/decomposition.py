@@ -19,7 +19,6 @@ from phasefit import PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks import ClosedNetwork
 from qmodels.networks.sizes import tagged_size
-from qmodels.policies.arrangement import Arrangement, spread
 from qmodels.policies.models.disk_counts import (
     DiskPartitions,
     Stages,
@@ -37,7 +36,7 @@ from qmodels.policies.models.job_stages import (
     routes,
 )
 from qmodels.policies.models.policy_queue import BuiltModel, check_blocks
-from qmodels.policies.system import Workload
+from qmodels.policies.system import Arrangement, Workload, spread
 from qmodels.programs import AbstractProgram
 
 Array = NDArray[np.float64]

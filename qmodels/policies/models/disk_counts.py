@@ -16,10 +16,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from qmodels.policies.arrangement import Arrangement
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.state_search import explored
+from qmodels.policies.system import Arrangement
 
 Array = NDArray[np.float64]
 DiskState = tuple[int, ...]  # jobs of a disk partition in each stage, class after class

@@ -6,11 +6,10 @@ from typing import Final
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError
-from qmodels.policies.arrangement import Arrangement
 from qmodels.policies.models.disk_counts import DiskPartitions, count_states, running_on_disks
 from qmodels.policies.models.job_stages import JobStages, count_stages, job_stages, routes
 from qmodels.policies.models.policy_queue import BuiltModel, check_blocks
-from qmodels.policies.system import Workload
+from qmodels.policies.system import Arrangement, Workload
 
 #: States of all levels up to which disk partitions are told apart by their order.
 MOST_ORDERED: Final = 10_000

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from phasefit import PhaseType, mixture
 from qmodels.errors import ModelError
-from qmodels.policies.arrangement import Arrangement
-from qmodels.policies.system import System, Workload
+from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.programs import AbstractProgram, Program
 from qmodels.programs.model import parts
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError
-from qmodels.policies.arrangement import Arrangement
 from qmodels.policies.models.exact_chain import burst_laws
 from qmodels.policies.models.job_stages import JobStages, count_stages, job_stages, routes
 from qmodels.policies.models.policy_queue import BuiltModel, check_blocks
 from qmodels.policies.models.state_search import explored
-from qmodels.policies.system import Workload
+from qmodels.policies.system import Arrangement, Workload
 
 
 class Held(NamedTuple):

@@ -7,12 +7,11 @@ from functools import cache
 import numpy as np
 
 from phasefit import PhaseType
-from qmodels.policies.arrangement import Arrangement, spread
 from qmodels.policies.base import groups_at_work
 from qmodels.policies.models.disk_counts import DiskPartitions, count_states, running_on_disks
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.policy_queue import BuiltModel, check_blocks
-from qmodels.policies.system import Workload
+from qmodels.policies.system import Arrangement, Workload, spread
 
 
 def unequal_running(

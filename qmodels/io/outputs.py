@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -25,14 +24,14 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _TAKEN_ALONG: Final = 1000
 
 
-@dataclass(eq=False)
 class _Claim:
-    """A folder of results that belongs to this process."""
+    """A folder of results that belongs to this process, from its claim to its release."""
 
-    folder: Path  #: resolved
-    lock: int | None  #: descriptor of the lock file; None where the file system has no locks
-    made: list[Path] = field(default_factory=list)  #: parents that did not exist before
-    written: bool = False  #: whether results have appeared in it
+    def __init__(self, folder: Path, lock: int | None, made: list[Path]) -> None:
+        self.folder = folder  # without links
+        self.lock = lock  # descriptor of the lock file; None where the file system has no locks
+        self.made = made  # parents that did not exist before
+        self.written = False  # whether results have appeared in it
 
     @property
     def lock_file(self) -> Path:

@@ -67,6 +67,7 @@ def read_runs(path: str | os.PathLike[str]) -> RunTable:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "runs.csv"
     ...     lines = ["program,phase,kind,p,d,seconds"]

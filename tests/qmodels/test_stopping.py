@@ -9,7 +9,10 @@ import textwrap
 import pytest
 
 PRELUDE = """
-    import sys, time
+    import signal, sys, time
+    # A test run in the background of a shell has its interrupts ignored, and so its children.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     import numpy as np
     import typer
     import qmodels.cli as cli

@@ -190,12 +190,15 @@ def test_only_the_cores_that_this_process_may_use_are_counted(monkeypatch):
 
 
 PARENT = """
+import signal
 import sys
 from tests.validation.test_executors import _slow
 from validation.sweeps.executors import parallel_map
 if __name__ == "__main__":
     def say(what, done, total):
         print("done", done, flush=True)
+    # A test run in the background of a shell has its interrupts ignored, and so its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parallel_map(_slow, [0.0, 0.0, 60.0, 60.0], workers=2, progress=say)
 """
 

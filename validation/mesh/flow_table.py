@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class PhaseLoads:
     """What one phase run of a job asks of the channels it uses, (k,) each."""
 

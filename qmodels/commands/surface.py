@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from qmodels.commands.surface_answer import Answer, Wanted
     from qmodels.io.subjects import TraceChoices
 
+_MOST_NUMBERS = 100_000  # of processors, or of disks, in a range
+
 
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
@@ -79,20 +81,19 @@ def _surface(
     from qmodels.io.outputs import claim_output
     from qmodels.io.subjects import read_subject
 
-    if output is not None:
-        claim_output(output)
-    subject = read_subject(
-        source, program=program, choices=_choices(gap, run_on, io_law, cpu_law)
-    )  # fmt: skip
-    for remark in subject.remarks:
-        typer.echo(f"- {remark}", err=True)
-    wanted = _wanted(
-        _axis("--processors", processors, subject.processors),
-        _axis("--disks", disks, subject.disks),
-        offered=processors is not None or disks is not None,
+    # What the options say is checked before anything is read, which may take minutes.
+    given = _numbers("--processors", processors), _numbers("--disks", disks)
+    choices = _choices(gap, run_on, io_law, cpu_law)
+    asked = _asked(
         budget=budget, processor_price=processor_price, disk_price=disk_price,
         target=_pair("--target", target), level=level,
     )  # fmt: skip
+    if output is not None:
+        claim_output(output)
+    subject = read_subject(source, program=program, choices=choices)
+    for remark in subject.remarks:
+        typer.echo(f"- {remark}", err=True)
+    wanted = _wanted(given, (subject.processors, subject.disks), asked)
     found = answer(subject, wanted)
     if output is not None:
         _write(found, output)
@@ -115,30 +116,56 @@ def _choices(
     return TraceChoices(gap, on[0], on[1], io_law, cpu_law)
 
 
-def _wanted(processors: Any, disks: Any, **asked: Any) -> Wanted:
+def _asked(**asked: Any) -> dict[str, Any]:
+    """Check what is asked for besides the numbers of processors and disks."""
     from phasefit.checks import share
-    from qmodels.commands.surface_answer import Wanted
     from qmodels.programs.quantities import positive
 
     for name in ("budget", "processor_price", "disk_price"):
         if asked[name] is not None:
             positive(f"--{name.replace('_', '-')}", asked[name], least=1e-12, most=1e12)
     share("--level", asked["level"], zero=False, one=False)
-    return Wanted(processors, disks, **asked)
+    return asked
 
 
-def _axis(name: str, text: str | None, most: int) -> Any:
-    """Read 1,2,4 or 1-128; by default the powers of two up to `most`, and `most`."""
+def _wanted(given: tuple[Any, Any], largest: tuple[int, int], asked: dict[str, Any]) -> Wanted:
+    from qmodels.commands.surface_answer import Wanted
+
+    processors, disks = (
+        _powers(n) if own is None else own for own, n in zip(given, largest, strict=True)
+    )
+    return Wanted(
+        processors,
+        disks,
+        only_these_processors=given[0] is not None,
+        only_these_disks=given[1] is not None,
+        **asked,
+    )
+
+
+def _powers(most: int) -> Any:
+    """Powers of two up to `most`, and `most`."""
+    import numpy as np
+
+    powers = [2.0**k for k in range(most.bit_length()) if 2**k < most]
+    return np.array([*powers, float(most)])
+
+
+def _numbers(name: str, text: str | None) -> Any:
+    """Read 1,2,4 or 1-128; None where nothing is given."""
     import numpy as np
 
     if text is None:
-        powers = [2.0**k for k in range(most.bit_length()) if 2**k < most]
-        return np.array([*powers, float(most)])
+        return None
     first, dash, last = text.partition("-")
     if dash and "," not in text:
         low, high = _whole(name, first), _whole(name, last)
-        if not low < high <= low + 100_000:
-            raise ModelError(f"{name} {text[:60]}: must rise, over at most 100000 numbers")
+        if high < low:
+            raise ModelError(f"{name} {text[:60]}: ends below its start; write {high}-{low}")
+        if high - low >= _MOST_NUMBERS:
+            raise ModelError(
+                f"{name} {text[:60]}: {high - low + 1} numbers are more than {_MOST_NUMBERS}"
+            )
         return np.arange(low, high + 1, dtype=float)
     return np.array(sorted({float(_whole(name, part)) for part in text.split(",")}))
 

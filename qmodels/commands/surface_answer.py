@@ -38,7 +38,9 @@ class Wanted:
 
     processors: Array
     disks: Array
-    offered: bool = False  #: whether only these allotments are to be had, or all up to the largest
+    #: Whether only these numbers are to be had, or all whole numbers up to the largest.
+    only_these_processors: bool = False
+    only_these_disks: bool = False
     budget: float | None = None
     processor_price: float = 1.0
     disk_price: float = 1.0
@@ -72,6 +74,10 @@ class Answer:
         The same of the best allotment and of the target.
     next_run : NextRun or None
         Of measured runs: which run tells most about the target, or else the best allotment.
+    tried : int
+        Allotments among which the best was sought.
+    every : bool
+        Whether those are all that are to be had.
     """
 
     subject: Subject
@@ -84,6 +90,8 @@ class Answer:
     at_best: Forecast | None = None
     at_target: Forecast | None = None
     next_run: NextRun | None = None
+    tried: int = 0
+    every: bool = True
 
     def record(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -98,6 +106,7 @@ class Answer:
             "mean_time": None if surface is None else surface.mean_time.tolist(),
             "speedup": None if surface is None else surface.speedup.tolist(),
             "best": None if self.best is None else asdict(self.best),
+            "tried": {"allotments": self.tried, "every": self.every},
             "marginal": None if self.marginal is None else asdict(self.marginal),
             "path": None if self.path is None else [asdict(step) for step in self.path.steps],
         }
@@ -122,10 +131,8 @@ def answer(subject: Subject, wanted: Wanted) -> Answer:
     if program is None:
         return Answer(subject, wanted, None, None, None, None, **_learnt(subject, wanted, None))
     surface = speedup_surface(program, wanted.processors, wanted.disks)
-    searched = _searched(program, surface, wanted)
-    whole = float(wanted.processors[-1] * wanted.processor_price)
-    whole += float(wanted.disks[-1] * wanted.disk_price)
-    most = whole if wanted.budget is None else wanted.budget
+    searched, every = _searched(program, surface, wanted)
+    most = _most(wanted)
     best = best_allotment(searched, budget=most, **wanted.prices)
     path = allotment_path(searched, _budgets(searched, wanted, most), **wanted.prices)
     at = wanted.target or (best.processors, best.disks)
@@ -133,7 +140,10 @@ def answer(subject: Subject, wanted: Wanted) -> Answer:
     learnt = _learnt(subject, wanted, best)
     if subject.fit is not None:
         best, path, marginal = _as_forecast(subject.fit, wanted, best, path, marginal)
-    return Answer(subject, wanted, surface, best, path, marginal, **learnt)
+    tried = searched.speedup.size
+    return Answer(
+        subject, wanted, surface, best, path, marginal, tried=tried, every=every, **learnt
+    )
 
 
 def _as_forecast(
@@ -189,12 +199,72 @@ def _learnt(subject: Subject, wanted: Wanted, best: PricedAllotment | None) -> d
     return found
 
 
-def _searched(program: AbstractProgram, surface: SpeedupSurface, wanted: Wanted) -> SpeedupSurface:
-    """Every whole allotment up to the largest, unless only some are offered or it is too many."""
-    most = int(surface.processors[-1]), int(surface.disks[-1])
-    if wanted.offered or most[0] * most[1] > _MOST_SEARCHED:
-        return surface
-    return speedup_surface(program, *(np.arange(1, n + 1) for n in most))
+def _searched(
+    program: AbstractProgram, surface: SpeedupSurface, wanted: Wanted
+) -> tuple[SpeedupSurface, bool]:
+    """The allotments among which the best is sought, and whether those are all there are.
+
+    Where all are too many, as many whole numbers as can be tried, in even steps of their
+    logarithms, and then those next to the best of them.
+    """
+    shown = surface.processors, surface.disks
+    only = wanted.only_these_processors, wanted.only_these_disks
+    if all(only):
+        return surface, True
+    counts = [x.size if fixed else int(x[-1]) for x, fixed in zip(shown, only, strict=True)]
+    if counts[0] * counts[1] <= _MOST_SEARCHED:
+        whole = (
+            x if fixed else np.arange(1.0, n + 1)
+            for x, fixed, n in zip(shown, only, counts, strict=True)
+        )  # fmt: skip
+        return speedup_surface(program, *whole), True
+    rooms = _rooms(counts, only)
+    coarse = [
+        x if fixed else _spread(x, room) for x, fixed, room in zip(shown, only, rooms, strict=True)
+    ]
+    first = speedup_surface(program, *coarse)
+    best = best_allotment(first, budget=_most(wanted), **wanted.prices)
+    finer = [
+        x if fixed else np.union1d(x, _between(x, at, room // 3))
+        for x, fixed, at, room in zip(
+            coarse, only, (best.processors, best.disks), rooms, strict=True
+        )
+    ]
+    return speedup_surface(program, *finer), False
+
+
+def _rooms(counts: list[int], only: tuple[bool, bool]) -> tuple[int, int]:
+    """How many numbers of processors and of disks can be tried together."""
+    even = int(_MOST_SEARCHED**0.5)
+    for own, other in ((0, 1), (1, 0)):
+        if only[own] or counts[own] <= even:  # one that is not thinned leaves the other the rest
+            rest = max(1, _MOST_SEARCHED // counts[own])
+            rooms = {own: counts[own], other: rest}
+            return rooms[0], rooms[1]
+    return even, even
+
+
+def _spread(shown: Array, room: int) -> Array:
+    """All whole numbers up to the largest shown, or two thirds of `room` and those shown."""
+    if room >= shown[-1]:
+        return np.arange(1.0, shown[-1] + 1)
+    return np.union1d(shown, np.rint(np.geomspace(1.0, shown[-1], max(2, 2 * room // 3))))
+
+
+def _between(values: Array, at: float, room: int) -> Array:
+    """So many whole numbers around `at`, as far as its neighbours in `values`."""
+    i = int(np.searchsorted(values, at))
+    low, high = values[max(0, i - 1)], values[min(values.size - 1, i + 1)]
+    return np.rint(np.linspace(low, high, int(min(room, high - low) + 1)))
+
+
+def _most(wanted: Wanted) -> float:
+    """What may be spent: the budget, or what the largest allotment costs."""
+    if wanted.budget is not None:
+        return wanted.budget
+    return float(
+        wanted.processors[-1] * wanted.processor_price + wanted.disks[-1] * wanted.disk_price
+    )
 
 
 def _budgets(surface: SpeedupSurface, wanted: Wanted, most: float) -> Array:

@@ -143,7 +143,7 @@ def _thinned(values: Array, most: int) -> NDArray[np.intp]:
 def _worth(found: Answer) -> Iterator[str]:
     best, marginal, wanted = found.best, found.marginal, found.wanted
     if best is not None:
-        among = "those" if wanted.offered else f"up to {_units(*_largest(wanted))}"
+        among = _among(found)
         money = "" if wanted.budget is None else f" for a budget of {best.budget:.6g}"
         yield (
             f"best of {among}{money}:\n  {_units(best.processors, best.disks)} at a price of "
@@ -168,6 +168,19 @@ def _worth(found: Answer) -> Iterator[str]:
         yield from _turns(found)
 
 
+def _among(found: Answer) -> str:
+    """Say among which allotments the best was sought, and whether those were all."""
+    wanted = found.wanted
+    given = wanted.only_these_processors, wanted.only_these_disks
+    among = {
+        (True, True): "those",
+        (True, False): f"those processors and up to {_some(wanted.disks[-1], 'disk')}",
+        (False, True): f"up to {_some(wanted.processors[-1], 'processor')} and those disks",
+        (False, False): f"up to {_units(*_largest(wanted))}",
+    }[given]
+    return among if found.every else f"{found.tried} allotments tried, not all, of {among}"
+
+
 def _turns(found: Answer) -> Iterator[str]:
     """Steps of the path, with a different allotment each."""
     assert found.path is not None
@@ -185,7 +198,8 @@ def _largest(wanted: Wanted) -> tuple[float, float]:
 
 
 def _units(processors: float, disks: float) -> str:
-    return (
-        f"{processors:g} processor{'' if processors == 1 else 's'} and "
-        f"{disks:g} disk{'' if disks == 1 else 's'}"
-    )
+    return f"{_some(processors, 'processor')} and {_some(disks, 'disk')}"
+
+
+def _some(number: float, what: str) -> str:
+    return f"{number:g} {what}{'' if number == 1 else 's'}"

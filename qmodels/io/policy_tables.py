@@ -99,7 +99,7 @@ def table_of(policy: type[AbstractPolicy]) -> type[Table]:
 
 
 def _known_kind(kind: str) -> str:
-    if ":" not in kind and kind not in POLICIES:
+    if ":" not in kind and POLICIES.spelling(kind) is None:
         *others, last = (repr(name) for name in POLICIES)
         listed = f"{', '.join(others)} or {last}" if others else last
         raise PydanticCustomError("kind", "input should be {listed}", {"listed": listed})

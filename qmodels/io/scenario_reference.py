@@ -23,8 +23,8 @@ def policy_section() -> str:
 
     Examples
     --------
-    >>> print(policy_section().splitlines()[2][:55])
-    | `[[policy]] kind` | "SP", "DP", "TS" | required | whi
+    >>> print(policy_section().splitlines()[2][:39])
+    | `[[policy]] kind` | "SP", "DP", "TS"
     """
     names = ", ".join(f'"{name}"' for name in POLICIES)
     lines = [

@@ -148,7 +148,8 @@ class ClosedNetwork:
         MemoryBudgetError
             If the states would not fit; nothing has been allocated then.
         ModelError
-            If the method does not apply.
+            If the method does not apply, or delay and disk are so far apart that the flow of jobs
+            is too small for a float.
         ConvergenceError
             If an iteration gave up.
         """
@@ -169,7 +170,9 @@ class ClosedNetwork:
                 f'exponential (scv {self.disk.scv:.6g}); use method="chain", or "auto"'
             )
         jobs, servers = self.population, self.servers
-        check_memory(f"the law of {jobs} jobs", 100.0 * (jobs + 1.0), limit, FEWER_STATES)
+        # Only the population counts: the laws enter through their means.
+        fix = "take a smaller population, or raise memory"
+        check_memory(f"the law of {jobs} jobs", 100.0 * (jobs + 1.0), limit, fix)
         think, service = self._centres.delay.mean, self._centres.disk.mean
         pmf = machine_repair(think, service, jobs, servers)
         seen = machine_repair(think, service, jobs - 1, servers)
@@ -222,6 +225,13 @@ class ClosedNetwork:
         pmf = np.add.reduceat(pi, chain.base[:-1])
         arrivals = _arrivals(chain, pi)
         flow = fsum(float(here.sum()) for here in arrivals)
+        if not flow > 0.0:  # the states that jobs arrive from are rarer than the least float
+            raise ModelError(
+                f"a mean delay of {self.delay.mean:.3g} s and a mean disk service of "
+                f"{self.disk.mean:.3g} s are too far apart for the chain in floats; check that "
+                f"both are in one unit of time"
+                + (', or take method="product-form"' if self.has_product_form else "")
+            )
         return ClosedSolution.of(
             self,
             self._centres,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import importlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -14,11 +13,12 @@ from typing import Any, ClassVar, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.checks import one_of, whole_number
+from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from qmodels.networks import disk_group_throughput
 from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.programs import AbstractProgram
+from qmodels.registry import Registry
 
 Array = NDArray[np.float64]
 
@@ -136,9 +136,16 @@ class AbstractPolicy(abc.ABC):
         return system.processors / arrangement.processor_partitions, arrangement.disks
 
 
+def _check_policy(policy: type[AbstractPolicy]) -> None:
+    if not is_dataclass(policy):
+        raise ModelError(f"policy {policy.__qualname__} must be a frozen dataclass")
+
+
 #: Every policy by its short name, the simplest kind first. Scenarios, default candidates, contract
 #: tests and the reference page read this.
-POLICIES: dict[str, type[AbstractPolicy]] = {}
+POLICIES: Registry[AbstractPolicy] = Registry(
+    AbstractPolicy, "policy", check=_check_policy, order=lambda policy: policy.rank
+)
 
 Policy = TypeVar("Policy", bound=type[AbstractPolicy])
 
@@ -151,15 +158,7 @@ def register(policy: Policy) -> Policy:
     ModelError
         If another class has that name, or this one is no complete policy.
     """
-    _check_policy(policy)
-    known = POLICIES.get(policy.name, policy)
-    if (known.__module__, known.__qualname__) != (policy.__module__, policy.__qualname__):
-        raise ModelError(f"there is a policy {policy.name!r} already; choose another name")
-    POLICIES[policy.name] = policy
-    entries = sorted(POLICIES.items(), key=lambda entry: entry[1].rank)
-    POLICIES.clear()
-    POLICIES.update(entries)
-    return policy
+    return POLICIES.register(policy)
 
 
 def find_policy(kind: str) -> type[AbstractPolicy]:
@@ -168,7 +167,7 @@ def find_policy(kind: str) -> type[AbstractPolicy]:
     Parameters
     ----------
     kind : str
-        A name in `POLICIES`, or "module:Class" for a class that can be imported.
+        A name in `POLICIES`, in any case, or "module:Class" for a class that can be imported.
 
     Raises
     ------
@@ -180,27 +179,7 @@ def find_policy(kind: str) -> type[AbstractPolicy]:
     >>> find_policy("SP") is find_policy("qmodels.policies.space_sharing:SpaceSharing")
     True
     """
-    if not isinstance(kind, str) or ":" not in kind:
-        return POLICIES[one_of("kind", kind, list(POLICIES))]
-    module, _, name = kind.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except Exception as error:  # whatever the user's module does on import
-        raise ModelError(f"policy {kind!r:.120} cannot be loaded: {error!s:.200}") from error
-    _check_policy(found)
-    return found  # type: ignore[no-any-return]
-
-
-def _check_policy(policy: Any) -> None:
-    if not (isinstance(policy, type) and issubclass(policy, AbstractPolicy)):
-        raise ModelError(f"{policy!r:.120} is no subclass of AbstractPolicy")
-    missing = sorted(policy.__abstractmethods__)
-    if not isinstance(getattr(policy, "name", None), str):
-        missing.append("name")
-    if missing:
-        raise ModelError(f"policy {policy.__qualname__} lacks {', '.join(missing)}")
-    if not is_dataclass(policy):
-        raise ModelError(f"policy {policy.__qualname__} must be a frozen dataclass")
+    return POLICIES.find(kind)
 
 
 def powers_of_two(most: int) -> list[int]:

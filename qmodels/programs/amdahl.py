@@ -48,9 +48,51 @@ class Form:
         return str(sympy.latex(sympy.Eq(self.left, self.right)))
 
     def function(self, *arguments: sympy.Expr) -> Callable[..., Any]:
-        """Return the right-hand side as a numpy function of these symbols."""
-        import sympy
+        """Return the right-hand side as a function of numbers or numpy arrays.
 
+        Parameters
+        ----------
+        *arguments : sympy.Expr
+            In the order in which the function takes them: symbols, or a whole term such as
+            ``f_seq_io(p, d)``, of which the function then takes the value. Everything that the
+            form depends on must be among them; what it does not depend on may be.
+
+        Raises
+        ------
+        ModelError
+            If the form depends on something else too; if it is a sum over the phases, as (2), (3)
+            and (5) are, for which `symbolic_time` of a program stands; or if an argument is no
+            symbol.
+
+        Examples
+        --------
+        >>> s = law_symbols()
+        >>> sequential = s.f_seq_io(s.p, s.d), s.f_seq_cpu(s.p, s.d)
+        >>> speedup = law_form("7").function(s.p, s.d, s.f_par_io, s.f_par_cpu, *sequential)
+        >>> round(float(speedup(16, 4, 0.25, 0.5, 0.0, 0.25)), 6)
+        2.909091
+        """
+        import sympy
+        from sympy.core.function import AppliedUndef
+
+        for argument in arguments:
+            if not isinstance(argument, (sympy.Symbol, sympy.Indexed, AppliedUndef)):
+                raise ModelError(
+                    f"an argument must be a symbol of law_symbols(), got {argument!r:.60}"
+                )
+        if self.right.has(sympy.Sum):
+            raise ModelError(
+                f"form ({self.number}) sums over the phases of any program, which has no value; "
+                f"take symbolic_time or symbolic_speedup of a program"
+            )
+        rest = self.right.xreplace({argument: sympy.Dummy() for argument in arguments})
+        missing = rest.atoms(AppliedUndef, sympy.Indexed) or rest.atoms(sympy.Symbol)
+        names = sorted(str(each) for each in missing if not isinstance(each, sympy.Dummy))
+        if names:
+            raise ModelError(
+                f"form ({self.number}) depends on {', '.join(names)} as well; name it among the "
+                f"arguments, as law_symbols() has it"
+            )
         function: Callable[..., Any] = sympy.lambdify(arguments, self.right, modules="numpy")
         return function
 
@@ -61,7 +103,8 @@ def law_symbols() -> SimpleNamespace:
     Returns
     -------
     symbols : SimpleNamespace
-        ``p``, ``d``: processors and disks; ``n``, ``N``: a phase, the most phases there can be;
+        ``p``, ``d``: processors and disks; ``n``, ``N_max``: a phase, the most phases there can
+        be;
         ``F[n]``: P[N >= n]; ``T_x[n, p, d]``: time of a burst; ``s_x[n, p, d]``: its scaling
         factor; ``Z_x[n]``: T_n11 - o_n11, its parallel part on (1, 1); ``o_x[n, p, d]``: its
         sequential part; ``H_x(p, d)``: E[1/h_x]; ``T11``: E[T_11]; ``f_par_x`` and
@@ -82,7 +125,7 @@ def law_symbols() -> SimpleNamespace:
 
     s = SimpleNamespace()
     s.p, s.d = sympy.symbols("p d", positive=True)
-    s.n, s.N = sympy.symbols("n N", integer=True, positive=True)
+    s.n, s.N_max = sympy.symbols("n N_max", integer=True, positive=True)
     s.T11 = sympy.Symbol("T_11", positive=True)
     s.F = sympy.IndexedBase("F")
     s.time, s.speedup = sympy.Function("T"), sympy.Function("S")
@@ -140,7 +183,7 @@ def law_form(number: str) -> Form:
     n, p, d = s.n, s.p, s.d
 
     def over_phases(io: sympy.Expr, cpu: sympy.Expr) -> sympy.Expr:
-        return sympy.Sum((io + cpu) * s.F[n], (n, 1, s.N))
+        return sympy.Sum((io + cpu) * s.F[n], (n, 1, s.N_max))
 
     by_equation_1 = over_phases(
         s.s_io[n, p, d] * s.Z_io[n] + s.o_io[n, p, d],

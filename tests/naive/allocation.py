@@ -356,6 +356,9 @@ def mc_elongated(free, rows, columns, size):
     )[1]
 
 
+TREES = {f"{way}{kind}" for way in ("", "ind-", "d-") for kind in ("BT", "SBT", "DBT")}
+
+
 def choose(name, free, rows, columns, size, **params):
     """Answer of the strategy called `name`, as a sorted list of node numbers, or None."""
     if size > len(free):
@@ -369,6 +372,11 @@ def choose(name, free, rows, columns, size, **params):
         cells = on_curve(free, rows, columns, size, curve=curve, **params)
     elif name in ways:
         cells = ways[name](free, rows, columns, size, **params)
+    elif name not in TREES:
+        raise KeyError(
+            f"no naive strategy is called {name!r}: write it here, as its paper puts it, and enter "
+            f"it in `ways`"
+        )
     else:
         cells = tree(free, rows, columns, size, name=name, **params)
     return None if cells is None else sorted(r * columns + c for r, c in cells)

@@ -31,13 +31,19 @@ def starts(arrivals, sizes, demands, nodes, discipline, estimates=None):
 
 def choose(waiting, running, started, sizes, demands, estimates, nodes, discipline, tick):
     """Who starts now, given who waits and who runs."""
-    order = {
+    orders = {
         "FCFS": lambda j: j,
         "SSD": lambda j: (demands[j], j),
         "smallest-first": lambda j: (sizes[j], j),
         "first-fit": lambda j: j,
         "EASY": lambda j: j,
-    }[discipline]
+    }
+    if discipline not in orders:
+        raise KeyError(
+            f"no naive discipline is called {discipline!r}: give the order in which it tries jobs "
+            f"here, and below what may pass a job that waits"
+        )
+    order = orders[discipline]
     queue = sorted(waiting, key=order)
     ends = {j: max(started[j] + estimates[j], tick) for j in running}
     free = nodes - sum(sizes[j] for j in running)

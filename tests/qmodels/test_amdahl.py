@@ -44,7 +44,7 @@ def of(name, x):
 
 
 def over_phases(term):
-    return sympy.Sum(term * S.F[N], (N, 1, S.N))
+    return sympy.Sum(term * S.F[N], (N, 1, S.N_max))
 
 
 def split(sums):
@@ -273,6 +273,43 @@ class TestAForm:
         assert latex.count("{") == latex.count("}")
         assert latex.startswith(("T{", "S{"))
         assert (r"\sum" in latex) == (number in ("2", "3", "5"))
+
+    @pytest.mark.parametrize("number", NUMBERS)
+    def test_is_a_function_of_what_it_depends_on_or_says_that_it_cannot_be(self, number):
+        """Each by arithmetic, with fractions .1, .2, .3 and .4."""
+        form = law_form(number)
+        sequential = S.f_seq_io(P, D), S.f_seq_cpu(P, D)
+        fractions = *sequential, S.f_par_io, S.f_par_cpu
+        shares = 0.1, 0.2, 0.3, 0.4
+        cases = {
+            "6": ((*fractions, S.H_io(P, D), S.H_cpu(P, D)), (*shares, 0.5, 0.25), 1 / 0.55),
+            "7": ((P, D, *fractions), (8.0, 2.0, *shares), 1 / 0.5),
+            "Amdahl": (
+                (P, sympy.Symbol("f_seq_cpu", nonnegative=True)), (4.0, 0.2), 1 / 0.4
+            ),
+        }  # fmt: skip
+        if number not in cases:
+            with pytest.raises(ModelError, match="symbolic_time"):
+                form.function(P, D)
+            return
+        arguments, values, expected = cases[number]
+        assert form.function(*arguments)(*values) == pytest.approx(expected, rel=1e-14)
+        with pytest.raises(ModelError, match=r"depends on .* as well"):
+            form.function(*arguments[:-1])
+        with pytest.raises(ModelError, match="must be a symbol"):
+            form.function("p", *arguments)
+        unused = sympy.Symbol("unused")
+        assert form.function(unused, *arguments)(0.0, *values) == pytest.approx(expected)
+
+    def test_is_a_function_of_whole_arrays(self):
+        law = law_form("Amdahl").function(P, sympy.Symbol("f_seq_cpu", nonnegative=True))
+        assert law(np.array([1.0, 10.0]), 0.1) == pytest.approx([1.0, 1 / 0.19], rel=1e-14)
+
+    def test_does_not_take_a_symbol_of_the_same_name_for_its_own(self):
+        with pytest.raises(ModelError, match="depends on p as well"):
+            law_form("Amdahl").function(
+                sympy.Symbol("p"), sympy.Symbol("f_seq_cpu", nonnegative=True)
+            )
 
     @pytest.mark.parametrize("number", ["4", "1", 7, None, "", "7" * 10**6])
     def test_that_does_not_exist_is_refused(self, number):

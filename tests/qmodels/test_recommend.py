@@ -39,8 +39,12 @@ JOBS = Workload.from_scv(Program([Phase(io=16.0, cpu=64.0)]), demand_scv=2.0)
 # Candidates
 
 
+KINDS = ("SP", "DP", "TS")  # of the paper; another that is registered proposes its own
+
+
 def test_the_candidates_are_those_of_the_paper_with_time_sharing_of_level_two():
-    labels = {policy.label for policy in default_candidates(MACHINE)}
+    proposed = [policy for policy in default_candidates(MACHINE) if policy.name in KINDS]
+    labels = {policy.label for policy in proposed}
     sizes, disks = (1, 2, 4, 8, 16), (1, 2, 4, 8, 16, 32)
     expected = {f"SP({k},{d})" for k in sizes for d in disks}
     expected |= {f"DP({d})" for d in disks}

@@ -8,8 +8,15 @@ import pytest
 import validation
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
 from qmodels.io import load_scenario
-from qmodels.policies import DynamicPartitioning, SpaceSharing, TimeSharing, work_bound
+from qmodels.policies import (
+    POLICIES,
+    DynamicPartitioning,
+    SpaceSharing,
+    TimeSharing,
+    work_bound,
+)
 
+KINDS = f"{', '.join(map(repr, list(POLICIES)[:-1]))} or {list(POLICIES)[-1]!r}"
 DEMO = Path(validation.__file__).parent / "study" / "demo"
 
 SMALL = """
@@ -100,7 +107,7 @@ def test_the_demo_is_the_reference_workload():
         ("processor_partitions = [1, 4]", "processor_partitions = [1, 16]", "policy[0]",
          "fewer than the least allotment of 2; use 1 to 8"),
         ("disk_partitions = [2]", "disk_partitions = [8]", "policy[1]", "use 1 to 4"),
-        ('kind = "DP"', 'kind = "XP"', "policy[1].kind", "'SP', 'DP' or 'TS'"),
+        ('kind = "DP"', 'kind = "XP"', "policy[1].kind", KINDS),
         ('kind = "DP"', 'kind = "DP"\nmultiprogramming = 2', "policy[1].multiprogramming",
          "only TS"),
         ('["SP(4,1)"]', '["SP(4,2)"]', "validation.policies[0]", "did you mean"),

@@ -155,6 +155,45 @@ class TestTheBestAllotment:
         whole = best_allotment(profile("QCRD-2"), budget=40, disk_price=4)
         assert (best["processors"], best["disks"]) != (whole.processors, whole.disks)
 
+    @pytest.mark.parametrize("asked", [("--processors", "1-128"), ("--disks", "1-32")])
+    def test_of_numbers_given_for_one_kind_is_sought_among_all_of_the_other(self, run, asked):
+        out, _, _ = run("QCRD-2", "--budget", 45, *asked, "--json")
+        free = json.loads(run("QCRD-2", "--budget", 45, "--json")[0])["best"]
+        assert json.loads(out)["best"] == free
+        assert (free["processors"], free["disks"]) == (36, 9)
+
+    def test_says_among_which_it_was_sought(self, run):
+        some, more = ("--processors", "1,16,100"), ("--disks", "2")
+        assert "best of those processors and up to 32 disks:" in run("QCRD-2", *some)[0]
+        assert "best of up to 128 processors and those disks:" in run("QCRD-2", *more)[0]
+        assert "best of those:" in run("QCRD-2", *some, *more)[0]
+        assert "best of up to 128 processors and 32 disks:" in run("QCRD-2")[0]
+
+    @pytest.mark.parametrize("budget", [700, 3000, None])
+    def test_among_very_many_is_near_the_best_and_says_that_not_all_were_tried(
+        self, run, tmp_path, budget
+    ):
+        path = tmp_path / "large.toml"
+        large = MACHINE.replace("= 24", "= 3000").replace("= 6", "= 900")
+        path.write_text(
+            large + """
+[[program]]
+name = "one"
+io = { seconds = 50.0, law = "min(d, p/4)" }
+cpu = { seconds = 500.0, per_processor = 0.0002 }
+""")  # fmt: skip
+        asked = () if budget is None else ("--budget", budget)
+        best = json.loads(run(path, *asked, "--json")[0])
+        assert not best["tried"]["every"]
+        program = read_subject(str(path)).program
+        grid = speedup_surface(program, np.arange(1, 3001), np.arange(1, 901))
+        known = best_allotment(grid, budget=best["best"]["budget"])
+        assert best["best"]["speedup"] == pytest.approx(known.speedup, rel=1e-5)
+        assert (
+            "allotments tried, not all, of up to 3000 processors and 900 disks"
+            in run(path, *asked)[0]
+        )
+
     def test_comes_with_what_one_more_is_worth(self, run):
         out, _, _ = run("QCRD-2", "--target", "16,4", "--json")
         marginal = json.loads(out)["marginal"]
@@ -370,6 +409,35 @@ def test_nonsense_is_refused_in_one_line(run, given):
     assert (out, code) == ("", 3)
     assert len(err.splitlines()) <= 2
     assert "Traceback" not in err
+
+
+def test_a_range_of_one_number_is_that_number(run):
+    asked = ("--disks", "1,2", "--json")
+    one, also = (run("QCRD-2", "--processors", text, *asked)[0] for text in ("5-5", "5"))
+    assert one == also
+
+
+def test_a_range_holds_the_most_numbers_it_says_and_no_more(run):
+    numbers = json.loads(
+        run("QCRD-2", "--processors", "2-100001", "--disks", "1", "--json")[0]
+    )["processors"]  # fmt: skip
+    assert len(numbers) == 100_000
+    _, err, code = run("QCRD-2", "--processors", "1-100001", "--disks", "1")
+    assert code == 3
+    assert "100001 numbers are more than 100000" in err
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--processors", "0"], ["--disks", "4-2"], ["--budget", "-1"], ["--target", "1"],
+        ["--level", "2"], ["--run-on", "2"],
+    ],
+)  # fmt: skip
+def test_options_are_checked_before_the_input_is_read(run, tmp_path, given):
+    _, err, code = run(tmp_path / "missing.csv", *given)
+    assert code == 3
+    assert given[0] in err
 
 
 class TestInputs:

@@ -496,3 +496,28 @@ def test_a_disk_that_serves_all_at_full_speed_is_caught(monkeypatch):
     monkeypatch.setattr(TwoCentres, "speeds", lambda self: np.ones(self.population + 1))
     with pytest.raises(AssertionError):
         check_the_twin("ps")
+
+
+@pytest.mark.parametrize("method", ["chain", "direct", "auto"])
+@pytest.mark.parametrize("discipline", ["fcfs", "siro"])
+def test_times_too_far_apart_for_a_float_are_refused_by_their_unit(discipline, method):
+    network = ClosedNetwork(
+        2, PhaseType.exponential(mean=1e-150), PhaseType.erlang(phases=2, mean=1e150), discipline
+    )
+    with pytest.raises(ModelError, match=r"1e-150 s and .* 1e\+150 s are too far.*unit of time"):
+        network.solve(method)
+
+
+def test_times_too_far_apart_have_the_product_form_where_it_holds():
+    network = ClosedNetwork(
+        2, PhaseType.exponential(mean=1e-150), PhaseType.erlang(phases=2, mean=1e150)
+    )
+    assert network.solve().throughput == pytest.approx(1e-150, rel=1e-14)
+    with pytest.raises(ModelError, match=r'unit of time, or take method="product-form"'):
+        network.solve("chain")
+
+
+def test_too_many_jobs_for_the_product_form_are_not_advised_to_take_other_laws():
+    network = ClosedNetwork(10**9, PhaseType.exponential(mean=1.0), PhaseType.exponential(mean=1.0))
+    with pytest.raises(MemoryBudgetError, match=r"allowed; take a smaller population, or raise"):
+        network.solve(memory=1e9)

@@ -10,6 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from qmodels.errors import ModelError, ScenarioError
+from tests.naive.allocation import choose as naive_choose
+from tests.naive.machine import starts as naive_starts
 from validation import DISCIPLINES, STRATEGIES
 from validation.allocation import PlaneStrategy, check_strategy
 from validation.allocation import register as register_strategy
@@ -108,6 +110,31 @@ def test_the_command_plays_them_and_says_what_it_says_of_their_likes(own, tmp_pa
     assert list(said) == ["own-diagonal"]
     path.write_text(SCENARIO.format(**(OWN | {"discipline": "FCFS", "source": "poisson"})))
     assert command(path) == said
+
+
+def test_the_help_of_the_command_names_it(own):
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    register_command(app)
+    done = CliRunner().invoke(app, ["allocate", "--help"], env={"COLUMNS": "300"})
+    assert done.exit_code == 0
+    for name in DISCIPLINES:
+        assert name in done.output
+    assert "own-order; module:Class" in done.output
+
+
+def test_a_discipline_can_be_named_by_its_module(tmp_path):
+    path = tmp_path / "own.toml"
+    named = f"{OwnOrder.__module__}:OwnOrder"
+    path.write_text(SCENARIO.format(**(KNOWN | {"discipline": named})))
+    assert load_plan(path).machine.discipline == OwnOrder()
+
+
+def test_a_strategy_or_discipline_without_a_twin_is_not_taken_for_another():
+    with pytest.raises(KeyError, match="own-diagonal"):
+        naive_choose("own-diagonal", {(0, 0)}, 1, 1, 1)
+    with pytest.raises(KeyError, match="own-order"):
+        naive_starts([0], [1], [1], 1, "own-order")
 
 
 def test_the_strategy_keeps_the_contract(own):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import importlib
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar, final, overload
@@ -11,8 +10,9 @@ from typing import Any, ClassVar, Literal, TypeVar, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.checks import nearest, whole_number
+from phasefit.checks import whole_number
 from qmodels.errors import ModelError
+from qmodels.registry import Registry
 from validation.mesh import Mesh, Occupancy
 from validation.mesh.occupancy import as_mesh, as_occupancy
 
@@ -227,18 +227,20 @@ def node_grid(mesh: Mesh) -> Ints:
 
 
 #: Every strategy by name; the command line, the experiments and the contract tests read this.
-STRATEGIES: dict[str, type[AbstractStrategy]] = {}
+STRATEGIES: Registry[AbstractStrategy] = Registry(AbstractStrategy, "strategy")
 
 Strategy = TypeVar("Strategy", bound=type[AbstractStrategy])
 
 
 def register(strategy: Strategy) -> Strategy:
-    """Enter a strategy class in `STRATEGIES` under its name; use as a decorator."""
-    known = STRATEGIES.get(strategy.name, strategy)
-    if (known.__module__, known.__qualname__) != (strategy.__module__, strategy.__qualname__):
-        raise ModelError(f"there is a strategy {strategy.name!r} already; choose another name")
-    STRATEGIES[strategy.name] = strategy
-    return strategy
+    """Enter a strategy class in `STRATEGIES` under its name; use as a decorator.
+
+    Raises
+    ------
+    ModelError
+        If another class has that name, or this one is not complete.
+    """
+    return STRATEGIES.register(strategy)
 
 
 def load_strategy(text: str) -> type[AbstractStrategy]:
@@ -259,29 +261,7 @@ def load_strategy(text: str) -> type[AbstractStrategy]:
     >>> load_strategy("MC") is load_strategy("validation.allocation.mc:MC")
     True
     """
-    if not isinstance(text, str):
-        raise ModelError(f"a strategy is named by text, got {text!r:.60}")
-    if ":" not in text:
-        folded = {name.casefold(): name for name in STRATEGIES}
-        if text.casefold() in folded:
-            return STRATEGIES[folded[text.casefold()]]
-        near = nearest(text, STRATEGIES)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise ModelError(
-            f"no strategy is called {text!r:.60}{hint} There are {', '.join(STRATEGIES)}; a class "
-            "of your own is named 'module:Class'"
-        )
-    module, _, name = text.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except Exception as error:  # whatever the user's module does on import
-        raise ModelError(f"strategy {text!r:.120} cannot be loaded: {error!s:.200}") from error
-    if not (isinstance(found, type) and issubclass(found, AbstractStrategy)):
-        raise ModelError(f"{text!r:.120} is no subclass of AbstractStrategy")
-    missing = sorted(found.__abstractmethods__)
-    if missing or not isinstance(getattr(found, "name", None), str):
-        raise ModelError(f"{text!r:.120} lacks {', '.join(missing) or 'a name'}")
-    return found
+    return STRATEGIES.find(text)
 
 
 def find_strategy(strategy: AbstractStrategy | str) -> AbstractStrategy:
@@ -297,13 +277,4 @@ def find_strategy(strategy: AbstractStrategy | str) -> AbstractStrategy:
     >>> find_strategy("PLAS").name
     'PLAS'
     """
-    if isinstance(strategy, AbstractStrategy):
-        return strategy
-    found = load_strategy(strategy)
-    try:
-        return found()
-    except TypeError as error:
-        raise ModelError(
-            f"strategy {strategy!r:.80} cannot be made without arguments ({error}); make it and "
-            "give it as it is"
-        ) from error
+    return strategy if isinstance(strategy, AbstractStrategy) else STRATEGIES.made(strategy)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from qmodels.errors import ModelError
 
@@ -26,7 +27,22 @@ FAILED = 1  #: exit code when a strategy breaks a promise
 
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
-    app.command("allocate")(_allocate)
+    app.command("allocate", cls=_Command)(_allocate)
+
+
+class _Command(TyperCommand):
+    """The subcommand; its help names the disciplines that there are."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Read the registry only here: loading it takes longer than any other command's help."""
+        from validation.machine.disciplines import QUEUE_DISCIPLINES
+
+        for option in self.params:
+            if option.name == "discipline":
+                option.help = (  # type: ignore[attr-defined]
+                    f"{', '.join(QUEUE_DISCIPLINES)}; module:Class names one of your own."
+                )
+        super().format_help(ctx, formatter)
 
 
 def _allocate(
@@ -49,7 +65,7 @@ def _allocate(
     flits: Annotated[int | None, typer.Option(min=1, help="Length of a message.")] = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Messages of each node.")] = None,
     discipline: Annotated[
-        str | None, typer.Option(help="FCFS, SSD, smallest-first, first-fit or EASY.")
+        str | None, typer.Option(help="In which order waiting jobs are tried.")
     ] = None,
     network: Annotated[
         str | None,

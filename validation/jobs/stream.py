@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from phasefit.checks import positive_vector, real_number, real_vector, whole_number
 from qmodels.errors import ModelError
+from qmodels.registry import Registry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,18 +181,20 @@ class AbstractStreams(abc.ABC):
 
 
 #: Every source of streams by name; the command line and the contract tests read this.
-STREAMS: dict[str, type[AbstractStreams]] = {}
+STREAMS: Registry[AbstractStreams] = Registry(AbstractStreams, "source of jobs")
 
 Source = TypeVar("Source", bound=type[AbstractStreams])
 
 
 def register(source: Source) -> Source:
-    """Enter a class of streams in `STREAMS` under its name; use as a decorator."""
-    known = STREAMS.get(source.name, source)
-    if (known.__module__, known.__qualname__) != (source.__module__, source.__qualname__):
-        raise ModelError(f"there are streams {source.name!r} already; choose another name")
-    STREAMS[source.name] = source
-    return source
+    """Enter a class of streams in `STREAMS` under its name; use as a decorator.
+
+    Raises
+    ------
+    ModelError
+        If another class has that name, or this one is not complete.
+    """
+    return STREAMS.register(source)
 
 
 def spawned(rng: np.random.Generator, count: int) -> list[np.random.Generator]:

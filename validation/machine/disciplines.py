@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar
 
-from phasefit.checks import one_of
-from qmodels.errors import ModelError
+from qmodels.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class AbstractDiscipline(abc.ABC):
 
 
 #: Every queue discipline by name; the command line and the contract tests read this.
-QUEUE_DISCIPLINES: dict[str, type[AbstractDiscipline]] = {}
+QUEUE_DISCIPLINES: Registry[AbstractDiscipline] = Registry(AbstractDiscipline, "discipline")
 #: Its former name: the same dictionary.
 DISCIPLINES = QUEUE_DISCIPLINES
 
@@ -65,21 +64,29 @@ Discipline = TypeVar("Discipline", bound=type[AbstractDiscipline])
 
 
 def register(discipline: Discipline) -> Discipline:
-    """Enter a discipline class in `QUEUE_DISCIPLINES` under its name; use as a decorator."""
-    known = QUEUE_DISCIPLINES.get(discipline.name, discipline)
-    if known.__qualname__ != discipline.__qualname__:
-        raise ModelError(f"there is a discipline {discipline.name!r} already; choose another name")
-    QUEUE_DISCIPLINES[discipline.name] = discipline
-    return discipline
+    """Enter a discipline class in `QUEUE_DISCIPLINES` under its name; use as a decorator.
+
+    Raises
+    ------
+    ModelError
+        If another class has that name, or this one is not complete.
+    """
+    return QUEUE_DISCIPLINES.register(discipline)
 
 
 def find_discipline(discipline: AbstractDiscipline | str) -> AbstractDiscipline:
     """The discipline itself, or the one of that name.
 
+    Parameters
+    ----------
+    discipline : AbstractDiscipline or str
+        A name in `QUEUE_DISCIPLINES`, in any case, or "module:Class" for a class that can be
+        imported.
+
     Raises
     ------
     ModelError
-        If there is none.
+        If there is none, it is not complete, or it needs arguments.
 
     Examples
     --------
@@ -88,9 +95,7 @@ def find_discipline(discipline: AbstractDiscipline | str) -> AbstractDiscipline:
     """
     if isinstance(discipline, AbstractDiscipline):
         return discipline
-    folded = {name.casefold(): name for name in QUEUE_DISCIPLINES}
-    name = folded.get(discipline.casefold()) if isinstance(discipline, str) else None
-    return QUEUE_DISCIPLINES[one_of("discipline", name or discipline, QUEUE_DISCIPLINES)]()
+    return QUEUE_DISCIPLINES.made(discipline)
 
 
 @register

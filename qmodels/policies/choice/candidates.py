@@ -57,8 +57,10 @@ def default_candidates(
     Examples
     --------
     >>> found = default_candidates(System(processors=128, disks=32, min_processors=8))
-    >>> len(found), found[0].label, found[-1].label
-    (66, 'SP(1,1)', 'TS(16,32;M=2)')
+    >>> [policy.label for policy in found[:3]]
+    ['SP(1,1)', 'SP(2,1)', 'SP(4,1)']
+    >>> {kind: sum(each.name == kind for each in found) for kind in ("SP", "DP", "TS")}
+    {'SP': 30, 'DP': 6, 'TS': 30}
     """
     if not isinstance(system, System):
         raise ModelError(f"system must be of type System, got {system!r:.60}")

@@ -1,7 +1,14 @@
 """Three moments and acyclic laws: what an order can reach, and the law that reaches it.
 
 Everything is said in the normalised moments n2 = m2 / m1^2 and n3 = m3 / (m1 m2), which do not
-change with the unit of time.
+change with the unit of time. Which of them an order can reach, and by an exponential and an Erlang
+law one of which is left out by chance, is from [1]_. The bounds are those printed there, written
+so that they do not cancel; the tests hold them against the printed ones.
+
+References
+----------
+.. [1] A. Bobbio, A. Horvath, M. Telek, "Matching three moments with minimal acyclic phase type
+   distributions", *Stochastic Models* 21 (2005) 303-326.
 """
 
 from __future__ import annotations
@@ -12,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from phasefit.checks import Array, reciprocals
-from phasefit.errors import ModelError
+from phasefit.errors import InfeasibleMomentsError, ModelError
 from phasefit.phase_type import PhaseType
 
 #: A quotient of two given moments is known to a few units in the last place.
@@ -24,6 +31,7 @@ ON_BOUND: Final = 1e-13
 def lower_bound(order: int, n2: float) -> float:
     """Least n3 of acyclic laws of `order` >= 2; attained only where n2 < (n + 4) / (n + 1)."""
     r = (order + 1) / order
+    # Of Y + B E, see `_erlang_by_chance`: there n3 has no least value before Y is gone, at r n2.
     if n2 >= (order + 4) / (order + 1):
         return r * n2
     root = sqrt(max(0.0, 4.0 - 3.0 * n2 / r))
@@ -51,7 +59,10 @@ def _exponential(n2: float, n3: float) -> bool:
 
 
 def least_order(n2: float, n3: float, most: int) -> int | None:
-    """Least order that `contains` the moments; None where that is above `most`."""
+    """Least order that `contains` the moments; None if it is above `most`, or there is none."""
+    if not n2 > 1.0:
+        return None  # a phase-type law varies
+    # Below an scv of 1 / order there is none [D. Aldous, L. Shepp, Stochastic Models 3 (1987)].
     low = min(max(1, ceil((1.0 - 1e-9) / (n2 - 1.0))), most)
     high = low
     while not contains(high, n2, n3):
@@ -65,12 +76,19 @@ def least_order(n2: float, n3: float, most: int) -> int | None:
 
 
 def law_of_order(order: int, mean: float, n2: float, n3: float) -> PhaseType:
-    """Law of `order` with the given moments; `contains` must hold.
+    """Law of `order` with the given moments.
+
+    Raises InfeasibleMomentsError unless `contains` holds: the formulas below would give the law
+    of other moments, since they keep what rounding adds within their range.
 
     Above scv one, order two is hyperexponential. Other laws are an exponential Y and an Erlang
     E of order - 1 phases, one of which is left out by chance: Y + B E up to the n3 of the sum
     of both, E + B Y above that.
     """
+    if not contains(order, n2, n3):
+        raise InfeasibleMomentsError(
+            f"no acyclic law of order {order} has n2 = {n2:.6g} and n3 = {n3:.6g}"
+        )
     if _exponential(n2, n3):
         return PhaseType.exponential(mean=mean)
     if abs(n2 / 2.0 - 1.0) <= ROUNDED:
@@ -88,6 +106,8 @@ def _series(order: int, n2: float) -> tuple[float, float]:
     Of the two such sums it is the one with the longer exponential; n2 at most 2.
     """
     e2, e3 = _erlang(order - 1)
+    # With share s, n2 = 2 (1 - s)^2 + 2 s (1 - s) + e2 s^2 = 2 - 2 s + e2 s^2. The smaller root,
+    # as 2 - n2 over a sum, since the difference would cancel near n2 = 2.
     share = (2.0 - n2) / (1.0 + sqrt(max(0.0, 1.0 - e2 * (2.0 - n2))))
     return share, 3.0 * (1.0 - share) + e3 * share * share * share / n2
 
@@ -99,10 +119,15 @@ def _erlang(phases: int) -> tuple[float, float]:
 
 
 def _hyperexponential(mean: float, n2: float, n3: float) -> PhaseType:
-    """Means 1 + u and 1 - v around the mean one: uv = d says n2, u - v = e says n3."""
+    """Means 1 + u and 1 - v around the mean one: uv = d says n2, u - v = e says n3.
+
+    The moments are k! times those of the mean M of the branch taken: n2 = 2 (1 + u v) and
+    n2 n3 = 6 (1 + 3 u v + u v (u - v)).
+    """
     d = (n2 - 2.0) / 2.0
     e = (n2 * n3 / 6.0 - 1.0 - 3.0 * d) / d
     root = sqrt(e * e + 4.0 * d)
+    # The positive root of v^2 + e v - d = 0, whichever way does not cancel; a mean stays above 0.
     v = min(2.0 * d / (root + e) if e > 0.0 else (root - e) / 2.0, 1.0 - 1e-15)
     u = d / v
     weights, means = [u / (u + v), v / (u + v)], [(1.0 - v) * mean, (1.0 + u) * mean]
@@ -112,8 +137,11 @@ def _hyperexponential(mean: float, n2: float, n3: float) -> PhaseType:
 def _erlang_by_chance(order: int, mean: float, n2: float, n3: float) -> PhaseType:
     """Y + B E. The share s of E in the mean solves a quadratic, given that n2 is met.
 
-    Where s is not unique the smaller one is taken: n3 falls with s from the sum of both to the
-    lower bound, where it is stationary.
+    With the mean one, 1 - s is that of Y; let q be s times the mean of E, so that n2 =
+    2 (1 - s) + e2 q. With that q, and e3 / e2^2 = r, n2 n3 = 6 (1 - s)^2 + 3 (1 - s) e2 q +
+    e3 q^2 / s loses its cubic terms: n3 = 3 (1 - s) + (r / n2) (n2 - 2 + 2 s)^2 / s, which is
+    a s^2 + b s + c = 0. Where s is not unique the smaller one is taken: n3 falls with s from the
+    sum of both to the lower bound, where it is stationary.
     """
     e2, _ = _erlang(order - 1)
     r = (order + 1) / order
@@ -123,7 +151,7 @@ def _erlang_by_chance(order: int, mean: float, n2: float, n3: float) -> PhaseTyp
     discriminant = b * b - 4.0 * a * c
     if a > 0.0 and (b >= 0.0 or discriminant <= 0.0):  # by rounding only
         s = turn
-    else:
+    else:  # the smaller root where a > 0, else the positive one; each where it does not cancel
         root = sqrt(discriminant)
         s = 2.0 * c / (root - b) if b < 0.0 else (root + b) / (-2.0 * a)
     least = _series(order, n2)[0] if n2 < 2.0 else 0.0
@@ -140,7 +168,12 @@ def _erlang_by_chance(order: int, mean: float, n2: float, n3: float) -> PhaseTyp
 
 
 def _exponential_by_chance(order: int, mean: float, n2: float, n3: float) -> PhaseType:
-    """E + B Y. The share s of Y in the mean is found by bracketing, given that n2 is met."""
+    """E + B Y. The share s of Y in the mean is found by bracketing, given that n2 is met.
+
+    With the mean one, 1 - s is that of E; let q be s times the mean of Y: n2 = e2 (1 - s)^2 +
+    2 s (1 - s) + 2 q, and n2 n3 = e3 (1 - s)^3 + 3 e2 (1 - s)^2 s + 6 (1 - s) q + 6 q^2 / s,
+    in which s no longer comes out of a quadratic.
+    """
     from scipy.optimize import brentq
 
     e2, e3 = _erlang(order - 1)
@@ -157,6 +190,8 @@ def _exponential_by_chance(order: int, mean: float, n2: float, n3: float) -> Pha
         return log(third(exp(t)) / n2 / n3)
 
     most = 1.0 - _series(order, n2)[0]
+    # The last term alone is at most n2 n3, and q grows with s: s is at least 6 q(0)^2 / (n2 n3).
+    # It is at most what Y has in the sum of both, where B is certain.
     ends = log(min(6.0 * spread(0.0) * spread(0.0) / n2 / n3, most)), log(most)
     # The third moment falls with s; logarithms, since s may be tiny.
     if excess(ends[0]) > 0.0 > excess(ends[1]):

@@ -17,16 +17,20 @@ from phasefit.em.result import EMResult, result
 from phasefit.errors import InfeasibleMomentsError
 from phasefit.observations import Observations, Sample
 
-#: Settings that are climbed to the top on the fine data after the first look at all of them.
-_FINALISTS: Final = 4
-#: Gain per sample and round of three steps at which a first look ends.
+# There are many ways to share the phases among branches ("settings"), and most are poor. So the
+# field is narrowed: all are looked at on coarse data, the best of them longer, and the best of
+# those climb on the fine data.
+
+#: Gain per sample and round of three steps at which a look at coarse data ends.
 _LOOK: Final = 1e-7
-#: Steps of the first look, settings that are looked at again, and steps of that.
+#: Most steps of the first look, which every setting gets.
 _FIRST_STEPS: Final = 100
+#: Settings that get a second look, and most steps of it.
 _CANDIDATES: Final = 16
-#: Steps of each finalist; only the best then climbs on.
-_FINAL_STEPS: Final = 100
 _LOOK_STEPS: Final = 600
+#: Settings that climb on the fine data, and most steps of each; only the best then climbs on.
+_FINALISTS: Final = 4
+_FINAL_STEPS: Final = 100
 #: Order up to which all settings are looked at for the sake of a start.
 FEW_PHASES: Final = 12
 
@@ -58,49 +62,64 @@ def fit(
     max_steps: int,
     hold: int,
 ) -> list[EMResult]:
-    """Fits of hyper-Erlang laws, best first."""
-    coarse, fine = observations.coarse, observations.fine
+    """Fits of hyper-Erlang laws, best first.
 
-    def climb(start: _Mixture, steps: int) -> tuple[_Mixture, Array, bool] | None:
-        if hold == 2:
-            return _climb_held(observations, fine, start, tol, steps)
-        return (start, *_climb(fine, start, tol, steps))
+    Parameters
+    ----------
+    observations : Observations
+        In units of their mean.
+    order : int
+        Phases of all branches together.
+    starts : int
+        Points from which each setting is climbed at the first look.
+    rng : numpy.random.Generator
+        Draws the starts beyond the first four.
+    tol : float
+        Gain of the log-likelihood per sample at which a climb counts as converged.
+    max_steps : int
+        Most steps of the climb of one setting on the fine data.
+    hold : int
+        How many of the first moments of the data the law is to have: 2 holds them by a climb
+        along the surface where they are met; the first alone holds by itself at every step of EM.
+
+    Raises
+    ------
+    InfeasibleMomentsError
+        If two moments are held and no mixture of this order has them.
+    """
+    coarse, fine = observations.coarse, observations.fine
 
     looks = []
     for phases in partitions(order):
         first: tuple[float, _Mixture] | None = None
         for start in _starts(coarse, phases, starts, rng):
-            if hold == 2:
-                climbed = _climb_held(observations, coarse, start, _LOOK, _FIRST_STEPS)
-                if climbed is None:
-                    continue
-                start, trace, _ = climbed
-            else:
-                trace, _ = _climb(coarse, start, _LOOK, _FIRST_STEPS)
+            climbed = _climbed(observations, coarse, start, _LOOK, _FIRST_STEPS, hold)
+            if climbed is None:
+                continue
+            mixture, trace, _ = climbed
             if first is None or trace[-1] > first[0]:
-                first = (float(trace[-1]), start)
+                first = (float(trace[-1]), mixture)
         if first is not None:
             looks.append(first)
     looks.sort(key=lambda look: -look[0])
     second_looks = []
     for _, start in looks[:_CANDIDATES]:
-        if hold == 2:
-            climbed = _climb_held(observations, coarse, start, _LOOK, _LOOK_STEPS)
-            start = start if climbed is None else climbed[0]
-        else:
-            _climb(coarse, start, _LOOK, _LOOK_STEPS)
-        second_looks.append((likelihood(fine, start), start))
+        climbed = _climbed(observations, coarse, start, _LOOK, _LOOK_STEPS, hold)
+        mixture = start if climbed is None else climbed[0]
+        second_looks.append((likelihood(fine, mixture), mixture))
     second_looks.sort(key=lambda look: -look[0])
     finals = []
     for _, start in second_looks[:_FINALISTS]:
-        climbed = climb(start, min(max_steps, _FINAL_STEPS))
+        climbed = _climbed(observations, fine, start, tol, min(max_steps, _FINAL_STEPS), hold)
         if climbed is not None:
             finals.append(climbed)
     if not finals:
+        # One branch of all phases has an scv of 1 / order; of several the longest is shorter.
+        mixed = f" or above {1.0 / (order - 1):.6g}" if order > 1 else ""
         raise InfeasibleMomentsError(
             f"no hyper-Erlang law of order {order} was found with the first two moments of the "
-            f"data, scv {observations.second - 1.0:.6g}; an scv above {1.0 / order:.6g} is needed, "
-            f"or a higher order"
+            f"data, scv {observations.second - 1.0:.6g}; an scv of {1.0 / order:.6g}{mixed} is "
+            f"needed, or a higher order"
         )
     finals.sort(key=lambda final: -final[1][-1])
     mixture, trace, converged = finals[0]
@@ -110,7 +129,7 @@ def fit(
             _climb(coarse, ahead, tol, max_steps)
             if likelihood(fine, ahead) > likelihood(fine, mixture):
                 mixture = ahead
-        further = climb(mixture, max_steps - trace.size)
+        further = _climbed(observations, fine, mixture, tol, max_steps - trace.size, hold)
         if further is not None:
             finals[0] = further[0], np.concatenate([trace, further[1]]), further[2]
     results = [_result(observations, *final) for final in finals]
@@ -178,6 +197,24 @@ def _expect(sample: Sample, mixture: _Mixture) -> tuple[float, Array, Array]:
         total,
     )
     return value, count, total
+
+
+def _climbed(
+    observations: Observations,
+    sample: Sample,
+    start: _Mixture,
+    tol: float,
+    max_steps: int,
+    hold: int,
+) -> tuple[_Mixture, Array, bool] | None:
+    """Climb on `sample`: the mixture, the trace, and whether it stopped by itself.
+
+    With two moments held it is a new mixture, or None where these branches cannot have them;
+    else `start` itself is moved.
+    """
+    if hold == 2:
+        return _climb_held(observations, sample, start, tol, max_steps)
+    return (start, *_climb(sample, start, tol, max_steps))
 
 
 def _climb(sample: Sample, mixture: _Mixture, tol: float, max_steps: int) -> tuple[Array, bool]:

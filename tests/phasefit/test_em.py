@@ -1,4 +1,5 @@
 import json
+import re
 from math import inf, log
 
 import numpy as np
@@ -420,6 +421,17 @@ def test_data_that_are_none_are_refused(data):
 def test_a_variation_too_small_to_be_held_is_named(family):
     with pytest.raises(InfeasibleMomentsError, match=r"scv .*0\.5"):
         maximise([1.0, 1.1, 0.9], family=family, order=2, hold_moments=2, random_state=1)
+
+
+def test_the_variation_that_can_be_held_is_named_and_can_be_held(rng):
+    for order, said in ((1, "an scv of 1 is"), (2, "an scv of 0.5 or above 1 is"),
+                        (3, "an scv of 0.333333 or above 0.5 is")):  # fmt: skip
+        with pytest.raises(InfeasibleMomentsError, match=re.escape(said)):
+            maximise(rng.gamma(2.5, size=300), order=order, hold_moments=2, random_state=1)
+    data = [1.0 - 0.5**0.5, 1.0 + 0.5**0.5]  # mean 1, scv 1/2
+    law = maximise(data, order=2, hold_moments=2, random_state=1)[0].distribution
+    assert law.mean == pytest.approx(1.0, rel=1e-12)
+    assert law.scv == pytest.approx(0.5, rel=1e-9)
 
 
 def test_moments_of_censored_data_cannot_be_held():

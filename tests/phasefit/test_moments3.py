@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from phasefit import InfeasibleMomentsError, ModelError, PhaseType, match_moments
+from phasefit import (
+    InfeasibleMomentsError,
+    ModelError,
+    PhaseType,
+    match_moments,
+    moments3,
+)
 from phasefit.moments import MomentsAdjustedWarning, moment_bounds
 
 NEAR = [-1e-9, -1e-13, 0.0, 1e-14, 1e-12, 1e-9, 1e-5]
@@ -393,3 +399,18 @@ def test_moments_at_the_ends_of_the_floats_are_refused_in_words(m1):
                 match_moments(m1, m2, m3, nearest=nearest_too)
         with pytest.raises(ModelError, match="moment"):
             moment_bounds(3, m1, m2)
+
+
+@pytest.mark.parametrize(
+    ("order", "n2", "n3"),
+    [(2, 1.2, 2.0), (1, 2.0, 2.9), (1, 3.0, 5.0), (3, 1.6, 1.0), (2, 3.0, 4.4), (2, 1.8, 9.0)],
+)
+def test_an_order_that_does_not_reach_the_moments_gives_no_law_of_others(order, n2, n3):
+    assert not moments3.contains(order, n2, n3)
+    with pytest.raises(InfeasibleMomentsError, match=f"of order {order} has n2"):
+        moments3.law_of_order(order, 1.0, n2, n3)
+
+
+@pytest.mark.parametrize("n2", [1.0, 0.5, 0.0, -1.0, float("nan")])
+def test_no_order_has_no_variation(n2):
+    assert moments3.least_order(n2, 2.0, 100) is None

@@ -20,8 +20,10 @@ from qmodels.policies import (
 from validation.commands import validate as command
 from validation.experiments import EXPERIMENTS, Experiment, RunOptions
 from validation.experiments.base import Finding, Outcome, all_hold
+from validation.experiments.rosti import fig7 as fig7_file
 from validation.experiments.rosti import load_sweep, m_sweep
 from validation.experiments.rosti.reference_workload import reference_machine, reference_workload
+from validation.sharing import simulate_candidates
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +95,31 @@ def test_the_claims_of_the_paper_hold_on_the_reference_workload(outcomes):
     assert [(f.claim, "simulated on the same jobs" in f.sentence) for f in failing] == [
         ("R-56", True)
     ]
+
+
+def test_the_cases_of_figure_seven_are_independent_and_widened_for_their_number(monkeypatch):
+    drawn = []
+
+    def noted(policies, *arguments, **options):
+        drawn.append((options["point"], options["confidence"]))
+        contest = simulate_candidates(policies, *arguments, **options | {"jobs": 200})
+        assert contest.compare(*policies).difference.confidence == options["confidence"]
+        return contest
+
+    monkeypatch.setattr(fig7_file, "simulate_candidates", noted)
+    finding = fig7_file._side_by_side(RunOptions(seed=1, quick=True, workers=1))
+    assert [point for point, _ in drawn] == [0, 1, 2, 3]
+    assert [sure for _, sure in drawn] == pytest.approx([1.0 - 0.01 / 4] * 4, rel=1e-15)
+    assert "of 4 cases" in finding.detail
+
+
+def test_the_sentences_on_figure_seven_stand_by_themselves(fig7):
+    about = [f.sentence for f in fig7.findings if f.claim == "R-56"]
+    assert len(about) == 3
+    for sentence in about:
+        assert "time sharing" in sentence
+        assert "space sharing" in sentence
+        assert not sentence.startswith("and ")
 
 
 def test_figure_seven_fails_for_crowded_time_sharing_near_its_capacity():

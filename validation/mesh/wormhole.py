@@ -141,7 +141,7 @@ class Network:
         their source as not made.
         """
         messages = self._state.messages
-        return int(np.count_nonzero((messages["held"] > 0) | (messages["passed"] > 0)))
+        return int(np.count_nonzero((messages["held"] > 0) | (messages["behind"] > 0)))
 
     def start(
         self,

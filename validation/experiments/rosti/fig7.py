@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 LEVEL = 2  #: multiprogramming level of the source
 SAME = 1e-9  #: relative difference below which two predictions are a tie
+FRACTIONS = (0.4, 0.8)  #: of the capacity of space sharing, where both are simulated
+MISSED = 0.01  #: how often one of all intervals misses its difference
 
 
 def run(options: RunOptions) -> Outcome:
@@ -68,7 +70,8 @@ def _claims(table: pd.DataFrame) -> Iterator[Finding]:
     )
     yield Finding(
         "R-56",
-        "and answers no later at any common load",
+        "time sharing answers no later in the model than space sharing on the same partitions, at "
+        "any load that all policies are compared at",
         whether(not slower),
         f"{compared - len(slower)} of {compared} points"
         + (f"; not {', '.join(slower[:3])}" if slower else ""),
@@ -76,30 +79,39 @@ def _claims(table: pd.DataFrame) -> Iterator[Finding]:
 
 
 def _side_by_side(options: RunOptions) -> Finding:
-    """Both kinds of sharing simulated on the same jobs, at fractions of the static capacity."""
+    """Both kinds of sharing simulated on the same jobs, at fractions of the static capacity.
+
+    Every case has jobs of its own, so that what one draws does not decide for the others. With so
+    many cases one in twenty intervals would miss its difference: they are widened for their
+    number, so that one of all misses it once in a hundred runs of the experiment.
+    """
     machine, work = reference_machine(), reference_workload()
     pairs = [(4, 4), (16, 16)] if options.quick else list(product(PROCESSOR_PARTITIONS, SHOWN))
     later: list[tuple[float, str]] = []
     found = []
-    for (k, disks), fraction in product(pairs, (0.4, 0.8)):
+    cases = list(product(pairs, FRACTIONS))
+    for point, ((k, disks), fraction) in enumerate(cases):
         static, timed = SpaceSharing(k, disks), TimeSharing(k, disks, LEVEL)
         contest = simulate_candidates(
             [static, timed], machine, work,
             arrival_rate=fraction * capacity(static, machine, work), jobs=4000, replications=12,
-            seed=options.seed, workers=options.workers,
+            confidence=1.0 - MISSED / len(cases), seed=options.seed, point=point,
+            workers=options.workers,
         )  # fmt: skip
         gap = contest.compare(timed, static)
         found.append(gap.difference)
-        options.progress("figure 7, side by side", len(found), 2 * len(pairs))
+        options.progress("figure 7, side by side", len(found), len(cases))
         if gap.verdict == "worse":
             share = gap.mean / contest.simulations[0].mean_response.mean
             later.append((share, f"{share:.1%} at ({k},{disks}), {fraction:.0%} of its capacity"))
+    sooner = sum(each.high < 0.0 for each in found)
     return Finding(
         "R-56",
-        "and, simulated on the same jobs, never answers later than space sharing",
+        "simulated on the same jobs, time sharing answers sooner than space sharing on the same "
+        "partitions",
         all_below_zero(*found),
-        f"later beyond noise in {len(later)} of {len(found)} cases"
-        + (f", at most by {max(later)[1]}" if later else ""),
+        f"beyond noise sooner in {sooner} and later in {len(later)} "
+        f"of {len(found)} cases" + (f", at most by {max(later)[1]}" if later else ""),
     )
 
 

@@ -1,11 +1,17 @@
-"""One channel and one worm: queues, releases, and when a tail passes."""
+"""One channel and one worm: queues, releases, and when a tail crosses."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from validation.mesh._kernels.records import ALARM, INLINED, NOBODY, UNKNOWN
+from validation.mesh._kernels.records import ALARM, INLINED, NOBODY, ROUNDING, UNKNOWN
+
+
+@njit(**INLINED)
+def is_ejection(grid, channel):
+    """Whether a channel leads out of the network: numbered after those that lead into it."""
+    return grid.routers <= channel < 2 * grid.routers
 
 
 @njit(**INLINED)
@@ -25,7 +31,7 @@ def stream_out(timing, flits, pace):
         return flits
     buffers, rest = flits // timing.buffer, flits % timing.buffer
     loop = max(float(timing.flow + timing.credit), timing.buffer * pace)
-    return int(np.ceil(buffers * loop + rest * pace - 1e-9))
+    return int(np.ceil(buffers * loop + rest * pace - ROUNDING))
 
 
 @njit(**INLINED)
@@ -33,7 +39,7 @@ def last_flit(flits, pace):
     """Cycles that a disk needs for the last of a worm's flits; one where there is no disk."""
     if pace <= 1.0:
         return np.int64(1)
-    return np.int64(np.ceil(flits * pace - 1e-9) - np.ceil((flits - 1) * pace - 1e-9))
+    return np.int64(np.ceil(flits * pace - ROUNDING) - np.ceil((flits - 1) * pace - ROUNDING))
 
 
 @njit(**INLINED)
@@ -47,8 +53,8 @@ def tail_passes(channels, timing, flits, at, last, last_pace, pace):
     left, back, latest = flits - 1, 0, -1
     while left >= 0:
         speed = last_pace if at == last else pace
-        passes = ~channels[at].when + back + stream_out(timing, left, speed)
-        latest = max(latest, passes)
+        crosses = ~channels[at].when + back + stream_out(timing, left, speed)
+        latest = max(latest, crosses)
         if at == last:
             break
         at = channels[at].after
@@ -140,25 +146,25 @@ def take_next(state, channel):
 
 
 @njit(**INLINED)
-def tail_moves(state, slot, tail, after, held, passed, last_pace):
+def tail_moves(state, slot, tail, after, held, behind, last_pace):
     """When the tail of a worm that holds so many channels crosses `after`, the one after `tail`."""
     channels, timing, message = state.channels, state.timing, state.messages[slot]
     flits, head = np.int64(message.flits), message.head
     if timing.buffer <= timing.hop + timing.credit:
         # Every channel further on weighs more than the one before: only the last counts.
         m = held - 2
-        passes = ~channels[head].when + m * timing.credit
-        passes += stream_out(timing, flits - 1 - m * timing.buffer, last_pace)
+        crosses = ~channels[head].when + m * timing.credit
+        crosses += stream_out(timing, flits - 1 - m * timing.buffer, last_pace)
     else:
-        passes = tail_passes(channels, timing, flits, after, head, last_pace, 1.0)
+        crosses = tail_passes(channels, timing, flits, after, head, last_pace, 1.0)
     if message.slow:
         born = state.born[slot]
         if born.leaves == UNKNOWN:
             in_pace = state.paces[state.streams[message.source].router, 0]
             slower = max(last_pace, in_pace)
             born.leaves = tail_passes(channels, timing, flits, tail, head, slower, in_pace)
-        passes = max(passes, born.leaves + (passed + 1) * timing.flow)
-    return passes
+        crosses = max(crosses, born.leaves + (behind + 1) * timing.flow)
+    return crosses
 
 
 @njit(**INLINED)

@@ -64,5 +64,5 @@ def under_way(state, totals):
             totals[at].worms += 1
             came = granted + state.timing.hop
             at = channels[at].after
-        hops += message.passed + message.held
+        hops += message.behind + message.held
     return hops

@@ -49,7 +49,7 @@ def offer(state, q, t, follows):
     asks = max(t, made)
     message.key, message.came, message.flits = key, asks, flits
     message.source, message.target, message.end, message.head = q, target, router, router
-    message.held, message.passed, message.left, message.leg = 0, 0, 0, 0
+    message.held, message.behind, message.left, message.leg = 0, 0, 0, 0
     message.slow = state.paces[router, 0] > 1.0
     message.window = (flits - 1) // state.timing.buffer + 2
     born.created, born.leaves = made, UNKNOWN
@@ -61,7 +61,7 @@ def deliver(state, slot, granted, delivered):
     """Count a message that was granted its ejection channel, and forget it."""
     counters, message, born = state.counters[0], state.messages[slot], state.born[slot]
     job = state.jobs[state.streams[message.source].job]
-    hops = np.int64(message.passed)
+    hops = np.int64(message.behind)
     latency = delivered - born.created
     job.messages += 1
     job.latency += latency
@@ -84,6 +84,6 @@ def deliver(state, slot, granted, delivered):
         row.number = message.key & ((1 << 40) - 1)
         row.source, row.destination = state.streams[message.source].router, message.target
         row.created, row.injected, row.delivered = born.created, born.injected, delivered
-    message.held = message.passed = 0
+    message.held = message.behind = 0
     state.events[slot].link = np.uint32(counters.free_slot)
     counters.free_slot = slot

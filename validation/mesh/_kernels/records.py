@@ -49,18 +49,21 @@ ALARM = np.uint32(1 << 31)
 # Messages: `key` that settles ties, when the header `came` to the tail channel, `tail` and `head`
 # of the channels held, how many are `held`, `window` of channels of which the last is let go, when
 # so many are held, `flits`, `step` and `left` of the straight piece of the route, channels behind
-# the tail (`passed`), `source` stream, `target` and `end` router of the piece, `leg` = 2 *
+# the tail (`behind`), `source` stream, `target` and `end` router of the piece, `leg` = 2 *
 # dimension + (1 beyond the dateline), whether the source is `slow`. One line of the cache; unsigned
 # numbers need no look at whether they count from the end of a table.
 MESSAGE = record(
     *_numbers("key came"),
     *_numbers("tail head source target end", np.uint32),
-    *_numbers("held window flits step left passed", np.int32),
+    *_numbers("held window flits step left behind", np.int32),
     *_numbers("leg slow", np.int16),
 )
-# Born: when a message was created and injected, when its tail leaves a slow source (or UNKNOWN).
+# Born: when a message was created and injected, and when its tail `leaves`: of a worm its slow
+# source (UNKNOWN until that is asked), under cut-through the last channel that it was granted.
 BORN = record(*_numbers("created injected leaves"))
 UNKNOWN = -1
+#: A number of flits times a pace may exceed a whole number of cycles by so much, by rounding.
+ROUNDING = 1e-9
 FOLLOWS = 1 << 62  # added to the key of a message that follows another through its source
 
 # Streams, one for each node of a job and for each I/O node: its `router`, `job` and `rank`, the

@@ -387,7 +387,7 @@ def test_a_job_of_identical_phases_obeys_wald(mean):
 
 
 def test_the_testbed_has_partitions_from_1_to_64(rng):
-    """R-18. Synthetic single-user runs on them; more in `tests/validation/test_measurements`."""
+    """R-18. Synthetic single-user runs on them; more in `tests/validation/test_synthetic`."""
     from validation.synthetic import synthetic_runs
 
     frame = synthetic_runs(profile("QCRD-2"), noise=0.0, rng=rng).frame

@@ -16,8 +16,9 @@ from validation import DISCIPLINES, STRATEGIES
 from validation.allocation import PlaneStrategy, check_strategy
 from validation.allocation import register as register_strategy
 from validation.commands.allocate import register as register_command
-from validation.jobs import STREAMS, PoissonStreams
+from validation.jobs import STREAMS, AbstractStreams, JobStream, PoissonStreams
 from validation.jobs import register as register_streams
+from validation.jobs.stream import TableError
 from validation.machine.disciplines import AbstractDiscipline, find_discipline
 from validation.machine.disciplines import register as register_discipline
 from validation.machine.scenario import load_plan
@@ -172,3 +173,37 @@ def test_two_classes_cannot_have_one_name():
         with pytest.raises(ModelError, match="already"):
             register(impostor)
         assert registry[name] is known
+
+
+def test_a_source_reads_its_own_table(tmp_path):
+    """One that is not like the Poisson stream: nothing but its class has to know its keys."""
+
+    @dataclass(frozen=True)
+    class Three(AbstractStreams):
+        name = "three"
+        keys = ("count", "mean_size")
+        size: int
+
+        def draw(self, *, rng):
+            return JobStream(arrivals=[0, 1, 2], sizes=[self.size] * 3, demands=[1.0] * 3)
+
+        @classmethod
+        def from_table(cls, table, setting):
+            if table.get("mean_size", 0) > setting.largest:
+                raise TableError("mean_size", "more than the machine has")
+            return cls(int(table.get("mean_size", 1))), None
+
+    register_streams(Three)
+    try:
+        path = tmp_path / "own.toml"
+        text = SCENARIO.format(**(KNOWN | {"source": "three"}))
+        text = text.replace("mean_interarrival = 0.8", "mean_size = 4")
+        path.write_text(text)
+        plan = load_plan(path)
+        assert (plan.streams, plan.utilisation) == (Three(4), None)
+        for line, key in (("mean_size = 40", "jobs.mean_size"), ("utilisation = 0.5", "jobs.util")):
+            path.write_text(text.replace("mean_size = 4", line))
+            with pytest.raises(ScenarioError, match=key):
+                load_plan(path)
+    finally:
+        del STREAMS["three"]

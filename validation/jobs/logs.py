@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -13,13 +14,18 @@ from phasefit.checks import one_of, real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
     LARGEST_SIZE,
+    USUAL_UTILISATION,
     AbstractStreams,
     JobStream,
+    Setting,
+    TableError,
     arrivals_of,
     job_count,
     register,
+    renamed,
     size_limit,
     spawned,
+    wanted_utilisation,
 )
 
 if TYPE_CHECKING:
@@ -87,6 +93,10 @@ class LogStreams(AbstractStreams):
     """
 
     name: ClassVar[str] = "log"
+    keys: ClassVar[tuple[str, ...]] = (
+        "count", "mean_interarrival", "utilisation", "arrival_factor",
+        "path", "partition", "status", "start", "end",
+    )  # fmt: skip
     log: JobLog
     _: KW_ONLY
     jobs: int | None = None
@@ -124,6 +134,26 @@ class LogStreams(AbstractStreams):
             )
         object.__setattr__(self, "jobs", jobs)
         _ = self.factor
+
+    @classmethod
+    def from_table(
+        cls, table: Mapping[str, Any], setting: Setting
+    ) -> tuple[AbstractStreams, float | None]:
+        """See `AbstractStreams.from_table`; a log keeps its own times where they are seconds."""
+        from qmodels.io import read_swf
+
+        if "path" not in table:
+            raise TableError("path", "this key is missing; name the job log")
+        choice = {k: table[k] for k in ("partition", "status", "start", "end") if k in table}
+        log = read_swf(setting.folder / table["path"], **choice)
+        given = renamed(
+            table, count="jobs", mean_interarrival="mean_interarrival",
+            arrival_factor="arrival_factor",
+        )  # fmt: skip
+        # Replications begin at other jobs of the log; a single one is the log as it is.
+        start: Literal["first", "random"] = "first" if setting.replications == 1 else "random"
+        streams = cls(log, largest=setting.largest, start=start, **given)
+        return streams, wanted_utilisation(table, None if setting.timed else USUAL_UTILISATION)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,16 @@ from numpy.typing import NDArray
 from phasefit.checks import one_of, real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
+    USUAL_UTILISATION,
     AbstractStreams,
     JobStream,
+    Setting,
     job_count,
     register,
+    renamed,
     size_limit,
     spawned,
+    wanted_utilisation,
 )
 
 Array = NDArray[np.float64]
@@ -127,6 +132,7 @@ class LublinStreams(AbstractStreams):
     """
 
     name: ClassVar[str] = "lublin"
+    keys: ClassVar[tuple[str, ...]] = ("count", "mean_interarrival", "utilisation")
     jobs: int = 1000
     largest: int = 128
     kind: Literal["all", "batch", "interactive"] = "all"
@@ -167,6 +173,16 @@ class LublinStreams(AbstractStreams):
         shares /= shares.mean()
         shares.setflags(write=False)
         return shares
+
+    @classmethod
+    def from_table(
+        cls, table: Mapping[str, Any], setting: Setting
+    ) -> tuple[AbstractStreams, float | None]:
+        """See `AbstractStreams.from_table`; the model keeps its rate where times are seconds."""
+        gap: dict[str, Any] = {} if setting.timed else {"mean_interarrival": 1.0}
+        gap |= renamed(table, mean_interarrival="mean_interarrival")
+        streams = cls(largest=setting.largest, **renamed(table, count="jobs"), **gap)
+        return streams, wanted_utilisation(table, None if setting.timed else USUAL_UTILISATION)
 
     def draw(self, *, rng: np.random.Generator) -> JobStream:
         """See `AbstractStreams.draw`."""

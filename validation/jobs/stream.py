@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit import PhaseType
 from phasefit.checks import positive_vector, real_number, real_vector, whole_number
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
@@ -163,13 +166,66 @@ class JobStream:
         return pd.DataFrame(columns)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What the table of a file that describes jobs is read for."""
+
+    largest: int  #: nodes of the machine
+    timed: bool  #: whether a job's demand is its time of service, for want of a network
+    folder: Path = Path()  #: where relative paths begin
+    replications: int = 1
+
+
+class TableError(ModelError):
+    """A key of the table of jobs is missing, or does not go with the others."""
+
+    def __init__(self, key: str, text: str) -> None:
+        self.key = key
+        super().__init__(text)
+
+
+#: Mean share of the processors that the rate of arrivals is chosen for, unless a file says more.
+USUAL_UTILISATION = 0.65
+
+
 class AbstractStreams(abc.ABC):
     """Where job streams come from: one stream for each replication.
 
-    A subclass is a frozen dataclass with a `name` and the method `draw`.
+    A subclass is a frozen dataclass with a `name` and the method `draw`. In a file it is asked for
+    like the Poisson stream, unless it says otherwise by `keys` and `from_table`.
     """
 
     name: ClassVar[str]  #: short name used on the command line
+    #: Keys of the table ``[jobs]`` that it knows, besides ``source``.
+    keys: ClassVar[tuple[str, ...]] = ("count", "mean_size", "mean_interarrival", "utilisation")
+
+    @classmethod
+    def from_table(
+        cls, table: Mapping[str, Any], setting: Setting
+    ) -> tuple[AbstractStreams, float | None]:
+        """The streams that a table ``[jobs]`` asks for, and the utilisation to be reached.
+
+        Parameters
+        ----------
+        table : mapping
+            The keys given, all among `keys`.
+        setting : Setting
+
+        Returns
+        -------
+        streams : AbstractStreams
+        utilisation : float or None
+            What the rate of arrivals is to be chosen for; None if it stays as it is.
+
+        Raises
+        ------
+        ModelError
+            If a value is out of its range; a `TableError` names the key.
+        """
+        gap = {"mean_interarrival": table.get("mean_interarrival", 1.0)}
+        given = renamed(table, count="jobs", mean_size="mean_size") | gap | demands_for(setting)
+        make: Any = cls  # the arguments are those of the Poisson stream, not of an abstract one
+        return make(largest=setting.largest, **given), wanted_utilisation(table, USUAL_UTILISATION)
 
     @abc.abstractmethod
     def draw(self, *, rng: np.random.Generator) -> JobStream:
@@ -195,6 +251,23 @@ def register(source: Source) -> Source:
         If another class has that name, or this one is not complete.
     """
     return STREAMS.register(source)
+
+
+def renamed(table: Mapping[str, Any], **names: str) -> dict[str, Any]:
+    """Arguments of a class from the keys of a table, where they are given."""
+    return {name: table[key] for key, name in names.items() if key in table}
+
+
+def demands_for(setting: Setting) -> dict[str, Any]:
+    """The argument `demand`: without a network something must say how long a job stays."""
+    return {"demand": PhaseType.exponential(mean=1.0)} if setting.timed else {}
+
+
+def wanted_utilisation(table: Mapping[str, Any], usual: float | None) -> float | None:
+    """The utilisation that a table asks for: none where it gives the rate, else `usual`."""
+    known = "mean_interarrival" in table or "arrival_factor" in table
+    found: float | None = table.get("utilisation", None if known else usual)
+    return found
 
 
 def spawned(rng: np.random.Generator, count: int) -> list[np.random.Generator]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,9 +15,13 @@ from qmodels.errors import ModelError
 from validation.jobs.stream import (
     AbstractStreams,
     JobStream,
+    Setting,
+    TableError,
     arrivals_of,
+    demands_for,
     job_count,
     register,
+    renamed,
     size_limit,
     spawned,
 )
@@ -131,6 +136,17 @@ class BatchStreams(AbstractStreams):
 
     def __post_init__(self) -> None:
         _settle(self, "mean_size")
+
+    @classmethod
+    def from_table(
+        cls, table: Mapping[str, Any], setting: Setting
+    ) -> tuple[AbstractStreams, float | None]:
+        """See `AbstractStreams.from_table`; there is no rate to choose."""
+        for key in ("mean_interarrival", "utilisation"):
+            if key in table:
+                raise TableError(key, "all jobs of a batch come at once; drop it")
+        given = renamed(table, count="jobs", mean_size="mean_size") | demands_for(setting)
+        return cls(largest=setting.largest, **given), None
 
     def draw(self, *, rng: np.random.Generator) -> JobStream:
         """See `AbstractStreams.draw`."""

@@ -5,18 +5,16 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from phasefit import PhaseType
-from phasefit.checks import one_of
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io import read_swf
 from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, read_tables
 from validation.allocation import AbstractStrategy, Request, load_strategy
 from validation.allocation.base import answer
-from validation.jobs import STREAMS, AbstractStreams, BatchStreams, LogStreams, LublinStreams
+from validation.jobs import STREAMS, AbstractStreams, LogStreams
+from validation.jobs.stream import Setting, TableError
 from validation.machine.machine import Machine
 from validation.machine.traffic import AbstractJobTraffic, Alternating, MixedTraffic
 from validation.mesh import Mesh, Occupancy, Router
@@ -214,71 +212,23 @@ def _streams(
     source: Path, file: AllocationFile, mesh: Mesh, machine: Machine
 ) -> tuple[AbstractStreams, float | None]:
     """Where jobs come from, and the utilisation that is to be reached."""
-    spec = file.jobs
-    name = at_key(source, "jobs.source", one_of, "source", spec.source, list(STREAMS))
-    of_log = ("path", "partition", "status", "start", "end", "arrival_factor")
-    for key in of_log if spec.source != "log" else ("mean_size",):
-        if getattr(spec, key) is not None:
-            fail(source, f"jobs.{key}", f"is not for source {spec.source!r}; drop it")
-    wanted = [
-        key for key in ("mean_interarrival", "utilisation", "arrival_factor") if getattr(spec, key)
-    ]
-    if len(wanted) > 1:
-        fail(source, f"jobs.{wanted[1]}", f"give either this or {wanted[0]}")
-    count: dict[str, Any] = {} if spec.count is None else {"jobs": spec.count}
-    size = {} if spec.mean_size is None else {"mean_size": spec.mean_size}
-    # Without a network something must say how long a job stays.
-    demand = {"demand": PhaseType.exponential(mean=1.0)} if machine.network == "none" else {}
-    if spec.source == "batch":
-        if wanted:
-            fail(source, f"jobs.{wanted[0]}", "all jobs of a batch come at once; drop it")
-        batch = at_key(source, "jobs", BatchStreams, largest=mesh.nodes, **count, **size, **demand)
-        return batch, None
-    gap: dict[str, Any] = {"mean_interarrival": spec.mean_interarrival}
-    utilisation = spec.utilisation
-    if spec.source == "log":
-        return _log(source, file, mesh, machine, gap | count)
-    timed = spec.source == "lublin" and machine.network == "none"
-    if spec.mean_interarrival is None:
-        # A model of a log has a rate of its own; elsewhere a busy machine that keeps up.
-        utilisation = None if timed and utilisation is None else utilisation or 0.65
-        gap = {} if timed else {"mean_interarrival": 1.0}
-    if spec.source == "lublin":
-        if spec.mean_size is not None:
-            fail(source, "jobs.mean_size", "is not for source 'lublin'; drop it")
-        lublin = at_key(source, "jobs", LublinStreams, largest=mesh.nodes, **gap, **count)
-        return lublin, utilisation
-    # any other source, a registered one of the user's too, is asked for like the Poisson stream
-    made = at_key(
-        source, "jobs", STREAMS[name], largest=mesh.nodes, **gap, **count, **size, **demand
-    )
-    return made, utilisation
-
-
-def _log(
-    source: Path, file: AllocationFile, mesh: Mesh, machine: Machine, given: dict[str, Any]
-) -> tuple[AbstractStreams, float | None]:
-    spec = file.jobs
-    if spec.path is None:
-        fail(source, "jobs.path", "this key is missing; name the job log")
-    choice = {
-        key: getattr(spec, key)
-        for key in ("partition", "status", "start", "end")
-        if getattr(spec, key) is not None
-    }
+    given = file.jobs.model_dump(exclude={"source"}, exclude_none=True)
+    kind = at_key(source, "jobs.source", STREAMS.find, file.jobs.source)
+    for key in given:
+        if key not in kind.keys:
+            fail(source, f"jobs.{key}", f"is not for source {kind.name!r}; drop it")
+    rates = [key for key in ("mean_interarrival", "utilisation", "arrival_factor") if key in given]
+    if len(rates) > 1:
+        fail(source, f"jobs.{rates[1]}", f"give either this or {rates[0]}")
+    setting = Setting(
+        largest=mesh.nodes, timed=machine.network == "none", folder=source.parent,
+        replications=file.study.replications,
+    )  # fmt: skip
     try:
-        log = read_swf(source.parent / spec.path, **choice)
-    except TraceFormatError:
+        return kind.from_table(given, setting)
+    except TraceFormatError:  # says where in the log
         raise
+    except TableError as error:
+        fail(source, f"jobs.{error.key}", str(error))
     except ModelError as error:
         fail(source, "jobs", str(error))
-    if spec.arrival_factor is not None:
-        given["arrival_factor"] = spec.arrival_factor
-    utilisation = spec.utilisation
-    if spec.mean_interarrival is None and spec.arrival_factor is None:
-        # A log keeps its own times where its run times count; cycles are no seconds.
-        utilisation = utilisation or (None if machine.network == "none" else 0.65)
-    # Replications begin at other jobs of the log; a single one is the log as it is.
-    start = "first" if file.study.replications == 1 else "random"
-    made = at_key(source, "jobs", LogStreams, log, largest=mesh.nodes, start=start, **given)
-    return made, utilisation

@@ -381,7 +381,7 @@ class TestBadArguments:
             ({"mesh": 3}, "mesh must be"),
             ({"strategy": "MCE"}, "no strategy is called"),
             ({"strategy": None}, "named by text"),
-            ({"discipline": "fifo"}, "no discipline is called"),
+            ({"discipline": "fifo"}, "no discipline is called 'fifo'; did you mean 'FCFS'"),
             ({"network": "wormhole"}, "network must be"),
             ({"network": None}, "network must be"),
             ({"router": 3}, "router must be"),

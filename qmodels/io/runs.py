@@ -94,19 +94,18 @@ def read_runs(path: str | os.PathLike[str]) -> RunTable:
 
 
 def _text(file: str) -> str:
-    try:
-        with open_regular(file, what="a CSV table") as stream:
+    with open_regular(file, what="a CSV table") as stream:
+        try:
             raw = stream.read(MAX_BYTES + 1)
-        if len(raw) > MAX_BYTES:
-            raise TraceFormatError(file, f"is larger than {MAX_BYTES} bytes; split it by program")
+        except OSError as error:
+            raise TraceFormatError(file, f"cannot be read: {error}") from None
+    if len(raw) > MAX_BYTES:
+        raise TraceFormatError(file, f"is larger than {MAX_BYTES} bytes; split it by program")
+    try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise TraceFormatError(file, "is not UTF-8 text; save it as UTF-8", line=line) from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, TraceFormatError):
-            raise
-        raise TraceFormatError(file, f"cannot be read: {error}") from None
 
 
 def _rows(file: str, text: str) -> Iterator[tuple[int, MeasuredRun]]:

@@ -89,17 +89,15 @@ def read_samples(
 
 def _lines(file: str) -> list[str]:
     """Lines of text, decompressed if need be, within a budget of memory."""
-    try:
-        with open_regular(file, what="a table or a job log") as stream:
+    with open_regular(file, what="a table or a job log") as stream:
+        try:
             packed = stream.read(2) == b"\x1f\x8b"
             stream.seek(0)
             source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
             content: bytes = source.read(MAX_BYTES + 1)
-    except TraceFormatError:
-        raise
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise TraceFormatError(file, f"cannot be read: {reason}") from error
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise TraceFormatError(file, f"cannot be read: {reason}") from error
     if len(content) > MAX_BYTES:
         raise TraceFormatError(file, f"has more than {MAX_BYTES:,} bytes of text; select from it")
     return content.decode("utf-8-sig", errors="replace").split("\n")

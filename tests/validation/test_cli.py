@@ -313,3 +313,11 @@ def test_help_names_every_subcommand_and_loads_nothing_heavy():
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "typer" in loaded
     assert not loaded & {"numpy", "scipy", "numba", "pandas", "matplotlib", "pydantic"}
+
+
+def test_the_package_runs_as_a_module_where_its_script_is_not_on_the_path():
+    done = subprocess.run(
+        [sys.executable, "-m", "qmodels", "--version"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == run("--version").stdout

@@ -164,11 +164,11 @@ def test_the_worst_warnings_come_first(study):
             return ["arrivals correlated"]
 
     class Scenario:
-        log, time_scale, fits, mix_note = Log(), 263.8, {}, ""
+        log, time_scale, fits, mix_note = Log(), 263.8, {}, "every job is the mean program"
 
     grave, light = _warnings(Scenario, 0.3)
     assert grave[0].startswith("The programs' times were multiplied by 263.8")
-    assert grave[1:] == ["arrivals correlated"]
+    assert grave[1:] == ["arrivals correlated", "every job is the mean program"]
     assert light == ["a remark on the file"]
     assert "beyond what any policy can carry" in _warnings(Scenario, 1.2)[0][0]
 

@@ -308,7 +308,8 @@ def _warnings(scenario: Scenario, log_load: float | None) -> tuple[list[str], li
     """Warnings that may change the answer, the worst first, and the rest.
 
     Worst is what decides whether there is an answer at all; then what scales every time, or the
-    way in which times depend on the machine; then what the fitted laws leave out of the waits.
+    way in which times depend on the machine; then what the fitted laws leave out of the waits;
+    last how a mix was read.
     """
     grave = []
     if log_load is not None and log_load >= 1:
@@ -319,10 +320,9 @@ def _warnings(scenario: Scenario, log_load: float | None) -> tuple[list[str], li
             f"work on the log's job sizes is the log's: the programs give the scaling, the log "
             f"the scale."
         )
-    if scenario.mix_note:
-        grave.append(scenario.mix_note)
     for name, fit in scenario.fits.items():
         grave += [f"Program {name}: {sentence}" for sentence in fit.unidentified]
-    if scenario.log is None:
-        return grave, []
-    return [*grave, *scenario.log.doubts()], list(scenario.log.warnings)
+    grave += scenario.log.doubts() if scenario.log else []
+    if scenario.mix_note:
+        grave.append(scenario.mix_note)
+    return grave, list(scenario.log.warnings) if scenario.log else []

@@ -40,14 +40,16 @@ class Wire:
 
 def simulate(
     messages, *, lanes, hop=1, flow=1, buffer=1, credit=0, release=0, sink=1, resume=0,
-    cut_through=False, in_turn=False, inputs=None,
+    cut_through=False, in_turn=False, inputs=None, one_at_a_time=False, until=float("inf"),
 ):  # fmt: skip
-    """Play messages [(created, source, route, flits)], numbered as listed, to the end.
+    """Play messages [(created, source, route, flits)], numbered as listed, to the end or `until`.
 
     inputs(worm, i): number of the input that the worm comes through to its i-th wire, and how many
-    inputs there are. Returns the worms.
+    inputs there are. one_at_a_time: another router than ours, in which the lanes of one input share
+    its way through the crossbar, a flit a cycle, the worm that was injected first before the
+    others (needs credits that take time). Returns the worms.
     """
-    assert not cut_through
+    assert not cut_through and (credit or not one_at_a_time)
     worms = [Worm(k, m[1], m[2], m[3], m[0]) for k, m in enumerate(messages)]
     names = {name for worm in worms for name, _ in worm.route}
     wires = {name: Wire([None] * lanes, [0] * lanes) for name in names}
@@ -57,7 +59,7 @@ def simulate(
     active = [queue.pop(0) for queue in waiting.values()]
     for worm in active:
         worm.asked = worm.created
-    t = 0
+    t, left_at = 0, {}
 
     def may_cross(worm, i):
         """Whether the next flit of a worm could cross its i-th wire now, were that idle."""
@@ -81,13 +83,18 @@ def simulate(
             for i in range(worm.left, len(worm.crossed)):
                 wire = wires[worm.route[i][0]]
                 turn = (wire.last + 1) % lanes
-                if wire.used < t and may_cross(worm, i):
+                if wire.used < t and may_cross(worm, i) and not blocked(worm, i):
                     if worm.lanes[i] == turn or not in_turn_only:
                         found.append((worm, i))
         return found
 
+    def blocked(worm, i):
+        """Whether another flit has left the input that the worm comes through to its i-th wire."""
+        return one_at_a_time and i > 0 and left_at.get(worm.route[i - 1][0]) == t
+
     def cross(worm, i):
         wire = wires[worm.route[i][0]]
+        left_at[worm.route[i - 1][0] if i else None] = t
         wire.used, wire.last = t, worm.lanes[i]
         worm.crossed[i].append(t)
         if len(worm.crossed[i]) == 1:
@@ -149,7 +156,7 @@ def simulate(
                 worm.delivered = gone + sink
         return worm.left > before
 
-    while active:
+    while active and t < until:
         # Those that ask in this cycle join their queues by number, before any of them is served.
         for worm in sorted((w for w in active if w.asked == t), key=lambda w: w.number):
             name, lane = worm.route[len(worm.lanes)]
@@ -158,15 +165,14 @@ def simulate(
         while again:
             again = any([grant(name, wire) for name, wire in wires.items()])
             while True:
-                moves = movable(True)
-                while moves:  # whoever is in turn, and whom that lets move in turn
-                    cross(*moves[0])
-                    moves = movable(True)
-                moves = movable(False)
+                # Whoever is in turn, and whom that lets move in turn; then, on wires where the lane
+                # in turn has nothing to move, the other.
+                moves = movable(True) or movable(False)
                 if not moves:
                     break
-                for worm, i in moves:  # on wires where the lane in turn has nothing to move
-                    cross(worm, i)
+                for worm, i in moves:
+                    if not blocked(worm, i):
+                        cross(worm, i)
                 again = True
             again |= any([leave(worm) for worm in active])
             active = [worm for worm in active if worm.delivered is None]

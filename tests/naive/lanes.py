@@ -34,6 +34,7 @@ class Wire:
     used: int = -1  # cycle of the last flit
     last: int = -1  # lane of the last flit
     granted: int = -1  # lane granted last, where any will do
+    sender: Worm | None = None  # to whom
     queues: dict = field(default_factory=dict)  # lane asked for, or None: worms
     turns: dict = field(default_factory=dict)  # lane asked for, or None: input that comes first
 
@@ -105,21 +106,22 @@ def simulate(
             following.asked = max(following.created, t + 1)
             active.append(following)
 
-    def grant(name, wire):
+    def grant(wire):
         """Give lanes of one wire to headers that ask for them. Returns whether any was given."""
         given = False
         for asked, queue in wire.queues.items():
+            if not queue:
+                continue
             choice = [asked]
             if asked is None:
                 choice = [(wire.granted + 1 + k) % lanes for k in range(lanes)]
             for lane in choice:
                 if not queue or wire.owners[lane] is not None or wire.free[lane] > t:
                     continue
-                starts = not queue[0].lanes
-                sending = any(w.route[0][0] == name and w.crossed and
-                              len(w.crossed[0]) < w.flits for w in active)  # fmt: skip
-                if starts and (sending or wire.used == t):
-                    continue
+                if not queue[0].lanes:  # into the network, where one worm follows the other
+                    ahead = wire.sender
+                    if ahead and (len(ahead.crossed[0]) < ahead.flits or wire.used == t):
+                        continue
                 first = queue[0]
                 if in_turn:
                     turn = wire.turns.get(asked, 0)
@@ -132,6 +134,7 @@ def simulate(
                     place, many = inputs(first, len(first.lanes))
                     wire.turns[asked] = (place + 1) % many
                 queue.remove(first)
+                wire.sender = first
                 wire.owners[lane], wire.granted = first, lane
                 first.lanes.append(lane)
                 first.crossed.append([])
@@ -163,7 +166,7 @@ def simulate(
             wires[name].queues.setdefault(lane, []).append(worm)
         again = True
         while again:
-            again = any([grant(name, wire) for name, wire in wires.items()])
+            again = any([grant(wire) for wire in wires.values() if any(wire.queues.values())])
             while True:
                 # Whoever is in turn, and whom that lets move in turn; then, on wires where the lane
                 # in turn has nothing to move, the other.

@@ -53,7 +53,8 @@ class Tables:
             stack=_table(0, rec.EVENT),
             counters=counters,
             timing=timing,
-            grid=mesh.grid,
+            # Messages that cut through cannot deadlock, so all keep to one lane of each link.
+            grid=mesh.grid._replace(datelines=int(by_flit)),
             paces=paces,
         )
         self.lanes = _lanes(mesh, rows) if by_flit else None

@@ -149,6 +149,7 @@ class Grid(NamedTuple):
     directions: int  # ports to other routers
     virtual: int  # channels of each link
     wraps: int
+    datelines: int  # whether messages that cross a ring's end keep to lane 1
     dimensions: Any  # (3,) DIMENSION
     coordinates: Any  # (routers, 3)
 

@@ -50,7 +50,8 @@ def simulate(
     its way through the crossbar, a flit a cycle, the worm that was injected first before the
     others (needs credits that take time). Returns the worms.
     """
-    assert not cut_through and (credit or not one_at_a_time)
+    assert not cut_through
+    assert credit or not one_at_a_time
     worms = [Worm(k, m[1], m[2], m[3], m[0]) for k, m in enumerate(messages)]
     names = {name for worm in worms for name, _ in worm.route}
     wires = {name: Wire([None] * lanes, [0] * lanes) for name in names}
@@ -84,9 +85,9 @@ def simulate(
             for i in range(worm.left, len(worm.crossed)):
                 wire = wires[worm.route[i][0]]
                 turn = (wire.last + 1) % lanes
-                if wire.used < t and may_cross(worm, i) and not blocked(worm, i):
-                    if worm.lanes[i] == turn or not in_turn_only:
-                        found.append((worm, i))
+                able = wire.used < t and may_cross(worm, i) and not blocked(worm, i)
+                if able and (worm.lanes[i] == turn or not in_turn_only):
+                    found.append((worm, i))
         return found
 
     def blocked(worm, i):
@@ -166,7 +167,8 @@ def simulate(
             wires[name].queues.setdefault(lane, []).append(worm)
         again = True
         while again:
-            again = any([grant(wire) for wire in wires.values() if any(wire.queues.values())])
+            served = [grant(wire) for wire in wires.values() if any(wire.queues.values())]
+            again = any(served)
             while True:
                 # Whoever is in turn, and whom that lets move in turn; then, on wires where the lane
                 # in turn has nothing to move, the other.
@@ -177,7 +179,8 @@ def simulate(
                     if not blocked(worm, i):
                         cross(worm, i)
                 again = True
-            again |= any([leave(worm) for worm in active])
+            left = [leave(worm) for worm in active]
+            again |= any(left)
             active = [worm for worm in active if worm.delivered is None]
         t += 1
     return worms

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.mesh._kernels.channels import push, take_first, take_next, tally, wake_up
+from validation.mesh._kernels.channels import take_first, take_next, tally, wake_up
 from validation.mesh._kernels.events import gather
 from validation.mesh._kernels.grants import advance_header
 from validation.mesh._kernels.jobs import job_events
@@ -47,10 +47,11 @@ def _may_cross(state, shared, lane, t):
     if here.worm == NOBODY or j == flits:
         return False
     before = here.before
-    if j > 0 and before != NOBODY:
-        # Any flit of the buffer before crossed at most `buffer` flits ago, so its time is there.
-        if lanes[before].sent <= j or t < shared.times[before, j % size] + timing.flow:
-            return False
+    # Any flit of the buffer before crossed at most `buffer` flits ago, so its time is there.
+    if (j > 0 and before != NOBODY) and (
+        lanes[before].sent <= j or t < shared.times[before, j % size] + timing.flow
+    ):
+        return False
     if j >= timing.buffer and not _ejects(state, here.wire):  # a node takes all that comes
         if state.messages[here.worm].head == lane:
             return False

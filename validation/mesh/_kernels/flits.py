@@ -2,9 +2,10 @@
 
 When two worms share a wire, the flits of each depend on when those of the other come, all along
 both routes, so no formula for whole worms holds. Headers ask for lanes by the events of `events`;
-jobs, streams, routes and the counts are the same. Each cycle goes through the wires that have
-something to carry. A lane that holds no worm has `worm` NOBODY; channels keep `when` 0, so that the
-first in a queue has it looked at, and a lane's release is an alarm of its channel.
+jobs, streams, routes and the counts are the same. Each cycle goes through the wires of which
+something is known to cross soon; one that waits for a flit elsewhere is roused when that crosses.
+Channels keep `when` 0, so that the first in a queue has it looked at, and the release of a lane is
+an alarm of its channel.
 """
 
 from __future__ import annotations
@@ -39,26 +40,40 @@ def _ejects(state, wire):
 
 
 @njit(**INLINED)
-def _may_cross(state, shared, lane, t):
-    """Whether the next flit of a lane could cross its wire at t, were that idle."""
+def _ready(state, shared, lane):
+    """When the next flit of a lane could cross its wire, were that idle.
+
+    FAR if that waits for a flit to cross elsewhere: whoever moves it rouses the wire.
+    """
     lanes, timing = shared.lanes, state.timing
     here, size = lanes[lane], shared.times.shape[1]
-    j, flits = here.sent, here.flits
-    if here.worm == NOBODY or j == flits:
-        return False
-    before = here.before
-    # Any flit of the buffer before crossed at most `buffer` flits ago, so its time is there.
-    if (j > 0 and before != NOBODY) and (
-        lanes[before].sent <= j or t < shared.times[before, j % size] + timing.flow
-    ):
-        return False
+    j, before, ready = here.sent, here.before, np.int64(0)
+    if here.worm == NOBODY or j == here.flits:
+        return FAR
+    if j > 0 and before != NOBODY:
+        if lanes[before].sent <= j:
+            return FAR
+        # Any flit of the buffer before crossed at most `buffer` flits ago, so its time is there.
+        ready = shared.times[before, j % size] + timing.flow
     if j >= timing.buffer and not _ejects(state, here.wire):  # a node takes all that comes
         if state.messages[here.worm].head == lane:
-            return False
+            return FAR
         after, ahead = state.channels[lane].after, j - timing.buffer
-        if lanes[after].sent <= ahead or t < shared.times[after, ahead % size] + timing.credit:
-            return False
-    return True
+        if lanes[after].sent <= ahead:
+            return FAR
+        ready = max(ready, shared.times[after, ahead % size] + timing.credit)
+    return ready
+
+
+@njit(**INLINED)
+def _rouse(shared, number, time):
+    """Have a wire looked at from `time` on."""
+    wire = shared.wires[number]
+    wire.when = min(wire.when, time)
+    if wire.busy == 0:
+        wire.busy = 1
+        shared.busy[shared.counts[0]] = number
+        shared.counts[0] += 1
 
 
 @njit(**INLINED)
@@ -103,10 +118,7 @@ def _take_lane(state, shared, lane, t):
     message.held += 1
     wire.granted = 0 if lane == wire.first else 1
     wire.open += 1
-    if wire.busy == 0:
-        wire.busy = 1
-        shared.busy[shared.counts[0]] = here.wire
-        shared.counts[0] += 1
+    _rouse(shared, here.wire, t)
 
 
 @njit(**INLINED)
@@ -140,35 +152,43 @@ def _await(state, shared, channel, t):
 
 
 @njit(**INLINED)
+def _in_turn(wire):
+    """The lane of a wire that did not carry the last flit."""
+    return wire.first if wire.last == 1 or wire.second == NOBODY else wire.second
+
+
+@njit(**INLINED)
 def _pick_in_turn(state, shared, t):
     """Pick the flits that can cross on the lane whose turn it is; returns how many.
 
     Where credits take time, no flit's crossing lets another cross in the same cycle: then those of
-    the other lanes are picked at once as well.
+    the other lanes are picked at once as well. Wires that wait for others leave the list.
     """
     wires, busy, n, k = shared.wires, shared.busy, 0, 0
     late = state.timing.credit > 0
     while k < shared.counts[0]:
         wire = wires[busy[k]]
-        if wire.open == 0:
+        k += 1
+        if wire.when > t or wire.used == t:
+            continue
+        lane = _in_turn(wire)
+        other = wire.second if lane == wire.first else wire.first
+        ready, soonest = _ready(state, shared, lane), FAR
+        if ready > t and other != NOBODY:
+            soonest = _ready(state, shared, other)
+            if late and soonest <= t:
+                lane, ready = other, soonest
+        if ready <= t:
+            wire.used, wire.when = t, t + 1
+            shared.picked[n] = lane
+            n += 1
+            continue
+        wire.when = min(ready, soonest)
+        if wire.when == FAR:
+            k -= 1
             wire.busy = 0
             shared.counts[0] -= 1
             busy[k] = busy[shared.counts[0]]
-            continue
-        k += 1
-        if wire.used == t:
-            continue
-        turn = wire.first if wire.last == 1 or wire.second == NOBODY else wire.second
-        other = wire.second if turn == wire.first else wire.first
-        lane = turn
-        able = _may_cross(state, shared, lane, t)
-        if late and not able and other != NOBODY:
-            lane = other
-            able = _may_cross(state, shared, lane, t)
-        if able:
-            wire.used = t
-            shared.picked[n] = lane
-            n += 1
     return n
 
 
@@ -178,11 +198,11 @@ def _pick_others(state, shared, t):
     wires, busy, n = shared.wires, shared.busy, 0
     for k in range(shared.counts[0]):
         wire = wires[busy[k]]
-        if wire.used == t or wire.second == NOBODY:
+        if wire.used == t or wire.when > t or wire.second == NOBODY:
             continue
         lane = wire.second if wire.last == 1 else wire.first
-        if _may_cross(state, shared, lane, t):
-            wire.used = t
+        if _ready(state, shared, lane) <= t:
+            wire.used, wire.when = t, t + 1
             shared.picked[n] = lane
             n += 1
     return n
@@ -199,6 +219,13 @@ def _cross(state, shared, lane, t):
     shared.times[lane, j % shared.times.shape[1]] = t
     here.sent = j + 1
     ejects = _ejects(state, here.wire)
+    before = here.before
+    if before != NOBODY and shared.lanes[before].sent == j + timing.buffer:
+        _rouse(shared, shared.lanes[before].wire, t + timing.credit)
+    if message.head != lane:
+        after = state.channels[lane].after
+        if shared.lanes[after].sent == j:
+            _rouse(shared, shared.lanes[after].wire, t + timing.flow)
     if j == 0:
         here.crossed = t
         if here.before == NOBODY:
@@ -225,30 +252,29 @@ def _cross(state, shared, lane, t):
 
 @njit(**INLINED)
 def _move(state, shared, t):
-    """Move every flit that can cross a wire at t; returns how many.
+    """Move every flit that can cross a wire at t.
 
     The lane in turn comes first; it has its chance also where a crossing further on makes room in
     the same cycle, before lanes out of turn are looked at.
     """
-    lanes, picked, moved = shared.lanes, shared.picked, 0
+    lanes, picked = shared.lanes, shared.picked
     n = _pick_in_turn(state, shared, t)
     while True:
         if n == 0:
             n = _pick_others(state, shared, t) if state.timing.credit == 0 else 0
             if n == 0:
-                return moved
+                return
         many, n = n, 0
         for k in range(many):
             lane = picked[k]
             before = lanes[lane].before
             _cross(state, shared, lane, t)
-            moved += 1
             if state.timing.credit > 0 or before == NOBODY:
                 continue
             wire = shared.wires[lanes[before].wire]
-            turn = wire.first if wire.last == 1 or wire.second == NOBODY else wire.second
-            if wire.used < t and before == turn and _may_cross(state, shared, before, t):
-                wire.used = t
+            free = wire.used < t and before == _in_turn(wire)
+            if free and _ready(state, shared, before) <= t:
+                wire.used, wire.when = t, t + 1
                 picked[n] = before
                 n += 1
 
@@ -260,19 +286,16 @@ def advance(state, shared, until):
     As `events.advance`, whose codes it returns.
     """
     wheel, counters, dirty = state.wheel, state.counters[0], state.dirty
-    mask, t, idle = wheel.size - 1, counters.clock, 0
-    timing = state.timing
-    patience = timing.hop + timing.flow + timing.credit + timing.release + timing.resume
+    mask, t = wheel.size - 1, counters.clock
     while True:
-        if counters.pending == 0 and (shared.counts[0] == 0 or idle > patience):
+        if counters.pending == 0 and shared.counts[0] == 0:
             if counters.due >= FAR:
                 counters.clock = t
                 for j in range(state.jobs.shape[0]):
                     if state.jobs[j].status == RUNNING:
                         return STUCK
                 return STILL
-            if shared.counts[0] == 0:
-                t = max(t, min(counters.due, until))
+            t = max(t, min(counters.due, until))
         if t >= until:
             counters.clock = until
             return REACHED
@@ -280,7 +303,6 @@ def advance(state, shared, until):
             counters.clock = t
             return COMPLETED
         bucket = np.uint32(t & mask)
-        idle += 1
         again = True
         while again:
             asking, late = gather(state, bucket, t)
@@ -291,8 +313,7 @@ def advance(state, shared, until):
             for k in range(asking):
                 _serve(state, shared, dirty[k], t)
                 _await(state, shared, dirty[k], t)
-            if _move(state, shared, t) > 0:
-                idle = 0
+            _move(state, shared, t)
             # A lane that was let go may be granted within the cycle.
             again = wheel[bucket] != later
         t += 1

@@ -118,9 +118,9 @@ LANE = record(
     *_numbers("free alarm crossed"),
 )
 # Wires: their `first` and `second` lane (NOBODY: none), which of these carried `last` (0 or 1) and
-# which was `granted` last, the cycle of the last flit (`used`), lanes held whose flits have not all
-# crossed (`open`), whether it is in the list of those that are `busy`.
-WIRE = record(*_numbers("used"), *_numbers("first second last granted open busy", np.uint32))
+# which was `granted` last, the cycle of the last flit (`used`), before `when` no other can cross,
+# lanes held whose flits have not all crossed (`open`), whether it is in the list of the `busy`.
+WIRE = record(*_numbers("used when"), *_numbers("first second last granted open busy", np.uint32))
 
 # Of one dimension of the grid.
 DIMENSION = record(*_numbers("side stride"))
@@ -160,7 +160,7 @@ class Lanes(NamedTuple):
     lanes: Any  # (channels + 2 routers,) LANE
     wires: Any  # (wires,) WIRE: injection, ejection, links
     times: Any  # (lanes, last flits): when each crossed, flit j in column j modulo their number
-    busy: Any  # (wires,): those with something to carry
+    busy: Any  # (wires,): those known to carry something soon
     picked: Any  # (wires,): lanes whose flit crosses next in this cycle
     counts: Any  # (1,): how many wires are busy
 

@@ -126,7 +126,7 @@ if __name__ == "__main__":
              "messages at another time", "ours", "flit by flit", "one flit from each input"]
         )  # fmt: skip
         for seed in range(20):
-            for row in measure(seed, cycles=500):
+            for row in measure(seed, cycles=300):
                 out.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in row])
             file.flush()
             print(f"{seed + 1} of 20 tori, {process_time() - begin:.0f} s of CPU", file=sys.stderr)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qmodels.errors import MemoryBudgetError
 from tests.naive import tori
 from tests.naive import wormhole as naive
 from tests.validation.test_mesh_wormhole import play, play_naively, same_times, some_messages
@@ -199,6 +200,18 @@ def test_longer_messages_may_come_later():
     _, _, together = play(mesh, router, both)
     apart = network.messages()
     assert sorted(apart["delivered"]) == sorted(together["delivered"])
+
+
+def test_buffers_whose_flits_would_not_fit_the_memory_are_refused_and_nothing_changes():
+    mesh = Mesh(4, 4, torus=True)
+    network = Network(mesh, Router(buffer=1 << 20))
+    huge = Messages([0], [0], [5], [1 << 20])
+    with pytest.raises(MemoryBudgetError, match="use shorter buffers"):
+        network.start("huge", None, huge)
+    assert network.jobs == ()
+    network.start("small", None, Messages([0], [0], [5], [3]))
+    [done] = network.advance()
+    assert done.messages == 1
 
 
 def test_a_saturated_torus_carries_no_more_than_its_wires_can():

@@ -65,16 +65,16 @@ class Network:
     job before the later; a message that follows another through its injection channel comes after
     those of other jobs.
 
-    The two virtual channels of a link of a torus share its wire, one flit a cycle: where both could
-    move one, the one does that did not move the last. A node sends one message after the other, each
-    on any free virtual channel of two, and takes two messages at a time. Messages that cut through
-    need no second virtual channel and all take the first.
+    The two virtual channels of a link of a torus share its wire, one flit a cycle: where both
+    could move one, the one does that did not move the last. A node sends one message after the
+    other, each on any free virtual channel of two, and takes two messages at a time. Messages that
+    cut through need no second virtual channel and all take the first.
 
     Within this model times are exact: tests compare them with simulators that move single flits.
     Where channels have wires of their own, what happens when a flit moves is worked out for whole
-    worms, for a channel's release is known as soon as the header is
-    ``(flits - 1) // buffer + 1`` channels ahead. On a torus every flit is moved, which takes 5 to 50
-    times as long and grows with the length of the messages.
+    worms, for a channel's release is known as soon as the header is ``(flits - 1) // buffer + 1``
+    channels ahead. On a torus every flit is moved, which takes 5 to 50 times as long and grows
+    with the length of the messages.
 
     Examples
     --------

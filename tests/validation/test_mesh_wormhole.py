@@ -135,16 +135,6 @@ def test_slow_disks_equal_their_flit_level_twin(seed, pace, pipelined):
     same_times(frame, play_naively(mesh, router, messages, disk_pace=pace))
 
 
-@settings(max_examples=30)
-@given(seed=st.integers(0, 10**6), side=st.integers(2, 5), pipelined=st.booleans())
-def test_a_torus_equals_its_flit_level_twin_with_lanes_as_links(seed, side, pipelined):
-    mesh = Mesh(side, 4, torus=True)
-    router = Router.pipelined() if pipelined else Router()
-    messages = some_messages(np.random.default_rng(seed), mesh.nodes, 50, 30, 12)
-    _, _, frame = play(mesh, router, messages)
-    same_times(frame, play_naively(mesh, router, messages))
-
-
 def test_the_table_of_a_job_names_every_value_but_its_phases():
     done = Completion(
         job="a", start=2.0, finish=12.5, messages=3, flits=24, mean_latency=4.25,

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from qmodels.errors import MemoryBudgetError
 from validation.mesh._kernels import records as rec
 from validation.mesh.topology import Mesh
 from validation.mesh.traffic import Messages, Traffic, phase_rows
@@ -14,19 +15,28 @@ from validation.mesh.traffic import Messages, Traffic, phase_rows
 Ints = NDArray[np.int64]
 
 _WHEEL: Final = 1 << 12
+#: Of flits, where they are moved one by one: 1 GB.
+_MOST_TIMES: Final = 1 << 27
 
 
 class Tables:
-    """What the kernels work on, `state`, and which of its rows nobody uses."""
+    """What the kernels work on, `state`, and which of its rows nobody uses.
 
-    def __init__(self, mesh: Mesh, timing: rec.Timing, paces: NDArray[np.float64]) -> None:
-        channels = _table(mesh.channels, rec.CHANNEL)
+    With `by_flit` the state has a further lane at both ends of every node, and `lanes` is what
+    `_kernels.flits` needs besides.
+    """
+
+    def __init__(
+        self, mesh: Mesh, timing: rec.Timing, paces: NDArray[np.float64], *, by_flit: bool = False
+    ) -> None:
+        rows = mesh.channels + (2 * mesh.routers if by_flit else 0)
+        channels = _table(rows, rec.CHANNEL)
         channels["queue"] = rec.NOBODY
         counters = np.zeros(1, rec.COUNTERS)
         counters["free_slot"], counters["due"] = int(rec.NOBODY), rec.FAR
         self.state = rec.State(
             channels=channels,
-            totals=_table(mesh.channels, rec.TOTAL),
+            totals=_table(rows, rec.TOTAL),
             messages=_table(0, rec.MESSAGE),
             events=_table(0, rec.EVENT),
             born=_table(0, rec.BORN),
@@ -37,15 +47,17 @@ class Tables:
             deliveries=np.zeros(0, rec.DELIVERY),
             phase_runs=np.zeros(0, rec.PHASE_RUN),
             wheel=np.full(_WHEEL, rec.NOBODY, np.uint32),
-            turns=np.zeros(mesh.channels, np.uint8),
-            inputs=_inputs(mesh),
-            dirty=np.zeros(mesh.channels, np.uint32),
+            turns=np.zeros(rows, np.uint8),
+            inputs=_inputs(mesh, rows),
+            dirty=np.zeros(3 * rows if by_flit else rows, np.uint32),
             stack=_table(0, rec.EVENT),
             counters=counters,
             timing=timing,
-            grid=mesh.grid,
+            # Messages that cut through cannot deadlock, so all keep to one lane of each link.
+            grid=mesh.grid._replace(datelines=int(by_flit)),
             paces=paces,
         )
+        self.lanes = _lanes(mesh, rows) if by_flit else None
         self._phases: dict[Traffic | None, int] = {}
         self._free: dict[str, list[tuple[int, int]]] = {"streams": [], "phase_runs": []}
 
@@ -108,6 +120,28 @@ class Tables:
         grown: dict[str, Any] = {table: longer}
         self.state = self.state._replace(**grown)
 
+    def make_room_for_flits(self, longest: int) -> None:
+        """Columns of `lanes.times` for the flits of a buffer, or of the longest message."""
+        if self.lanes is None:
+            return
+        times, timing = self.lanes.times, self.state.timing
+        have, need = times.shape[1], min(timing.buffer, longest)
+        if have >= need:
+            return
+        if len(times) * need > _MOST_TIMES:
+            raise MemoryBudgetError(
+                f"buffers of {timing.buffer:,} flits for messages of {longest:,} on "
+                f"{len(times):,} lanes need the times of {len(times) * need:,} flits; at most "
+                f"{_MOST_TIMES:,} are kept: use shorter buffers, or a router with cut_through"
+            )
+        wider = np.zeros((len(times), need), np.int64)
+        sent = self.lanes.lanes["sent"]
+        for back in range(1, have + 1):  # the last flits, in the columns where they are looked for
+            flit = sent - back
+            rows = np.flatnonzero(flit >= 0)
+            wider[rows, flit[rows] % need] = times[rows, flit[rows] % have]
+        self.lanes = self.lanes._replace(times=wider)
+
     def make_room_for_messages(self, waiting: int = 0) -> None:
         """A row for each channel's holder, each channel's alarm, and each stream's next message.
 
@@ -137,11 +171,40 @@ def _table(rows: int, kind: np.dtype[Any]) -> Any:
     return store[shift : shift + rows * kind.itemsize].view(kind)
 
 
-def _inputs(mesh: Mesh) -> NDArray[np.uint8]:
+def _inputs(mesh: Mesh, rows: int) -> NDArray[np.uint8]:
     """Which input of its router each channel is: west before east and so on, the node last."""
     grid = mesh.grid
     routers, ports, lanes = grid.routers, grid.directions, grid.virtual
     wires = np.arange(ports * lanes)
-    inputs = np.full(mesh.channels, ports * lanes + lanes - 1, np.uint8)
-    inputs[2 * routers :] = np.tile((wires // lanes ^ 1) * lanes + wires % lanes, routers)
+    inputs = np.full(rows, ports * lanes + lanes - 1, np.uint8)
+    inputs[2 * routers : mesh.channels] = np.tile(
+        (wires // lanes ^ 1) * lanes + wires % lanes, routers
+    )
+    if rows > mesh.channels:  # then the node's first lane has its number in that column
+        inputs[:routers] = ports * lanes
     return inputs
+
+
+def _lanes(mesh: Mesh, rows: int) -> rec.Lanes:
+    """Lanes and the wires that they share, idle."""
+    ends, each = 2 * mesh.routers, mesh.grid.virtual
+    links = np.arange(mesh.channels - ends)
+    lanes, wires = _table(rows, rec.LANE), _table(ends + links.size // each, rec.WIRE)
+    lanes["worm"] = lanes["before"] = rec.NOBODY
+    lanes["alarm"] = -1
+    lanes["queue"] = np.concatenate([np.arange(mesh.channels), np.arange(ends)])
+    lanes["wire"] = np.concatenate([np.arange(ends), ends + links // each, np.arange(ends)])
+    wires["used"], wires["last"], wires["granted"] = -1, 1, 1
+    wires["first"][:ends], wires["first"][ends:] = np.arange(ends), ends + links[::each]
+    wires["second"] = rec.NOBODY
+    if each > 1:
+        wires["second"][:ends] = mesh.channels + np.arange(ends)
+        wires["second"][ends:] = ends + links[1::each]
+    return rec.Lanes(
+        lanes=lanes,
+        wires=wires,
+        times=np.zeros((rows, 1), np.int64),
+        busy=np.zeros(len(wires), np.uint32),
+        picked=np.zeros(len(wires), np.uint32),
+        counts=np.zeros(1, np.int64),
+    )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
 from validation.mesh._kernels import fluids, routes
-from validation.mesh.link_load import Job, channel_pace, expanded_jobs
+from validation.mesh.link_load import Job, channel_pace, expanded_jobs, wires
 from validation.mesh.topology import Mesh
 
 Array = NDArray[np.float64]
@@ -113,12 +113,12 @@ def fluid(
 
 
 def _all_routes(mesh: Mesh, sources: Ints, targets: Ints) -> tuple[Ints, Ints]:
-    """Channels of all messages, one after the other, and where those of each begin."""
+    """Wires of all messages, one after the other, and where those of each begin."""
     room = np.empty(2 + mesh.rows + mesh.columns + mesh.depth, np.int64)
-    parts = []
+    parts, wire_of = [], wires(mesh)
     for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
         length = routes.route(mesh.grid, source, target, room)
-        parts.append(room[:length].copy())
+        parts.append(wire_of[room[:length]])
     first = np.concatenate([[0], np.cumsum([part.size for part in parts], dtype=np.int64)])
     return first, np.concatenate(parts) if parts else np.zeros(0, np.int64)
 

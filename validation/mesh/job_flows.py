@@ -59,8 +59,10 @@ class FlowNetwork:
     flow's speed alone. What holds no channel, the way of the first header to it and of the last
     message from it, comes after the flow has ended and is nobody's to share. A job alone thus takes
     the largest lower bound, over the channels, of its time under `Network` with the same router,
-    and never less than `link_load` says. (Where disks are slow it may take longer than its worms,
-    by the last flit of each message, for which the disks of `Network` need only one cycle.)
+    and never less than `link_load` says of a mesh. (The virtual channels of a torus are links of
+    their own to it, not sharers of a wire, so a busy torus comes out faster still. Where disks are
+    slow it may take longer than its worms, by the last flit of each message, for which the disks of
+    `Network` need only one cycle.)
 
     Flows share channels max-min fairly in relation to their speed alone: all speeds grow alike
     until a channel is full, flows through it stay, the others grow on [1]_. They change when the

@@ -26,7 +26,7 @@ class LinkLoad:
 
     mesh: Mesh
     flits: Ints  #: (channels,)
-    bound: float  #: cycles: of the busiest channel, or of a job's phases one after the other
+    bound: float  #: cycles: of the busiest wire, or of a job's phases one after the other
     messages: int
 
     @property
@@ -81,7 +81,7 @@ def link_load(
             raise ModelError(f"source and destination must be <= {last}, got {worst}")
         ends = mesh.routers_of[traffic.source], mesh.routers_of[traffic.destination]
         routes.add_loads(mesh.grid, *ends, traffic.flits, total)
-        bound, messages = float((total * pace).max()), traffic.created.size
+        bound, messages = float((by_wire(mesh, total) * pace).max()), traffic.created.size
         return LinkLoad(mesh=mesh, flits=total, bound=bound, messages=messages)
     bound, messages = 0.0, 0
     for number, listed in enumerate(expanded_jobs(mesh, traffic, seed=seed)):
@@ -94,12 +94,27 @@ def link_load(
             routes.add_loads(
                 mesh.grid, listed.source[part], listed.target[part], listed.flits[part], loads
             )
-            alone += plan.phases[run % len(plan.phases)].pause + float((loads * pace).max())
+            alone += plan.phases[run % len(plan.phases)].pause + float(
+                (by_wire(mesh, loads) * pace).max()
+            )
             total += loads
         bound = max(bound, alone)
         messages += listed.source.size
-    bound = max(bound, float((total * pace).max()))
+    bound = max(bound, float((by_wire(mesh, total) * pace).max()))
     return LinkLoad(mesh=mesh, flits=total, bound=bound, messages=messages)
+
+
+def wires(mesh: Mesh) -> Ints:
+    """For each channel the first of those that share its wire, (channels,)."""
+    channels, ends, lanes = np.arange(mesh.channels), 2 * mesh.routers, mesh.virtual_channels or 1
+    return np.where(channels < ends, channels, channels - (channels - ends) % lanes)
+
+
+def by_wire(mesh: Mesh, flits: Ints) -> Ints:
+    """Flits of every wire at its first channel, 0 at its others, (channels,)."""
+    summed = np.zeros_like(flits)
+    np.add.at(summed, wires(mesh), flits)
+    return summed
 
 
 def expanded_jobs(mesh: Mesh, jobs: Mapping[Hashable, Job], *, seed: int) -> list[Expansion]:

@@ -51,7 +51,7 @@ class Mesh:
         Places along that side with an I/O node (rows on the west side); by default all. The
         others keep their router, so that every row can reach every I/O node.
     virtual_channels : int, optional
-        Of each link: 1 on a mesh, 2 on a torus. A torus with 1 may deadlock.
+        Of each link, which share its wire: 1 on a mesh, 2 on a torus. A torus with 1 may deadlock.
 
     Raises
     ------
@@ -215,6 +215,7 @@ class Mesh:
             directions=2 * self.dimensions,
             virtual=self.virtual_channels or 1,
             wraps=int(self.torus),
+            datelines=int(self.virtual_channels == 2),
             dimensions=dimensions,
             coordinates=self.router_coordinates,
         )

@@ -29,7 +29,7 @@ from validation.mesh._kernels.records import (
 
 
 @njit(**INLINED)
-def _gather(state, bucket, t):
+def gather(state, bucket, t):
     """Take what is due at t off the wheel and into the queues of the channels it asks for.
 
     Returns how many channels are to be looked at, listed in `state.dirty`, and whether an event
@@ -91,7 +91,7 @@ def advance(state, until):
         bucket = np.uint32(t & mask)
         again = wheel[bucket] != NOBODY
         while again:
-            asking, late = _gather(state, bucket, t)
+            asking, late = gather(state, bucket, t)
             if late:
                 counters.clock = t
                 return LATE

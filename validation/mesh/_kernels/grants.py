@@ -19,7 +19,7 @@ from validation.mesh._kernels.routes import piece
 
 
 @njit(**INLINED)
-def _advance_header(state, slot, channel, time):
+def advance_header(state, slot, channel, time):
     """Have a header that was granted `channel` ask for the next of its route at `time`."""
     message = state.messages[slot]
     if message.left > 0:
@@ -90,7 +90,7 @@ def _cut_through(state, slot, channel, time, top):
         return top
     message.behind += 1
     message.head, message.came = channel, time + timing.hop
-    _advance_header(state, slot, channel, message.came)
+    advance_header(state, slot, channel, message.came)
     if first:
         offer(state, message.source, free, True)
     return top
@@ -118,7 +118,7 @@ def _hold(state, slot, channel, time, top):
     else:
         # So far ahead of the tail that all flits fit between: from then on only it decides.
         keep, pace = np.int64(message.window) - 1, 1.0
-        _advance_header(state, slot, channel, time + timing.hop)
+        advance_header(state, slot, channel, time + timing.hop)
     tail_crosses = time
     if held > keep:
         held, tail_crosses, top = _pass_tail(state, slot, held, keep, pace, tail_crosses, top)

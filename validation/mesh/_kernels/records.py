@@ -107,6 +107,21 @@ DELIVERY = record(*_numbers("number source destination created injected delivere
 # `recorded`, when the next job is `due`, `header_hops` done.
 COUNTERS = record(*_numbers("clock pending free_slot recorded due header_hops"))
 
+# Where lanes share wires, flit by flit. Lanes have the numbers of channels; after those come the
+# second lanes of injection and of ejection. Of each: the `worm` that holds it (NOBODY: none), how
+# many of its `flits` crossed the wire (`sent`), the lane `before` it in the worm (NOBODY: none),
+# the `wire`, at which `queue` headers ask for it, from when it is `free`, when its channel is to
+# look at the queue then (`alarm`), when the header `crossed`.
+LANE = record(
+    *_numbers("worm before wire queue", np.uint32),
+    *_numbers("sent flits", np.int32),
+    *_numbers("free alarm crossed"),
+)
+# Wires: their `first` and `second` lane (NOBODY: none), which of these carried `last` (0 or 1) and
+# which was `granted` last, the cycle of the last flit (`used`), before `when` no other can cross,
+# lanes held whose flits have not all crossed (`open`), whether it is in the list of the `busy`.
+WIRE = record(*_numbers("used when"), *_numbers("first second last granted open busy", np.uint32))
+
 # Of one dimension of the grid.
 DIMENSION = record(*_numbers("side stride"))
 
@@ -134,8 +149,20 @@ class Grid(NamedTuple):
     directions: int  # ports to other routers
     virtual: int  # channels of each link
     wraps: int
+    datelines: int  # whether messages that cross a ring's end keep to lane 1
     dimensions: Any  # (3,) DIMENSION
     coordinates: Any  # (routers, 3)
+
+
+class Lanes(NamedTuple):
+    """The tables of a network whose lanes share wires, besides its state."""
+
+    lanes: Any  # (channels + 2 routers,) LANE
+    wires: Any  # (wires,) WIRE: injection, ejection, links
+    times: Any  # (lanes, last flits): when each crossed, flit j in column j modulo their number
+    busy: Any  # (wires,): those known to carry something soon
+    picked: Any  # (wires,): lanes whose flit crosses next in this cycle
+    counts: Any  # (1,): how many wires are busy
 
 
 class State(NamedTuple):

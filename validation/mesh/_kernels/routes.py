@@ -30,7 +30,7 @@ def piece(grid, router, target, leg):
                 end = router + (-x if up else side - 1 - x) * stride
                 beyond = 1
             # Whoever crosses keeps to lane 1 all along the ring, so that no cycle of waiting forms.
-            if grid.virtual > 1 and (crosses or (leg & 1 and k == leg >> 1)):
+            if grid.datelines and (crosses or (leg & 1 and k == leg >> 1)):
                 lane = 1
         port = 2 * k if up else 2 * k + 1
         first = 2 * grid.routers + (router * grid.directions + port) * grid.virtual + lane

@@ -1,0 +1,235 @@
+"""Tori, whose two lanes share each wire, against a simulator of their flits.
+
+Cases that break what the mesh's formula for whole worms takes for granted, written down before the
+first run: worms much longer than their route's buffers; sides of two, where both ways round lead to
+the same neighbour; a ring alone; one node to which all send; unequal lengths; messages half-way
+round, all at once; messages to oneself; buffers shorter than a credit's way; routers in which all
+that happens in one cycle depends on each other (no credit delay, no release); loads beyond
+saturation.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmodels.errors import MemoryBudgetError
+from tests.naive import tori
+from tests.naive import wormhole as naive
+from tests.validation.test_mesh_wormhole import play, play_naively, same_times, some_messages
+from validation.mesh import (
+    Mesh,
+    Messages,
+    Network,
+    Phase,
+    Router,
+    Traffic,
+    contend,
+    latency_curve,
+    link_load,
+    route,
+)
+
+SHAPES = [(1, 6, 1), (2, 2, 1), (3, 4, 1), (5, 5, 1), (2, 7, 1), (3, 3, 3), (2, 4, 3)]
+ROUTERS = st.builds(
+    lambda hop, shorter, **delays: Router(hop=hop, flow=max(1, hop - shorter), **delays),
+    hop=st.integers(1, 4),
+    shorter=st.integers(0, 3),
+    buffer=st.integers(1, 9),
+    credit=st.integers(0, 3),
+    release=st.integers(0, 3),
+    sink=st.integers(1, 3),
+    resume=st.integers(0, 2),
+    in_turn=st.booleans(),
+)
+
+
+@settings(max_examples=30)
+@given(
+    shape=st.sampled_from(SHAPES), seed=st.integers(0, 10**6), span=st.integers(0, 60),
+    router=ROUTERS,
+)  # fmt: skip
+def test_the_twin_equals_that_with_one_lane_to_a_wire_on_meshes(shape, seed, span, router):
+    mesh = Mesh(*shape)
+    messages = some_messages(np.random.default_rng(seed), mesh.nodes, 40, span, 20)
+    ours, theirs = tori.play(mesh, router, messages), play_naively(mesh, router, messages)
+    for name in ("injected", "delivered"):
+        assert [getattr(w, name) for w in ours] == [getattr(w, name) for w in theirs]
+
+
+@settings(max_examples=60)
+@given(
+    shape=st.sampled_from(SHAPES), seed=st.integers(0, 10**6), span=st.integers(0, 60),
+    router=st.one_of(st.just(Router()), st.just(Router.pipelined()), ROUTERS),
+)  # fmt: skip
+def test_any_router_on_a_torus_equals_its_flit_level_twin_message_by_message(
+    shape, seed, span, router
+):
+    mesh = Mesh(*shape, torus=True)
+    messages = some_messages(np.random.default_rng(seed), mesh.nodes, 50, span, 20)
+    _, _, frame = play(mesh, router, messages)
+    same_times(frame, tori.play(mesh, router, messages))
+
+
+def far(mesh):
+    """Everybody to the node half-way round every ring, all at once, with long messages."""
+    half = np.array([mesh.columns // 2, mesh.rows // 2, mesh.depth // 2])
+    place = (mesh.router_coordinates + half) % [mesh.columns, mesh.rows, mesh.depth]
+    target = place @ [1, mesh.columns, mesh.columns * mesh.rows]
+    nodes = np.arange(mesh.nodes)
+    return Messages(0 * nodes, nodes, target, 0 * nodes + 60)
+
+
+def to_one(mesh):
+    rng = np.random.default_rng(7)
+    source = np.repeat(np.arange(mesh.nodes), 3)
+    flits = rng.choice([1, 2, 31], source.size)
+    created = np.tile([0, 4, 8], mesh.nodes)
+    return Messages(created, source, 0 * source + 5, flits)
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 1), (2, 4, 1), (4, 6, 1), (4, 4, 2)])
+@pytest.mark.parametrize("router", [Router(), Router(buffer=2, credit=3), Router.pipelined()])
+@pytest.mark.parametrize("send", [far, to_one])
+def test_long_worms_and_one_hot_node_equal_their_twin(shape, router, send):
+    mesh = Mesh(*shape, torus=True)
+    messages = send(mesh)
+    _, _, frame = play(mesh, router, messages)
+    same_times(frame, tori.play(mesh, router, messages))
+
+
+def test_two_worms_that_share_a_wire_on_two_lanes_take_turns_flit_by_flit():
+    mesh = Mesh(1, 8, torus=True)
+    # Number 0 crosses the dateline 7 -> 0 and keeps to lane 1, number 1 starts behind it on lane 0.
+    # Both pass the link 0 -> 1, their last: 100 flits each, so both need 200 cycles of it.
+    messages = Messages([0, 0], [7, 0], [1, 1], [100, 100])
+    assert [route(mesh, a, 1)[-2] - route(mesh, 0, 1)[-2] for a in (7, 0)] == [1, 0]
+    _, _, frame = play(mesh, Router(buffer=4, credit=1), messages)
+    # Number 1 has the wire first, from 1 on, number 0 from 2 on, and then turn by turn.
+    assert sorted(frame["delivered"]) == [201, 202]
+
+
+def test_a_node_sends_the_next_message_while_the_last_still_waits_for_its_lane():
+    mesh = Mesh(1, 8, torus=True)
+    # All three of node 0 are short enough for the buffers; node 1 keeps the way to 2 busy.
+    messages = Messages([0, 5, 5], [1, 0, 0], [3, 2, 7], [100, 4, 4])
+    _, _, frame = play(mesh, Router(buffer=8, credit=1), messages)
+    assert frame["injected"].tolist() == [0, 5, 9]
+    assert frame["delivered"][2] < frame["delivered"][1]
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10**6), shape=st.sampled_from(SHAPES), in_turn=st.booleans())
+def test_messages_that_cut_through_a_torus_keep_to_one_lane_and_equal_their_twin(
+    seed, shape, in_turn
+):
+    mesh, router = Mesh(*shape, torus=True), Router(cut_through=True, hop=2, in_turn=in_turn)
+    messages = some_messages(np.random.default_rng(seed), mesh.nodes, 50, 30, 12)
+    network, _, frame = play(mesh, router, messages)
+    plain = naive.links
+
+    def on_lane_0(*args):
+        return [(begin, port, 0) for begin, port, _ in plain(*args)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(naive, "links", on_lane_0)
+        same_times(frame, play_naively(mesh, router, messages))
+    assert network.channel_use().flits[2 * mesh.routers + 1 :: 2].sum() == 0
+
+
+def test_what_channels_counted_on_a_torus_is_what_their_messages_carried():
+    mesh = Mesh(4, 5, torus=True)
+    rng = np.random.default_rng(3)
+    messages = some_messages(rng, mesh.nodes, 400, 100, 20)
+    network, done, frame = play(mesh, Router.pipelined(), messages)
+    use, load = network.channel_use(), link_load(mesh, messages)
+    assert use.flits.tolist() == load.flits.tolist()
+    routes = [route(mesh, a, b) for a, b in zip(messages.source, messages.destination, strict=True)]
+    assert use.messages.sum() == sum(map(len, routes)) == network.header_hops
+    assert network.in_flight == 0
+    waits = use.waited[mesh.routers :].sum()  # at the source it waits before injection
+    assert done.mean_blocking == pytest.approx(waits / 400, rel=1e-12)
+    assert done.mean_latency == pytest.approx((frame.delivered - frame.created).mean())
+
+
+def test_looking_at_a_torus_under_way_changes_nothing_and_misses_no_channel():
+    mesh = Mesh(4, 4, torus=True)
+    plan = Traffic.of(Phase(pattern="all-to-all", flits=9))
+    runs = []
+    for step in (10**6, 7):
+        network, done = Network(mesh, Router(hop=2, buffer=3, credit=1)), []
+        network.start("a", range(16), plan)
+        network.start("b", range(16), plan, time=40)
+        hops = [0]
+        while network.jobs:
+            done += network.advance(until=network.clock + step)
+            hops.append(network.header_hops)
+            assert network.channel_use().messages.sum() == hops[-1]
+        assert hops == sorted(hops)
+        runs.append([(job.job, job.finish, job.mean_latency) for job in done])
+    assert runs[0] == runs[1]
+
+
+def test_static_is_at_most_fluid_is_at_most_worm_where_lanes_share_wires():
+    mesh = Mesh(1, 8, torus=True)
+    # To the node half-way round: ring links carry four messages each, whichever their lanes.
+    plan = Traffic.of(Phase(pattern="all-to-all", flits=400))
+    static, fluid, worm = (
+        contend(mesh, {"a": (range(8), plan)}, fidelity=name).makespan
+        for name in ("static", "fluid", "worm")
+    )
+    # Each way round, messages go 1, 2, 3 hops and half of those that go 4: 8 on every wire.
+    assert static == 8 * 400
+    assert static <= fluid <= worm * 1.1
+
+
+def test_longer_messages_may_come_later():
+    mesh, router = Mesh(3, 3, torus=True), Router.pipelined()
+    short = Messages([0] * 9, range(9), [(k + 4) % 9 for k in range(9)], [2] * 9)
+    long = Messages([4] * 9, range(9), [(k + 5) % 9 for k in range(9)], [25] * 9)
+    network = Network(mesh, router, record=True)
+    network.start("short", None, short)
+    assert network.advance(until=5) == []  # flits are under way when the buffers' times grow
+    network.start("long", None, long, time=5)
+    while network.jobs:
+        network.advance()
+    both = Messages(
+        *(np.concatenate([getattr(short, f), getattr(long, f) + (5 if f == "created" else 0)])
+          for f in ("created", "source", "destination", "flits"))
+    )  # fmt: skip
+    _, _, together = play(mesh, router, both)
+    apart = network.messages()
+    assert sorted(apart["delivered"]) == sorted(together["delivered"])
+
+
+def test_buffers_whose_flits_would_not_fit_the_memory_are_refused_and_nothing_changes():
+    mesh = Mesh(4, 4, torus=True)
+    network = Network(mesh, Router(buffer=1 << 20))
+    huge = Messages([0], [0], [5], [1 << 20])
+    with pytest.raises(MemoryBudgetError, match="use shorter buffers"):
+        network.start("huge", None, huge)
+    assert network.jobs == ()
+    network.start("small", None, Messages([0], [0], [5], [3]))
+    [done] = network.advance()
+    assert done.messages == 1
+
+
+def test_a_saturated_torus_carries_no_more_than_its_wires_can():
+    # Uniform traffic on a ring of 8: 8/4 hops on average, over 2 wires for each node.
+    [flood] = latency_curve(Mesh(1, 8, torus=True), [1.0], flits=8, warm_up=2000, window=4000)
+    assert 0.3 < flood.accepted <= 1.0
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_sample_of_the_family_equals_its_twin(seed):
+    for _, _, _, _, _, others, *_ in tori.measure(seed, cycles=100):
+        assert others == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_twenty_random_tori_equal_their_twin_to_saturation(seed):
+    for _, _, _, _, messages, others, ours, theirs, _ in tori.measure(seed, cycles=300):
+        assert messages > 0
+        assert others == 0
+        assert ours == theirs

@@ -33,8 +33,7 @@ def byte_count(text: str) -> int:
     count = float(match[1]) * base ** _POWERS[unit.rstrip("i")] if match else 0.0
     if not 1.0 <= count < _MOST:
         raise ModelError(
-            f"{text[:40]!r} is no size of 1 byte to 9 PB; write it as 4GB, 512MiB or "
-            f"2000000"
+            f"{text[:40]!r} is no size of 1 byte to 9 PB; write it as 4GB, 512MiB or 2000000"
         )
     return int(count)
 

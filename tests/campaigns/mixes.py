@@ -1,4 +1,4 @@
-"""Why scores of simulated mixes have a mean above zero: bias of the simulator, or Student's law?
+"""Tell whether the scores of simulated mixes lie above zero by bias or by Student's law.
 
 ``python -m tests.campaigns.mixes [COUNT]``. A score divides the distance of the mean from the exact
 one by a standard error of the same replications. Where replications are skewed to the right, as
@@ -57,7 +57,9 @@ def main(count: int) -> None:
         found[f"mean_{key}"] = float(values.mean())
         found[f"standard_error_of_mean_{key}"] = float(values.std(ddof=1) / np.sqrt(count))
     command = f"python -m tests.campaigns.mixes {count}"
-    write_record("mixes", rows, command=command, replications=2 * REPLICATIONS, mixes=count, **found)
+    write_record(
+        "mixes", rows, command=command, replications=2 * REPLICATIONS, mixes=count, **found
+    )
     print(found)
 
 

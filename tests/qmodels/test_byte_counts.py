@@ -26,7 +26,9 @@ def test_what_is_no_size_is_refused(text):
 
 @pytest.fixture
 def files(tmp_path):
-    (tmp_path / "jobs.swf").write_text("".join(LINE.format(i * i, 1 + i * i % 97) for i in range(100)))
+    (tmp_path / "jobs.swf").write_text(
+        "".join(LINE.format(i * i, 1 + i * i % 97) for i in range(100))
+    )
     (tmp_path / "waits.csv").write_text("wait\n" + "1.5\n" * 100)
     (tmp_path / "trace.csv").write_text("rank,start,end,kind\n" + "0,0,1.5,read\n" * 100)
     program = 'name = "a"\nio = { total = 1.0 }\ncpu = { total = 9.0 }\n'

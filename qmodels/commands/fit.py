@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qmodels.commands.byte_counts import MaxBytes
+
 if TYPE_CHECKING:
     from phasefit.diagnostics import FitReport
 
@@ -49,6 +51,7 @@ def _fit(
         Path | None, typer.Option("-o", "--output", help="Folder for the figure and the tables.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    max_bytes: MaxBytes = None,
 ) -> None:
     """Fit a phase-type law to a column of a job log, a CSV file or a list of numbers."""
     from phasefit.fitting import fit
@@ -57,7 +60,7 @@ def _fit(
 
     if output is not None:
         claim_output(output)
-    samples, name, remarks = read_samples(file, column=column, status=status)
+    samples, name, remarks = read_samples(file, column=column, status=status, max_bytes=max_bytes)
     for remark in remarks:
         typer.echo(f"- {remark}", err=True)
     report = fit(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from qmodels.commands.byte_counts import MaxBytes
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def _predict(
             help="Print one JSON object per line: all rows, unless --policy or --best is given.",
         ),
     ] = False,
+    max_bytes: MaxBytes = None,
 ) -> None:
     """Predict the policies of a scenario over its loads; nothing is simulated.
 
@@ -63,7 +65,7 @@ def _predict(
 
     if everything and best is not None:
         raise ModelError("give either --all or --best, not both")
-    plan = load_scenario(scenario)
+    plan = load_scenario(scenario, max_bytes=max_bytes)
     if model is not None:
         plan = plan.with_model(model)
     known = {each.label: each for each in plan.policies}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from qmodels.commands.byte_counts import MaxBytes
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def _recommend(
         Path | None, typer.Option("-o", "--output", help="Folder for the tables and the map.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    max_bytes: MaxBytes = None,
 ) -> None:
     """Recommend a policy for a machine and its jobs; nothing is simulated.
 
@@ -78,7 +80,7 @@ def _recommend(
         raise ModelError("give either --load or --arrival-rate, not both")
     if output is not None:
         claim_output(output)
-    plan = load_scenario(scenario)
+    plan = load_scenario(scenario, max_bytes=max_bytes)
     if model is not None:
         plan = plan.with_model(model)
     workload = plan.workload

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qmodels.commands.byte_counts import MaxBytes
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def _surface(
         Path | None, typer.Option("-o", "--output", help="Folder for the figures and tables.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    max_bytes: MaxBytes = None,
 ) -> None:
     """Compute how a program speeds up over processors and disks, and the best allotment."""
     if profiles:
@@ -90,7 +92,7 @@ def _surface(
     )  # fmt: skip
     if output is not None:
         claim_output(output)
-    subject = read_subject(source, program=program, choices=choices)
+    subject = read_subject(source, program=program, choices=choices, max_bytes=max_bytes)
     for remark in subject.remarks:
         typer.echo(f"- {remark}", err=True)
     wanted = _wanted(given, (subject.processors, subject.disks), asked)

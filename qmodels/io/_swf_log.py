@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,14 @@ from qmodels.errors import ModelError
 from qmodels.io._swf_parse import FIELDS, LARGEST, WHOLE, Header, count, timezone, whole
 
 Array = NDArray[np.float64]
+
+
+#: What `size` and `work` are made of, and what tells jobs apart.
+_OF_LOAD = frozenset({"job", "submit", "run", "processors", "requested_processors"})
+
+
+class _Owned(dict[str, NDArray[Any]]):
+    """Columns that nobody else holds, so that a log may keep them without copying them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +86,7 @@ class JobLog:
         size = np.maximum(np.where(used > 0, used, asked), 0)
         columns |= {"size": size, "work": size * np.maximum(columns["run"], 0.0)}
         object.__setattr__(self, "path", Path(file_name(self.path)))
-        object.__setattr__(self, "jobs", pd.DataFrame(columns))
+        object.__setattr__(self, "jobs", pd.DataFrame(columns, copy=False))
         object.__setattr__(self, "header", _header(self.header))
         object.__setattr__(self, "warnings", _sentences(self.warnings))
 
@@ -153,8 +161,13 @@ class JobLog:
             return self
         if not known.any():
             raise ModelError(f"{self.path}: no job has both a size and a run time above 0")
-        jobs = self.jobs.loc[known, list(FIELDS)].reset_index(drop=True)
-        return JobLog(self.path, jobs, self.header, self.warnings)
+        # What nothing is known of is filled in again without taking memory.
+        jobs = _Owned()
+        for name in FIELDS:
+            column = self.jobs[name].to_numpy()
+            if name == "job" or column.max() > -1 or column.min() < -1:
+                jobs[name] = column[known]
+        return JobLog(self.path, jobs, self.header, self.warnings)  # type: ignore[arg-type]
 
     @property
     def offered_processors(self) -> float:
@@ -228,35 +241,83 @@ class JobLog:
         return _read_only(self.jobs.loc[known, column].to_numpy(float, copy=True))
 
 
-def noticed(log: JobLog) -> list[str]:
+def read_log(
+    path: Path,
+    columns: dict[str, NDArray[Any]],
+    header: Header,
+    notes: list[str],
+    names: Collection[str],
+) -> JobLog:
+    """Make a log of columns that were read and that nobody else holds.
+
+    `notes` come before its own; of the columns those of `names` are kept, and what the load is.
+    """
+    log = JobLog(path, _Owned(columns), header)  # type: ignore[arg-type]
+    object.__setattr__(log, "warnings", (*notes, *_noticed(log)))  # not yet seen by anybody
+    kept = {*names, *_OF_LOAD, "size", "work"}
+    jobs = {
+        name: log.jobs[name].to_numpy() if name in kept else _unknown(name, len(log.jobs))
+        for name in (*FIELDS, "size", "work")
+    }
+    object.__setattr__(log, "jobs", pd.DataFrame(jobs, copy=False))
+    return log
+
+
+def _noticed(log: JobLog) -> list[str]:
     """Sentences on the selected jobs: what is not known, what exceeds the machine."""
-    jobs, notes = log.jobs, []
-    unknown = len(jobs) - log.work.size
+    notes, count = [], len(log.jobs)
+    run, size = log.jobs["run"].to_numpy(), log.jobs["size"].to_numpy()
+    usable = (size > 0) & (run >= 0)
+    unknown = count - np.count_nonzero(usable)
     if unknown:
         notes.append(
-            f"Jobs without a usable size or run time: {unknown:,} of {len(jobs):,}; they are "
+            f"Jobs without a usable size or run time: {unknown:,} of {count:,}; they are "
             f"arrivals of the log, but no part of its load."
         )
-    zero = np.count_nonzero(log.runtimes == 0)
+    zero = np.count_nonzero(usable & (run == 0))
     if zero:
         notes.append(f"Jobs with a run time of 0: {zero:,}.")
     machine = log.max_procs
     if machine is None:
         return notes
-    larger = np.count_nonzero(log.sizes > machine)
+    larger = np.count_nonzero(usable & (size > machine))
     if larger:
         notes.append(f"Jobs larger than the machine's {machine:,} processors: {larger:,}.")
-    ran = jobs[(jobs["wait"] >= 0) & (jobs["work"] > 0)]
-    begins = (ran["submit"] + ran["wait"]).to_numpy()
-    times = np.concatenate([begins + ran["run"].to_numpy(), begins])
-    changes = np.concatenate([-ran["size"].to_numpy(), ran["size"].to_numpy()])
-    busiest = int(changes[np.lexsort((changes, times))].cumsum().max(initial=0))
+    busiest = _busiest(log.jobs)
     if busiest > machine:
         notes.append(
             f"By the recorded waits up to {busiest:,} processors are busy at once, more than the "
             f"machine's {machine:,}; waits are not used."
         )
     return notes
+
+
+def _busiest(jobs: pd.DataFrame) -> int:
+    """Most processors in use at once by the recorded waits; who ends makes room for who begins."""
+    wait, work = jobs["wait"].to_numpy(), jobs["work"].to_numpy()
+    ran = (wait >= 0) & (work > 0)
+    size = jobs["size"].to_numpy()[ran]
+    if not size.size:
+        return 0
+    times = jobs["submit"].to_numpy()[ran]
+    times += wait[ran]
+    # Of ten million jobs each of these takes 80 MB: what is no longer needed goes at once.
+    begins, begun = _sorted(times, size)
+    times += jobs["run"].to_numpy()[ran]
+    times, ended = _sorted(times, size)
+    del size, ran
+    before = np.searchsorted(times, begins, side="right")
+    del times, begins
+    begun -= np.where(before > 0, ended[before - 1], 0)
+    return int(begun.max())
+
+
+def _sorted(times: Array, sizes: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
+    """Times in order, and the sum of the sizes up to each."""
+    order = np.argsort(times, kind="stable")
+    summed = sizes[order]
+    np.cumsum(summed, out=summed)
+    return times[order], summed
 
 
 def file_name(path: object) -> str:
@@ -280,8 +341,19 @@ def checked_columns(jobs: object) -> dict[str, NDArray[Any]]:
     n = _array("submit", jobs["submit"]).size
     if not n:
         raise ModelError("there are no jobs; a log needs at least one")
-    missing = {name: np.full(n, -1) for name in FIELDS} | {"job": np.arange(1, n + 1)}
-    return {name: _column(name, jobs.get(name, missing[name]), n) for name in FIELDS}
+    copy = not isinstance(jobs, _Owned)
+    found = {
+        name: _column(name, jobs[name], n, copy=copy) if name in jobs else _unknown(name, n)
+        for name in FIELDS
+    }
+    if "job" not in jobs:
+        found["job"] = np.arange(1, n + 1)
+    return found
+
+
+def _unknown(name: str, n: int) -> NDArray[Any]:
+    """So many times -1, read-only, in the memory of one."""
+    return np.broadcast_to(np.array(-1, np.int64 if name in WHOLE else float), (n,))
 
 
 def _array(name: str, given: ArrayLike) -> NDArray[Any]:
@@ -291,7 +363,7 @@ def _array(name: str, given: ArrayLike) -> NDArray[Any]:
         raise ModelError(f"column {name} is not a list of numbers: {error}") from error
 
 
-def _column(name: str, given: ArrayLike, n: int) -> NDArray[Any]:
+def _column(name: str, given: ArrayLike, n: int, *, copy: bool) -> NDArray[Any]:
     x = _array(name, given)
     if x.dtype.kind not in "iuf" or x.shape != (n,):
         raise ModelError(
@@ -308,7 +380,7 @@ def _column(name: str, given: ArrayLike, n: int) -> NDArray[Any]:
         kind = "a whole number" if name in WHOLE else "a finite number"
         least = " and not negative" if name == "submit" else ""
         raise ModelError(f"{name} of row {row} is {x[row]}; it must be {kind} below 2^53{least}")
-    return x.astype(np.int64 if name in WHOLE else float)
+    return x.astype(np.int64 if name in WHOLE else float, copy=copy)
 
 
 def _moments(x: Array) -> dict[str, float]:

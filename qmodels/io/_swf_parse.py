@@ -1,7 +1,8 @@
 """The strict parser of Standard Workload Format text: bytes in, a table and a header out.
 
-A block of lines is read at C speed; only where that fails is it read again line by line, to say
-which field of which line is at fault. The file is never held in memory as a whole.
+A block of lines is read by a compiled loop; where that meets a number that it cannot round, by
+numpy, and only where this fails too line by line, to say which field of which line is at fault. The
+file is never held in memory as a whole, and of its rows only the columns that are asked for.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import io
 import re
 import zlib
 import zoneinfo
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.errors import TraceFormatError
+from qmodels.io._kernels import read_rows
 from qmodels.io.files import open_regular
 
 Header = Mapping[str, str | list[str]]
@@ -40,7 +43,7 @@ MAX_LINE = 4096  #: bytes
 MAX_COMMENTS, MAX_COMMENT_BYTES = 100_000, 4_000_000
 
 _BLOCK = 1 << 20
-_WHOLE_COLUMNS = [i for i, name in enumerate(FIELDS) if name in WHOLE]
+_IS_WHOLE = np.array([name in WHOLE for name in FIELDS])
 _ALPHABET = b"0123456789+-.eE \t\r\n"
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _KEY = re.compile(r"[ ]{0,2}([A-Za-z][A-Za-z0-9_.-]{0,63})[ ]*:(?!//)(.*)")
@@ -52,7 +55,7 @@ _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x1f\x9d"
 class RawLog:
     """The rows of a log in the order of the file, and the text of its comments."""
 
-    rows: NDArray[np.float64]  #: (n, 18), columns as in `FIELDS`
+    columns: dict[str, NDArray[Any]]  #: (n,) each; int64 in `WHOLE`, else float64
     comments: list[str]  #: without the semicolon
     cut: bool  #: the last line has no newline
 
@@ -64,16 +67,42 @@ class _Fault(Exception):
         self.what, self.line, self.field = what, line, field
 
 
-def parse(file: str, max_bytes: int) -> RawLog:
-    """Read a plain or gzip log of at most `max_bytes` (decompressed)."""
-    tables: list[NDArray[np.float64]] = [np.empty((0, len(FIELDS)))]
+class _Columns:
+    """Columns that grow as blocks of rows come in; room that is not used takes no memory."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._size = 0
+        self._place = {name: i for i, name in enumerate(FIELDS) if name in names}
+        self._columns: dict[str, NDArray[Any]] = {
+            name: np.empty(0, np.int64 if name in WHOLE else np.float64) for name in self._place
+        }
+
+    def add(self, rows: NDArray[np.float64]) -> None:
+        """Append (k, 18) rows."""
+        size = self._size + len(rows)
+        for name, column in self._columns.items():
+            if size > column.size:  # in place: the pages are moved, not copied
+                column.resize(max(size, 3 * column.size // 2, 4096), refcheck=False)
+            column[self._size : size] = rows[:, self._place[name]]
+        self._size = size
+
+    def taken(self) -> dict[str, NDArray[Any]]:
+        """The columns, cut to what they hold; nothing may be added afterwards."""
+        for column in self._columns.values():
+            column.resize(self._size, refcheck=False)
+        return self._columns
+
+
+def parse(file: str, max_bytes: int, names: Collection[str] = FIELDS) -> RawLog:
+    """Read columns of a plain or gzip log of at most `max_bytes` (decompressed)."""
+    columns = _Columns(names)
     comments: list[bytes] = []
     line, rest, ends_here, spoken = 1, b"", "", 0
     try:
         for chunk in _chunks(file, max_bytes):
             text, newline, rest = (rest + chunk).rpartition(b"\n")
             before = len(comments)
-            tables.append(_block(text + newline, comments, line))
+            columns.add(_block(text + newline, comments, line))
             spoken += sum(map(len, comments[before:]))
             if len(comments) > MAX_COMMENTS or spoken > MAX_COMMENT_BYTES:
                 raise _Fault(
@@ -86,11 +115,11 @@ def parse(file: str, max_bytes: int) -> RawLog:
                 raise _too_long(line)
         if rest:
             ends_here = " (the file ends within this line: is it cut short?)"
-            tables.append(_block(rest + b"\n", comments, line))
+            columns.add(_block(rest + b"\n", comments, line))
     except _Fault as fault:
         what = fault.what + ends_here
         raise TraceFormatError(file, what, line=fault.line, field=fault.field) from None
-    return RawLog(np.concatenate(tables), [_text(comment) for comment in comments], bool(rest))
+    return RawLog(columns.taken(), [_text(comment) for comment in comments], bool(rest))
 
 
 def parse_header(comments: list[str]) -> dict[str, str | list[str]]:
@@ -182,7 +211,10 @@ def _chunks(file: str, max_bytes: int) -> Iterator[bytes]:
             while chunk := stream.read(_BLOCK):
                 total += len(chunk)
                 if total > max_bytes:
-                    what = f"the text is longer than max_bytes = {max_bytes:,}; raise it to read on"
+                    what = (
+                        f"the text is longer than max_bytes = {max_bytes:,}; raise it to read on "
+                        f"(--max-bytes of a command)"
+                    )
                     raise TraceFormatError(file, what)
                 yield chunk
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -221,22 +253,27 @@ def _fast(text: bytes, data: bytes) -> NDArray[np.float64] | None:
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
     if ends.size and np.diff(ends, prepend=-1).max() > MAX_LINE + 1:
         return None
+    rows = np.empty((data.count(b"\n"), len(FIELDS)))
+    count = read_rows(np.frombuffer(data, np.uint8), _IS_WHOLE, rows)
+    return _rounded(data) if count < 0 else rows[:count]
+
+
+def _rounded(data: bytes) -> NDArray[np.float64] | None:
+    """Read rows that hold numbers of many digits, or give None where a number is unusual."""
     if data.translate(None, _ALPHABET):
         return None
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     if b"\r" in data:
         return None
-    if not data.strip():
-        return np.empty((0, len(FIELDS)))
     try:
         rows = np.loadtxt(io.BytesIO(data), comments=None, ndmin=2, encoding="latin-1")
     except ValueError:
         return None
-    whole = rows[:, _WHOLE_COLUMNS] if rows.shape[1] == len(FIELDS) else None
-    if whole is None or not (np.abs(rows).max() < LARGEST and (whole == np.floor(whole)).all()):
+    if rows.shape[1] != len(FIELDS) or not np.abs(rows).max() < LARGEST:
         return None
-    return rows
+    whole = rows[:, _IS_WHOLE]
+    return rows if (whole == np.floor(whole)).all() else None
 
 
 def _slow(text: bytes, comments: list[bytes], line: int) -> NDArray[np.float64]:

@@ -34,10 +34,12 @@ _READ, _WRITE, _IO, _COMPUTE = range(len(KINDS))
 Place = dict[str, Any]  # where an event stands, as TraceFormatError takes it
 
 
-def read_events(file: str, processes: int | None, duration: float | None) -> Trace:
+def read_events(
+    file: str, processes: int | None, duration: float | None, max_bytes: int | None = None
+) -> Trace:
     """Read the complete events ("ph": "X") of a trace."""
     columns = _Columns(file)
-    for place, event in _events(file):
+    for place, event in _events(file, max_bytes):
         columns.add(place, event)
     return columns.trace(processes, duration)
 
@@ -137,16 +139,16 @@ def _moved(event: dict[str, Any]) -> int:
     return max(value, 0)
 
 
-def _events(file: str) -> Iterator[tuple[Place, Any]]:
+def _events(file: str, max_bytes: int | None) -> Iterator[tuple[Place, Any]]:
     """Give the events of a file that has one per line, or all in one JSON text."""
     if _one_per_line(file):
-        for number, text in lines(file):
+        for number, text in lines(file, max_bytes):
             # A list may open and close around the lines, and commas may end them.
             bare = text.removeprefix("[").removesuffix("]").strip().removesuffix(",").strip()
             if bare:
                 yield {"line": number}, _parsed(file, bare, number)
         return
-    content = _parsed(file, whole(file, MAX_WHOLE).strip())
+    content = _parsed(file, whole(file, max_bytes or MAX_WHOLE).strip())
     if isinstance(content, dict):
         content = content.get("traceEvents")
     if not isinstance(content, list):

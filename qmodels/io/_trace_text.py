@@ -37,16 +37,17 @@ def beginning(file: str, count: int, *, unpacked: bool = True) -> bytes:
         return stream.read(count)
 
 
-def lines(file: str) -> Iterator[tuple[int, str]]:
+def lines(file: str, most: int | None = None) -> Iterator[tuple[int, str]]:
     """Give the lines that are not blank, without blanks around them, and their numbers."""
-    left = MAX_BYTES
+    most = most or MAX_BYTES
+    left = most
     with opened(file) as stream:
         number = 0
         while raw := stream.readline(MAX_LINE + 1):
             number += 1
             left -= len(raw)
             if left < 0:
-                raise _too_long(file, MAX_BYTES)
+                raise _too_long(file, most)
             if len(raw) > MAX_LINE:
                 what = f"the line is longer than {MAX_LINE:,} bytes; this is no trace"
                 raise TraceFormatError(file, what, line=number)
@@ -79,4 +80,8 @@ def _unreadable(file: str, error: Exception) -> TraceFormatError:
 
 
 def _too_long(file: str, most: int) -> TraceFormatError:
-    return TraceFormatError(file, f"has more than {most:,} bytes of text; cut it into parts")
+    return TraceFormatError(
+        file,
+        f"has more than max_bytes = {most:,} bytes of text; cut it into parts, or raise max_bytes "
+        f"(--max-bytes of a command)",
+    )

@@ -33,7 +33,11 @@ _FIELDS = 18  # of a line of a job log
 
 
 def read_samples(
-    path: str | os.PathLike[str], *, column: str | None = None, status: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    column: str | None = None,
+    status: str | None = None,
+    max_bytes: int | None = None,
 ) -> tuple[Array, str, tuple[str, ...]]:
     r"""Read one series of numbers, in the order of the file.
 
@@ -48,6 +52,9 @@ def read_samples(
         [processors]. Of a CSV file: a name of its header; not needed where there is one column.
     status : str, optional
         Of a job log: keep the jobs that ended so, as in `read_swf`.
+    max_bytes : int, optional
+        Largest size of the text, unpacked; by default that of `read_swf` for a job log and 500 MB
+        for a table, which takes several times as much memory.
 
     Returns
     -------
@@ -79,27 +86,31 @@ def read_samples(
         if given is not None and not isinstance(given, str):
             raise ModelError(f"{name} must be text, got {given!r:.60}")
     named = file.lower().endswith((".swf", ".swf.gz"))
-    lines = [] if named else _lines(file)
+    lines = [] if named else _lines(file, max_bytes or MAX_BYTES)
     if named or _is_log(lines):
-        return _of_log(file, column, status)
+        return _of_log(file, column, status, max_bytes)
     if status is not None:
         raise ModelError(f"{file} is not a job log, so its jobs have no status; leave it out")
     return *_of_table(file, lines, column), ()
 
 
-def _lines(file: str) -> list[str]:
+def _lines(file: str, max_bytes: int) -> list[str]:
     """Lines of text, decompressed if need be, within a budget of memory."""
     with open_regular(file, what="a table or a job log") as stream:
         try:
             packed = stream.read(2) == b"\x1f\x8b"
             stream.seek(0)
             source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
-            content: bytes = source.read(MAX_BYTES + 1)
+            content: bytes = source.read(max_bytes + 1)
         except (OSError, EOFError, ValueError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or error
             raise TraceFormatError(file, f"cannot be read: {reason}") from error
-    if len(content) > MAX_BYTES:
-        raise TraceFormatError(file, f"has more than {MAX_BYTES:,} bytes of text; select from it")
+    if len(content) > max_bytes:
+        raise TraceFormatError(
+            file,
+            f"has more than max_bytes = {max_bytes:,} bytes of text; select from it, or raise "
+            f"max_bytes (--max-bytes of a command)",
+        )
     return content.decode("utf-8-sig", errors="replace").split("\n")
 
 
@@ -112,14 +123,14 @@ def _is_log(lines: list[str]) -> bool:
 
 
 def _of_log(
-    file: str, column: str | None, status: str | None
+    file: str, column: str | None, status: str | None, max_bytes: int | None
 ) -> tuple[Array, str, tuple[str, ...]]:
-    from qmodels.io.swf import read_swf
+    from qmodels.io import swf
 
     if column is None:
         raise ModelError(f"column of a job log must be one of {', '.join(SERIES)}")
     one_of("column of a job log", column, SERIES)
-    log = read_swf(file, status=status)
+    log = swf.read_swf(file, status=status, max_bytes=max_bytes or swf.MAX_BYTES, columns=())
     samples = np.array(getattr(log, SERIES[column]), dtype=float)
     if not samples.size:
         raise ModelError(f"{file}: the jobs selected hold no {column}")

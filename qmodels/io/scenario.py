@@ -27,7 +27,7 @@ from qmodels.io._scenario_file import (
 )
 from qmodels.io.policy_tables import PolicyTable, TimeLawTable
 from qmodels.io.runs import read_runs
-from qmodels.io.swf import JobLog, read_swf
+from qmodels.io.swf import MAX_BYTES, JobLog, read_swf
 from qmodels.io.toml_tables import at_key, fail, read_tables
 from qmodels.policies import MODELS, AbstractPolicy, System, Workload, find_policy
 from qmodels.programs import (
@@ -65,7 +65,7 @@ class Scenario:
     system: System
     program: Program | WorkloadMix
     fits: Mapping[str, FittedProgram]  #: what was learnt from measured runs, by program
-    log: JobLog | None
+    log: JobLog | None  #: its columns that predictions and simulations look at; see `read_swf`
     arrivals: PhaseType  #: seconds, if from a log; else of mean one
     demand: PhaseType  #: processor-seconds, if from a log; else of mean one
     arrivals_from: str  #: where the interarrival law comes from, in words
@@ -120,7 +120,7 @@ class Scenario:
         )
 
 
-def load_scenario(path: str | Path) -> Scenario:
+def load_scenario(path: str | Path, *, max_bytes: int | None = None) -> Scenario:
     """Read a scenario and everything it names.
 
     Parameters
@@ -128,6 +128,8 @@ def load_scenario(path: str | Path) -> Scenario:
     path : str or Path
         A TOML file; relative paths in it are taken from its own folder. All keys are described
         in docs/reference/scenario.md.
+    max_bytes : int, optional
+        Largest size of the job log's text, as in `read_swf`.
 
     Returns
     -------
@@ -144,7 +146,7 @@ def load_scenario(path: str | Path) -> Scenario:
     source = Path(path)
     spec = read_tables(source, ScenarioFile)
     system = at_key(source, "machine", System, **spec.machine.model_dump())
-    log = _read_log(source, spec.log)
+    log = _read_log(source, spec.log, max_bytes or MAX_BYTES)
     program, fits = _programs(source, spec)
     time_scale = 1.0
     if spec.demand.scale_to_log:
@@ -214,7 +216,7 @@ def load_programs(path: str | Path) -> Program | WorkloadMix:
     return _programs(source, read_tables(source, ScenarioFile))[0]
 
 
-def _read_log(source: Path, spec: LogTable | None) -> JobLog | None:
+def _read_log(source: Path, spec: LogTable | None, max_bytes: int) -> JobLog | None:
     if spec is None:
         return None
     choice = spec.model_dump(exclude={"path", "available_at"}, exclude_none=True)
@@ -230,7 +232,7 @@ def _read_log(source: Path, spec: LogTable | None) -> JobLog | None:
         )
         fail(source, "log.path", f"{path} {kind}; put the job log there or name another{where}")
     try:
-        return read_swf(path, **choice)
+        return read_swf(path, **choice, max_bytes=max_bytes, columns=())
     except TraceFormatError:
         raise
     except ModelError as error:
@@ -401,7 +403,9 @@ def _law(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[Ph
     if sample.size < 2 or sample.max() <= 0:
         fail(source, "log", f"too few jobs are selected to fit {key}: {sample.size}; select more")
     mean = float(sample.mean())
-    second = float(((sample / mean) ** 2).mean()) * mean**2
+    squares = sample / mean
+    squares *= squares
+    second = float(squares.mean()) * mean**2
     law = at_key(source, key, match_moments, mean, second)
     thinned = len(log.jobs) - len(busy.jobs)
     without = f", without {thinned:,} jobs of no known work" if thinned else ""

@@ -107,7 +107,11 @@ class Subject:
 
 
 def read_subject(
-    given: str, *, program: str | None = None, choices: TraceChoices | None = None
+    given: str,
+    *,
+    program: str | None = None,
+    choices: TraceChoices | None = None,
+    max_bytes: int | None = None,
 ) -> Subject:
     """Read whatever a speedup surface can be drawn of.
 
@@ -120,6 +124,8 @@ def read_subject(
         Which one, where there are several.
     choices : TraceChoices, optional
         For a trace only.
+    max_bytes : int, optional
+        Largest size of a trace's text, as in `read_trace`.
 
     Returns
     -------
@@ -154,7 +160,7 @@ def read_subject(
     if program is not None:
         raise ModelError(f"{given} is one program; leave --program out")
     if kind == "trace":
-        return _of_trace(path, chosen)
+        return _of_trace(path, chosen, max_bytes)
     return _of_profile(given)
 
 
@@ -239,8 +245,8 @@ def _whole_runs(runs: Any) -> Array:
     return np.asarray(whole, dtype=float).reshape(-1, 3)
 
 
-def _of_trace(path: Path, chosen: TraceChoices) -> Subject:
-    trace = read_trace(path)
+def _of_trace(path: Path, chosen: TraceChoices, max_bytes: int | None) -> Subject:
+    trace = read_trace(path, max_bytes=max_bytes)
     gap, bursts, sensitivity = chosen.gap, None, None
     remarks = list(trace.warnings)
     if trace.complete:

@@ -8,7 +8,6 @@ import operator
 import os
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.checks import one_of
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._swf_log import JobLog, checked_columns, file_name, noticed
+from qmodels.io._swf_log import JobLog, checked_columns, file_name, read_log
 from qmodels.io._swf_parse import (
     FIELDS,
     MAX_LINE,
-    WHOLE,
     Header,
     header_problems,
     is_key,
@@ -34,8 +33,15 @@ from qmodels.io._swf_parse import (
 
 __all__ = ["JobLog", "read_swf", "write_swf"]
 
+MAX_BYTES = 2 * 1024**3  #: of text that is read unless more is allowed
 STATUS = {"failed": 0, "completed": 1, "cancelled": 5}
 _PARTIAL = (2, 3, 4)  # a burst of a job that was swapped out
+#: What is looked at on the way: to tell bursts and jobs apart, for the load, for the warnings.
+_LOOKED_AT = frozenset(
+    {"job", "submit", "wait", "run", "processors", "requested_processors", "status"}
+)
+
+Columns = dict[str, NDArray[Any]]
 
 
 def read_swf(
@@ -46,7 +52,8 @@ def read_swf(
     start: datetime.datetime | str | None = None,
     end: datetime.datetime | str | None = None,
     user: int | Iterable[int] | None = None,
-    max_bytes: int = 2 * 1024**3,
+    max_bytes: int = MAX_BYTES,
+    columns: Iterable[str] | None = None,
 ) -> JobLog:
     """Read a job log in the Standard Workload Format, plain or gzip.
 
@@ -63,6 +70,10 @@ def read_swf(
         ``"1996-10-01 00:00"`` will do. Without a time zone of its own, a time is in the log's.
     max_bytes : int, default 2 GiB
         Largest size of the text, after decompression.
+    columns : iterable of str, optional
+        Columns that are wanted beside job, submit, run, processors and requested_processors; by
+        default all. The others are -1 (not known) and take no memory: of ten million jobs every
+        column takes 80 MB.
 
     Returns
     -------
@@ -111,26 +122,22 @@ def read_swf(
     most = _codes("max_bytes", max_bytes) or (0,)
     if len(most) != 1 or most[0] < 1:
         raise ModelError(f"max_bytes must be a whole number of at least 1, got {max_bytes!r}")
-    raw = parse(file, most[0])
+    names = frozenset(FIELDS) if columns is None else _names(columns)
+    asked = {name for name in wanted if wanted[name]}
+    raw = parse(file, most[0], names | asked | _LOOKED_AT)
     header = parse_header(raw.comments)
-    if not len(raw.rows):
+    rows, count = raw.columns, raw.columns["submit"].size
+    if not count:
         raise TraceFormatError(file, "holds no jobs")
-    rows = pd.DataFrame(
-        {
-            name: raw.rows[:, i].astype(np.int64) if name in WHOLE else raw.rows[:, i]
-            for i, name in enumerate(FIELDS)
-        }
-    )
     notes = header_problems(header)
     promised = whole(header, "MaxRecords" if "MaxRecords" in header else "MaxJobs")
-    if promised is not None and promised != len(rows):
-        notes.append(f"The header promises {promised:,} records; the file holds {len(rows):,}.")
+    if promised is not None and promised != count:
+        notes.append(f"The header promises {promised:,} records; the file holds {count:,}.")
     if raw.cut:
         notes.append("The last line has no newline; if the file was cut, its think_time is wrong.")
-    rows = _arrivals(file, rows, wanted["status"], notes)
-    jobs = _selected(file, rows, header, wanted, start, end)
-    log = JobLog(Path(file), jobs, header)
-    return replace(log, warnings=(*notes, *noticed(log)))
+    _keep_arrivals(file, rows, wanted["status"], notes)
+    _keep_selected(file, rows, header, wanted, start, end)
+    return read_log(Path(file), rows, header, notes, names)
 
 
 def write_swf(
@@ -197,66 +204,81 @@ def _put(file: Path, content: bytes) -> None:
             raise
 
 
-def _arrivals(
-    file: str, rows: pd.DataFrame, states: tuple[int, ...] | None, notes: list[str]
-) -> pd.DataFrame:
-    """Rows that are jobs with a time of submission, sorted by it; notes on what was wrong."""
-    burst = np.zeros(len(rows), dtype=bool)
-    if states is None:
-        burst = np.isin(rows["status"], _PARTIAL)
-        burst &= np.isin(rows["job"], rows.loc[~burst, "job"])
+def _keep(rows: Columns, which: NDArray[np.bool_]) -> None:
+    """Leave out the other rows: a column at a time, so that there is one column twice."""
+    if not which.all():
+        for name in rows:
+            rows[name] = rows[name][which]
+
+
+def _keep_arrivals(
+    file: str, rows: Columns, states: tuple[int, ...] | None, notes: list[str]
+) -> None:
+    """Leave jobs with a time of submission, sorted by it; add notes on what was wrong."""
+    burst = np.isin(rows["status"], _PARTIAL) if states is None else np.zeros(1, dtype=bool)
+    if burst.any():
+        burst &= np.isin(rows["job"], rows["job"][~burst])
         if burst.any():
             notes.append(
                 f"Rows for single bursts of swapped jobs that have a row of their own, left out: "
                 f"{burst.sum():,}."
             )
-    rows = rows[~burst]
+        _keep(rows, ~burst)
     known = rows["submit"] >= 0
     if not known.any():
         raise TraceFormatError(file, "no job has a time of submission", field="submit")
     if not known.all():
         notes.append(f"Rows without a time of submission, left out: {(~known).sum():,}.")
-    rows = rows[known]
+    _keep(rows, known)
     falls = np.count_nonzero(np.diff(rows["submit"]) < 0)
     if falls:
         notes.append(f"Rows submitted before the row above them, now sorted: {falls:,}.")
-    return rows.sort_values("submit", kind="stable", ignore_index=True)
+        order = np.argsort(rows["submit"], kind="stable")
+        for name in rows:
+            rows[name] = rows[name][order]
 
 
-def _selected(
+def _keep_selected(
     file: str,
-    rows: pd.DataFrame,
+    rows: Columns,
     header: Header,
     wanted: dict[str, tuple[int, ...] | None],
     start: datetime.datetime | str | None,
     end: datetime.datetime | str | None,
-) -> pd.DataFrame:
-    """Rows that meet every criterion given; at least one."""
+) -> None:
+    """Leave the rows that meet every criterion given; at least one."""
+    submit = rows["submit"]
     keep: dict[str, NDArray[np.bool_]] = {}
     for name, codes in wanted.items():
         if codes is None:
             continue
-        there = sorted(rows[name].unique().tolist())
+        there = np.unique(rows[name]).tolist()
         absent = sorted(set(codes) - set(there))
         if absent and name != "status":
             these = ", ".join(map(str, there[:20])) + (", ..." if len(there) > 20 else "")
             raise ModelError(f"{file}: {name} {absent[0]} is not in the log; it has {these}")
         keep[f"{name} {', '.join(map(str, codes))}"] = np.isin(rows[name], codes)
     first, last = (_moment(file, header, *given) for given in (("start", start), ("end", end)))
-    submit = rows["submit"].to_numpy()
     if first is not None and last is not None and not first < last:
         raise ModelError(f"start must lie before end, got {start} and {end}")
     if first is not None:
         keep[f"start {start}"] = submit >= first
     if last is not None:
         keep[f"end {end}"] = submit < last
-    chosen = np.ones(len(rows), dtype=bool)
+    chosen = np.ones(submit.size, dtype=bool)
     for which in keep.values():
         chosen &= which
     if not chosen.any():
         each = ", ".join(f"{name} has {which.sum():,}" for name, which in keep.items())
-        raise ModelError(f"{file}: none of {len(rows):,} jobs meets all of: {each}")
-    return rows[chosen]
+        raise ModelError(f"{file}: none of {submit.size:,} jobs meets all of: {each}")
+    _keep(rows, chosen)
+
+
+def _names(columns: Iterable[str]) -> frozenset[str]:
+    """Columns to be kept, checked."""
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise ModelError(f"columns must be a list of names, got {columns!r:.60}")
+    return frozenset(one_of("columns", name, FIELDS) for name in columns)
 
 
 def _moment(

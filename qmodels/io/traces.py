@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from phasefit.checks import suggestion
+from phasefit.checks import suggestion, whole_number
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._swf_log import file_name
 from qmodels.io._trace_events import read_events
@@ -30,7 +30,11 @@ _EVENTS = (".pfw", ".pfw.gz", ".json", ".json.gz")
 
 
 def read_trace(
-    path: str | os.PathLike[str], *, processes: int | None = None, duration: float | None = None
+    path: str | os.PathLike[str],
+    *,
+    processes: int | None = None,
+    duration: float | None = None,
+    max_bytes: int | None = None,
 ) -> Trace:
     r"""Read when the processes of a run did I/O, from a file of any known kind.
 
@@ -42,13 +46,17 @@ def read_trace(
         table with the header ``rank,start,end,kind`` and optionally ``bytes``, in any order.
         `rank` counts from 0, `start` and `end` are seconds, `kind` is ``read``, ``write``,
         ``io`` or ``compute``, `bytes` is -1 or empty where not known. Text may be packed with
-        gzip and has at most 500 MB unpacked.
+        gzip.
     processes : int, optional
         Processes of the run, where the file does not tell: a table or trace events show only
         those with an entry, and are taken to show all.
     duration : float, optional
         Wall time of the run in seconds, where the file does not tell: by default the run ends
         with the last entry.
+    max_bytes : int, optional
+        Largest size of the text, unpacked; by default 500 MB, and 100 MB of a JSON text that has
+        its events in one list over several lines, which is held in memory. For a Darshan log see
+        the memory of `read_darshan`.
 
     Returns
     -------
@@ -87,6 +95,8 @@ def read_trace(
         duration = positive("duration", duration, least=SHORTEST, most=LARGEST)
     if processes is not None:
         processes = process_count(processes)
+    if max_bytes is not None:
+        max_bytes = whole_number("max_bytes", max_bytes, least=1)
     start = beginning(file, 16, unpacked=False)
     if is_darshan(start) or file.lower().endswith(".darshan"):
         if processes is not None or duration is not None:
@@ -94,8 +104,8 @@ def read_trace(
         return read_darshan(file)
     try:
         if _holds_events(file):
-            return read_events(file, processes, duration)
-        return _read_table(file, processes, duration)
+            return read_events(file, processes, duration, max_bytes)
+        return _read_table(file, processes, duration, max_bytes)
     except TraceFormatError:
         raise
     except ModelError as error:
@@ -109,10 +119,12 @@ def _holds_events(file: str) -> bool:
     return start.startswith(("[", "{"))
 
 
-def _read_table(file: str, processes: int | None, duration: float | None) -> Trace:
+def _read_table(
+    file: str, processes: int | None, duration: float | None, max_bytes: int | None
+) -> Trace:
     rank, kind, moved = array("q"), array("b"), array("q")
     start, end = array("d"), array("d")
-    for row in _rows(file):
+    for row in _rows(file, max_bytes):
         rank.append(row[0])
         start.append(row[1])
         end.append(row[2])
@@ -135,9 +147,9 @@ def _read_table(file: str, processes: int | None, duration: float | None) -> Tra
     )
 
 
-def _rows(file: str) -> Iterator[tuple[int, float, float, int, int]]:
+def _rows(file: str, max_bytes: int | None) -> Iterator[tuple[int, float, float, int, int]]:
     header: list[str] | None = None
-    for line, text in lines(file):
+    for line, text in lines(file, max_bytes):
         try:
             fields = next(csv.reader([text], strict=True))
         except csv.Error as error:

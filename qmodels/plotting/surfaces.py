@@ -116,7 +116,8 @@ def surface_3d(
     marked = None if points is None else checked_points(points, 2, 3)
     axes: Any = ax
     if axes is None:
-        axes = Figure(layout="constrained").add_subplot(projection="3d")
+        # A layout that moves itself would measure the labels before they are projected.
+        axes = Figure().add_axes((0.09, 0.01, 0.86, 0.93), projection="3d")
     if not hasattr(axes, "plot_surface"):
         raise ModelError('ax is flat; make it with add_subplot(projection="3d")')
     rows, columns = spread_indices(surface.processors), spread_indices(surface.disks)

@@ -11,13 +11,14 @@ from itertools import product
 from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import whole_number
-from qmodels.errors import ModelError
+from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.networks import disk_group_throughput
 from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.programs import AbstractProgram
+from qmodels.programs.model import parts
 from qmodels.registry import Registry
 
 Array = NDArray[np.float64]
@@ -25,6 +26,13 @@ Array = NDArray[np.float64]
 #: Relative error of an approximate time where only disks are shared; see
 #: docs/explanation/policies.md.
 SHARED_DISKS: Final = 0.05
+#: Allotments times different phases that are compared for the unit of load: some seconds.
+_MOST_COMPARED: Final = 40_000_000
+_AT_ONCE: Final = 1_000_000  # allotments, in arrays of 8 MB
+#: Jobs at a time that a model follows, and where they take turns also the jobs of a group of
+#: partitions times the partitions times the jobs of all: some seconds.
+MOST_RUNNING: Final = 3_000
+_MOST_TURNS: Final = 120_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,16 +216,32 @@ def _disks(number: int) -> str:
     return "one disk" if number == 1 else f"{number} disks"
 
 
+def mean_times(program: AbstractProgram, p: ArrayLike, d: float) -> list[tuple[float, float]]:
+    """Mean computation and mean I/O of a job on each number of processors, at once."""
+    p = np.atleast_1d(np.asarray(p, dtype=float))
+    return list(zip(program.mean_cpu(p, d).tolist(), program.mean_io(p, d).tolist(), strict=True))
+
+
 def groups_at_work(
-    jobs_by_disk: list[list[int]], program: AbstractProgram, p: float, d: float
+    jobs_by_disk: list[list[int]],
+    program: AbstractProgram,
+    p: float,
+    d: float,
+    *,
+    times: tuple[float, float] | None = None,
 ) -> tuple[float, float, float]:
     """Throughput, busy processors and busy disks when partitions of p processors share disks.
 
     `jobs_by_disk` lists, for each disk partition of d disks, the jobs that each of its processor
-    partitions holds.
+    partitions holds; `times` are what `mean_times` says, where that is known.
     """
-    cpu, io = float(program.mean_cpu(p, d)), float(program.mean_io(p, d))
-    rates = [disk_group_throughput(cpu, io, jobs) for jobs in jobs_by_disk]
+    cpu, io = mean_times(program, p, d)[0] if times is None else times
+    once: dict[tuple[int, ...], float] = {}  # most groups hold the same numbers of jobs
+    rates = []
+    for jobs in map(tuple, jobs_by_disk):
+        if jobs not in once:
+            once[jobs] = disk_group_throughput(cpu, io, jobs)
+        rates.append(once[jobs])
     total = math.fsum(rates)
     return total, total * cpu * p, total * io * d
 
@@ -232,7 +256,30 @@ def running_jobs(policy: AbstractPolicy, system: System, workload: Workload) -> 
         if not isinstance(value, kind):
             raise ModelError(f"{name} must be of type {kind.__name__}, got {value!r:.60}")
     policy.check(system)
+    _check_running(policy, system)
     return _running_jobs(policy, system, workload.program)
+
+
+def _check_running(policy: AbstractPolicy, system: System) -> None:
+    """MemoryBudgetError for a policy that runs more jobs at once than a model can follow."""
+    at = policy.arrangement(system)
+    jobs, groups = at.max_running, max(1, min(at.processor_partitions, at.disk_partitions))
+    if jobs > MOST_RUNNING:
+        raise MemoryBudgetError(
+            f"{policy.label}: {jobs:,} jobs at once are more than the {MOST_RUNNING:,} that a "
+            f"model can follow; use fewer partitions or, of jobs that divide the machine, a "
+            f"min_processors of {-(-system.processors // MOST_RUNNING):,}"
+        )
+    if at.multiprogramming == 1:
+        return
+    work = jobs * -(-at.processor_partitions // groups) * -(-jobs // groups)
+    if work > _MOST_TURNS:
+        fewer = int(at.processor_partitions * (_MOST_TURNS / work) ** (1 / 3))
+        raise MemoryBudgetError(
+            f"{policy.label}: {jobs:,} jobs that take turns on {at.processor_partitions:,} "
+            f"partitions with {at.disk_partitions:,} of disks are more than a model can follow; "
+            f"use at most about {fewer:,} processor partitions, or more disk partitions"
+        )
 
 
 # Of a few numbers each, so that many can be kept.
@@ -267,20 +314,48 @@ def work_bound(system: System, program: AbstractProgram) -> float:
     processors wait for them is the policy's choice; a centre that has nothing but sequential
     parts counts them on its least allotment.
     """
-    p = np.arange(system.min_processors, system.processors + 1, dtype=float)[:, None]
-    d = np.arange(system.min_disks, system.disks + 1, dtype=float)[None, :]
-    cpu = p * program.parallel_cpu(p, d)
-    io = d * program.parallel_io(p, d)
-    cpu_work = float(np.min(cpu if np.any(cpu > 0) else p * program.mean_cpu(p, d)))
-    io_work = float(np.min(io if np.any(io > 0) else d * program.mean_io(p, d)))
-    bounds = [
-        units / work
-        for units, work in ((system.processors, cpu_work), (system.disks, io_work))
-        if work > 0
-    ]
+    _check_allotments(system, program)
+    centres = (
+        (system.processors, 0, program.parallel_cpu, program.mean_cpu),
+        (system.disks, 1, program.parallel_io, program.mean_io),
+    )
+    bounds = []
+    for units, own, parallel, mean in centres:
+        work, most = math.inf, 0.0
+        for allotment in _allotments(system):
+            found = allotment[own] * parallel(*allotment)
+            work, most = min(work, float(np.min(found))), max(most, float(np.max(found)))
+        if not most > 0:
+            work = min(float(np.min(each[own] * mean(*each))) for each in _allotments(system))
+        if work > 0:
+            bounds.append(units / work)
     if not bounds:
         raise ModelError("the program neither computes nor transfers: its load is not defined")
     return min(bounds)
+
+
+def _allotments(system: System) -> Iterator[tuple[Array, Array]]:
+    """All allotments of the machine, (k, 1) processors and (1, m) disks at a time."""
+    d = np.arange(system.min_disks, system.disks + 1, dtype=float)[None, :]
+    step = max(1, _AT_ONCE // d.size)
+    for first in range(system.min_processors, system.processors + 1, step):
+        last = min(first + step, system.processors + 1)
+        yield np.arange(first, last, dtype=float)[:, None], d
+
+
+def _check_allotments(system: System, program: AbstractProgram) -> None:
+    """MemoryBudgetError for a machine whose allotments are too many to be compared."""
+    lines = system.processors - system.min_processors + 1
+    columns = system.disks - system.min_disks + 1
+    phases = sum(len(getattr(each, "visits", (each,))) for _, each in parts(program))
+    most = _MOST_COMPARED // phases
+    if lines * columns > most:
+        raise MemoryBudgetError(
+            f"a machine of {system.processors:,} processors and {system.disks:,} disks has "
+            f"{lines * columns:,} allotments, more than the {most:,} that can be compared for the "
+            f"unit of load of a program of {phases:,} different phases; use at most "
+            f"{max(most // columns, 1):,} processors with as many disks, or count nodes as one"
+        )
 
 
 def check_processor_partitions(label: str, partitions: int, system: System) -> None:

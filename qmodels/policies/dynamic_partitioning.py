@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError
@@ -15,12 +16,15 @@ from qmodels.policies.base import (
     RunningJobs,
     check_disk_partitions,
     groups_at_work,
+    mean_times,
     powers_of_two,
     register,
 )
 from qmodels.policies.system import Arrangement, System, spread
-from qmodels.programs import AbstractProgram
+from qmodels.programs import AbstractProgram, Program
 from qmodels.programs.model import parts
+
+Array = NDArray[np.float64]
 
 
 @register
@@ -133,19 +137,34 @@ class DynamicPartitioning(AbstractPolicy):
         """See `AbstractPolicy.running`."""
         c, disks = system.max_processor_partitions, self.disk_partitions
         d = system.disks / disks
+        shares = system.processors / np.arange(1.0, c + 1.0)
         rows = [
-            groups_at_work([[1] * y for y in spread(i, disks)], program, system.processors / i, d)
-            for i in range(1, c + 1)
+            groups_at_work([[1] * y for y in spread(i, disks)], program, p, d, times=times)
+            for i, (p, times) in enumerate(
+                zip(shares.tolist(), mean_times(program, shares, d), strict=True), start=1
+            )
         ]
-        alike = _bursts_scale_alike(program, [system.processors / i for i in range(1, c + 1)], d)
+        alike = _bursts_scale_alike(program, shares, d)
         return RunningJobs.of(rows, exact=disks >= c and system.disks % disks == 0 and alike)
 
 
-def _bursts_scale_alike(program: AbstractProgram, shares: list[float], d: float) -> bool:
+def _bursts_scale_alike(program: AbstractProgram, shares: Array, d: float) -> bool:
     """Whether each burst, of each program of a mix, takes the same part of the whole everywhere."""
-    found = []
-    for p in shares:
-        times = [burst for _, each in parts(program) for burst in each.phase_times(p, d)]
-        bursts = np.concatenate(times)
-        found.append(bursts / bursts.sum())
-    return bool(np.allclose(found, found[0], rtol=1e-12, atol=0.0))
+    whole = program.mean_time(shares, d)
+    for _, each in parts(program):
+        for time in _bursts(each):
+            part = time(shares, d) / whole
+            if not np.allclose(part, part[0], rtol=1e-12, atol=0.0):
+                return False
+    return True
+
+
+def _bursts(program: AbstractProgram) -> Iterator[Callable[[Array, float], Array]]:
+    """Mean times of the different bursts; of a random number of phases all I/O counts as one."""
+    if isinstance(program, Program) and program.phase_count is None:
+        for phase, _ in program.visits:
+            yield phase.burst("io").mean_time
+            yield phase.burst("cpu").mean_time
+    else:
+        yield program.mean_io
+        yield program.mean_cpu

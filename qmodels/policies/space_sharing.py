@@ -18,6 +18,7 @@ from qmodels.policies.base import (
     check_processor_partitions,
     disks_in_words,
     groups_at_work,
+    mean_times,
     powers_of_two,
     register,
 )
@@ -141,8 +142,10 @@ class SpaceSharing(AbstractPolicy):
         d = system.disks / disks
         mean = system.processors / c
         sizes = [mean] * c if self.sizes is None else [float(n) for n in self.sizes]
+        kinds = sorted(set(sizes))
+        times = dict(zip(kinds, mean_times(program, kinds, d), strict=True))
         rows = [
-            _largest_at_work(sizes[:k], spread(k, min(disks, c)), program, d)
+            _largest_at_work(sizes[:k], spread(k, min(disks, c)), program, d, times)
             for k in range(1, c + 1)
         ]
         alike = system.processors % c == 0 if self.sizes is None else len(set(self.sizes)) == 1
@@ -150,13 +153,18 @@ class SpaceSharing(AbstractPolicy):
 
 
 def _largest_at_work(
-    sizes: list[float], jobs_by_disk: list[int], program: AbstractProgram, d: float
+    sizes: list[float],
+    jobs_by_disk: list[int],
+    program: AbstractProgram,
+    d: float,
+    times: dict[float, tuple[float, float]],
 ) -> tuple[float, float, float]:
     """Throughput, busy processors and busy disks with a job on each of these partitions."""
     found: Array = np.zeros(3)
     for p in sorted(set(sizes), reverse=True):
         # as if all jobs held partitions of this size, by the share of those that do
         share = sizes.count(p) / len(sizes)
-        found += share * np.array(groups_at_work([[1] * y for y in jobs_by_disk], program, p, d))
+        jobs = [[1] * y for y in jobs_by_disk]
+        found += share * np.array(groups_at_work(jobs, program, p, d, times=times[p]))
     throughput, processors, disks = found.tolist()
     return throughput, processors, disks

@@ -137,7 +137,7 @@ class TestReading:
 
     def test_bounds_the_memory_a_file_may_take(self, text, monkeypatch):
         monkeypatch.setattr("qmodels.io.samples.MAX_BYTES", 100)
-        with pytest.raises(TraceFormatError, match="more than 100 bytes"):
+        with pytest.raises(TraceFormatError, match=r"more than max_bytes = 100 bytes.*--max-bytes"):
             read_samples(text)
 
     @pytest.mark.parametrize(

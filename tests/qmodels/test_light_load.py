@@ -1,13 +1,12 @@
 """Waits that hardly ever happen: their probability and their law to the last digits."""
 
 import mpmath as mp
-import numpy as np
 import pytest
 
-from phasefit import PhaseType, match_moments
+from phasefit import PhaseType
 from qmodels.errors import ModelError
 from qmodels.networks.many_server import ManyServerQueue
-from tests.naive import light_load
+from tests.campaigns.light_load import measured
 
 ONE = PhaseType.exponential(mean=1.0)
 
@@ -50,30 +49,12 @@ def test_a_chance_below_the_range_of_floats_is_said_to_be():
             getattr(found, law)
 
 
-def random_queue(rng):
-    """Laws of order 1 or 2 of any variability, 1 to 5 servers, loads of 1e-6 to .3."""
-    arrivals, service = (
-        match_moments(1.0, 1.0 + scv) for scv in np.exp(rng.uniform(np.log(0.5), np.log(20.0), 2))
-    )
-    servers = int(rng.integers(1, 6))
-    load = float(np.exp(rng.uniform(np.log(1e-6), np.log(0.3))))
-    return arrivals.scale(1.0 / (servers * load)), service, servers
-
-
 @pytest.mark.parametrize(
     "seed", [*range(8), pytest.param(range(8, 2000), marks=pytest.mark.slow, id="1992-more")]
 )
 def test_random_waits_at_light_load_are_those_of_sixty_digits(seed):
     for each in [seed] if isinstance(seed, int) else seed:
-        arrivals, service, servers = random_queue(np.random.default_rng([20261122, each]))
-        found = ManyServerQueue(arrivals, service, servers=servers).solve()
-        decay = found.chain.decay_rate()
-        beyond = max(6, int(np.ceil(np.log(1e-14) / np.log(decay))))
-        exact_chance, exact_mean = light_load.waiting(
-            *((law.alpha, law.jumps, law.exit) for law in (arrivals, service)),
-            servers,
-            beyond=beyond,
-        )
-        assert float(found.wait_probability / exact_chance - 1) == pytest.approx(0, abs=1e-9), each
-        assert float(found.mean_wait / exact_mean - 1) == pytest.approx(0, abs=1e-9), each
-        assert float(found.wait.mean / exact_mean - 1) == pytest.approx(0, abs=1e-9), each
+        found = measured(each)
+        errors = [value for key, value in found.items() if key.startswith("error")]
+        assert len(errors) == 3
+        assert errors == pytest.approx([0.0] * 3, abs=1e-9), each

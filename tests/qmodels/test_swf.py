@@ -10,7 +10,9 @@ import math
 import os
 import secrets
 import signal
+import subprocess
 import sys
+import tracemalloc
 import zlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -509,6 +511,106 @@ def test_a_limit_of_exactly_the_size_is_enough(tmp_path):
     assert len(read_swf(file, max_bytes=file.stat().st_size).jobs) == 1
     with pytest.raises(TraceFormatError, match="max_bytes"):
         read_swf(file, max_bytes=file.stat().st_size - 1)
+
+
+def test_columns_that_are_not_asked_for_are_not_known_and_take_no_memory(tmp_path):
+    rows = [job(i, i * 7.5, wait=i % 3, user=i % 4, status=i % 2) for i in range(200)]
+    file = a_log(tmp_path, *rows)
+    whole = read_swf(file)
+    some = read_swf(file, columns=["user"])
+    kept = ["job", "submit", "run", "processors", "requested_processors", "user", "size", "work"]
+    pd.testing.assert_frame_equal(some.jobs[kept], whole.jobs[kept])
+    assert list(some.jobs) == list(whole.jobs)
+    for name in set(whole.jobs) - set(kept):
+        column = some.jobs[name].to_numpy()
+        assert set(column) == {-1}
+        assert column.dtype == whole.jobs[name].dtype
+        assert column.strides == (0,)
+    assert some.warnings == whole.warnings  # which look at waits
+    chosen = read_swf(file, columns=[], status=1)
+    assert len(chosen.jobs) == 100
+    pd.testing.assert_frame_equal(
+        some.with_work.jobs[kept], whole.with_work.jobs[kept], check_exact=True
+    )
+    for odd in ("user", ["usr"], [3], 5):
+        with pytest.raises(ModelError, match="columns"):
+            read_swf(file, columns=odd)
+
+
+def many_jobs(file, count, *, at_once=100_000):
+    """Write a log of so many random jobs: blocks of them one after the other in time."""
+    rng = np.random.default_rng(14)
+    run = rng.lognormal(6.0, 2.0, at_once).astype(int)
+    columns = [
+        *(rng.integers(0, 1000, at_once), run, 2 ** rng.integers(0, 8, at_once)),
+        *(run / 4, [-1] * at_once, 2 ** rng.integers(0, 8, at_once), run * 2, [-1] * at_once),
+        *(rng.integers(0, 2, at_once), rng.integers(1, 500, at_once), rng.integers(1, 50, at_once)),
+    ]
+    rest = [" ".join(map(str, row)) + " -1 -1 -1 -1 -1" for row in zip(*columns, strict=True)]
+    gaps = rng.integers(0, 60, at_once).cumsum().tolist()
+    opened = gzip.open if file.suffix == ".gz" else open
+    with opened(file, "wt", encoding="ascii") as stream:
+        stream.write(HEADER)
+        for first in range(0, count, at_once):
+            start = first // at_once * (gaps[-1] + 30)
+            stream.writelines(
+                f"{first + i + 1} {start + gap} {row}\n"
+                for i, (gap, row) in enumerate(zip(gaps, rest, strict=True))
+            )
+
+
+def test_memory_of_reading_is_some_bytes_for_each_job_and_column(tmp_path):
+    """Of 18 columns of 8 bytes, 144 a job; the numbers as text or objects take several."""
+    file = tmp_path / "many.swf"
+    many_jobs(file, 100_000)
+    read_swf(file)
+    for columns, most in ((None, 400), ((), 200)):
+        tracemalloc.start()
+        try:
+            log = read_swf(file, columns=columns)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert len(log.jobs) == 100_000
+        assert peak < most * 100_000 + 20_000_000  # and a block of the file
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["many.swf", "many.swf.gz"])
+def test_ten_million_jobs_are_predicted_in_a_minute_and_two_gigabytes(tmp_path, name):
+    many_jobs(tmp_path / name, 10_000_000)
+    scenario = tmp_path / "many.toml"
+    scenario.write_text(
+        f"""title = "many"
+        machine = {{ processors = 128, disks = 16 }}
+        log = {{ path = "{name}" }}
+        demand = {{ scale_to_log = true }}
+        study = {{ loads = [0.3, 0.5] }}
+        [[program]]
+        name = "one"
+        io = {{ total = 10.0 }}
+        cpu = {{ total = 100.0 }}
+        [[policy]]
+        kind = "SP"
+        processor_partitions = 4
+        disk_partitions = 2
+        """,
+        encoding="utf-8",
+    )
+    measured = (
+        "import resource, sys; from qmodels.cli import main\n"
+        "try: main()\n"
+        "finally: used = resource.getrusage(resource.RUSAGE_SELF); "
+        "print(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", measured, "predict", str(scenario), "--max-bytes", "4GB"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "SP(4,2)" in done.stdout
+    seconds, most = map(float, done.stderr.split()[-2:])
+    assert seconds < 60.0
+    assert most < 2e9
 
 
 def test_every_truncation_of_a_gzip_file_is_refused(tmp_path):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from qmodels.commands.byte_counts import MaxBytes
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def _allocate(
     check_seconds: Annotated[
         float, typer.Option(min=0.1, help="With --check: stop a strategy that takes longer.")
     ] = 120.0,
+    max_bytes: MaxBytes = None,
 ) -> None:
     """Compare processor-allocation strategies on the same jobs, with paired differences."""
     _find_own_modules()
@@ -125,7 +127,7 @@ def _allocate(
     }  # fmt: skip
     if output is not None:
         claim_output(output)
-    plan = _plan(source, given)
+    plan = _plan(source, given, max_bytes)
     for warning in plan.warnings:
         print(f"- {warning}", file=sys.stderr)
     with progress_shown() as progress:
@@ -198,7 +200,9 @@ def _sides(mesh: str | None) -> dict[str, Any]:
     return {"rows": rows, "columns": columns, "depth": depth}
 
 
-def _plan(source: Path | None, given: dict[str, dict[str, Any]]) -> AllocationPlan:
+def _plan(
+    source: Path | None, given: dict[str, dict[str, Any]], max_bytes: int | None
+) -> AllocationPlan:
     """The file, if there is one, with the options of the command line over it."""
     from qmodels.io.toml_tables import read_tables
     from validation.machine.scenario import AllocationFile, make_plan
@@ -208,7 +212,7 @@ def _plan(source: Path | None, given: dict[str, dict[str, Any]]) -> AllocationPl
         name, spec = source, read_tables(source, AllocationFile)
     elif source is not None:
         given["jobs"] |= {"source": "log", "path": str(source.resolve())}
-    return make_plan(name, _over(spec, given))
+    return make_plan(name, _over(spec, given), max_bytes=max_bytes)
 
 
 def _over(spec: AllocationFile, given: dict[str, dict[str, Any]]) -> AllocationFile:

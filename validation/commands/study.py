@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from qmodels.commands.byte_counts import MaxBytes
+
 Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for the report.")]
 Workers = Annotated[
     int | None, typer.Option("-j", "--workers", min=1, help="Threads; by default one per core.")
@@ -39,10 +41,16 @@ def _study(
         str | None,
         typer.Option(help="auto, speed-scaled, decomposition or exact; by default the scenario's."),
     ] = None,
+    max_bytes: MaxBytes = None,
 ) -> None:
     """Predict every policy from a job log and programs, check by simulation, write a report."""
     command: list[object] = ["study", scenario, "-o", output]
-    _run(scenario, output, seed, workers, interactive, command=command, model=model)
+    if max_bytes is not None:
+        command += ["--max-bytes", max_bytes]
+    _run(
+        scenario, output, seed, workers, interactive,
+        command=command, model=model, max_bytes=max_bytes,
+    )  # fmt: skip
 
 
 def _demo(
@@ -92,6 +100,7 @@ def _run(
     *,
     command: list[object],
     model: str | None = None,
+    max_bytes: int | None = None,
 ) -> None:
     from dataclasses import replace
 
@@ -110,7 +119,7 @@ def _run(
         check_installed()  # before the work of minutes
         command.append("--interactive")
     with progress_shown() as progress:
-        plan = load_scenario(scenario)
+        plan = load_scenario(scenario, max_bytes=max_bytes)
         if seed is not None:
             plan = replace(plan, seed=seed)
             command += ["--seed", seed]

@@ -140,12 +140,15 @@ class LogStreams(AbstractStreams):
         cls, table: Mapping[str, Any], setting: Setting
     ) -> tuple[AbstractStreams, float | None]:
         """See `AbstractStreams.from_table`; a log keeps its own times where they are seconds."""
-        from qmodels.io import read_swf
+        from qmodels.io.swf import MAX_BYTES, read_swf
 
         if "path" not in table:
             raise TableError("path", "this key is missing; name the job log")
         choice = {k: table[k] for k in ("partition", "status", "start", "end") if k in table}
-        log = read_swf(setting.folder / table["path"], **choice)
+        log = read_swf(
+            setting.folder / table["path"], **choice,
+            max_bytes=setting.max_bytes or MAX_BYTES, columns=["requested_time"],
+        )  # fmt: skip
         given = renamed(
             table, count="jobs", mean_interarrival="mean_interarrival",
             arrival_factor="arrival_factor",

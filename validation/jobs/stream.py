@@ -174,6 +174,7 @@ class Setting:
     timed: bool  #: whether a job's demand is its time of service, for want of a network
     folder: Path = Path()  #: where relative paths begin
     replications: int = 1
+    max_bytes: int | None = None  #: most text that is read of a log
 
 
 class TableError(ModelError):

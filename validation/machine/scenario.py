@@ -138,8 +138,13 @@ def load_plan(path: str | Path) -> AllocationPlan:
     return make_plan(source, read_tables(source, AllocationFile))
 
 
-def make_plan(source: Path, spec: AllocationFile) -> AllocationPlan:
-    """The objects that the tables speak of; errors name `source` and the key."""
+def make_plan(
+    source: Path, spec: AllocationFile, *, max_bytes: int | None = None
+) -> AllocationPlan:
+    """The objects that the tables speak of; errors name `source` and the key.
+
+    `max_bytes` is the most text that is read of a job log.
+    """
     mesh = at_key(
         source, "mesh", Mesh, spec.mesh.rows, spec.mesh.columns, spec.mesh.depth,
         torus=spec.mesh.torus, io_side=None if spec.mesh.torus else spec.mesh.io_side,
@@ -161,7 +166,7 @@ def make_plan(source: Path, spec: AllocationFile) -> AllocationPlan:
         ),
         disk_pace=spec.machine.disk_pace,
     )  # fmt: skip
-    streams, utilisation = _streams(source, spec, mesh, machine)
+    streams, utilisation = _streams(source, spec, mesh, machine, max_bytes)
     warnings = streams.warnings if isinstance(streams, LogStreams) else ()
     return AllocationPlan(
         title=spec.title,
@@ -209,7 +214,7 @@ def _traffic(source: Path, spec: TrafficTable, share: float) -> AbstractJobTraff
 
 
 def _streams(
-    source: Path, file: AllocationFile, mesh: Mesh, machine: Machine
+    source: Path, file: AllocationFile, mesh: Mesh, machine: Machine, max_bytes: int | None
 ) -> tuple[AbstractStreams, float | None]:
     """Where jobs come from, and the utilisation that is to be reached."""
     given = file.jobs.model_dump(exclude={"source"}, exclude_none=True)
@@ -222,7 +227,7 @@ def _streams(
         fail(source, f"jobs.{rates[1]}", f"give either this or {rates[0]}")
     setting = Setting(
         largest=mesh.nodes, timed=machine.network == "none", folder=source.parent,
-        replications=file.study.replications,
+        replications=file.study.replications, max_bytes=max_bytes,
     )  # fmt: skip
     try:
         return kind.from_table(given, setting)

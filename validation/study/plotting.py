@@ -27,7 +27,10 @@ def surface_figure(study: Study) -> Figure:
         return figure
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     points = measured_allotments(study)
-    surface_3d(surface, ax=figure.add_subplot(1, 2, 1, projection="3d"), points=points)
+    body = figure.add_subplot(1, 2, 1, projection="3d")
+    body.set_in_layout(False)  # its labels would be measured before they are projected
+    body.set_position((0.0, 0.02, 0.5, 0.92))
+    surface_3d(surface, ax=body, points=points)
     surface_heatmap(surface, ax=figure.add_subplot(1, 2, 2), points=points)
     return figure
 

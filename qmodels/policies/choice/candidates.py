@@ -7,7 +7,7 @@ from math import inf
 from typing import Final
 
 from phasefit.checks import whole_number
-from qmodels.errors import ModelError, UnstableError
+from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.policies.base import POLICIES, AbstractPolicy
 from qmodels.policies.models.build import demand_law
 from qmodels.policies.system import System, Workload
@@ -23,6 +23,9 @@ NEAR_DOUBTFUL_CAPACITY: Final = 0.8
 #: What is stated of jobs of several programs whose shares of I/O may differ: they wait for disks
 #: and for processors unequally, and the model gives all of them one speed.
 MIXED_ERROR: Final = 0.15
+
+#: Jobs that may divide a machine whose policies are compared: all of them take some minutes.
+_MOST_PARTITIONS: Final = 1024
 
 
 def default_candidates(
@@ -48,6 +51,8 @@ def default_candidates(
     ------
     ModelError
         If a level is not a whole number >= 2.
+    MemoryBudgetError
+        If more than 1,024 jobs can divide the processors.
 
     References
     ----------
@@ -69,6 +74,13 @@ def default_candidates(
             f"multiprogramming must be levels such as (2, 3), got {multiprogramming!r}"
         )
     levels = [whole_number("multiprogramming", m, least=2) for m in multiprogramming]
+    if system.max_processor_partitions > _MOST_PARTITIONS:
+        raise MemoryBudgetError(
+            f"the policies of a machine that {system.max_processor_partitions:,} jobs can divide "
+            f"are too many and too large to be compared; give it a min_processors of at least "
+            f"{-(-system.processors // _MOST_PARTITIONS):,}, or name candidates (a scenario's own "
+            f"policies with --listed)"
+        )
     return tuple(
         policy
         for kind in POLICIES.values()

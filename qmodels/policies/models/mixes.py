@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -78,19 +78,20 @@ def scale_alike(
     program: AbstractProgram, points: Iterable[tuple[float, float]], *, by_burst: bool
 ) -> bool:
     """Whether each program, or each of its bursts, takes the same part of the whole everywhere."""
-    first: Array | None = None
-    for p, d in points:
-        times = [
-            np.concatenate(_listed(each, p, d)) if by_burst else np.atleast_1d(each.mean_time(p, d))
-            for _, each in parts(program)
-        ]
-        shares = np.concatenate(times) / float(program.mean_time(p, d))
-        if first is None:
-            first = shares
-        elif not np.allclose(shares, first, rtol=_ROUNDING, atol=0.0):
-            return False
-    return True
+    p, d = (np.array(column, dtype=float) for column in zip(*points, strict=True))
+    whole = program.mean_time(p, d)
+    return all(
+        np.allclose(time(p, d) / whole, time(p[:1], d[:1]) / whole[0], rtol=_ROUNDING, atol=0.0)
+        for _, each in parts(program)
+        for time in (_bursts(each) if by_burst else (each.mean_time,))
+    )
 
 
-def _listed(program: AbstractProgram, p: float, d: float) -> tuple[Array, Array]:
-    return program.listed_times(p, d) if isinstance(program, Program) else program.phase_times(p, d)
+def _bursts(program: AbstractProgram) -> Iterator[Callable[[Array, Array], Array]]:
+    """Mean times of the different bursts."""
+    if not isinstance(program, Program):
+        yield from (program.mean_io, program.mean_cpu)
+        return
+    for phase, _ in program.visits:
+        yield phase.burst("io").mean_time
+        yield phase.burst("cpu").mean_time

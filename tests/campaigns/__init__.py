@@ -1,0 +1,1 @@
+"""Long campaigns that leave a record in ``docs/record``; `python -m tests.campaigns.NAME`."""

@@ -32,9 +32,10 @@ APPROXIMATE: Final = "approximate"
 BY_START: Final = "depends on the start"
 MODELS: Final = ("auto", "dilation")
 
-#: Relative error of the goodput of "approximate", from simulations of random systems: below and
-#: from `_BUSY` of the admitted load on.
-_ERROR, _ERROR_BUSY, _BUSY = 0.02, 0.08, 0.9
+#: Relative error of the goodput of "approximate", from simulations of 200 random systems: below and
+#: from `_BUSY` of the admitted load on. Where a write behind the work takes so long that it often
+#: meets a failure, only the order of magnitude is known.
+_ERROR, _ERROR_BUSY, _BUSY, _HOPELESS = 0.02, 0.08, 0.85, 0.5
 #: Orders of the Erlang laws from which percentiles of constant transfers are extrapolated.
 _ORDERS = (3, 4)
 
@@ -364,6 +365,9 @@ def _by_dilation(
         error = _ERROR if found.admitted_load < _BUSY else _ERROR_BUSY
         low, high = low * (1.0 - error), min(1.0, high * (1.0 + error))
         notes = _left_out(storage)
+        if job.mode == "asynchronous" and write * job.failure_rate > _HOPELESS:
+            low, high = 0.0, min(1.0, 2.0 * found.goodput + 0.01)
+            notes = (*notes, "writes take so long that failures abort most of them")
     return CheckpointPrediction(
         job, storage, jobs, found.goodput, low, high, write, stall, found.utilisation, method, notes
     )

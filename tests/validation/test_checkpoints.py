@@ -214,7 +214,7 @@ def test_several_classes_lose_what_the_table_says(bandwidth, way):
 
 #: The draws of seed 21 showed that constant transfers under turns were mispredicted (by 3.7 %); the
 #: corrected model is judged on others.
-SEED = 22
+SEED = 23
 
 
 def drawn_system(case):

@@ -35,7 +35,7 @@ MODELS: Final = ("auto", "dilation")
 #: Relative error of the goodput of "approximate", from simulations of 200 random systems: below and
 #: from `_BUSY` of the admitted load on. Where a write behind the work takes so long that it often
 #: meets a failure, only the order of magnitude is known.
-_ERROR, _ERROR_BUSY, _BUSY, _HOPELESS = 0.02, 0.08, 0.85, 0.5
+_ERROR, _ERROR_BUSY, _BUSY, _HOPELESS = 0.025, 0.08, 0.85, 0.5
 #: Orders of the Erlang laws from which percentiles of constant transfers are extrapolated.
 _ORDERS = (3, 4)
 

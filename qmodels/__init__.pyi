@@ -1,3 +1,8 @@
+from .checkpoints import Checkpointing as Checkpointing
+from .checkpoints import Storage as Storage
+from .checkpoints import best_interval as best_interval
+from .checkpoints import jobs_that_fit as jobs_that_fit
+from .checkpoints import predict_checkpoints as predict_checkpoints
 from .errors import ConvergenceError as ConvergenceError
 from .errors import InfeasibleMomentsError as InfeasibleMomentsError
 from .errors import MemoryBudgetError as MemoryBudgetError

@@ -8,10 +8,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from qmodels.commands.durations import in_words
 from qmodels.io.outputs import output_folder
+from qmodels.pages.page import NO_SCRIPTS, page_templates
 from qmodels.pages.surface import script_policy, surface_page
 from qmodels.policies.choice.recommendation import BEST, TIE
 from qmodels.programs.superlinear import superlinear
@@ -28,9 +27,6 @@ FIGURES = {
 
 #: Warnings that stand directly under the findings, at most.
 _GRAVEST = 2
-
-#: Content security policy of a page without scripts.
-NO_SCRIPTS = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 def write_report(study: Study, folder: Path, *, command: str, interactive: bool = False) -> Path:
@@ -87,14 +83,7 @@ def _draw(study: Study, folder: Path) -> list[str]:
 
 
 def _render(study: Study, figures: list[str], folder: Path, command: str, interactive: bool) -> str:
-    templates = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = page_templates(Path(__file__).parent / "templates")
     turning = interactive and min(study.surface.speedup.shape) >= 2
     best = _best_by_load(study)
     images = {
@@ -125,14 +114,6 @@ def _render(study: Study, figures: list[str], folder: Path, command: str, intera
             "simulate": sum(c.agreement.simulation.seconds for c in study.checks),
         },
     )
-
-
-def _printable(value: Any) -> Any:
-    """Text without control characters and lone surrogates: they have no place on a page."""
-    if not isinstance(value, str) or value.isprintable():
-        return value
-    kept = (c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
-    return type(value)("".join(kept))  # markup stays markup
 
 
 def _turning(study: Study) -> str:

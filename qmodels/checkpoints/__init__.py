@@ -1,0 +1,5 @@
+"""Jobs that save their state at intervals to a storage that they share."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

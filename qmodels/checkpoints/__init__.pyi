@@ -1,0 +1,14 @@
+from .cooperation import WasteBound as WasteBound
+from .cooperation import waste_bound as waste_bound
+from .formulas import best_alone as best_alone
+from .formulas import daly as daly
+from .formulas import goodput_alone as goodput_alone
+from .formulas import goodput_behind as goodput_behind
+from .formulas import young as young
+from .model import Checkpointing as Checkpointing
+from .model import Storage as Storage
+from .prediction import BestInterval as BestInterval
+from .prediction import CheckpointPrediction as CheckpointPrediction
+from .prediction import best_interval as best_interval
+from .prediction import jobs_that_fit as jobs_that_fit
+from .prediction import predict_checkpoints as predict_checkpoints

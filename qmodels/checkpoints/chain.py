@@ -1,0 +1,181 @@
+"""Jobs that share a storage as one Markov chain: phase-type intervals, transfers and downtimes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from phasefit import PhaseType
+from qmodels.checkpoints.intervals import kept_work
+from qmodels.checkpoints.model import Checkpointing, Storage
+from qmodels.markov import solve_chain
+
+Array = NDArray[np.float64]
+
+#: States beyond which the chain is not worth its time.
+MOST_STATES = 20_000
+
+
+@dataclass(frozen=True)
+class ChainResult:
+    """Stationary means of the chain."""
+
+    goodput: float
+    write: float  #: seconds of a write that is not aborted, from its mean residence
+    stall: float  #: seconds that a checkpoint keeps the job from working
+    utilisation: float
+    error: float  #: relative error of the stationary vector
+
+
+def has_chain(job: Checkpointing, storage: Storage, jobs: int) -> bool:
+    """Whether all laws are phase-type, all transfers are admitted, and the chain is small."""
+    behind = job.mode == "asynchronous"
+    return (
+        not (behind and (job.snapshot > 0.0 or not math.isinf(job.mtbf)))
+        and job.timer == "work"
+        and isinstance(job.jitter, PhaseType)
+        and job.size_law is not None
+        and (job.downtime == 0.0 or job.downtime_law is not None or math.isinf(job.mtbf))
+        and storage.admitted(jobs) == jobs
+        and job.read_alone(storage) > 0.0
+        and math.comb(jobs + _stages(job, storage).count - 1, jobs) <= MOST_STATES
+    )
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """The stages of one job: rates of its own, and rates that the storage's speed multiplies."""
+
+    own: Array
+    shared: Array
+    working: NDArray[np.bool_]
+    writing: NDArray[np.bool_]
+    moving: NDArray[np.bool_]  #: writing or restoring
+    written: Array  #: rate at which a write ends, by stage
+
+    @property
+    def count(self) -> int:
+        return len(self.written)
+
+
+def _stages(job: Checkpointing, storage: Storage) -> _Stages:
+    assert isinstance(job.jitter, PhaseType)
+    assert job.size_law is not None
+    interval = _scaled(job.jitter, job.interval)
+    write = _scaled(job.size_law, job.write_alone(storage))
+    if job.mode == "asynchronous":
+        return _behind_work(interval, write)
+    laws = [interval, write]
+    fails = not math.isinf(job.mtbf)
+    if fails:
+        laws.append(_scaled(job.size_law, job.read_alone(storage)))
+        if job.downtime > 0.0:
+            assert job.downtime_law is not None
+            laws.append(_scaled(job.downtime_law, job.downtime))
+    ends = np.cumsum([0, *(law.order for law in laws)])
+    part = np.repeat(np.arange(len(laws)), [law.order for law in laws])
+    own, shared = np.zeros((2, len(part), len(part)))
+    written = np.zeros(len(part))
+    after = (1, 0, 0, 2)  # the interval, the write, the restore, the downtime
+    for which, law in enumerate(laws):
+        here = slice(int(ends[which]), int(ends[which + 1]))
+        rates = shared if which in (1, 2) else own
+        rates[here, here] += law.T
+        leaves = -law.T.sum(axis=1)
+        then = after[which]
+        rates[here, slice(int(ends[then]), int(ends[then + 1]))] += np.outer(
+            leaves, laws[then].alpha
+        )
+        if which == 1:
+            written[here] = leaves
+        if fails and which < 3:
+            # Into the downtime, or the restore where there is none.
+            own[here, int(ends[-2]) :] += job.failure_rate * laws[-1].alpha
+    np.fill_diagonal(own, 0.0)
+    np.fill_diagonal(shared, 0.0)
+    moving = (part == 1) | (part == 2)
+    return _Stages(own, shared, part == 0, part == 1, moving, written)
+
+
+def _behind_work(interval: PhaseType, write: PhaseType) -> _Stages:
+    """Works alone; works and writes; stands still until the predecessor is written."""
+    a, w = interval.order, write.order
+    due, done = -interval.T.sum(axis=1), -write.T.sum(axis=1)
+    both, still = slice(a, a + a * w), slice(a + a * w, a + a * w + w)
+    size = a + a * w + w
+    own, shared = np.zeros((2, size, size))
+    own[:a, :a] = interval.T
+    begins = np.kron(interval.alpha, write.alpha)
+    own[:a, both] = np.outer(due, begins)
+    own[both, both] = np.kron(interval.T, np.eye(w))
+    own[both, still] = np.kron(due[:, None], np.eye(w))
+    shared[both, both] = np.kron(np.eye(a), write.T)
+    shared[both, :a] = np.kron(np.eye(a), done[:, None])
+    shared[still, still] = write.T
+    shared[still, both] = np.outer(done, begins)
+    np.fill_diagonal(own, 0.0)
+    np.fill_diagonal(shared, 0.0)
+    written = np.concatenate((np.zeros(a), np.tile(done, a), done))
+    place = np.arange(size)
+    writing = place >= a
+    return _Stages(own, shared, place < a + a * w, writing, writing, written)
+
+
+def solve_checkpoints(job: Checkpointing, storage: Storage, jobs: int) -> ChainResult:
+    """Solve the chain of how many jobs are in each stage.
+
+    Notes
+    -----
+    A completed interval is shorter than the mean, because long ones are hit more often; work is
+    kept at ``X E[W e^{-lW}] / E[e^{-lW}]``, with X writes completed per second.
+    """
+    stages = _stages(job, storage)
+    states = _compositions(jobs, stages.count)
+    place = (jobs + 1) ** np.arange(stages.count, dtype=np.int64)
+    keys = states @ place
+    order = np.argsort(keys)
+    moving = states @ stages.moving
+    speed = np.minimum(1.0, storage.full_at / np.maximum(moving, 1))
+    rows, columns, rates = [], [], []
+    for a, b in zip(*np.nonzero(stages.own + stages.shared), strict=True):
+        some = np.flatnonzero(states[:, a])
+        target = keys[some] - place[a] + place[b]
+        rows.append(some)
+        columns.append(order[np.searchsorted(keys, target, sorter=order)])
+        rates.append(states[some, a] * (stages.own[a, b] + stages.shared[a, b] * speed[some]))
+    size = len(states)
+    chain = solve_chain(
+        csr_array((np.concatenate(rates), (np.concatenate(rows), np.concatenate(columns))),
+                  shape=(size, size))
+    )  # fmt: skip
+    pi = chain.probabilities
+    writes = float(pi @ ((states @ stages.written) * speed))
+    writing = float(pi @ (states @ stages.writing))
+    rate = job.failure_rate
+    resides = writing / (writes + rate * writing)
+    write = resides if rate == 0.0 else -math.log1p(-resides * rate) / rate
+    used = float(pi @ np.minimum(moving, storage.full_at)) / storage.full_at
+    if job.mode == "asynchronous":  # nothing fails: all work is kept
+        goodput = float(pi @ (states @ stages.working)) / jobs
+        stall = (1.0 - goodput) * jobs / writes
+    else:
+        goodput, stall = writes * kept_work(job, rate) / jobs, write
+    return ChainResult(goodput, write, stall, used, chain.error_estimate)
+
+
+def _compositions(jobs: int, stages: int) -> NDArray[np.int64]:
+    """All ways to put equal jobs into stages, one a row."""
+    bars = np.array(list(combinations(range(jobs + stages - 1), stages - 1)), dtype=np.int64)
+    bars = bars.reshape(-1, stages - 1)
+    low = np.hstack([np.full((len(bars), 1), -1), bars])
+    high = np.hstack([bars, np.full((len(bars), 1), jobs + stages - 1)])
+    return np.asarray(high - low - 1)
+
+
+def _scaled(law: PhaseType, mean: float) -> PhaseType:
+    return law.scale(mean / law.mean)

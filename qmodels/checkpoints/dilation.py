@@ -1,0 +1,220 @@
+"""Many jobs and failures: how much longer a transfer takes because others transfer too."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.checkpoints.intervals import kept_work, log_survived, overrun, random_share
+from qmodels.checkpoints.model import Checkpointing, Storage
+from qmodels.errors import ConvergenceError
+
+Array = NDArray[np.float64]
+
+#: A fixed point is reached when a step changes times by less than this share of a transfer.
+_SETTLED, _STEPS, _STEP = 1e-10, 20_000, 0.3
+_LARGE = 300.0  #: exponents above this mean that no interval is ever survived
+
+
+@dataclass(frozen=True)
+class Dilation:
+    """The fixed point: seconds that a transfer waits, and by how much sharing stretches it."""
+
+    goodput: float
+    wait: float  #: mean seconds before a transfer is admitted
+    stretch: float  #: mean time of an admitted transfer over its time alone, >= 1
+    utilisation: float  #: used share of the bandwidth
+    admitted_load: float  #: used share of what the admitted transfers can use
+    stall: float  #: mean seconds that a checkpoint keeps the job from working
+
+
+def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
+    """Goodput of `jobs` equal jobs with failures, approximate.
+
+    Notes
+    -----
+    A job by itself is a renewal process: closed forms give its time per kept interval, the time
+    that it spends in transfers, and the number of its transfers, as functions of a transfer's
+    length. The closed network of `jobs` such jobs around the storage gives that length, by the
+    machine-repair model with the mean times away and in transfer. The two are solved together.
+
+    Waiting for admission is less than that model says. Where transfers are constant, it is
+    scaled by what constant services save at one server as fast as the storage, which is known
+    exactly [1]_. And where intervals are constant too, only restores come at a random
+    moment: a checkpoint meets, one interval later, the neighbours that it met before, and stands
+    in file with them. Of a share ``r`` of random arrivals, pairs of which one is random make up
+    ``1 - (1 - r)^2``; only so much remains of the wait beyond what a full storage forces on
+    everybody. An asynchronous job keeps its period when it waits, so that no file forms.
+
+    References
+    ----------
+    .. [1] L. Takacs, *Introduction to the Theory of Queues*, Oxford 1962, ch. 5: the machine
+       interference problem with general repairs.
+    """
+    write, read = job.write_alone(storage), job.read_alone(storage)
+    single = _Renewal(job, write, read)
+    full, writers = storage.full_at, storage.admitted(jobs)
+    random_timer, constant_size = random_share(job, write), job.size_law is None
+    wait, stretch = 0.0, 1.0
+    for _ in range(_STEPS):
+        visit = single.visits(wait, stretch)
+        if visit is None:
+            return Dilation(0.0, wait, stretch, 1.0, 1.0, single.stall(wait, stretch))
+        waits, moves, rate = _around_storage(jobs, visit.away, visit.alone, full, writers)
+        if writers < jobs and constant_size:
+            cap = min(full, float(writers))
+            forced = max(0.0, jobs * visit.alone / cap - visit.away - moves)
+            r = 1.0 if job.mode == "asynchronous" else max(visit.reads, random_timer)
+            waits *= _constant_wait(jobs, visit.away + moves, visit.alone / cap)
+            waits = forced + (1.0 - (1.0 - r) ** 2) * max(waits - forced, 0.0)
+        survived = 1.0 - job.failure_rate * waits
+        target = waits if math.isinf(job.mtbf) else -job.mtbf * math.log(max(survived, 1e-12))
+        off = abs(target - wait) + abs(moves / visit.alone - stretch) * write
+        wait += _STEP * (target - wait)
+        stretch += _STEP * (moves / visit.alone - stretch)
+        if off <= _SETTLED * (write + wait):
+            used = rate * visit.alone
+            return Dilation(
+                single.goodput(wait, stretch), wait, stretch, used / full,
+                used / min(full, float(writers)), single.stall(wait, stretch),
+            )  # fmt: skip
+    raise ConvergenceError(
+        f"the time of a transfer among {jobs} jobs", _STEPS, off, np.array([wait, stretch])
+    )
+
+
+def away_and_alone(job: Checkpointing, storage: Storage, jobs: int = 1) -> tuple[float, float]:
+    """Mean seconds between transfers, and of a transfer at full speed, when `jobs` share."""
+    single = _Renewal(job, job.write_alone(storage), job.read_alone(storage))
+    found = dilation(job, storage, jobs) if jobs > 1 else None
+    visit = single.visits(found.wait, found.stretch) if found else single.visits(0.0, 1.0)
+    return (visit.away, visit.alone) if visit else (1e-9 * job.interval, single.write)
+
+
+@dataclass(frozen=True)
+class _Visits:
+    """What the closed network needs of a job: per transfer, in seconds."""
+
+    away: float
+    alone: float  #: bandwidth used, as time alone at full speed, aborted transfers included
+    reads: float  #: share of transfers that are restores
+
+
+class _Renewal:
+    """A job between two kept states, in closed form."""
+
+    def __init__(self, job: Checkpointing, write: float, read: float) -> None:
+        self.job, self.write, self.read = job, write, read
+        self.spared = log_survived(job, job.failure_rate)
+        self.work = kept_work(job, job.failure_rate)
+
+    def _cycle(self, wait: float, stretch: float) -> tuple[float, float, float]:
+        """Work kept of a cycle, its mean length, and the logarithm of its chance to be spared."""
+        job, held = self.job, stretch * self.write
+        if job.mode == "asynchronous":
+            beside = overrun(job, wait + held) + job.snapshot
+            worked, still = 0.0, beside
+        elif job.mode == "waiting-works":
+            worked, still = wait, held
+        else:
+            worked, still = 0.0, wait + held
+        work, length = self.work + worked, job.interval + worked + still
+        if job.timer == "clock":
+            # The cycle ends at a multiple of the interval: the first one, or, after a longer
+            # time still, one that comes half an interval later in the mean.
+            over = max(0.0, (still + worked) / job.interval - 1.0)
+            length = max(job.interval, still + worked) + 0.5 * job.interval * min(1.0, over)
+            work = max(length - still, 0.0)
+            return work, length, -job.failure_rate * length
+        return work, length, self.spared - job.failure_rate * (worked + still)
+
+    def stall(self, wait: float, stretch: float) -> float:
+        """Mean time that a checkpoint keeps the job from working, seconds."""
+        held = stretch * self.write
+        if self.job.mode == "asynchronous":
+            return self.job.snapshot + overrun(self.job, wait + held)
+        return held if self.job.mode == "waiting-works" else wait + held
+
+    def goodput(self, wait: float, stretch: float) -> float:
+        work, length, spared = self._cycle(wait, stretch)
+        job = self.job
+        if math.isinf(job.mtbf):
+            return work / length
+        rate, held = job.failure_rate, wait + stretch * self.write
+        restore = rate * (wait + stretch * self.read)
+        if restore > _LARGE or spared < -_LARGE:
+            return 0.0
+        segment = math.expm1(-spared) * math.exp(restore) * (job.downtime + job.mtbf)
+        saved = math.exp(-rate * held) if job.mode == "asynchronous" else 1.0
+        return work * saved / segment
+
+    def visits(self, wait: float, stretch: float) -> _Visits | None:
+        """Means per transfer; None where no interval is ever survived."""
+        job = self.job
+        _, length, spared = self._cycle(wait, stretch)
+        write, read = stretch * self.write, stretch * self.read
+        if math.isinf(job.mtbf):
+            away = length - wait - write
+            return _Visits(max(away, 1e-9 * job.interval), self.write, 0.0)
+        rate, mtbf = job.failure_rate, job.mtbf
+        if spared < -_LARGE or rate * (wait + max(read, write)) > _LARGE:
+            return None
+        failed = math.expm1(-spared)
+        segment = failed * math.exp(rate * (wait + read)) * (job.downtime + mtbf)
+        # Writes begun per kept interval, and restores; a write is begun behind the work only
+        # after a cycle that was survived.
+        writes = 1.0 if job.mode == "asynchronous" else math.exp(rate * (wait + write))
+        reads = failed * math.exp(rate * (wait + read))
+        waiting = -mtbf * math.expm1(-rate * wait)
+        admitted = math.exp(-rate * wait)
+        moving = -admitted * mtbf * (
+            writes * math.expm1(-rate * write) + reads * math.expm1(-rate * read)
+        ) / (writes + reads)  # fmt: skip
+        away = segment / (writes + reads) - waiting - moving
+        return _Visits(max(away, 1e-9 * job.interval), moving / stretch, reads / (writes + reads))
+
+
+def _around_storage(
+    jobs: int, away: float, alone: float, full: float, writers: int
+) -> tuple[float, float, float]:
+    """Mean wait, mean time admitted, and transfers per second of a closed network.
+
+    Exponential times, transfers admitted in order of request; `i` transfers at work take
+    bandwidth as ``min(i, full)`` alone would, with `full` not necessarily whole.
+    """
+    at = np.arange(1, jobs + 1)
+    speed = np.minimum(np.minimum(at, writers), full)
+    weight = np.concatenate(([0.0], np.cumsum(np.log((jobs - at + 1) * (alone / away) / speed))))
+    p = np.exp(weight - weight.max())
+    p /= p.sum()
+    rate = float(p[1:] @ speed) / alone
+    waiting = float(p[1:] @ np.maximum(at - writers, 0))
+    moving = float(p[1:] @ np.minimum(at, writers))
+    return waiting / rate, moving / rate, rate
+
+
+def _constant_wait(jobs: int, away: float, alone: float) -> float:
+    """Mean wait of constant services over that of exponential ones, at one server.
+
+    `jobs` come back after exponential times. A busy period serves
+    ``sum_j C(n - 1, j) prod_{i <= j} (1 / phi(i / away) - 1)`` of them, ``phi`` the transform of
+    a service.
+    """
+    i = np.arange(1, jobs)
+    x = i * (alone / away)
+    choose = np.cumsum(np.log((jobs - i) / i))
+
+    def wait(factors: Array) -> float:
+        served = np.concatenate(([0.0], choose + np.cumsum(factors)))
+        top = served.max()
+        # Seconds of a cycle per job served: a busy period and the idle time before it.
+        cycle = alone + away / jobs * math.exp(-top) / float(np.exp(served - top).sum())
+        return jobs * cycle - away - alone
+
+    # log(e^x - 1) without overflow.
+    constant = wait(x + np.log(-np.expm1(-x)))
+    exponential = wait(np.log(x))
+    return min(1.0, max(constant, 0.0) / exponential) if exponential > 1e-12 * alone else 0.5

@@ -1,0 +1,204 @@
+"""What writes checkpoints and where they go: the nouns that predictions and simulators share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from phasefit import PhaseType
+from phasefit.checks import one_of, real_number, whole_number
+from qmodels.errors import ModelError
+
+MODES: Final = ("blocking", "waiting-works", "asynchronous")
+TIMERS: Final = ("work", "clock")
+STAGGERS: Final = ("random", "even", "together")
+ORDERS: Final = ("fcfs", "reads-first", "random", "least-waste")
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A file system that jobs share for their checkpoints.
+
+    Parameters
+    ----------
+    bandwidth : float
+        Bytes per second of all transfers together.
+    per_job : float, optional
+        The most that one job can use, bytes per second; all of `bandwidth` by default.
+    writers : int, optional
+        Transfers that are admitted at once; the others wait. All jobs by default.
+    order : {"fcfs", "reads-first", "random", "least-waste"}
+        Who of those that wait is admitted next: in order of request; restores before
+        checkpoints; at random; or the one whose transfer costs the others least [1]_.
+
+    Raises
+    ------
+    ModelError
+        If a number is not above zero, or the order is unknown.
+
+    Notes
+    -----
+    Of `i` transfers at work each gets ``min(per_job, bandwidth / i)``. Reads and writes share.
+
+    References
+    ----------
+    .. [1] T. Herault, Y. Robert, A. Bouteiller, D. Arnold, K. B. Ferreira, G. Bosilca, J. Dongarra,
+       "Optimal cooperative checkpointing for shared high-performance computing platforms",
+       *Proc. IPDPS Workshops* 2018.
+
+    Examples
+    --------
+    >>> Storage(20e9, per_job=5e9).full_at
+    4.0
+    """
+
+    bandwidth: float
+    per_job: float | None = None
+    writers: int | None = None
+    order: str = "fcfs"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bandwidth", real_number("bandwidth", self.bandwidth, above=0.0))
+        if self.per_job is not None:
+            object.__setattr__(self, "per_job", real_number("per_job", self.per_job, above=0.0))
+        if self.writers is not None:
+            object.__setattr__(self, "writers", whole_number("writers", self.writers, least=1))
+        one_of("order", self.order, ORDERS)
+
+    @property
+    def alone(self) -> float:
+        """Bytes per second of a transfer that is alone: the smaller of the two bandwidths."""
+        return self.bandwidth if self.per_job is None else min(self.per_job, self.bandwidth)
+
+    @property
+    def full_at(self) -> float:
+        """So many transfers use the whole bandwidth; need not be whole."""
+        return self.bandwidth / self.alone
+
+    def admitted(self, jobs: int) -> int:
+        """Transfers at work at once, at most, when there are `jobs` jobs."""
+        return jobs if self.writers is None else min(self.writers, jobs)
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    """A job that saves its state at intervals, fails, and goes on from the last state saved.
+
+    Parameters
+    ----------
+    size : float
+        Bytes of a checkpoint.
+    interval : float
+        Work between two checkpoints, seconds.
+    mtbf : float
+        Mean time between failures of the whole job, seconds; infinite for none. Failures are
+        exponential and strike at any time but while the job is down.
+    downtime : float
+        From a failure until the restore is asked for, seconds.
+    mode : {"blocking", "waiting-works", "asynchronous"}
+        ``blocking``: the job stands still from its request until the checkpoint is written.
+        ``waiting-works``: it works on until it is admitted, saves the state of that moment and
+        stands still while it writes. ``asynchronous``: it stands still for `snapshot` seconds
+        and writes behind its work; a checkpoint that is due waits for its predecessor.
+    restore_size : float, optional
+        Bytes read after a failure; `size` by default.
+    snapshot : float
+        Time to copy the state aside, seconds; "asynchronous" only.
+    timer : {"work", "clock"}
+        ``work``: the interval starts when the last write or restore (asynchronous: the last
+        snapshot) has ended. ``clock``: checkpoints fall due at multiples of the interval from
+        the job's own offset, and those that pass while the job stands still are skipped.
+    jitter : float or PhaseType
+        The interval is drawn anew each time: uniform within ``1 +- jitter`` of it, or of this
+        law, scaled to the mean `interval`. Zero for a constant interval; a clock has none.
+    size_law : PhaseType, optional
+        Law of the bytes of a transfer, scaled to the mean; constant by default.
+    downtime_law : PhaseType, optional
+        Law of the downtime, scaled to the mean; constant by default.
+    stagger : {"random", "even", "together"}
+        When the jobs of a class write first: at random over interval and transfer, evenly
+        spread over them, or all at once.
+    nodes : int
+        Nodes of the job: the weight of its work among jobs of other classes.
+    name : str
+        Of the class, in tables.
+
+    Raises
+    ------
+    ModelError
+        If a number is out of its range or a word is unknown.
+
+    Examples
+    --------
+    A model of 405 billion parameters, one failure a day:
+
+    >>> job = Checkpointing(5.29e12, interval=6689.0, mtbf=89081.0, downtime=600.0)
+    >>> round(job.write_alone(Storage(20e9)), 1)
+    264.5
+    """
+
+    size: float
+    interval: float
+    mtbf: float = math.inf
+    downtime: float = 0.0
+    mode: str = "blocking"
+    restore_size: float | None = None
+    snapshot: float = 0.0
+    timer: str = "work"
+    jitter: float | PhaseType = 0.0
+    size_law: PhaseType | None = None
+    downtime_law: PhaseType | None = None
+    stagger: str = "random"
+    nodes: int = 1
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("size", "interval"):
+            object.__setattr__(self, name, real_number(name, getattr(self, name), above=0.0))
+        if not (isinstance(self.mtbf, (int, float)) and self.mtbf == math.inf):
+            object.__setattr__(self, "mtbf", real_number("mtbf", self.mtbf, above=0.0))
+        for name in ("downtime", "snapshot"):
+            object.__setattr__(self, name, real_number(name, getattr(self, name), least=0.0))
+        if self.restore_size is not None:
+            least = real_number("restore_size", self.restore_size, least=0.0)
+            object.__setattr__(self, "restore_size", least)
+        one_of("mode", self.mode, MODES)
+        one_of("timer", self.timer, TIMERS)
+        one_of("stagger", self.stagger, STAGGERS)
+        object.__setattr__(self, "nodes", whole_number("nodes", self.nodes, least=1))
+        for name in ("jitter", "size_law", "downtime_law"):
+            _checked_law(name, getattr(self, name), number=name == "jitter")
+        if self.snapshot and self.mode != "asynchronous":
+            raise ModelError(
+                f'snapshot is for mode "asynchronous"; a "{self.mode}" job has none, '
+                f"got {self.snapshot:g} s"
+            )
+
+        if self.timer == "clock" and self.jitter != 0.0:
+            raise ModelError('jitter is for timer "work": a clock keeps its multiples')
+
+    @property
+    def failure_rate(self) -> float:
+        """Failures per second."""
+        return 1.0 / self.mtbf
+
+    def write_alone(self, storage: Storage) -> float:
+        """Seconds of a checkpoint that shares with nobody, C."""
+        return self.size / storage.alone
+
+    def read_alone(self, storage: Storage) -> float:
+        """Seconds of a restore that shares with nobody, R."""
+        size = self.size if self.restore_size is None else self.restore_size
+        return size / storage.alone
+
+
+def _checked_law(name: str, value: object, *, number: bool) -> None:
+    if value is None or isinstance(value, PhaseType):
+        if isinstance(value, PhaseType) and not value.mean > 0.0:
+            raise ModelError(f"{name} must have a mean above zero")
+        return
+    if not number:
+        raise ModelError(f"{name} must be a PhaseType or None, got {value!r:.60}")
+    if not 0.0 <= real_number(name, value) < 1.0:  # type: ignore[arg-type]
+        raise ModelError(f"{name} must be in [0, 1) or a PhaseType, got {value:.6g}")

@@ -1,0 +1,238 @@
+"""Checkpoints predicted: modern.md part A, its golden numbers, limits and published figures."""
+
+import math
+
+import numpy as np
+import pytest
+
+from phasefit import PhaseType
+from qmodels import Checkpointing, ModelError, Storage, best_interval, jobs_that_fit
+from qmodels import predict_checkpoints as predict
+from qmodels.checkpoints import best_alone, daly, waste_bound, young
+from qmodels.networks import ClosedNetwork
+
+ONE = PhaseType.exponential(mean=1.0)
+POOL = Checkpointing(5.29e12, interval=6689.4675, mtbf=89080.668, downtime=600.0)
+FILES = Storage(20e9)
+
+
+def staged(tau, phases, downtime, mtbf, **more):
+    return Checkpointing(
+        1.0, tau, mtbf, downtime, jitter=PhaseType.erlang(phases=phases, mean=1.0), size_law=ONE,
+        downtime_law=ONE, **more,
+    )  # fmt: skip
+
+
+def test_one_job_is_known_in_closed_form():
+    found = predict(Checkpointing(300.0, 2400.0, 10800.0, 600.0), Storage(1.0))
+    assert found.goodput == pytest.approx(0.72091730, abs=5e-9)
+    assert found.method == "exact (closed form)"
+    behind = Checkpointing(60.0, 100.0, 1000.0, 20.0, "asynchronous", snapshot=2.0)
+    assert predict(behind, Storage(1.0)).goodput == pytest.approx(0.80974272, abs=5e-9)
+
+
+def test_the_best_interval_of_one_job_and_the_classical_ones():
+    assert best_alone(300.0, 10800.0) == pytest.approx(2349.637938, abs=5e-7)
+    assert best_alone(3600.0, 7200.0) == pytest.approx(5027.691149, abs=5e-7)
+    assert daly(300.0, 10800.0) == pytest.approx(2349.512783, abs=5e-7)
+    assert daly(3600.0, 7200.0) == 5000.0
+    assert daly(20000.0, 7200.0) == 7200.0
+    assert young(300.0, 10800.0) == math.sqrt(2 * 300.0 * 10800.0)
+    # Far below Young's range of doubt all of them agree, whatever the digits of W0.
+    assert best_alone(1e-9, 1.0) == pytest.approx(young(1e-9, 1.0), rel=1e-4)
+    assert best_alone(1.01e-6, 1.0) == pytest.approx(best_alone(0.99e-6, 1.0), rel=0.011)
+
+
+def test_the_best_interval_is_where_the_goodput_is_largest():
+    job = Checkpointing(300.0, 1.0, 10800.0, 600.0)
+    best = best_interval(job, Storage(1.0))
+    at = [
+        predict(Checkpointing(300.0, best.interval * f, 10800.0, 600.0), Storage(1.0)).goodput
+        for f in (0.9, 1.0, 1.1)
+    ]
+    assert max(at) == at[1] == best.goodput
+    assert best.low < best.interval < best.high
+
+
+@pytest.mark.parametrize(
+    ("jobs", "job", "goodput", "used"),
+    [
+        (3, staged(10, 2, 2, 60), 0.73971208, 0.28783468),
+        (6, staged(12, 3, 0.5, 100), 0.79383159, None),
+    ],
+)
+def test_phase_type_jobs_have_an_exact_chain(jobs, job, goodput, used):
+    found = predict(job, Storage(1.0), jobs)
+    assert found.method == "exact (chain)"
+    assert found.goodput == pytest.approx(goodput, abs=5e-9)
+    if used:
+        assert found.utilisation == pytest.approx(used, abs=5e-9)
+
+
+def test_a_write_behind_the_work_has_an_exact_chain_without_failures():
+    job = Checkpointing(1.0, 5.0, mode="asynchronous", jitter=ONE, size_law=ONE)
+    found = predict(job, Storage(1.0), 4)
+    assert found.goodput == pytest.approx(0.89481360, abs=5e-9)
+    assert found.write == pytest.approx(1.94234268, abs=5e-9)
+
+
+def test_stalls_of_sharing_and_of_turns():
+    job = Checkpointing(1.0, 10.0, jitter=ONE, size_law=ONE)
+    sharing, turns = (predict(job, Storage(1.0, writers=k), 8) for k in (None, 1))
+    assert sharing.write == pytest.approx(2.09040783, abs=5e-9)
+    assert turns.write == pytest.approx(2.09040783, abs=5e-9)
+    levels = (0.5, 0.95, 0.99)
+    assert [sharing.percentile(q) for q in levels] == pytest.approx(
+        [1.246458, 6.995074, 11.630166], abs=5e-7
+    )
+    assert [turns.percentile(q) for q in levels] == pytest.approx(
+        [1.568704, 5.838796, 8.424457], abs=5e-7
+    )
+    assert "exact" in sharing.method
+    assert "exact" in turns.method
+
+
+def test_the_chain_without_failures_is_the_closed_network_whatever_the_laws():
+    job = Checkpointing(
+        1.0, 10.0, jitter=PhaseType.erlang(phases=2, mean=1.0),
+        size_law=PhaseType.hyperexponential(weights=[0.4, 0.6], means=[2.0, 1 / 3]),
+    )  # fmt: skip
+    by_chain = predict(job, Storage(2.0, per_job=1.0), 4)
+    network = ClosedNetwork(
+        4, delay=PhaseType.exponential(mean=10.0), disk=ONE, discipline="ps", servers=2
+    ).solve()
+    assert by_chain.write == pytest.approx(network.mean_sojourn, rel=1e-12)
+    assert by_chain.goodput == pytest.approx(10.0 * network.throughput / 4, rel=1e-12)
+
+
+def test_the_bound_of_several_classes():
+    names = (1024, 256, 2048, 1875)
+    times = (1310.72, 378.88, 5734.4, 1275.0)
+    counts = (8.16664893, 11.16108688, 1.96587326, 1.35360257)
+    classes = [
+        (Checkpointing(c, 1.0, nodes=q), n) for c, q, n in zip(times, names, counts, strict=True)
+    ]
+    found = waste_bound(classes, Storage(1.0), nodes=17784, mtbf=2 * 365 * 86400.0)
+    assert found.pressure == pytest.approx(0.173300, abs=5e-7)
+    assert found.waste == pytest.approx(0.393487, abs=5e-7)
+    alone = (327.68, 94.72, 1433.6, 318.75)
+    for bandwidth, waste in ((160.0, 0.1386), (40.0, 0.3304)):
+        classes = [
+            (Checkpointing(c * 160.0, 1.0, nodes=q), n)
+            for c, q, n in zip(alone, names, (11, 4, 1, 1), strict=True)
+        ]
+        bound = waste_bound(classes, Storage(bandwidth), nodes=16211, mtbf=63062064.0)
+        assert bound.waste == pytest.approx(waste, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("n", "tau", "mtbf", "downtime", "full", "formula"),
+    [
+        (4, 10, 200, 2, 1, 0.84402),
+        (16, 10, 200, 2, 2, 0.82410),
+        (8, 5, 100, 1, 1, 0.52649),
+    ],
+)
+def test_sharing_with_failures(n, tau, mtbf, downtime, full, formula):
+    job = Checkpointing(1.0, tau, mtbf, downtime)
+    found = predict(job, Storage(float(full), per_job=1.0), n)
+    assert found.goodput == pytest.approx(formula, abs=5e-6)
+    assert found.method == "approximate"
+    assert found.low < found.goodput < found.high
+
+
+def test_the_training_pool():
+    shares = [predict(POOL, FILES, n).goodput for n in (16, 32)]
+    assert shares == pytest.approx([0.87376, 0.68867], abs=5e-6)
+    best = best_interval(POOL, FILES, 32)
+    assert best.interval / best.daly == pytest.approx(2.22, abs=5e-3)
+    assert best.goodput == pytest.approx(0.86906, abs=5e-6)
+    # Table A5, within its .01.
+    table = {
+        ("blocking", 1, 0): (0.912, 0.716), ("waiting-works", 1, 0): (0.915, 0.896),
+        ("asynchronous", None, 5): (0.944, 0.687), ("asynchronous", 1, 5): (0.946, 0.720),
+    }  # fmt: skip
+    for (mode, writers, snapshot), goodputs in table.items():
+        job = Checkpointing(5.29e12, 6689.4675, 89080.668, 600.0, mode, snapshot=float(snapshot))
+        found = [predict(job, Storage(20e9, writers=writers), n).goodput for n in (16, 32)]
+        assert found == pytest.approx(goodputs, abs=0.01)
+
+
+def test_llama_3_at_its_best_interval():
+    job = Checkpointing(65.5e12, 1.0, 3.093 * 3600.0)
+    assert best_interval(job, Storage(2e12)).goodput == pytest.approx(0.9225, abs=5e-4)
+    job = Checkpointing(65.5e12, 1.0, 3.093 * 3600.0, 279.0)
+    assert best_interval(job, Storage(2e12)).goodput == pytest.approx(0.90, abs=5e-4)
+
+
+def test_limits():
+    alone = predict(POOL, FILES, 1)
+    assert predict(POOL, FILES, 1, model="dilation").goodput == pytest.approx(
+        alone.goodput, rel=1e-9
+    )
+    wide = Storage(20e9 * 16, per_job=20e9)
+    assert predict(POOL, wide, 16).goodput == alone.goodput
+    assert predict(POOL, wide, 16, model="dilation").goodput == pytest.approx(
+        alone.goodput, rel=1e-9
+    )
+    # Rare failures leave the closed network.
+    rare = Checkpointing(1.0, 10.0, 1e12, 2.0)
+    never = Checkpointing(1.0, 10.0, jitter=0.5)
+    assert predict(rare, Storage(1.0), 8).goodput == pytest.approx(
+        predict(never, Storage(1.0), 8).goodput, rel=1e-6
+    )
+    goodputs = [predict(POOL, FILES, n).goodput for n in range(1, 60)]
+    assert np.all(np.diff(goodputs) < 0.0)
+
+
+def test_constant_timers_depend_on_the_start():
+    job = Checkpointing(1.0, 10.0)
+    sharing, turns = (predict(job, Storage(1.0, writers=k), 8) for k in (None, 1))
+    assert sharing.method == turns.method == "depends on the start"
+    assert (sharing.low, sharing.high) == pytest.approx((10 / 18, 10 / 11))
+    assert (turns.low, turns.high) == pytest.approx((10 / 11, 10 / 11))
+    assert "exact" not in predict(Checkpointing(1.0, 10.0, timer="clock"), Storage(1.0), 8).method
+
+
+def test_jobs_that_fit():
+    most = jobs_that_fit(POOL, FILES, goodput=0.85)
+    assert predict(POOL, FILES, most).goodput >= 0.85 > predict(POOL, FILES, most + 1).goodput
+    assert jobs_that_fit(POOL, FILES, goodput=0.95) == 0
+    assert jobs_that_fit(POOL, FILES, goodput=0.5, at_most=3) == 3
+
+
+def test_percentiles_that_nobody_knows_are_refused_with_what_to_do():
+    with pytest.raises(ModelError, match=r"simulate_checkpoints"):
+        predict(POOL, Storage(20e9, writers=1), 16).percentile(0.95)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"size": 0.0}, "size must be > 0"),
+        ({"interval": math.nan}, "interval is nan"),
+        ({"mtbf": -1.0}, "mtbf must be > 0"),
+        ({"mode": "Blocking!"}, "mode"),
+        ({"snapshot": 5.0}, 'for mode "asynchronous"'),
+        ({"jitter": 1.0}, r"jitter must be in \[0, 1\)"),
+        ({"jitter": 0.1, "timer": "clock"}, "clock"),
+        ({"downtime": math.inf}, "downtime"),
+        ({"nodes": 1.5}, "nodes must be a whole number"),
+    ],
+)
+def test_bad_jobs_are_refused_in_words(wrong, message):
+    with pytest.raises(ModelError, match=message):
+        Checkpointing(**({"size": 1.0, "interval": 10.0} | wrong))
+
+
+@pytest.mark.parametrize("wrong", [{"bandwidth": 0.0}, {"writers": 0}, {"order": "lifo"}])
+def test_bad_storages_are_refused(wrong):
+    with pytest.raises(ModelError):
+        Storage(**({"bandwidth": 1.0} | wrong))
+
+
+def test_extreme_inputs_give_numbers():
+    for tau, mtbf, n in ((1e-3, 1e9, 500), (1e9, 1.0, 3), (10.0, 1e-3, 2), (1.0, 5.0, 400)):
+        found = predict(Checkpointing(1.0, tau, mtbf, 1.0), Storage(1.0), n)
+        assert 0.0 <= found.goodput <= 1.0
+        assert 0.0 <= found.utilisation <= 1.0 + 1e-9

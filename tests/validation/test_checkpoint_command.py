@@ -1,0 +1,106 @@
+"""`qmodels checkpoint`: what a user types, what a user reads, and what is refused in words."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from qmodels import ModelError, ScenarioError
+from qmodels.commands.quantities import bytes_per_second, seconds
+from tests.command import invoked
+from validation.checkpoints.scenario import checkpoint_plan
+from validation.commands.checkpoint import register
+
+POOL = ["--jobs", 6, "--size", "2TB", "--bandwidth", "20GB/s", "--mtbf", "12h"]
+
+
+def test_a_report_is_written_and_says_what_was_found(tmp_path):
+    done = invoked(register, "checkpoint", *POOL, "--replications", 2, "-o", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "6 jobs that checkpoint to one storage" in page
+    assert page.count("<img") == 2
+    ways = pd.read_csv(tmp_path / "out" / "ways.csv")
+    assert list(ways.way) == ["sharing", "turns", "waiting works", "behind the work"]
+    assert (ways.simulated_goodput - ways.predicted_goodput).abs().max() < 0.05
+    assert ways.stall_p50.le(ways.stall_p95).all()
+    assert ways.stall_p95.le(ways.stall_p99).all()
+    curves = pd.read_csv(tmp_path / "out" / "curves.csv")
+    assert curves.drop(columns="interval").stack().between(0.0, 1.0).all()
+
+
+def test_json_is_one_object_of_numbers():
+    done = invoked(register, "checkpoint", *POOL, "--replications", 2, "--json")
+    found = json.loads(done.stdout)
+    assert found["jobs"] == 6
+    assert len(found["ways"]) == 4
+    assert found["jobs_that_fit"] >= 1
+
+
+def test_one_job_needs_no_turns():
+    done = invoked(
+        register, "checkpoint", "--size", "2TB", "--bandwidth", "20GB/s", "--mtbf", "12h",
+        "--replications", 2, "--json",
+    )  # fmt: skip
+    assert [way["way"] for way in json.loads(done.stdout)["ways"]] == ["sharing", "behind the work"]
+
+
+def test_few_writers_are_warned_about_where_they_leave_bandwidth_idle():
+    done = invoked(
+        register, "checkpoint", *POOL, "--per-job", "5GB/s", "--writers", 1, "--replications", 2
+    )
+    assert "1 at a time leave bandwidth idle: it takes 4 transfers" in done.output
+
+
+def test_a_file_and_options_over_it(tmp_path):
+    file = tmp_path / "pool.toml"
+    file.write_text(
+        '[job]\njobs = 16\nmodel = "llama3-405b"\nmtbf = "24.7h"\ndowntime = 600\n'
+        '[storage]\nbandwidth = "20GB/s"\n'
+    )
+    plan = checkpoint_plan(file, job={"size": "1TB", "jobs": 3}, storage={})
+    assert (plan.jobs, plan.job.size, plan.job.mtbf) == (3, 1e12, 88920.0)
+    assert plan.job.downtime == 600.0
+
+
+@pytest.mark.parametrize(
+    ("job", "storage", "message"),
+    [
+        ({}, {}, "give the bandwidth"),
+        ({}, {"bandwidth": "20GB/s"}, "give the size"),
+        ({"size": "5TB"}, {"bandwidth": "20GB/s"}, "give the interval"),
+        ({"size": "5TB", "interval": "2 fortnights"}, {"bandwidth": "20GB/s"}, "is no time"),
+        ({"size": "5TB", "interval": "-2h"}, {"bandwidth": "20GB/s"}, "is no time"),
+        ({"size": "5TB", "interval": "0"}, {"bandwidth": "20GB/s"}, "interval must be > 0"),
+        ({"size": "lots", "interval": "2h"}, {"bandwidth": "20GB/s"}, "is no size"),
+        ({"size": "5TB", "interval": "2h"}, {"bandwidth": "20Gbit/s"}, "in bits"),
+        ({"size": "5TB", "interval": "2h"}, {"bandwidth": "20GB/h"}, "is no rate"),
+        ({"size": "5TB", "interval": "2h"}, {"bandwidth": "nan"}, "is no rate"),
+        ({"model": "llama3-404b", "interval": "2h"}, {"bandwidth": "20GB/s"}, "llama3-405b"),
+        ({"size": "5TB", "interval": "2h", "mode": "block"}, {"system": "llama3"}, "blocking"),
+        ({"size": "5TB", "interval": "1e400"}, {"bandwidth": "20GB/s"}, "is no time"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_said(job, storage, message):
+    with pytest.raises(ModelError, match=message):
+        checkpoint_plan(None, job=job, storage=storage)
+
+
+def test_a_file_with_unknown_keys_names_them(tmp_path):
+    file = tmp_path / "pool.toml"
+    file.write_text("[job]\nsizes = 3\n")
+    with pytest.raises(ScenarioError, match=r"job\.sizes: unknown key; did you mean size"):
+        checkpoint_plan(file, job={}, storage={})
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        checkpoint_plan(Path(tmp_path / "none.toml"), job={}, storage={})
+
+
+def test_times_and_rates_are_read_as_written():
+    assert [seconds(x) for x in ("24.7h", "10 min", "2days", 600)] == [
+        88920.0,
+        600.0,
+        172800.0,
+        600,
+    ]
+    assert bytes_per_second("20GB/s") == bytes_per_second(20e9) == 2e10

@@ -1,0 +1,93 @@
+"""Figures of ways to write checkpoints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from qmodels.commands.durations import in_words
+from qmodels.plotting.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    axes_or_new,
+    plain_text,
+    set_legend,
+)
+
+if TYPE_CHECKING:
+    from validation.checkpoints.ways import CheckpointStudy
+
+#: Marks closer than this (natural logarithms) share a name.
+_CLOSE = 0.12
+
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK)
+
+
+def goodput_against_interval(study: CheckpointStudy, ax: Axes | None = None) -> Axes:
+    """Predicted goodput against the interval, the played points, and the classical intervals."""
+    ax = axes_or_new(ax, figsize=(7.5, 4.2))
+    for way, colour in zip(study.ways, COLOURS, strict=False):
+        ax.plot(study.intervals, way.curve, color=colour, label=plain_text(way.name))
+        ax.errorbar(
+            way.job.interval, way.played.goodput.mean, yerr=way.played.goodput.half_width,
+            color=colour, marker="o", capsize=3, linestyle="none",
+        )  # fmt: skip
+    best = study.ways[0].best
+    if best is not None:
+        marks = [("best", best.interval), ("Daly", best.daly), ("Young", best.young)]
+        shown: list[float] = []
+        for name, x in marks:
+            if study.intervals[0] <= x <= study.intervals[-1]:
+                ax.axvline(x, color=GREY, linewidth=0.8, linestyle=":")
+                if any(abs(np.log(x / other)) < _CLOSE for other in shown):
+                    continue  # its name would lie on the other one
+                shown.append(x)
+                ax.text(
+                    x, 1.01, name, color=GREY, rotation=90, ha="center", va="bottom",
+                    transform=ax.get_xaxis_transform(), fontsize=8,
+                )  # fmt: skip
+    ax.set_xscale("log")
+    _time_ticks(ax, study.intervals)
+    ax.set_xlabel("work between two checkpoints")
+    ax.set_ylabel("goodput: share of time that is work kept")
+    ax.set_ylim(bottom=0.0)
+    ax.grid(alpha=0.3)
+    set_legend(ax)
+    return ax
+
+
+def stall_percentiles(study: CheckpointStudy, ax: Axes | None = None) -> Axes:
+    """How long a checkpoint stops a job: median, 95 and 99 %, played."""
+    ax = axes_or_new(ax, figsize=(7.5, 0.6 + 0.55 * len(study.ways)))
+    for row, (way, colour) in enumerate(zip(study.ways, COLOURS, strict=False)):
+        median, most, all_but = (way.played.percentile(q) for q in (0.5, 0.95, 0.99))
+        ax.plot([median, all_but], [row, row], color=colour, linewidth=2)
+        ax.plot(median, row, "o", color=colour)
+        ax.plot(most, row, "|", color=colour, markersize=14)
+        ax.plot(all_but, row, "|", color=colour, markersize=8)
+        ax.annotate(
+            in_words(all_but), (all_but, row), xytext=(6, 0), textcoords="offset points",
+            va="center", fontsize=8,
+        )  # fmt: skip
+    ax.set_yticks(range(len(study.ways)), [plain_text(way.name) for way in study.ways])
+    ax.set_ylim(len(study.ways) - 0.5, -0.5)
+    longest = max(way.played.percentile(0.99) for way in study.ways)
+    ax.set_xlim(0.0, 1.18 * longest if longest > 0.0 else 1.0)
+    ax.set_xlabel("time that a checkpoint stops the job [s]: median, 95 %, 99 %")
+    ax.grid(axis="x", alpha=0.3)
+    return ax
+
+
+def _time_ticks(ax: Axes, x: np.ndarray) -> None:
+    nice = np.array([1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800,
+                     43200, 86400, 172800, 432000, 864000, 2.6e6, 7.9e6, 3.15e7])  # fmt: skip
+    shown = nice[(nice >= x[0]) & (nice <= x[-1])]
+    if len(shown) >= 3:
+        ax.set_xticks(shown, [in_words(float(t)) for t in shown], rotation=30, ha="right")
+        ax.minorticks_off()

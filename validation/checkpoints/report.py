@@ -1,0 +1,134 @@
+"""The report on ways to write checkpoints: sentences, one page, tables and figures."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from qmodels.commands.durations import in_words
+from qmodels.io.outputs import output_folder
+from qmodels.pages.page import NO_SCRIPTS, page_templates
+from validation.checkpoints.ways import TOLERATED, CheckpointStudy, Way
+
+
+def findings(study: CheckpointStudy) -> list[str]:
+    """What the study says, in sentences; a gain within its intervals is no gain."""
+    own = study.ways[0]
+    found = [
+        f"{_jobs(study.jobs)} that write {_bytes(study.job.size)} after every "
+        f"{in_words(study.job.interval)} of work, {own.name}, keep "
+        f"{own.played.goodput.mean:.1%} of their time as work (± "
+        f"{own.played.goodput.half_width:.1%}, played; predicted {own.predicted.goodput:.1%}, "
+        f"{own.predicted.method}). A checkpoint stops a job for {in_words(own.played.stall.mean)} "
+        f"on average, one in twenty for more than {in_words(own.played.percentile(0.95))}."
+    ]
+    gains = [_gain(own, way) for way in study.ways[1:]]
+    found += [sentence for sentence in gains if sentence]
+    if own.best is not None:
+        found.append(_interval_finding(study, own))
+    if study.most is not None:
+        found.append(
+            f"Up to {_jobs(study.most)} can share this storage before each loses "
+            f"{TOLERATED:.0%} of what it would get done alone, writing as now."
+            if study.most >= 1
+            else "Not even one job reaches what it should alone."
+        )
+    return found
+
+
+def _gain(own: Way, way: Way) -> str:
+    gain = way.played.goodput.mean - own.played.goodput.mean
+    doubt = float(np.hypot(way.played.goodput.half_width, own.played.goodput.half_width))
+    name = way.name[0].upper() + way.name[1:]
+    if abs(gain) <= doubt:
+        return f"{name} ({way.says}): no difference that {own.played.replications} runs could show."
+    more = "more" if gain > 0 else "less"
+    return (
+        f"{name} ({way.says}): {abs(gain) * 100:.1f} % of the time {more} as work "
+        f"(± {doubt * 100:.1f}); a checkpoint stops a job for "
+        f"{in_words(way.played.stall.mean)} on average."
+    )
+
+
+def _interval_finding(study: CheckpointStudy, own: Way) -> str:
+    best = own.best
+    assert best is not None
+    now = own.predicted.goodput
+    if best.low <= study.job.interval <= best.high:
+        return (
+            f"The interval is as good as any: everything from {in_words(best.low)} to "
+            f"{in_words(best.high, like=best.low)} keeps within a thousandth of the best."
+        )
+    ratio = best.interval / best.daly
+    return (
+        f"The best interval is {in_words(best.interval)}, {ratio:.2g} times Daly's, which knows "
+        f"one job only: it would keep {best.goodput:.1%} instead of {now:.1%} (predicted)."
+    )
+
+
+def write_checkpoint_report(study: CheckpointStudy, folder: Path, *, command: str) -> Path:
+    """Write report.html, ways.csv, curves.csv and the figures into `folder`.
+
+    Raises
+    ------
+    ModelError
+        If `folder` cannot be written to.
+    """
+    from validation.checkpoints import plotting
+
+    with output_folder(folder) as made:
+        images = {}
+        for name, draw in (
+            ("goodput", plotting.goodput_against_interval),
+            ("stalls", plotting.stall_percentiles),
+        ):
+            file = made / f"{name}.png"
+            draw(study).get_figure().savefig(file, dpi=150)  # type: ignore[union-attr]
+            images[name] = base64.b64encode(file.read_bytes()).decode("ascii")
+        study.to_frame().to_csv(made / "ways.csv", index=False, float_format="%.8g")
+        curves = pd.DataFrame({"interval": study.intervals})
+        for way in study.ways:
+            curves[way.name] = way.curve
+        curves.to_csv(made / "curves.csv", index=False, float_format="%.8g")
+        template = page_templates(Path(__file__).parent / "templates").get_template(
+            "checkpoints.html.j2"
+        )
+        page = template.render(
+            title=f"{_jobs(study.jobs)} that checkpoint to one storage",
+            subtitle=_subtitle(study),
+            policy=NO_SCRIPTS,
+            study=study,
+            findings=findings(study),
+            interval=in_words(study.job.interval),
+            images=images,
+            in_words=in_words,
+            command=command,
+        )
+        (made / "report.html").write_text(page, encoding="utf-8")
+    return folder / "report.html"
+
+
+def _subtitle(study: CheckpointStudy) -> str:
+    job = study.job
+    fails = (
+        f"a failure every {in_words(job.mtbf)} of each job, {in_words(job.downtime)} down"
+        if np.isfinite(job.mtbf)
+        else "no failures"
+    )
+    alone = in_words(job.write_alone(study.storage))
+    return f"{_bytes(study.storage.bandwidth)}/s in all, {alone} for one checkpoint alone, {fails}"
+
+
+def _jobs(number: int) -> str:
+    return f"{number} job{'' if number == 1 else 's'}"
+
+
+def _bytes(number: float) -> str:
+    """Decimal units, three digits: 5.29 TB."""
+    for unit, name in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if number >= unit:
+            return f"{number / unit:.3g} {name}"
+    return f"{number:.3g} B"

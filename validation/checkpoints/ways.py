@@ -1,0 +1,186 @@
+"""Ways to write checkpoints, compared for the same jobs: predicted, played, and what they gain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit.checks import whole_number
+from qmodels.checkpoints import (
+    BestInterval,
+    Checkpointing,
+    CheckpointPrediction,
+    Storage,
+    best_interval,
+    jobs_that_fit,
+    predict_checkpoints,
+)
+from qmodels.progress import Progress, no_progress
+from validation.checkpoints.results import CheckpointSimulation
+from validation.checkpoints.simulator import simulate_checkpoints
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+#: Goodput that jobs may lose by sharing before they no longer count as fitting.
+TOLERATED = 0.05
+#: Points of the curve of goodput against the interval.
+_POINTS = 41
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """One way to write: the same jobs, another mode or other turns."""
+
+    name: str
+    says: str  #: what happens, in words
+    job: Checkpointing
+    storage: Storage
+    predicted: CheckpointPrediction
+    best: BestInterval | None  #: None without failures
+    curve: Array  #: goodput predicted at `CheckpointStudy.intervals`
+    played: CheckpointSimulation
+
+
+@dataclass(frozen=True, eq=False)
+class CheckpointStudy:
+    """All ways for one kind of job."""
+
+    job: Checkpointing
+    storage: Storage
+    jobs: int
+    intervals: Array  #: seconds, of the curves
+    ways: tuple[Way, ...]
+    most: int | None  #: jobs that lose at most `TOLERATED` to each other, as the job writes now
+    warnings: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each way: goodput predicted and played, stalls, the best interval."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "way": way.name,
+                "interval": way.job.interval,
+                "predicted_goodput": way.predicted.goodput,
+                "predicted_low": way.predicted.low,
+                "predicted_high": way.predicted.high,
+                "method": way.predicted.method,
+                "simulated_goodput": way.played.goodput.mean,
+                "half_width": way.played.goodput.half_width,
+                "stall_mean": way.played.stall.mean,
+                "stall_p50": way.played.percentile(0.5),
+                "stall_p95": way.played.percentile(0.95),
+                "stall_p99": way.played.percentile(0.99),
+                "utilisation": way.played.utilisation.mean,
+                "best_interval": way.best.interval if way.best else np.nan,
+                "best_goodput": way.best.goodput if way.best else np.nan,
+            }
+            for way in self.ways
+        )
+
+
+def compare_ways(
+    job: Checkpointing,
+    storage: Storage,
+    jobs: int,
+    *,
+    snapshot: float = 0.0,
+    replications: int = 8,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> CheckpointStudy:
+    """Predict and play the ways in which these jobs could write.
+
+    Parameters
+    ----------
+    job, storage, jobs
+        As for `predict_checkpoints`; the job's own way comes first.
+    snapshot : float
+        Seconds to copy the state aside, for the asynchronous way.
+    replications, seed, workers, progress
+        As for `simulate_checkpoints`.
+
+    Returns
+    -------
+    CheckpointStudy
+    """
+    number = whole_number("jobs", jobs, least=1)
+    report = no_progress if progress is None else progress
+    ways = _ways(job, storage, number, snapshot)
+    middle = best_interval(job, storage, number).interval if np.isfinite(job.mtbf) else job.interval
+    intervals = np.geomspace(min(job.interval, middle) / 6, max(job.interval, middle) * 6, _POINTS)
+    found = []
+    for done, (name, says, way, disk) in enumerate(ways, start=1):
+        curve = [
+            predict_checkpoints(replace(way, interval=float(x)), disk, number).goodput
+            for x in intervals
+        ]
+        found.append(
+            Way(
+                name, says, way, disk, predict_checkpoints(way, disk, number),
+                best_interval(way, disk, number) if np.isfinite(way.mtbf) else None,
+                np.array(curve),
+                simulate_checkpoints(
+                    way, disk, number, replications=replications, seed=seed, workers=workers
+                ),
+            )
+        )  # fmt: skip
+        report("ways", done, len(ways))
+    alone = predict_checkpoints(job, storage, 1).goodput
+    most = None
+    if np.isfinite(job.mtbf) or number > 1:
+        most = jobs_that_fit(job, storage, goodput=alone * (1.0 - TOLERATED))
+    return CheckpointStudy(
+        job, storage, number, intervals, tuple(found), most, _warnings(job, storage, number)
+    )
+
+
+def _ways(
+    job: Checkpointing, storage: Storage, jobs: int, snapshot: float
+) -> Sequence[tuple[str, str, Checkpointing, Storage]]:
+    turns = replace(storage, writers=max(1, min(jobs, int(storage.full_at))))
+    sharing = replace(storage, writers=None)
+    plain = replace(job, mode="blocking", snapshot=0.0)
+    works = replace(plain, mode="waiting-works")
+    behind = replace(plain, mode="asynchronous", snapshot=snapshot)
+    rows = [
+        ("sharing", "all write at once and share the bandwidth", plain, sharing),
+        ("turns", "whoever asks waits, standing still, until it is its turn", plain, turns),
+        ("waiting works", "whoever waits for its turn works on until then", works, turns),
+        ("behind the work", "the state is copied aside and written while the job works", behind,
+         turns),
+    ]  # fmt: skip
+    if jobs == 1:
+        rows = [rows[0], rows[3]]
+    own = (job, storage)
+    known = any((way, disk) == own for _, _, way, disk in rows)
+    return rows if known else [("as given", "as the job and the storage are given", *own), *rows]
+
+
+def _warnings(job: Checkpointing, storage: Storage, jobs: int) -> tuple[str, ...]:
+    found = []
+    if storage.writers is not None and storage.writers < min(jobs, storage.full_at):
+        found.append(
+            f"{storage.writers} at a time leave bandwidth idle: it takes {storage.full_at:.3g} "
+            f"transfers to use all of it."
+        )
+    most = (job.interval + job.write_alone(storage)) * storage.bandwidth / job.size
+    if jobs > most:
+        found.append(
+            f"{jobs} jobs ask for more than the storage can write: {most:.3g} of them keep it "
+            f"busy all the time."
+        )
+    if job.timer == "clock" or (job.jitter == 0.0 and not np.isfinite(job.mtbf)):
+        found.append(
+            "Constant timers never forget how the jobs began: the played starts are random, "
+            "others may stay better or worse for ever."
+        )
+    return tuple(found)

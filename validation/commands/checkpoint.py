@@ -1,0 +1,106 @@
+"""Subcommand `qmodels checkpoint`: what jobs that write to one storage keep of their time."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("checkpoint")(_checkpoint)
+
+
+def _checkpoint(
+    scenario: Annotated[
+        Path | None,
+        typer.Argument(help="TOML file with [job] and [storage], instead of or under the options."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Jobs that share the storage.")] = None,
+    size: Annotated[str | None, typer.Option(help="Bytes of a checkpoint, such as 5.29TB.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Take the size of a known model, such as llama3-405b.")
+    ] = None,
+    bandwidth: Annotated[
+        str | None, typer.Option(help="Of the storage in all, such as 20GB/s.")
+    ] = None,
+    per_job: Annotated[
+        str | None, typer.Option(help="The most that one job can use, such as 5GB/s.")
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option(help="Take bandwidth and failures of a known system: llama3.")
+    ] = None,
+    writers: Annotated[
+        int | None, typer.Option(min=1, help="Transfers at once; the others wait.")
+    ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(help="Work between two checkpoints, such as 2h; by default Daly's."),
+    ] = None,
+    mtbf: Annotated[
+        str | None, typer.Option(help="Mean time between failures of one job, such as 24.7h.")
+    ] = None,
+    downtime: Annotated[
+        str | None, typer.Option(help="From a failure to the restore, such as 10min.")
+    ] = None,
+    mode: Annotated[
+        str | None, typer.Option(help="blocking, waiting-works or asynchronous.")
+    ] = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Option(help="Time to copy the state aside, for writing behind the work; 5s."),
+    ] = None,
+    replications: Annotated[int, typer.Option(min=2, help="Independent runs.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option("-j", "--workers", min=1, help="Threads; by default one per core.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for the report.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Predict and play jobs that write checkpoints to one storage, in all the ways they could."""
+    from qmodels.commands.progress import progress_shown
+    from qmodels.commands.shell import shell_line
+    from qmodels.io.outputs import claim_output
+    from validation.checkpoints.report import findings, write_checkpoint_report
+    from validation.checkpoints.scenario import checkpoint_plan
+    from validation.checkpoints.ways import compare_ways
+
+    plan = checkpoint_plan(
+        scenario,
+        job={
+            "size": size, "model": model, "interval": interval, "mtbf": mtbf,
+            "downtime": downtime, "mode": mode, "jobs": jobs, "snapshot": snapshot,
+        },
+        storage={
+            "bandwidth": bandwidth, "per_job": per_job, "system": system, "writers": writers
+        },
+    )  # fmt: skip
+    if output is not None:
+        claim_output(output)
+    with progress_shown() as progress:
+        study = compare_ways(
+            plan.job, plan.storage, plan.jobs, snapshot=plan.snapshot,
+            replications=replications, seed=seed, workers=workers, progress=progress,
+        )  # fmt: skip
+    if output is not None:
+        again = ["qmodels", *sys.argv[1:]]
+        write_checkpoint_report(study, output, command=shell_line(again))
+    if as_json:
+        frame = study.to_frame()
+        rows = json.loads(frame.to_json(orient="records"))
+        typer.echo(
+            json.dumps({"jobs": study.jobs, "jobs_that_fit": study.most, "ways": rows,
+                        "warnings": list(study.warnings)})
+        )  # fmt: skip
+    else:
+        for line in (*findings(study), *(f"Note: {warning}" for warning in study.warnings)):
+            typer.echo(f"- {line}")
+    if output is not None:
+        typer.echo(str(output / "report.html"))

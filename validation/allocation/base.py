@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
-from validation.mesh import Mesh, Occupancy
+from validation.mesh import Mesh, Occupancy, Sides
 from validation.mesh.occupancy import as_mesh, as_occupancy
 
 Ints = NDArray[np.int64]
@@ -32,7 +32,8 @@ class Request:
     size : int
         Nodes, at least one.
     shape : tuple of int, optional
-        (rows, columns) with as many nodes; only MC among the 2-D strategies looks at it.
+        (rows, columns), or three sides x, y, z, with as many nodes. Only MC and the strategies for
+        boxes look at it.
 
     Raises
     ------
@@ -64,9 +65,14 @@ class Request:
 
     @classmethod
     def of_shape(cls, *sides: int) -> Request:
-        """Request for a shape of `sides`, (rows, columns) on a 2-D mesh."""
+        """Request for a shape of `sides`: rows and columns, or x, y and z."""
         checked = tuple(whole_number("shape", side, least=1) for side in sides)
         return cls(math.prod(checked), checked)
+
+    @property
+    def box(self) -> Sides | None:
+        """The shape along x, y and z, whichever way it was given; None without one."""
+        return None if self.shape is None else Sides.of(*self.shape)
 
 
 def as_request(request: Request | int) -> Request:
@@ -140,34 +146,41 @@ def answer(strategy: AbstractStrategy, occupancy: Occupancy, request: Request) -
     return nodes
 
 
-class PlaneStrategy(AbstractStrategy):
-    """A strategy for 2-D meshes: it sees a grid of free places with the I/O nodes in the west.
+class GridStrategy(AbstractStrategy):
+    """A strategy that looks at nothing but which nodes are free: it sees them as a grid.
 
-    Where the mesh has its I/O nodes on another side, the grid is turned, so that "column" always
-    means a line of nodes parallel to the I/O nodes. The links that close a torus are ignored.
+    On a 2-D mesh the grid has rows and columns, with the I/O nodes in the west: where they are on
+    another side, the grid is turned, so that "column" always means a line of nodes parallel to
+    them. On a 3-D mesh it has layers, rows and columns and lies as the mesh does. The links that
+    close a torus are ignored.
     """
+
+    #: Whether it is defined on meshes with several layers.
+    layered: ClassVar[bool] = True
 
     @abc.abstractmethod
     def places(self, free: Free, request: Request) -> Ints | None:
-        """Places ``row * columns + column`` of `free` (rows, columns), in any order, or None.
+        """Places of `free` (rows, columns) or (layers, rows, columns), in any order, or None.
 
-        Called only where `check_sides` passes and at least ``request.size`` places are free.
+        A place is an index of ``free.ravel()``. Called only where `check_grid` passes and at least
+        ``request.size`` places are free.
         """
 
-    def check_sides(self, rows: int, columns: int) -> None:
-        """Raise ModelError where the strategy is not defined on a mesh of these sides."""
+    def check_grid(self, shape: tuple[int, ...]) -> None:
+        """Raise ModelError where the strategy is not defined on a grid of this shape."""
 
     def free_grid(self, mesh: Mesh | Occupancy) -> Free:
-        """Which places are free, (rows, columns), turned so that the I/O nodes are in the west."""
+        """Which places are free, as `places` gets them."""
         place = as_mesh(mesh)
-        if place.depth > 1:
+        if place.depth > 1 and not self.layered:
             raise ModelError(
                 f"{self.name} works on 2-D meshes, this one has {place.depth} layers; use a mesh "
                 "of depth 1"
             )
         busy = as_occupancy(mesh).busy
-        free: Free = np.logical_not(turned(busy, place.io_side), order="C")
-        self.check_sides(*free.shape)
+        seen = busy if place.depth > 1 else turned(busy, place.io_side)
+        free: Free = np.logical_not(seen, order="C")
+        self.check_grid(free.shape)
         return free
 
     @final
@@ -177,8 +190,7 @@ class PlaneStrategy(AbstractStrategy):
         Parameters
         ----------
         mesh : Occupancy or Mesh
-            Two-dimensional; its free nodes are those that no job holds, all of them if it is a
-            `Mesh`.
+            Its free nodes are those that no job holds, all of them if it is a `Mesh`.
         request : Request or int
             What is asked for; an int asks for so many nodes.
 
@@ -196,14 +208,36 @@ class PlaneStrategy(AbstractStrategy):
         free = self.free_grid(mesh)
         if request.size > np.count_nonzero(free):
             return None
+        if place.depth > 1:
+            nodes = self.places(free, request)  # places of the grid are numbers of nodes
+            return None if nodes is None else np.sort(nodes)
         if request.shape is not None and place.io_side in ("north", "south"):
-            request = Request(request.size, request.shape[::-1])
+            rows, columns, *layers = request.shape
+            request = Request(request.size, (columns, rows, *layers))
         places = self.places(free, request)
         if places is None:
             return None
-        nodes: Ints = turned(node_grid(place), place.io_side).ravel()[places]
+        nodes = turned(node_grid(place), place.io_side).ravel()[places]
         nodes.sort()
         return nodes
+
+
+class PlaneStrategy(GridStrategy):
+    """A strategy for 2-D meshes: it sees a grid of free places with the I/O nodes in the west.
+
+    Its method `places` gets ``free`` (rows, columns); see `GridStrategy`.
+    """
+
+    layered = False
+
+    @final
+    def check_grid(self, shape: tuple[int, ...]) -> None:
+        """See `GridStrategy.check_grid`."""
+        rows, columns = shape
+        self.check_sides(rows, columns)
+
+    def check_sides(self, rows: int, columns: int) -> None:
+        """Raise ModelError where the strategy is not defined on a mesh of these sides."""
 
 
 @overload

@@ -158,7 +158,7 @@ def free_squares(mesh: Mesh | Occupancy) -> int:
     free = _free(mesh)
     starts = quad_tree(*free.shape)
     flags = np.zeros(starts[-1], dtype=np.bool_)
-    return int(_kernels.free_squares(free, starts, flags))
+    return int(_kernels.free_squares(free[None], starts, flags))
 
 
 def least_free_squares(mesh: Mesh | Occupancy) -> int:

@@ -146,28 +146,29 @@ def answer(strategy: AbstractStrategy, occupancy: Occupancy, request: Request) -
     return nodes
 
 
-class GridStrategy(AbstractStrategy):
-    """A strategy that looks at nothing but which nodes are free: it sees them as a grid.
+class PlaneStrategy(AbstractStrategy):
+    """A strategy for 2-D meshes: it sees a grid of free places with the I/O nodes in the west.
 
-    On a 2-D mesh the grid has rows and columns, with the I/O nodes in the west: where they are on
-    another side, the grid is turned, so that "column" always means a line of nodes parallel to
-    them. On a 3-D mesh it has layers, rows and columns and lies as the mesh does. The links that
-    close a torus are ignored.
+    Where the mesh has its I/O nodes on another side, the grid is turned, so that "column" always
+    means a line of nodes parallel to the I/O nodes. The links that close a torus are ignored.
     """
 
-    #: Whether it is defined on meshes with several layers.
-    layered: ClassVar[bool] = True
+    #: Whether it works on 3-D meshes too; see `GridStrategy`.
+    layered: ClassVar[bool] = False
 
     @abc.abstractmethod
     def places(self, free: Free, request: Request) -> Ints | None:
-        """Places of `free` (rows, columns) or (layers, rows, columns), in any order, or None.
+        """Places ``row * columns + column`` of `free` (rows, columns), in any order, or None.
 
-        A place is an index of ``free.ravel()``. Called only where `check_grid` passes and at least
-        ``request.size`` places are free.
+        Called only where `check_sides` passes and at least ``request.size`` places are free.
         """
 
+    def check_sides(self, rows: int, columns: int) -> None:
+        """Raise ModelError where the strategy is not defined on a mesh of these sides."""
+
     def check_grid(self, shape: tuple[int, ...]) -> None:
-        """Raise ModelError where the strategy is not defined on a grid of this shape."""
+        """The same for a grid, which has layers too where the strategy sees them."""
+        self.check_sides(*shape[-2:])
 
     def free_grid(self, mesh: Mesh | Occupancy) -> Free:
         """Which places are free, as `places` gets them."""
@@ -222,22 +223,15 @@ class GridStrategy(AbstractStrategy):
         return nodes
 
 
-class PlaneStrategy(GridStrategy):
-    """A strategy for 2-D meshes: it sees a grid of free places with the I/O nodes in the west.
+class GridStrategy(PlaneStrategy):
+    """A strategy for meshes of two and three dimensions: it sees which places are free.
 
-    Its method `places` gets ``free`` (rows, columns); see `GridStrategy`.
+    On a 2-D mesh it is a `PlaneStrategy`. On a 3-D mesh `places` gets ``free`` (layers, rows,
+    columns), which lies as the mesh does wherever the I/O nodes are; a place is an index of
+    ``free.ravel()``. What it demands of the sides it says by `check_grid`.
     """
 
-    layered = False
-
-    @final
-    def check_grid(self, shape: tuple[int, ...]) -> None:
-        """See `GridStrategy.check_grid`."""
-        rows, columns = shape
-        self.check_sides(rows, columns)
-
-    def check_sides(self, rows: int, columns: int) -> None:
-        """Raise ModelError where the strategy is not defined on a mesh of these sides."""
+    layered = True
 
 
 @overload

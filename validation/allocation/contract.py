@@ -12,7 +12,7 @@ import numpy as np
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
 from validation.allocation.base import AbstractStrategy, Ints, Kind, Request
-from validation.mesh import Mesh, Occupancy
+from validation.mesh import Mesh, Occupancy, Sides
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,7 +282,8 @@ class _Trial:
                 round_it = np.ptp(mesh.coordinates(given), axis=0) + 1
                 note("amount", f"{case}: gave {given.size} in a box of {np.prod(round_it)}")
             elif request.box is not None and sorted(boxes[0, 3:]) != sorted(request.box):
-                note("amount", f"{case}: gave {' x '.join(map(str, boxes[0, 3:]))}")
+                sides = Sides(*boxes[0, 3:].tolist())
+                note("amount", f"{case}: gave {given.size} in a box of {sides}")
         return given
 
 

@@ -52,6 +52,8 @@ class JobsTable(Table):
     source: str = "poisson"  #: a name in `STREAMS`
     count: Count | None = None
     mean_size: Positive | None = None
+    sides: Literal["uniform", "exponential", "near-cubic"] | None = None
+    demand: Literal["pareto", "exponential"] | None = None
     mean_interarrival: Positive | None = None
     utilisation: Fraction | None = None
     arrival_factor: Positive | None = None
@@ -221,7 +223,7 @@ def _streams(
     if len(rates) > 1:
         fail(source, f"jobs.{rates[1]}", f"give either this or {rates[0]}")
     setting = Setting(
-        largest=mesh.nodes, timed=machine.network == "none", folder=source.parent,
+        largest=mesh.nodes, sides=mesh.sides, timed=machine.network == "none", folder=source.parent,
         replications=file.study.replications,
     )  # fmt: skip
     try:

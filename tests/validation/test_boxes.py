@@ -105,9 +105,7 @@ def masks_of_boxes(sides, box):
     """Bits of the nodes of every box of these sides."""
     bits = []
     for base in naive.bases(box, sides, False):
-        nodes = [
-            x + sides[0] * (y + sides[1] * z) for x, y, z in naive.cells(base, box, sides)
-        ]
+        nodes = [x + sides[0] * (y + sides[1] * z) for x, y, z in naive.cells(base, box, sides)]
         bits.append(sum(1 << node for node in nodes))
     return bits
 

@@ -1,4 +1,4 @@
-"""Streams of jobs that ask for boxes of a 3-D mesh: those of the papers on contiguous allocation."""
+"""Streams of jobs that ask for boxes of a 3-D mesh, as in the papers on contiguous allocation."""
 
 from __future__ import annotations
 

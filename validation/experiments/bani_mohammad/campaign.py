@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from validation.analysis.comparison import Comparison, compare
+from validation.analysis.comparison import Comparison, compare, ratios
 from validation.analysis.estimates import Estimate, estimate, until_precise
 from validation.analysis.seeding import stream as random_stream
 from validation.experiments.bani_mohammad.counted import (
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 #: What is kept of each run. Times are in the paper's units, the overhead in operations.
 KEPT: Final = ("turnaround", "utilisation", "running", "operations", "makespan")
 #: Fewest and most replications of a cell.
-AT_LEAST, AT_MOST = 10, 100
+AT_LEAST, AT_MOST = 20, 300
 QUICK_REPLICATIONS, QUICK_JOBS = 3, 120
 #: What the streams of jobs are for, below the seed.
 _JOBS: Final = "boxes of a replication"
@@ -50,13 +50,22 @@ class Campaign:
         """Its mean with the 95 % interval."""
         return estimate(self.values(cell, quantity).tolist())
 
+    def paired(self, cell: Cell, to: Cell, quantity: str) -> tuple[Array, Array]:
+        """A quantity of two cells, for the replications that both have."""
+        one, other = self.values(cell, quantity), self.values(to, quantity)
+        n = min(one.size, other.size)
+        return one[:n], other[:n]
+
     def compare(
         self, cell: Cell, to: Cell, quantity: str = "turnaround", *, more: bool = False
     ) -> Comparison:
         """The relative paired difference of a cell to another; with `more`, more is better."""
-        one, other = self.values(cell, quantity), self.values(to, quantity)
-        n = min(one.size, other.size)
-        return compare(one[:n], other[:n], smaller_is_better=not more, relative=True)
+        one, other = self.paired(cell, to, quantity)
+        return compare(one, other, smaller_is_better=not more, relative=True)
+
+    def ratio(self, cell: Cell, to: Cell, quantity: str = "turnaround") -> Estimate:
+        """Mean of a cell over that of another, paired."""
+        return estimate(ratios(*self.paired(cell, to, quantity)).tolist())
 
     def table(self) -> pd.DataFrame:
         """One row for each cell: means and half-widths of 95 % intervals."""

@@ -1,6 +1,6 @@
-"""Allocation overhead in operations: the paper's algorithms, counted, under the machine as it runs.
+"""Allocation overhead in operations: the algorithms of the paper, counted as a machine runs.
 
-The paper measures seconds of its own C code. Here operations are counted, so that the numbers do not
+The paper measures seconds of its own C code. Here operations are counted, so that numbers do not
 depend on a machine: nodes looked at, set and cleared by the strategies that scan an array; pairs of
 a plane and a prohibited region, rectangles looked at, and entries of the list passed when a job is
 entered and taken out, by those that keep a busy list.

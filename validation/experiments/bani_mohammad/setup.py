@@ -52,7 +52,7 @@ class Cell:
 
 
 def machine(cell: Cell, strategy: BoxStrategy | None = None) -> Machine:
-    """The cube under the cell's strategy, by default the counted one; jobs stay for their demand."""
+    """The cube under the cell's strategy, by default counted; a job stays for its demand."""
     return Machine(
         mesh=Mesh.of_sides((cell.side,) * 3),
         strategy=counted(cell.strategy) if strategy is None else strategy,

@@ -1,7 +1,7 @@
-"""Strategies for boxes as their paper tells them: cell by cell, and the busy list by set subtraction.
+"""Strategies for boxes as their paper tells them: cell by cell, busy lists by set subtraction.
 
-A cell is (x, y, z), `busy` a set of cells, `sides` and `box` are (x, y, z). Nothing here is fast. On a
-torus every coordinate counts modulo its side.
+A cell is (x, y, z), `busy` a set of cells, `sides` and `box` are (x, y, z). Nothing here is fast.
+On a torus every coordinate counts modulo its side.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Contiguous strategies for 3-D meshes: first fit, best fit and busy lists, each with turning or not.
+"""Contiguous strategies for 3-D meshes: first fit, best fit, busy lists, with turning or without.
 
 S. Bani-Mohammad, M. Ould-Khaoua, I. Ababneh, L. M. Mackenzie, "A performance comparison of the
 contiguous allocation strategies in 3D mesh connected multicomputers", *LNCS* 4742 (2007) 645-656.

@@ -17,8 +17,8 @@ from validation.mesh import Mesh, Occupancy, Sides
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Sides of the meshes that are tried, rows and columns or x, y and z; a strategy may refuse one with
-#: a ModelError. Of the last a torus is tried, too.
+#: Sides of the meshes that are tried, rows and columns or x, y and z, and a torus of the last; a
+#: strategy may refuse one with a ModelError.
 SIDES = ((1, 1), (4, 4), (8, 8), (8, 16), (16, 8), (5, 7), (16, 22))
 LAYERED = ((4, 4, 4), (6, 5, 4))
 

@@ -76,4 +76,4 @@ class Paging(GridStrategy):
             return None
         within = np.indices((side,) * axes).reshape(axes, -1)
         corners = first.T[:, :, None] * side + within[:, None, :]
-        return np.ravel_multi_index(tuple(corners), free.shape).ravel()
+        return np.asarray(np.ravel_multi_index(tuple(corners), free.shape)).ravel()

@@ -149,12 +149,13 @@ class BoxStreams(AbstractStreams):
         """Sides x, y, z of every job, (jobs, 3)."""
         most = np.array(self.within)
         if self.sides == "uniform":
-            return rng.integers(1, most + 1, (self.jobs, 3))
+            return np.asarray(rng.integers(1, most + 1, (self.jobs, 3)))
         if self.sides == "near-cubic":
             # Two draws for each job, whatever their number: more jobs begin with the fewer.
             for_size, for_shape = rng.spawn(2)
             side = for_size.integers(1, most.min() + 1, self.jobs)
-            return np.clip(side[:, None] + for_shape.integers(-1, 2, (self.jobs, 3)), 1, most)
+            near = side[:, None] + for_shape.integers(-1, 2, (self.jobs, 3))
+            return np.asarray(np.clip(near, 1, most))
         # By inversion of the law that is cut off at the longest side.
         u = rng.random((self.jobs, 3))
         sides = np.ceil(-0.5 * most * np.log1p(u * np.expm1(-2.0)))

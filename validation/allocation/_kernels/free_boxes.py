@@ -2,9 +2,11 @@
 
 A mesh is kept as rows of bits along one axis, ``rows`` (layers, lines, words) of uint64; bit i of
 word w is node 64 w + i. The axis is x, with lines along y and layers along z, but for busy lists,
-which look at planes of equal x: there it is y, with lines along x. A row on which `a` neighbours are free at each bit comes from the row by
-about log2(a) shifts and ands, and the same holds along y and z with whole rows: O(n / 64) words and
-log2 of each side. On a torus the rows are made longer by what a box may reach over the end.
+which look at planes of equal x: there it is y, with lines along x.
+
+The bits from which on `a` nodes in a row are free come from the row by about log2(a) shifts and
+ands, and the same holds along the other axes with whole rows: O(n / 64) words and log2 of each
+side. On a torus the rows are made longer by what a box may reach over the end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Squares of the quad-trees, and cubes of the octrees: MBS and the measure of compactness.
 
-Names as in `validation.allocation._kernels`, but ``free`` is (layers, rows, columns): with one layer
-blocks are squares and split by fours, with several they are cubes and split by eights.
+Names as in `validation.allocation._kernels`, but ``free`` is (layers, rows, columns): with one
+layer blocks are squares and split by fours, with several they are cubes and split by eights.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from validation.experiments.base import (
     all_hold,
 )
 
-#: What the requirements accept for the two printed utilisations, and how far they lie apart at least.
+#: What the requirements accept for the two printed utilisations, and how far they lie apart.
 BANDS = {"TBL": (0.47, 0.60), "BL": (0.37, 0.48)}
 LEAST_GAP = 0.05
 
@@ -55,7 +55,8 @@ def _findings(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
             within(found.estimate(Cell(s, d, x), "utilisation"), 0.0, most)
             for s in plain for d in DISCIPLINES for x in loads
         ),
-        ", ".join(f"{s}(SSD) {x.mean:.3f} ± {x.half_width:.3f} at {last}" for s, x in plain.items()),
+        ", ".join(f"{s}(SSD) {x.mean:.3f} ± {x.half_width:.3f}" for s, x in plain.items())
+        + f" at {last}",
     )  # fmt: skip
     gap = (
         found.values(Cell("TBL", "SSD", last), "utilisation").mean()

@@ -55,8 +55,8 @@ def _findings(found: Campaign, loads: Sequence[float], sides: Sequence[int]) -> 
         "B-20",
         "the mean number of allocated boxes is below one in a hundred nodes, everywhere",
         all_hold(within(known, 0.0, cell.side**3 / 100) for cell, known in counts.items()),
-        f"at most {counts[most].mean:.2f} ± {counts[most].half_width:.2f} ({most.label}, cube of side "
-        f"{most.side}, load {most.load:.3g})",
+        f"at most {counts[most].mean:.2f} ± {counts[most].half_width:.2f} ({most.label}, cube of "
+        f"side {most.side}, load {most.load:.3g})",
     )
     for load in (loads[0], loads[-1]):
         for side in sides[1:]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 #: Colour and mark of each strategy; the shortest demand first is dashed.
 LOOKS: Final = {"TBL": (BLUE, "o"), "TFF": (GREEN, "s"), "BL": (RED, "^"), "FF": (ORANGE, "v")}
 LINES: Final = {"FCFS": "-", "SSD": "--"}
+#: Strategies that give boxes.
+_WHOLE: Final = ("FF", "TFF", "TBF", "TBL")
 _LOAD: Final = "load [jobs per time unit]"
 
 
@@ -109,6 +111,56 @@ def growth(table: pd.DataFrame) -> Figure:
         )
         ax.grid(lw=0.3, which="both")
         ax.legend(fontsize=9, frameon=False)
+    return figure
+
+
+def prices(table: pd.DataFrame) -> Figure:
+    """Mean wait against mean service, a panel for each pattern and rate, a point for each strategy.
+
+    On a grey line turnarounds are equal. Filled points give boxes, open ones any nodes.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `validation.experiments.bani_mohammad.messages`.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    patterns = list(dict.fromkeys(table.pattern))
+    targets = sorted(set(table.target_utilisation))
+    figure = Figure(figsize=(1.0 + 3.6 * len(patterns), 0.9 + 3.2 * len(targets)))
+    figure.set_layout_engine("constrained")
+    axes = figure.subplots(len(targets), len(patterns), squeeze=False)
+    names = list(dict.fromkeys(table.strategy))
+    colours = (BLUE, GREEN, RED, ORANGE, BLUE, GREEN, RED, ORANGE, GREY)
+    for (i, k), ax in np.ndenumerate(axes):
+        here = table[(table.pattern == patterns[k]) & (table.target_utilisation == targets[i])]
+        for name, colour, mark in zip(names, colours, "osD^osD^v", strict=True):
+            row = here[here.strategy == name].iloc[0]
+            whole = name in _WHOLE
+            ax.errorbar(
+                row.wait / 1e3, row.service / 1e3, xerr=_bars(row.wait_half_width / 1e3),
+                yerr=_bars(row.service_half_width / 1e3), fmt=mark, ms=6, capsize=2, lw=0.8,
+                color=colour, mfc=colour if whole else "none", label=name,
+            )  # fmt: skip
+        low = ax.get_xlim()[0], ax.get_ylim()[0]
+        high = ax.get_xlim()[1], ax.get_ylim()[1]
+        for total in np.linspace(sum(low), sum(high), 7)[1:-1]:
+            x = np.array([low[0], high[0]])
+            ax.plot(x, total - x, color=GREY, lw=0.5, zorder=0)
+        ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        ax.set_title(f"{patterns[k]}, {targets[i]:.0%} busy under hilbert", fontsize=10)
+        if i == len(targets) - 1:
+            ax.set_xlabel("mean wait [1000 cycles]")
+        if k == 0:
+            ax.set_ylabel("mean service [1000 cycles]")
+        ax.grid(lw=0.3)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=len(names), fontsize=9, frameon=False
+    )
     return figure
 
 

@@ -2,7 +2,7 @@
 
 The paper states orders, O(m^2) for a busy list of m boxes and O(n^2) for an array of n nodes. Here
 operations are counted in states that random arrivals and departures lead to, and powers are fitted
-to their means. A power fitted to means is no worst case: an order is not contradicted by a lower one.
+to their means. Such a power is no worst case: an order is not contradicted by a lower one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The paper's own algorithms, node by node and rectangle by rectangle, with their operations counted.
+"""The algorithms of the paper, node by node and rectangle by rectangle, their operations counted.
 
 What `validation.allocation` runs finds the same boxes from bits; these say what the search costs as
 the paper does it.

@@ -35,7 +35,7 @@ def pieces(first, length, side, wraps, out):
 
 @njit(cache=True)
 def subtract(rectangles, count, other, y1, y2, z1, z2, work):
-    """Take a rectangle out of disjoint ones; fills ``other`` with what is left, returns how many."""
+    """Take a rectangle out of disjoint ones; ``other`` gets what is left; returns how many."""
     kept = 0
     for r in range(count):
         a1, b1, a2, b2 = rectangles[r, 0], rectangles[r, 1], rectangles[r, 2], rectangles[r, 3]

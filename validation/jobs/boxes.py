@@ -159,4 +159,5 @@ class BoxStreams(AbstractStreams):
         # By inversion of the law that is cut off at the longest side.
         u = rng.random((self.jobs, 3))
         sides = np.ceil(-0.5 * most * np.log1p(u * np.expm1(-2.0)))
-        return np.clip(sides, 1, most).astype(np.int64)
+        clipped: Ints = np.clip(sides, 1, most).astype(np.int64)
+        return clipped

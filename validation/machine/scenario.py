@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, read_tables
@@ -88,7 +89,11 @@ class StudyTable(Table):
 
 
 class AllocationFile(Table):
-    """The whole file."""
+    """The whole file.
+
+    In short, ``mesh = [8, 8, 4]`` and ``torus = true`` before the tables stand for a table of the
+    mesh: two sides are rows and columns, three are x, y and z, and such a mesh has no I/O nodes.
+    """
 
     title: str = "Strategies compared"
     seed: Annotated[int, Field(ge=0)] = 0
@@ -97,6 +102,19 @@ class AllocationFile(Table):
     jobs: JobsTable = JobsTable()
     traffic: TrafficTable | None = None
     study: StudyTable = StudyTable()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sides_to_table(cls, tables: Any) -> Any:
+        """Write the short form of a mesh as the table that it stands for."""
+        given = tables.get("mesh") if isinstance(tables, Mapping) else None
+        # Anything else is not the short form; sides out of range are found where all sides are.
+        if not isinstance(given, list | tuple) or len(given) not in (2, 3):
+            return tables
+        names = ("rows", "columns") if len(given) == 2 else ("columns", "rows", "depth")
+        rest = {key: value for key, value in tables.items() if key != "torus"}
+        place = dict(zip(names, given, strict=True)) | {"io_side": None}
+        return rest | {"mesh": place | {"torus": tables.get("torus", False)}}
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ class AbstractJobTraffic(abc.ABC):
         """What a job of so many nodes sends; `demand` is relative, 1 where none is known."""
 
     def placed(self, mesh: Mesh, nodes: Ints, demand: float) -> tuple[Ints, Traffic]:
-        """A job's nodes in the order of their ranks, by default as they come, and what they send."""
+        """A job's nodes in order of rank, by default as they come, and what they send."""
         return nodes, self.of(mesh, len(nodes), demand)
 
     def alone(self, mesh: Mesh, size: int, demand: float) -> float:

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 #: What is kept of each run. Times are in the paper's units, the overhead in operations.
 KEPT: Final = ("turnaround", "utilisation", "running", "operations", "makespan")
 #: Fewest and most replications of a cell.
-AT_LEAST, AT_MOST = 20, 300
+AT_LEAST, AT_MOST = 20, 200
 QUICK_REPLICATIONS, QUICK_JOBS = 3, 120
 #: What the streams of jobs are for, below the seed.
 _JOBS: Final = "boxes of a replication"

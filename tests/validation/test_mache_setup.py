@@ -226,7 +226,7 @@ def test_all_to_all_takes_four_times_as_long_in_a_column_as_in_a_block():
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_strategy_runs_on_a_torus_and_one_for_the_plane_refuses_three_dimensions(name):
+def test_a_two_dimensional_strategy_runs_on_a_torus_and_refuses_three_dimensions(name):
     """The paper says that extension is straightforward; ours takes a torus for a mesh."""
     jobs = JobStream(arrivals=[0.0, 5.0, 9.0], sizes=[4, 6, 8])
     traffic = MixedTraffic(0.0)

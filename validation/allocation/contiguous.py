@@ -73,10 +73,12 @@ class FF(BoxStrategy):
 
     Examples
     --------
+    >>> from validation.allocation import Request
+    >>> from validation.mesh import Mesh
     >>> held = Occupancy(Mesh(2, 4, 2))
     >>> held.occupy("other", [0])
     >>> FF().choose(held, Request.of_shape(2, 1, 2)).tolist()
-    EX
+    [1, 2, 9, 10]
     """
 
     turning: bool = False
@@ -95,8 +97,10 @@ class TFF(BoxStrategy):
 
     Examples
     --------
+    >>> from validation.allocation import Request
+    >>> from validation.mesh import Mesh
     >>> TFF().choose(Mesh(3, 3, 2), Request.of_shape(1, 1, 3)).tolist()
-    EX
+    [0, 3, 6]
     """
 
     turning: bool = True
@@ -125,10 +129,12 @@ class BF(BoxStrategy):
 
     Examples
     --------
+    >>> from validation.allocation import Request
+    >>> from validation.mesh import Mesh
     >>> held = Occupancy(Mesh(2, 4, 2))
     >>> held.occupy("other", [0])
     >>> BF().choose(held, Request.of_shape(2, 1, 2)).tolist()
-    EX
+    [4, 5, 12, 13]
     """
 
     turning: bool = False
@@ -147,8 +153,10 @@ class TBF(BoxStrategy):
 
     Examples
     --------
+    >>> from validation.allocation import Request
+    >>> from validation.mesh import Mesh
     >>> TBF().choose(Mesh(3, 3, 2), Request.of_shape(1, 1, 3)).tolist()
-    EX
+    [0, 3, 6]
     """
 
     turning: bool = True
@@ -182,10 +190,12 @@ class BL(BoxStrategy):
 
     Examples
     --------
+    >>> from validation.allocation import Request
+    >>> from validation.mesh import Mesh
     >>> held = Occupancy(Mesh(2, 4, 2))
     >>> held.occupy("other", [0])
     >>> BL().choose(held, Request.of_shape(2, 1, 2)).tolist()
-    EX
+    [4, 5, 12, 13]
     """
 
     turning: bool = False
@@ -204,8 +214,10 @@ class TBL(BoxStrategy):
 
     Examples
     --------
+    >>> from validation.allocation import Request
+    >>> from validation.mesh import Mesh
     >>> TBL().choose(Mesh(3, 3, 2), Request.of_shape(1, 1, 3)).tolist()
-    EX
+    [0, 3, 6]
     """
 
     turning: bool = True

@@ -201,9 +201,9 @@ def _sides(mesh: str | None) -> dict[str, Any]:
     if mesh is None:
         return {}
     from validation.commands.mesh import parsed_sides
+    from validation.machine.scenario import sides_table
 
-    sides = parsed_sides(mesh)
-    return {"rows": sides.y, "columns": sides.x, "depth": sides.z}
+    return sides_table(parsed_sides(mesh))
 
 
 def _plan(source: Path | None, given: dict[str, dict[str, Any]]) -> AllocationPlan:

@@ -14,7 +14,7 @@ from qmodels.errors import ModelError
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from validation.mesh import Contention, Mesh, Sides
+    from validation.mesh import Contention, Mesh
     from validation.mesh.link_load import Job
 
 
@@ -84,13 +84,11 @@ def _mesh(
     typer.echo(json.dumps(_record(run), allow_nan=False) if as_json else run.table())
 
 
-def parsed_sides(text: str) -> Sides:
-    """Sides from text: rows and columns like 16x22, or x, y and z like 8x8x4; see `Sides`."""
+def parsed_sides(text: str) -> tuple[int, ...]:
+    """Numbers from text: rows and columns like 16x22, or x, y and z like 8x8x4; see `Sides`."""
     if not re.fullmatch(r"[0-9]{1,7}(x[0-9]{1,7}){1,2}", text, re.ASCII):
         raise ModelError(f"--mesh must be like 16x22 or 8x8x8, got {text!r:.40}")
-    from validation.mesh import Sides
-
-    return Sides.of(*map(int, text.split("x")))
+    return tuple(map(int, text.split("x")))
 
 
 def _place(sides: str, torus: bool, io: str | None) -> Mesh:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,6 +31,18 @@ class MeshTable(Table):
     depth: Count = 1
     torus: bool = False
     io_side: str | None = "west"
+
+
+def sides_table(numbers: Sequence[Any]) -> dict[str, Any]:
+    """Keys of `MeshTable` for two or three numbers, in the order of `validation.mesh.Sides`.
+
+    Examples
+    --------
+    >>> sides_table([16, 22])
+    {'depth': 1, 'rows': 16, 'columns': 22}
+    """
+    names = ("rows", "columns") if len(numbers) == 2 else ("columns", "rows", "depth")
+    return {"depth": 1} | dict(zip(names, numbers, strict=True))
 
 
 class MachineTable(Table):
@@ -111,10 +123,9 @@ class AllocationFile(Table):
         # Anything else is not the short form; sides out of range are found where all sides are.
         if not isinstance(given, list | tuple) or len(given) not in (2, 3):
             return tables
-        names = ("rows", "columns") if len(given) == 2 else ("columns", "rows", "depth")
         rest = {key: value for key, value in tables.items() if key != "torus"}
-        place = dict(zip(names, given, strict=True)) | {"io_side": None}
-        return rest | {"mesh": place | {"torus": tables.get("torus", False)}}
+        place = sides_table(given) | {"io_side": None, "torus": tables.get("torus", False)}
+        return rest | {"mesh": place}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""How many boxes are placed and released per second; run with --benchmark-enable. CPU time counts."""
+"""Boxes placed and released per second; run with --benchmark-enable. CPU time counts."""
 
 import time
 

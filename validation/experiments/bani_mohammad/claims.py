@@ -9,7 +9,17 @@ from importlib.resources import files
 
 from validation.analysis.comparison import Comparison
 from validation.analysis.estimates import Estimate
-from validation.experiments.base import FAILS, HOLDS, UNDECIDED, Verdict
+from validation.experiments.bani_mohammad.campaign import Campaign
+from validation.experiments.bani_mohammad.setup import Cell
+from validation.experiments.base import (
+    FAILS,
+    HOLDS,
+    UNDECIDED,
+    Finding,
+    Verdict,
+    all_above_zero,
+    all_below_zero,
+)
 
 
 @lru_cache(maxsize=1)
@@ -35,6 +45,41 @@ def within(known: Estimate, low: float, high: float) -> Verdict:
     if low <= known.low and known.high <= high:
         return HOLDS
     return FAILS if known.high < low or known.low > high else UNDECIDED
+
+
+def everywhere(
+    found: Campaign,
+    claim: str,
+    sentence: str,
+    pairs: Iterable[tuple[str, Cell, Cell]],
+    quantity: str = "turnaround",
+    *,
+    more: bool = False,
+) -> Finding:
+    """A sentence that the first cell of each pair has less of a quantity than the second, or more.
+
+    Parameters
+    ----------
+    found : Campaign
+    claim, sentence : str
+        See `Finding`.
+    pairs : iterable of (str, Cell, Cell)
+        Where, in words, and the two cells.
+    quantity : str
+    more : bool
+        Whether the first is said to have more.
+
+    Returns
+    -------
+    Finding
+        It holds if every pair is decided as said, fails if one is decided otherwise.
+    """
+    compared = [
+        (where, found.compare(cell, other, quantity, more=more)) for where, cell, other in pairs
+    ]
+    decide = all_above_zero if more else all_below_zero
+    verdict = decide(*(comparison.difference for _, comparison in compared))
+    return Finding(claim, sentence, verdict, tally(compared))
 
 
 def tally(compared: Iterable[tuple[str, Comparison]]) -> str:

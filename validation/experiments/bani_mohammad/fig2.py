@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from validation.experiments.bani_mohammad import plotting
 from validation.experiments.bani_mohammad.campaign import Campaign, campaign
-from validation.experiments.bani_mohammad.claims import published, tally, within
+from validation.experiments.bani_mohammad.claims import everywhere, published, within
 from validation.experiments.bani_mohammad.setup import LOADS, STRATEGIES, Cell
 from validation.experiments.base import (
     Experiment,
     Finding,
     Outcome,
     RunOptions,
-    all_below_zero,
     all_hold,
 )
 
@@ -39,16 +38,18 @@ def run(options: RunOptions) -> Outcome:
 
 def _findings(found: Campaign, loads: tuple[float, ...]) -> Iterator[Finding]:
     for strategy in STRATEGIES:
-        compared = []
-        for load in loads:
-            light = Cell(strategy, "FCFS", load, demand="exponential")
-            heavy = Cell(strategy, "FCFS", load)
-            compared.append((f"load {load}", found.compare(light, heavy)))
-        yield Finding(
+        yield everywhere(
+            found,
             "B-15",
             f"{strategy}(FCFS): a shorter turnaround under exponential demands, at every load",
-            all_below_zero(*(c.difference for _, c in compared)),
-            tally(compared),
+            [
+                (
+                    f"load {x}",
+                    Cell(strategy, "FCFS", x, demand="exponential"),
+                    Cell(strategy, "FCFS", x),
+                )
+                for x in loads
+            ],
         )
     shares = {
         load: found.ratio(

@@ -9,8 +9,8 @@ from typing import Final
 from validation.analysis.comparison import Comparison
 from validation.experiments.bani_mohammad import plotting
 from validation.experiments.bani_mohammad.campaign import Campaign, campaign
-from validation.experiments.bani_mohammad.claims import published, tally, within
-from validation.experiments.bani_mohammad.setup import DISCIPLINES, LOADS, STRATEGIES, Cell
+from validation.experiments.bani_mohammad.claims import everywhere, published, within
+from validation.experiments.bani_mohammad.setup import DISCIPLINES, LOADS, SIDE, STRATEGIES, Cell
 from validation.experiments.base import (
     Experiment,
     Finding,
@@ -62,16 +62,17 @@ def run(options: RunOptions) -> Outcome:
 
 def _order(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
     for (better, own), (worse, other) in pairwise(ORDER):
-        compared = [
-            (f"{a} to {b} at {load}", found.compare(Cell(a, own, load), Cell(b, other, load)))
-            for load in loads for a in better for b in worse
-        ]  # fmt: skip
-        yield Finding(
+        yield everywhere(
+            found,
             "B-16",
             f"{' and '.join(better)} ({own}) have shorter turnarounds than {' and '.join(worse)} "
             f"({other}), at every load",
-            all_below_zero(*(c.difference for _, c in compared)),
-            tally(compared),
+            [
+                (f"{a} to {b} at {x}", Cell(a, own, x), Cell(b, other, x))
+                for x in loads
+                for a in better
+                for b in worse
+            ],
         )
 
 
@@ -121,16 +122,22 @@ def _increase(found: Campaign) -> Iterator[Finding]:
 
 def _disciplines(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
     for strategy in STRATEGIES:
-        compared = [
-            (f"load {x}", found.compare(Cell(strategy, "SSD", x), Cell(strategy, "FCFS", x)))
-            for x in loads
-        ]
-        yield Finding(
+        yield everywhere(
+            found,
             "B-19",
             f"{strategy}: a shorter turnaround under SSD than under FCFS, at every load",
-            all_below_zero(*(c.difference for _, c in compared)),
-            tally(compared),
+            by_discipline(strategy, loads),
         )
+
+
+def by_discipline(
+    strategy: str, loads: Sequence[float], side: int = SIDE
+) -> list[tuple[str, Cell, Cell]]:
+    """Cells under SSD and under FCFS, for `everywhere`."""
+    return [
+        (f"load {x}", Cell(strategy, "SSD", x, side), Cell(strategy, "FCFS", x, side))
+        for x in loads
+    ]
 
 
 EXPERIMENT = Experiment(

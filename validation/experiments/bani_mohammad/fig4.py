@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from validation.experiments.bani_mohammad import plotting
 from validation.experiments.bani_mohammad.campaign import Campaign, campaign
-from validation.experiments.bani_mohammad.claims import published, tally, within
-from validation.experiments.bani_mohammad.fig3 import cells, loaded
+from validation.experiments.bani_mohammad.claims import everywhere, published, within
+from validation.experiments.bani_mohammad.fig3 import by_discipline, cells, loaded
 from validation.experiments.bani_mohammad.setup import DISCIPLINES, STRATEGIES, Cell
 from validation.experiments.base import (
     Experiment,
     Finding,
     Outcome,
     RunOptions,
-    all_above_zero,
     all_hold,
 )
 
@@ -73,16 +72,13 @@ def _findings(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
         f"{gap:+.3f}, {more.interval} of BL(SSD)",
     )
     for strategy in STRATEGIES:
-        compared = [
-            (f"load {x}", found.compare(Cell(strategy, "SSD", x), Cell(strategy, "FCFS", x),
-                                        "utilisation", more=True))
-            for x in loads
-        ]  # fmt: skip
-        yield Finding(
+        yield everywhere(
+            found,
             "B-19",
             f"{strategy}: a higher utilisation under SSD than under FCFS, at every load",
-            all_above_zero(*(c.difference for _, c in compared)),
-            tally(compared),
+            by_discipline(strategy, loads),
+            "utilisation",
+            more=True,
         )
 
 

@@ -7,15 +7,14 @@ from typing import Final
 
 from validation.experiments.bani_mohammad import plotting
 from validation.experiments.bani_mohammad.campaign import Campaign, campaign
-from validation.experiments.bani_mohammad.claims import tally, within
-from validation.experiments.bani_mohammad.fig3 import loaded
+from validation.experiments.bani_mohammad.claims import everywhere, within
+from validation.experiments.bani_mohammad.fig3 import by_discipline, loaded
 from validation.experiments.bani_mohammad.setup import DISCIPLINES, LARGER, SIDE, Cell
 from validation.experiments.base import (
     Experiment,
     Finding,
     Outcome,
     RunOptions,
-    all_above_zero,
     all_hold,
 )
 
@@ -74,16 +73,13 @@ def _findings(found: Campaign, loads: Sequence[float], sides: Sequence[int]) -> 
                 ", ".join(f"{d} {x.mean:.3f} ± {x.half_width:.3f}" for d, x in ratios.items()),
             )
     for side in sides:
-        compared = [
-            (f"load {x}", found.compare(Cell("TBL", "SSD", x, side), Cell("TBL", "FCFS", x, side),
-                                        "running", more=True))
-            for x in loads
-        ]  # fmt: skip
-        yield Finding(
+        yield everywhere(
+            found,
             "B-20",
             f"side {side}: more boxes under SSD than under FCFS, at every load",
-            all_above_zero(*(c.difference for _, c in compared)),
-            tally(compared),
+            by_discipline("TBL", loads, side),
+            "running",
+            more=True,
         )
 
 

@@ -106,10 +106,12 @@ def growth(table: pd.DataFrame) -> Figure:
             )  # fmt: skip
             middle = np.exp(np.log(rows["size"]).mean()), np.exp(np.log(rows["mean"]).mean())
             ax.plot(rows["size"], middle[1] * (rows["size"] / middle[0]) ** slope, color=colour)
-        ax.set(
-            xscale="log", yscale="log", xlabel=label, ylabel=f"operations of a search, {strategy}"
-        )
-        ax.grid(lw=0.3, which="both")
+        ax.set(xscale="log", yscale="log", xlabel=label)
+        ax.set_ylabel(f"operations of a search, {strategy}")
+        sizes = sorted(set(here["size"]))
+        ax.set_xticks(sizes, [f"{size}" for size in sizes])
+        ax.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+        ax.grid(lw=0.3)
         ax.legend(fontsize=9, frameon=False)
     return figure
 

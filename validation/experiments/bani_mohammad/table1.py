@@ -26,7 +26,10 @@ Array = NDArray[np.float64]
 
 #: Boxes on a cube of this side for the busy list; sides of cubes for the array.
 BOXES: Final = (8, 16, 32, 64, 128, 256)
-LIST_SIDE, LIST_BOX, LIST_REQUEST = 24, 4, 8
+LIST_SIDE = 24
+#: Share of the nodes that so many boxes of mean size hold: more boxes are smaller ones, and searches
+#: for boxes of their size find something about as often.
+FULL: Final = 0.35
 SIDES: Final = (6, 8, 10, 12, 16, 20)
 #: States of each size, in groups whose powers are estimated on their own, and requests in a state.
 GROUPS, STATES, REQUESTS = 10, 8, 20
@@ -69,11 +72,12 @@ def _operations(
 
 
 def _list_state(boxes: int, rng: np.random.Generator) -> Array:
-    """Mean operations of BL with so many boxes on a cube, found by random comings and goings."""
+    """Mean operations of BL with so many boxes on a cube, after random comings and goings."""
     strategy = counted("BL")
     held = Occupancy(Mesh.of_sides((LIST_SIDE,) * 3))
-    _churn(held, strategy, boxes, LIST_BOX, rng)
-    return _searched(strategy, held, LIST_REQUEST, rng)
+    longest = round(2 * (FULL * held.nodes / boxes) ** (1 / 3) - 1)
+    _churn(held, strategy, boxes, longest, rng)
+    return _searched(strategy, held, longest, rng)
 
 
 def _scan_state(side: int, rng: np.random.Generator) -> Array:

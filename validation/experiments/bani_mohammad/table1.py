@@ -27,8 +27,8 @@ Array = NDArray[np.float64]
 #: Boxes on a cube of this side for the busy list; sides of cubes for the array.
 BOXES: Final = (8, 16, 32, 64, 128, 256)
 LIST_SIDE = 24
-#: Share of the nodes that so many boxes of mean size hold: more boxes are smaller ones, and searches
-#: for boxes of their size find something about as often.
+#: Share of the nodes that so many boxes of mean size hold: more boxes are smaller ones, and a
+#: search for a box of their size finds one about as often.
 FULL: Final = 0.35
 SIDES: Final = (6, 8, 10, 12, 16, 20)
 #: States of each size, in groups whose powers are estimated on their own, and requests in a state.

@@ -36,7 +36,7 @@ def a_log(jobs=40):
 
 SOURCES = {
     "poisson": PoissonStreams(mean_interarrival=5.0, jobs=50, demand=PhaseType.exponential(mean=2)),
-    "boxes": BoxStreams(mean_interarrival=4.0, within=(3, 3, 3), jobs=40),
+    "boxes": BoxStreams(mean_interarrival=4.0, within=(3, 3, 3), jobs=50),
     "batch": BatchStreams(jobs=50),
     "surrogate": SurrogateStreams(mean_interarrival=5.0, jobs=50),
     "log": LogStreams(a_log(), start="random", largest=32),

@@ -1,7 +1,7 @@
 """Make ``tests/data/allocation`` with naive strategies: ``python -m tests.data.make_allocation``.
 
-Nothing of `validation.allocation` takes part: the answers come from `tests.naive.allocation`, and
-the measures of a state from their definitions, written out below.
+Nothing of `validation.allocation` takes part: the answers come from `tests.naive.allocation` and
+`tests.naive.boxes`, and the measures of a state from their definitions, written out below.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import random
 from pathlib import Path
 
 from tests.naive import allocation as naive
+from tests.naive import boxes
 
 HERE = Path(__file__).parent / "allocation"
 ANY, POWERS = [(4, 8), (5, 7)], [(4, 8), (8, 8)]
@@ -27,6 +28,9 @@ SEQUENCES = [
       for ratio in (0.0625, 0.25)),
 ]  # fmt: skip
 OPERATIONS, STATES = 60, 60
+#: Strategies for boxes, and the meshes (x, y, z) for all of them; True of a torus.
+BOXES = ("FF", "BF", "BL", "TFF", "TBF", "TBL")
+SPACES = [((4, 3, 5), False), ((5, 4, 3), True)]
 
 
 def sequence(name, params, rows, columns, chance):
@@ -45,6 +49,33 @@ def sequence(name, params, rows, columns, chance):
         if nodes is not None:
             held[number] = {divmod(node, columns) for node in nodes}
             free -= held[number]
+    return operations
+
+
+def boxed_sequence(name, sides, torus, chance):
+    """The same with boxes; the order of allocation is what a busy list goes by."""
+    (wide, deep, _), held, operations = sides, {}, []
+
+    def number(cell):
+        return cell[0] + wide * (cell[1] + deep * cell[2])
+
+    for job in range(OPERATIONS):
+        if held and chance.random() < 0.4:
+            gone = chance.choice(sorted(held))
+            del held[gone]
+            operations.append({"op": "release", "id": gone})
+            continue
+        shape = [chance.randint(1, (side + 1) // 2 + (chance.random() < 0.3)) for side in sides]
+        busy = set().union(*(cells for _, _, cells in held.values()))
+        running = [(base, box) for base, box, _ in held.values()]
+        found = boxes.chosen(name, busy, sides, shape, torus=torus, boxes=running)
+        operation = {"op": "allocate", "id": job, "shape": shape, "nodes": None}
+        if found is not None:
+            base, box = found
+            cells = boxes.cells(base, box, sides)
+            held[job] = base, box, cells
+            operation |= {"nodes": sorted(map(number, cells)), "base": base, "oriented": box}
+        operations.append(operation)
     return operations
 
 
@@ -107,6 +138,13 @@ def main():
             given = {"strategy": name, "params": params}
             given |= {"mesh": {"rows": rows, "columns": columns}, "ops": operations}
             write(f"{name}{made}_{rows}x{columns}.json", given)
+    for name in BOXES:
+        for sides, torus in SPACES:
+            label = "x".join(map(str, sides)) + ("_torus" if torus else "")
+            operations = boxed_sequence(name, sides, torus, random.Random(f"{name} {label}"))
+            mesh = dict(zip("WDH", sides, strict=True)) | ({"torus": True} if torus else {})
+            given = {"strategy": name, "params": {}, "mesh": mesh, "ops": operations}
+            write(f"{name}_{label}.json", given)
     chance = random.Random("states")
     sides = [(4, 4), (4, 8), (8, 8), (5, 7)]
     write("metrics.json", [state(*sides[k % len(sides)], chance) for k in range(STATES)])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from validation.allocation import STRATEGIES
+from tests.families import GRID
 from validation.mesh import Mesh, Occupancy
 
 POWERS = [(1, 1), (1, 8), (2, 2), (4, 4), (16, 1), (4, 8), (8, 4), (8, 8), (32, 8)]
@@ -105,18 +105,18 @@ def asked_afresh(make, owner, sides, size, nodes):
     assert nodes is None or np.array_equal(again, nodes), "the past shows in the answer"
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", GRID)
 def test_thousands_of_operations_neither_overlap_nor_leak_nor_leave_a_trace(name):
-    tally = campaign(STRATEGIES[name], 4500, np.random.default_rng(41))
+    tally = campaign(GRID[name], 4500, np.random.default_rng(41))
     assert tally.operations >= 4500
     assert min(tally.given, tally.released) > 1000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", GRID)
 def test_ten_million_operations_neither_overlap_nor_leak_nor_leave_a_trace(name):
     entropy = np.random.SeedSequence().entropy
     try:
-        campaign(STRATEGIES[name], LONG, np.random.default_rng(entropy))
+        campaign(GRID[name], LONG, np.random.default_rng(entropy))
     except AssertionError as error:
         raise AssertionError(f"seed {entropy}: {error}") from error

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.families import GRID
 from tests.naive import allocation as naive
 from validation.allocation import (
     BT,
@@ -16,7 +17,6 @@ from validation.allocation import (
     PLAS,
     SBT,
     SCBT,
-    STRATEGIES,
     DependentBT,
     Hilbert,
     IndependentBT,
@@ -252,11 +252,11 @@ class TestCompactness:
         seen = set()
         for _ in range(20):
             sizes = rng.integers(1, 12, 12).tolist()
-            for name, strategy in STRATEGIES.items():
+            for name, strategy in GRID.items():
                 mesh = Occupancy(Mesh(8, 8))
                 compact = [is_compact(mesh) for _ in allocate(strategy(), mesh, sizes)]
                 seen |= set() if all(compact) else {name}
-        assert seen == set(STRATEGIES) - {"MBS", "SCBT", "ind-BT", "hilbert"}
+        assert seen == set(GRID) - {"MBS", "SCBT", "ind-BT", "hilbert"}
 
     def test_departures_break_lemma_2(self):
         mesh = Occupancy(Mesh(4, 4))
@@ -442,7 +442,7 @@ class TestOldStandards:
 
     def test_random_spreads_a_job_further_than_any_other(self):
         affected = {}
-        for name, strategy in STRATEGIES.items():
+        for name, strategy in GRID.items():
             mesh = busy_mesh((16, 16), np.random.default_rng(4), 0.3)
             nodes = strategy().choose(mesh, 12)
             affected[name] = nodes_affected(mesh, nodes)

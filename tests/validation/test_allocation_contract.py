@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from qmodels.errors import ModelError
+from tests.families import GRID, PLANE
 from validation.allocation import (
     DBT,
     MC,
@@ -110,7 +111,7 @@ def test_the_order_of_releases_leaves_no_trace(name):
     assert all(answer == answers[0] for answer in answers)
 
 
-@EVERY
+@pytest.mark.parametrize("name", GRID)
 @pytest.mark.parametrize("side", ["east", "north", "south"])
 def test_turning_the_mesh_turns_the_layout(name, side):
     turn = {"east": np.fliplr, "north": np.transpose, "south": lambda grid: np.flipud(grid.T)}
@@ -156,7 +157,7 @@ def test_an_impossible_request_is_refused(name):
     assert STRATEGIES[name]().choose(Mesh(4, 4), 10**30) is None
 
 
-@EVERY
+@pytest.mark.parametrize("name", PLANE)
 def test_a_mesh_with_layers_is_an_error_that_says_so(name):
     with pytest.raises(ModelError, match="works on 2-D meshes"):
         STRATEGIES[name]().choose(Mesh(4, 4, 2), 3)

@@ -8,9 +8,9 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.families import GRID
 from tests.naive import allocation_states as states
 from validation.allocation import (
-    STRATEGIES,
     Random,
     Request,
     free_squares,
@@ -24,10 +24,10 @@ from validation.allocation import (
 )
 from validation.mesh import Mesh, Occupancy
 
-TREES = [name for name in STRATEGIES if name.endswith("BT")]
+TREES = [name for name in GRID if name.endswith("BT")]
 RULED = [name for name in TREES if name != "SCBT"]
 CASES = [
-    *((name, {}) for name in STRATEGIES if name != "Random"),
+    *((name, {}) for name in GRID if name != "Random"),
     ("Paging", {"s": 1}), ("Paging", {"s": 2}),
     *((name, {"alpha": a}) for name in RULED if "SBT" in name for a in (0.0, 4.0, 7.5, np.inf)),
     *((name, {"ratio": r}) for name in RULED if "DBT" in name for r in (0.0, 0.0625, 0.5, 1.0)),
@@ -59,7 +59,7 @@ def accepts(name, params, sides):
 
 def compare(name, params, sides, free, sizes):
     """Ask the strategy in each of the states `free` (states, nodes) for each of the sizes."""
-    strategy, mesh = STRATEGIES[name](**params), Occupancy(Mesh(*sides))
+    strategy, mesh = GRID[name](**params), Occupancy(Mesh(*sides))
     got = np.zeros((len(sizes), *free.shape), dtype=bool)
     refused = np.zeros((len(sizes), len(free)), dtype=bool)
     for i, state in enumerate(free):
@@ -115,7 +115,7 @@ def test_meshes_with_odd_long_and_narrow_sides_are_answered_as_the_rules_say(nam
 
 
 def compare_shape(sides, free, shape):
-    strategy, mesh, request = STRATEGIES["MC"](), Occupancy(Mesh(*sides)), Request.of_shape(*shape)
+    strategy, mesh, request = GRID["MC"](), Occupancy(Mesh(*sides)), Request.of_shape(*shape)
     taken, served = states.mc(free, *sides, request.size, shape)
     for state, expected, fits in zip(free, taken, served, strict=True):
         if not state.all():

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from validation.allocation import STRATEGIES
+from tests.families import GRID
 from validation.allocation.curves import CURVES
 from validation.allocation.metrics import (
     dispersal,
@@ -31,13 +31,13 @@ def sequences(folder):
             yield path.stem, sequence
 
 
-@pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "Random"])
+@pytest.mark.parametrize("name", [name for name in GRID if name != "Random"])
 def test_golden_sequences_come_out_node_for_node(goldens, name):
     replayed = 0
     for stem, sequence in sequences(goldens):
         if sequence["strategy"] != name:
             continue
-        strategy, mesh = STRATEGIES[name](**sequence["params"]), Occupancy(Mesh(**sequence["mesh"]))
+        strategy, mesh = GRID[name](**sequence["params"]), Occupancy(Mesh(**sequence["mesh"]))
         for k, op in enumerate(sequence["ops"]):
             if op["op"] == "release":
                 mesh.release(op["id"])

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.families import GRID
 from tests.naive import allocation as naive
-from validation.allocation import STRATEGIES, Random, Request
+from validation.allocation import Random, Request
 from validation.allocation.metrics import (
     free_squares,
     free_tree_blocks,
@@ -16,9 +17,9 @@ from validation.allocation.metrics import (
 )
 from validation.mesh import Mesh, Occupancy
 
-TREES = [name for name in STRATEGIES if name.endswith("BT")]
+TREES = [name for name in GRID if name.endswith("BT")]
 CASES = [
-    *((name, {}) for name in STRATEGIES if name != "Random"),
+    *((name, {}) for name in GRID if name != "Random"),
     ("Paging", {"s": 1}),
     *((name, {"alpha": alpha}) for name in TREES if "SBT" in name for alpha in (0.0, 4.0, np.inf)),
     *((name, {"ratio": ratio}) for name in TREES if "DBT" in name for ratio in (0.0625, 0.5)),
@@ -41,7 +42,7 @@ def free_cells(busy):
 
 
 def same_answer(name, params, busy, size):
-    nodes = STRATEGIES[name](**params).choose(mesh_with(busy), size)
+    nodes = GRID[name](**params).choose(mesh_with(busy), size)
     expected = naive.choose(name, free_cells(busy), *busy.shape, size, **params)
     got = None if nodes is None else nodes.tolist()
     assert got == expected, f"{size} nodes, busy {np.flatnonzero(busy).tolist()}"
@@ -92,7 +93,7 @@ def test_random_states_of_larger_meshes_are_answered_as_by_brute_force(name, par
 def test_mc_keeps_a_shape_that_is_asked_for(rows, columns, seed, sides):
     busy = np.random.default_rng(seed).random((rows, columns)) < 0.4
     request = Request.of_shape(*sides)
-    nodes = STRATEGIES["MC"]().choose(mesh_with(busy), request)
+    nodes = GRID["MC"]().choose(mesh_with(busy), request)
     expected = naive.choose("MC", free_cells(busy), rows, columns, request.size, shape=sides)
     assert (None if nodes is None else nodes.tolist()) == expected
 

@@ -13,6 +13,7 @@ from validation.jobs import (
     STREAMS,
     AbstractStreams,
     BatchStreams,
+    BoxStreams,
     JobStream,
     LogStreams,
     LublinStreams,
@@ -35,12 +36,13 @@ def a_log(jobs=40):
 
 SOURCES = {
     "poisson": PoissonStreams(mean_interarrival=5.0, jobs=50, demand=PhaseType.exponential(mean=2)),
+    "boxes": BoxStreams(mean_interarrival=4.0, within=(3, 3, 3), jobs=50),
     "batch": BatchStreams(jobs=50),
     "surrogate": SurrogateStreams(mean_interarrival=5.0, jobs=50),
     "log": LogStreams(a_log(), start="random", largest=32),
     "lublin": LublinStreams(jobs=50),
 }
-LARGEST = {"poisson": 352, "batch": 256, "surrogate": 352, "log": 32, "lublin": 128}
+LARGEST = {"poisson": 352, "batch": 256, "surrogate": 352, "log": 32, "lublin": 128, "boxes": 27}
 
 
 def columns(jobs):
@@ -159,7 +161,7 @@ def test_a_source_of_ones_own_may_give_boxes_with_heavy_tailed_demands():
     assert [int(np.prod(shape)) for shape in jobs.shapes] == jobs.sizes.tolist()
     assert jobs.head(3).shapes == jobs.shapes[:3]
     assert jobs.to_frame()["shape"].tolist() == list(jobs.shapes)
-    assert "boxes" not in STREAMS
+    assert Boxes not in STREAMS.values()
 
 
 class TestAStream:

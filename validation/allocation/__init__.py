@@ -3,6 +3,7 @@
 from validation.allocation.base import (
     STRATEGIES,
     AbstractStrategy,
+    GridStrategy,
     PlaneStrategy,
     Request,
     load_strategy,
@@ -20,6 +21,8 @@ from validation.allocation.binary_tree import (
     IndependentDBT,
     IndependentSBT,
 )
+from validation.allocation.boxes import BoxStrategy, near_cubic, nodes_of_box, orientations
+from validation.allocation.contiguous import BF, BL, FF, TBF, TBL, TFF
 from validation.allocation.contract import StrategyCheck, check_strategy
 from validation.allocation.curves import Hilbert, Snake
 from validation.allocation.mbs import MBS
@@ -45,18 +48,26 @@ from validation.allocation.plas import PLAS
 from validation.allocation.random import Random
 
 __all__ = [
+    "BF",
+    "BL",
     "BT",
     "DBT",
+    "FF",
     "MBS",
     "MC",
     "PLAS",
     "SBT",
     "SCBT",
     "STRATEGIES",
+    "TBF",
+    "TBL",
+    "TFF",
     "AbstractStrategy",
+    "BoxStrategy",
     "DependentBT",
     "DependentDBT",
     "DependentSBT",
+    "GridStrategy",
     "Hilbert",
     "IndependentBT",
     "IndependentDBT",
@@ -79,7 +90,10 @@ __all__ = [
     "least_free_squares",
     "load_strategy",
     "mean_pairwise_distance",
+    "near_cubic",
     "nodes_affected",
+    "nodes_of_box",
+    "orientations",
     "pairwise_distance",
     "register",
     "span",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
-from validation.mesh import Mesh, Occupancy
+from validation.mesh import Mesh, Occupancy, Sides
 from validation.mesh.occupancy import as_mesh, as_occupancy
 
 Ints = NDArray[np.int64]
@@ -32,7 +32,8 @@ class Request:
     size : int
         Nodes, at least one.
     shape : tuple of int, optional
-        (rows, columns) with as many nodes; only MC among the 2-D strategies looks at it.
+        (rows, columns), or three sides x, y, z, with as many nodes. Only MC and the strategies for
+        boxes look at it.
 
     Raises
     ------
@@ -64,9 +65,14 @@ class Request:
 
     @classmethod
     def of_shape(cls, *sides: int) -> Request:
-        """Request for a shape of `sides`, (rows, columns) on a 2-D mesh."""
+        """Request for a shape of `sides`: rows and columns, or x, y and z."""
         checked = tuple(whole_number("shape", side, least=1) for side in sides)
         return cls(math.prod(checked), checked)
+
+    @property
+    def box(self) -> Sides | None:
+        """The shape along x, y and z, whichever way it was given; None without one."""
+        return None if self.shape is None else Sides.of(*self.shape)
 
 
 def as_request(request: Request | int) -> Request:
@@ -147,6 +153,9 @@ class PlaneStrategy(AbstractStrategy):
     means a line of nodes parallel to the I/O nodes. The links that close a torus are ignored.
     """
 
+    #: Whether it works on 3-D meshes too; see `GridStrategy`.
+    layered: ClassVar[bool] = False
+
     @abc.abstractmethod
     def places(self, free: Free, request: Request) -> Ints | None:
         """Places ``row * columns + column`` of `free` (rows, columns), in any order, or None.
@@ -157,17 +166,22 @@ class PlaneStrategy(AbstractStrategy):
     def check_sides(self, rows: int, columns: int) -> None:
         """Raise ModelError where the strategy is not defined on a mesh of these sides."""
 
+    def check_grid(self, shape: tuple[int, ...]) -> None:
+        """The same for a grid, which has layers too where the strategy sees them."""
+        self.check_sides(*shape[-2:])
+
     def free_grid(self, mesh: Mesh | Occupancy) -> Free:
-        """Which places are free, (rows, columns), turned so that the I/O nodes are in the west."""
+        """Which places are free, as `places` gets them."""
         place = as_mesh(mesh)
-        if place.depth > 1:
+        if place.depth > 1 and not self.layered:
             raise ModelError(
                 f"{self.name} works on 2-D meshes, this one has {place.depth} layers; use a mesh "
                 "of depth 1"
             )
         busy = as_occupancy(mesh).busy
-        free: Free = np.logical_not(turned(busy, place.io_side), order="C")
-        self.check_sides(*free.shape)
+        seen = busy if place.depth > 1 else turned(busy, place.io_side)
+        free: Free = np.logical_not(seen, order="C")
+        self.check_grid(free.shape)
         return free
 
     @final
@@ -177,8 +191,7 @@ class PlaneStrategy(AbstractStrategy):
         Parameters
         ----------
         mesh : Occupancy or Mesh
-            Two-dimensional; its free nodes are those that no job holds, all of them if it is a
-            `Mesh`.
+            Its free nodes are those that no job holds, all of them if it is a `Mesh`.
         request : Request or int
             What is asked for; an int asks for so many nodes.
 
@@ -196,14 +209,29 @@ class PlaneStrategy(AbstractStrategy):
         free = self.free_grid(mesh)
         if request.size > np.count_nonzero(free):
             return None
+        if place.depth > 1:
+            nodes = self.places(free, request)  # places of the grid are numbers of nodes
+            return None if nodes is None else np.sort(nodes)
         if request.shape is not None and place.io_side in ("north", "south"):
-            request = Request(request.size, request.shape[::-1])
+            rows, columns, *layers = request.shape
+            request = Request(request.size, (columns, rows, *layers))
         places = self.places(free, request)
         if places is None:
             return None
-        nodes: Ints = turned(node_grid(place), place.io_side).ravel()[places]
+        nodes = turned(node_grid(place), place.io_side).ravel()[places]
         nodes.sort()
         return nodes
+
+
+class GridStrategy(PlaneStrategy):
+    """A strategy for meshes of two and three dimensions: it sees which places are free.
+
+    On a 2-D mesh it is a `PlaneStrategy`. On a 3-D mesh `places` gets ``free`` (layers, rows,
+    columns), which lies as the mesh does wherever the I/O nodes are; a place is an index of
+    ``free.ravel()``. What it demands of the sides it says by `check_grid`.
+    """
+
+    layered = True
 
 
 @overload

@@ -12,12 +12,13 @@ import numpy as np
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
 from validation.allocation.base import AbstractStrategy, Ints, Kind, Request
-from validation.mesh import Mesh, Occupancy
+from validation.mesh import Mesh, Occupancy, Sides
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Sides of the meshes that are tried; a strategy may refuse one with a ModelError.
+#: Sides of the meshes that are tried, rows and columns or x, y and z, and a torus of the last; a
+#: strategy may refuse one with a ModelError.
 SIDES = ((1, 1), (4, 4), (8, 8), (8, 16), (16, 8), (5, 7), (16, 22))
 LAYERED = ((4, 4, 4), (6, 5, 4))
 
@@ -122,7 +123,9 @@ def check_strategy(
     made = _made(strategy)
     trial = _Trial(strategy, made.name, {})
     for sides in SIDES + LAYERED:
-        trial.on(sides, operations, np.random.default_rng([seed, *sides]))
+        trial.on(Mesh.of_sides(sides), operations, np.random.default_rng([seed, *sides]))
+    ring = Mesh.of_sides(LAYERED[-1], torus=True)
+    trial.on(ring, operations, np.random.default_rng([seed, *LAYERED[-1], 1]))
     if not trial.meshes:
         trial.failures.setdefault("defined", "refuses every mesh that was tried")
     return StrategyCheck(
@@ -162,11 +165,13 @@ class _Trial:
         self.requests = self.refused = 0
         self.meshes: list[str] = []
 
-    def on(self, sides: tuple[int, ...], operations: int, rng: np.random.Generator) -> None:
+    def on(self, place: Mesh, operations: int, rng: np.random.Generator) -> None:
         """A random history on one mesh, then everything released and given out again."""
-        label = " x ".join(map(str, sides))
+        label = str(place.sides) if place.depth > 1 else f"{place.rows} x {place.columns}"
+        if place.torus:
+            label += " (torus)"
         try:
-            self.make().choose(_mesh(sides), Request(1))
+            self.make().choose(Occupancy(place), Request(1))
         except ModelError:
             return
         except Exception as error:
@@ -174,7 +179,7 @@ class _Trial:
             return
         self.meshes.append(label)
         with contextlib.suppress(_Stopped):
-            self._history(_mesh(sides), label, operations, rng)
+            self._history(Occupancy(place), label, operations, rng)
 
     def _pair(self) -> tuple[AbstractStrategy, AbstractStrategy]:
         """Two strategies that must answer alike, with equal draws if they draw."""
@@ -193,7 +198,8 @@ class _Trial:
         if impossible is not None:
             self.failures.setdefault("impossible", f"{case}: gave {impossible!r:.60}, not None")
         strategy, twin = self._pair()
-        for job, request in enumerate(_requests(mesh, operations, rng)):
+        shaped = strategy.kind == "contiguous"
+        for job, request in enumerate(_requests(mesh, operations, rng, shaped=shaped)):
             while mesh.jobs and rng.random() < 0.45:
                 mesh.release(list(mesh.jobs)[int(rng.integers(len(mesh.jobs)))])
             nodes = self._ask(strategy, twin, mesh, request, label)
@@ -211,7 +217,7 @@ class _Trial:
         self, strategy: AbstractStrategy, mesh: Occupancy, request: Request, case: str, promise: str
     ) -> Any:
         """What the strategy says, leaving mesh and request alone; an error breaks `promise`."""
-        busy, jobs, size = mesh.busy.copy(), dict(mesh.jobs), request.size
+        busy, jobs, before = mesh.busy.copy(), dict(mesh.jobs), (request.size, request.shape)
         try:
             answer = strategy.choose(mesh, request)
         except Exception as error:
@@ -222,7 +228,7 @@ class _Trial:
         if moved or not np.array_equal(mesh.busy, busy):
             self.failures.setdefault("pure", f"{case}: the mesh is changed; only its user books")
             raise _Stopped
-        if request != Request(size):
+        if (request.size, request.shape) != before:
             self.failures.setdefault("pure", f"{case}: the request is changed")
             raise _Stopped
         return answer
@@ -237,7 +243,8 @@ class _Trial:
     ) -> Ints | None:
         """One request, checked; nodes that may be occupied, or None."""
         free = mesh.free
-        case = f"{request.size} nodes of {label}, {free} free"
+        shape = "" if request.shape is None else f" as {' x '.join(map(str, request.shape))}"
+        case = f"{request.size} nodes{shape} of {label}, {free} free"
         nodes = self._answer(strategy, mesh, request, case, "defined")
         self.requests += 1
         self.refused += nodes is None
@@ -256,7 +263,10 @@ class _Trial:
         if nodes is None:
             if strategy.kind == "exact" and request.size <= free:
                 note("refusal", f"{case}: refused, which kind 'bounded' may and 'exact' may not")
-            if strategy.kind != "contiguous" and request.size <= free == mesh.nodes:
+            fits = strategy.kind != "contiguous" or (
+                request.box is not None and request.box.fit(mesh.mesh.sides)
+            )
+            if fits and request.size <= free == mesh.nodes:
                 note("refusal", f"{case}: refused on the empty mesh")
             return None
         given = np.asarray(nodes)
@@ -265,9 +275,15 @@ class _Trial:
         elif given.size > request.size and strategy.kind != "pages":
             note("amount", f"{case}: gave {given.size}")
         if strategy.kind == "contiguous":
-            box = np.ptp(mesh.coordinates(given), axis=0) + 1
-            if np.prod(box) != given.size:
-                note("amount", f"{case}: gave {given.size} in a box of {np.prod(box)}")
+            alone = Occupancy(mesh.mesh)
+            alone.occupy("the job", given)
+            boxes = alone.boxes
+            if len(boxes) > 1:
+                round_it = np.ptp(mesh.coordinates(given), axis=0) + 1
+                note("amount", f"{case}: gave {given.size} in a box of {np.prod(round_it)}")
+            elif request.box is not None and sorted(boxes[0, 3:]) != sorted(request.box):
+                sides = Sides(*boxes[0, 3:].tolist())
+                note("amount", f"{case}: gave {given.size} in a box of {sides}")
         return given
 
 
@@ -275,16 +291,18 @@ def _draws(strategy: AbstractStrategy) -> bool:
     return type(strategy).fresh is not AbstractStrategy.fresh
 
 
-def _mesh(sides: tuple[int, ...]) -> Occupancy:
-    """A mesh of which no job holds anything yet."""
-    rows, columns, *layers = sides
-    return Occupancy(Mesh(rows, columns, layers[0] if layers else 1))
-
-
-def _requests(mesh: Occupancy, operations: int, rng: np.random.Generator) -> Iterator[Request]:
+def _requests(
+    mesh: Occupancy, operations: int, rng: np.random.Generator, *, shaped: bool
+) -> Iterator[Request]:
+    """Requests of all sizes; four of five with a shape, where shapes are looked at."""
     for _ in range(operations):
         most = mesh.nodes if rng.random() < 0.1 else max(1, mesh.nodes // 2)
-        yield Request(int(np.exp(rng.uniform(0.0, np.log(most))) + 0.5))
+        if not shaped or rng.random() < 0.2:
+            yield Request(int(np.exp(rng.uniform(0.0, np.log(most))) + 0.5))
+            continue
+        sides = np.array(mesh.shape if mesh.depth == 1 else mesh.mesh.sides)
+        longest = sides if most == mesh.nodes else (sides + 1) // 2
+        yield Request.of_shape(*rng.integers(1, longest + 1).tolist())
 
 
 def _fault(nodes: Any, mesh: Occupancy) -> str | None:

@@ -15,8 +15,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from phasefit.checks import one_of, whole_number
+from qmodels.errors import MemoryBudgetError
 from validation.allocation import _kernels
-from validation.allocation.base import Free, Ints, PlaneStrategy, Request, register
+from validation.allocation.base import Free, GridStrategy, Ints, Request, register
+from validation.mesh import Sides
 
 #: How an interval of free ranks is chosen: first fit, best fit, least sum of squares.
 FITS = {"ff": _kernels.FIRST_FIT, "bf": _kernels.BEST_FIT, "ss": _kernels.SUM_OF_SQUARES}
@@ -84,17 +86,97 @@ def snake_curve(rows: int, columns: int) -> Ints:
     return _read_only(order.ravel())
 
 
+@lru_cache(maxsize=16)
+def hilbert_curve_in_space(sides: Sides) -> Ints:
+    """Nodes in the order of Hilbert's curve through a 3-D mesh.
+
+    Parameters
+    ----------
+    sides : Sides
+
+    Returns
+    -------
+    order : (nodes,) ndarray of int
+        The curve of the enclosing cube with sides of a power of two, without the cells outside.
+
+    Notes
+    -----
+    By the exchanges and inversions of [1]_, from the position along the curve. Neighbours on the
+    curve are neighbours on cubes with sides of a power of two; elsewhere the curve may jump.
+
+    References
+    ----------
+    .. [1] J. Skilling, "Programming the Hilbert curve", *AIP Conf. Proc.* 707 (2004) 381-387.
+
+    Examples
+    --------
+    >>> from validation.mesh import Sides
+    >>> hilbert_curve_in_space(Sides(2, 2, 2)).tolist()
+    [0, 4, 6, 2, 3, 7, 5, 1]
+    """
+    bits = (max(sides) - 1).bit_length()
+    count = 1 << (3 * bits)
+    if count > _MOST_CELLS:
+        raise MemoryBudgetError(
+            f"the curve through {sides} nodes runs through a cube of {count:,} cells; at most "
+            f"{_MOST_CELLS:,} are listed"
+        )
+    place = np.arange(count, dtype=np.int64)
+    # Every third bit of the place belongs to one axis.
+    axes = [
+        sum((place >> (3 * b + 2 - i) & 1) << b for b in range(bits)) + np.zeros_like(place)
+        for i in range(3)
+    ]
+    last = axes[2] >> 1  # undo the Gray code
+    axes = [axes[0] ^ last, axes[1] ^ axes[0], axes[2] ^ axes[1]]
+    for b in range(1, bits):
+        low = (1 << b) - 1
+        for i in (2, 1, 0):
+            inverted = (axes[i] >> b & 1).astype(bool)
+            swapped = (axes[0] ^ axes[i]) & low
+            axes[0] ^= np.where(inverted, low, swapped)
+            axes[i] ^= np.where(inverted, 0, swapped)
+    x, y, z = axes
+    inside = (x < sides.x) & (y < sides.y) & (z < sides.z)
+    return _read_only((x + sides.x * (y + sides.y * z))[inside])
+
+
+@lru_cache(maxsize=16)
+def snake_curve_in_space(sides: Sides) -> Ints:
+    """Nodes of a 3-D mesh in the order of the snake: rows and layers to and fro.
+
+    Neighbours on it are neighbours on the mesh.
+
+    Examples
+    --------
+    >>> from validation.mesh import Sides
+    >>> snake_curve_in_space(Sides(2, 2, 2)).tolist()
+    [0, 1, 3, 2, 6, 7, 5, 4]
+    """
+    order = np.arange(sides.nodes, dtype=np.int64).reshape(sides.z, sides.y, sides.x)
+    order[1::2] = order[1::2, ::-1].copy()
+    lines = order.reshape(-1, sides.x)
+    lines[1::2] = lines[1::2, ::-1].copy()
+    return _read_only(order.ravel())
+
+
 def _read_only(order: Ints) -> Ints:
     order.flags.writeable = False
     return order
 
 
-#: Every curve by name.
+#: Cells of the largest cube whose curve is listed: about 400 MB while it is made.
+_MOST_CELLS = 1 << 21
+
+#: Every curve by name: through rows and columns, and through the sides of a 3-D mesh.
 CURVES: dict[str, Callable[[int, int], Ints]] = {"hilbert": hilbert_curve, "snake": snake_curve}
+CURVES_IN_SPACE: dict[str, Callable[[Sides], Ints]] = {
+    "hilbert": hilbert_curve_in_space, "snake": snake_curve_in_space,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class CurveStrategy(PlaneStrategy):
+class CurveStrategy(GridStrategy):
     """Takes an interval of free ranks on a curve, or the window with the least span.
 
     Parameters
@@ -116,8 +198,12 @@ class CurveStrategy(PlaneStrategy):
         one_of("fit", self.fit, FITS)
 
     def places(self, free: Free, request: Request) -> Ints:
-        """See `PlaneStrategy.places`."""
-        order = CURVES[self.name](*free.shape)
+        """See `GridStrategy.places`."""
+        if free.ndim == 3:
+            layers, rows, columns = free.shape
+            order = CURVES_IN_SPACE[self.name](Sides(columns, rows, layers))
+        else:
+            order = CURVES[self.name](*free.shape)
         ranks = np.flatnonzero(free.ravel()[order])
         at = _kernels.interval(ranks, request.size, FITS[self.fit])
         return order[ranks[at : at + request.size]]
@@ -125,7 +211,7 @@ class CurveStrategy(PlaneStrategy):
 
 @register
 class Hilbert(CurveStrategy):
-    """Along Hilbert's curve.
+    """Along Hilbert's curve, on 3-D meshes the one through space.
 
     Examples
     --------
@@ -139,7 +225,7 @@ class Hilbert(CurveStrategy):
 
 @register
 class Snake(CurveStrategy):
-    """Along the snake.
+    """Along the snake, on 3-D meshes layer by layer.
 
     Examples
     --------

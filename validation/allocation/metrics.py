@@ -7,6 +7,7 @@ columns are those that the strategies see: with the I/O nodes in the west (see `
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -25,6 +26,8 @@ from validation.mesh.occupancy import as_mesh, as_occupancy
 
 def nodes_affected(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
     """Nodes in the smallest rectangle (in 3-D, box) that encloses a job.
+
+    On a torus it may go on at the other end of a side.
 
     Parameters
     ----------
@@ -49,12 +52,20 @@ def nodes_affected(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
 
     Examples
     --------
-    >>> nodes_affected(Mesh(4, 4), [0, 6])
-    6
+    >>> nodes_affected(Mesh(4, 4), [0, 6]), nodes_affected(Mesh(4, 4, torus=True), [0, 3])
+    (6, 2)
     """
     place = as_mesh(mesh)
     places = place.coordinates(place.checked_nodes(nodes))
-    return int(np.prod(np.ptp(places, axis=0) + 1))
+    if not place.torus:
+        return int(np.prod(np.ptp(places, axis=0) + 1))
+    used = [np.unique(along) for along in places.T]
+    # All but the longest gap between neighbours on the ring.
+    gaps = [
+        int(np.diff(at, append=at[0] + side).max())
+        for at, side in zip(used, place.sides, strict=True)
+    ]
+    return math.prod(side - gap + 1 for side, gap in zip(place.sides, gaps, strict=True))
 
 
 def dispersal(mesh: Mesh | Occupancy, nodes: ArrayLike) -> float:
@@ -158,7 +169,7 @@ def free_squares(mesh: Mesh | Occupancy) -> int:
     free = _free(mesh)
     starts = quad_tree(*free.shape)
     flags = np.zeros(starts[-1], dtype=np.bool_)
-    return int(_kernels.free_squares(free, starts, flags))
+    return int(_kernels.free_squares(free[None], starts, flags))
 
 
 def least_free_squares(mesh: Mesh | Occupancy) -> int:

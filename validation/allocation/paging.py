@@ -1,4 +1,4 @@
-"""Paging(s): whole pages of 2^s x 2^s nodes, in row-major order of the pages.
+"""Paging(s): whole pages with sides of 2^s nodes, in row-major order of the pages.
 
 V. Lo, K. Windisch, W. Liu, B. Nitzberg, "Noncontiguous processor allocation algorithms for
 mesh-connected multicomputers", *IEEE Trans. Parallel Distrib. Syst.* 8 (1997) 712-726.
@@ -13,19 +13,19 @@ import numpy as np
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
-from validation.allocation.base import Free, Ints, Kind, PlaneStrategy, Request, register
+from validation.allocation.base import Free, GridStrategy, Ints, Kind, Request, register
 
 
 @register
 @dataclass(frozen=True)
-class Paging(PlaneStrategy):
+class Paging(GridStrategy):
     """Gives the first pages that are wholly free, in O(n).
 
     Parameters
     ----------
     s : int
-        Pages have sides of 2^s nodes; both sides of the mesh must be multiples of that. With
-        s = 0 a page is a node and nothing is wasted.
+        Pages have sides of 2^s nodes, along z too on a 3-D mesh; all sides of the mesh must be
+        multiples of that. With s = 0 a page is a node and nothing is wasted.
 
     Notes
     -----
@@ -53,24 +53,27 @@ class Paging(PlaneStrategy):
         """Exact for pages of one node."""
         return "pages" if self.s else "exact"
 
-    def check_sides(self, rows: int, columns: int) -> None:
+    def check_grid(self, shape: tuple[int, ...]) -> None:
         """Sides must be multiples of a page's."""
         side = 1 << self.s
-        if rows % side or columns % side:
+        if any(along % side for along in shape):
             raise ModelError(
-                f"pages of {side} x {side} do not tile a mesh of {rows} x {columns}; both sides "
+                f"pages of {' x '.join([str(side)] * len(shape))} do not tile a mesh of "
+                f"{' x '.join(map(str, shape))}; {'both' if len(shape) == 2 else 'all'} sides "
                 f"must be multiples of {side}, or use a smaller s"
             )
 
     def places(self, free: Free, request: Request) -> Ints | None:
-        """See `PlaneStrategy.places`."""
+        """See `GridStrategy.places`."""
         if self.s == 0:
             return np.flatnonzero(free)[: request.size]
-        (rows, columns), side = free.shape, 1 << self.s
-        paged: Any = free.reshape(rows // side, side, columns // side, side)
-        whole = np.argwhere(paged.all(axis=(1, 3)))[: -(-request.size // side**2)]
-        if len(whole) * side**2 < request.size:
+        side, axes = 1 << self.s, free.ndim
+        pages = [along // side for along in free.shape]
+        cut = [length for count in pages for length in (count, side)]
+        whole: Any = free.reshape(cut).all(axis=tuple(range(1, 2 * axes, 2)))
+        first = np.argwhere(whole)[: -(-request.size // side**axes)]
+        if len(first) * side**axes < request.size:
             return None
-        row, column = (whole.T * side)[:, :, None, None]
-        inside = np.arange(side)
-        return np.asarray((row + inside[:, None]) * columns + column + inside).ravel()
+        within = np.indices((side,) * axes).reshape(axes, -1)
+        corners = first.T[:, :, None] * side + within[:, None, :]
+        return np.asarray(np.ravel_multi_index(tuple(corners), free.shape)).ravel()

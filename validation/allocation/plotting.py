@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -59,10 +60,7 @@ def job_map(mesh: Mesh | Occupancy, *, ax: Axes | None = None, layer: int = 0) -
     if whole_number("layer", layer, least=0) >= mesh.depth:
         raise ModelError(f"layer must be <= {mesh.depth - 1}, got {layer}")
     ax = axes_or_new(ax, figsize=(1.0 + 0.28 * mesh.columns, 0.9 + 0.28 * mesh.rows))
-    picture = np.ones((mesh.nodes, 3))
-    for k, (job, nodes) in enumerate(jobs.items()):
-        picture[nodes] = JOB_COLOURS[(job if isinstance(job, int) else k) % len(JOB_COLOURS)]
-    shown = picture.reshape(mesh.depth, mesh.rows, mesh.columns, 3)[layer]
+    shown = _colours(jobs, mesh.nodes).reshape(mesh.depth, mesh.rows, mesh.columns, 3)[layer]
     ax.imshow(shown, aspect="equal", interpolation="nearest")
     ax.set_xticks(np.arange(mesh.columns + 1) - 0.5, minor=True)
     ax.set_yticks(np.arange(mesh.rows + 1) - 0.5, minor=True)
@@ -81,6 +79,113 @@ def job_map(mesh: Mesh | Occupancy, *, ax: Axes | None = None, layer: int = 0) -
         ax.set_ylim(max(mesh.rows - 0.5, y.max() + 0.5), min(-0.5, y.min() - 0.5))
     ax.set(xlabel="column", ylabel="row")
     return ax
+
+
+def layer_maps(mesh: Mesh | Occupancy) -> Figure:
+    """Draw a mesh layer by layer, each as `job_map` does.
+
+    Parameters
+    ----------
+    mesh : Occupancy or Mesh
+        Of any depth.
+
+    Returns
+    -------
+    matplotlib Figure
+        One panel for each layer, z = 0 first.
+
+    Examples
+    --------
+    >>> [ax.get_title() for ax in layer_maps(Mesh(2, 2, 3)).axes]
+    ['z = 0', 'z = 1', 'z = 2']
+    """
+    place = as_mesh(mesh)
+    across = min(4, place.depth)
+    down = -(-place.depth // across)
+    each = 0.6 + 0.2 * place.columns, 0.6 + 0.2 * place.rows
+    figure = Figure(figsize=(across * each[0], down * each[1]), layout="constrained")
+    panels: Any = figure.subplots(down, across, squeeze=False)
+    for ax in panels.ravel()[place.depth :]:
+        ax.remove()
+    for layer, ax in enumerate(panels.ravel()[: place.depth]):
+        job_map(mesh, ax=ax, layer=layer)
+        ax.set(xlabel="x", ylabel="y" if layer % across == 0 else "", title=f"z = {layer}")
+    return figure
+
+
+#: How far a step along y goes to the right and up, and the room between layers.
+_SLANT, _RISE, _GAP = 0.45, 0.45, 0.6
+
+
+def job_stack(mesh: Mesh | Occupancy, *, ax: Axes | None = None) -> Axes:
+    """Draw a 3-D mesh as a stack of its layers, seen from the front and above, no node hidden.
+
+    Parameters
+    ----------
+    mesh : Occupancy or Mesh
+        Who holds what; a `Mesh` is drawn with all nodes free.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        x goes to the right, y to the back, z upwards. Colours as in `job_map`; the outlines of the
+        job that came last are black, and its layers are joined by dotted lines.
+
+    Examples
+    --------
+    >>> held = Occupancy(Mesh(2, 4, 3))
+    >>> held.occupy("job", [0, 1, 8, 9])
+    >>> len(job_stack(held).collections)
+    2
+    """
+    held, place = as_occupancy(mesh), as_mesh(mesh)
+    width, pitch = place.columns + _SLANT * place.rows, _RISE * place.rows + _GAP
+    ax = axes_or_new(ax, figsize=(1.0 + 0.32 * width, 0.8 + 0.32 * pitch * place.depth))
+    nodes = np.arange(place.nodes)
+    tiles = _tiles(place, nodes)
+    colours = _colours(held.jobs, place.nodes)
+    ax.add_collection(
+        PolyCollection(tiles, facecolors=colours, edgecolors="#BBBBBB", linewidths=0.3)
+    )
+    if held.jobs:
+        last = list(held.jobs.values())[-1]
+        frames = PolyCollection(tiles[last], facecolors="none", edgecolors="black", linewidths=1.1)
+        ax.add_collection(frames)
+        # A tile right above another of the job is joined to it at the near left corner.
+        own = set(last.tolist())
+        layer = place.rows * place.columns
+        for node in last.tolist():
+            if node + layer in own:
+                ends = tiles[[node, node + layer], 0]
+                ax.plot(*ends.T, ":", color="black", lw=0.6)
+    ax.set_xlim(-0.3, width + 0.3)
+    ax.set_ylim(-0.3, pitch * place.depth)
+    ax.set_yticks(pitch * np.arange(place.depth), [f"z = {z}" for z in range(place.depth)])
+    ax.set_xticks(np.arange(place.columns) + 0.5, [str(x) for x in range(place.columns)])
+    ax.set(xlabel="x (y goes back)", aspect="equal")
+    ax.tick_params(length=0, labelsize=7)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    return ax
+
+
+def _tiles(place: Mesh, nodes: Any) -> Any:
+    """Corners (n, 4, 2) of nodes as slanted tiles, the near left one first."""
+    x, y, z = place.coordinates(nodes).T
+    corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
+    across, back = x[:, None] + corners[:, 0], y[:, None] + corners[:, 1]
+    up = (_RISE * place.rows + _GAP) * z[:, None] + _RISE * back
+    return np.stack([across + _SLANT * back, up], axis=-1)
+
+
+def _colours(jobs: Mapping[Any, Any], nodes: int) -> Any:
+    """Colour (nodes, 3) of each node: of the job that holds it, white if none does."""
+    picture = np.ones((nodes, 3))
+    for k, (job, own) in enumerate(jobs.items()):
+        picture[own] = JOB_COLOURS[(job if isinstance(job, int) else k) % len(JOB_COLOURS)]
+    return picture
 
 
 def gallery(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from qmodels.errors import ModelError
-from validation.allocation.base import Free, Ints, PlaneStrategy, Request, register
+from validation.allocation.base import Free, GridStrategy, Ints, Request, register
 
 
 @register
-class Random(PlaneStrategy):
+class Random(GridStrategy):
     """Draws the nodes without replacement.
 
     Parameters
@@ -37,5 +37,5 @@ class Random(PlaneStrategy):
         return Random(rng=rng)
 
     def places(self, free: Free, request: Request) -> Ints:
-        """See `PlaneStrategy.places`."""
+        """See `GridStrategy.places`."""
         return self.rng.choice(np.flatnonzero(free), request.size, replace=False)

@@ -58,7 +58,13 @@ def _allocate(
         str | None,
         typer.Option(help="Names separated by commas; module:Class names one of your own."),
     ] = None,
-    mesh: Annotated[str | None, typer.Option(help="Rows x columns, by default 16x22.")] = None,
+    mesh: Annotated[
+        str | None,
+        typer.Option(help="Rows x columns, by default 16x22, or x by y by z, such as 8x8x8."),
+    ] = None,
+    torus: Annotated[
+        bool, typer.Option("--torus", help="Close every side to a ring; then without I/O nodes.")
+    ] = False,
     io: Annotated[str | None, typer.Option(help="Side with I/O nodes, by default west.")] = None,
     io_share: Annotated[
         float | None, typer.Option(help="Share of I/O among the messages, 0 to 1.")
@@ -117,7 +123,7 @@ def _allocate(
             "discipline": discipline,
             "network": network,
         },
-        "mesh": _sides(mesh) | {"io_side": io},
+        "mesh": _sides(mesh) | {"io_side": io, "torus": torus or None},
         "traffic": {"io_share": io_share, "flits": flits, "slots": slots},
         "jobs": {
             "count": jobs, "mean_interarrival": mean_interarrival, "utilisation": utilisation,
@@ -142,7 +148,9 @@ def _allocate(
         record = {name: _record(found, name) for name in found.runs}
         typer.echo(json.dumps(record, allow_nan=False))
     else:
-        typer.echo(found.table())
+        # Without a network the service is the job's own demand, whatever the strategy.
+        timed = plan.machine.network == "none"
+        typer.echo(found.table("turnaround" if timed else "service"))
 
 
 def _find_own_modules() -> None:
@@ -195,9 +203,9 @@ def _sides(mesh: str | None) -> dict[str, Any]:
     if mesh is None:
         return {}
     from validation.commands.mesh import parsed_sides
+    from validation.machine.scenario import sides_table
 
-    rows, columns, depth = parsed_sides(mesh)
-    return {"rows": rows, "columns": columns, "depth": depth}
+    return sides_table(parsed_sides(mesh))
 
 
 def _plan(
@@ -296,8 +304,7 @@ def _write(plan: AllocationPlan, found: StrategyComparison, output: Path) -> Non
         )
         for quantity in ("service", "turnaround"):
             _save(found.plot(quantity).get_figure(), folder / f"{quantity}.png")
-        if plan.machine.mesh.depth == 1:
-            _save(strategy_strips(first, np.array(times)), folder / "layouts.png")
+        _save(strategy_strips(first, np.array(times)), folder / "layouts.png")
         for k, history in enumerate(first):
             _save(gantt(history).get_figure(), folder / f"gantt-{k + 1}.png")
             history.to_frame().to_csv(folder / f"jobs-{k + 1}.csv", index=False)

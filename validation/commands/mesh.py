@@ -25,7 +25,8 @@ def register(app: typer.Typer) -> None:
 
 def _mesh(
     mesh: Annotated[
-        str, typer.Option(help="Sides, rows x columns (x layers), such as 16x22 or 8x8x8.")
+        str,
+        typer.Option(help="Sides: rows x columns such as 16x22, or x by y by z such as 8x8x8."),
     ],
     pattern: Annotated[
         list[str],
@@ -83,18 +84,17 @@ def _mesh(
     typer.echo(json.dumps(_record(run), allow_nan=False) if as_json else run.table())
 
 
-def parsed_sides(sides: str) -> tuple[int, int, int]:
-    """Rows, columns and layers from text like 16x22 or 8x8x8."""
-    if not re.fullmatch(r"[0-9]{1,7}(x[0-9]{1,7}){1,2}", sides, re.ASCII):
-        raise ModelError(f"--mesh must be like 16x22 or 8x8x8, got {sides!r:.40}")
-    rows, columns, depth = (*map(int, sides.split("x")), 1)[:3]
-    return rows, columns, depth
+def parsed_sides(text: str) -> tuple[int, ...]:
+    """Numbers from text: rows and columns like 16x22, or x, y and z like 8x8x4; see `Sides`."""
+    if not re.fullmatch(r"[0-9]{1,7}(x[0-9]{1,7}){1,2}", text, re.ASCII):
+        raise ModelError(f"--mesh must be like 16x22 or 8x8x8, got {text!r:.40}")
+    return tuple(map(int, text.split("x")))
 
 
 def _place(sides: str, torus: bool, io: str | None) -> Mesh:
     from validation.mesh import Mesh
 
-    return Mesh(*parsed_sides(sides), torus=torus, io_side=io)
+    return Mesh.of_sides(parsed_sides(sides), torus=torus, io_side=io)
 
 
 def _record(run: Contention) -> dict[str, Any]:

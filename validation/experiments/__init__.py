@@ -1,5 +1,6 @@
 """Published figures and tables, each an experiment that can be run again."""
 
+from validation.experiments.bani_mohammad import EXPERIMENTS as _BANI_MOHAMMAD
 from validation.experiments.base import (
     Experiment,
     Finding,
@@ -16,7 +17,7 @@ from validation.experiments.rosti.m_sweep import EXPERIMENT as _M_SWEEP
 #: Every experiment by its name.
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (_ROSTI_FIG6, _ROSTI_FIG7, _M_SWEEP, *_LIU, *_MACHE)
+    for experiment in (_ROSTI_FIG6, _ROSTI_FIG7, _M_SWEEP, *_LIU, *_MACHE, *_BANI_MOHAMMAD)
 }
 
 __all__ = ["EXPERIMENTS", "Experiment", "Finding", "Outcome", "RunOptions", "SharedRuns"]

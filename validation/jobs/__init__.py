@@ -1,6 +1,7 @@
 """What arrives at a simulated machine, when, and how big."""
 
 from validation.jobs.bounded_pareto import BoundedPareto
+from validation.jobs.boxes import BoxStreams
 from validation.jobs.logs import LogStreams
 from validation.jobs.lublin import LublinStreams
 from validation.jobs.renewal import AbstractJobs, RenewalJobs, ReplayedJobs
@@ -13,6 +14,7 @@ __all__ = [
     "AbstractStreams",
     "BatchStreams",
     "BoundedPareto",
+    "BoxStreams",
     "JobStream",
     "LogStreams",
     "LublinStreams",

@@ -16,6 +16,7 @@ from phasefit import PhaseType
 from phasefit.checks import positive_vector, real_number, real_vector, whole_number
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
+from validation.mesh import Sides
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +47,8 @@ class JobStream:
     estimates : (n,) array_like, optional
         The user's estimate of the time of service, > 0; the demands where it is left out.
     shapes : tuple, optional
-        Per job its sides, such as (rows, columns) or (a, b, c), with as many nodes as its size;
-        or None for a job that takes any shape.
+        Per job its sides, (rows, columns) or x, y and z (see `validation.mesh.Sides`), with as many
+        nodes as its size; or None for a job that takes any shape.
 
     Raises
     ------
@@ -171,6 +172,7 @@ class Setting:
     """What the table of a file that describes jobs is read for."""
 
     largest: int  #: nodes of the machine
+    sides: Sides | None = None  #: of its mesh
     timed: bool  #: whether a job's demand is its time of service, for want of a network
     folder: Path = Path()  #: where relative paths begin
     replications: int = 1
@@ -289,6 +291,15 @@ def job_count(jobs: int) -> int:
     if number > MOST_JOBS:
         raise ModelError(f"jobs must be at most {MOST_JOBS:,} a stream, got {number:,}")
     return number
+
+
+def checked_law(name: str, law: Any) -> Any:
+    """`law`, if demands can be drawn from it, or None."""
+    if law is not None and not callable(getattr(law, "rvs", None)):
+        raise ModelError(
+            f"{name} must be a law with rvs(size=, random_state=), or None; got {law!r:.60}"
+        )
+    return law
 
 
 def size_limit(largest: int) -> int:

@@ -18,6 +18,7 @@ from validation.jobs.stream import (
     Setting,
     TableError,
     arrivals_of,
+    checked_law,
     demands_for,
     job_count,
     register,
@@ -245,11 +246,7 @@ def _settle(streams: Any, *positive: str) -> None:
     object.__setattr__(streams, "largest", size_limit(streams.largest))
     for name in positive:
         object.__setattr__(streams, name, real_number(name, getattr(streams, name), above=0.0))
-    if streams.demand is not None and not callable(getattr(streams.demand, "rvs", None)):
-        raise ModelError(
-            f"demand must be a law with rvs(size=, random_state=), or None; got "
-            f"{streams.demand!r:.60}"
-        )
+    checked_law("demand", streams.demand)
 
 
 def _exponential_sizes(streams: Any, rng: np.random.Generator) -> Ints:

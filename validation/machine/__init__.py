@@ -11,7 +11,12 @@ from validation.machine.runs import (
     compare_strategies,
     simulate_machine,
 )
-from validation.machine.traffic import AbstractJobTraffic, Alternating, MixedTraffic
+from validation.machine.traffic import (
+    AbstractJobTraffic,
+    Alternating,
+    MixedTraffic,
+    PatternTraffic,
+)
 
 __all__ = [
     "DISCIPLINES",
@@ -24,6 +29,7 @@ __all__ = [
     "Machine",
     "MachineRun",
     "MixedTraffic",
+    "PatternTraffic",
     "StrategyComparison",
     "compare_machines",
     "compare_strategies",

@@ -88,6 +88,12 @@ class History:
         return np.maximum(self.turnaround / np.maximum(self.service, 1.0), 1.0)
 
     @property
+    def mean_running(self) -> float:
+        """Mean number of jobs that hold nodes, over the time of `summary`; of those completed."""
+        span = max(self.end - float(self.arrival.min()), 1e-300)
+        return float(self.service.sum()) / span
+
+    @property
     def makespan(self) -> float:
         """From the first arrival to the last finish."""
         done = self.completed

@@ -97,8 +97,8 @@ class MessageLinks(AbstractLinks):
         The job's number says which random messages it draws, so that it sends the same under
         every strategy. Pages may hold more nodes than the job asked for; those stay silent.
         """
-        traffic = self._traffic.of(self._mesh, size, demand)
-        self._network.start(number, nodes[:size], traffic, draw=number)
+        members, traffic = self._traffic.placed(self._mesh, nodes[:size], demand)
+        self._network.start(number, members, traffic, draw=number)
 
     def advance(self, until: float | None) -> list[Ended]:
         """See `AbstractLinks.advance`."""

@@ -22,7 +22,7 @@ from qmodels.plotting.style import (
     set_legend,
     set_title,
 )
-from validation.allocation.plotting import job_map
+from validation.allocation.plotting import job_map, job_stack
 
 if TYPE_CHECKING:
     from validation.analysis.estimates import Estimate
@@ -161,7 +161,7 @@ def mesh_strip(history: History, times: ArrayLike) -> Figure:
 
 
 def strategy_strips(histories: Sequence[History], times: ArrayLike) -> Figure:
-    """Draw the mesh at some times, one row for each machine.
+    """Draw the mesh at some times, one row for each machine; a 3-D mesh as a stack of layers.
 
     Parameters
     ----------
@@ -177,12 +177,16 @@ def strategy_strips(histories: Sequence[History], times: ArrayLike) -> Figure:
     if wanted.size > 6 or not histories:
         raise ModelError(f"give 1 to 6 times and at least one history, got {wanted.size}")
     mesh = histories[0].mesh
-    size = (wanted.size * (0.6 + 0.13 * mesh.columns), len(histories) * (0.5 + 0.13 * mesh.rows))
+    wide, high = mesh.columns, mesh.rows
+    if mesh.depth > 1:
+        wide, high = wide + mesh.rows // 2, (mesh.rows // 2 + 1) * mesh.depth
+    size = (wanted.size * (0.6 + 0.13 * wide), len(histories) * (0.5 + 0.13 * high))
+    draw = job_map if mesh.depth == 1 else job_stack
     figure = Figure(layout="constrained", figsize=size)
     axes = figure.subplots(len(histories), wanted.size, squeeze=False)
     for row, history in zip(axes, histories, strict=True):
         for ax, at, time in zip(row, history.mesh_at(wanted), wanted.tolist(), strict=True):
-            job_map(at, ax=ax)
+            draw(at, ax=ax)
             ax.set(xlabel="", ylabel="", xticks=[], yticks=[])
             ax.set_title(f"{time:.6g} {history.unit}", fontsize=7)
         row[0].set_ylabel(history.label.split(",")[0], fontsize=9, parse_math=False)

@@ -224,6 +224,13 @@ class StrategyComparison:
             else f"{some.replications} replications of the same jobs; times in {some.unit}, "
             f"{some.confidence:.0%} intervals of paired differences"
         )
+        turned_away = {name: self.runs[name]["rejected"].mean for name in order}
+        if len(set(turned_away.values())) > 1:
+            lines.append(
+                "not the same jobs were done: "
+                + ", ".join(f"{name} rejected {n:g}" for name, n in turned_away.items() if n)
+                + " of a run as more than it could ever place"
+            )
         ties = [name for name in self.leaders(quantity) if name != best]
         if ties:
             lines.append(f"undecided: {best} cannot be told from {', '.join(ties)}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, read_tables
@@ -32,6 +33,18 @@ class MeshTable(Table):
     io_side: str | None = "west"
 
 
+def sides_table(numbers: Sequence[Any]) -> dict[str, Any]:
+    """Keys of `MeshTable` for two or three numbers, in the order of `validation.mesh.Sides`.
+
+    Examples
+    --------
+    >>> sides_table([16, 22])
+    {'depth': 1, 'rows': 16, 'columns': 22}
+    """
+    names = ("rows", "columns") if len(numbers) == 2 else ("columns", "rows", "depth")
+    return {"depth": 1} | dict(zip(names, numbers, strict=True))
+
+
 class MachineTable(Table):
     """Who is let in, where, and what ends a job."""
 
@@ -52,6 +65,8 @@ class JobsTable(Table):
     source: str = "poisson"  #: a name in `STREAMS`
     count: Count | None = None
     mean_size: Positive | None = None
+    sides: Literal["uniform", "exponential", "near-cubic"] | None = None
+    demand: Literal["pareto", "exponential"] | None = None
     mean_interarrival: Positive | None = None
     utilisation: Fraction | None = None
     arrival_factor: Positive | None = None
@@ -86,7 +101,11 @@ class StudyTable(Table):
 
 
 class AllocationFile(Table):
-    """The whole file."""
+    """The whole file.
+
+    In short, ``mesh = [8, 8, 4]`` and ``torus = true`` before the tables stand for a table of the
+    mesh: two sides are rows and columns, three are x, y and z, and such a mesh has no I/O nodes.
+    """
 
     title: str = "Strategies compared"
     seed: Annotated[int, Field(ge=0)] = 0
@@ -95,6 +114,18 @@ class AllocationFile(Table):
     jobs: JobsTable = JobsTable()
     traffic: TrafficTable | None = None
     study: StudyTable = StudyTable()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sides_to_table(cls, tables: Any) -> Any:
+        """Write the short form of a mesh as the table that it stands for."""
+        given = tables.get("mesh") if isinstance(tables, Mapping) else None
+        # Anything else is not the short form; sides out of range are found where all sides are.
+        if not isinstance(given, list | tuple) or len(given) not in (2, 3):
+            return tables
+        rest = {key: value for key, value in tables.items() if key != "torus"}
+        place = sides_table(given) | {"io_side": None, "torus": tables.get("torus", False)}
+        return rest | {"mesh": place}
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +257,7 @@ def _streams(
     if len(rates) > 1:
         fail(source, f"jobs.{rates[1]}", f"give either this or {rates[0]}")
     setting = Setting(
-        largest=mesh.nodes, timed=machine.network == "none", folder=source.parent,
+        largest=mesh.nodes, sides=mesh.sides, timed=machine.network == "none", folder=source.parent,
         replications=file.study.replications, max_bytes=max_bytes,
     )  # fmt: skip
     try:

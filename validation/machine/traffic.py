@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from phasefit.checks import boolean, one_of, share, whole_number
 from qmodels.errors import ModelError
-from validation.mesh import Mesh, Traffic, TrafficPhase
+from validation.allocation.boxes import near_cubic
+from validation.mesh import Mesh, Occupancy, Traffic, TrafficPhase
 from validation.mesh.traffic import count_messages
+
+Ints = NDArray[np.int64]
 
 
 class AbstractJobTraffic(abc.ABC):
@@ -21,6 +27,10 @@ class AbstractJobTraffic(abc.ABC):
     @abc.abstractmethod
     def of(self, mesh: Mesh, size: int, demand: float) -> Traffic:
         """What a job of so many nodes sends; `demand` is relative, 1 where none is known."""
+
+    def placed(self, mesh: Mesh, nodes: Ints, demand: float) -> tuple[Ints, Traffic]:
+        """A job's nodes in order of rank, by default as they come, and what they send."""
+        return nodes, self.of(mesh, len(nodes), demand)
 
     def alone(self, mesh: Mesh, size: int, demand: float) -> float:
         """Cycles that a node needs on average to send it all: what is known of a job beforehand."""
@@ -166,3 +176,80 @@ def _alternating(plan: Alternating, repeat: int) -> Traffic:
         return Traffic.of(io, repeat=repeat)
     talk = TrafficPhase(pattern=plan.pattern, flits=plan.flits, rounds=plan.communications)
     return Traffic.of(talk, io, repeat=repeat)
+
+
+@dataclass(frozen=True)
+class PatternTraffic(AbstractJobTraffic):
+    """One pattern, the same for every job.
+
+    Parameters
+    ----------
+    pattern : str
+        One of `validation.mesh.PATTERNS`, such as "all-to-all", "halo" or "write".
+    flits : int
+        Length of a message.
+    rounds : int
+        How often the pattern is gone through.
+    by_demand : bool
+        Whether a job goes through it as often as its demand says, at least once.
+
+    Raises
+    ------
+    ModelError
+        If that describes no traffic.
+
+    Notes
+    -----
+    "halo" is the exchange with the six neighbours in space. A job that holds a box exchanges over
+    the grid of that box, so that every message goes to a neighbouring node; one that holds other
+    nodes exchanges over the grid nearest to a cube that has its size and fits the mesh, its ranks
+    in order of the nodes.
+
+    Examples
+    --------
+    >>> mesh = Mesh.of_sides((8, 8, 8))
+    >>> box = np.array([0, 1, 8, 9, 16, 17])
+    >>> _, traffic = PatternTraffic("halo").placed(mesh, box, 1.0)
+    >>> traffic.phases[0].grid
+    (2, 3)
+    """
+
+    pattern: str = "all-to-all"
+    flits: int = 8
+    rounds: int = 1
+    by_demand: bool = False
+
+    name = "pattern"
+
+    def __post_init__(self) -> None:
+        for field in ("flits", "rounds"):
+            object.__setattr__(self, field, whole_number(field, getattr(self, field), least=1))
+        object.__setattr__(self, "by_demand", boolean("by_demand", self.by_demand))
+        _pattern(self.pattern, self.flits, self.rounds, None)
+
+    def of(self, mesh: Mesh, size: int, demand: float) -> Traffic:
+        """See `AbstractJobTraffic.of`."""
+        box = near_cubic(size, mesh.sides) if self.pattern == "halo" else None
+        return self._on(None if box is None else (box.x, box.y), demand)
+
+    def placed(self, mesh: Mesh, nodes: Ints, demand: float) -> tuple[Ints, Traffic]:
+        """See `AbstractJobTraffic.placed`: in a box ranks go along x, then y, then z."""
+        if self.pattern == "halo":
+            alone = Occupancy(mesh)
+            alone.occupy("job", nodes)
+            if len(alone.boxes) == 1:
+                box = alone.boxes[0]
+                # From the box's first node on, which on a torus need not be the lowest number.
+                within = (mesh.coordinates(nodes) - box[:3]) % np.array(mesh.sides)
+                order = np.lexsort(within.T)
+                return nodes[order], self._on((int(box[3]), int(box[4])), demand)
+        return nodes, self.of(mesh, len(nodes), demand)
+
+    def _on(self, grid: tuple[int, int] | None, demand: float) -> Traffic:
+        rounds = max(1, round(self.rounds * demand)) if self.by_demand else self.rounds
+        return _pattern(self.pattern, self.flits, rounds, grid)
+
+
+@lru_cache(maxsize=4096)
+def _pattern(pattern: str, flits: int, rounds: int, grid: tuple[int, int] | None) -> Traffic:
+    return Traffic.of(TrafficPhase(pattern=pattern, flits=flits, rounds=rounds, grid=grid))

@@ -10,7 +10,7 @@ from validation.mesh.occupancy import Occupancy
 from validation.mesh.results import ChannelUse, Completion
 from validation.mesh.router import Router
 from validation.mesh.routing import route
-from validation.mesh.topology import Mesh
+from validation.mesh.topology import Mesh, Sides
 from validation.mesh.traffic import PATTERNS, Messages, Phase, Traffic, TrafficPhase, expand
 from validation.mesh.wormhole import Network
 
@@ -31,6 +31,7 @@ __all__ = [
     "Occupancy",
     "Phase",
     "Router",
+    "Sides",
     "Traffic",
     "TrafficPhase",
     "contend",

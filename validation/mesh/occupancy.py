@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qmodels.errors import ModelError
+from validation.mesh._kernels import boxes as box_kernels
 from validation.mesh.topology import Mesh
 
 Ints = NDArray[np.int64]
@@ -40,7 +41,7 @@ class Occupancy:
     (10, 4, [0, 1, 2, 4, 5, 6])
     """
 
-    __slots__ = ("_busy", "_free", "_is_busy", "_jobs", "_mesh")
+    __slots__ = ("_busy", "_busy_list", "_free", "_is_busy", "_jobs", "_mesh")
 
     def __init__(self, mesh: Mesh) -> None:
         if not isinstance(mesh, Mesh):
@@ -51,6 +52,7 @@ class Occupancy:
         self._busy.flags.writeable = False
         self._free = mesh.nodes
         self._jobs: dict[Hashable, Ints] = {}
+        self._busy_list: _BusyList | None = None  # kept from the first time that it is asked for
 
     @property
     def mesh(self) -> Mesh:
@@ -71,6 +73,19 @@ class Occupancy:
     def jobs(self) -> Mapping[Hashable, Ints]:
         """The nodes of each job, in order of allocation."""
         return MappingProxyType(self._jobs)
+
+    @property
+    def boxes(self) -> Ints:
+        """What is held, as boxes (k, 6): x, y, z of the first node, and the sides along them.
+
+        In order of allocation, read-only: the busy list. A job that holds a box has one row, any
+        other is cut into several. On a torus a box may go on at the other end of a side.
+        """
+        if self._busy_list is None:
+            self._busy_list = _BusyList(self._mesh)
+            for job, nodes in self._jobs.items():
+                self._busy_list.add(job, nodes)
+        return self._busy_list.rows
 
     @property
     def nodes(self) -> int:
@@ -131,6 +146,8 @@ class Occupancy:
         self._is_busy[wanted] = True
         self._free -= wanted.size
         self._jobs[job] = wanted
+        if self._busy_list is not None:
+            self._busy_list.add(job, wanted)
 
     def release(self, job: Hashable) -> Ints:
         """Take a job's nodes back and return them.
@@ -145,7 +162,56 @@ class Occupancy:
         nodes = self._jobs.pop(job)
         self._is_busy[nodes] = False
         self._free += nodes.size
+        if self._busy_list is not None:
+            self._busy_list.drop(job)
         return nodes
+
+
+class _BusyList:
+    """The boxes of the jobs, in order of allocation, in one array that grows when it must."""
+
+    __slots__ = ("_counts", "_mesh", "_table", "_used")
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh = mesh
+        self._counts: dict[Hashable, int] = {}  # boxes of each job
+        self._table = np.empty((16, 6), dtype=np.int64)
+        self._used = 0
+
+    @property
+    def rows(self) -> Ints:
+        """All boxes, (k, 6), read-only."""
+        rows = self._table[: self._used]
+        rows.flags.writeable = False
+        return rows
+
+    def add(self, job: Hashable, nodes: Ints) -> None:
+        """Append the boxes of a job."""
+        sides, wraps = self._mesh.sides, self._mesh.torus
+        one = np.empty((1, 6), dtype=np.int64)
+        if not box_kernels.as_one_box(nodes, *sides, wraps, one[0]):
+            held = np.zeros(self._mesh.nodes, dtype=np.bool_)
+            held[nodes] = True
+            one = np.empty((nodes.size, 6), dtype=np.int64)
+            one = one[: box_kernels.cut_into_boxes(held, *sides, one)]
+        end = self._used + len(one)
+        if end > len(self._table):
+            table = np.empty((max(2 * len(self._table), end), 6), dtype=np.int64)
+            table[: self._used] = self._table[: self._used]
+            self._table = table
+        self._table[self._used : end] = one
+        self._used, self._counts[job] = end, len(one)
+
+    def drop(self, job: Hashable) -> None:
+        """Take the boxes of a job out; the others keep their order."""
+        at = 0
+        for other, count in self._counts.items():
+            if other == job:
+                break
+            at += count
+        gone = self._counts.pop(job)
+        self._table[at : self._used - gone] = self._table[at + gone : self._used]
+        self._used -= gone
 
 
 def as_occupancy(place: Mesh | Occupancy) -> Occupancy:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,52 @@ SIDES: Final = {
 MAX_ROUTERS: Final = 1 << 20
 #: What a mesh knew before `Occupancy` was there, named in the error to whoever still asks it.
 _ASK_THE_OCCUPANCY = ("busy", "free", "jobs", "occupy", "release")
+
+
+class Sides(NamedTuple):
+    """How far a mesh or a box reaches along x, y and z, in nodes.
+
+    Two orders are in use, and `of` is the one place where they meet: **two** numbers are rows and
+    columns, as of a matrix; **three** are x, y and z, as in the papers on 3-D meshes. x runs along
+    a row, so that ``rows x columns`` is ``Sides(x=columns, y=rows, z=1)``.
+
+    Examples
+    --------
+    >>> Sides.of(2, 4), Sides.of(4, 2, 1)
+    (Sides(x=4, y=2, z=1), Sides(x=4, y=2, z=1))
+    >>> Mesh(5, 6, 4).sides
+    Sides(x=6, y=5, z=4)
+    """
+
+    x: int
+    y: int
+    z: int
+
+    @classmethod
+    def of(cls, *numbers: int) -> Sides:
+        """Sides from rows and columns, or from x, y and z.
+
+        Raises
+        ------
+        ModelError
+            If there are not two or three whole numbers >= 1.
+        """
+        if len(numbers) not in (2, 3):
+            raise ModelError(f"give rows and columns, or x, y and z; got {numbers!r:.60}")
+        sides = [whole_number("a side", number, least=1) for number in numbers]
+        return cls(sides[1], sides[0], 1) if len(sides) == 2 else cls(*sides)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes lie within."""
+        return self.x * self.y * self.z
+
+    def fit(self, within: Sides) -> bool:
+        """Whether no side is longer than that of `within`."""
+        return self.x <= within.x and self.y <= within.y and self.z <= within.z
+
+    def __str__(self) -> str:
+        return f"{self.x} x {self.y} x {self.z}"
 
 
 @dataclass(frozen=True)
@@ -141,6 +187,24 @@ class Mesh:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_sides", tuple(sides))
 
+    @classmethod
+    def of_sides(cls, sides: Sequence[int], **options: Any) -> Mesh:
+        """A mesh with these sides: rows and columns, or x, y and z; see `Sides`.
+
+        Parameters
+        ----------
+        sides : sequence of int
+        **options
+            As for `Mesh`.
+
+        Examples
+        --------
+        >>> Mesh.of_sides((6, 5, 4), torus=True) == Mesh(5, 6, 4, torus=True)
+        True
+        """
+        own = sides if isinstance(sides, Sides) else Sides.of(*sides)
+        return cls(rows=own.y, columns=own.x, depth=own.z, **options)
+
     def __reduce__(self) -> tuple[type[Mesh], tuple[Any, ...]]:
         """Copies and pickles are built anew from the description: small, and read-only again."""
         described = tuple(getattr(self, f.name) for f in fields(self) if f.init)
@@ -190,6 +254,11 @@ class Mesh:
         return len(self.router_coordinates)
 
     @property
+    def sides(self) -> Sides:
+        """How many nodes lie along x (columns), y (rows) and z (layers)."""
+        return Sides(self.columns, self.rows, self.depth)
+
+    @property
     def dimensions(self) -> int:
         """2 or 3."""
         return 3 if self.depth > 1 else 2
@@ -229,7 +298,8 @@ class Mesh:
         if given.min() < 0 or given.max() >= count:
             wrong = given[(given < 0) | (given >= count)][0]
             raise ModelError(f"nodes must be numbers from 0 to {count - 1}, got {wrong}")
-        if np.unique(given).size < given.size:
+        # What strategies give is ascending; sorting it once more would cost more than choosing it.
+        if not (given[1:] > given[:-1]).all() and np.unique(given).size < given.size:
             raise ModelError("nodes must be different; a number comes twice")
         checked = given.astype(np.int64)
         checked.flags.writeable = False

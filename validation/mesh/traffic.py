@@ -30,6 +30,7 @@ PATTERNS: Final = {
     "write": rec.WRITE,
     "read": rec.READ,
     "mixed": rec.MIXED,
+    "halo": rec.HALO,
 }
 _WITH_IO = ("write", "read", "mixed")
 #: The longest message, and the most messages that a node sends in a phase.
@@ -66,6 +67,8 @@ class TrafficPhase:
     targets : int
         If positive, "random" draws among so many of the first ranks, the sender not excluded;
         else among all others.
+    grid : tuple of int, optional
+        Sides x and y of the grid of "halo"; by default those nearest to a cube.
 
     Raises
     ------
@@ -85,6 +88,8 @@ class TrafficPhase:
     - "fft": to r xor 1, r xor 2, r xor 4, ... where there is such a rank;
     - "write": to every I/O node of the mesh, "read": every I/O node to every rank, both in turn
       from a random start (complete bipartite);
+    - "halo": to its neighbours at x + 1, x - 1, y + 1, y - 1, z + 1 and z - 1 on the grid that the
+      ranks fill along x, then y, then z;
     - "mixed": a slot is I/O with probability `io_share` and goes to the next I/O node, else to
       the next of the other ranks.
 
@@ -105,6 +110,7 @@ class TrafficPhase:
     io_share: float = 0.0
     interval: float = 0.0
     targets: int = 0
+    grid: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         one_of("pattern", self.pattern, PATTERNS)
@@ -124,6 +130,15 @@ class TrafficPhase:
             raise ModelError("interval and lockstep exclude each other; give one")
         if self.targets and self.pattern != "random":
             raise ModelError(f"targets are for the pattern 'random', not {self.pattern!r}")
+        if self.grid is not None:
+            if self.pattern != "halo":
+                raise ModelError(f"grid is for the pattern 'halo', not {self.pattern!r}")
+            if not isinstance(self.grid, tuple) or len(self.grid) != 2:
+                raise ModelError(f"grid must be two sides, x and y, got {self.grid!r:.40}")
+            sides = tuple(whole_number("a side of grid", side, least=1) for side in self.grid)
+            if max(sides) > MAX_ROUNDS:
+                raise ModelError(f"sides of grid must be <= {MAX_ROUNDS}, got {max(sides)}")
+            object.__setattr__(self, "grid", sides)
         object.__setattr__(self, "io_share", share("io_share", self.io_share))
         object.__setattr__(self, "interval", interval)
 
@@ -241,6 +256,7 @@ def phase_rows(traffic: Traffic) -> Any:
         for name in ("flits", "rounds", "pause", "lockstep", "root", "targets"):
             row[name] = getattr(phase, name)
         row["io_share"], row["interval"] = phase.io_share, phase.interval
+        row["wide"], row["deep"] = (0, 0) if phase.grid is None else phase.grid
     return rows
 
 

@@ -4,6 +4,12 @@
 ``out`` (size,) receives the places chosen. Callers see to it that enough places are free.
 """
 
+from validation.allocation._kernels.free_boxes import (
+    box_nodes,
+    first_base,
+    leftmost_base,
+    snuggest_base,
+)
 from validation.allocation._kernels.lines import (
     BEST_FIT,
     FIRST_FIT,
@@ -36,14 +42,18 @@ __all__ = [
     "FROM_LAST",
     "FROM_ROOT",
     "SUM_OF_SQUARES",
+    "box_nodes",
     "buddies",
     "column_costs",
     "columns_around",
     "concentric",
+    "first_base",
     "free_squares",
     "gather",
     "in_pieces",
     "in_rectangle",
     "interval",
     "leaves",
+    "leftmost_base",
+    "snuggest_base",
 ]

@@ -87,13 +87,13 @@ IDLE, WAITING, RUNNING, FINISHED = range(4)
 
 # Phases, see `TrafficPhase`. `flits` is the length of a message.
 PHASE = record(
-    *_numbers("kind flits rounds pause lockstep root targets"),
+    *_numbers("kind flits rounds pause lockstep root targets wide deep"),
     *_numbers("io_share interval", np.float64),
 )
 (
     LISTED, ALL_TO_ALL, ONE_TO_ALL, ALL_TO_ONE, RANDOM, NEIGHBOUR, RING, N_BODY, FFT, WRITE, READ,
-    MIXED,
-) = range(12)  # fmt: skip
+    MIXED, HALO,
+) = range(13)  # fmt: skip
 # When each run of a phase of a job began and ended.
 PHASE_RUN = record(*_numbers("begin end"))
 # A message of a list; `target` is a router.

@@ -10,6 +10,7 @@ from validation.mesh._kernels.records import (
     ALL_TO_ONE,
     COMPILED,
     FFT,
+    HALO,
     MIXED,
     N_BODY,
     NEIGHBOUR,
@@ -30,6 +31,34 @@ def random(streams, q):
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z = z ^ (z >> np.uint64(31))
     return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(**COMPILED)
+def halo_step(phase, rank, n, direction):
+    """How far, in ranks, the neighbour in one of six directions is; 0 where there is none.
+
+    Ranks fill a grid of ``phase.wide`` by ``phase.deep`` by as many layers as it takes, x first;
+    where it is 0 by 0, the sides are those nearest to a cube that hold n ranks.
+    """
+    wide, deep = phase.wide, phase.deep
+    if wide == 0:
+        wide = deep = 1
+        while wide * wide * wide < n:
+            wide += 1
+        while wide * deep * deep < n:
+            deep += 1
+    layer = wide * deep
+    if direction == 0:
+        return 1 if (rank + 1) % wide != 0 and rank + 1 < n else 0
+    if direction == 1:
+        return -1 if rank % wide != 0 else 0
+    if direction == 2:
+        return wide if rank % layer + wide < layer and rank + wide < n else 0
+    if direction == 3:
+        return -wide if rank % layer >= wide else 0
+    if direction == 4:
+        return layer if rank + layer < n else 0
+    return -layer if rank >= layer else 0
 
 
 @njit(**COMPILED)
@@ -65,6 +94,11 @@ def messages_of(phase, rank, n, m):
         column = rank % width
         beside = (column + 1 < width and rank + 1 < n) + (column > 0)
         return rounds * (beside + (rank + width < n) + (rank >= width))
+    if kind == HALO:
+        beside = 0
+        for direction in range(6):
+            beside += halo_step(phase, rank, n, direction) != 0
+        return rounds * beside
     return rounds  # random, ring
 
 
@@ -111,6 +145,14 @@ def destination(streams, phase, q, i, n, m):
         if rank + width < n and skip == 0:
             return rank + width
         return rank - width
+    if kind == HALO:
+        skip = i % (streams[q].count // phase.rounds)
+        for direction in range(6):
+            step = halo_step(phase, rank, n, direction)
+            if step != 0:
+                if skip == 0:
+                    return rank + step
+                skip -= 1
     if kind == READ:
         return (streams[q].io_offset + i) % n
     if kind == WRITE:

@@ -32,7 +32,6 @@ from validation.cluster.trace import ClusterTrace
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -48,6 +47,8 @@ QUANTITIES: Final = {
 }  # fmt: skip
 #: Lines of a node over time, and the unit of each.
 LINES: Final = {"cpu": CPU, "disk": DISK, "tasks": TASKS}
+#: Slowdowns at which tails are kept.
+TAIL: Final = np.geomspace(1.0, 1e6, 121)
 #: Jobs in the system grow where there are so many times more at the end of the arrivals than in
 #: the middle.
 _GROWTH: Final = 1.5
@@ -218,11 +219,16 @@ class ClusterRun:
             }
         )
 
-    def plot(self, what: str = "tasks", *, ax: Axes | None = None) -> Axes:
-        """Draw "cpu", "disk" or "tasks" of every node over time."""
-        from validation.cluster.plotting import timeline
 
-        return timeline(self, what, ax=ax)
+def tails_of(run: ClusterRun) -> dict[str, Array]:
+    """Share of the jobs of each class ("all", "sequential", "parallel") above each of `TAIL`."""
+    slow, parallel = run.slowdown, run.trace.parallel
+    classes = {"all": np.ones(slow.size, bool), "sequential": ~parallel, "parallel": parallel}
+    return {
+        name: 1.0 - np.searchsorted(np.sort(slow[chosen]), TAIL, "right") / chosen.sum()
+        for name, chosen in classes.items()
+        if chosen.any()
+    }
 
 
 def alone_times(cluster: Cluster, trace: ClusterTrace) -> tuple[Array, Array]:

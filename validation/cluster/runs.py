@@ -17,7 +17,7 @@ from validation.analysis.comparison import Comparison, compare
 from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream
 from validation.cluster.balancing.base import AbstractBalancer, find_balancer
-from validation.cluster.history import QUANTITIES, ClusterRun
+from validation.cluster.history import QUANTITIES, TAIL, tails_of
 from validation.cluster.node import Cluster
 from validation.cluster.simulator import simulate_cluster
 from validation.cluster.trace import ClusterTrace
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
-
-#: Slowdowns at which the tails of a comparison are kept.
-TAIL: Array = np.geomspace(1.0, 1e6, 121)
 
 
 class Traces(Protocol):
@@ -79,17 +76,6 @@ def _run_with_tails(task: tuple[ClusterPoint, int]) -> tuple[dict[str, float], A
     point, replication = task
     run = simulate_cluster(point.cluster, trace_of(point, replication), point.balancer)
     return run.summary(), tails_of(run), run.migrations, run.warnings
-
-
-def tails_of(run: ClusterRun) -> dict[str, Array]:
-    """Share of the jobs of each class whose slowdown is above each of `TAIL`."""
-    slow, parallel = run.slowdown, run.trace.parallel
-    classes = {"all": np.ones(slow.size, bool), "sequential": ~parallel, "parallel": parallel}
-    return {
-        name: 1.0 - np.searchsorted(np.sort(slow[chosen]), TAIL, "right") / chosen.sum()
-        for name, chosen in classes.items()
-        if chosen.any()
-    }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -206,7 +192,17 @@ class BalancerComparison:
         """Draw the slowdown of every balancer, with what it is made of."""
         from validation.cluster.plotting import slowdown_parts
 
-        return slowdown_parts(self, ax=ax)
+        return slowdown_parts(
+            {name: {q: run[q] for q in run.values} for name, run in self.runs.items()}, ax=ax
+        )
+
+    def plot_tails(self, kind: str = "all", *, ax: Axes | None = None) -> Axes:
+        """Draw the share of jobs above a slowdown: of "all", "sequential" or "parallel" ones."""
+        from validation.cluster.plotting import slowdown_tails
+
+        tails = {name: run.tails for name, run in self.runs.items()}
+        one_of("kind", kind, next(iter(tails.values())))
+        return slowdown_tails({name: by[kind] for name, by in tails.items()}, TAIL, kind, ax=ax)
 
 
 def compare_balancers(

@@ -1,6 +1,7 @@
 """A cluster of workstations whose nodes are shared: who gets which, and what that is worth."""
 
 from validation.cluster.balancing import BALANCERS, AbstractBalancer, find_balancer
+from validation.cluster.contract import BalancerCheck, check_balancer
 from validation.cluster.history import ClusterRun
 from validation.cluster.node import Cluster, Node
 from validation.cluster.runs import BalancerComparison, BalancerRuns, compare_balancers
@@ -13,6 +14,7 @@ __all__ = [
     "BALANCERS",
     "AbstractBalancer",
     "ApplicationTraces",
+    "BalancerCheck",
     "BalancerComparison",
     "BalancerRuns",
     "Cluster",
@@ -20,6 +22,7 @@ __all__ = [
     "ClusterTrace",
     "Node",
     "SyntheticTraces",
+    "check_balancer",
     "compare_balancers",
     "find_balancer",
     "read_cluster_trace",

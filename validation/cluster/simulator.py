@@ -124,7 +124,7 @@ def _decide(s: State, balancer: AbstractBalancer) -> None:
             return
         delay = 0.0
         for node, home in zip(answer.tolist(), job.default_nodes, strict=True):
-            if node != home and not getattr(balancer, "dedicated", False):
+            if node != home and not balancer.dedicated:
                 delay = max(delay, rules.remote_cost(s, job.number, home, node))
         s.chosen[: answer.size] = answer
         events.admit(s, job.number, delay)
@@ -185,7 +185,7 @@ def view_of(s: State) -> ClusterView:
     return ClusterView(
         float(s.clocks[state.NOW]), kept(s.seen["tasks"]), kept(s.seen["memory"]),
         kept(s.nodes["ram"]), kept(s.seen["io"] / 1000.0), kept(s.seen["cpu"]),
-        kept(s.seen["disk"]), kept(s.nodes["speed"]), s,
+        kept(s.seen["disk"]), kept(s.nodes["speed"]), kept(s.loads["tasks"]), s,
     )  # fmt: skip
 
 

@@ -143,7 +143,7 @@ class SyntheticTraces:
         n = self.jobs
         size = np.ones(n, np.int64)
         chosen = parallel.permutation(n)[: round(self.parallel * n)]
-        size[chosen] = tasks.integers(2, min(32, self.nodes) + 1, n)[chosen]
+        size[chosen] = tasks.integers(2, max(2, min(32, self.nodes)) + 1, n)[chosen]
         demand = self.cpu.rvs(n, cpu)
         io = 2.0 * self.io_rate * rates.random(n)
         io[free.permutation(n)[: round(self.io_free * n)]] = 0.0

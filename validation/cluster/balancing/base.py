@@ -76,6 +76,9 @@ class ClusterView:
         Mean numbers of tasks at the CPU and at the disk.
     speed : (nodes,) ndarray
         Of the CPUs.
+    given : (nodes,) ndarray of int
+        Tasks that each node was given and has not ended: whoever gives them knows, whatever was
+        broadcast.
     """
 
     now: float
@@ -86,6 +89,7 @@ class ClusterView:
     at_cpu: Array
     at_disk: Array
     speed: Array
+    given: Ints
     _state: State = field(repr=False)
 
     @property
@@ -154,6 +158,8 @@ class AbstractBalancer(abc.ABC):
     """
 
     name: ClassVar[str]
+    #: Whether nodes are given to one job at a time, and starting a job anywhere is free.
+    dedicated: ClassVar[bool] = False
 
     def rules(self) -> Rules | None:
         """What a compiled loop is to do in its stead; None if it wants to be asked."""
@@ -204,7 +210,6 @@ class RuleBalancer(AbstractBalancer):
     balances_tasks: ClassVar[bool] = False
     informed: ClassVar[bool] = False
     preempts: ClassVar[bool] = False
-    dedicated: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in ("io_threshold", "crowded"):
@@ -221,7 +226,7 @@ class RuleBalancer(AbstractBalancer):
     def place(self, view: ClusterView, job: Job) -> Ints | None:
         """See `AbstractBalancer.place`."""
         if self.dedicated:
-            free: Ints = np.flatnonzero(view.tasks == 0)[: job.tasks]
+            free: Ints = np.flatnonzero(view.given == 0)[: job.tasks]
             return free if free.size == job.tasks else None
         s = view._state
         rule_kernels.choose_nodes(s, self.rules(), job.number)

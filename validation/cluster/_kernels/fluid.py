@@ -101,21 +101,25 @@ def book_job(s, job):
     pace = s.jobs[job].pace
     s.jobs[job].left = max(s.jobs[job].left - pace * dt, 0.0)
     first, last = s.first[job], s.first[job + 1]
-    service, queueing, paging, present = 0.0, 0.0, 0.0, 0.0
+    service, paging, present = 0.0, 0.0, 0.0
     for task in range(first, last):
         node = s.tasks[task].node
         own = pace * s.jobs[job].io_rate * (s.nodes[node].access + s.jobs[job].request / s.nodes[node].rate)
         cpu, disk = pace / s.nodes[node].speed, pace * s.tasks[task].demand_disk
         service += cpu + own
         paging += disk - own
-        queueing += s.tasks[task].at_cpu - cpu + s.tasks[task].at_disk - disk
         present += s.tasks[task].at_cpu + s.tasks[task].at_disk
     share = dt / (last - first)
     sync = s.sync * pace * dt if last - first > 1 else 0.0
+    # What no task spends at CPU or disk is waiting for others; shares of time are known to the
+    # tolerance only, and alone there is nobody to wait for.
+    barrier = dt - sync - present * share
+    if barrier < 0.0 or last - first == 1:
+        barrier = 0.0
     s.spent[job, SERVICE] += service * share + sync
-    s.spent[job, QUEUEING] += queueing * share
     s.spent[job, PAGING] += paging * share
-    s.spent[job, BARRIER] += dt - sync - present * share
+    s.spent[job, BARRIER] += barrier
+    s.spent[job, QUEUEING] += dt - barrier - sync - (service + paging) * share
 
 
 @njit(**COMPILED)

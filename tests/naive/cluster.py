@@ -278,7 +278,9 @@ class Fluid:
         return [job.finish for job in self.jobs]
 
 
-def by_requests(cluster, trace, rng, *, discipline="ps", service="exponential", burst="exponential"):
+def by_requests(
+    cluster, trace, rng, *, discipline="ps", service="exponential", burst="exponential"
+):
     """Finish times where every disk access is an event: no balancing, no page faults.
 
     A task computes between accesses at a CPU that all tasks of its node share; an access waits in

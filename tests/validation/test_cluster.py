@@ -185,7 +185,8 @@ def test_the_same_jobs_give_the_same_bits(name):
 @EVERY
 def test_the_tolerance_decides_nothing_that_is_seen(name):
     fine, usual = (
-        simulate_cluster(Cluster.of(8), drawn(), name, tolerance=t) for t in (1e-9, engine.TOLERANCE)
+        simulate_cluster(Cluster.of(8), drawn(), name, tolerance=t)
+        for t in (1e-9, engine.TOLERANCE)
     )
     assert usual.slowdown.mean() == pytest.approx(fine.slowdown.mean(), rel=1e-3)
 
@@ -333,8 +334,8 @@ def test_a_run_that_would_not_fit_into_memory_is_refused(monkeypatch):
 
 
 def test_too_much_work_is_said():
-    assert any("no steady state" in text for text in
-               simulate_cluster(Cluster.of(8), drawn(offered_disk=3.0), "NLB").warnings)  # fmt: skip
+    heavy = simulate_cluster(Cluster.of(8), drawn(offered_disk=3.0), "NLB")
+    assert any("no steady state" in text for text in heavy.warnings)
     light = drawn(offered_disk=0.05, page_faults=0.0)
     assert simulate_cluster(Cluster.of(8), light, "NLB").warnings == ()
 

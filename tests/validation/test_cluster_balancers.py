@@ -19,7 +19,7 @@ from validation.cluster import (
     find_balancer,
     simulate_cluster,
 )
-from validation.cluster.balancing import Batch, IOCMPM, IOCMRE, Move, NoBalancing, register
+from validation.cluster.balancing import IOCMPM, IOCMRE, Batch, Move, NoBalancing, register
 
 EVERY = pytest.mark.parametrize("name", BALANCERS)
 
@@ -164,9 +164,7 @@ def test_a_broken_promise_is_named_with_its_case(kind, promise, said):
 def test_one_s_own_keeps_the_contract_and_competes():
     assert check_balancer(Fine, jobs=40).passed
     traces = SyntheticTraces(jobs=60, nodes=8)
-    found = compare_balancers(
-        Cluster.of(8), traces, [Fine(), "iocm-re"], replications=3, seed=2
-    )
+    found = compare_balancers(Cluster.of(8), traces, [Fine(), "iocm-re"], replications=3, seed=2)
     assert set(found.runs) == {"fine", "IOCM-RE"}
     gap = found.compare("fine", "IOCM-RE")
     ours, theirs = (np.array(found.runs[n].values["slowdown"]) for n in ("fine", "IOCM-RE"))

@@ -165,7 +165,9 @@ def test_jobs_that_nobody_balances_are_an_open_network():
 def test_a_network_without_a_prediction_is_refused():
     usual = SyntheticTraces(nodes=4, parallel=0.0, offered_disk=0.5)
     with pytest.raises(UnstableError, match="most popular node"):
-        predict_no_balancing(Cluster.of(4), SyntheticTraces(nodes=4, parallel=0.0, offered_disk=0.9))
+        predict_no_balancing(
+            Cluster.of(4), SyntheticTraces(nodes=4, parallel=0.0, offered_disk=0.9)
+        )
     with pytest.raises(ModelError, match="parallel"):
         predict_no_balancing(Cluster.of(4), SyntheticTraces(nodes=4, offered_disk=0.5))
     with pytest.raises(ModelError, match="alike"):

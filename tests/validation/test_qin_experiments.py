@@ -68,8 +68,12 @@ def test_slopes_and_gaps_decide():
 
 
 def test_the_bands_of_preemption_are_those_of_the_specification():
-    found = made({name: [[s, 1.01 * s]] for name, s in
-                  (("IOCM-PM", 1.0), ("IOCM-RE", 1.25), ("memory", 1.25), ("CPU", 2.461))})
+    found = made(
+        {
+            name: [[s, 1.01 * s]]
+            for name, s in (("IOCM-PM", 1.0), ("IOCM-RE", 1.25), ("memory", 1.25), ("CPU", 2.461))
+        }
+    )
     verdicts = {f.sentence: f.verdict for f in claims.preemption_pays(found)}
     held = [s for s, v in verdicts.items() if v == "holds"]
     assert [s.split()[4] for s in held if "between" in s] == ["IOCM-RE", "CPU"]

@@ -149,7 +149,7 @@ def check_balancer(
 
 def _cases(jobs: int) -> Iterable[tuple[str, Cluster, SyntheticTraces]]:
     mixed = Cluster([Node(), Node(speed=2.0, memory=1280.0), Node(disk_rate=20.0)] * 3)
-    late = Cluster.of(6, broadcast=1.0, remaining_known=False)  # type: ignore[arg-type]
+    late = Cluster.of(6, broadcast=1.0, remaining_known=False)
 
     def traces(nodes: int, parallel: float, **options: Any) -> SyntheticTraces:
         return SyntheticTraces(jobs=jobs, nodes=nodes, parallel=parallel, **options)
@@ -172,9 +172,7 @@ class _Trial:
 
     failures: dict[str, str] = field(default_factory=dict)
     clusters: list[str] = field(default_factory=list)
-    counts: dict[str, int] = field(
-        default_factory=lambda: {"questions": 0, "waits": 0, "moves": 0}
-    )
+    counts: dict[str, int] = field(default_factory=lambda: {"questions": 0, "waits": 0, "moves": 0})
 
     def note(self, promise: str, case: str) -> None:
         """Remember the first case in which a promise was broken."""

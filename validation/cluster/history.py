@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: What `ClusterRun.summary` holds, and the units. Of the parts of the slowdown each is what it adds.
+#: What `ClusterRun.summary` holds, with units; a part of the slowdown is what it adds.
 QUANTITIES: Final = {
     "slowdown": "1", "slowdown_geometric": "1", "slowdown_p50": "1", "slowdown_p95": "1",
     "slowdown_p99": "1", "slowdown_sequential": "1", "slowdown_parallel": "1",
@@ -103,8 +103,9 @@ class ClusterRun:
         bins = max(int(np.ceil(end / width)), 1)
         long = np.minimum(end - width * np.arange(bins), width)
         return cls(
-            balancer=balancer, trace=trace, start=s.jobs["start"].copy(), finish=s.jobs["finish"].copy(), alone=alone,
-            spent=spent, started=s.tasks["began"].copy(),
+            balancer=balancer, trace=trace, start=s.jobs["start"].copy(),
+            finish=s.jobs["finish"].copy(), alone=alone, spent=spent,
+            started=s.tasks["began"].copy(),
             elsewhere=s.jobs["remote"].copy(), preempted=s.jobs["moved"].copy(),
             present=s.jobs["present"].copy(), migrations=s.matrix, busy=s.integral,
             lines=s.line[:bins] / np.maximum(long, 1e-300)[:, None, None], bin_width=width,
@@ -194,8 +195,6 @@ class ClusterRun:
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each job."""
-        import pandas as pd
-
         table = self.trace.to_frame()
         table["start_s"], table["finish_s"] = self.start, self.finish
         table["alone_s"], table["slowdown"] = self.alone, self.slowdown

@@ -81,9 +81,7 @@ def timeline(run: ClusterRun, what: str = "tasks", *, ax: Axes | None = None) ->
     return ax
 
 
-def slowdown_parts(
-    known: Mapping[str, Mapping[str, Estimate]], *, ax: Axes | None = None
-) -> Axes:
+def slowdown_parts(known: Mapping[str, Mapping[str, Estimate]], *, ax: Axes | None = None) -> Axes:
     """Draw the mean slowdown of every balancer as a bar of its parts, with its interval.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from validation.sweeps.executors import parallel_map
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
@@ -66,9 +65,7 @@ def trace_of(point: ClusterPoint, replication: int) -> ClusterTrace:
 
 def run_one(point: ClusterPoint, replication: int) -> dict[str, float]:
     """One replication of a point: its `ClusterRun.summary`."""
-    return simulate_cluster(
-        point.cluster, trace_of(point, replication), point.balancer
-    ).summary()
+    return simulate_cluster(point.cluster, trace_of(point, replication), point.balancer).summary()
 
 
 def _run_with_tails(task: tuple[ClusterPoint, int]) -> tuple[dict[str, float], Any, Any, Any]:
@@ -141,9 +138,7 @@ class BalancerComparison:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to know before using the numbers."""
-        return tuple(
-            f"{name}: {text}" for name, run in self.runs.items() for text in run.warnings
-        )
+        return tuple(f"{name}: {text}" for name, run in self.runs.items() for text in run.warnings)
 
     def table(self) -> str:
         """One line for each balancer, best first, with its paired difference to the best."""
@@ -151,8 +146,9 @@ class BalancerComparison:
         order = sorted(self.runs, key=lambda name: self.runs[name]["slowdown"].mean)
         runs = self.runs[best].replications
         lines = [
-            f"{'balancer':<12} {'slowdown':<18} {'p95':>8} {'p99':>8} {'queueing':>9} {'paging':>8} "
-            f"{'barrier':>8} {'migration':>9} {'moved':>7}   slowdown less that of {best}"
+            f"{'balancer':<12} {'slowdown':<18} {'p95':>8} {'p99':>8} {'queueing':>9} "
+            f"{'paging':>8} {'barrier':>8} {'migration':>9} {'moved':>7}   "
+            f"slowdown less that of {best}"
         ]
         for name in order:
             run = self.runs[name]
@@ -167,7 +163,9 @@ class BalancerComparison:
             )  # fmt: skip
             moved = run["started_elsewhere"].mean + run["preemptions"].mean
             gap = "best" if name == best else str(self.compare(name, best))
-            lines.append(f"{name:<12} {f'{slow.mean:.4g}{width}':<18} {parts} {moved:>7.4g}   {gap}")
+            lines.append(
+                f"{name:<12} {f'{slow.mean:.4g}{width}':<18} {parts} {moved:>7.4g}   {gap}"
+            )
         return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:
@@ -188,7 +186,7 @@ class BalancerComparison:
                 )  # fmt: skip
         return pd.DataFrame(rows)
 
-    def plot(self, *, ax: Axes | None = None) -> Axes:
+    def plot(self, *, ax: Any = None) -> Any:
         """Draw the slowdown of every balancer, with what it is made of."""
         from validation.cluster.plotting import slowdown_parts
 
@@ -196,7 +194,7 @@ class BalancerComparison:
             {name: {q: run[q] for q in run.values} for name, run in self.runs.items()}, ax=ax
         )
 
-    def plot_tails(self, kind: str = "all", *, ax: Axes | None = None) -> Axes:
+    def plot_tails(self, kind: str = "all", *, ax: Any = None) -> Any:
         """Draw the share of jobs above a slowdown: of "all", "sequential" or "parallel" ones."""
         from validation.cluster.plotting import slowdown_tails
 
@@ -252,7 +250,7 @@ def compare_balancers(
     names = [one.name for one in found]
     if not names or len(set(names)) < len(names):
         raise ModelError(f"give balancers with different names, got {', '.join(names) or 'none'}")
-    points = [ClusterPoint(cluster, cast(Traces, traces), one, seed) for one in found]
+    points = [ClusterPoint(cluster, traces, one, seed) for one in found]
     tasks = [(point, r) for r in range(replications) for point in points]
     results = parallel_map(
         _run_with_tails, tasks, workers=workers, executor=executor, progress=progress, what="runs"

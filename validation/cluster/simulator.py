@@ -112,9 +112,7 @@ def _decide(s: State, balancer: AbstractBalancer) -> None:
     """Ask a balancer of one's own about the jobs that wait, in their order."""
     while s.counts[HEAD] < s.counts[ARRIVED]:
         job = job_of(s, int(s.counts[HEAD]))
-        answer = checked_nodes(
-            balancer.place(view_of(s), job), job, s.nodes.size, balancer.name
-        )
+        answer = checked_nodes(balancer.place(view_of(s), job), job, s.nodes.size, balancer.name)
         if answer is None:
             if not s.loads["tasks"].any():
                 raise ModelError(

@@ -106,7 +106,9 @@ class ClusterTrace:
         for name in ("homes", "tasks"):
             columns[name] = columns[name].astype(np.int64)
         if columns["tasks"].sum() > MOST_TASKS:
-            raise ModelError(f"a trace may have {MOST_TASKS:,} tasks, got {columns['tasks'].sum():,}")
+            raise ModelError(
+                f"a trace may have {MOST_TASKS:,} tasks, got {columns['tasks'].sum():,}"
+            )
         for name, column in columns.items():
             column.flags.writeable = False
             object.__setattr__(self, name, column)
@@ -209,7 +211,9 @@ def read_cluster_trace(path: str | Path) -> ClusterTrace:
     missing = [c for c, name in COLUMNS.items() if name not in _USUAL and c not in table]
     unknown = [str(column) for column in table.columns if column not in COLUMNS]
     if missing or unknown:
-        fault = f"lacks the column {missing[0]}" if missing else f"unknown column {unknown[0]!r:.40}"
+        fault = (
+            f"lacks the column {missing[0]}" if missing else f"unknown column {unknown[0]!r:.40}"
+        )
         raise TraceFormatError(str(path), f"{fault}; columns are {', '.join(COLUMNS)}", line=1)
     if table.empty:
         raise TraceFormatError(str(path), "has no job", line=1)

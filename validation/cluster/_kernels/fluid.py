@@ -23,7 +23,6 @@ from validation.cluster._kernels.state import (
     RUNNING,
     SCALED,
     SERVICE,
-    TASKS,
     TOUCHED,
     UNSETTLED,
     UPDATES,
@@ -104,7 +103,11 @@ def book_job(s, job):
     service, paging, present = 0.0, 0.0, 0.0
     for task in range(first, last):
         node = s.tasks[task].node
-        own = pace * s.jobs[job].io_rate * (s.nodes[node].access + s.jobs[job].request / s.nodes[node].rate)
+        own = (
+            pace
+            * s.jobs[job].io_rate
+            * (s.nodes[node].access + s.jobs[job].request / s.nodes[node].rate)
+        )
         cpu, disk = pace / s.nodes[node].speed, pace * s.tasks[task].demand_disk
         service += cpu + own
         paging += disk - own

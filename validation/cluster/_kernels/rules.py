@@ -20,7 +20,13 @@ def remote_cost(s, job, here, there):
 @njit(**COMPILED)
 def preemption_cost(s, job, age, here, there):
     """Seconds that it takes to move a task of an age in CPU-seconds, equations (3) and (4)."""
-    written = age * s.jobs[job].io_rate * s.jobs[job].writes * s.jobs[job].request / (s.jobs[job].reaccess + 1.0)
+    written = (
+        age
+        * s.jobs[job].io_rate
+        * s.jobs[job].writes
+        * s.jobs[job].request
+        / (s.jobs[job].reaccess + 1.0)
+    )
     link = min(s.nodes[here].net, s.nodes[there].net)
     moved = (s.jobs[job].initial + written) * _per_megabyte(s, here, there)
     return s.preemption_cost + s.jobs[job].memory / link + moved
@@ -203,7 +209,11 @@ def whom_to_move(s, rules, here):
     task = s.nodes[here].head
     while task != NOBODY:
         job = s.tasks[task].job
-        if s.jobs[job].status == RUNNING and s.jobs[job].cool <= now and not _has_sibling(s, job, there):
+        if (
+            s.jobs[job].status == RUNNING
+            and s.jobs[job].cool <= now
+            and not _has_sibling(s, job, there)
+        ):
             book_job(s, job)
             age = s.jobs[job].demand - s.jobs[job].left
             cost = preemption_cost(s, job, age, here, there)
@@ -219,7 +229,7 @@ def whom_to_move(s, rules, here):
 
 @njit(**COMPILED)
 def _has_sibling(s, job, node):
+    found = False
     for task in range(s.first[job], s.first[job + 1]):
-        if s.tasks[task].node == node:
-            return True
-    return False
+        found |= s.tasks[task].node == node
+    return found

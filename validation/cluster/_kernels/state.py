@@ -17,7 +17,9 @@ COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": F
 ABSENT, WAITING, FROZEN, RUNNING, DONE = 0, 1, 2, 3, 4
 NOBODY = -1
 #: Places in `State.counts`.
-ARRIVED, HEAD, ACTIVE, EVENTS, UPDATES, UNSETTLED, REFUSED, TOUCHED, QUEUED, FIRST, SCALED = range(11)
+ARRIVED, HEAD, ACTIVE, EVENTS, UPDATES, UNSETTLED, REFUSED, TOUCHED, QUEUED, FIRST, SCALED = range(
+    11
+)
 COUNTS = 11
 #: Places in `State.clocks`: now, width of a bin of the time lines, number of the last broadcast,
 #: largest utilisation of a disk or a processor so far.
@@ -57,8 +59,8 @@ def _record(*, reals: str = "", wholes: str = "") -> np.dtype[Any]:
 #: `queued` whether it is in `queue`. `reaccess`, `writes`, `initial`: see `ClusterTrace`.
 JOB = _record(
     wholes="home status remote moved present place queued",
-    reals="arrival demand memory io_rate request initial writes reaccess fault_rate pace left since "
-    "thaw cool start finish",
+    reals="arrival demand memory io_rate request initial writes reaccess fault_rate pace left "
+    "since thaw cool start finish",
 )
 #: A task: its `node`, the default one (`origin`) and that on which it began, the tasks before and
 #: after it in the list of its node; seconds of disk that it needs for each CPU-second; its mean

@@ -26,7 +26,7 @@ X = float | str
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Balancers over the values of an axis; replication r has the same random numbers everywhere."""
+    """Balancers over the values of an axis; replication r draws the same numbers everywhere."""
 
     axis: str
     xs: tuple[X, ...]

@@ -75,9 +75,7 @@ def lowest(found: Sweep, claim: str, best: str, rivals: Sequence[str]) -> Iterat
 def more_parallel(few: Sweep, many: Sweep, balancers: Sequence[str]) -> Iterator[Finding]:
     """Q-10: more parallel jobs make all slower."""
     for name in balancers:
-        gaps = [
-            compare(few.values(x, name), many.values(x, name), relative=True) for x in few.xs
-        ]
+        gaps = [compare(few.values(x, name), many.values(x, name), relative=True) for x in few.xs]
         yield Finding(
             "Q-10", f"{name}: slower with 60 % than with 30 % of parallel jobs, at every rate",
             all_below_zero(*(gap.difference for gap in gaps)),

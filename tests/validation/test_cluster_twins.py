@@ -12,15 +12,13 @@ from validation.cluster import (
     ClusterTrace,
     Node,
     SyntheticTraces,
+    fluid_paces,
     simulate_cluster,
 )
-from validation.cluster import simulator as engine
-from validation.cluster._kernels import events
 from validation.cluster.history import alone_times
 from validation.cluster.open_network import predict_no_balancing
 from validation.jobs import BoundedPareto
 
-ACCESS = 1000 * Node().access_time(0.256)  # milliseconds
 
 
 def small(seed, *, parallel=0.0, jobs=12):
@@ -68,37 +66,25 @@ def run_tasks(run, job):
     return slice(first, first + int(sizes[job]))
 
 
-def paces(demands):
-    """How fast tasks of these disk demands get on at one node, by the kernel."""
-    n = len(demands)
-    trace = ClusterTrace(
-        arrivals=np.zeros(n), homes=np.zeros(n), tasks=np.ones(n), demands=np.full(n, 1e6),
-        memory=np.ones(n), io_rates=np.array(demands) / ACCESS,
-    )  # fmt: skip
-    s = engine._tables(Cluster.of(1), trace, 1e-12)
-    events.advance(s, BALANCERS["NLB"]().rules(), False, n)
-    return s.jobs["pace"].copy()
-
-
 def test_two_tasks_alike_are_within_a_fortieth_of_mean_value_analysis():
     """The specification says 0 to 1.8 %: the equations themselves are 2.4 % off at the worst."""
     worst = 0.0
     for d in np.geomspace(0.01, 100.0, 60):
         exact = shared_node_paces([1.0, 1.0], [d, d])[0]
-        worst = max(worst, abs(paces([d, d])[0] / exact - 1.0))
+        worst = max(worst, abs(fluid_paces([d, d])[0] / exact - 1.0))
         # Their fixed point: q of the time at the disk, with q (2 - q) = d (1 - q) (1 + q).
         q = next(x for x in np.roots([d - 1.0, 2.0, -d]) if 0.0 <= x <= 1.0)
-        assert paces([d, d])[0] == pytest.approx(1 / (2 - q + d * (1 + q)), rel=1e-9)
+        assert fluid_paces([d, d])[0] == pytest.approx(1 / (2 - q + d * (1 + q)), rel=1e-9)
     assert 0.0235 < worst < 0.0240
 
 
 def test_two_tasks_that_differ_are_up_to_a_ninth_slower_than_mean_value_analysis():
     """A task that always computes beside one that often does not: a mean is no conditional mean."""
-    found, exact = paces([0.0, 1.0]), shared_node_paces([1.0, 1.0], [0.0, 1.0])
+    found, exact = fluid_paces([0.0, 1.0]), shared_node_paces([1.0, 1.0], [0.0, 1.0])
     assert found == pytest.approx([0.6, 1 / 3], rel=1e-9)
     assert exact == pytest.approx([2 / 3, 1 / 3], rel=1e-12)
     errors = [
-        paces([a, b]) / shared_node_paces([1.0, 1.0], [a, b]) - 1.0
+        fluid_paces([a, b]) / shared_node_paces([1.0, 1.0], [a, b]) - 1.0
         for a in (0.0, 0.3, 1.0, 3.0, 10.0, 40.0)
         for b in (0.0, 0.3, 1.0, 3.0, 10.0, 40.0)
     ]

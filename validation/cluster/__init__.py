@@ -5,7 +5,7 @@ from validation.cluster.contract import BalancerCheck, check_balancer
 from validation.cluster.history import ClusterRun
 from validation.cluster.node import Cluster, Node
 from validation.cluster.runs import BalancerComparison, BalancerRuns, compare_balancers
-from validation.cluster.simulator import simulate_cluster
+from validation.cluster.simulator import fluid_paces, simulate_cluster
 from validation.cluster.synthetic import APPLICATIONS, ApplicationTraces, SyntheticTraces
 from validation.cluster.trace import ClusterTrace, read_cluster_trace
 
@@ -25,6 +25,7 @@ __all__ = [
     "check_balancer",
     "compare_balancers",
     "find_balancer",
+    "fluid_paces",
     "read_cluster_trace",
     "simulate_cluster",
 ]

@@ -135,6 +135,15 @@ class BalancerComparison:
         """The balancer with the least mean."""
         return min(self.runs, key=lambda name: self.runs[name][quantity].mean)
 
+    def leaders(self, quantity: str = "slowdown") -> list[str]:
+        """The best balancer, and those that cannot be told from it."""
+        best = self.best(quantity)
+        return [
+            name
+            for name in self.runs
+            if name == best or self.compare(name, best, quantity).verdict == "undecided"
+        ]
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to know before using the numbers."""
@@ -166,6 +175,9 @@ class BalancerComparison:
             lines.append(
                 f"{name:<12} {f'{slow.mean:.4g}{width}':<18} {parts} {moved:>7.4g}   {gap}"
             )
+        level = [name for name in order if name in self.leaders()]
+        if len(level) > 1:
+            lines.append(f"cannot be told from the best: {', '.join(level[1:])}")
         return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:

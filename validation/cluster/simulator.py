@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import real_number
+from phasefit.checks import real_number, real_vector
 from qmodels.errors import ModelError
 from qmodels.memory import check_memory, memory_limit
 from qmodels.progress import Progress, no_progress
@@ -22,7 +22,7 @@ from validation.cluster.balancing.base import (
     find_balancer,
 )
 from validation.cluster.history import ClusterRun
-from validation.cluster.node import Cluster
+from validation.cluster.node import Cluster, Node
 from validation.cluster.trace import ClusterTrace
 
 Array = NDArray[np.float64]
@@ -106,6 +106,39 @@ def simulate_cluster(
         if code == events.DECISION:
             _decide(s, found)
     return ClusterRun.of(cluster, trace, found.name, s)
+
+
+def fluid_paces(disk: ArrayLike, *, tolerance: float = 1e-10) -> Array:
+    """How fast tasks get on that share one node, as the fluid model has it.
+
+    Parameters
+    ----------
+    disk : (n,) array_like
+        Seconds of disk that each needs for a CPU-second, >= 0.
+    tolerance : float
+        See `simulate_cluster`.
+
+    Returns
+    -------
+    (n,) ndarray
+        CPU-seconds of each in a second; `qmodels.networks.shared_node_paces` has them exactly.
+
+    Examples
+    --------
+    >>> fluid_paces([0.0, 1.0]).round(4)  # exactly 2/3 and 1/3
+    array([0.6   , 0.3333])
+    """
+    need = np.asarray(real_vector("disk", disk))
+    n = need.size
+    node = Node(access=1.0, disk_rate=1e12)
+    trace = ClusterTrace(
+        arrivals=np.zeros(n), homes=np.zeros(n), tasks=np.ones(n), demands=np.full(n, 1e9),
+        memory=np.zeros(n), io_rates=need,
+    )  # fmt: skip
+    s = _tables(Cluster.of(1, node), trace, tolerance)
+    events.advance(s, _NO_RULES, False, n)
+    paces: Array = s.jobs["pace"].copy()
+    return paces
 
 
 def _decide(s: State, balancer: AbstractBalancer) -> None:

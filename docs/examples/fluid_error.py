@@ -23,7 +23,7 @@ def error(demands: np.ndarray) -> np.ndarray:
 def main() -> None:
     figure = Figure(figsize=(11.0, 3.6), layout="constrained")
     alike, unlike, regular = figure.subplots(1, 3)
-    for demand, colour in zip((0.2, 0.5, 2.0, 5.0, 14.4), COLOURS, strict=True):
+    for demand, colour in zip((1.0, 2.0, 5.0, 14.4, 40.0), COLOURS, strict=True):
         errors = [error(np.full(n, demand))[0] for n in TASKS]
         alike.plot(TASKS, errors, color=colour, marker="o", ms=3, label=f"{demand:g} s of disk")
     alike.set(title="tasks alike", ylabel="error of the pace [%]")
@@ -43,9 +43,9 @@ def main() -> None:
             100.0 * (fluid_paces(np.full(n, 2.0))[0] / fcfs_node_pace(int(n), 1.0, law) - 1.0)
             for n in TASKS
         ]
-        label = f"squared variation {1 / phases:g}"
+        label = f"scv of an access {1 / phases:g}"
         regular.plot(TASKS, errors, color=colour, marker="o", ms=3, label=label)
-    regular.set(title="in turn, 2 s of disk, by the law of an access")
+    regular.set(title="disk in turn, 2 s, tasks alike")
     for ax in (alike, unlike, regular):
         ax.axhline(0.0, color="#444444", lw=0.8)
         ax.set_xlabel("tasks on the node")

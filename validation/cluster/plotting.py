@@ -97,7 +97,7 @@ def slowdown_parts(known: Mapping[str, Mapping[str, Estimate]], *, ax: Axes | No
     ax.barh(y, left, color="#DDDDDD", label="alone")
     for part, colour in _PARTS.items():
         wide = np.array([known[name][part].mean for name in names])
-        if np.abs(wide).max() < 1e-6:
+        if np.abs(wide).max() < 2e-3 * max(one["slowdown"].mean for one in known.values()):
             continue
         ax.barh(y, wide, left=left, color=colour, label=part.replace("_", " "))
         left = left + wide

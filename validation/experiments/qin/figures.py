@@ -23,6 +23,10 @@ def _over_rates(
     return sweep(_RATE, sources, names, options, what=what)
 
 
+def _kind(parallel: float) -> str:
+    return f"{parallel:.0%} parallel jobs" if parallel else "sequential jobs"
+
+
 def _outcome(found: Sweep, findings: Sequence[Finding], title: str, log: bool = False) -> Outcome:
     table = found.table()
     return Outcome(
@@ -44,7 +48,7 @@ def batch(options: RunOptions, *, parallel: float, number: int) -> Outcome:
     else:
         alone = _over_rates(setup.BATCH_RATES, 0.0, names, options, what)
         findings.append(claims.wider_gap(alone, found))
-    return _outcome(whole, findings, f"{parallel:.0%} parallel jobs", log=True)
+    return _outcome(whole, findings, _kind(parallel), log=True)
 
 
 def schemes(options: RunOptions, *, parallel: float, number: int) -> Outcome:
@@ -57,7 +61,7 @@ def schemes(options: RunOptions, *, parallel: float, number: int) -> Outcome:
     if number == 4:
         few = _over_rates(setup.RATES, 0.3, setup.SCHEMES, options, "figure 3")
         findings += claims.more_parallel(few, found, setup.SCHEMES)
-    return _outcome(found, findings, f"{parallel:.0%} parallel jobs")
+    return _outcome(found, findings, _kind(parallel))
 
 
 def memory(options: RunOptions, *, parallel: float, number: int) -> Outcome:
@@ -71,7 +75,7 @@ def memory(options: RunOptions, *, parallel: float, number: int) -> Outcome:
     calm: Mapping[X, Traces] = {parallel: setup.cpu_traces(parallel, quick=options.quick)}
     low = sweep("parallel", calm, ("IOCM-RE", "CPU"), options, what="hardly any I/O")
     findings = [*claims.memory_pays(found), *claims.no_loss(low)]
-    return _outcome(found, findings, f"{parallel:.0%} parallel jobs", log=True)
+    return _outcome(found, findings, _kind(parallel), log=True)
 
 
 def preemption(options: RunOptions, *, parallel: float, number: int) -> Outcome:
@@ -83,7 +87,7 @@ def preemption(options: RunOptions, *, parallel: float, number: int) -> Outcome:
         *claims.preemption_pays(found),
         *claims.least_sensitive(found),
     ]
-    return _outcome(found, findings, f"{parallel:.0%} parallel jobs")
+    return _outcome(found, findings, _kind(parallel))
 
 
 def programs(options: RunOptions) -> Outcome:

@@ -21,6 +21,7 @@ def error(demands: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
+    """Draw the three panels."""
     figure = Figure(figsize=(11.0, 3.6), layout="constrained")
     alike, unlike, regular = figure.subplots(1, 3)
     for demand, colour in zip((1.0, 2.0, 5.0, 14.4, 40.0), COLOURS, strict=True):

@@ -222,6 +222,11 @@ def loaded(homes, **columns):
     return usual | columns
 
 
+def rooted(homes):
+    """Jobs with so much data that they stay where they come, whatever the load."""
+    return loaded(homes, initial=np.full(len(homes), 1e9))
+
+
 def where_last_goes(name, trace, nodes=4, **options):
     return int(simulate_cluster(Cluster.of(nodes, **options), trace, name).started[-1])
 
@@ -311,6 +316,25 @@ def test_the_batch_system_serves_in_order_on_nodes_of_their_own():
     assert run.start == pytest.approx([0.0, 10.0, 14.04, 14.04])
     assert run.finish == pytest.approx([10.0, 14.04, 15.04, 15.05])
     assert run.part("queueing") == pytest.approx((run.start - trace.arrivals) / run.alone)
+
+
+def test_a_node_with_as_many_tasks_as_the_mean_is_not_overloaded():
+    trace = then_one(None, rooted([0] * 4 + [1] * 8 + [3] * 4))
+    for name in ("CPU", "memory", "IOCM-RE"):
+        assert where_last_goes(name, trace) == 0
+    trace = then_one(None, rooted([0] * 5 + [1] * 7 + [3] * 4))
+    for name in ("CPU", "memory", "IOCM-RE"):
+        assert where_last_goes(name, trace) == 2
+
+
+def test_a_parallel_job_starts_after_the_largest_cost_of_its_tasks():
+    slow, fast = Node(link=1.0), Node()
+    cluster = Cluster([fast, fast, fast, slow])
+    trace = then_one(None, rooted([0] * 6 + [1] * 6), tasks=2, demands=1e3, initial=50.0)
+    run = simulate_cluster(cluster, trace, "CPU")
+    assert sorted(run.started[-2:].tolist()) == [2, 3]
+    dearest = 0.1 + 50.0 * (1.0 + 2 * 14.4 / 256)  # over the link of 1 MB/s; not the sum
+    assert run.spent["migration"][-1] == pytest.approx(dearest)
 
 
 def test_balancers_that_hear_nothing_yet_leave_everybody_where_they_are():

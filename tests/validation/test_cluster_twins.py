@@ -20,7 +20,6 @@ from validation.cluster.open_network import predict_no_balancing
 from validation.jobs import BoundedPareto
 
 
-
 def small(seed, *, parallel=0.0, jobs=12):
     """A few jobs of different lengths and rates on two to four nodes."""
     rng = np.random.default_rng([7, seed])

@@ -193,7 +193,7 @@ def read_cluster_trace(path: str | Path) -> ClusterTrace:
     Returns
     -------
     ClusterTrace
-        The jobs sorted by arrival.
+        The jobs sorted by arrival, the first of which comes at time 0.
 
     Raises
     ------
@@ -234,6 +234,7 @@ def read_cluster_trace(path: str | Path) -> ClusterTrace:
             place, what = where
             raise TraceFormatError(str(path), what, line=place + 2, field=field)
     order = np.argsort(columns["arrivals"], kind="stable")
+    columns["arrivals"] = columns["arrivals"] - columns["arrivals"].min()
     return ClusterTrace(**{name: column[order] for name, column in columns.items()})
 
 

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from validation.commands.overlay import overlaid
 from validation.commands.own_classes import find_own_modules, within_seconds
 
 if TYPE_CHECKING:
     from qmodels.progress import Progress
     from validation.machine import MachineRun, StrategyComparison
-    from validation.machine.scenario import AllocationFile, AllocationPlan
+    from validation.machine.scenario import AllocationPlan
 
 FAILED = 1  #: exit code when a strategy breaks a promise
+#: One way to say how fast jobs come replaces another.
+_RATES = frozenset({"mean_interarrival", "utilisation", "arrival_factor"})
 
 
 def register(app: typer.Typer) -> None:
@@ -168,27 +171,7 @@ def _plan(source: Path | None, given: dict[str, dict[str, Any]]) -> AllocationPl
         name, spec = source, read_tables(source, AllocationFile)
     elif source is not None:
         given["jobs"] |= {"source": "log", "path": str(source.resolve())}
-    return make_plan(name, _over(spec, given))
-
-
-def _over(spec: AllocationFile, given: dict[str, dict[str, Any]]) -> AllocationFile:
-    """`spec` with what was given in its place, checked as a file would be."""
-    from qmodels.io.toml_tables import checked_tables
-
-    tables = spec.model_dump(exclude_unset=True)
-    for table, options in given.items():
-        kept = {key: value for key, value in options.items() if value is not None}
-        if table == "":
-            tables |= kept
-        elif kept:
-            below = tables.setdefault(table, {})
-            # One way to say how fast jobs come replaces another.
-            ways = {"mean_interarrival", "utilisation", "arrival_factor"}
-            if ways & set(kept):
-                for way in ways:
-                    below.pop(way, None)
-            below |= kept
-    return checked_tables(Path("options"), type(spec), tables)
+    return make_plan(name, overlaid(spec, given, instead=_RATES))
 
 
 def _timed(plan: AllocationPlan, workers: int | None, progress: Progress) -> AllocationPlan:

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from validation.commands.overlay import overlaid
 from validation.commands.own_classes import find_own_modules, within_seconds
 
 if TYPE_CHECKING:
     from validation.cluster.runs import BalancerComparison
-    from validation.cluster.scenario import BalancePlan, ClusterFile
+    from validation.cluster.scenario import BalancePlan
 
 FAILED = 1  #: exit code when a balancer breaks a promise
+#: One load says how fast jobs come, and replaces the other.
+_LOADS = frozenset({"disk_load", "cpu_load"})
 
 
 def register(app: typer.Typer) -> None:
@@ -142,25 +145,7 @@ def _plan(source: Path | None, given: dict[str, dict[str, Any]]) -> BalancePlan:
         name, spec = source, read_tables(source, ClusterFile)
     elif source is not None:
         given["jobs"] |= {"source": "log", "path": str(source.resolve())}
-    return plan_of(name, _over(spec, given))
-
-
-def _over(spec: ClusterFile, given: dict[str, dict[str, Any]]) -> ClusterFile:
-    """`spec` with what was given in its place, checked as a file would be."""
-    from qmodels.io.toml_tables import checked_tables
-
-    tables = spec.model_dump(exclude_unset=True)
-    for table, options in given.items():
-        kept = {key: value for key, value in options.items() if value is not None}
-        if table == "":
-            tables |= kept
-        elif kept:
-            below = tables.setdefault(table, {})
-            if {"disk_load", "cpu_load"} & set(kept):  # one load replaces the other
-                below.pop("disk_load", None)
-                below.pop("cpu_load", None)
-            below |= kept
-    return checked_tables(Path("options"), type(spec), tables)
+    return plan_of(name, overlaid(spec, given, instead=_LOADS))
 
 
 def _record(found: BalancerComparison) -> dict[str, Any]:

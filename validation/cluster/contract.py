@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
+from validation.analysis.promises import KeptPromises
 from validation.analysis.seeding import stream
 from validation.cluster.balancing.base import (
     AbstractBalancer,
@@ -22,9 +23,6 @@ from validation.cluster.node import Cluster, Node
 from validation.cluster.simulator import simulate_cluster
 from validation.cluster.synthetic import SyntheticTraces
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 PROMISES = {
     "made": "can be made without arguments, and runs",
     "nodes": "gives a different node of the cluster for each task, or None",
@@ -36,7 +34,7 @@ PROMISES = {
 
 
 @dataclass(frozen=True)
-class BalancerCheck:
+class BalancerCheck(KeptPromises):
     """What `check_balancer` found.
 
     Examples
@@ -47,6 +45,7 @@ class BalancerCheck:
     (True, {})
     """
 
+    promises: ClassVar[Mapping[str, str]] = PROMISES
     name: str  #: of the balancer
     questions: int  #: how many jobs it was asked about
     waits: int  #: how often it let one wait
@@ -55,32 +54,12 @@ class BalancerCheck:
     failures: dict[str, str]  #: promise broken and the first case in which it was
 
     @property
-    def passed(self) -> bool:
-        """Whether every promise was kept."""
-        return not self.failures
-
-    def table(self) -> str:
-        """One line for each promise."""
-        lines = [
+    def heading(self) -> str:
+        """See `KeptPromises.heading`."""
+        return (
             f"{self.name}: {self.questions} questions on {', '.join(self.clusters)}; it let jobs "
             f"wait {self.waits} times and moved {self.moves} tasks"
-        ]
-        for promise, meaning in PROMISES.items():
-            broken = self.failures.get(promise)
-            lines.append(f"  {'BROKEN' if broken else 'kept  '}  {meaning}")
-            if broken:
-                lines.append(f"          {broken}")
-        return "\n".join(lines)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each promise: what it means, whether it was kept, the first case if not."""
-        import pandas as pd
-
-        rows = [
-            (key, meaning, key not in self.failures, self.failures.get(key, ""))
-            for key, meaning in PROMISES.items()
-        ]
-        return pd.DataFrame(rows, columns=["promise", "meaning", "kept", "case"])
+        )
 
 
 def check_balancer(

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
 from validation.allocation.base import AbstractStrategy, Ints, Kind, Request
+from validation.analysis.promises import KeptPromises
 from validation.mesh import Mesh, Occupancy, Sides
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Sides of the meshes that are tried, rows and columns or x, y and z, and a torus of the last; a
 #: strategy may refuse one with a ModelError.
@@ -35,7 +33,7 @@ PROMISES = {
 
 
 @dataclass(frozen=True)
-class StrategyCheck:
+class StrategyCheck(KeptPromises):
     """What `check_strategy` found.
 
     Examples
@@ -46,6 +44,7 @@ class StrategyCheck:
     (True, {})
     """
 
+    promises: ClassVar[Mapping[str, str]] = PROMISES
     name: str  #: of the strategy
     requests: int  #: how many were made
     refused: int  #: how many of them were refused
@@ -53,29 +52,9 @@ class StrategyCheck:
     failures: dict[str, str]  #: promise broken and the first case in which it was
 
     @property
-    def passed(self) -> bool:
-        """Whether every promise was kept."""
-        return not self.failures
-
-    def table(self) -> str:
-        """One line for each promise."""
-        lines = [f"{self.name}: {self.requests} requests on {', '.join(self.meshes) or 'no mesh'}"]
-        for promise, meaning in PROMISES.items():
-            broken = self.failures.get(promise)
-            lines.append(f"  {'BROKEN' if broken else 'kept  '}  {meaning}")
-            if broken:
-                lines.append(f"          {broken}")
-        return "\n".join(lines)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each promise: what it means, whether it was kept, the first case if not."""
-        import pandas as pd
-
-        rows = [
-            (key, meaning, key not in self.failures, self.failures.get(key, ""))
-            for key, meaning in PROMISES.items()
-        ]
-        return pd.DataFrame(rows, columns=["promise", "meaning", "kept", "case"])
+    def heading(self) -> str:
+        """See `KeptPromises.heading`."""
+        return f"{self.name}: {self.requests} requests on {', '.join(self.meshes) or 'no mesh'}"
 
 
 def check_strategy(

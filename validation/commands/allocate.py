@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,16 +11,17 @@ import typer
 from typer.core import TyperCommand
 
 from qmodels.commands.byte_counts import MaxBytes
-from qmodels.errors import ModelError
+from validation.commands.overlay import overlaid
+from validation.commands.own_classes import find_own_modules, within_seconds
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from qmodels.progress import Progress
     from validation.machine import MachineRun, StrategyComparison
-    from validation.machine.scenario import AllocationFile, AllocationPlan
+    from validation.machine.scenario import AllocationPlan
 
 FAILED = 1  #: exit code when a strategy breaks a promise
+#: One way to say how fast jobs come replaces another.
+_RATES = frozenset({"mean_interarrival", "utilisation", "arrival_factor"})
 
 
 def register(app: typer.Typer) -> None:
@@ -109,7 +107,7 @@ def _allocate(
     max_bytes: MaxBytes = None,
 ) -> None:
     """Compare processor-allocation strategies on the same jobs, with paired differences."""
-    _find_own_modules()
+    find_own_modules()
     if check is not None:
         _check(check, check_seconds)
         return
@@ -153,50 +151,15 @@ def _allocate(
         typer.echo(found.table("turnaround" if timed else "service"))
 
 
-def _find_own_modules() -> None:
-    """Let a strategy of the user's in the current folder be imported, here and in workers."""
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
-
-
 def _check(name: str, seconds: float) -> None:
     from validation.allocation import check_strategy, load_strategy
 
     strategy = load_strategy(name)
-    with _within(seconds, f"strategy {strategy.name}"):
+    with within_seconds(seconds, f"strategy {strategy.name}"):
         found = check_strategy(strategy)
     typer.echo(found.table())
     if not found.passed:
         raise typer.Exit(FAILED)
-
-
-class _Late(BaseException):
-    """The time is over; no error, so that nothing that catches errors takes it."""
-
-
-@contextmanager
-def _within(seconds: float, who: str) -> Iterator[None]:
-    """Give Python code so much time; ModelError with the line it was at when that was over."""
-    at = ""
-
-    def over(number: int, frame: FrameType | None) -> None:
-        nonlocal at
-        at = "" if frame is None else f" ({frame.f_code.co_filename}, line {frame.f_lineno})"
-        raise _Late
-
-    before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    except _Late:
-        raise ModelError(
-            f"{who} was not done after {seconds:g} s{at}; if it has no endless loop, give it more "
-            f"with --check-seconds"
-        ) from None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def _sides(mesh: str | None) -> dict[str, Any]:
@@ -220,27 +183,7 @@ def _plan(
         name, spec = source, read_tables(source, AllocationFile)
     elif source is not None:
         given["jobs"] |= {"source": "log", "path": str(source.resolve())}
-    return make_plan(name, _over(spec, given), max_bytes=max_bytes)
-
-
-def _over(spec: AllocationFile, given: dict[str, dict[str, Any]]) -> AllocationFile:
-    """`spec` with what was given in its place, checked as a file would be."""
-    from qmodels.io.toml_tables import checked_tables
-
-    tables = spec.model_dump(exclude_unset=True)
-    for table, options in given.items():
-        kept = {key: value for key, value in options.items() if value is not None}
-        if table == "":
-            tables |= kept
-        elif kept:
-            below = tables.setdefault(table, {})
-            # One way to say how fast jobs come replaces another.
-            ways = {"mean_interarrival", "utilisation", "arrival_factor"}
-            if ways & set(kept):
-                for way in ways:
-                    below.pop(way, None)
-            below |= kept
-    return checked_tables(Path("options"), type(spec), tables)
+    return make_plan(name, overlaid(spec, given, instead=_RATES), max_bytes=max_bytes)
 
 
 def _timed(plan: AllocationPlan, workers: int | None, progress: Progress) -> AllocationPlan:

@@ -10,6 +10,7 @@ from validation.experiments.base import (
 )
 from validation.experiments.liu import EXPERIMENTS as _LIU
 from validation.experiments.mache import EXPERIMENTS as _MACHE
+from validation.experiments.qin import EXPERIMENTS as _QIN
 from validation.experiments.rosti.fig6 import EXPERIMENT as _ROSTI_FIG6
 from validation.experiments.rosti.fig7 import EXPERIMENT as _ROSTI_FIG7
 from validation.experiments.rosti.m_sweep import EXPERIMENT as _M_SWEEP
@@ -17,7 +18,7 @@ from validation.experiments.rosti.m_sweep import EXPERIMENT as _M_SWEEP
 #: Every experiment by its name.
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (_ROSTI_FIG6, _ROSTI_FIG7, _M_SWEEP, *_LIU, *_MACHE, *_BANI_MOHAMMAD)
+    for experiment in (_ROSTI_FIG6, _ROSTI_FIG7, _M_SWEEP, *_LIU, *_MACHE, *_BANI_MOHAMMAD, *_QIN)
 }
 
 __all__ = ["EXPERIMENTS", "Experiment", "Finding", "Outcome", "RunOptions", "SharedRuns"]

@@ -1,0 +1,48 @@
+"""What a contract found: the promises that a class keeps, and the first case of each it breaks."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class KeptPromises(abc.ABC):
+    """A report on the contract of a class; what is checked is up to those who derive from it."""
+
+    #: What each promise means.
+    promises: ClassVar[Mapping[str, str]]
+    failures: dict[str, str]  #: promise broken and the first case in which it was
+
+    @property
+    @abc.abstractmethod
+    def heading(self) -> str:
+        """What was checked, on one line."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every promise was kept."""
+        return not self.failures
+
+    def table(self) -> str:
+        """One line for each promise."""
+        lines = [self.heading]
+        for promise, meaning in self.promises.items():
+            broken = self.failures.get(promise)
+            lines.append(f"  {'BROKEN' if broken else 'kept  '}  {meaning}")
+            if broken:
+                lines.append(f"          {broken}")
+        return "\n".join(lines)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each promise: what it means, whether it was kept, the first case if not."""
+        import pandas as pd
+
+        rows = [
+            (key, meaning, key not in self.failures, self.failures.get(key, ""))
+            for key, meaning in self.promises.items()
+        ]
+        return pd.DataFrame(rows, columns=["promise", "meaning", "kept", "case"])

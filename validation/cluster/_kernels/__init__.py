@@ -1,0 +1,1 @@
+"""Compiled loops of the cluster: the fluid state of its nodes, the rules of balancers, events."""

@@ -1,0 +1,16 @@
+"""No balancing at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from validation.cluster.balancing.base import RuleBalancer, register
+
+
+@register
+@dataclass(frozen=True)
+class NoBalancing(RuleBalancer):
+    """Every task at its default node."""
+
+    name: ClassVar[str] = "NLB"

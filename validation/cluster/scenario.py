@@ -1,0 +1,214 @@
+"""Files that describe a comparison of balancers: nodes, jobs, who competes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, read_tables
+from validation.cluster.balancing import BALANCERS, AbstractBalancer
+from validation.cluster.node import Cluster, Node
+from validation.cluster.runs import SameTrace, Traces
+from validation.cluster.synthetic import ApplicationTraces, SyntheticTraces
+from validation.cluster.trace import read_cluster_trace
+from validation.jobs import BoundedPareto
+
+NotNegative = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class ClusterTable(Table):
+    """What it costs to run a job elsewhere, and what balancers know."""
+
+    remote_cost: NotNegative = 0.1
+    preemption_cost: NotNegative = 0.3
+    barrier: Positive = 100.0
+    barrier_cost: NotNegative = 1.0
+    broadcast: NotNegative = 0.0
+    remaining_known: bool = True
+
+
+class NodesTable(Table):
+    """Nodes of one kind."""
+
+    count: Count = 32
+    speed: Positive = 1.0
+    memory: Positive = 640.0
+    access: NotNegative = 8.0
+    disk_rate: Positive = 40.0
+    fault: NotNegative = 8.1
+    link: Positive = 12.5
+
+
+class JobsTable(Table):
+    """What arrives when, and what it asks for."""
+
+    source: str = "synthetic"
+    count: Count | None = None
+    parallel: Share | None = None
+    io_rate: NotNegative | None = None
+    io_free: Share | None = None
+    page_faults: NotNegative | None = None
+    memory_factor: Positive | None = None
+    disk_load: Positive | None = None
+    load_rate: Positive | None = None
+    cpu_load: Positive | None = None
+    skew: NotNegative | None = None
+    shortest: Positive | None = None
+    longest: Positive | None = None
+    shape: Positive | None = None
+    application: str | None = None
+    path: str | None = None
+
+
+class RuleTable(Table):
+    """What the built-in balancers go by."""
+
+    io_threshold: NotNegative | None = None
+    crowded: NotNegative | None = None
+    rounds: Annotated[int, Field(ge=0)] | None = None
+
+
+class StudyTable(Table):
+    """How much to compute."""
+
+    replications: Annotated[int, Field(ge=1, le=10_000)] = 10
+
+
+class ClusterFile(Table):
+    """The whole file."""
+
+    title: str = "Balancers compared"
+    seed: Annotated[int, Field(ge=0)] = 0
+    balancers: list[str] = Field(
+        default=["IOCM-PM", "IOCM-RE", "memory", "CPU", "NLB"], min_length=1
+    )
+    cluster: ClusterTable = ClusterTable()
+    nodes: list[NodesTable] = Field(default=[NodesTable()], min_length=1)
+    jobs: JobsTable = JobsTable()
+    rules: RuleTable = RuleTable()
+    study: StudyTable = StudyTable()
+
+
+#: Keys of [jobs] that a source reads, and the fields that they fill.
+_KEYS: Final[dict[str, dict[str, str]]] = {
+    "synthetic": {
+        "count": "jobs", "parallel": "parallel", "io_rate": "io_rate", "io_free": "io_free",
+        "page_faults": "page_faults", "memory_factor": "memory_factor",
+        "disk_load": "offered_disk", "load_rate": "load_rate", "cpu_load": "offered_cpu",
+        "skew": "skew", "shortest": "low", "longest": "high", "shape": "shape",
+    },
+    "application": {
+        "application": "application", "count": "jobs", "disk_load": "offered_disk", "skew": "skew",
+    },
+    "log": {"path": "path"},
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class BalancePlan:
+    """A comparison of balancers, ready to run."""
+
+    title: str
+    seed: int
+    cluster: Cluster
+    traces: Traces
+    balancers: tuple[AbstractBalancer, ...]
+    replications: int
+
+
+def load_balance(path: str | Path) -> BalancePlan:
+    """Read a comparison of balancers from a TOML file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its keys are described in docs/reference/cluster-scenario.md; relative paths in it are taken
+        from its own folder.
+
+    Returns
+    -------
+    BalancePlan
+
+    Raises
+    ------
+    ScenarioError
+        If the file is missing, is no TOML, has an unknown key, or holds a value out of range;
+        every fault found is listed, with its key and what would do.
+    TraceFormatError
+        If the job log is damaged.
+    """
+    source = Path(path)
+    return plan_of(source, read_tables(source, ClusterFile))
+
+
+def plan_of(source: Path, spec: ClusterFile) -> BalancePlan:
+    """The objects that the tables speak of; errors name `source` and the key."""
+    nodes: list[Node] = []
+    for i, kind in enumerate(spec.nodes):
+        values = kind.model_dump(exclude={"count"})
+        nodes += [at_key(source, f"nodes[{i}]", Node, **values)] * kind.count
+    cluster = at_key(source, "nodes", Cluster, nodes, **spec.cluster.model_dump())
+    traces = _traces(source, spec.jobs, len(nodes))
+    if isinstance(traces, SameTrace):
+        at_key(source, "jobs.path", traces.trace.fits, cluster)
+    return BalancePlan(
+        title=spec.title,
+        seed=spec.seed,
+        cluster=cluster,
+        traces=traces,
+        balancers=_balancers(source, spec),
+        replications=1 if isinstance(traces, SameTrace) else spec.study.replications,
+    )
+
+
+def _balancers(source: Path, spec: ClusterFile) -> tuple[AbstractBalancer, ...]:
+    options = spec.rules.model_dump(exclude_none=True)
+    made: dict[str, AbstractBalancer] = {}
+    for i, name in enumerate(spec.balancers):
+        key = f"balancers[{i}]"
+        kind = at_key(source, key, BALANCERS.find, name)
+        given: dict[str, Any] = options if kind.name in BALANCERS else {}
+        try:
+            one = at_key(source, key, kind, **given)
+        except TypeError as error:
+            fail(source, key, f"cannot be made without arguments: {error}")
+        if one.name in made:
+            fail(source, key, f"balancer {one.name} is there twice; drop one")
+        made[one.name] = one
+    return tuple(made.values())
+
+
+def _traces(source: Path, spec: JobsTable, nodes: int) -> Traces:
+    """Where jobs come from."""
+    if spec.source not in _KEYS:
+        fail(source, "jobs.source", f"must be one of {', '.join(_KEYS)}, got {spec.source!r:.60}")
+    known = _KEYS[spec.source]
+    given = spec.model_dump(exclude={"source"}, exclude_none=True)
+    for key in given:
+        if key not in known:
+            fail(source, f"jobs.{key}", f"is not for source {spec.source!r}; drop it")
+    values = {known[key]: value for key, value in given.items()}
+    if spec.source == "log":
+        if "path" not in values:
+            fail(source, "jobs.path", "this key is missing; name the job log")
+        try:
+            return SameTrace(read_cluster_trace(source.parent / values["path"]))
+        except TraceFormatError:  # says where in the log
+            raise
+        except ModelError as error:
+            fail(source, "jobs.path", str(error))
+    if spec.source == "application":
+        if "application" not in values:
+            fail(source, "jobs.application", "this key is missing; name one, such as Dmine")
+        return at_key(source, "jobs", ApplicationTraces, nodes=nodes, **values)
+    law = {key: values.pop(key) for key in ("low", "high", "shape") if key in values}
+    if law:
+        bounds = {"low": 0.1, "high": 100.0, "shape": 1.0} | law
+        values["cpu"] = at_key(source, "jobs", BoundedPareto, **bounds)
+    values.setdefault("parallel", 0.3 if nodes > 1 else 0.0)
+    return at_key(source, "jobs", SyntheticTraces, nodes=nodes, **values)

@@ -1,0 +1,203 @@
+"""Subcommand `qmodels balance`: balancers of a cluster compared on the same jobs, and checked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from validation.commands.overlay import overlaid
+from validation.commands.own_classes import find_own_modules, within_seconds
+
+if TYPE_CHECKING:
+    from validation.cluster.runs import BalancerComparison
+    from validation.cluster.scenario import BalancePlan
+
+FAILED = 1  #: exit code when a balancer breaks a promise
+#: One load says how fast jobs come, and replaces the other.
+_LOADS = frozenset({"disk_load", "cpu_load"})
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("balance", cls=_Command)(_balance)
+
+
+class _Command(TyperCommand):
+    """The subcommand; its help names the balancers that there are."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Read the registry only here: loading it takes longer than any other command's help."""
+        from validation.cluster import BALANCERS
+
+        for option in self.params:
+            if option.name == "balancers":
+                option.help = (  # type: ignore[attr-defined]
+                    f"Some of {', '.join(BALANCERS)}, separated by commas; module:Class names one "
+                    f"of your own."
+                )
+        super().format_help(ctx, formatter)
+
+
+def _balance(
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A scenario (TOML, see docs/reference/cluster-scenario.md) or a job log with "
+            "columns of I/O (CSV); without one, jobs are drawn."
+        ),
+    ] = None,
+    balancers: Annotated[
+        str | None, typer.Option(help="Names separated by commas, or module:Class.")
+    ] = None,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Nodes, all alike.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Jobs of each run.")] = None,
+    parallel: Annotated[
+        float | None, typer.Option(help="Share of the jobs that are parallel, 0 to 1.")
+    ] = None,
+    io_rate: Annotated[
+        float | None, typer.Option(help="Mean disk accesses for each CPU-millisecond.")
+    ] = None,
+    page_faults: Annotated[
+        float | None, typer.Option(help="Page faults per million instructions without memory.")
+    ] = None,
+    disk_load: Annotated[
+        float | None,
+        typer.Option(help="Load of the disks at one access for each CPU-millisecond."),
+    ] = None,
+    cpu_load: Annotated[float | None, typer.Option(help="Instead: load of the CPUs.")] = None,
+    replications: Annotated[int | None, typer.Option(min=1, help="Independent runs.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random numbers.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("-j", "--workers", min=1, help="Processes; by default one per core."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for figures and tables.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    check: Annotated[
+        str | None,
+        typer.Option(help="Only check that this balancer keeps the rules of balancers, and stop."),
+    ] = None,
+    check_seconds: Annotated[
+        float, typer.Option(min=0.1, help="With --check: stop a balancer that takes longer.")
+    ] = 120.0,
+) -> None:
+    """Compare balancers of a cluster on the same jobs: slowdowns, and where the time went."""
+    find_own_modules()
+    if check is not None:
+        _check(check, check_seconds)
+        return
+    from qmodels.commands.progress import progress_shown
+    from qmodels.io.outputs import claim_output
+    from validation.cluster import compare_balancers
+
+    given: dict[str, Any] = {
+        "": {
+            "balancers": None if balancers is None else [b for b in balancers.split(",") if b],
+            "nodes": None if nodes is None else [{"count": nodes}],
+            "seed": seed,
+        },
+        "jobs": {
+            "count": jobs, "parallel": parallel, "io_rate": io_rate, "page_faults": page_faults,
+            "disk_load": disk_load, "cpu_load": cpu_load,
+        },
+        "study": {"replications": replications},
+    }  # fmt: skip
+    if output is not None:
+        claim_output(output)
+    plan = _plan(source, given)
+    with progress_shown() as progress:
+        found = compare_balancers(
+            plan.cluster, plan.traces, plan.balancers, replications=plan.replications,
+            seed=plan.seed, workers=workers, progress=progress,
+        )  # fmt: skip
+    for warning in found.warnings:
+        print(f"- {warning}", file=sys.stderr)
+    if output is not None:
+        _write(plan, found, output)
+    typer.echo(json.dumps(_record(found), allow_nan=False) if as_json else found.table())
+
+
+def _check(name: str, seconds: float) -> None:
+    from validation.cluster import BALANCERS, check_balancer
+
+    balancer = BALANCERS.find(name)
+    with within_seconds(seconds, f"balancer {balancer.name}"):
+        found = check_balancer(balancer)
+    typer.echo(found.table())
+    if not found.passed:
+        raise typer.Exit(FAILED)
+
+
+def _plan(source: Path | None, given: dict[str, dict[str, Any]]) -> BalancePlan:
+    """The file, if there is one, with the options of the command line over it."""
+    from qmodels.io.toml_tables import read_tables
+    from validation.cluster.scenario import ClusterFile, plan_of
+
+    name, spec = Path("options"), ClusterFile()
+    if source is not None and source.suffix.lower() == ".toml":
+        name, spec = source, read_tables(source, ClusterFile)
+    elif source is not None:
+        given["jobs"] |= {"source": "log", "path": str(source.resolve())}
+    return plan_of(name, overlaid(spec, given, instead=_LOADS))
+
+
+def _record(found: BalancerComparison) -> dict[str, Any]:
+    """What is known of every balancer, as plain data."""
+    best = found.best()
+    record: dict[str, Any] = {}
+    for name, run in found.runs.items():
+        gap = found.compare(name, best)
+        wide = run.replications > 1
+        record[name] = {
+            key: {"mean": run[key].mean, "half_width": run[key].half_width if wide else None}
+            for key in run.values
+        } | {
+            "slowdown_minus_best": {
+                "mean": gap.mean,
+                "half_width": gap.half_width if wide else None,
+                "verdict": gap.verdict,
+            },
+            "warnings": list(run.warnings),
+        }
+    return record
+
+
+def _write(plan: BalancePlan, found: BalancerComparison, output: Path) -> None:
+    """Tables and pictures; the first run of each balancer in detail."""
+    import pandas as pd
+
+    from qmodels.io.outputs import output_folder
+    from validation.cluster import simulate_cluster
+    from validation.cluster.plotting import migration_map, timeline
+    from validation.cluster.runs import ClusterPoint, trace_of
+
+    with output_folder(output) as folder:
+        found.to_frame().to_csv(folder / "balancers.csv", index=False)
+        frames = {name: pd.DataFrame(dict(run.values)) for name, run in found.runs.items()}
+        pd.concat(frames, names=["balancer", "replication"]).to_csv(folder / "replications.csv")
+        _save(found.plot(), folder / "slowdown.png")
+        _save(found.plot_tails(), folder / "tails.png")
+        for k, balancer in enumerate(plan.balancers, start=1):
+            point = ClusterPoint(plan.cluster, plan.traces, balancer, plan.seed)
+            run = simulate_cluster(plan.cluster, trace_of(point, 0), balancer)
+            run.to_frame().to_csv(folder / f"jobs-{k}.csv", index=False)
+            run.timeline().to_csv(folder / f"nodes-{k}.csv", index=False)
+            for what in ("tasks", "disk", "cpu"):
+                _save(timeline(run, what), folder / f"{what}-{k}.png")
+            if run.migrations.any():
+                pd.DataFrame(run.migrations).to_csv(folder / f"migrations-{k}.csv")
+                _save(migration_map(run.migrations), folder / f"migrations-{k}.png")
+    for k, name in enumerate(found.runs, start=1):
+        print(f"- jobs-{k}.csv, nodes-{k}.csv, tasks-{k}.png: {name}", file=sys.stderr)
+    print(f"- {output / 'slowdown.png'}", file=sys.stderr)
+
+
+def _save(ax: Any, file: Path) -> None:
+    ax.get_figure().savefig(file, dpi=150)

@@ -279,7 +279,7 @@ def chosen(rng, runs, *, odd=False):
 
 
 def target(rng, cells):
-    """An allotment four or eight times as many processors beyond, and up to eight times the disks."""
+    """Four or eight times as many processors as were run, and one to eight times the disks."""
     most_p, most_d = np.max(cells, axis=0)
     return int(most_p * rng.choice([4, 8])), int(most_d * rng.choice([1, 2, 4, 8]))
 

@@ -9,6 +9,7 @@ a plain law, as programs have: a + b/p of computation, or a + w/min(d, p/r) of I
 from __future__ import annotations
 
 import math
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -334,8 +335,20 @@ class Case:
         self.how = rng.choice(DISTURBANCES) if how is None else how
         self.cells = chosen(rng, runs, odd=name == "two dimensional blocks" or rng.random() < 0.2)
         self.target = target(rng, self.cells)
-        seconds = disturbed(rng, times_of(self.truth, self.cells), self.cells, noise, self.how)
-        self.runs = table(self.truth, self.cells, seconds)
+        self.seconds = disturbed(rng, times_of(self.truth, self.cells), self.cells, noise, self.how)
+        self.runs = table(self.truth, self.cells, self.seconds)
         exact = times_of(self.truth, [self.target])
         self.exact = float(exact.sum())
         self.seen = float(disturbed(rng, exact, [self.target], noise, self.how).sum())
+
+    def with_run(self, cell, rng):
+        """Return the same case with one more run; the run at its target is the same."""
+        more = copy(self)
+        cell = (int(cell[0]), int(cell[1]))
+        # The first run of a table is the slow one where there is a warm-up, so this is not.
+        how = "by run" if self.how == "warm-up" else self.how
+        seconds = disturbed(rng, times_of(self.truth, [cell]), [cell], self.noise, how)
+        more.cells = [*self.cells, cell]
+        more.seconds = np.concatenate([self.seconds, seconds], axis=1)
+        more.runs = table(self.truth, more.cells, more.seconds)
+        return more

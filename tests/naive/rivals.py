@@ -75,3 +75,38 @@ def campaign(size, *, seed, families=tuple(FAMILIES), runs=RUNS):
                 rng = np.random.default_rng([seed, place, turn, count])
                 noise = NOISES[(turn + place + k) % len(NOISES)]
                 yield held_to_its_run(Case(name, rng, count, noise))
+
+
+def by_determinant(cells, candidates):
+    """Place of the candidate that adds most to the determinant of a + b/p + c/d (D-optimal).
+
+    Relative errors are alike, so rows are forms over the time that equal parts of them take.
+    """
+    p, d = np.concatenate([np.array(cells, dtype=float), candidates]).T
+    x = np.stack([form(p, d) for form in FORMS.values()], axis=1)
+    x = x / x.sum(axis=1, keepdims=True)
+    done = x[: len(cells)].T @ x[: len(cells)]
+    gains = [np.linalg.slogdet(done + np.outer(row, row))[1] for row in x[len(cells) :]]
+    return int(np.argmax(gains))
+
+
+def after_one_more(case, rng):
+    """Errors at the target, and whether it is covered, after the advised run and its rivals.
+
+    The user can make runs of up to twice what was run; each run is disturbed in the same way.
+    """
+    (fitted,) = fit_runs(case.runs).values()
+    most_p, most_d = np.max(case.cells, axis=0)
+    ranked = fitted.next_run(targets=case.target, within=((1, 2 * most_p), (1, 2 * most_d)))
+    candidates = np.stack([ranked.processors, ranked.disks], axis=1)
+    rows = {"nothing more": held_to_its_run(case)}
+    places = {
+        "advised": 0,
+        "at random": int(rng.integers(len(candidates))),
+        "D-optimal": by_determinant(case.cells, candidates),
+    }
+    state = rng.bit_generator.state
+    for name, place in places.items():
+        rng.bit_generator.state = state  # the same disturbance for all
+        rows[name] = held_to_its_run(case.with_run(candidates[place], rng))
+    return rows

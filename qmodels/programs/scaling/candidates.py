@@ -53,7 +53,7 @@ def runs_within(ranges: Sequence[Range], runs: Array, targets: Array) -> Array:
         If a range is empty or goes below 1.
     """
     axes = []
-    pairs = np.asarray(points("can-run", [[low, high] for low, high in ranges]))
+    pairs = points("within", ranges)
     if pairs.shape != (2, 2):
         raise ModelError(f"within must be two ranges, of processors and disks; got {len(pairs)}")
     for (low, high), levels, goals in zip(pairs, runs.T, targets.T, strict=True):

@@ -18,8 +18,9 @@ Array = NDArray[np.float64]
 BEFOREHAND = 0.2
 
 #: Variance that a discrepancy of one leaves in the residuals within the box of runs. A random walk
-#: over n doublings keeps n/15 of its variance about a straight line: a quarter at four doublings.
-LEFT_WITHIN = 0.25
+#: over n doublings keeps n/15 of a doubling's variance about a straight line: a quarter at four
+#: doublings of processors, and about as much again along the disks.
+LEFT_WITHIN = 0.5
 
 _LEVELS = 64  # at which the half-normal law is represented
 _USED_UP = 2 * MOST_TERMS  # allotments that the laws of I/O and of computation can fit exactly
@@ -110,6 +111,7 @@ def margin_of(
     if given is not None:
         return Margin(np.full(noise.size, given), noise, False)
     enough = totals is not None and totals.p.size > _USED_UP
-    runs = totals if totals is not None else Pooled(*np.ones((4, 1)), 0.0, 1)
+    one = np.ones(1)
+    runs = totals if totals is not None else Pooled(one, one, one, one, 0.0, 1)
     found = learnt(runs, fitted, noise.size)
     return Margin(rng.permutation(found), noise, enough)

@@ -30,6 +30,7 @@ EXTRAPOLATED = "extrapolated"
 UNKNOWN = "not identifiable"
 
 _BLOCK = 4_000_000  # numbers held at a time
+_LEAST = 1e-100  # seconds: growth alone, seen on many processors only, takes none at all on one
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,11 +177,11 @@ def forecast(
             # Either the program follows a law, with growth likely, or it parts from all of them.
             parted = 0.0 if cautious else 1.0
             low_1, high_1 = (
-                np.log(times.T) + parted * error_at_one
+                np.log(np.maximum(times.T, _LEAST)) + parted * error_at_one
                 for times in _bounds(posteriors, designs, one, one, cautious=cautious)
             )
             low, high = (
-                np.log(times.T) + parted * error
+                np.log(np.maximum(times.T, _LEAST)) + parted * error
                 for times in _bounds(posteriors, designs, p[here], d[here], cautious=cautious)
             )
             parts.append(

@@ -19,8 +19,8 @@ BEFOREHAND = 0.2
 
 #: Variance that a discrepancy of one leaves in the residuals within the box of runs. A random walk
 #: over n doublings keeps n/15 of a doubling's variance about a straight line: a quarter at four
-#: doublings of processors, and about as much again along the disks.
-LEFT_WITHIN = 0.5
+#: doublings of processors.
+LEFT_WITHIN = 0.25
 
 _LEVELS = 64  # at which the half-normal law is represented
 _USED_UP = 2 * MOST_TERMS  # allotments that the laws of I/O and of computation can fit exactly

@@ -107,7 +107,7 @@ class Change:
             how = f"faster by {-high:.3g} to {-low:.3g} %"
         else:
             how = f"between {-low:.3g} % faster and {high:.3g} % slower"
-        return f"{how}, probability of slower {self.beyond():.3g}"
+        return f"{how}, probability of slower {_told(self.beyond())}"
 
     def record(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -284,7 +284,7 @@ def compare_runs(
     ...     return RunTable(pd.DataFrame(rows, columns=list(COLUMNS)))
     >>> before, after = release(1.0, (0, .01, 0, -.01)), release(1.1, (.01, 0, -.01, 0))
     >>> compare_runs(before, after).main[0].sentence()
-    'slower by 8.52 to 11.5 %, probability of slower 1'
+    'slower by 8.52 to 11.5 %, probability of slower above 0.999'
     """
     share("level", level, zero=False, one=False)
     changes: list[Change] = []
@@ -335,6 +335,13 @@ class _Differences:
         p, d = (None, None) if at is None else at
         mean = float(np.mean(self.means[chosen]))
         return Change(program, part, p, d, mean, error, float(self.freedom), level)
+
+
+def _told(chance: float) -> str:
+    """A probability in words: it is never quite 0 or 1."""
+    if 0.001 <= chance <= 0.999:
+        return f"{chance:.3g}"
+    return "above 0.999" if chance > 0.5 else "below 0.001"
 
 
 def _differences(before: pd.DataFrame, after: pd.DataFrame) -> _Differences:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("phasefit", "qmodels", "validation")
-COMMANDS = ("allocate", "balance", "demo", "fit", "mesh", "predict", "recommend", "simulate",
+COMMANDS = ("allocate", "balance", "checkpoint", "compare", "demo", "fit", "mesh", "predict", "recommend", "simulate",
             "study", "surface", "validate")  # fmt: skip
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from qmodels.commands.surface_answer import Answer, Wanted
     from qmodels.io.subjects import TraceChoices
 
-_MOST_NUMBERS = 100_000  # of processors, or of disks, in a range
-
 
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
@@ -51,6 +49,16 @@ def _surface(
             help="P,D: the allotment you ask about; for runs, also which run to make next."
         ),
     ] = None,
+    can_run: Annotated[
+        str | None,
+        typer.Option(
+            help="Runs that you can make, such as 1-32,1-4: the next one is sought among them."
+        ),
+    ] = None,
+    run_budget: Annotated[
+        float | None,
+        typer.Option(help="Core-seconds that the next run may cost: processors times seconds."),
+    ] = None,
     level: Annotated[
         float, typer.Option(help="Probability of the intervals, for measured runs.")
     ] = 0.9,
@@ -78,17 +86,19 @@ def _surface(
         return
     if source is None:
         raise ModelError("name a file or a profile; qmodels surface --list lists the profiles")
+    from qmodels.commands.options import numbers, pair, ranges
     from qmodels.commands.surface_answer import answer
     from qmodels.commands.surface_text import text
     from qmodels.io.outputs import claim_output
     from qmodels.io.subjects import read_subject
 
     # What the options say is checked before anything is read, which may take minutes.
-    given = _numbers("--processors", processors), _numbers("--disks", disks)
+    given = numbers("--processors", processors), numbers("--disks", disks)
     choices = _choices(gap, run_on, io_law, cpu_law)
     asked = _asked(
         budget=budget, processor_price=processor_price, disk_price=disk_price,
-        target=_pair("--target", target), level=level,
+        target=pair("--target", target), level=level,
+        can_run=ranges("--can-run", can_run), run_budget=run_budget,
     )  # fmt: skip
     if output is not None:
         claim_output(output)
@@ -112,9 +122,10 @@ def _list() -> None:
 def _choices(
     gap: float | None, run_on: str | None, io_law: str | None, cpu_law: str | None
 ) -> TraceChoices:
+    from qmodels.commands.options import pair
     from qmodels.io.subjects import TraceChoices
 
-    on = _pair("--run-on", run_on) or (None, None)
+    on = pair("--run-on", run_on) or (None, None)
     return TraceChoices(gap, on[0], on[1], io_law, cpu_law)
 
 
@@ -123,7 +134,7 @@ def _asked(**asked: Any) -> dict[str, Any]:
     from phasefit.checks import share
     from qmodels.programs.quantities import positive
 
-    for name in ("budget", "processor_price", "disk_price"):
+    for name in ("budget", "processor_price", "disk_price", "run_budget"):
         if asked[name] is not None:
             positive(f"--{name.replace('_', '-')}", asked[name], least=1e-12, most=1e12)
     share("--level", asked["level"], zero=False, one=False)
@@ -151,43 +162,6 @@ def _powers(most: int) -> Any:
 
     powers = [2.0**k for k in range(most.bit_length()) if 2**k < most]
     return np.array([*powers, float(most)])
-
-
-def _numbers(name: str, text: str | None) -> Any:
-    """Read 1,2,4 or 1-128; None where nothing is given."""
-    import numpy as np
-
-    if text is None:
-        return None
-    first, dash, last = text.partition("-")
-    if dash and "," not in text:
-        low, high = _whole(name, first), _whole(name, last)
-        if high < low:
-            raise ModelError(f"{name} {text[:60]}: ends below its start; write {high}-{low}")
-        if high - low >= _MOST_NUMBERS:
-            raise ModelError(
-                f"{name} {text[:60]}: {high - low + 1} numbers are more than {_MOST_NUMBERS}"
-            )
-        return np.arange(low, high + 1, dtype=float)
-    return np.array(sorted({float(_whole(name, part)) for part in text.split(",")}))
-
-
-def _whole(name: str, text: str) -> int:
-    text = text.strip(" ")
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) >= 1):
-        raise ModelError(
-            f"{name}: {text[:40]!r} is no whole number from 1 to 999999999; write 1,2,4 or 1-128"
-        )
-    return int(text)
-
-
-def _pair(name: str, text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    parts = text.split(",")
-    if len(parts) != 2:
-        raise ModelError(f"{name} must be processors,disks such as 64,8; got {text[:40]!r}")
-    return float(_whole(name, parts[0])), float(_whole(name, parts[1]))
 
 
 def _write(found: Answer, output: Path) -> None:

@@ -46,6 +46,8 @@ class Wanted:
     disk_price: float = 1.0
     target: tuple[float, float] | None = None
     level: float = 0.9
+    can_run: tuple[tuple[float, float], ...] | None = None  #: where the next run may be
+    run_budget: float | None = None  #: core-seconds that it may cost
 
     @property
     def prices(self) -> dict[str, Any]:
@@ -190,7 +192,11 @@ def _learnt(subject: Subject, wanted: Wanted, best: PricedAllotment | None) -> d
     most_wanted = largest if best is None else (best.processors, best.disks)
     found: dict[str, Any] = {
         "forecast": fit.surface_interval(wanted.processors, wanted.disks, wanted.level),
-        "next_run": fit.next_run(targets=[wanted.target or most_wanted]),
+        "next_run": fit.next_run(
+            targets=[wanted.target or most_wanted],
+            within=wanted.can_run,
+            budget=wanted.run_budget,
+        ),
     }
     if best is not None:
         found["at_best"] = fit.predict(best.processors, best.disks, wanted.level)
@@ -309,6 +315,9 @@ def _fitted(fit: FittedProgram, forecast: Forecast, next_run: NextRun) -> dict[s
         "level": forecast.level,
         "components": _plain(fit.to_frame()),
         "unidentified": list(fit.unidentified),
+        "cliffs": list(fit.cliffs),
+        "warnings": list(forecast.warnings),
+        "discrepancy": fit.discrepancy,
         "forecast": _rows(forecast),
         "next_run": {"advice": next_run.advice, "candidates": _plain(next_run.to_frame())},
     }

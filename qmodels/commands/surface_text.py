@@ -93,6 +93,7 @@ def _forecasts(forecast: Forecast) -> str:
 def _next(found: Answer) -> Iterator[str]:
     if found.at_target is not None:
         yield _sure("on the target, ", found.at_target)
+        yield from found.at_target.warnings
         yield ""
     if found.next_run is not None:
         shown = found.next_run.table().splitlines()

@@ -4,6 +4,7 @@ The lowest part of the package: it knows what to draw by its attributes and impo
 so that a result can draw itself.
 """
 
+from qmodels.plotting.comparison import changes
 from qmodels.plotting.maps import policy_map
 from qmodels.plotting.programs import execution_diagram, signature
 from qmodels.plotting.responses import response_curves
@@ -14,6 +15,7 @@ from qmodels.plotting.worth import allotment_path, efficiency_contours
 
 __all__ = [
     "allotment_path",
+    "changes",
     "efficiency_contours",
     "execution_diagram",
     "fitted_times",

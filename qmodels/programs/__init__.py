@@ -23,6 +23,7 @@ from qmodels.programs.bursts import (
     phase_of_totals,
     to_program,
 )
+from qmodels.programs.comparison import Change, Comparison, Limit, compare_runs
 from qmodels.programs.growth import parse_growth
 from qmodels.programs.laws import parse_law
 from qmodels.programs.model import AbstractProgram, Geometric, Program, Signature, WorkloadMix
@@ -39,12 +40,15 @@ __all__ = [
     "AllotmentPath",
     "Burst",
     "Bursts",
+    "Change",
+    "Comparison",
     "FittedComponent",
     "FittedProgram",
     "FoundWorkingSets",
     "GapSensitivity",
     "Geometric",
     "IOTotals",
+    "Limit",
     "MarginalValue",
     "Phase",
     "PricedAllotment",
@@ -59,6 +63,7 @@ __all__ = [
     "WorkloadMix",
     "allotment_path",
     "best_allotment",
+    "compare_runs",
     "find_bursts",
     "find_phases",
     "find_working_sets",

@@ -188,11 +188,22 @@ class TestPrediction:
 
     def test_on_measured_allotments_is_as_sure_as_the_mean_of_its_runs(self, task):
         """Two runs at 5 % and the smoothing over 20 allotments: narrower than 3.3 * 5 %/sqrt 2."""
-        found = task.predict(*np.array(GRID).T)
+        found = task.predict(*np.array(GRID).T, of="mean")
         widths = np.log(found.time_high / found.time_low)
         assert np.all(widths < 2 * 1.645 * 0.05 / math.sqrt(2))
         assert np.all(found.time_low <= found.time)
         assert np.all(found.time <= found.time_high)
+
+    def test_of_one_run_has_the_noise_of_a_run_besides(self, task):
+        """At a measured allotment: that of the mean, and 5 % of each run in quadrature."""
+        p, d = np.array(GRID).T
+        one, mean = task.predict(p, d), task.predict(p, d, of="mean")
+        widths = [np.log(each.time_high / each.time_low) for each in (one, mean)]
+        expected = np.hypot(2 * 1.645 * 0.05, widths[1])
+        assert widths[0] == pytest.approx(expected, rel=0.25)
+        assert one.time.tolist() == mean.time.tolist()
+        # Speedup is a ratio of means, whichever run is asked about.
+        assert one.speedup_low.tolist() == mean.speedup_low.tolist()
 
     def test_of_the_speedup_at_one_processor_and_one_disk_is_one(self, task):
         found = task.predict(1, 1)
@@ -215,7 +226,7 @@ class TestPrediction:
     def test_joins_the_intervals_of_both_priors(self, rng):
         """By hand from the draws, the discrepancy left out."""
         (fitted,) = fit_runs(measured(SPECIFIED["peak"], rng=rng), discrepancy=0).values()
-        found = fitted.predict(128, 32)
+        found = fitted.predict(128, 32, of="mean")
         ends = []
         for name in ("draws", "cautious"):
             times = np.sort(
@@ -321,7 +332,7 @@ def test_what_is_no_table_of_runs_is_refused(runs):
     "options",
     [
         {"discrepancy": -0.1}, {"discrepancy": 2}, {"discrepancy": math.nan},
-        {"discrepancy": None}, {"discrepancy": True}, {"discrepancy": "2 %"}, {"draws": 10},
+        {"discrepancy": math.inf}, {"discrepancy": True}, {"discrepancy": "2 %"}, {"draws": 10},
         {"draws": 10**9}, {"draws": 1000.0}, {"draws": None}, {"seed": -1}, {"seed": 2**40},
         {"seed": None}, {"seed": True},
     ],

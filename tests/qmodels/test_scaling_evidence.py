@@ -12,7 +12,13 @@ from qmodels.programs import fit_runs
 from qmodels.programs.scaling.evidence import SIGMAS, weigh
 from qmodels.programs.scaling.pooling import pooled
 from qmodels.programs.scaling.posterior import settled
-from qmodels.programs.scaling.terms import CAUTIOUS_ODDS, library, proportional, subsets
+from qmodels.programs.scaling.terms import (
+    CAUTIOUS_ODDS,
+    SPARING_ODDS,
+    library,
+    proportional,
+    subsets,
+)
 from tests.naive.scaling import GRID, SPECIFIED, log_evidence, measured
 
 
@@ -191,7 +197,8 @@ class TestTheDraws:
         (found,) = settled([weighed], draws=50_000, seed=1)
         steep = [term.text for term in found.library.terms].index("(p-1)")
         chance = found.present[steep]
-        expected = CAUTIOUS_ODDS * chance / (CAUTIOUS_ODDS * chance + 1 - chance)
+        odds = CAUTIOUS_ODDS * SPARING_ODDS  # as `present` is under the sparing prior
+        expected = odds * chance / (odds * chance + 1 - chance)
         # The noise is settled anew, so the odds are not those of the terms alone.
         assert np.mean(found.cautious[:, steep] > 0) == pytest.approx(expected, abs=0.03)
 

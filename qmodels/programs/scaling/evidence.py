@@ -57,9 +57,16 @@ class Weighed:
     alias: Indices  #: (terms,) the simplest term that these runs cannot tell from this one
     worth: Array  #: (terms,) coefficient of that term for a coefficient of one
 
+    def sparing(self) -> Weighed:
+        """The same points under the sparing prior."""
+        return self._with_odds(library(self.kind).log_sparing())
+
     def cautious(self) -> Weighed:
         """The same points under the cautious prior."""
-        odds = library(self.kind).log_caution()[self.terms].sum(axis=1)
+        return self._with_odds(library(self.kind).log_caution())
+
+    def _with_odds(self, log_odds: Array) -> Weighed:
+        odds = log_odds[self.terms].sum(axis=1)
         return replace(self, log_weight=self.log_weight + odds[:, None])
 
     def by_sigma(self) -> Array:

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from phasefit.checks import one_of, real_array
-from qmodels.errors import MemoryBudgetError, ModelError
-from qmodels.programs.laws import checked_allotment
-from qmodels.programs.model import Program
-from qmodels.programs.phases import Burst, Component, Phase
+from qmodels.errors import ModelError
+from qmodels.programs.phases import Component
 from qmodels.programs.quantities import positive
-from qmodels.programs.scaling.averaged import averaged_burst
+from qmodels.programs.scaling.cliffs import steps
+from qmodels.programs.scaling.discrepancy import Margin, margin_of
 from qmodels.programs.scaling.evidence import weigh
-from qmodels.programs.scaling.forecast import Forecast, forecast
+from qmodels.programs.scaling.fitted import FittedComponent, FittedProgram
 from qmodels.programs.scaling.identifiability import Design
-from qmodels.programs.scaling.next_run import RANKINGS, NextRun, Ranking, rank_runs
 from qmodels.programs.scaling.pooling import pooled
 from qmodels.programs.scaling.posterior import Posterior, settled
-from qmodels.programs.speedup import SpeedupSurface, speedup_surface
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,10 +25,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 MOST_DRAWS = 100_000
-MOST_ALLOTMENTS = 4_000_000
-MOST_CANDIDATES = 1_000
-
-_ALIASES_SHOWN = 6
 
 
 class MeasuredRuns(Protocol):
@@ -46,264 +35,8 @@ class MeasuredRuns(Protocol):
         """Columns program, phase, kind, p, d, seconds."""
 
 
-@dataclass(frozen=True, eq=False)
-class FittedComponent:
-    """What the runs say about one burst."""
-
-    phase: int
-    kind: Component
-    formula: str  #: the most probable law, seconds
-    probability: float  #: of that law, given the runs
-    sigma: float  #: relative noise of a run, posterior median
-    runs: int
-    allotments: int  #: distinct (p, d) among the runs
-    relative_rms: float  #: root mean square of log(measured / posterior mean)
-    alias_classes: tuple[tuple[str, ...], ...]  #: terms that the runs cannot tell apart
-    invisible: tuple[str, ...]  #: terms that are zero in every run
-    posterior: Posterior = field(repr=False)
-    design: Design = field(repr=False)
-
-    @property
-    def coefficients(self) -> dict[str, float]:
-        """Coefficients of the most probable law by term, seconds."""
-        top, terms = self.posterior.laws[0], self.posterior.library.terms
-        names = [terms[j].text for j in top.terms]
-        return dict(zip(names, top.coefficients.tolist(), strict=True))
-
-    def burst(self) -> Burst:
-        """Return the burst that takes the posterior mean, averaged over all laws."""
-        return averaged_burst(self.posterior)
-
-
-@dataclass(frozen=True, eq=False)
-class FittedProgram:
-    """A program learnt from runs, and how far the runs can be trusted to tell.
-
-    Parameters
-    ----------
-    name : str
-    components : tuple of FittedComponent
-        By phase, I/O first; a component that was never timed takes no time.
-    unidentified : tuple of str
-        What this choice of runs cannot tell, a sentence each.
-    discrepancy : float
-        Standard deviation of log T that each doubling outside the measured box adds.
-    seed : int
-        Of the draws.
-    """
-
-    name: str
-    components: tuple[FittedComponent, ...]
-    unidentified: tuple[str, ...]
-    discrepancy: float
-    seed: int
-    method: str = "approximate"
-
-    @property
-    def allotments(self) -> Array:
-        """The distinct (p, d) of the runs, shape (k, 2)."""
-        points = [np.stack([one.design.p, one.design.d], axis=1) for one in self.components]
-        return np.unique(np.concatenate(points), axis=0)
-
-    @cached_property
-    def program(self) -> Program:
-        """The program whose bursts take their posterior means, for policies and studies.
-
-        Raises
-        ------
-        ModelError
-            If the runs leave open what a factor does: no single program follows from them.
-        """
-        for one in self.components:
-            if not one.design.determined:
-                doubt = next(one.design.doubts(one.posterior))
-                raise ModelError(
-                    f"{self.name}, phase {one.phase} {one.kind}: {doubt} (`predict` gives what "
-                    f"these runs allow)"
-                )
-        bursts = {(one.phase, one.kind): one.burst() for one in self.components}
-        numbers = sorted({one.phase for one in self.components})
-        return Program(
-            [
-                Phase(io=bursts.get((n, "io"), 0.0), cpu=bursts.get((n, "cpu"), 0.0))
-                for n in numbers
-            ],
-            self.name,
-        )
-
-    def predict(self, p: ArrayLike, d: ArrayLike, level: float = 0.9) -> Forecast:
-        """Predict time and speedup on other allotments, with intervals.
-
-        Parameters
-        ----------
-        p, d : array_like
-            Processors and disks, at least 1, that broadcast; single numbers give arrays of
-            one element.
-        level : float
-            Probability of the intervals, .5 to .999.
-
-        Returns
-        -------
-        Forecast
-            With masked values where the runs do not decide.
-
-        Raises
-        ------
-        ModelError
-            If an argument is out of range.
-        MemoryBudgetError
-            If more than 4,000,000 allotments are asked for.
-
-        Notes
-        -----
-        Where a factor had one level in all runs the prior must not decide: between no gain at
-        all and a gain in proportion everything is possible, and that envelope is returned
-        without a single value.
-        """
-        p, d = np.broadcast_arrays(*(np.atleast_1d(x) for x in checked_allotment(p, d)))
-        if p.size > MOST_ALLOTMENTS:
-            raise MemoryBudgetError(
-                f"{p.size} allotments are more than {MOST_ALLOTMENTS}; ask for fewer"
-            )
-        if p.size == 0:
-            raise ModelError("p and d are empty; ask for at least one allotment")
-        if min(p.min(), d.min()) < 1:
-            raise ModelError(f"p and d must be at least 1, got {min(p.min(), d.min()):.6g}")
-        level = positive("level", level, least=0.5, most=0.999)
-        return forecast(
-            [one.posterior for one in self.components],
-            [one.design for one in self.components],
-            p, d, level=level, discrepancy=self.discrepancy, seed=self.seed, name=self.name,
-        )  # fmt: skip
-
-    def surface(self, processors: ArrayLike, disks: ArrayLike) -> SpeedupSurface:
-        """Speedup surface of the posterior mean times; see `speedup_surface`.
-
-        Raises
-        ------
-        ModelError
-            If the runs leave open what a factor does, or an axis is out of range.
-        """
-        return speedup_surface(self.program, processors, disks)
-
-    def surface_interval(
-        self, processors: ArrayLike, disks: ArrayLike, level: float = 0.9
-    ) -> Forecast:
-        """Predict every combination of `processors` (n,) and `disks` (m,): arrays (n, m).
-
-        Raises
-        ------
-        ModelError, MemoryBudgetError
-            As for `predict`.
-        """
-        p = np.atleast_1d(real_array("processors", processors))
-        d = np.atleast_1d(real_array("disks", disks))
-        if p.ndim != 1 or d.ndim != 1:
-            raise ModelError(f"axes must be rows of numbers, got shapes {p.shape} and {d.shape}")
-        if p.size * d.size > MOST_ALLOTMENTS:
-            raise MemoryBudgetError(
-                f"{p.size} times {d.size} allotments are more than {MOST_ALLOTMENTS}; use a "
-                f"coarser grid"
-            )
-        return self.predict(p[:, None], d[None, :], level)
-
-    def next_run(
-        self,
-        candidates: Sequence[tuple[float, float]] | None = None,
-        *,
-        targets: Sequence[tuple[float, float]] | tuple[float, float],
-        budget: float | None = None,
-        by: Ranking = "reduction",
-    ) -> NextRun:
-        """Rank runs by what they are expected to tell about the targets.
-
-        Parameters
-        ----------
-        candidates : sequence of (p, d), optional
-            Runs that could be done, one repeat each, at most 1000; by default the corners of
-            the measured box and allotments up to two doublings beyond it.
-        targets : (p, d) or sequence of them
-            Where the prediction matters.
-        budget : float, optional
-            Most core-seconds (processors times seconds) that the run may cost, as predicted.
-        by : {"reduction", "per core-second"}
-            What to rank by: variance of log T taken away, or that per core-second.
-
-        Returns
-        -------
-        NextRun
-
-        Raises
-        ------
-        ModelError
-            If an argument is out of range or no candidate can be paid.
-
-        Notes
-        -----
-        Programs are drawn from the posterior; each in turn is taken for the true one, a run of
-        it is simulated with the noise seen so far, and the others are weighed by its outcome:
-        what variance of log T is left, on average, is what the run leaves [1]_. Where the
-        present runs do not decide the targets, those runs come first that make them decide.
-
-        References
-        ----------
-        .. [1] K. Chaloner, I. Verdinelli, "Bayesian experimental design: a review",
-           *Statist. Sci.* 10 (1995) 273-304.
-        """
-        goals = _points("targets", targets)
-        if candidates is None:
-            runs = self._candidates(goals)
-        else:
-            runs = np.unique(_points("candidates", candidates), axis=0)
-        if len(runs) > MOST_CANDIDATES or len(goals) > MOST_CANDIDATES:
-            raise ModelError(
-                f"{max(len(runs), len(goals))} candidates or targets are more than "
-                f"{MOST_CANDIDATES}; give fewer"
-            )
-        if budget is not None:
-            budget = positive("budget", budget, least=1e-18, most=1e30)
-        one_of("by", by, RANKINGS)
-        return rank_runs(
-            [one.posterior for one in self.components],
-            [one.design for one in self.components],
-            runs, goals, budget=budget, by=by, discrepancy=self.discrepancy, seed=self.seed,
-        )  # fmt: skip
-
-    def _candidates(self, targets: Array) -> Array:
-        axes = []
-        for runs, goals in zip(self.allotments.T, targets.T, strict=True):
-            most = runs.max()
-            beyond = [most * 2.0, most * 4.0]
-            axes.append(np.unique([runs.min(), most, *beyond, *np.minimum(goals, beyond[-1])]))
-        p, d = np.meshgrid(*axes, indexing="ij")
-        return np.stack([p.ravel(), d.ravel()], axis=1)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row per component: formula, its probability, noise, runs, allotments."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            [
-                (c.phase, c.kind, c.formula, c.probability, c.sigma, c.runs, c.allotments,
-                 c.relative_rms)
-                for c in self.components
-            ],
-            columns=["phase", "kind", "formula", "probability", "sigma", "runs", "allotments",
-                     "relative_rms"],
-        )  # fmt: skip
-
-    def table(self) -> str:
-        """Return the components as text, and below them what the runs cannot tell."""
-        lines = [
-            f"phase {c.phase} {c.kind}: {c.formula} s (probability {c.probability:.2g}); noise "
-            f"{100 * c.sigma:.2g} % over {c.runs} runs on {c.allotments} allotments"
-            for c in self.components
-        ]
-        return "\n".join([*lines, *self.unidentified])
-
-
 def fit_runs(
-    runs: MeasuredRuns, *, discrepancy: float = 0.02, draws: int = 1000, seed: int = 0
+    runs: MeasuredRuns, *, discrepancy: float | None = None, draws: int = 1000, seed: int = 0
 ) -> dict[str, FittedProgram]:
     """Fit the scaling of every measured program.
 
@@ -311,10 +44,12 @@ def fit_runs(
     ----------
     runs : RunTable
         Measured bursts, from `qmodels.io.read_runs`.
-    discrepancy : float
+    discrepancy : float, optional
         How far the true law may part from every law of the library outside the measured box:
         standard deviation of log T for one doubling, 0 to 1; independent from doubling to
-        doubling, so that n of them give sqrt(n) times as much.
+        doubling, so that n of them give sqrt(n) times as much. By default it is learnt from the
+        misfit of the runs, see `qmodels.programs.scaling.discrepancy`: about .13 where they are
+        too few to tell, down to about .03 where many runs with repeats bear a law out.
     draws : int
         Programs drawn from the posterior for the intervals, 100 to 100,000.
     seed : int
@@ -343,10 +78,12 @@ def fit_runs(
     conditional sampling [2]_. Sigma is summed over a grid down to 1e-6, with one hierarchy for
     all bursts of a program; repeats tell it apart from misfit.
 
-    What shows only outside the measured box is for the prior to say, so the intervals of
-    `FittedProgram.predict` join those of two priors: even odds for every term, as for all
-    single values, and four to one for growth in proportion to p or d, which is the costliest
-    to overlook.
+    What shows only outside the measured box is for the prior to say. Single values take odds of
+    one to ten for each of p - 1, d - 1 and p/d, which outweigh all else far outside and which
+    few programs have unseen; all other families are as likely as each other. The intervals of
+    `FittedProgram.predict` join those of two assumptions: these odds, and a program that parts
+    from every law by the discrepancy; and a law of the library, with odds of four to one for
+    growth in proportion to p or d, which is the costliest to overlook.
 
     References
     ----------
@@ -371,18 +108,18 @@ def fit_runs(
     frame = getattr(runs, "frame", None)
     if frame is None or not hasattr(frame, "groupby"):
         raise ModelError(f"runs must be a RunTable (see read_runs), got {type(runs).__name__}")
-    if type(discrepancy) not in (int, float) or discrepancy != 0:
+    if discrepancy is not None and (type(discrepancy) not in (int, float) or discrepancy != 0):
         discrepancy = positive("discrepancy", discrepancy, least=1e-12, most=1.0, why=" or 0")
     draws = _whole("draws", draws, 100, MOST_DRAWS)
     seed = _whole("seed", seed, 0, 2**32 - 1)
     return {
-        str(name): _fit_program(str(name), part, float(discrepancy), draws, seed)
+        str(name): _fit_program(str(name), part, discrepancy, draws, seed)
         for name, part in frame.groupby("program", sort=False)
     }
 
 
 def _fit_program(
-    name: str, frame: pd.DataFrame, discrepancy: float, draws: int, seed: int
+    name: str, frame: pd.DataFrame, discrepancy: float | None, draws: int, seed: int
 ) -> FittedProgram:
     parts: list[tuple[int, Component, Array, Array, Array]] = []
     doubts = []
@@ -394,6 +131,7 @@ def _fit_program(
                 continue
             p, d, y = (timed[column].to_numpy(float) for column in ("p", "d", "seconds"))
             parts.append((number, kind, p, d, y))
+    cliffs = []
     weighed = [weigh(kind, pooled(p, d, y)) for _, kind, p, d, y in parts]
     components = []
     for (number, kind, p, d, y), found in zip(
@@ -403,7 +141,36 @@ def _fit_program(
         components.append(component)
         for doubt in component.design.doubts(found):
             doubts.append(f"phase {number} {kind}: {doubt}")
-    return FittedProgram(name, tuple(components), tuple(doubts), discrepancy, seed)
+        cliffs += [f"phase {number} {kind}: {text}" for text in steps(found, p, d, y)]
+    margin = _margin(components, frame, discrepancy, seed)
+    return FittedProgram(name, tuple(components), tuple(doubts), margin, seed, tuple(cliffs))
+
+
+def _margin(
+    components: list[FittedComponent], frame: pd.DataFrame, discrepancy: float | None, seed: int
+) -> Margin:
+    """What intervals add: noise of whole runs, and the discrepancy that their misfit shows."""
+    frame = frame.assign(repeat=frame.get("repeat", 1))
+    whole = frame.groupby(["p", "d", "repeat"])["seconds"].agg(["sum", "count"])
+    whole = whole[whole["count"] == len(components)].reset_index()
+    p, d, seconds = (whole[name].to_numpy(float) for name in ("p", "d", "sum"))
+    totals, fitted = None, np.zeros(1)
+    if len(whole):
+        totals = pooled(p, d, seconds)
+        times = [c.posterior.mean @ c.posterior.library.values(totals.p, totals.d)
+                 for c in components]  # fmt: skip
+        fitted = np.log(np.sum(times, axis=0))
+    shares = np.array(
+        [np.mean(c.posterior.mean @ c.posterior.library.values(c.design.p, c.design.d))
+         for c in components]
+    )  # fmt: skip
+    noise = np.sum(
+        [w * c.posterior.sigmas for w, c in zip(shares / shares.sum(), components, strict=True)],
+        axis=0,
+    )
+    # A key of its own: the posterior's streams are numbered by burst.
+    rng = np.random.default_rng([seed, len(components), 1])
+    return margin_of(totals, fitted, noise=noise, given=discrepancy, rng=rng)
 
 
 def _component(
@@ -426,17 +193,6 @@ def _component(
         posterior=found,
         design=design,
     )
-
-
-def _points(name: str, given: Any) -> Array:
-    """Return allotments as (n, 2), at least 1 each."""
-    points = np.atleast_2d(real_array(name, given))
-    if points.ndim != 2 or points.shape[1] != 2 or not len(points):
-        raise ModelError(f"{name} must be (p, d) or a sequence of them, got shape {points.shape}")
-    p, d = checked_allotment(points[:, 0], points[:, 1])
-    if min(p.min(), d.min()) < 1:
-        raise ModelError(f"{name} must be at least 1, got {min(p.min(), d.min()):.6g}")
-    return points
 
 
 def _whole(name: str, value: object, least: int, most: int) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
+from qmodels.programs.scaling.discrepancy import Margin
 from qmodels.programs.scaling.identifiability import Design
 from qmodels.programs.scaling.posterior import Posterior
 
@@ -19,12 +20,17 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+Meant = Literal["run", "mean"]
+
+MEANT = ("run", "mean")
+
 MEASURED = "measured"
 INTERPOLATED = "interpolated"
 EXTRAPOLATED = "extrapolated"
 UNKNOWN = "not identifiable"
 
 _BLOCK = 4_000_000  # numbers held at a time
+_LEAST = 1e-100  # seconds: growth alone, seen on many processors only, takes none at all on one
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +49,10 @@ class Forecast:
         do not decide.
     time_low, time_high, speedup_low, speedup_high : ndarray
         The shortest interval of the logarithm with probability `level` under each of two
-        priors, joined: with even odds for every term, and with growth in proportion to p or d
-        four times as likely as not. Where a value is masked, the envelope of all that the runs
+        assumptions, joined: growth in proportion is unlikely where it does not show, but the
+        program may part from every law; and it follows a law, with growth in proportion to p or
+        d four times as likely as not. Times are those of one run or of the mean, see `of`;
+        speedup is a ratio of means. Where a value is masked, the envelope of all that the runs
         allow.
     by_formula : numpy.ma.MaskedArray
         Seconds by the most probable law of every burst.
@@ -57,6 +65,10 @@ class Forecast:
         Probability of the intervals.
     name : str
         The program's.
+    of : {"run", "mean"}
+        Whether intervals of time are for one run, with its noise, or for the mean of many.
+    warnings : tuple of str
+        Reasons to trust the intervals less, a sentence each.
     """
 
     processors: Array
@@ -72,6 +84,8 @@ class Forecast:
     doublings: Array
     level: float
     name: str = ""
+    of: Meant = "run"
+    warnings: tuple[str, ...] = ()
     method: str = "approximate"
 
     def __post_init__(self) -> None:
@@ -124,7 +138,7 @@ class Forecast:
                 _shown(self.by_formula, i),
             ]  # fmt: skip
             lines.append("".join(f"{text:>11}" for text in numbers) + f"  {where}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.warnings])
 
 
 def forecast(
@@ -134,9 +148,11 @@ def forecast(
     d: Array,
     *,
     level: float,
-    discrepancy: float,
+    margin: Margin,
     seed: int,
     name: str,
+    of: Meant = "run",
+    warnings: tuple[str, ...] = (),
 ) -> Forecast:
     """Predict the sum of bursts on allotments of any shape; see `FittedProgram.predict`."""
     shape, p, d = p.shape, p.ravel(), d.ravel()
@@ -148,8 +164,9 @@ def forecast(
     one = np.ones(1)
     sure = known & all(design.known(one, one)[0] for design in designs)
     draws = len(posteriors[0].sigmas)
-    shocks = np.random.default_rng([seed, len(posteriors)]).standard_normal((4, draws))
-    shocks *= discrepancy
+    shocks = np.random.default_rng([seed, len(posteriors)]).standard_normal((5, draws))
+    noise = margin.noise * shocks[4] if of == "run" else np.zeros(draws)
+    shocks = shocks[:4] * margin.discrepancy
     columns: list[Array] = []
     for at in range(0, p.size, max(1, _BLOCK // draws)):
         here = slice(at, at + max(1, _BLOCK // draws))
@@ -157,24 +174,28 @@ def forecast(
         error_at_one = np.sqrt(_outside(box, one, one)).T @ shocks
         parts = []
         for cautious in (False, True):
+            # Either the program follows a law, with growth likely, or it parts from all of them.
+            parted = 0.0 if cautious else 1.0
             low_1, high_1 = (
-                np.log(times.T) + error_at_one
+                np.log(np.maximum(times.T, _LEAST)) + parted * error_at_one
                 for times in _bounds(posteriors, designs, one, one, cautious=cautious)
             )
             low, high = (
-                np.log(times.T) + error
+                np.log(np.maximum(times.T, _LEAST)) + parted * error
                 for times in _bounds(posteriors, designs, p[here], d[here], cautious=cautious)
             )
             parts.append(
                 (
-                    *_summary(low, high, known[here], level),
+                    *_summary(low + noise, high + noise, known[here], level),
                     *_summary(low_1 - high, high_1 - low, sure[here], level),
                 )
             )
-        even, careful = parts
-        hull = [np.minimum(even[i], careful[i]) for i in (1, 4)]
-        hull += [np.maximum(even[i], careful[i]) for i in (2, 5)]
-        columns.append(np.exp([even[0], hull[0], hull[2], even[3], hull[1], hull[3]]))
+            if not cautious:
+                middle = np.median(low, axis=1)  # of the mean time, whatever the intervals are for
+        sparing, careful = parts
+        hull = [np.minimum(sparing[i], careful[i]) for i in (1, 4)]
+        hull += [np.maximum(sparing[i], careful[i]) for i in (2, 5)]
+        columns.append(np.exp([middle, hull[0], hull[2], sparing[3], hull[1], hull[3]]))
     time, low, high, speedup, speedup_low, speedup_high = np.concatenate(columns, axis=1).reshape(
         6, *shape
     )
@@ -199,6 +220,8 @@ def forecast(
         doublings=out.sum(axis=0).reshape(shape),
         level=level,
         name=name,
+        of=of,
+        warnings=warnings,
     )
 
 

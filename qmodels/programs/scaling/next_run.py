@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
+from qmodels.programs.scaling.discrepancy import Margin
 from qmodels.programs.scaling.identifiability import Design
 from qmodels.programs.scaling.posterior import Posterior
 
@@ -103,7 +104,7 @@ def rank_runs(
     *,
     budget: float | None,
     by: Ranking,
-    discrepancy: float,
+    margin: Margin,
     seed: int,
 ) -> NextRun:
     """Rank candidate runs (n, 2) by what they tell about targets (m, 2); see `FittedProgram`."""
@@ -124,7 +125,7 @@ def rank_runs(
     )
     settles = after - int(known.sum())
     if known.all():
-        variance, left = _variances(posteriors, designs, candidates, targets, discrepancy, seed)
+        variance, left = _variances(posteriors, designs, candidates, targets, margin, seed)
         gain = variance - left
         order = np.argsort(-(gain if by == "reduction" else gain / cost), kind="stable")
         remaining = np.ma.MaskedArray(left, mask=np.zeros(left.shape, dtype=bool))
@@ -168,17 +169,22 @@ def _variances(
     designs: Sequence[Design],
     candidates: Array,
     targets: Array,
-    discrepancy: float,
+    margin: Margin,
     seed: int,
 ) -> tuple[float, Array]:
     """Variance of log T averaged over the targets, now and after each candidate run."""
     rng = np.random.default_rng([seed, len(candidates)])
     points = np.concatenate([candidates, targets]).T
-    times = [one.draws @ one.library.values(*points) for one in posteriors]
+    # The doubt of both assumptions of an interval counts: every second program is drawn as if
+    # growth in proportion were likely.
+    turns = (np.arange(len(posteriors[0].sigmas)) % 2 == 1)[:, None]
+    times = [
+        np.where(turns, one.cautious, one.draws) @ one.library.values(*points) for one in posteriors
+    ]
     goals = [each[:, len(candidates) :] for each in times]
     boxes = [np.concatenate([one.p for one in designs]), np.concatenate([one.d for one in designs])]
     now = float(np.mean(np.var(np.log(sum(goals)), axis=0)))
-    now += discrepancy**2 * _mean_doublings(boxes, targets)
+    now += margin.variance * _mean_doublings(boxes, targets)
     left = np.empty(len(candidates))
     for at, run in enumerate(candidates):
         total: Any = 0.0
@@ -187,7 +193,7 @@ def _variances(
             total = total + goal[picked]  # (outcomes, resampled, targets)
         left[at] = np.mean(np.var(np.log(total), axis=1))
         grown = [np.append(box, units) for box, units in zip(boxes, run, strict=True)]
-        left[at] += discrepancy**2 * _mean_doublings(grown, targets)
+        left[at] += margin.variance * _mean_doublings(grown, targets)
     return now, left
 
 

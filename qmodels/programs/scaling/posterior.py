@@ -37,7 +37,7 @@ class Posterior:
     kind: Component
     laws: tuple[Law, ...]  #: most probable first
     mean: Array  #: (terms,) posterior mean of each coefficient, seconds
-    draws: Array  #: (draws, terms) coefficients, seconds
+    draws: Array  #: (draws, terms) coefficients under the sparing prior, seconds
     cautious: Array  #: (draws, terms) the same under the cautious prior
     sigmas: Array  #: (draws,) relative noise
     sigma: float  #: its posterior median
@@ -70,6 +70,7 @@ def settled(weighed: Sequence[Weighed], *, draws: int, seed: int) -> list[Poster
     """
     found = []
     careful = [one.cautious() for one in weighed]
+    weighed = [one.sparing() for one in weighed]
     pairs = zip(weighed, careful, _noise(weighed), _noise(careful), strict=True)
     for place, (one, other, noise, other_noise) in enumerate(pairs):
         rng = np.random.default_rng([seed, place])

@@ -1,0 +1,111 @@
+"""Subcommand `qmodels compare`: did this release become slower; a gate for continuous testing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from qmodels.programs.comparison import Comparison, Judged
+
+LIMIT_BROKEN = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("compare")(_compare)
+
+
+def _compare(
+    old: Annotated[Path, typer.Argument(help="Measured runs of the old release: CSV, JSON lines.")],
+    new: Annotated[Path, typer.Argument(help="The same of the new release.")],
+    program: Annotated[str | None, typer.Option(help="Which one of several programs.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="P,D: compare there, not on the mean of all allotments.")
+    ] = None,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-if",
+            help='Limit such as "slowdown > 5% with 95%", "any phase slowdown > 10% with 99%" or '
+            '"phase 2 io slowdown > 10% with 95%"; may be repeated.',
+        ),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.9,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for the figure and the table.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Compare measured runs of two releases: what became slower, phase by phase, and how sure.
+
+    Exit code 1 if a limit of --fail-if is broken.
+    """
+    from qmodels.commands.options import pair
+    from qmodels.io.outputs import claim_output
+    from qmodels.io.runs import read_runs
+    from qmodels.programs.comparison import Limit, compare_runs
+
+    # What the options say is checked before anything is read.
+    limits = [Limit.parse(text) for text in fail_if or ()]
+    at = pair("--target", target)
+    if output is not None:
+        claim_output(output)
+    found = compare_runs(read_runs(old), read_runs(new), program=program, target=at, level=level)
+    judged = [each for limit in limits for each in found.judge(limit)]
+    for remark in found.remarks:
+        typer.echo(f"- {remark}", err=True)
+    if output is not None:
+        _write(found, judged, output)
+    typer.echo(json.dumps(_record(found, judged), allow_nan=False) if as_json
+               else "\n".join(_text(found, judged)))  # fmt: skip
+    if any(each.verdict == "broken" for each in judged):
+        raise typer.Exit(LIMIT_BROKEN)
+
+
+def _text(found: Comparison, judged: Sequence[Judged]) -> list[str]:
+    lines = []
+    for one in found.changes:
+        where = "" if one.processors is None else f" on {one.processors:g} x {one.disks:g}"
+        lines.append(f"{one.program}, {one.part}{where}: {one.sentence()}")
+    for each in judged:
+        lines.append(
+            f"{each.limit.text!r} of {each.change.program}, {each.change.part}: {each.verdict}, "
+            f"probability {each.probability:.3g}; these runs show a slowdown of "
+            f"{100 * each.noticeable:.3g} % in four of five cases"
+        )
+    return lines
+
+
+def _record(found: Comparison, judged: Sequence[Judged]) -> dict[str, object]:
+    return {
+        "changes": [one.record() for one in found.changes],
+        "limits": [
+            {
+                "limit": each.limit.text, "program": each.change.program,
+                "part": each.change.part, "verdict": each.verdict,
+                "probability": each.probability, "confidence": each.confidence,
+                "noticeable": each.noticeable,
+            }
+            for each in judged
+        ],
+        "remarks": list(found.remarks),
+    }  # fmt: skip
+
+
+def _write(found: Comparison, judged: Sequence[Judged], output: Path) -> None:
+    from qmodels import plotting
+    from qmodels.io.outputs import output_folder
+
+    limit = judged[0].limit.slowdown if judged else None
+    with output_folder(output) as made:
+        found.to_frame().to_csv(made / "changes.csv", index=False, float_format="%.10g")
+        figure: Any = plotting.changes(found, limit=limit).figure
+        figure.savefig(made / "changes.png", dpi=150, bbox_inches="tight")
+    for name in ("changes.csv", "changes.png"):
+        typer.echo(str(output / name), err=True)

@@ -1,0 +1,67 @@
+"""Allotments and their ranges as options of a command say them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qmodels.errors import ModelError
+
+_MOST_NUMBERS = 100_000  # of processors, or of disks, in a range
+
+
+def numbers(name: str, text: str | None) -> Any:
+    """Read 1,2,4 or 1-128; None where nothing is given."""
+    import numpy as np
+
+    if text is None:
+        return None
+    first, dash, last = text.partition("-")
+    if dash and "," not in text:
+        low, high = _whole(name, first), _whole(name, last)
+        if high < low:
+            raise ModelError(f"{name} {text[:60]}: ends below its start; write {high}-{low}")
+        if high - low >= _MOST_NUMBERS:
+            raise ModelError(
+                f"{name} {text[:60]}: {high - low + 1} numbers are more than {_MOST_NUMBERS}"
+            )
+        return np.arange(low, high + 1, dtype=float)
+    return np.array(sorted({float(_whole(name, part)) for part in text.split(",")}))
+
+
+def _whole(name: str, text: str) -> int:
+    text = text.strip(" ")
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) >= 1):
+        raise ModelError(
+            f"{name}: {text[:40]!r} is no whole number from 1 to 999999999; write 1,2,4 or 1-128"
+        )
+    return int(text)
+
+
+def pair(name: str, text: str | None) -> tuple[float, float] | None:
+    """Read 64,8; None where nothing is given."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise ModelError(f"{name} must be processors,disks such as 64,8; got {text[:40]!r}")
+    return float(_whole(name, parts[0])), float(_whole(name, parts[1]))
+
+
+def ranges(name: str, text: str | None) -> tuple[tuple[float, float], ...] | None:
+    """Read 1-32,1-4: least and most processors, then disks; None where nothing is given."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise ModelError(
+            f"{name} must be ranges of processors and of disks such as 1-32,1-4; got {text[:40]!r}"
+        )
+    found = []
+    for part in parts:
+        first, dash, last = part.partition("-")
+        low = _whole(name, first)
+        high = _whole(name, last) if dash else low
+        if high < low:
+            raise ModelError(f"{name} {text[:60]}: ends below its start; write {high}-{low}")
+        found.append((float(low), float(high)))
+    return tuple(found)

@@ -19,14 +19,27 @@ _WHEEL: Final = 1 << 12
 class Tables:
     """What the kernels work on, `state`, and which of its rows nobody uses."""
 
-    def __init__(self, mesh: Mesh, timing: rec.Timing, paces: NDArray[np.float64]) -> None:
-        channels = _table(mesh.channels, rec.CHANNEL)
+    def __init__(
+        self,
+        mesh: Mesh,
+        timing: rec.Timing,
+        paces: NDArray[np.float64],
+        *,
+        disk_of: Ints | None = None,
+        infinite: bool = False,
+    ) -> None:
+        # Disks behind memory come after the channels: messages queue at them in the same way.
+        disks = 0 if disk_of is None else int(disk_of.max()) + 1
+        channels = _table(mesh.channels + disks, rec.CHANNEL)
+        grid = mesh.grid
+        if infinite:  # all routers in one place: every route leads from injection to ejection
+            grid = grid._replace(coordinates=np.zeros_like(grid.coordinates))
         channels["queue"] = rec.NOBODY
         counters = np.zeros(1, rec.COUNTERS)
         counters["free_slot"], counters["due"] = int(rec.NOBODY), rec.FAR
         self.state = rec.State(
             channels=channels,
-            totals=_table(mesh.channels, rec.TOTAL),
+            totals=_table(mesh.channels + disks, rec.TOTAL),
             messages=_table(0, rec.MESSAGE),
             events=_table(0, rec.EVENT),
             born=_table(0, rec.BORN),
@@ -39,12 +52,14 @@ class Tables:
             wheel=np.full(_WHEEL, rec.NOBODY, np.uint32),
             turns=np.zeros(mesh.channels, np.uint8),
             inputs=_inputs(mesh),
-            dirty=np.zeros(mesh.channels, np.uint32),
+            dirty=np.zeros(mesh.channels + disks, np.uint32),
             stack=_table(0, rec.EVENT),
             counters=counters,
             timing=timing,
-            grid=mesh.grid,
+            grid=grid,
             paces=paces,
+            disk_of=mesh.channels + (np.zeros(1, np.int64) if disk_of is None else disk_of),
+            buffered=int(disk_of is not None),
         )
         self._phases: dict[Traffic | None, int] = {}
         self._free: dict[str, list[tuple[int, int]]] = {"streams": [], "phase_runs": []}

@@ -215,6 +215,7 @@ class Mesh:
             directions=2 * self.dimensions,
             virtual=self.virtual_channels or 1,
             wraps=int(self.torus),
+            disks=self.channels,
             dimensions=dimensions,
             coordinates=self.router_coordinates,
         )

@@ -66,6 +66,9 @@ class TrafficPhase:
     targets : int
         If positive, "random" draws among so many of the first ranks, the sender not excluded;
         else among all others.
+    last_flits : int
+        Length of the messages of the last round, such as the short last packets of what is sent
+        in packets; 0 if they are as long as the others.
 
     Raises
     ------
@@ -105,12 +108,13 @@ class TrafficPhase:
     io_share: float = 0.0
     interval: float = 0.0
     targets: int = 0
+    last_flits: int = 0
 
     def __post_init__(self) -> None:
         one_of("pattern", self.pattern, PATTERNS)
         for name, least, most in (
             ("flits", 1, MAX_FLITS), ("rounds", 1, MAX_ROUNDS), ("pause", 0, MAX_PAUSE),
-            ("root", 0, MAX_ROUNDS), ("targets", 0, MAX_ROUNDS),
+            ("root", 0, MAX_ROUNDS), ("targets", 0, MAX_ROUNDS), ("last_flits", 0, MAX_FLITS),
         ):  # fmt: skip
             value = whole_number(name, getattr(self, name), least=least)
             if value > most:
@@ -238,22 +242,28 @@ def phase_rows(traffic: Traffic) -> Any:
     rows = np.zeros(len(traffic.phases), rec.PHASE)
     for row, phase in zip(rows, traffic.phases, strict=True):
         row["kind"] = PATTERNS[phase.pattern]
-        for name in ("flits", "rounds", "pause", "lockstep", "root", "targets"):
+        for name in ("flits", "last_flits", "rounds", "pause", "lockstep", "root", "targets"):
             row[name] = getattr(phase, name)
         row["io_share"], row["interval"] = phase.io_share, phase.interval
     return rows
 
 
-def stream_rows(mesh: Mesh, nodes: Ints, *, seed: int, job: int) -> Any:
-    """One stream for each of a job's nodes and each I/O node, with its own random numbers."""
-    routers = np.concatenate([mesh.routers_of[nodes], mesh.routers_of[mesh.nodes :]])
+def stream_rows(
+    mesh: Mesh, nodes: Ints, *, seed: int, job: int, io_nodes: Ints | None = None
+) -> Any:
+    """One stream for each of a job's nodes and each of its I/O nodes, with its own random numbers.
+
+    A job has all I/O nodes unless told otherwise.
+    """
+    served = mesh.io_nodes if io_nodes is None else io_nodes
+    routers = mesh.routers_of[np.concatenate([nodes, served])]
     rows = np.zeros(routers.size, rec.STREAM)
     rows["router"], rows["rank"] = routers, np.arange(routers.size)
     words = np.random.SeedSequence((seed, job)).generate_state(routers.size, np.uint64)
     rows["draws"] = words.view(np.int64)
     # The start of each cycle through its destinations comes from the same words.
     start = rows["io_offset"]
-    start[: nodes.size] = words[: nodes.size] % np.uint64(max(mesh.io_nodes.size, 1))
+    start[: nodes.size] = words[: nodes.size] % np.uint64(max(served.size, 1))
     start[nodes.size :] = words[nodes.size :] % np.uint64(nodes.size)
     return rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -47,8 +48,8 @@ class Prediction:
     model: str  #: "speed-scaled", "decomposition" or "exact"
     reduction: str = ""  #: what the model simplifies, and how; "" for nothing
     seconds: float  #: time the solution took
-    #: seconds on either side of `mean_response` that the uncertainty of given speeds leaves at 95 %;
-    #: infinite where they do not say for sure that the queue is stable, None for no such speeds
+    #: seconds on either side of `mean_response` that the uncertainty of given speeds leaves at
+    #: 95 %; infinite where they do not say for sure that the queue is stable, None without them
     half_width: float | None = None
     speeds: str = ""  #: where given speeds come from; "" for the policy's own model
     solved: SolvedQueue = field(repr=False, compare=False)  #: the queue itself
@@ -212,7 +213,9 @@ def predict(
         states=at_work.sizes[-1] * workload.arrivals.order,
         model=built.name,
         reduction=built.reduction,
-        half_width=None if running is None else _half_width(running, policy, system, workload, rate),
+        half_width=None
+        if running is None
+        else _half_width(running, policy, system, workload, rate),
         speeds="" if running is None else (running.source or "given"),
         seconds=time.perf_counter() - started,
         solved=solved,
@@ -243,7 +246,7 @@ def _half_width(
             built = built_model(policy, system, workload, running=SpeedTable(moved))
             ends.append(solved_queue(built, policy, system, workload, rate).chain.mean_level())
         slopes[k] = (ends[0] - ends[1]) / (2.0 * step) / rate
-    return running.quantile(CONFIDENCE) * float(slopes @ spread @ slopes) ** 0.5
+    return running.quantile(CONFIDENCE) * math.sqrt(max(float(slopes @ spread @ slopes), 0.0))
 
 
 def chosen_rate(arrival_rate: float | None, load: float | None, bound: float) -> float:

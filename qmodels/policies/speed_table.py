@@ -1,4 +1,4 @@
-"""Speeds of running jobs that a policy's own model does not know: measured, modelled, or guessed."""
+"""Speeds of running jobs that a policy's own model does not know: measured or modelled."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class SpeedTable:
     Notes
     -----
     A flow-equivalent server [1]_: a subsystem is replaced by one station whose rate depends on how
-    many jobs are there. The subsystem may be a closed network, as in `qmodels.networks`, a simulator
-    that was run with k jobs, or a machine that was watched while k jobs ran.
+    many jobs are there. The subsystem may be a closed network, as in `qmodels.networks`, a
+    simulator that was run with k jobs, or a machine that was watched while k jobs ran.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Messages that wait for a disk behind memory: the flit-level twin, told again and again when.
 
-Arbiter for ``Network(disk="buffer")``. A node's next message is made when the disk has done with its
-last. When that is follows from the flit-level simulation, which needs to know when messages are
+Arbiter for ``Network(disk="buffer")``. A node's next message is made when the disk has done with
+its last. When that is follows from the flit-level simulation, which needs to know when messages are
 made: so both are repeated until nothing changes. What happens early does not hang on what happens
 late, so every round settles at least one message more.
 """

@@ -43,7 +43,8 @@ def test_a_read_asks_the_disk_first_and_ends_with_the_last_delivery():
 @pytest.mark.parametrize("pattern", ["write", "read"])
 @pytest.mark.parametrize(
     ("router", "pace"),
-    [(Router(), 2.0), (Router(hop=3, flow=2, buffer=2, credit=1), 1.3), (Router(cut_through=True), 5.0)],
+    [(Router(), 2.0), (Router(hop=3, flow=2, buffer=2, credit=1), 1.3),
+     (Router(cut_through=True), 5.0)],
 )  # fmt: skip
 def test_every_message_waits_as_in_the_flit_level_twin(pattern, router, pace):
     mesh, group, nodes = Mesh(4, 4, io_side="west"), [16, 18, 19], [0, 5, 6, 11, 15]
@@ -131,7 +132,8 @@ def test_a_job_that_is_withdrawn_ends_with_what_is_under_way():
     network.advance(until=200)
     unsent = network.withdraw("job")
     [done] = network.advance()
-    assert 0 < unsent and done.flits + unsent == 3 * 4 * (4 * 8 + 3)
+    assert unsent > 0
+    assert done.flits + unsent == 3 * 4 * (4 * 8 + 3)
     assert done.finish >= 200
 
 
@@ -141,6 +143,17 @@ def test_a_job_with_nothing_under_way_is_withdrawn_at_once():
     network.advance(until=20)
     assert network.withdraw("job") == 0  # the only message is at the disk
     assert network.advance()[0].finish == 34
+
+
+@pytest.mark.parametrize("pattern", ["all-to-all", "write", "read"])
+def test_a_job_that_is_withdrawn_before_it_begins_sends_nothing(pattern):
+    network = Network(Mesh(4, 4, io_side="west"), disk="buffer", disk_pace=3.0)
+    for _ in range(3):
+        network.start("job", [0, 1], burst(pattern, flits=8, rounds=2, last_flits=3))
+        pairs = 2 if pattern == "all-to-all" else 8
+        assert network.withdraw("job") == pairs * 11
+        [done] = network.advance()
+        assert (done.flits, network.jobs, network.clock) == (0, (), 0)
 
 
 @pytest.mark.parametrize("pattern", ["all-to-all", "write", "read"])
@@ -155,7 +168,8 @@ def test_the_last_round_of_packets_may_be_short(pattern):
 @pytest.mark.parametrize(
     ("options", "word"),
     [({"disk": "slow"}, "disk"), ({"links": "none"}, "links"),
-     ({"disk": "buffer", "disks": [0, 1]}, "disks"), ({"disk": "buffer", "disks": [-1] * 4}, "disks")],
+     ({"disk": "buffer", "disks": [0, 1]}, "disks"),
+     ({"disk": "buffer", "disks": [-1] * 4}, "disks")],
 )  # fmt: skip
 def test_what_makes_no_network_is_refused(options, word):
     with pytest.raises(ModelError, match=word):

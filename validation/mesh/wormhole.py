@@ -12,7 +12,7 @@ from phasefit.checks import boolean, one_of, real_number, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh._kernels import events, inspection
 from validation.mesh._kernels import records as rec
-from validation.mesh._kernels.traffic import length
+from validation.mesh._kernels.traffic import length, messages_of
 from validation.mesh._tables import Tables
 from validation.mesh.deadlock import DeadlockError, waiting_cycle
 from validation.mesh.results import ChannelUse, Completion
@@ -343,8 +343,14 @@ class Network:
             )
         first = int(entry["first_stream"])
         streams = self._state.streams[first : first + int(entry["nodes"]) + int(entry["io_nodes"])]
-        if entry["status"] == rec.WAITING:
-            raise ModelError(f"job {job!r:.40} has not begun at cycle {self.clock}")
+        if entry["status"] == rec.WAITING:  # over when it would have begun
+            self._tables.give_back("phase_runs", self._kept[job][1], runs)
+            entry["repetitions"] = 0
+            counts = [
+                int(messages_of(phase, rank, int(entry["nodes"]), int(entry["io_nodes"])))
+                for rank in range(len(streams))
+            ]
+            return sum(int(length(phase, i, n)) for n in counts for i in range(n))
         unsent = 0
         for stream in streams:
             for i in range(int(stream["index"]), int(stream["stop"])):

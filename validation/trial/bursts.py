@@ -177,7 +177,8 @@ class MeasuredProgram(AbstractProgram):
 
     def _totals(self, kind: int, p: ArrayLike, d: ArrayLike) -> Array:
         p, d = np.broadcast_arrays(np.asarray(p, float), np.asarray(d, float))
-        found = [self._phase(*at)[kind] for at in zip(p.ravel().tolist(), d.ravel().tolist())]
+        points = zip(p.ravel().tolist(), d.ravel().tolist(), strict=True)
+        found = [self._phase(*at)[kind] for at in points]
         return np.asarray(self.cell.shape.phases * np.array(found).reshape(p.shape))[()]
 
     def _phase(self, p: float, d: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What carries the bursts of the trial's machine: packets on links to disks, or shares of a disk."""
+"""What carries the bursts of the trial's machine: packets on links, or shares of a disk."""
 
 from __future__ import annotations
 
@@ -50,9 +50,14 @@ class Packets:
             name, nodes + layer * self.cell.mesh.nodes, traffic, draw=draw, io_nodes=io
         )
 
+    @staticmethod
+    def number_of(name: Any) -> int:
+        """The job that a burst belongs to, from the burst's name (job, serial number)."""
+        return int(name[0])
+
 
 class SharedDisks:
-    """Disk partitions that serve the bursts at them at once, each at the same share of its speed."""
+    """Disk partitions that serve all bursts at them at once, in equal shares of their speed."""
 
     def __init__(self, groups: int) -> None:
         self._left: list[dict[int, float]] = [{} for _ in range(groups)]

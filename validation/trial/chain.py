@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,19 +15,18 @@ from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.policies import SpeedTable, Workload, predict
 from qmodels.programs import Geometric, Phase, Program
 from qmodels.progress import Progress, no_progress
-from validation.analysis.estimates import Estimate, estimate
+from validation.analysis.estimates import Estimate
 from validation.analysis.seeding import stream, word
 from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import layout
 from validation.trial.bursts import MeasuredProgram, alone, workload
-from validation.trial.control import control_mean, drawn, speed_scaled_responses
+from validation.trial.control import control_mean, controlled, drawn, speed_scaled_responses
 from validation.trial.machine import play_cell
 from validation.trial.replications import draw_jobs
 from validation.trial.scenario import Cell
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
@@ -84,12 +84,16 @@ class Chain:
         columns = ["stage", "what", "mean_response", "half_width", "relative", "missing"]
         return pd.DataFrame(rows, columns=columns)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Any = None) -> Any:
         """Draw the waterfall from the model to the machine."""
         from validation.trial.plotting import draw_waterfall
 
-        stages = [(name, at.mean, at.half_width) for name in SIMULATED for at in [self.simulated[name]]]
-        lines = [(name, self.predicted[name]) for name in ("M3", "M3'", "X") if name in self.predicted]
+        stages = [
+            (name, at.mean, at.half_width) for name in SIMULATED for at in [self.simulated[name]]
+        ]
+        lines = [
+            (name, self.predicted[name]) for name in ("M3", "M3'", "X") if name in self.predicted
+        ]
         return draw_waterfall(self.label, stages, lines, ax)
 
 
@@ -114,7 +118,7 @@ def approximation_chain(
     speeds : SpeedTable
         Of a loss run: for the corrected prediction, and for the control variate of all stages.
     replications, jobs, warm_up, seed
-        Of the simulated stages; at least 2 replications.
+        Of the simulated stages; at least 4 replications.
     progress : callable
         Called as ``progress("chain", done, replications)``.
 
@@ -135,24 +139,27 @@ def approximation_chain(
     of their own, and are of another law of demand than the rest; see `PREDICTED`.
     """
     rows: dict[str, list[float]] = {}
+    controls: list[float] = []
     known = control_mean(cell, speeds.throughput, arrival_rate)
     for replication in range(replications):
         arrival, demand = draw_jobs(
             cell, arrival_rate, jobs + warm_up + 10 * cell.most_running, seed, replication
         )
-        control = speed_scaled_responses(speeds.throughput, arrival, demand)
         inside = slice(warm_up, warm_up + jobs)
+        control = speed_scaled_responses(speeds.throughput, arrival, demand)[inside].mean()
+        controls.append(float(control))
         for name in (*SIMULATED, *BESIDE):
             response = _responses(cell, name, arrival, demand, word(seed, "trial", replication))
-            value = float((response - control)[inside].mean()) + known
-            rows.setdefault(name, []).append(value)
+            rows.setdefault(name, []).append(float(response[inside].mean()))
         progress("chain", replication + 1, replications)
     steps, names = {}, list(SIMULATED)
-    for before, after in zip(names, names[1:], strict=False):
-        steps[after] = estimate((np.array(rows[after]) - np.array(rows[before])).tolist())
+    for before, after in pairwise(names):
+        paired = np.array(rows[after]) - np.array(rows[before])
+        steps[after] = controlled(paired, controls, known)[0]
     predicted, missing = _predictions(cell, arrival_rate, speeds)
     return Chain(
-        cell.label, arrival_rate, {name: estimate(values) for name, values in rows.items()},
+        cell.label, arrival_rate,
+        {name: controlled(values, controls, known)[0] for name, values in rows.items()},
         predicted, missing, steps,
     )  # fmt: skip
 

@@ -59,7 +59,8 @@ class Played:
     def time_with(self, most: int) -> Array:
         """Cycles with 0, 1, ... `most` jobs running, (most + 1,)."""
         spans = np.diff(np.append(self.changes[:, 0], self.end))
-        return np.bincount(self.changes[:, 1].astype(int), spans, minlength=most + 1)
+        running = self.changes[:, 1].astype(int)
+        return np.bincount(running, spans, minlength=most + 1).astype(float)
 
     def credited_with(self, credits: Array, most: int) -> Array:
         """Split what each piece is worth, (pieces,), by how many jobs ran meanwhile, (most + 1,).

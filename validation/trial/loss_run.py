@@ -15,9 +15,10 @@ from qmodels.policies import SpeedTable
 from qmodels.policies.base import running_jobs
 from qmodels.progress import Progress, no_progress
 from validation.analysis.seeding import stream, word
+from validation.trial.arrivals import LossArrivals
 from validation.trial.bursts import alone, workload
 from validation.trial.history import COMPUTE, TRANSFER, Played
-from validation.trial.machine import LossArrivals, play_cell
+from validation.trial.machine import play_cell
 from validation.trial.scenario import Cell
 
 if TYPE_CHECKING:
@@ -161,7 +162,8 @@ def speeds_of(cell: Cell, played: Played, demands: Array, links: str = "finite")
     most = cell.most_running
     spans = played.time_with(most)[1:]
     done = played.credited_with(credits_of(cell, played, demands, links), most)[1:]
-    return np.divide(done, spans, out=np.full(most, np.nan), where=spans > 0)
+    speeds: Array = np.divide(done, spans, out=np.full(most, np.nan), where=spans > 0)
+    return speeds
 
 
 def credits_of(cell: Cell, played: Played, demands: Array, links: str = "finite") -> Array:

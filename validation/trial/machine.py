@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from validation.allocation import Request
 from validation.allocation.base import answer
 from validation.analysis.seeding import stream, word
 from validation.mesh import Occupancy
+from validation.trial.arrivals import Arrivals, LossArrivals
 from validation.trial.bursts import Alone, alone
 from validation.trial.carriers import Packets, SharedDisks
 from validation.trial.history import COMPUTE, EXCHANGE, TRANSFER, Played
@@ -31,47 +32,11 @@ DISKS: Final = ("packets", "ps")
 READY, QUEUED, UNDER_WAY, DRAINING = range(4)
 
 
-class Arrivals:
-    """Jobs that come at given times."""
-
-    def __init__(self, times: Array) -> None:
-        self._times = np.ceil(times).tolist()
-        self._next = 0
-
-    def soonest(self, now: int, running: int, changed: bool) -> float:
-        """When the next job comes."""
-        return self._times[self._next] if self._next < len(self._times) else math.inf
-
-    def take(self) -> None:
-        """The next job has come."""
-        self._next += 1
-
-
-class LossArrivals:
-    """Jobs that come while fewer than c run, at a rate for each number of running jobs."""
-
-    def __init__(self, rates: Array, rng: np.random.Generator) -> None:
-        self._rates, self._rng, self._at = rates, rng, math.inf
-        self._drawn = False
-
-    def soonest(self, now: int, running: int, changed: bool) -> float:
-        """When the next job comes; drawn anew, memoryless as it is, whenever the rate changes."""
-        if changed or not self._drawn:
-            self._drawn = True
-            rate = self._rates[running] if running < len(self._rates) else 0.0
-            self._at = now + math.ceil(self._rng.exponential(1.0 / rate)) if rate else math.inf
-        return self._at
-
-    def take(self) -> None:
-        """The next job has come."""
-        self._drawn = False
-
-
 class _Job:
     """A running job between two events."""
 
     __slots__ = (
-        "bursts", "demand", "group", "kind", "layer", "left", "left_after", "nodes", "number",
+        "demand", "group", "io_alone", "kind", "layer", "left", "left_after", "nodes", "number",
         "phase", "piece", "serial", "slot", "status",
     )  # fmt: skip
 
@@ -83,6 +48,7 @@ class _Job:
         self.piece = 0  # when this piece of the burst began
         self.nodes: Ints = np.zeros(0, np.int64)
         self.group = self.slot = self.layer = 0
+        self.io_alone = 0.0  # cycles that its I/O burst takes alone, where disks are shared
 
 
 class _Run:
@@ -146,8 +112,8 @@ class _Run:
             done = self.network.advance(until)
             self.now = self.network.clock
             if done:
-                for end in sorted(done, key=lambda end: end.job):
-                    self._carried(self.running[end.job[0]])
+                for number in sorted(self.packets.number_of(end.job) for end in done):
+                    self._carried(self.running[number])
             elif timer <= self.now:
                 _, job, serial = heapq.heappop(self.timers)
                 self._timer(job, serial)
@@ -174,13 +140,13 @@ class _Run:
         if number < 0:
             if serial == self.frozen:
                 self.frozen = 0
-                for job in list(self.running.values()):
-                    self._begin(job)
+                for running in list(self.running.values()):
+                    self._begin(running)
             return
-        job = self.running.get(number)
+        job = self.running.get(number)  # none if an interrupted one has ended since
         if job is not None and job.serial == serial and job.status == UNDER_WAY:
             self._piece(job, 0.0)
-            job.kind, job.status = EXCHANGE, READY
+            job.kind, job.status, job.left = EXCHANGE, READY, 1.0
             self._begin(job)
 
     # --- who runs, and where --------------------------------------------------------------------
@@ -314,7 +280,7 @@ class _Run:
         elif job.kind == TRANSFER and self.shared is not None:
             self.transferring[job.group] -= 1
             cycles = self.shared.stop(job.number, job.group, self.now)
-            self._piece(job, min(cycles / job.bursts.io.at(job.demand), job.left))
+            self._piece(job, min(cycles / job.io_alone, job.left) if job.io_alone else 0.0)
             job.status = READY
         else:
             unsent = self.network.withdraw((job.number, job.serial - 1))
@@ -352,9 +318,8 @@ class _Run:
             self.transferring[job.group] += 1
             if self.shared is not None:
                 count = len(self.running) if self.cell.repartitioned else 0
-                job.bursts = self.alone[count]
-                cycles_alone = job.bursts.io.at(job.demand) * job.left
-                self.shared.start(job.number, job.group, cycles_alone, self.now)
+                job.io_alone = self.alone[count].io.at(job.demand)
+                self.shared.start(job.number, job.group, job.io_alone * job.left, self.now)
                 return
             group = self.cell.groups[job.group]
             traffic = shape.transfer(self._volume(job) * job.left, nodes.size, group.size)
@@ -473,9 +438,3 @@ def play_cell(
     run = _Run(cell, source, demands, seed=seed, links=links, disks=disks)
     run.until(demands.size if completions is None else completions)
     return run.played()
-
-
-def response(played: Any) -> Array:
-    """Response times of the jobs that ended, (jobs,), NaN for others."""
-    times: Array = played.finish - played.arrival
-    return times

@@ -1,18 +1,17 @@
-"""One replication of a point of the trial, on plain data: for a sweep, here or on other machines."""
+"""One replication of a point of the trial, on plain data: for a sweep here or elsewhere."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream, word
-from validation.trial.control import control_mean, speed_scaled_responses
+from validation.trial.control import speed_scaled_responses
 from validation.trial.machine import play_cell
 from validation.trial.scenario import Cell
 
@@ -79,15 +78,6 @@ def draw_jobs(
 def _tail(cell: Cell) -> int:
     """Jobs after the measured ones, so that these do not find the machine emptier than others."""
     return 10 * cell.most_running
-
-
-def controlled(cell: Cell, rows: Sequence[Mapping[str, float]], point: Mapping[str, Any]) -> Estimate:
-    """Mean response of a point with its interval, from replications and their control variates.
-
-    What the control variate of each replication misses of its known mean is taken off.
-    """
-    known = control_mean(cell, np.asarray(point["speeds"], float), float(point["arrival_rate"]))
-    return estimate([row["response"] - row["control"] + known for row in rows])
 
 
 def cell_of(point: Mapping[str, Any]) -> Cell:

@@ -164,8 +164,8 @@ class Cell:
         whole = self.system.disks % self.policy_disks == 0
         if not whole or (not self.repartitioned and self.mesh.nodes % self.partitions):
             raise ModelError(
-                f"{self.policy.label} on {self.mesh.nodes} nodes and {self.system.disks} disks: the "
-                f"trial needs partitions of whole and equal sizes"
+                f"{self.policy.label} on {self.mesh.nodes} nodes and {self.system.disks} disks: "
+                f"the trial needs partitions of whole and equal sizes"
             )
 
     @classmethod

@@ -79,7 +79,8 @@ def _at_given_speeds(
     """The running jobs with other speeds; ModelError where these can mean nothing."""
     if model not in ("auto", "speed-scaled"):
         raise ModelError(
-            f'running gives speeds of whole jobs, which only model="speed-scaled" has; got {model!r}'
+            f'running gives speeds of whole jobs, which only model="speed-scaled" has; got '
+            f"{model!r}"
         )
     if len(set(policy.arrangement(system).sizes or ())) > 1:
         raise ModelError(

@@ -1,4 +1,4 @@
-"""The trial: a mesh as a flow-equivalent server, the chain of approximations, cells and verdicts."""
+"""The trial: a mesh as a flow-equivalent server, the chain of approximations, verdicts."""
 
 import json
 import pickle

@@ -8,7 +8,7 @@ from validation.mesh import Mesh
 from validation.trial.bursts import alone, demand_of
 from validation.trial.carriers import SharedDisks
 from validation.trial.machine import play_cell
-from validation.trial.scenario import Cell, JobShape
+from validation.trial.scenario import Cell, JobPlan
 
 SP = {"processor_partitions": 2, "disk_partitions": 1}
 
@@ -39,7 +39,7 @@ def some_jobs(count, gap, seed=1):
 
 def test_a_job_alone_takes_its_bursts_one_after_the_other():
     """By hand: one node, one disk, 10 flits and 100 cycles of computation, twice."""
-    shape = JobShape(phases=2, io_flits=10, cpu_cycles=100, packet=8)
+    shape = JobPlan(phases=2, io_flits=10, cpu_cycles=100, packet=8)
     one = Cell.of(
         rows=1, columns=1, policy="SP",
         policy_options={"processor_partitions": 1, "disk_partitions": 1}, strategy="MC",

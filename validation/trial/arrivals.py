@@ -27,7 +27,7 @@ class Arrivals:
 
 
 class LossArrivals:
-    """Jobs that come while fewer than c run, at a rate for each number of running jobs."""
+    """Jobs that come at a rate for each number of running jobs, 0 to c; at 0 none comes."""
 
     def __init__(self, rates: Array, rng: np.random.Generator) -> None:
         self._rates, self._rng, self._at = rates, rng, math.inf
@@ -37,7 +37,7 @@ class LossArrivals:
         """When the next job comes; drawn anew, memoryless as it is, whenever the rate changes."""
         if changed or not self._drawn:
             self._drawn = True
-            rate = self._rates[running] if running < len(self._rates) else 0.0
+            rate = float(self._rates[running])
             self._at = now + math.ceil(self._rng.exponential(1.0 / rate)) if rate else math.inf
         return self._at
 

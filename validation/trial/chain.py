@@ -19,6 +19,7 @@ from validation.analysis.estimates import Estimate
 from validation.analysis.seeding import stream, word
 from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import layout
+from validation.trial.agreement import Cause
 from validation.trial.bursts import MeasuredProgram, alone, workload
 from validation.trial.control import control_mean, controlled, drawn, speed_scaled_responses
 from validation.trial.machine import play_cell
@@ -37,6 +38,13 @@ SIMULATED: Final = {
     "S2": "S1 with packets at the disks in order of arrival",
     "S3": "S2 with links, a copy for each job: contention inside a job",
     "S4": "everything: jobs share the links",
+}
+#: What each step from one simulated stage to the next is.
+STEPS: Final = {
+    "S1": "bytes in whole flits and an exchange of packets",
+    "S2": "order of service at the disks",
+    "S3": "link contention inside a job",
+    "S4": "link contention between jobs",
 }
 #: Stages beside the chain.
 BESIDE: Final = {
@@ -83,6 +91,10 @@ class Chain:
             rows.append((name, text, mean, half, mean / whole, ""))
         columns = ["stage", "what", "mean_response", "half_width", "relative", "missing"]
         return pd.DataFrame(rows, columns=columns)
+
+    def causes(self) -> tuple[Cause, ...]:
+        """What each step from the model's own assumptions to the machine adds to the response."""
+        return tuple(Cause(STEPS[name], step) for name, step in self.steps.items())
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the waterfall from the model to the machine."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import positive_vector, real_number, whole_number
+from phasefit.checks import positive_vector, real_number, share, whole_number
 from qmodels.errors import ModelError
 from qmodels.policies import SpeedTable
 from qmodels.policies.base import running_jobs
@@ -31,6 +32,8 @@ STARTS: Final = 10
 JOBS_EACH: Final = 40
 #: Least jobs of a start, and of the pilot that finds rates at which all numbers are seen.
 LEAST_JOBS, PILOT_JOBS = 120, 60
+#: See `loss_run`; 0 is the plain loss system of the specification.
+WAITING: Final = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,7 @@ def loss_run(
     jobs: int | None = None,
     rates: ArrayLike | None = None,
     drive: float | None = None,
+    waiting: float = WAITING,
     links: str = "shared",
     disks: str = "packets",
     seed: int = 0,
@@ -80,6 +84,8 @@ def loss_run(
         X(1..c), which has the machine spend about as much time with every number.
     drive : float, optional
         One rate of arrival for all numbers instead, such as the one of interest.
+    waiting : float
+        Jobs come, and wait, while c run too, at this share of the rate X(c); below 1.
     links, disks
         See `play_cell`.
     seed : int
@@ -97,9 +103,11 @@ def loss_run(
 
     Notes
     -----
-    Jobs come only while fewer than c run. X(k) is the demand credited while k jobs run over the
-    time with k running. Permanent jobs in a closed system would freeze their placements, for the
-    only free nodes would always be those of the job that just left; here they mix.
+    X(k) is the demand credited while k jobs run over the time with k running. Permanent jobs in a
+    closed system would freeze their placements, for the only free nodes would always be those of
+    the job that just left. In a plain loss system, ``waiting=0``, placements mix more than in a
+    busy queue, where a waiting job takes the place of one that leaves. With a share of the time
+    spent so, X(c) is between the two.
 
     Examples
     --------
@@ -111,6 +119,8 @@ def loss_run(
     """
     began = time.perf_counter()
     starts, most = whole_number("starts", starts, least=2), cell.most_running
+    waiting = share("waiting", waiting, one=False)
+    ask = partial(one_start, cell, links=links, disks=disks, seed=seed)
     if jobs is None:
         jobs = max(LEAST_JOBS, JOBS_EACH * most)
     jobs = whole_number("jobs", jobs, least=1)
@@ -126,11 +136,11 @@ def loss_run(
     else:
         chosen = running_jobs(cell.policy, cell.system, workload(cell)).throughput
         spent = max(PILOT_JOBS, 6 * most)
-        pilot = one_start(cell, chosen, spent, "pilot", links=links, disks=disks, seed=seed)
+        pilot = ask(np.append(chosen, 0.0), spent, "pilot")
         chosen = np.where(np.isfinite(pilot), pilot, chosen)
     rows = []
     for start in range(starts):
-        rows.append(one_start(cell, chosen, jobs, start, links=links, disks=disks, seed=seed))
+        rows.append(ask(np.append(chosen, waiting * chosen[-1]), jobs, start))
         progress("loss run", start + 1, starts)
     speeds = np.array(rows)
     if not np.isfinite(speeds).all():
@@ -146,7 +156,10 @@ def loss_run(
 def one_start(
     cell: Cell, rates: Array, jobs: int, start: int | str, *, links: str, disks: str, seed: int
 ) -> Array:
-    """X(1..c) of one run from an empty machine, (c,); NaN where a number was not seen."""
+    """X(1..c) of one run from an empty machine, (c,); NaN where a number was not seen.
+
+    rates (c + 1,) at which jobs come while 0..c run.
+    """
     rng = stream(seed, "loss run", start)
     demands = cell.demand.rvs(jobs, random_state=rng)
     # The last jobs to come find the machine as full as the others did, so the run ends with them.

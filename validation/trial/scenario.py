@@ -26,7 +26,7 @@ PACKET: Final = 64  #: flits
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobShape:
+class JobPlan:
     """What a job of mean demand does: phases of I/O and then computation with an exchange.
 
     Parameters
@@ -73,7 +73,7 @@ class JobShape:
     def of_ratio(
         cls, mesh: Mesh, *, cpu_to_io: float, io_flits: float, exchange_share: float = 0.25,
         disk_pace: float = DISK_PACE, **options: Any,
-    ) -> JobShape:  # fmt: skip
+    ) -> JobPlan:  # fmt: skip
         """A job whose computation on all nodes takes `cpu_to_io` times its I/O on all disks.
 
         That is (C / P) : (V / (D b)), before the exchange, which moves `exchange_share` of V.
@@ -118,7 +118,7 @@ class Cell:
     ----------
     mesh : Mesh
         Two-dimensional, with its I/O nodes on the west side.
-    shape : JobShape
+    shape : JobPlan
     policy : AbstractPolicy
         SP, DP or TS.
     strategy : AbstractStrategy
@@ -146,7 +146,7 @@ class Cell:
     """
 
     mesh: Mesh
-    shape: JobShape
+    shape: JobPlan
     policy: AbstractPolicy
     strategy: AbstractStrategy
     demand: PhaseType = field(default_factory=lambda: PhaseType.exponential(mean=1.0))
@@ -182,7 +182,7 @@ class Cell:
         """
         mesh = Mesh(rows, columns, io_side="west")
         volume = 32.0 * mesh.nodes * mesh.io_nodes.size if io_flits is None else io_flits
-        shape = JobShape.of_ratio(
+        shape = JobPlan.of_ratio(
             mesh, cpu_to_io=cpu_to_io, io_flits=volume, exchange_share=exchange_share,
             disk_pace=disk_pace, phases=phases, packet=packet, io=io,
         )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,26 +67,29 @@ def explain(
     ['order of service at the disks']
     """
     prediction = predict(policy, system, workload, arrival_rate=arrival_rate)
-    play = partial(
-        simulate, policy, arrival_rate=arrival_rate, replications=replications, jobs=jobs,
-        seed=seed, **options,
-    )  # fmt: skip
-    whole = play(system, workload, stream_of_jobs=stream_of_jobs)
+
+    def play(system: System, workload: Workload, stream: AbstractJobs | None) -> Simulation:
+        return simulate(
+            policy, system, workload, arrival_rate=arrival_rate, replications=replications,
+            jobs=jobs, seed=seed, stream_of_jobs=stream, **options,
+        )  # fmt: skip
+
+    whole = play(system, workload, stream_of_jobs)
     without: dict[str, Simulation] = {}
     if system.disk_discipline != "ps":
         sharing = replace(system, disk_discipline="ps")
-        without[DISCIPLINE] = play(sharing, workload, stream_of_jobs=stream_of_jobs)
+        without[DISCIPLINE] = play(sharing, workload, stream_of_jobs)
     if isinstance(stream_of_jobs, ReplayedJobs):
         apart = RenewalJobs(
             np.asarray(stream_of_jobs.interarrivals), np.asarray(stream_of_jobs.demands)
         )
-        without[DEPENDENCE] = play(system, workload, stream_of_jobs=apart)
+        without[DEPENDENCE] = play(system, workload, apart)
     if not workload.has_bursts and stream_of_jobs is None:
         law, reduced = demand_law(policy, system, workload)
         if reduced:
             # A law of the whole job takes the place of that of its demand: the mix is in it.
             simple = RenewalJobs(workload.arrivals, law)
-            without[REDUCTION] = play(system, replace(workload, mix="mean"), stream_of_jobs=simple)
+            without[REDUCTION] = play(system, replace(workload, mix="mean"), simple)
     causes = tuple(
         Cause(name, compare(whole.responses, other.responses).difference)
         for name, other in without.items()

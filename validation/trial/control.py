@@ -105,7 +105,7 @@ def controlled(
     --------
     >>> found, _ = controlled([3.1, 4.9, 7.0, 9.1], [1.0, 2.0, 3.0, 4.0], 2.0)
     >>> round(found.mean, 3), found.half_width < 0.4
-    (5.015, True)
+    (5.02, True)
     """
     from scipy.special import stdtrit
 
@@ -118,7 +118,7 @@ def controlled(
     values = y - slope * (x - known)
     error = float(((values - values.mean()) ** 2).sum() / (n - 2))
     leverage = (x.mean() - known) ** 2 / spread if spread > 0.0 else 0.0
-    half = float(stdtrit(n - 2, (1.0 + confidence) / 2.0)) * (error * (1.0 / n + leverage)) ** 0.5
+    half = float(stdtrit(n - 2, (1.0 + confidence) / 2.0) * (error * (1.0 / n + leverage)) ** 0.5)
     return Estimate(float(values.mean()), half, confidence, n - 1), values
 
 

@@ -233,3 +233,21 @@ def test_the_gate_cells_of_the_specification_are_accepted(ratio):
     assert found["nine_tenths"] <= 0.06
     assert found["worst"] <= 0.12
     assert found["ordered"] == found["separable"]
+
+
+def test_the_grid_is_plain_data_that_the_two_sweeps_take():
+    from validation.trial.grid import cells, load_points, loss_points, run_start, table_of
+
+    everything = cells()
+    assert json.loads(json.dumps(everything)) == everything
+    for given in everything:
+        assert cell_of({**given, "strategy": "MC"}).most_running >= 2
+    points = loss_points({**SMALL, "jobs": 40}, ("MC", "Random"))
+    tables = {
+        point["strategy"]: table_of([run_start(point, start) for start in range(2)])
+        for point in points
+    }
+    given = {k: v for k, v in SMALL.items() if k != "strategy"}
+    second = load_points(given, tables, (0.5,), jobs=10, warm_up=2)
+    assert [point["strategy"] for point in second] == ["MC", "Random"]
+    assert run_one(second[0], 0)["response"] > 0.0

@@ -34,10 +34,12 @@ GATE = {
 def test_jobs_that_never_meet_do_k_times_what_one_does():
     """K_D = K_P and infinite links: X(k) = k / T."""
     cell = cell_of(APART)
-    run = loss_run(cell, starts=4, jobs=150, links="infinite", seed=1)
+    run = loss_run(cell, starts=4, jobs=80, links="infinite", seed=1)
     whole = alone(cell, 4, "infinite").job(cell.shape.phases)
     expected = np.arange(1, 5) / whole
-    assert run.table.throughput == pytest.approx(expected, rel=0.005)
+    # Bursts are whole flits and the time alone is a line through two of them: half a percent.
+    slack = 4.0 * np.sqrt(np.diag(run.table.covariance)) + 0.005 * expected
+    assert (np.abs(run.table.throughput - expected) <= slack).all()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,7 @@ def test_jobs_that_never_meet_do_k_times_what_one_does():
 def test_on_infinite_links_the_loss_run_finds_the_speeds_of_the_model(given):
     """Machine repair with a shared disk, exact by insensitivity under SP; bursts kept under DP."""
     cell = cell_of(given)
-    run = loss_run(cell, starts=5, jobs=150, links="infinite", disks="ps", seed=2)
+    run = loss_run(cell, starts=4, jobs=100, links="infinite", disks="ps", seed=2)
     model = running_jobs(cell.policy, cell.system, workload(cell, "infinite")).throughput
     slack = 4.0 * np.sqrt(np.diag(run.table.covariance)) + 0.005 * model
     assert (np.abs(run.table.throughput - model) <= slack).all()
@@ -56,8 +58,8 @@ def test_on_infinite_links_the_loss_run_finds_the_speeds_of_the_model(given):
 
 def test_rates_and_drive_change_how_often_a_number_is_seen_not_its_speed():
     cell = cell_of(SMALL)
-    usual = loss_run(cell, starts=4, jobs=120, seed=3)
-    driven = loss_run(cell, starts=4, jobs=120, seed=3, drive=float(usual.table.throughput[-1]))
+    usual = loss_run(cell, starts=4, jobs=60, seed=3)
+    driven = loss_run(cell, starts=4, jobs=60, seed=3, drive=float(usual.table.throughput[-1]))
     both = 4.0 * np.hypot(*(np.sqrt(np.diag(r.table.covariance)) for r in (usual, driven)))
     gap = np.abs(usual.table.throughput - driven.table.throughput)
     assert (gap <= both + 0.02 * usual.table.throughput).all()
@@ -74,9 +76,9 @@ def test_a_number_of_jobs_that_is_never_seen_is_an_error_not_a_guess():
 def test_the_chain_starts_where_the_models_own_simulation_ends():
     """S1 is M0, by another program; with two nodes for each disk a job keeps its disks busy."""
     cell = cell_of({**SMALL, "policy_options": {"processor_partitions": 2, "disk_partitions": 1}})
-    run = loss_run(cell, starts=4, jobs=100, seed=4)
+    run = loss_run(cell, starts=4, jobs=60, seed=4)
     chain = approximation_chain(
-        cell, 0.6 * run.table.throughput[-1], run.table, replications=5, jobs=100, warm_up=20
+        cell, 0.6 * run.table.throughput[-1], run.table, replications=5, jobs=60, warm_up=20
     )
     base = chain.simulated["M0"].mean
     for stage, most in (("S1", 0.01), ("S2", 0.03)):
@@ -202,10 +204,10 @@ def test_which_cells_are_kept_out_hangs_on_their_names_alone():
 
 def test_a_gate_cell_is_corrected_and_its_strategies_are_ordered():
     frame = compare_strategies(
-        GATE, ("MC", "Random"), (0.6,), replications=5, jobs=70, warm_up=30, starts=5,
-        loss_jobs=70, seed=6,
+        GATE, ("MC", "Random"), (0.6,), replications=5, jobs=50, warm_up=20, starts=4,
+        loss_jobs=60, seed=6,
     )  # fmt: skip
-    noise = 4.0 / 2.78 * np.hypot(frame["half_width"], frame["corrected_half_width"])
+    noise = 4.0 / 3.18 * np.hypot(frame["half_width"], frame["corrected_half_width"])
     assert (frame["error"].abs() <= 0.06 + noise).all()
     assert frame["rho"].max() == pytest.approx(0.6)
     assert frame["cell"].unique().tolist() == ["8x8 SP(4,1) 2:1 N=5 scv=1 write"]

@@ -20,7 +20,9 @@ from validation.trial.replications import cell_of
 
 #: The machines: 8x8 is quick, 16x16 that of Liu et al., 16x22 a Paragon.
 PLACES: Final = ((8, 8), (16, 16), (16, 22))
-STRATEGIES: Final = ("MC-Elongated", "MC", "PLAS", "MBS", "Paging", "Random")
+STRATEGIES: Final = (
+    "MC-Elongated", "MC", "PLAS", "MBS", "Paging", "Random", "d-DBT", "hilbert",
+)  # fmt: skip
 LOADS: Final = (0.3, 0.6, 0.8)
 #: CPU : I/O before the exchange.
 RATIOS: Final = (8.0, 2.0, 0.5)

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import boolean, one_of, real_number, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
+from validation.mesh import withdrawal
 from validation.mesh._kernels import events, inspection
 from validation.mesh._kernels import records as rec
-from validation.mesh._kernels.traffic import length, messages_of
 from validation.mesh._tables import Tables
 from validation.mesh.deadlock import DeadlockError, waiting_cycle
 from validation.mesh.results import ChannelUse, Completion
@@ -333,34 +333,11 @@ class Network:
         """
         if job not in self._kept:
             raise ModelError(f"job {job!r:.40} is not under way")
-        row, _ = self._kept[job]
+        row, run = self._kept[job]
         entry = self._state.jobs[row]
-        phase = self._state.phases[entry["first_phase"]]
-        runs = int(entry["phases"]) * int(entry["repetitions"])
-        if runs != 1 or phase["lockstep"] or phase["kind"] == rec.LISTED or phase["pause"]:
-            raise ModelError(
-                f"job {job!r:.40} has more than one plain run of a phase; only one can be withdrawn"
-            )
-        first = int(entry["first_stream"])
-        streams = self._state.streams[first : first + int(entry["nodes"]) + int(entry["io_nodes"])]
-        if entry["status"] == rec.WAITING:  # over when it would have begun
-            self._tables.give_back("phase_runs", self._kept[job][1], runs)
-            entry["repetitions"] = 0
-            counts = [
-                int(messages_of(phase, rank, int(entry["nodes"]), int(entry["io_nodes"])))
-                for rank in range(len(streams))
-            ]
-            return sum(int(length(phase, i, n)) for n in counts for i in range(n))
-        unsent = 0
-        for stream in streams:
-            for i in range(int(stream["index"]), int(stream["stop"])):
-                unsent += int(length(phase, i, stream["count"]))
-            entry["outstanding"] -= stream["stop"] - stream["index"]
-            stream["stop"] = stream["index"]
-        if entry["outstanding"] == 0 and unsent:
-            entry["due"] = max(int(entry["done"]), self.clock)
-            self._counters["due"] = min(int(self._counters["due"]), int(entry["due"]))
-        return unsent
+        if entry["status"] == rec.WAITING and withdrawal.is_plain(self._state, entry):
+            self._tables.give_back("phase_runs", run, 1)  # it will run none
+        return withdrawal.withdraw(self._state, job, entry, self.clock)
 
     def _checked_io(self, io_nodes: ArrayLike) -> Ints:
         """Numbers of I/O nodes; ModelError for others."""

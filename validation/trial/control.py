@@ -9,10 +9,9 @@ from qmodels.errors import ModelError
 from qmodels.policies import predict
 from qmodels.policies.system import Workload
 from validation.analysis.estimates import Estimate
-from validation.sharing import _kernels
 from validation.sharing.draws import Draw
 from validation.sharing.event_loop import play_jobs
-from validation.sharing.layout import Layout
+from validation.sharing.layout import layout_at_speeds
 from validation.trial.bursts import MeasuredProgram
 from validation.trial.scenario import Cell
 
@@ -39,23 +38,8 @@ def speed_scaled_responses(throughput: Array, arrival: Array, demand: Array) -> 
     >>> speed_scaled_responses(np.array([0.5, 1.0]), np.zeros(2), np.ones(2)).tolist()
     [2.0, 2.0]
     """
-    c, jobs = throughput.size, arrival.size
-    # Equal shares of the whole machine among k jobs, of one burst of computation each.
-    plan = Layout(
-        kind=_kernels.DYNAMIC,
-        slots=c,
-        limit=c,
-        disciplines=np.array([_kernels.PS, _kernels.PS]),
-        io_time=np.zeros((c, 1)),
-        cpu_time=(np.arange(1, c + 1) / throughput).reshape(c, 1),
-        disk_of=np.zeros(c, np.int64),
-        processors_of=np.ones(c),
-        disks_of=np.ones(1),
-        pause_of=np.zeros(c, np.int64),
-    )
-    return play_jobs(
-        plan, drawn(arrival, demand, 1), np.asarray(arrival, float), (0, jobs)
-    ).response
+    plan, work = layout_at_speeds(throughput), drawn(arrival, demand, 1)
+    return play_jobs(plan, work, np.asarray(arrival, float), (0, arrival.size)).response
 
 
 def drawn(arrival: Array, demand: Array, phases: int, pauses: Array | None = None) -> Draw:

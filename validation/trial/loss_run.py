@@ -43,7 +43,7 @@ class LossRun:
     speeds: Array  #: (starts, c) jobs of mean demand per cycle while k = 1..c run
     rates: Array  #: (c,) at which jobs came while 0..c-1 ran
     jobs: int  #: simulated, the pilot's included
-    seconds: float  #: time it took
+    seconds: float  #: of a processor that it took
     label: str
 
     @property
@@ -117,7 +117,7 @@ def loss_run(
     >>> run.speeds.shape
     (2, 2)
     """
-    began = time.perf_counter()
+    began = time.process_time()
     starts, most = whole_number("starts", starts, least=2), cell.most_running
     waiting = share("waiting", waiting, one=False)
     ask = partial(one_start, cell, links=links, disks=disks, seed=seed)
@@ -149,7 +149,7 @@ def loss_run(
             f"{cell.label}: some start never had {missing} jobs running; use more jobs, or rates "
             f"that lead there"
         )
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     return LossRun(speeds, chosen, starts * jobs + spent, seconds, cell.label)
 
 

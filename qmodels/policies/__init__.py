@@ -17,6 +17,7 @@ from qmodels.policies.models.build import MODELS
 from qmodels.policies.models.response import TimeLaw
 from qmodels.policies.prediction import Prediction, predict
 from qmodels.policies.space_sharing import SpaceSharing
+from qmodels.policies.speed_table import SpeedTable
 from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.policies.time_sharing import TimeSharing
 
@@ -31,6 +32,7 @@ __all__ = [
     "Recommendation",
     "RunningJobs",
     "SpaceSharing",
+    "SpeedTable",
     "System",
     "TimeLaw",
     "TimeSharing",

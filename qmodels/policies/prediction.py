@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,10 +17,14 @@ from qmodels.policies.base import AbstractPolicy, work_bound
 from qmodels.policies.models.build import built_model, solved_queue
 from qmodels.policies.models.policy_queue import SolvedQueue
 from qmodels.policies.models.response import TimeLaw, response_of, wait_of
+from qmodels.policies.speed_table import SpeedTable
 from qmodels.policies.system import System, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Coverage of the interval that a prediction from uncertain speeds states.
+CONFIDENCE: Final = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +48,10 @@ class Prediction:
     model: str  #: "speed-scaled", "decomposition" or "exact"
     reduction: str = ""  #: what the model simplifies, and how; "" for nothing
     seconds: float  #: time the solution took
+    #: seconds on either side of `mean_response` that the uncertainty of given speeds leaves at
+    #: 95 %; infinite where they do not say for sure that the queue is stable, None without them
+    half_width: float | None = None
+    speeds: str = ""  #: where given speeds come from; "" for the policy's own model
     solved: SolvedQueue = field(repr=False, compare=False)  #: the queue itself
 
     @cached_property
@@ -76,7 +85,7 @@ class Prediction:
         lines = []
         for name in self._shown():
             value = getattr(self, name)
-            if value == "":
+            if value == "" or (name == "half_width" and value is None):
                 continue
             shown = f"{value:.6g}" if isinstance(value, float) else str(value)
             lines.append(f"{name:<22} {shown} {units.get(name, '')}".rstrip())
@@ -94,7 +103,8 @@ class Prediction:
 
     def _shown(self) -> list[str]:
         """Names of the quantities that have a value to print."""
-        return [f.name for f in fields(self) if f.name != "solved"]
+        hidden = {"solved"} if self.half_width is not None else {"solved", "half_width", "speeds"}
+        return [f.name for f in fields(self) if f.name not in hidden]
 
 
 def predict(
@@ -106,6 +116,7 @@ def predict(
     load: float | None = None,
     model: str = "auto",
     memory: float | None = None,
+    running: SpeedTable | ArrayLike | None = None,
 ) -> Prediction:
     """Predict the steady state of a policy under a workload.
 
@@ -126,6 +137,10 @@ def predict(
         workload with laws of its bursts.
     memory : float, optional
         Bytes that the chain may take; half of the machine's memory by default.
+    running : SpeedTable or (c,) array_like, optional
+        X(k), the jobs per second that k = 1..c running jobs complete together, in place of what
+        the policy's own model says; measured on a machine or by a simulator, or from any other
+        model. What is uncertain about them is carried into `half_width`.
 
     Returns
     -------
@@ -173,11 +188,13 @@ def predict(
     (132.063492, 'exact')
     """
     started = time.perf_counter()
-    built = built_model(policy, system, workload, model, memory)
+    if running is not None and not isinstance(running, SpeedTable):
+        running = SpeedTable(np.asarray(running, dtype=float))
+    built = built_model(policy, system, workload, model, memory, running)
     bound = work_bound(system, workload.program)
     rate = chosen_rate(arrival_rate, load, bound)
     solved = solved_queue(built, policy, system, workload, rate)
-    solution, running = solved.chain, solved.queue.running
+    solution, at_work = solved.chain, solved.queue.running
     mean_jobs = solution.mean_level()
     return Prediction(
         policy=policy.label,
@@ -187,18 +204,49 @@ def predict(
         mean_response=mean_jobs / rate,
         mean_wait=solution.mean_excess() / rate,
         mean_jobs=mean_jobs,
-        mean_running=solution.mean_of(np.arange(running.max_running + 1)),
+        mean_running=solution.mean_of(np.arange(at_work.max_running + 1)),
         throughput=rate,
-        processor_utilisation=solved.mean_of_states(running.processors_busy) / system.processors,
-        disk_utilisation=solved.mean_of_states(running.disks_busy) / system.disks,
+        processor_utilisation=solved.mean_of_states(at_work.processors_busy) / system.processors,
+        disk_utilisation=solved.mean_of_states(at_work.disks_busy) / system.disks,
         method="exact" if built.exact else "approximate",
         error_bound=solution.error_bound if built.exact else None,
-        states=running.sizes[-1] * workload.arrivals.order,
+        states=at_work.sizes[-1] * workload.arrivals.order,
         model=built.name,
         reduction=built.reduction,
+        half_width=None
+        if running is None
+        else _half_width(running, policy, system, workload, rate),
+        speeds="" if running is None else (running.source or "given"),
         seconds=time.perf_counter() - started,
         solved=solved,
     )
+
+
+def _half_width(
+    running: SpeedTable, policy: AbstractPolicy, system: System, workload: Workload, rate: float
+) -> float:
+    """Half-width of the mean response that the uncertainty of the speeds leaves, at 95 %.
+
+    By the delta method, with central differences. Where the interval of the capacity reaches the
+    arrival rate there may be no steady state, and no finite width is honest.
+    """
+    spread, speeds = running.covariance, running.throughput
+    if spread is None:
+        return 0.0
+    if rate >= speeds[-1] - running.half_widths(CONFIDENCE)[-1]:
+        return float("inf")
+    slopes = np.zeros(speeds.size)
+    for k in range(speeds.size):
+        # No nearer to the edge of stability than half the way.
+        step = min(1e-4 * speeds[k], 0.5 * (speeds[-1] - rate))
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = speeds.copy()
+            moved[k] += sign * step
+            built = built_model(policy, system, workload, running=SpeedTable(moved))
+            ends.append(solved_queue(built, policy, system, workload, rate).chain.mean_level())
+        slopes[k] = (ends[0] - ends[1]) / (2.0 * step) / rate
+    return running.quantile(CONFIDENCE) * math.sqrt(max(float(slopes @ spread @ slopes), 0.0))
 
 
 def chosen_rate(arrival_rate: float | None, load: float | None, bound: float) -> float:

@@ -23,14 +23,27 @@ class Tables:
     """What the kernels work on, `state`, and which of its rows nobody uses.
 
     With `by_flit` the state has a further lane at both ends of every node, and `lanes` is what
-    `_kernels.flits` needs besides.
+    `_kernels.flits` needs besides. It has no disks behind memory then.
     """
 
     def __init__(
-        self, mesh: Mesh, timing: rec.Timing, paces: NDArray[np.float64], *, by_flit: bool = False
+        self,
+        mesh: Mesh,
+        timing: rec.Timing,
+        paces: NDArray[np.float64],
+        *,
+        by_flit: bool = False,
+        disk_of: Ints | None = None,
+        infinite: bool = False,
     ) -> None:
-        rows = mesh.channels + (2 * mesh.routers if by_flit else 0)
+        # Disks behind memory come after the channels: messages queue at them in the same way.
+        disks = 0 if disk_of is None else int(disk_of.max()) + 1
+        rows = mesh.channels + (2 * mesh.routers if by_flit else disks)
         channels = _table(rows, rec.CHANNEL)
+        # Messages that cut through cannot deadlock, so all keep to one lane of each link.
+        grid = mesh.grid._replace(datelines=int(by_flit))
+        if infinite:  # all routers in one place: every route leads from injection to ejection
+            grid = grid._replace(coordinates=np.zeros_like(grid.coordinates))
         channels["queue"] = rec.NOBODY
         counters = np.zeros(1, rec.COUNTERS)
         counters["free_slot"], counters["due"] = int(rec.NOBODY), rec.FAR
@@ -48,14 +61,15 @@ class Tables:
             phase_runs=np.zeros(0, rec.PHASE_RUN),
             wheel=np.full(_WHEEL, rec.NOBODY, np.uint32),
             turns=np.zeros(rows, np.uint8),
-            inputs=_inputs(mesh, rows),
+            inputs=_inputs(mesh, rows, by_flit),
             dirty=np.zeros(3 * rows if by_flit else rows, np.uint32),
             stack=_table(0, rec.EVENT),
             counters=counters,
             timing=timing,
-            # Messages that cut through cannot deadlock, so all keep to one lane of each link.
-            grid=mesh.grid._replace(datelines=int(by_flit)),
+            grid=grid,
             paces=paces,
+            disk_of=mesh.channels + (np.zeros(1, np.int64) if disk_of is None else disk_of),
+            buffered=int(disk_of is not None),
         )
         self.lanes = _lanes(mesh, rows) if by_flit else None
         self._phases: dict[Traffic | None, int] = {}
@@ -171,7 +185,7 @@ def _table(rows: int, kind: np.dtype[Any]) -> Any:
     return store[shift : shift + rows * kind.itemsize].view(kind)
 
 
-def _inputs(mesh: Mesh, rows: int) -> NDArray[np.uint8]:
+def _inputs(mesh: Mesh, rows: int, by_flit: bool) -> NDArray[np.uint8]:
     """Which input of its router each channel is: west before east and so on, the node last."""
     grid = mesh.grid
     routers, ports, lanes = grid.routers, grid.directions, grid.virtual
@@ -180,7 +194,7 @@ def _inputs(mesh: Mesh, rows: int) -> NDArray[np.uint8]:
     inputs[2 * routers : mesh.channels] = np.tile(
         (wires // lanes ^ 1) * lanes + wires % lanes, routers
     )
-    if rows > mesh.channels:  # then the node's first lane has its number in that column
+    if by_flit:  # then the node's first lane has its number in that column
         inputs[:routers] = ports * lanes
     return inputs
 

@@ -204,6 +204,8 @@ class FlowNetwork:
                 raise ModelError(
                     "flows have no messages with an interval; use Network, or interval=0"
                 )
+            if phase.last_flits:
+                raise ModelError("flows have messages of one length; use Network, or last_flits=0")
         expected = count_messages(traffic, members.size, io)
         if expected >= _MOST_MESSAGES:
             raise ModelError(f"traffic has {expected:.3g} messages; at most {_MOST_MESSAGES} count")

@@ -285,6 +285,7 @@ class Mesh:
             virtual=self.virtual_channels or 1,
             wraps=int(self.torus),
             datelines=int(self.virtual_channels == 2),
+            disks=self.channels,
             dimensions=dimensions,
             coordinates=self.router_coordinates,
         )

@@ -69,6 +69,9 @@ class TrafficPhase:
         else among all others.
     grid : tuple of int, optional
         Sides x and y of the grid of "halo"; by default those nearest to a cube.
+    last_flits : int
+        Length of the messages of the last round, such as the short last packets of what is sent
+        in packets; 0 if they are as long as the others.
 
     Raises
     ------
@@ -111,12 +114,13 @@ class TrafficPhase:
     interval: float = 0.0
     targets: int = 0
     grid: tuple[int, int] | None = None
+    last_flits: int = 0
 
     def __post_init__(self) -> None:
         one_of("pattern", self.pattern, PATTERNS)
         for name, least, most in (
             ("flits", 1, MAX_FLITS), ("rounds", 1, MAX_ROUNDS), ("pause", 0, MAX_PAUSE),
-            ("root", 0, MAX_ROUNDS), ("targets", 0, MAX_ROUNDS),
+            ("root", 0, MAX_ROUNDS), ("targets", 0, MAX_ROUNDS), ("last_flits", 0, MAX_FLITS),
         ):  # fmt: skip
             value = whole_number(name, getattr(self, name), least=least)
             if value > most:
@@ -253,23 +257,29 @@ def phase_rows(traffic: Traffic) -> Any:
     rows = np.zeros(len(traffic.phases), rec.PHASE)
     for row, phase in zip(rows, traffic.phases, strict=True):
         row["kind"] = PATTERNS[phase.pattern]
-        for name in ("flits", "rounds", "pause", "lockstep", "root", "targets"):
+        for name in ("flits", "last_flits", "rounds", "pause", "lockstep", "root", "targets"):
             row[name] = getattr(phase, name)
         row["io_share"], row["interval"] = phase.io_share, phase.interval
         row["wide"], row["deep"] = (0, 0) if phase.grid is None else phase.grid
     return rows
 
 
-def stream_rows(mesh: Mesh, nodes: Ints, *, seed: int, job: int) -> Any:
-    """One stream for each of a job's nodes and each I/O node, with its own random numbers."""
-    routers = np.concatenate([mesh.routers_of[nodes], mesh.routers_of[mesh.nodes :]])
+def stream_rows(
+    mesh: Mesh, nodes: Ints, *, seed: int, job: int, io_nodes: Ints | None = None
+) -> Any:
+    """One stream for each of a job's nodes and each of its I/O nodes, with its own random numbers.
+
+    A job has all I/O nodes unless told otherwise.
+    """
+    served = mesh.io_nodes if io_nodes is None else io_nodes
+    routers = mesh.routers_of[np.concatenate([nodes, served])]
     rows = np.zeros(routers.size, rec.STREAM)
     rows["router"], rows["rank"] = routers, np.arange(routers.size)
     words = np.random.SeedSequence((seed, job)).generate_state(routers.size, np.uint64)
     rows["draws"] = words.view(np.int64)
     # The start of each cycle through its destinations comes from the same words.
     start = rows["io_offset"]
-    start[: nodes.size] = words[: nodes.size] % np.uint64(max(mesh.io_nodes.size, 1))
+    start[: nodes.size] = words[: nodes.size] % np.uint64(max(served.size, 1))
     start[nodes.size :] = words[nodes.size :] % np.uint64(nodes.size)
     return rows
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import boolean, real_number, whole_number
+from phasefit.checks import boolean, one_of, real_number, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
+from validation.mesh import withdrawal
 from validation.mesh._kernels import events, flits, inspection
 from validation.mesh._kernels import records as rec
 from validation.mesh._tables import Tables
@@ -34,6 +35,8 @@ Ints = NDArray[np.int64]
 LAST_CYCLE = 1 << 56
 #: Messages under way of the largest network where they cut through: 1 GB.
 _MOST_WAITING = 8_000_000
+#: Where a disk is slow, and whether links are: see `Network`.
+DISKS, LINKS = ("ejection", "buffer"), ("finite", "infinite")
 
 
 class Network:
@@ -46,7 +49,18 @@ class Network:
     router : Router
         By default the ideal one.
     disk_pace : float
-        Cycles that an I/O node needs for each flit, written or read; at least 1.
+        Cycles that a disk needs for each flit, written or read; at least 1.
+    disk : {"ejection", "buffer"}
+        What is as slow as that: the I/O node's channels out of and into the network, so that
+        messages wait for a disk on the links; or the disk alone. With "buffer" an I/O node takes
+        messages at link rate into memory, where its disk serves them one by one in order of
+        arrival, and a node sends its next message of "write", or asks for its next of "read", when
+        the disk has done with its last (has sent it, and it has come).
+    disks : (I/O nodes,) array_like of int, optional
+        With "buffer", which disk stands behind each I/O node; by default one of its own.
+    links : {"finite", "infinite"}
+        With "infinite" no message ever waits for a link and links take no time, as if all nodes
+        were in one place; injection and ejection channels stay as they are.
     seed : int
         Root of all randomness.
     record : bool
@@ -93,6 +107,9 @@ class Network:
         router: Router | None = None,
         *,
         disk_pace: float = 1.0,
+        disk: str = "ejection",
+        disks: ArrayLike | None = None,
+        links: str = "finite",
         seed: int = 0,
         record: bool = False,
     ) -> None:
@@ -107,11 +124,22 @@ class Network:
             raise ModelError(f"disk_pace must be <= 1e6 cycles per flit, got {pace:.6g}")
         self.mesh, self.router, self.record = mesh, router, bool(record)
         self.disk_pace, self.seed = pace, whole_number("seed", seed, least=0)
-        paces = np.ones((mesh.routers, 2))
-        paces[mesh.routers_of[mesh.io_nodes]] = pace
+        self.disk, self.links = one_of("disk", disk, DISKS), one_of("links", links, LINKS)
+        paces = np.ones((mesh.routers, 3))
+        behind = 2 if disk == "buffer" else slice(0, 2)
+        paces[mesh.routers_of[mesh.io_nodes], behind] = pace
         # Messages that cut through wait for no buffer: whole ones share a wire by taking turns.
         by_flit = mesh.virtual_channels == 2 and not self.router.cut_through
-        self._tables = Tables(mesh, self.router.timing, paces, by_flit=by_flit)
+        if by_flit and (disk == "buffer" or links == "infinite"):
+            raise ModelError(
+                "on a torus with two lanes every flit is moved, which knows neither disk='buffer' "
+                "nor links='infinite'; use a mesh, one virtual channel, or cut_through"
+            )
+        self._tables = Tables(
+            mesh, self.router.timing, paces, by_flit=by_flit,
+            disk_of=_disk_of(mesh, disks) if disk == "buffer" else None,
+            infinite=links == "infinite",
+        )  # fmt: skip
         self._waiting: dict[int, int] = {}  # messages that a job may have under way, by its row
         self._names: dict[int, Hashable] = {}  # of the jobs in the table, by their row
         self._kept: dict[Hashable, tuple[int, int]] = {}  # (row, first phase run) of each job
@@ -158,6 +186,7 @@ class Network:
         traffic: Traffic | Messages,
         time: int | None = None,
         draw: int | None = None,
+        io_nodes: ArrayLike | None = None,
     ) -> None:
         """Begin a job's traffic at a time, by default now.
 
@@ -174,6 +203,8 @@ class Network:
         draw : int
             Which random sequence its traffic takes, by default the number of jobs started before.
             Give each job a number of its own, and it sends the same whatever order jobs start in.
+        io_nodes : (m,) array_like of int, optional
+            The I/O nodes that it writes to and reads from; by default all of the mesh.
 
         Raises
         ------
@@ -194,14 +225,22 @@ class Network:
             if nodes is not None:
                 raise ModelError("nodes must be None with Messages, which name their own")
             streams, listed = self._listed(traffic, at)
+            if io_nodes is not None:
+                raise ModelError("io_nodes must be None with Messages, which name their own")
             io, expected, runs = 0, traffic.created.size, 1
         elif isinstance(traffic, Traffic):
             members = self.mesh.checked_nodes([] if nodes is None else nodes)
-            io, runs, listed = self.mesh.io_nodes.size, traffic.runs, None
+            served = self.mesh.io_nodes if io_nodes is None else self._checked_io(io_nodes)
+            io, runs, listed = served.size, traffic.runs, None
             for phase in traffic.phases:
                 phase.fits(members.size, io)
+                if phase.pattern == "mixed" and self.disk == "buffer":
+                    raise ModelError(
+                        "pattern 'mixed' keeps no message waiting for a disk behind memory; use "
+                        "disk='ejection', or phases of 'write'"
+                    )
             expected = count_messages(traffic, members.size, io)
-            streams = stream_rows(self.mesh, members, seed=self.seed, job=drawn)
+            streams = stream_rows(self.mesh, members, seed=self.seed, job=drawn, io_nodes=served)
         else:
             raise ModelError(f"traffic must be Traffic or Messages, got {traffic!r:.60}")
         if expected >= 1 << 39:
@@ -279,7 +318,7 @@ class Network:
 
     def channel_use(self) -> ChannelUse:
         """Totals of every channel up to `clock`; of granted channels, the whole message."""
-        totals, _ = self._under_way()
+        totals = self._under_way()[0][: self.mesh.channels]
         return ChannelUse(
             mesh=self.mesh,
             cycles=self.clock,
@@ -288,6 +327,42 @@ class Network:
             waited=totals["waited"].copy(),
             held=totals["held"].copy(),
         )
+
+    def disk_busy(self) -> Ints:
+        """Cycles that each disk behind memory has been given to do so far, (disks,)."""
+        held: Ints = self._under_way()[0]["held"][self.mesh.channels :].copy()
+        return held
+
+    def withdraw(self, job: Hashable) -> int:
+        """Have a job send nothing more; it is complete when what is under way has been delivered.
+
+        Returns
+        -------
+        int
+            Flits that it has not begun to send.
+
+        Raises
+        ------
+        ModelError
+            If no such job is under way, or it has more than one run of phases, a pause to come,
+            lockstep or listed messages.
+        """
+        if job not in self._kept:
+            raise ModelError(f"job {job!r:.40} is not under way")
+        row, run = self._kept[job]
+        entry = self._state.jobs[row]
+        if entry["status"] == rec.WAITING and withdrawal.is_plain(self._state, entry):
+            self._tables.give_back("phase_runs", run, 1)  # it will run none
+        return withdrawal.withdraw(self._state, job, entry, self.clock)
+
+    def _checked_io(self, io_nodes: ArrayLike) -> Ints:
+        """Numbers of I/O nodes; ModelError for others."""
+        given = self.mesh.checked_nodes(io_nodes, io=True)
+        if given.min() < self.mesh.nodes:
+            raise ModelError(
+                f"io_nodes must be I/O nodes, from {self.mesh.nodes}; got {given.min()}"
+            )
+        return given
 
     def messages(self) -> pd.DataFrame:
         """Every message whose delivery is known, of a network with ``record=True``.
@@ -411,3 +486,16 @@ class Network:
             self._tables.give_back("phase_runs", first_run, runs)
             jobs[row] = np.zeros((), rec.JOB)
         return done
+
+
+def _disk_of(mesh: Mesh, disks: ArrayLike | None) -> Ints:
+    """Which disk stands behind each router, (routers,); 0 where there is none."""
+    given = np.arange(mesh.io_nodes.size) if disks is None else np.asarray(disks)
+    if given.shape != mesh.io_nodes.shape or given.dtype.kind not in "iu" or (given < 0).any():
+        raise ModelError(
+            f"disks must be {mesh.io_nodes.size} whole numbers >= 0, one for each I/O node, got "
+            f"{disks!r:.60}"
+        )
+    found = np.zeros(mesh.routers, np.int64)
+    found[mesh.routers_of[mesh.io_nodes]] = given
+    return found

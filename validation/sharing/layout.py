@@ -86,6 +86,23 @@ def _dynamic(arrangement: Arrangement, times: PhaseTimes) -> Layout:
     )
 
 
+def layout_at_speeds(throughput: Array) -> Layout:
+    """No policy: up to c jobs that compute once, of which k do throughput[k - 1] in all."""
+    c = throughput.size
+    return Layout(
+        kind=_kernels.DYNAMIC,
+        slots=c,
+        limit=c,
+        disciplines=np.array([_kernels.PS, _kernels.PS]),
+        io_time=np.zeros((c, 1)),
+        cpu_time=(np.arange(1, c + 1) / throughput).reshape(c, 1),
+        disk_of=np.zeros(c, np.int64),
+        processors_of=np.ones(c),
+        disks_of=np.ones(1),
+        pause_of=np.zeros(c, np.int64),
+    )
+
+
 def _codes(arrangement: Arrangement) -> NDArray[np.int64]:
     at_disks = arrangement.system.disk_discipline
     return np.array([DISCIPLINES[arrangement.cpu_discipline], DISCIPLINES[at_disks]])

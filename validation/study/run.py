@@ -49,7 +49,7 @@ class Check:
 
     policy: AbstractPolicy
     fraction: float  #: arrival rate as a fraction of the policy's capacity
-    agreement: Agreement
+    agreement: Agreement[Simulation]
     replay: Simulation | None
 
 

@@ -1,5 +1,28 @@
-"""Comparison of the models with simulation."""
+"""Comparison of the models with simulation, at job level and on the mesh."""
 
-from validation.trial.agreement import Agreement, crossvalidate
+from validation.trial.agreement import Agreement, Cause, Measured, crossvalidate
+from validation.trial.causes import explain
+from validation.trial.cells import acceptance, compare_strategies
+from validation.trial.chain import Chain, approximation_chain
+from validation.trial.loss_run import LossRun, loss_run
+from validation.trial.machine import play_cell
+from validation.trial.replications import run_one
+from validation.trial.scenario import Cell, JobPlan
 
-__all__ = ["Agreement", "crossvalidate"]
+__all__ = [
+    "Agreement",
+    "Cause",
+    "Cell",
+    "Chain",
+    "JobPlan",
+    "LossRun",
+    "Measured",
+    "acceptance",
+    "approximation_chain",
+    "compare_strategies",
+    "crossvalidate",
+    "explain",
+    "loss_run",
+    "play_cell",
+    "run_one",
+]

@@ -1,12 +1,13 @@
-"""One scenario given to a model and to the simulator, to see whether they agree."""
+"""A prediction held against whatever was measured of the same thing, and why they differ."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from qmodels.policies import AbstractPolicy, Prediction, System, Workload, predict
 from qmodels.progress import Progress
+from validation.analysis.estimates import Estimate
 from validation.sharing import Simulation, simulate
 
 Verdict = Literal["agrees", "differs", "undecided"]
@@ -17,12 +18,67 @@ Verdict = Literal["agrees", "differs", "undecided"]
 DECISIVE_PRECISION: Final = 0.10
 
 
+class HasMeanResponse(Protocol):
+    """Whatever has a mean response time with an interval: a job-level run, a mesh, a log."""
+
+    @property
+    def mean_response(self) -> Estimate:
+        """Its mean response time."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A mean response time from anywhere else, such as a log of a real machine."""
+
+    mean_response: Estimate
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One reason why a prediction differs, found by switching it off."""
+
+    name: str  #: such as "link contention between jobs"
+    #: mean response with it less the one without, in the unit of the responses
+    effect: Estimate
+
+    @property
+    def verdict(self) -> Literal["slower", "faster", "undecided"]:
+        """What it does to jobs, as far as the interval tells."""
+        if self.effect.low > 0.0:
+            return "slower"
+        return "faster" if self.effect.high < 0.0 else "undecided"
+
+
+Side = TypeVar("Side", bound=HasMeanResponse, covariant=True)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """A prediction beside the simulation of the same system."""
+class Agreement(Generic[Side]):
+    """A prediction beside a simulation or measurement of the same system."""
 
     prediction: Prediction
-    simulation: Simulation
+    simulation: Side
+    causes: tuple[Cause, ...] = ()  #: why they differ, where that was asked for
+
+    @property
+    def unexplained(self) -> float:
+        """What of the difference the causes do not account for, in the unit of the responses."""
+        gap = self.simulation.mean_response.mean - self.prediction.mean_response
+        return gap - sum(cause.effect.mean for cause in self.causes)
+
+    def why(self) -> str:
+        """The causes in plain words, the largest first; "" if none was looked for."""
+        mean = self.simulation.mean_response.mean
+        ordered = sorted(self.causes, key=lambda cause: -abs(cause.effect.mean))
+        lines = [
+            f"{cause.name}: {cause.effect.mean / mean:+.1%} ± {cause.effect.half_width / mean:.1%} "
+            f"({cause.verdict})"
+            for cause in ordered
+        ]
+        if lines:
+            lines.append(f"the rest: {self.unexplained / mean:+.1%}")
+        return "; ".join(lines)
 
     @property
     def gap(self) -> float:
@@ -77,7 +133,7 @@ def crossvalidate(
     workers: int | None = None,
     progress: Progress | None = None,
     **simulator_options: Any,
-) -> Agreement:
+) -> Agreement[Simulation]:
     """Predict and simulate the same policy under the same workload.
 
     Parameters

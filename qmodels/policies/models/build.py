@@ -36,6 +36,7 @@ from qmodels.policies.models.policy_queue import (
 )
 from qmodels.policies.models.time_sharing_chain import time_sharing_running
 from qmodels.policies.models.unequal import unequal_running
+from qmodels.policies.speed_table import SpeedTable
 from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.programs.model import parts
 
@@ -52,8 +53,11 @@ def built_model(
     workload: Workload,
     model: str = "auto",
     memory: float | None = None,
+    running: SpeedTable | None = None,
 ) -> BuiltModel:
     """The running jobs of a policy by one of the models, built once for all arrival rates.
+
+    A table of speeds takes the place of those that the policy's own model gives them.
 
     Raises
     ------
@@ -63,7 +67,35 @@ def built_model(
         If the arguments make no model, or this model cannot follow the policy.
     """
     one_of("model", model, MODELS)
-    return _built(policy, system, workload, model, memory, running_jobs(policy, system, workload))
+    jobs = running_jobs(policy, system, workload)
+    if running is not None:
+        jobs = _at_given_speeds(jobs, policy, system, model, running)
+    return _built(policy, system, workload, model, memory, jobs)
+
+
+def _at_given_speeds(
+    jobs: RunningJobs, policy: AbstractPolicy, system: System, model: str, running: SpeedTable
+) -> RunningJobs:
+    """The running jobs with other speeds; ModelError where these can mean nothing."""
+    if model not in ("auto", "speed-scaled"):
+        raise ModelError(
+            f'running gives speeds of whole jobs, which only model="speed-scaled" has; got '
+            f"{model!r}"
+        )
+    if len(set(policy.arrangement(system).sizes or ())) > 1:
+        raise ModelError(
+            f"{policy.label} has jobs of several speeds; running gives one for all that run"
+        )
+    if running.max_running != jobs.throughput.size:
+        raise ModelError(
+            f"running has speeds of 1 to {running.max_running} jobs, and under {policy.label} "
+            f"1 to {jobs.throughput.size} run; give one for each"
+        )
+    # What a job asks of processors and disks is the same at any speed (utilisation law).
+    ratio = running.throughput / jobs.throughput
+    return RunningJobs(
+        running.throughput, jobs.processors_busy * ratio, jobs.disks_busy * ratio, exact=False
+    )
 
 
 def solved_queue(

@@ -72,6 +72,7 @@ def advance(state, until):
     """
     channels, wheel, counters, dirty = state.channels, state.wheel, state.counters[0], state.dirty
     mask, in_turn = wheel.size - 1, state.timing.in_turn > 0
+    disks = state.grid.disks
     t = counters.clock
     while True:
         if counters.pending == 0:
@@ -99,7 +100,8 @@ def advance(state, until):
             for k in range(asking):
                 channel = dirty[k]
                 when = max(t, channels[channel].when)
-                slot = take_next(state, channel) if in_turn else take_first(state, channel)
+                turns = in_turn and channel < disks  # a disk has no inputs to take turns among
+                slot = take_next(state, channel) if turns else take_first(state, channel)
                 grant(state, slot, when)
             # A stream may go on within the cycle that let its injection channel go.
             again = wheel[bucket] != later

@@ -13,7 +13,7 @@ from validation.mesh._kernels.channels import (
     tail_moves,
     tally,
 )
-from validation.mesh._kernels.messages import deliver, offer
+from validation.mesh._kernels.messages import deliver, leave_disk, offer
 from validation.mesh._kernels.records import FOLLOWS, INLINED, ROUNDING
 from validation.mesh._kernels.routes import piece
 
@@ -134,13 +134,28 @@ def _hold(state, slot, channel, time, top):
 
 
 @njit(**INLINED)
+def _serve(state, slot, disk, time, top):
+    """Have a disk write or read a message from `time` on. Returns the stack's top."""
+    message = state.messages[slot]
+    flits, asked = np.int64(message.flits), state.events[slot].time
+    done = time + np.int64(np.ceil(flits * state.paces[message.end, 2] - ROUNDING))
+    # In order of arrival, and how long each takes is known: so is when the next one begins.
+    tally(state, disk, time - asked, flits, done - time)
+    top = let_go(state, disk, done, top)
+    leave_disk(state, slot, done)
+    return top
+
+
+@njit(**INLINED)
 def grant(state, slot, time):
     """Give a header the channel it asks for at `time`, and others what becomes free by that."""
     # Whoever waits for a channel that is let go is stacked, not called: no depth can be exceeded.
     stack, top = state.stack, 0
     while True:
         channel = state.events[slot].asked
-        if state.timing.cut_through:
+        if channel >= state.grid.disks:
+            top = _serve(state, slot, channel, time, top)
+        elif state.timing.cut_through:
             top = _cut_through(state, slot, channel, time, top)
         else:
             top = _hold(state, slot, channel, time, top)

@@ -5,20 +5,38 @@ from __future__ import annotations
 from numba import njit
 
 from validation.mesh._kernels.messages import offer
-from validation.mesh._kernels.records import FAR, FINISHED, INLINED, LISTED, RUNNING, WAITING
+from validation.mesh._kernels.records import (
+    FAR,
+    FINISHED,
+    HAS_LEFT,
+    INLINED,
+    IS_READ,
+    IS_WRITTEN,
+    LISTED,
+    READ,
+    RUNNING,
+    WAITING,
+    WRITE,
+)
 from validation.mesh._kernels.traffic import messages_of
 
 
 @njit(**INLINED)
 def _plan_phase(state, job, phase, t):
     """Set every stream of a job to the start of a phase; returns the most messages of one."""
-    n, m, most = job.nodes, job.io_nodes, 1
+    n, m, most, after = job.nodes, job.io_nodes, 1, HAS_LEFT
+    if state.buffered and phase.kind == WRITE:
+        after = IS_WRITTEN
+    elif state.buffered and phase.kind == READ:
+        after = IS_READ
     for rank in range(n + m):
         stream = state.streams[job.first_stream + rank]
         if phase.kind == LISTED:
             stream.stop = stream.count
         else:
-            stream.count = messages_of(phase, rank, n, m)
+            stream.count, stream.after = messages_of(phase, rank, n, m), after
+            if after == IS_READ:  # what a node reads it asks for, message by message
+                stream.count = phase.rounds * m if rank < n else 0
             stream.index, stream.stop, stream.made = 0, stream.count, t
             most = max(most, stream.count)
     return most

@@ -6,8 +6,15 @@ import numpy as np
 from numba import njit
 
 from validation.mesh._kernels.channels import push
-from validation.mesh._kernels.records import FOLLOWS, INLINED, LISTED, UNKNOWN
-from validation.mesh._kernels.traffic import destination, random
+from validation.mesh._kernels.records import (
+    FOLLOWS,
+    HAS_LEFT,
+    INLINED,
+    IS_READ,
+    LISTED,
+    UNKNOWN,
+)
+from validation.mesh._kernels.traffic import destination, length, random
 
 
 @njit(**INLINED)
@@ -15,20 +22,23 @@ def offer(state, q, t, follows):
     """Put the next message of stream q before its injection channel, at t or when it is made."""
     stream = state.streams[q]
     i = stream.index
-    if i >= stream.stop:
+    if i >= stream.stop or (follows and stream.after != HAS_LEFT):
         return
     stream.index = i + 1
     job = state.jobs[stream.job]
     phase = state.phases[job.first_phase + job.phase]
-    made = t
+    made, router = t, stream.router
     if phase.kind == LISTED:
         listed = state.listed[i]
         made, target, flits, key = listed.created, listed.target, listed.flits, listed.number
     else:
         n, m = job.nodes, job.io_nodes
-        flits = phase.flits
-        to = job.first_stream + destination(state.streams, phase, q, i, n, m)
-        target = state.streams[to].router
+        flits = length(phase, i, stream.count)
+        if stream.after == IS_READ:  # a node asks for it, and an I/O node sends it
+            target, router = router, io_router(state, job, stream, i)
+        else:
+            to = job.first_stream + destination(state.streams, phase, q, i, n, m)
+            target = state.streams[to].router
         key = stream.sent * (n + m) + stream.rank
         stream.sent += 1
         if phase.interval > 0.0:  # open traffic: a geometric number of cycles after the last
@@ -42,7 +52,6 @@ def offer(state, q, t, follows):
     key += job.sequence << 40
     if follows and made <= t:
         key += FOLLOWS
-    router = stream.router
     slot = np.uint32(state.counters[0].free_slot)
     state.counters[0].free_slot = state.events[slot].link
     message, born = state.messages[slot], state.born[slot]
@@ -53,14 +62,22 @@ def offer(state, q, t, follows):
     message.slow = state.paces[router, 0] > 1.0
     message.window = (flits - 1) // state.timing.buffer + 2
     born.created, born.leaves = made, UNKNOWN
-    push(state, slot, asks, router)
+    push(state, slot, asks, state.disk_of[router] if stream.after == IS_READ else router)
+
+
+@njit(**INLINED)
+def io_router(state, job, stream, i):
+    """Router of the I/O node that the i-th message of a stream goes to or comes from."""
+    turn = (stream.io_offset + i) % job.io_nodes
+    return state.streams[job.first_stream + job.nodes + turn].router
 
 
 @njit(**INLINED)
 def deliver(state, slot, granted, delivered):
     """Count a message that was granted its ejection channel, and forget it."""
     counters, message, born = state.counters[0], state.messages[slot], state.born[slot]
-    job = state.jobs[state.streams[message.source].job]
+    stream = state.streams[message.source]
+    job = state.jobs[stream.job]
     hops = np.int64(message.behind)
     latency = delivered - born.created
     job.messages += 1
@@ -71,19 +88,46 @@ def deliver(state, slot, granted, delivered):
     job.longest = max(job.longest, latency)
     job.hops += hops
     job.volume += message.flits
-    job.done = max(job.done, delivered)
-    job.outstanding -= 1
     counters.header_hops += hops + 1
-    if job.outstanding == 0:
-        # The ends of messages are known before they come: the job goes on at the last of them.
-        job.due = job.done
-        counters.due = min(counters.due, job.due)
     if job.recorded:
         row = state.deliveries[counters.recorded]
         counters.recorded += 1
         row.number = message.key & ((1 << 40) - 1)
-        row.source, row.destination = state.streams[message.source].router, message.target
+        row.source, row.destination = stream.router, message.target
+        if stream.after == IS_READ:
+            row.source = io_router(state, job, stream, stream.index - 1)
         row.created, row.injected, row.delivered = born.created, born.injected, delivered
     message.held = message.behind = 0
+    if stream.after == HAS_LEFT or stream.after == IS_READ:
+        _finish(state, slot, delivered)
+    else:
+        message.end = message.target
+        push(state, slot, delivered, state.disk_of[message.target])
+
+
+@njit(**INLINED)
+def leave_disk(state, slot, time):
+    """Go on with a message that a disk has done with at `time`."""
+    message = state.messages[slot]
+    if state.streams[message.source].after == IS_READ:
+        push(state, slot, time, message.end)
+    else:
+        _finish(state, slot, time)
+
+
+@njit(**INLINED)
+def _finish(state, slot, time):
+    """Forget a message that is over at `time`, and have its stream send the next if it waits."""
+    counters, source = state.counters[0], np.int64(state.messages[slot].source)
+    stream = state.streams[source]
+    job = state.jobs[stream.job]
+    job.done = max(job.done, time)
+    job.outstanding -= 1
+    if job.outstanding == 0:
+        # The ends of messages are known before they come: the job goes on at the last of them.
+        job.due = job.done
+        counters.due = min(counters.due, job.due)
     state.events[slot].link = np.uint32(counters.free_slot)
     counters.free_slot = slot
+    if stream.after != HAS_LEFT:
+        offer(state, source, time, False)

@@ -69,10 +69,12 @@ FOLLOWS = 1 << 62  # added to the key of a message that follows another through 
 # Streams, one for each node of a job and for each I/O node: its `router`, `job` and `rank`, the
 # `index` of the next message and where to `stop`, the `count` of this phase, how many were `sent`
 # in all, the `draws` it has made (the state of its random numbers), at which destinations it begins
-# (`io_offset`, `other_offset`), and when the last message was `made` (open traffic).
+# (`io_offset`, `other_offset`), when the last message was `made` (open traffic), and what comes
+# before the next message (`after`): the last one has left its node, or a disk has done with it.
 STREAM = record(
-    *_numbers("router job rank index stop count sent draws io_offset other_offset made")
+    *_numbers("router job rank index stop count sent draws io_offset other_offset made after")
 )
+HAS_LEFT, IS_WRITTEN, IS_READ = range(3)
 
 # Jobs: where its streams, its phases and its phase runs begin (`first_stream`, `first_phase`,
 # `run`); when it is `due` to go on; in which `phase`, `repetition` and `step` (of lockstep) it is;
@@ -85,9 +87,10 @@ JOB = record(
 )
 IDLE, WAITING, RUNNING, FINISHED = range(4)
 
-# Phases, see `TrafficPhase`. `flits` is the length of a message.
+# Phases, see `TrafficPhase`. `flits` is the length of a message, `last_flits` of those of the last
+# round (0: as of the others).
 PHASE = record(
-    *_numbers("kind flits rounds pause lockstep root targets wide deep"),
+    *_numbers("kind flits last_flits rounds pause lockstep root targets wide deep"),
     *_numbers("io_share interval", np.float64),
 )
 (
@@ -150,6 +153,7 @@ class Grid(NamedTuple):
     virtual: int  # channels of each link
     wraps: int
     datelines: int  # whether messages that cross a ring's end keep to lane 1
+    disks: int  # the first number beyond the channels: disks, at which messages queue alike
     dimensions: Any  # (3,) DIMENSION
     coordinates: Any  # (routers, 3)
 
@@ -187,4 +191,6 @@ class State(NamedTuple):
     counters: Any  # (1,) COUNTERS
     timing: Timing
     grid: Grid
-    paces: Any  # (routers, 2): cycles per flit into and out of the node
+    paces: Any  # (routers, 3): cycles per flit into and out of the node, and of a disk behind it
+    disk_of: Any  # (routers,): number of the disk behind a router's memory
+    buffered: int  # whether I/O nodes take messages at link rate into memory

@@ -103,6 +103,14 @@ def messages_of(phase, rank, n, m):
 
 
 @njit(**COMPILED)
+def length(phase, i, count):
+    """Flits of message i of a stream that sends `count`; the last round may have its own."""
+    if phase.last_flits > 0 and i >= count - count // phase.rounds:
+        return phase.last_flits
+    return phase.flits
+
+
+@njit(**COMPILED)
 def destination(streams, phase, q, i, n, m):
     """Rank that message i of stream q goes to; I/O nodes come after the n nodes."""
     kind, rank = phase.kind, streams[q].rank
@@ -188,7 +196,8 @@ def expand(streams, phases, counts, n, m, out):
             for i in range(counts[run, rank]):
                 where = destination(streams, phase, rank, i, n, m)
                 message = out[at]
-                message.run, message.step, message.flits = run, i, phase.flits
+                message.run, message.step = run, i
+                message.flits = length(phase, i, counts[run, rank])
                 message.source, message.target = streams[rank].router, streams[where].router
                 if phase.interval > 1.0:
                     random(streams, rank)  # the gap that the simulator draws after it

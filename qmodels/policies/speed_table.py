@@ -1,0 +1,133 @@
+"""Speeds of running jobs that a policy's own model does not know: measured or modelled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from phasefit.checks import positive_vector, real_array, real_number
+from qmodels.errors import ModelError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SpeedTable:
+    """X(k), the jobs per second that k = 1..c running jobs complete together, and how well known.
+
+    Parameters
+    ----------
+    throughput : (c,) array_like
+        X(1) to X(c), jobs of mean demand per second, > 0. They need not rise with k.
+    covariance : (c, c) array_like, optional
+        Of these as estimates; None if they are taken as known.
+    degrees_of_freedom : float
+        Of the covariance, such as one less than the number of independent runs; infinite if it is
+        known.
+    source : str
+        Where the speeds come from, in a few words; shown with every prediction made of them.
+
+    Raises
+    ------
+    ModelError
+        If a throughput is not positive, or the covariance is none.
+
+    Notes
+    -----
+    A flow-equivalent server [1]_: a subsystem is replaced by one station whose rate depends on how
+    many jobs are there. The subsystem may be a closed network, as in `qmodels.networks`, a
+    simulator that was run with k jobs, or a machine that was watched while k jobs ran.
+
+    References
+    ----------
+    .. [1] K. M. Chandy, U. Herzog, L. Woo, "Parametric analysis of queuing networks", *IBM J. Res.
+       Develop.* 19 (1), 1975.
+
+    Examples
+    --------
+    >>> measured = SpeedTable([0.10, 0.18, 0.21], np.diag([1e-6, 4e-6, 9e-6]), 9, "own machine")
+    >>> measured.max_running, measured.half_widths(0.95).round(5).tolist()
+    (3, [0.00226, 0.00452, 0.00679])
+    """
+
+    throughput: Array
+    covariance: Array | None = None
+    degrees_of_freedom: float = float("inf")
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        speeds = positive_vector("throughput", self.throughput)
+        speeds.flags.writeable = False
+        object.__setattr__(self, "throughput", speeds)
+        if not isinstance(self.source, str):
+            raise ModelError(f"source must be a text, got {self.source!r:.60}")
+        if self.degrees_of_freedom != float("inf"):
+            real_number("degrees_of_freedom", self.degrees_of_freedom, least=1.0)
+        if self.covariance is None:
+            return
+        spread = real_array("covariance", self.covariance).copy()
+        if spread.shape != (speeds.size, speeds.size):
+            raise ModelError(
+                f"{speeds.size} throughputs need a covariance of {speeds.size} x {speeds.size}, "
+                f"got shape {spread.shape}"
+            )
+        scale = float(np.abs(spread).max())
+        if np.abs(spread - spread.T).max() > 1e-9 * scale:
+            raise ModelError("covariance must be symmetric")
+        if scale > 0.0 and np.linalg.eigvalsh(spread).min() < -1e-9 * scale:
+            raise ModelError("covariance must have no negative eigenvalue")
+        spread.flags.writeable = False
+        object.__setattr__(self, "covariance", spread)
+
+    @classmethod
+    def of_runs(cls, runs: ArrayLike, source: str = "") -> SpeedTable:
+        """The mean of independent measurements, (runs, c), with the covariance of that mean.
+
+        Raises
+        ------
+        ModelError
+            If there are fewer than two runs.
+        """
+        rows = real_array("runs", runs)
+        if rows.ndim != 2 or len(rows) < 2:
+            raise ModelError(f"runs must be two or more rows of throughputs, got {rows.shape}")
+        spread = np.atleast_2d(np.cov(rows, rowvar=False)) / len(rows)
+        return cls(rows.mean(axis=0), spread, len(rows) - 1.0, source)
+
+    @property
+    def max_running(self) -> int:
+        """c, the most jobs that run."""
+        return int(self.throughput.size)
+
+    def quantile(self, confidence: float) -> float:
+        """Standard errors on either side of an estimate that cover so much."""
+        from scipy.special import ndtri, stdtrit
+
+        tail = (1.0 + confidence) / 2.0
+        if np.isinf(self.degrees_of_freedom):
+            return float(ndtri(tail))
+        return float(stdtrit(self.degrees_of_freedom, tail))
+
+    def half_widths(self, confidence: float = 0.95) -> Array:
+        """Half-widths of the intervals of the throughputs, (c,); zero if they are known."""
+        if self.covariance is None:
+            return np.zeros(self.max_running)
+        errors: Array = np.sqrt(np.diag(self.covariance).clip(0.0))
+        return self.quantile(confidence) * errors
+
+    def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
+        """One row for each number of running jobs: its throughput and interval."""
+        import pandas as pd
+
+        half = self.half_widths(confidence)
+        columns = {
+            "running": np.arange(1, self.max_running + 1), "throughput": self.throughput,
+            "low": self.throughput - half, "high": self.throughput + half,
+        }  # fmt: skip
+        return pd.DataFrame(columns)

@@ -1,0 +1,150 @@
+"""`predict(running=...)`: speeds from anywhere in the queue of a policy, with their intervals."""
+
+import numpy as np
+import pytest
+
+from phasefit import PhaseType
+from qmodels import Phase, Program, SpaceSharing, System, TimeSharing, Workload, predict
+from qmodels.errors import ModelError, UnstableError
+from qmodels.policies import DynamicPartitioning, SpeedTable, capacity
+from qmodels.policies.base import running_jobs
+
+MACHINE = System(processors=16, disks=16, min_processors=4)
+WORK = Workload(Program([Phase(io=16.0, cpu=64.0)]))
+
+
+@pytest.mark.parametrize(
+    "policy", [SpaceSharing(4, 1), SpaceSharing(4, 4), DynamicPartitioning(1), TimeSharing(2, 1)]
+)
+def test_the_policys_own_speeds_give_its_own_answer(policy):
+    own = running_jobs(policy, MACHINE, WORK)
+    usual = predict(policy, MACHINE, WORK, load=0.3)
+    given = predict(policy, MACHINE, WORK, load=0.3, running=own.throughput)
+    assert given.mean_response == pytest.approx(usual.mean_response, rel=1e-12)
+    assert given.processor_utilisation == pytest.approx(usual.processor_utilisation, rel=1e-12)
+    assert given.disk_utilisation == pytest.approx(usual.disk_utilisation, rel=1e-12)
+
+
+def test_speeds_in_proportion_to_jobs_are_a_queue_of_many_servers():
+    """M/M/3 with rates 2 and 1: E[T] = 1.444444 (analytic.md, 8.4)."""
+    three = predict(SpaceSharing(3, 1), System(3, 3), WORK, arrival_rate=2.0, running=[1, 2, 3])
+    assert three.mean_response == pytest.approx(1.0 + 4.0 / 9.0, abs=1e-8)
+    assert three.method == "approximate"
+    assert (three.half_width, three.speeds) == (0.0, "given")
+
+
+def test_one_job_at_a_time_obeys_pollaczek_and_khinchine():
+    law = PhaseType.hyperexponential(weights=[0.9, 0.1], means=[0.5, 5.5])
+    work = Workload(WORK.program, demand=law)
+    found = predict(SpaceSharing(1, 1), System(1, 1), work, arrival_rate=0.5, running=[1.0])
+    assert found.mean_response == pytest.approx(1.0 + 0.5 * (1.0 + law.scv) / 2.0 / 0.5, rel=1e-9)
+
+
+def test_the_interval_of_a_single_server_is_that_of_the_formula():
+    """E[T] = 1 / (mu - lambda), so its error is that of mu over (mu - lambda)^2."""
+    table = SpeedTable([2.0], [[1e-4]], 9, "measured")
+    found = predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=1.0, running=table)
+    assert found.mean_response == pytest.approx(1.0)
+    assert found.half_width == pytest.approx(2.2621572 * 0.01, rel=1e-6)
+    assert found.speeds == "measured"
+
+
+def test_errors_that_cancel_leave_a_narrower_interval():
+    up, down = (np.array([[1.0, sign], [sign, 1.0]]) * 1e-4 for sign in (0.9, -0.9))
+    widths = [
+        predict(
+            SpaceSharing(2, 1), System(2, 2), WORK, arrival_rate=1.0,
+            running=SpeedTable([1.0, 2.0], spread),
+        ).half_width
+        for spread in (up, down)
+    ]  # fmt: skip
+    assert 0.0 < widths[1] < widths[0]
+
+
+def test_no_finite_interval_where_the_queue_may_be_unstable():
+    table = SpeedTable([1.0], [[0.01]], 9)
+    near = predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=0.9, running=table)
+    assert np.isfinite(near.mean_response)
+    assert near.half_width == np.inf
+    with pytest.raises(UnstableError):
+        predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=1.0, running=table)
+
+
+def test_the_largest_speed_need_not_be_that_of_most_jobs():
+    """Outside the model: jobs that hinder each other so much that more of them do less."""
+    found = predict(SpaceSharing(3, 1), System(3, 3), WORK, arrival_rate=0.4, running=[1, 0.8, 0.5])
+    assert found.capacity == 0.5
+    assert np.isfinite(found.mean_response)
+
+
+def test_the_percentile_follows_the_given_speeds():
+    slow, fast = (
+        predict(SpaceSharing(2, 1), System(2, 2), WORK, arrival_rate=0.5, running=speeds)
+        for speeds in ([1.0, 1.5], [2.0, 3.0])
+    )
+    assert slow.percentile(0.9) > fast.percentile(0.9)
+
+
+def test_a_table_shows_its_interval_and_usual_predictions_stay_as_they_are():
+    usual = predict(SpaceSharing(1, 1), MACHINE, WORK, load=0.3)
+    given = predict(SpaceSharing(1, 1), MACHINE, WORK, load=0.3, running=[usual.capacity])
+    assert not {"half_width", "speeds"} & set(usual.to_dict())
+    assert given.to_dict()["half_width"] == 0.0
+    assert "half_width" in given.table()
+
+
+@pytest.mark.parametrize(
+    ("speeds", "options", "word"),
+    [
+        ([1.0, 2.0], {}, "1 to 2 jobs"),
+        ([0.0], {}, "throughput"),
+        ([[1.0]], {}, "throughput"),
+        ([1.0], {"model": "exact"}, "speed-scaled"),
+        ([1.0], {"model": "decomposition"}, "speed-scaled"),
+    ],
+)
+def test_speeds_that_mean_nothing_here_are_refused(speeds, options, word):
+    with pytest.raises(ModelError, match=word):
+        predict(SpaceSharing(1, 1), MACHINE, WORK, load=0.1, running=speeds, **options)
+
+
+def test_unequal_partitions_have_no_common_speed():
+    with pytest.raises(ModelError, match="several speeds"):
+        predict(SpaceSharing(2, 1, sizes=(12, 4)), MACHINE, WORK, load=0.1, running=[1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("spread", "word"),
+    [([[1.0]], "2 x 2"), ([[1.0, 0.5], [0.0, 1.0]], "symmetric"),
+     ([[1.0, 2.0], [2.0, 1.0]], "eigenvalue")],
+)  # fmt: skip
+def test_what_is_no_covariance_is_refused(spread, word):
+    with pytest.raises(ModelError, match=word):
+        SpeedTable([1.0, 2.0], spread)
+
+
+def test_the_covariance_of_runs_is_that_of_their_mean():
+    rng = np.random.default_rng(1)
+    runs = rng.normal([1.0, 2.0], 0.1, (12, 2))
+    table = SpeedTable.of_runs(runs)
+    assert table.covariance == pytest.approx(np.cov(runs.T) / 12)
+    assert table.degrees_of_freedom == 11
+    with pytest.raises(ModelError, match="two or more"):
+        SpeedTable.of_runs([[1.0, 2.0]])
+
+
+def test_the_stated_interval_covers_as_often_as_it_says():
+    """300 tables of ten normal measurements each: 95 % of the intervals hold the true answer."""
+    rng, hits, trials = np.random.default_rng(3), 0, 300
+    truth = predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=0.5, running=[1.0])
+    for _ in range(trials):
+        table = SpeedTable.of_runs(rng.normal(1.0, 0.02, (10, 1)))
+        found = predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=0.5, running=table)
+        hits += abs(found.mean_response - truth.mean_response) <= found.half_width
+    assert abs(hits / trials - 0.95) < 4 * (0.95 * 0.05 / trials) ** 0.5
+
+
+def test_the_capacity_of_the_policy_itself_is_untouched():
+    before = capacity(SpaceSharing(1, 1), MACHINE, WORK)
+    predict(SpaceSharing(1, 1), MACHINE, WORK, arrival_rate=0.01, running=[0.02])
+    assert capacity(SpaceSharing(1, 1), MACHINE, WORK) == before

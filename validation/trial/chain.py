@@ -1,0 +1,227 @@
+"""The chain of approximations from the analytic model to the mesh machine, each switched alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit import PhaseType
+from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
+from qmodels.policies import SpeedTable, Workload, predict
+from qmodels.programs import Geometric, Phase, Program
+from qmodels.progress import Progress, no_progress
+from validation.analysis.estimates import Estimate
+from validation.analysis.seeding import stream, word
+from validation.sharing.event_loop import play_jobs
+from validation.sharing.layout import layout
+from validation.trial.agreement import Cause
+from validation.trial.bursts import MeasuredProgram, alone, workload
+from validation.trial.control import control_mean, controlled, drawn, speed_scaled_responses
+from validation.trial.machine import play_cell
+from validation.trial.replications import draw_jobs
+from validation.trial.scenario import Cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+#: Simulated stages from the model's own assumptions to the machine, and what each step adds.
+SIMULATED: Final = {
+    "M0": "job-level simulation of the model's own assumptions",
+    "S1": "mesh machine, infinite links, disks by processor sharing",
+    "S2": "S1 with packets at the disks in order of arrival",
+    "S3": "S2 with links, a copy for each job: contention inside a job",
+    "S4": "everything: jobs share the links",
+}
+#: What each step from one simulated stage to the next is.
+STEPS: Final = {
+    "S1": "bytes in whole flits and an exchange of packets",
+    "S2": "order of service at the disks",
+    "S3": "link contention inside a job",
+    "S4": "link contention between jobs",
+}
+#: Stages beside the chain.
+BESIDE: Final = {
+    "S3'": "job-level simulation with bursts as measured alone on the mesh",
+}
+PREDICTED: Final = {
+    "M1": "exact chain, exponential bursts, geometric number of phases",
+    "M2": "decomposition, of the same bursts",
+    "M3": "speed-scaled model, bursts alone on infinite links",
+    "M3'": "speed-scaled model, bursts as measured alone on the mesh (uncorrected)",
+    "X": "speed-scaled model at the speeds of the loss run (corrected)",
+}
+_MACHINE: Final = {
+    "S1": ("infinite", "ps"), "S2": ("infinite", "packets"), "S3": ("private", "packets"),
+    "S4": ("shared", "packets"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Mean response of every stage at one load, in cycles."""
+
+    label: str
+    arrival_rate: float
+    simulated: dict[str, Estimate]  #: by stage, of `SIMULATED` and `BESIDE`
+    predicted: dict[str, float]  #: by stage, of `PREDICTED`; infinite where it is not stable
+    missing: dict[str, str]  #: stages that could not be computed, and why
+    #: paired differences of each simulated stage of the chain from the one before it
+    steps: dict[str, Estimate]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each stage: mean, interval, and relative to everything (S4)."""
+        import pandas as pd
+
+        whole, rows = self.simulated["S4"].mean, []
+        for name, text in (PREDICTED | SIMULATED | BESIDE).items():
+            if name in self.predicted:
+                mean, half = self.predicted[name], 0.0
+            elif name in self.simulated:
+                mean, half = self.simulated[name].mean, self.simulated[name].half_width
+            else:
+                rows.append((name, text, np.nan, np.nan, np.nan, self.missing.get(name, "")))
+                continue
+            rows.append((name, text, mean, half, mean / whole, ""))
+        columns = ["stage", "what", "mean_response", "half_width", "relative", "missing"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def causes(self) -> tuple[Cause, ...]:
+        """What each step from the model's own assumptions to the machine adds to the response."""
+        return tuple(Cause(STEPS[name], step) for name, step in self.steps.items())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the waterfall from the model to the machine."""
+        from validation.trial.plotting import draw_waterfall
+
+        stages = [
+            (name, at.mean, at.half_width) for name in SIMULATED for at in [self.simulated[name]]
+        ]
+        lines = [
+            (name, self.predicted[name]) for name in ("M3", "M3'", "X") if name in self.predicted
+        ]
+        return draw_waterfall(self.label, stages, lines, ax)
+
+
+def approximation_chain(
+    cell: Cell,
+    arrival_rate: float,
+    speeds: SpeedTable,
+    *,
+    replications: int = 8,
+    jobs: int = 400,
+    warm_up: int = 100,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Chain:
+    """Switch the approximations one by one, on the same jobs.
+
+    Parameters
+    ----------
+    cell : Cell
+    arrival_rate : float
+        Jobs per cycle.
+    speeds : SpeedTable
+        Of a loss run: for the corrected prediction, and for the control variate of all stages.
+    replications, jobs, warm_up, seed
+        Of the simulated stages; at least 4 replications.
+    progress : callable
+        Called as ``progress("chain", done, replications)``.
+
+    Returns
+    -------
+    Chain
+
+    Raises
+    ------
+    UnstableError
+        If the arrival rate is beyond the capacity that `speeds` states.
+
+    Notes
+    -----
+    Common random numbers: all stages meet the same arrivals and demands, so a step is known better
+    than either of its ends. M0 and S1 are two programs for one model, so their difference is to
+    contain zero but for rounding to flits: the check of the whole. M1 and M2 need bursts with laws
+    of their own, and are of another law of demand than the rest; see `PREDICTED`.
+    """
+    rows: dict[str, list[float]] = {}
+    controls: list[float] = []
+    known = control_mean(cell, speeds.throughput, arrival_rate)
+    for replication in range(replications):
+        arrival, demand = draw_jobs(
+            cell, arrival_rate, jobs + warm_up + 10 * cell.most_running, seed, replication
+        )
+        inside = slice(warm_up, warm_up + jobs)
+        control = speed_scaled_responses(speeds.throughput, arrival, demand)[inside].mean()
+        controls.append(float(control))
+        for name in (*SIMULATED, *BESIDE):
+            response = _responses(cell, name, arrival, demand, word(seed, "trial", replication))
+            rows.setdefault(name, []).append(float(response[inside].mean()))
+        progress("chain", replication + 1, replications)
+    steps, names = {}, list(SIMULATED)
+    for before, after in pairwise(names):
+        paired = np.array(rows[after]) - np.array(rows[before])
+        steps[after] = controlled(paired, controls, known)[0]
+    predicted, missing = _predictions(cell, arrival_rate, speeds)
+    return Chain(
+        cell.label, arrival_rate,
+        {name: controlled(values, controls, known)[0] for name, values in rows.items()},
+        predicted, missing, steps,
+    )  # fmt: skip
+
+
+def _responses(cell: Cell, stage: str, arrival: Array, demand: Array, seed: int) -> Array:
+    if stage in _MACHINE:
+        links, disks = _MACHINE[stage]
+        return play_cell(cell, arrival, demand, seed=seed, links=links, disks=disks).response
+    links = "infinite" if stage == "M0" else "finite"
+    bursts = alone(cell, cell.partitions, links)
+    # Every burst grows with the job's whole time, which is not quite in proportion to its factor.
+    fixed = (bursts.io.fixed + bursts.cpu.fixed) * cell.shape.phases / bursts.job(cell.shape.phases)
+    factor = np.maximum(fixed + (1.0 - fixed) * demand, 1e-9)
+    plan = layout(cell.policy, cell.system, MeasuredProgram(cell, links).phase_times)
+    pauses = np.empty((len(plan.pauses), 2 * arrival.size))
+    for row, law in enumerate(plan.pauses):
+        pauses[row] = law.rvs(pauses.shape[1], random_state=stream(seed, "overheads", row))
+    work = drawn(arrival, factor, cell.shape.phases, pauses)
+    return play_jobs(plan, work, arrival, (0, arrival.size)).response
+
+
+def _predictions(
+    cell: Cell, rate: float, speeds: SpeedTable
+) -> tuple[dict[str, float], dict[str, str]]:
+    """What the models say, and which of them say nothing."""
+    bursts = alone(cell, cell.partitions, "infinite")
+    ask = partial(predict, cell.policy, cell.system, arrival_rate=rate)
+    found: dict[str, float] = {}
+    missing: dict[str, str] = {}
+    plain, measured = workload(cell, "infinite"), workload(cell)
+    calls: dict[str, Any] = {
+        "M3": lambda: ask(plain),
+        "M3'": lambda: ask(measured),
+        "X": lambda: ask(measured, running=speeds),
+    }
+    if cell.repartitioned:
+        missing |= dict.fromkeys(("M1", "M2"), "bursts with laws were measured on one size only")
+    else:
+        p, d = float(cell.nodes_of(1)), cell.arrangement.disks
+        phase = Phase(io=bursts.io.at(1.0) * d, cpu=bursts.cpu.at(1.0) * p)
+        program = Program([phase], phase_count=Geometric(max(cell.shape.phases, 1)))
+        one = PhaseType.exponential(mean=1.0)
+        random = Workload(program, io_bursts=one, cpu_bursts=one)
+        calls["M1"] = lambda: ask(random, model="exact")
+        calls["M2"] = lambda: ask(random, model="decomposition")
+    for name, call in calls.items():
+        try:
+            found[name] = call().mean_response
+        except UnstableError:
+            found[name] = float("inf")
+        except (MemoryBudgetError, ModelError) as error:
+            missing[name] = str(error)
+    return found, missing

@@ -1,0 +1,196 @@
+"""The mesh as a flow-equivalent server: how fast k running jobs get on, measured by a loss run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from phasefit.checks import positive_vector, real_number, share, whole_number
+from qmodels.errors import ModelError
+from qmodels.policies import SpeedTable
+from qmodels.policies.base import running_jobs
+from qmodels.progress import Progress, no_progress
+from validation.analysis.seeding import stream, word
+from validation.trial.arrivals import LossArrivals
+from validation.trial.bursts import alone, workload
+from validation.trial.history import COMPUTE, TRANSFER, Played
+from validation.trial.machine import play_cell
+from validation.trial.scenario import Cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+#: Fresh starts, and jobs of each for every number of running jobs that there may be.
+STARTS: Final = 10
+JOBS_EACH: Final = 40
+#: Least jobs of a start, and of the pilot that finds rates at which all numbers are seen.
+LEAST_JOBS, PILOT_JOBS = 120, 60
+#: See `loss_run`; 0 is the plain loss system of the specification.
+WAITING: Final = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class LossRun:
+    """What a loss run measured."""
+
+    speeds: Array  #: (starts, c) jobs of mean demand per cycle while k = 1..c run
+    rates: Array  #: (c,) at which jobs came while 0..c-1 ran
+    jobs: int  #: simulated, the pilot's included
+    seconds: float  #: of a processor that it took
+    label: str
+
+    @property
+    def table(self) -> SpeedTable:
+        """X(k) with their covariance over the starts, as `qmodels.predict` takes them."""
+        source = f"loss run of {len(self.speeds)} starts, {self.label}"
+        return SpeedTable.of_runs(self.speeds, source)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each number of running jobs."""
+        return self.table.to_frame()
+
+
+def loss_run(
+    cell: Cell,
+    *,
+    starts: int = STARTS,
+    jobs: int | None = None,
+    rates: ArrayLike | None = None,
+    drive: float | None = None,
+    waiting: float = WAITING,
+    links: str = "shared",
+    disks: str = "packets",
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> LossRun:
+    """Measure how fast k = 1..c running jobs get on together.
+
+    Parameters
+    ----------
+    cell : Cell
+    starts : int
+        Independent runs from an empty machine, at least 2; their spread goes into the interval.
+    jobs : int, optional
+        Jobs of each start; by default `JOBS_EACH` for each number of running jobs.
+    rates : (c,) array_like, optional
+        At which jobs come while 0..c-1 run, per cycle; by default what a pilot run measures for
+        X(1..c), which has the machine spend about as much time with every number.
+    drive : float, optional
+        One rate of arrival for all numbers instead, such as the one of interest.
+    waiting : float
+        Jobs come, and wait, while c run too, at this share of the rate X(c); below 1.
+    links, disks
+        See `play_cell`.
+    seed : int
+    progress : callable
+        Called as ``progress("loss run", done, starts)``.
+
+    Returns
+    -------
+    LossRun
+
+    Raises
+    ------
+    ModelError
+        If some number of running jobs was never seen, or the arguments make no run.
+
+    Notes
+    -----
+    X(k) is the demand credited while k jobs run over the time with k running. Permanent jobs in a
+    closed system would freeze their placements, for the only free nodes would always be those of
+    the job that just left. In a plain loss system, ``waiting=0``, placements mix more than in a
+    busy queue, where a waiting job takes the place of one that leaves. With a share of the time
+    spent so, X(c) is between the two.
+
+    Examples
+    --------
+    >>> cell = Cell.of(rows=4, columns=4, policy="SP", policy_options={"processor_partitions": 2,
+    ...     "disk_partitions": 2}, strategy="MC", cpu_to_io=2.0)
+    >>> run = loss_run(cell, starts=2, jobs=20)
+    >>> run.speeds.shape
+    (2, 2)
+    """
+    began = time.process_time()
+    starts, most = whole_number("starts", starts, least=2), cell.most_running
+    waiting = share("waiting", waiting, one=False)
+    ask = partial(one_start, cell, links=links, disks=disks, seed=seed)
+    if jobs is None:
+        jobs = max(LEAST_JOBS, JOBS_EACH * most)
+    jobs = whole_number("jobs", jobs, least=1)
+    spent = 0
+    if drive is not None:
+        if rates is not None:
+            raise ModelError("give rates or drive, one rate for all, not both")
+        chosen = np.full(most, real_number("drive", drive, above=0.0))
+    elif rates is not None:
+        chosen = positive_vector("rates", rates)
+        if chosen.size != most:
+            raise ModelError(f"{chosen.size} rates for 0 to {most - 1} running jobs; give {most}")
+    else:
+        chosen = running_jobs(cell.policy, cell.system, workload(cell)).throughput
+        spent = max(PILOT_JOBS, 6 * most)
+        pilot = ask(np.append(chosen, 0.0), spent, "pilot")
+        chosen = np.where(np.isfinite(pilot), pilot, chosen)
+    rows = []
+    for start in range(starts):
+        rows.append(ask(np.append(chosen, waiting * chosen[-1]), jobs, start))
+        progress("loss run", start + 1, starts)
+    speeds = np.array(rows)
+    if not np.isfinite(speeds).all():
+        missing = 1 + int(np.flatnonzero(~np.isfinite(speeds).all(axis=0))[0])
+        raise ModelError(
+            f"{cell.label}: some start never had {missing} jobs running; use more jobs, or rates "
+            f"that lead there"
+        )
+    seconds = time.process_time() - began
+    return LossRun(speeds, chosen, starts * jobs + spent, seconds, cell.label)
+
+
+def one_start(
+    cell: Cell, rates: Array, jobs: int, start: int | str, *, links: str, disks: str, seed: int
+) -> Array:
+    """X(1..c) of one run from an empty machine, (c,); NaN where a number was not seen.
+
+    rates (c + 1,) at which jobs come while 0..c run.
+    """
+    rng = stream(seed, "loss run", start)
+    demands = cell.demand.rvs(jobs, random_state=rng)
+    # The last jobs to come find the machine as full as the others did, so the run ends with them.
+    played = play_cell(
+        cell, LossArrivals(rates, rng), demands, links=links, disks=disks,
+        seed=word(seed, "loss run messages", start), completions=max(1, jobs - cell.most_running),
+    )  # fmt: skip
+    return speeds_of(cell, played, demands, "infinite" if links == "infinite" else "finite")
+
+
+def speeds_of(cell: Cell, played: Played, demands: Array, links: str = "finite") -> Array:
+    """Demand done per cycle while k = 1..c jobs ran, in jobs of mean demand; NaN where none did."""
+    most = cell.most_running
+    spans = played.time_with(most)[1:]
+    done = played.credited_with(credits_of(cell, played, demands, links), most)[1:]
+    speeds: Array = np.divide(done, spans, out=np.full(most, np.nan), where=spans > 0)
+    return speeds
+
+
+def credits_of(cell: Cell, played: Played, demands: Array, links: str = "finite") -> Array:
+    """Share of a mean job's demand that each piece of a burst is, (pieces,).
+
+    Bursts count by the time that they take alone on the allotment with all partitions taken.
+    """
+    bursts, shape = alone(cell, cell.partitions, links), cell.shape
+    nodes = cell.nodes_of(cell.partitions)
+    factor = demands[played.pieces[:, 0].astype(int)]
+    kind, share = played.pieces[:, 2].astype(int), played.pieces[:, 5]
+    io = np.maximum(bursts.io.fixed + bursts.io.slope * factor, 0.0)
+    work = shape.cpu_cycles * factor / nodes
+    talk = np.maximum(bursts.cpu.fixed + bursts.cpu.slope * factor - work, 0.0)
+    worth = np.where(kind == TRANSFER, io, np.where(kind == COMPUTE, work, talk))
+    result: Array = share * worth / bursts.job(shape.phases)
+    return result

@@ -1,0 +1,55 @@
+"""Figures of the trial: plain numbers in, axes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from qmodels.plotting.style import BLUE, GREY, ORANGE, RED, axes_or_new, set_legend, set_title
+
+
+def draw_waterfall(
+    title: str,
+    stages: Sequence[tuple[str, float, float]],
+    predictions: Sequence[tuple[str, float]],
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how the mean response grows from the model's assumptions to the machine.
+
+    Parameters
+    ----------
+    title : str
+    stages : sequence of (name, mean, half-width)
+        Simulated, in order; each bar begins where the one before it ended.
+    predictions : sequence of (name, mean)
+        Drawn as lines; infinite ones are named in the legend only.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = axes_or_new(ax, figsize=(6.5, 4.0))
+    names = [name for name, _, _ in stages]
+    means = np.array([mean for _, mean, _ in stages])
+    halves = np.array([half for _, _, half in stages])
+    before = np.concatenate([[0.0], means[:-1]])
+    grows = means >= before
+    colours = [GREY if k == 0 else (RED if up else BLUE) for k, up in enumerate(grows.tolist())]
+    places = np.arange(means.size)
+    ax.bar(places, means - before, bottom=before, color=colours, width=0.6)
+    shown = np.isfinite(halves)
+    ax.errorbar(places[shown], means[shown], yerr=halves[shown], fmt="none", color="black", lw=1)
+    ax.set_xticks(places, names)
+    for number, (name, mean) in enumerate(predictions):
+        style = ("--", ":", "-.")[number % 3]
+        if np.isfinite(mean):
+            ax.axhline(mean, color=ORANGE, ls=style, lw=1.2, label=name)
+        else:
+            ax.plot([], [], color=ORANGE, ls=style, label=f"{name}: no steady state")
+    ax.set(ylabel="mean response [cycles]", ylim=(0, None))
+    set_title(ax, title, "from the model's assumptions to the machine")
+    set_legend(ax, fontsize=8)
+    return ax

@@ -1,0 +1,97 @@
+"""One replication of a point of the trial, on plain data: for a sweep here or elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation.analysis.seeding import stream, word
+from validation.trial.control import speed_scaled_responses
+from validation.trial.machine import play_cell
+from validation.trial.scenario import Cell
+
+Array = NDArray[np.float64]
+
+#: Jobs measured in a replication, and those before them that fill the machine.
+JOBS, WARM_UP = 600, 150
+#: Keys of a point besides those of `Cell.of`.
+_OWN: Final = ("arrival_rate", "speeds", "jobs", "warm_up", "seed", "links", "disks")
+
+
+def run_one(point: Mapping[str, Any], replication: int) -> dict[str, float]:
+    """One replication of a point: the machine and its control variate on the same jobs.
+
+    Parameters
+    ----------
+    point : mapping
+        Plain data: the arguments of `Cell.of`, and "arrival_rate" (jobs per cycle), "speeds" (X(1)
+        to X(c) of the control variate, jobs per cycle); optionally "jobs", "warm_up", "seed",
+        "links" and "disks".
+    replication : int
+
+    Returns
+    -------
+    dict
+        "response" and "control", mean cycles over the measured jobs; "jobs" simulated;
+        "seconds" of a processor.
+
+    Notes
+    -----
+    The jobs hang on the seed and the replication alone: all strategies, policies and loads meet the
+    same demands and, but for their unit, the same times between arrivals.
+    """
+    began = time.process_time()
+    cell = cell_of(point)
+    jobs, warm_up = int(point.get("jobs", JOBS)), int(point.get("warm_up", WARM_UP))
+    seed = int(point.get("seed", 0))
+    arrival, demand = draw_jobs(
+        cell, float(point["arrival_rate"]), jobs + warm_up + _tail(cell), seed, replication
+    )
+    played = play_cell(
+        cell, arrival, demand, seed=word(seed, "trial", replication),
+        links=point.get("links", "shared"), disks=point.get("disks", "packets"),
+    )  # fmt: skip
+    control = speed_scaled_responses(np.asarray(point["speeds"], float), arrival, demand)
+    inside = slice(warm_up, warm_up + jobs)
+    return {
+        "response": float(played.response[inside].mean()),
+        "control": float(control[inside].mean()),
+        "jobs": float(arrival.size),
+        "seconds": time.process_time() - began,
+    }
+
+
+def draw_jobs(
+    cell: Cell, rate: float, count: int, seed: int, replication: int
+) -> tuple[Array, Array]:
+    """Times of arrival and demands of so many jobs: a Poisson stream, the same for all cells."""
+    gaps = stream(seed, "gaps", replication).exponential(1.0, count)
+    # The uniform variates behind the demands are the same; the law turns them into factors.
+    demand = cell.demand.rvs(count, random_state=stream(seed, "demands", replication))
+    return np.ceil(np.cumsum(gaps) / rate), demand
+
+
+def _tail(cell: Cell) -> int:
+    """Jobs after the measured ones, so that these do not find the machine emptier than others."""
+    return 10 * cell.most_running
+
+
+def cell_of(point: Mapping[str, Any]) -> Cell:
+    """The cell that a point is a run of."""
+    return _cell(tuple(sorted((k, _hashable(v)) for k, v in point.items() if k not in _OWN)))
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(sorted(value.items())) if isinstance(value, Mapping) else value
+
+
+@lru_cache(maxsize=64)  # a few numbers and a small mesh each
+def _cell(items: tuple[tuple[str, Any], ...]) -> Cell:
+    given = dict(items)
+    given["policy_options"] = dict(given["policy_options"])
+    return Cell.of(**given)

@@ -16,6 +16,7 @@ from typer.core import TyperCommand
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
     from types import FrameType
 
     from qmodels.progress import Progress
@@ -92,6 +93,12 @@ def _allocate(
         Path | None, typer.Option("-o", "--output", help="Folder for figures and tables.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    reuse: Annotated[
+        bool, typer.Option("--reuse", help="Go on with runs of another version of the code.")
+    ] = False,
+    keep_journal: Annotated[
+        bool, typer.Option("--keep-journal", help="Leave the journal of the runs beside OUTPUT.")
+    ] = False,
     check: Annotated[
         str | None,
         typer.Option(help="Only check that this strategy keeps the rules of strategies, and stop."),
@@ -100,13 +107,17 @@ def _allocate(
         float, typer.Option(min=0.1, help="With --check: stop a strategy that takes longer.")
     ] = 120.0,
 ) -> None:
-    """Compare processor-allocation strategies on the same jobs, with paired differences."""
-    _find_own_modules()
+    """Compare processor-allocation strategies on the same jobs, with paired differences.
+
+    With an output folder the same command goes on where it was broken off.
+    """
+    find_own_modules()
     if check is not None:
         _check(check, check_seconds)
         return
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output
+    from validation.commands.kept_work import kept_work
     from validation.machine import compare_strategies
 
     given = {
@@ -128,14 +139,19 @@ def _allocate(
     plan = _plan(source, given)
     for warning in plan.warnings:
         print(f"- {warning}", file=sys.stderr)
-    with progress_shown() as progress:
-        plan = _timed(plan, workers, progress)
+    modules = ("validation.machine.runs", "validation.machine.loads")
+    with (
+        progress_shown() as progress,
+        kept_work(output, *modules, workers=workers, reuse=reuse, keep=keep_journal) as working,
+    ):
+        plan = _timed(plan, workers, working.processes, progress)
         found = compare_strategies(
             plan.machine, plan.strategies, plan.streams, replications=plan.replications,
-            seed=plan.seed, completions=plan.completions, workers=workers, progress=progress,
+            seed=plan.seed, completions=plan.completions, workers=workers,
+            executor=working.processes, progress=progress,
         )  # fmt: skip
-    if output is not None:
-        _write(plan, found, output)
+        if output is not None:
+            _write(plan, found, output)
     if as_json:
         record = {name: _record(found, name) for name in found.runs}
         typer.echo(json.dumps(record, allow_nan=False))
@@ -143,7 +159,7 @@ def _allocate(
         typer.echo(found.table())
 
 
-def _find_own_modules() -> None:
+def find_own_modules() -> None:
     """Let a strategy of the user's in the current folder be imported, here and in workers."""
     here = str(Path.cwd())
     if here not in sys.path:
@@ -231,7 +247,9 @@ def _over(spec: AllocationFile, given: dict[str, dict[str, Any]]) -> AllocationF
     return checked_tables(Path("options"), type(spec), tables)
 
 
-def _timed(plan: AllocationPlan, workers: int | None, progress: Progress) -> AllocationPlan:
+def _timed(
+    plan: AllocationPlan, workers: int | None, executor: Executor | None, progress: Progress
+) -> AllocationPlan:
     """The plan with jobs that come as fast as is wanted."""
     if plan.utilisation is None:
         return plan
@@ -241,7 +259,7 @@ def _timed(plan: AllocationPlan, workers: int | None, progress: Progress) -> All
 
     mean = interarrival_for(
         plan.machine, plan.streams, plan.utilisation, seed=plan.seed, workers=workers,
-        progress=progress,
+        executor=executor, progress=progress,
     )  # fmt: skip
     unit = "s" if plan.machine.network == "none" else "cycles"
     print(

@@ -22,6 +22,14 @@ Interactive = Annotated[
     ),
 ]
 
+Reuse = Annotated[
+    bool, typer.Option("--reuse", help="Go on with simulations of another version of the code.")
+]
+KeepJournal = Annotated[
+    bool,
+    typer.Option("--keep-journal", help="Leave the journal of the simulations beside the report."),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add both."""
@@ -39,10 +47,19 @@ def _study(
         str | None,
         typer.Option(help="auto, speed-scaled, decomposition or exact; by default the scenario's."),
     ] = None,
+    reuse: Reuse = False,
+    keep_journal: KeepJournal = False,
 ) -> None:
-    """Predict every policy from a job log and programs, check by simulation, write a report."""
+    """Predict every policy from a job log and programs, check by simulation, write a report.
+
+    The same command goes on where it was broken off: simulations are kept beside the report until
+    that is written.
+    """
     command: list[object] = ["study", scenario, "-o", output]
-    _run(scenario, output, seed, workers, interactive, command=command, model=model)
+    _run(
+        scenario, output, seed, workers, interactive, command=command, model=model, reuse=reuse,
+        keep=keep_journal,
+    )  # fmt: skip
 
 
 def _demo(
@@ -54,6 +71,7 @@ def _demo(
         typer.Option("--save-inputs", help="Copy the demo's scenario and log there and stop."),
     ] = None,
     interactive: Interactive = False,
+    reuse: Reuse = False,
 ) -> None:
     """Run the study shipped with the package: the reference workload on 128 processors."""
     from validation.study import demo
@@ -64,7 +82,7 @@ def _demo(
         typer.echo(f"{scenario / 'scenario.toml'}")
         return
     source = shipped / "scenario.toml"
-    _run(source, output, seed, workers, interactive, command=["demo", "-o", output])
+    _run(source, output, seed, workers, interactive, command=["demo", "-o", output], reuse=reuse)
 
 
 def _save_inputs(shipped: Path, folder: Path) -> None:
@@ -92,6 +110,8 @@ def _run(
     *,
     command: list[object],
     model: str | None = None,
+    reuse: bool = False,
+    keep: bool = False,
 ) -> None:
     from dataclasses import replace
 
@@ -99,6 +119,7 @@ def _run(
     from qmodels.commands.shell import shell_line
     from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
+    from validation.commands.kept_work import kept_work
     from validation.study.findings import findings
     from validation.study.report import write_report
     from validation.study.run import run_study
@@ -117,9 +138,12 @@ def _run(
         if model is not None:
             plan = plan.with_model(model)
             command += ["--model", model]
-        study = run_study(plan, workers=workers, progress=progress)
-        again = shell_line(["qmodels", *command])
-        report = write_report(study, output, command=again, interactive=interactive)
+        with kept_work(
+            output, "validation.study.run", workers=workers, reuse=reuse, keep=keep
+        ) as working:
+            study = run_study(plan, workers=workers, executor=working.threads, progress=progress)
+            again = shell_line(["qmodels", *command])
+            report = write_report(study, output, command=again, interactive=interactive)
     for finding in findings(study):
         print(f"- {finding}", file=sys.stderr)
     typer.echo(str(report))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from qmodels.errors import ModelError
-from qmodels.io.locks import held_lock
+from qmodels.locks import held_lock
 
 #: In a folder made beside its target: all its files are complete and may be moved there.
 _COMPLETE: Final = ".complete"

@@ -37,7 +37,7 @@ def _sweep(
         list[str] | None,
         typer.Argument(
             metavar="[KEY=VALUES]...",
-            help="Values for a key, such as load=.1:.9:.1 machine.disks=8,16,32 policy='SP(4,4),DP(1)'.",
+            help="Values for a key, such as load=.1:.9:.1 machine.disks=8,16 policy='SP(4,4),DP(1)'.",
         ),
     ] = None,
     over: Annotated[
@@ -187,8 +187,8 @@ def _end(found: Sweep) -> None:
     missing = sum(row.get("status") == "not done" for row in rows)
     if not found.complete:
         typer.echo(
-            f"- the budget is spent: {missing:,} points are not begun, {wide:,} not precise enough; "
-            f"the same command goes on",
+            f"- the budget is spent: {missing:,} points are not begun, {wide:,} not precise "
+            f"enough; the same command goes on",
             err=True,
         )
     elif wide:

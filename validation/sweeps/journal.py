@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from qmodels.errors import ModelError
-from qmodels.io.locks import held_lock
+from qmodels.locks import held_lock
 
 #: Number in the header of the file, and layout of the tables in it.
 _APPLICATION, _LAYOUT = 0x716D6A6C, 1
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS session (
 """
 #: A commit waits until this many times its own duration have passed since the last, so that it
 #: costs two per cent of the time at most; and never longer than so many seconds.
-_PATIENCE, _LONGEST = 50.0, 2.0
+_PATIENCE, _LONGEST = 50.0, 0.5
 #: Seconds without a sign of life after which a writer on another machine is taken for dead, where
 #: the file system has no locks.
 _SILENT: Final = 300.0
@@ -112,8 +112,8 @@ class Journal:
             return held_lock(self._lock_file)
         except BlockingIOError:
             raise ModelError(
-                f"{self.file}: {_writer(self.file)} is writing this journal; wait for it to end, or "
-                f"name another journal"
+                f"{self.file}: {_writer(self.file)} is writing this journal; wait for it to end, "
+                f"or name another journal"
             ) from None
         except OSError as error:
             raise ModelError(f"{self.file}: cannot be written to ({error.strerror})") from None
@@ -140,7 +140,8 @@ class Journal:
         self.key_version = begun
         db.execute("INSERT OR REPLACE INTO campaign VALUES ('version', ?)", (begun,))
         db.execute(
-            "INSERT INTO session (began, beat, host, pid, version, command) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO session (began, beat, host, pid, version, command) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
             (_now(), time.time(), socket.gethostname(), os.getpid(), self.version, self.command),
         )
         self._session = int(db.execute("SELECT last_insert_rowid()").fetchone()[0])

@@ -94,8 +94,10 @@ def canonical(value: object) -> str:
 
     Examples
     --------
-    >>> canonical({"b": 1, "a": 2.0}) == canonical({"a": 2.0, "b": 1}) != canonical({"a": 2, "b": 1})
+    >>> canonical({"b": 1, "a": 2.0}) == canonical({"a": 2.0, "b": 1})
     True
+    >>> canonical({"b": 1, "a": 2.0}) == canonical({"b": 1, "a": 2})
+    False
     """
     return json.dumps(_plain(value, keys=True), sort_keys=True, separators=(",", ":"))
 
@@ -242,7 +244,7 @@ def _value(read: dict[str, Any]) -> Any:
         data = np.frombuffer(base64.b64decode(read["data"], validate=True), dtype)
         return data.reshape(read["shape"]).copy()
     if kind == "$pairs":
-        return {key: each for key, each in read[kind]}
+        return dict(read[kind])
     if kind == "$objects":
         held = np.empty(len(read[kind]), dtype=object)
         held[:] = read[kind]

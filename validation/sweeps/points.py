@@ -166,7 +166,7 @@ class PointTable:
         return Task(point.key(replication), self._function, point, replication, priority)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each point: settings, and each quantity, with its half-width if it is random."""
+        """A row for each point: settings and quantities, with half-widths if they are random."""
         return [self._row(place) for place in range(len(self.points))]
 
     def _row(self, place: int) -> dict[str, Any]:

@@ -13,13 +13,13 @@ import hashlib
 import io
 import tokenize
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 _OURS: Final = ("phasefit", "qmodels", "validation")
-#: Parts of a module's name that say that it computes nothing: it draws, prints, or says who runs what.
+#: Parts of a module's name that say that it computes nothing: it draws, prints, or hands out work.
 _ASIDE: Final = frozenset({"plotting", "commands", "pages", "cli", "report", "former", "sweeps"})
 #: Tables that a module names in a text, in this folder.
 _PUBLISHED: Final = ("validation.experiments", "published")
@@ -83,7 +83,7 @@ def source_files(*modules: str) -> set[str]:
     return seen
 
 
-@lru_cache(maxsize=None)  # one path for each of three packages
+@cache  # one path for each of three packages
 def _root(package: str) -> Path:
     spec = find_spec(package)
     assert spec is not None

@@ -129,7 +129,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path):
         lambda: Journal(tmp_path / "j", version="1"),
         lambda: JournalReader(tmp_path / "j"),
     ):
-        with pytest.raises(ModelError, match="another program's|no journal of a campaign"):
+        with pytest.raises(ModelError, match=r"another program's|no journal of a campaign"):
             opened()
     assert (tmp_path / "j").read_bytes() == before
 

@@ -37,7 +37,7 @@ def _sweep(
         list[str] | None,
         typer.Argument(
             metavar="[KEY=VALUES]...",
-            help="Values for a key, such as load=.1:.9:.1 machine.disks=8,16 policy='SP(4,4),DP(1)'.",
+            help="Values for a key, such as load=.1:.9:.1 machine.disks=8,16 policy='DP(1),DP(8)'.",
         ),
     ] = None,
     over: Annotated[

@@ -174,6 +174,8 @@ def _only_as_key(value: Any) -> Any:
     if hasattr(value, "dist") and hasattr(value, "kwds"):  # a law of scipy.stats with its numbers
         law = (value.dist.name, list(value.args), dict(value.kwds))
         return {"$law": [_plain(part, keys=True) for part in law]}
+    if isinstance(value, np.random.Generator):  # whose next draws its state tells
+        return {"$generator": _plain(value.bit_generator.state, keys=True)}
     if hasattr(value, "__dict__") and not callable(value):
         return {"$object": _told(type(value), True), "state": _plain(vars(value), keys=True)}
     raise PlainDataError(f"{value!r:.60} has no text to make a key of")

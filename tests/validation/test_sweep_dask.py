@@ -45,7 +45,7 @@ class Cluster:
     def workers(self):
         return [
             pid for pid in children(self.nanny.pid)
-            if "spawn_main" in open(f"/proc/{pid}/cmdline", encoding="utf-8").read()  # noqa: SIM115
+            if "spawn_main" in open(f"/proc/{pid}/cmdline", encoding="utf-8").read()
         ]  # fmt: skip
 
     def close(self):

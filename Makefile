@@ -56,6 +56,9 @@ format: $(VENV)/.test
 claims: $(VENV)/.test ## docs/claims.md anew, of docs/claims and docs/record
 	$(BIN)/python docs/write_claims.py
 
+record: $(VENV)/.test ## run the campaigns that are not on record, one after the other (hours; goes on where it ended)
+	$(BIN)/python -m tests.campaigns
+
 docs: $(VENV)/.test
 	$(BIN)/python -m pip install -q -e '.[docs]'
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html

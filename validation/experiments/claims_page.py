@@ -3,8 +3,8 @@
 People write the sentences, in files of ``docs/claims``. A cell that states what a campaign found is
 written as ``reading @@ numbers @@ references``: how the claim is read, the numbers that were found
 before there was a record, and which findings of which record state them now, each as
-``campaign claim: words of its sentence``, with semicolons between them. Once these records exist the
-numbers are taken from them, and the verdict is computed.
+``campaign claim: words of its sentence``, with semicolons between them. Once these records exist
+the numbers are taken from them, and the verdict is computed.
 """
 
 from __future__ import annotations

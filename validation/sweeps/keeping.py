@@ -88,11 +88,11 @@ class KeepingExecutor(Executor):
             if error is None:
                 found = inner.result()
                 try:
+                    with self._guard:
+                        self.cpu_seconds += found.seconds
+                        self.new_seconds += found.seconds
                     if found.text is not None:
                         self._journal.add([Kept(key, found.text, found.seconds)])
-                        with self._guard:
-                            self.cpu_seconds += found.seconds
-                            self.new_seconds += found.seconds
                         outer.set_result(from_text(found.text))
                     else:
                         outer.set_result(found.value)
@@ -127,10 +127,11 @@ def _written(function: Callable[..., Any], args: Any, kwargs: Any) -> _Result:
     """Call, in a worker, and write the result down there."""
     began = time.thread_time()
     value = function(*args, **kwargs)
+    seconds = time.thread_time() - began
     try:
-        return _Result(to_text(value), None, time.thread_time() - began)
+        return _Result(to_text(value), None, seconds)
     except PlainDataError:
-        return _Result(None, value, 0.0)
+        return _Result(None, value, seconds)
 
 
 @dataclass(frozen=True)

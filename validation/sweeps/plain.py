@@ -19,7 +19,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
@@ -164,6 +164,8 @@ def _only_as_key(value: Any) -> Any:
     """What can be told from others but is not read back."""
     if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
         return {"$name": _told(value, True)}
+    if isinstance(value, MethodType):
+        return {"$method": [value.__name__, _plain(value.__self__, keys=True)]}
     if isinstance(value, functools.partial):
         parts = (value.func, value.args, value.keywords)
         return {"$partial": [_plain(part, keys=True) for part in parts]}

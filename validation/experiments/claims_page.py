@@ -165,13 +165,15 @@ def _filled(row: Row, folder: Path) -> tuple[str, ...]:
     reading, numbers = (*cells[3].split(" @@ "), "")[:2]
     names = dict.fromkeys([name for name, _, _ in references] or campaigns(row))
     records = {name: read_record(folder, name) for name in names}
+    # where people say themselves what is missing, nothing is added
+    note = "" if "not on record" in cells[3] else NOT_ON_RECORD
     if not references:
         if any(record is None for record in records.values()):
-            cells[3] = _joined(reading, NOT_ON_RECORD)
+            cells[3] = _joined(reading, note)
         return tuple(cells)
     known = [record for record in records.values() if record is not None]
     if len(known) < len(records):
-        cells[3] = _joined(reading, numbers, NOT_ON_RECORD)
+        cells[3] = _joined(reading, numbers, note)
         return tuple(cells)
     by_name = {record.name: record for record in known}
     found = [

@@ -67,7 +67,9 @@ def _validate(
     failed = False
     shared = SharedRuns()  # figures of one paper show the same simulations
     modules = {each.module for each in EXPERIMENTS.values()}
-    with kept_work(output, *modules, workers=workers, reuse=reuse, keep=keep_journal) as working:
+    with kept_work(
+        output, *modules, workers=1 if quick else workers, reuse=reuse, keep=keep_journal
+    ) as working:
         for name in chosen:
             before = working.cpu_seconds
             with progress_shown() as progress, Measured() as measured:

@@ -103,6 +103,11 @@ class KeepingExecutor(Executor):
                     error = fault
             outer.set_exception(error)
 
+    @property
+    def in_process(self) -> bool:
+        """Whether what it does is done by threads of this process."""
+        return isinstance(self._inner, ThreadPoolExecutor)
+
     def let_go(self) -> None:
         """Break off what is being done."""
         if isinstance(self._inner, MendedPool):
@@ -145,7 +150,8 @@ class Keepers:
     def cpu_seconds(self) -> float:
         """CPU time of all that was done by them, in earlier runs too, less that of this process."""
         total = sum(each.cpu_seconds for each in (self.threads, self.processes) if each)
-        return total - (self.threads.new_seconds if self.threads else 0.0)
+        here = [each for each in (self.threads, self.processes) if each and each.in_process]
+        return total - sum(each.new_seconds for each in here)
 
 
 @contextmanager
@@ -186,7 +192,8 @@ def keepers(
     journal = Journal(file, version=code_version(*modules), reuse=reuse, command=command)
     both = (
         KeepingExecutor(lambda: ThreadPoolExecutor(count), journal),
-        KeepingExecutor(lambda: MendedPool(count), journal),
+        # One process is this one: starting another would only cost its imports.
+        KeepingExecutor(lambda: MendedPool(count) if count > 1 else ThreadPoolExecutor(1), journal),
     )
     try:
         with kept(journal.finished):

@@ -237,7 +237,7 @@ needs_proc = pytest.mark.skipif(
 
 @needs_proc
 def test_a_sweep_that_is_killed_goes_on_and_ends_as_if_it_had_not_been(tmp_path):
-    check_kills(tmp_path, 6, seed=1, count=150, ms=10.0)
+    check_kills(tmp_path, 4, seed=1, count=100, ms=10.0)
 
 
 @needs_proc

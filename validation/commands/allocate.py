@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from qmodels.errors import ModelError
+from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -93,12 +94,8 @@ def _allocate(
         Path | None, typer.Option("-o", "--output", help="Folder for figures and tables.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    reuse: Annotated[
-        bool, typer.Option("--reuse", help="Go on with runs of another version of the code.")
-    ] = False,
-    keep_journal: Annotated[
-        bool, typer.Option("--keep-journal", help="Leave the journal of the runs beside OUTPUT.")
-    ] = False,
+    reuse: Reuse = False,
+    keep_journal: KeepJournal = False,
     check: Annotated[
         str | None,
         typer.Option(help="Only check that this strategy keeps the rules of strategies, and stop."),
@@ -117,7 +114,6 @@ def _allocate(
         return
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output
-    from validation.commands.kept_work import kept_work
     from validation.machine import compare_strategies
 
     given = {

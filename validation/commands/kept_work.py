@@ -5,10 +5,19 @@ from __future__ import annotations
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 if TYPE_CHECKING:
     from validation.sweeps.keeping import Keepers
+
+Reuse = Annotated[
+    bool, typer.Option("--reuse", help="Go on with runs of another version of the code.")
+]
+KeepJournal = Annotated[
+    bool, typer.Option("--keep-journal", help="Leave the journal of the runs beside OUTPUT.")
+]
 
 
 def kept_work(

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from validation.commands.kept_work import KeepJournal, Reuse, kept_work
+
 Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for the report.")]
 Workers = Annotated[
     int | None, typer.Option("-j", "--workers", min=1, help="Threads; by default one per core.")
@@ -20,14 +22,6 @@ Interactive = Annotated[
     typer.Option(
         "--interactive", help="Add a speedup surface that can be turned; needs plotly, adds 5 MB."
     ),
-]
-
-Reuse = Annotated[
-    bool, typer.Option("--reuse", help="Go on with simulations of another version of the code.")
-]
-KeepJournal = Annotated[
-    bool,
-    typer.Option("--keep-journal", help="Leave the journal of the simulations beside the report."),
 ]
 
 
@@ -119,7 +113,6 @@ def _run(
     from qmodels.commands.shell import shell_line
     from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
-    from validation.commands.kept_work import kept_work
     from validation.study.findings import findings
     from validation.study.report import write_report
     from validation.study.run import run_study

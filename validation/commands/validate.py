@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from validation.commands.kept_work import KeepJournal, Reuse, kept_work
+
 if TYPE_CHECKING:
     from validation.experiments import Experiment, Outcome
 
@@ -34,12 +36,8 @@ def _validate(
         int | None,
         typer.Option("-j", "--workers", min=1, help="Workers; by default one per core."),
     ] = None,
-    reuse: Annotated[
-        bool, typer.Option("--reuse", help="Go on with runs of another version of the code.")
-    ] = False,
-    keep_journal: Annotated[
-        bool, typer.Option("--keep-journal", help="Leave the journal of the runs beside OUTPUT.")
-    ] = False,
+    reuse: Reuse = False,
+    keep_journal: KeepJournal = False,
     record: Annotated[
         Path | None,
         typer.Option(help="Also write results, findings and provenance into this folder."),
@@ -53,7 +51,6 @@ def _validate(
     from phasefit.checks import one_of
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output, output_folder
-    from validation.commands.kept_work import kept_work
     from validation.experiments import EXPERIMENTS, RunOptions, SharedRuns
     from validation.experiments.record import Measured
 

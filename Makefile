@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # The tests are timed on two cores; single-threaded BLAS keeps small solves from fighting over them.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test full coverage mutants quality format lock docs extras oldest newest clean
+.PHONY: demo test full coverage mutants quality format lock docs claims record extras oldest newest clean
 
 demo: $(VENV)/.core ## create the environment, run the shipped study, say where the report lies
 	@$(BIN)/qmodels demo -o qmodels-demo
@@ -52,6 +52,12 @@ endef
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+claims: $(VENV)/.test ## docs/claims.md anew, of docs/claims and docs/record
+	$(BIN)/python docs/write_claims.py
+
+record: $(VENV)/.test ## run the campaigns that are not on record, one after the other (hours; goes on where it ended)
+	$(BIN)/python -m tests.campaigns
 
 docs: $(VENV)/.test
 	$(BIN)/python -m pip install -q -e '.[docs]'

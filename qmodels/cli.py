@@ -74,7 +74,7 @@ def main() -> None:
 
 def _farewell(number: int) -> None:
     """Say that a signal ended the command and what is kept; what was half made is removed."""
-    from qmodels.commands.stopping import SIGNALS
+    from qmodels.commands.stopping import SIGNALS, all_kept
 
     kept = "nothing was written"
     if outputs := sys.modules.get("qmodels.io.outputs"):
@@ -82,6 +82,8 @@ def _farewell(number: int) -> None:
         outputs.release_outputs()
         if claimed:
             kept = f"{', '.join(map(str, claimed))}: as before this run"
+    if keepers := all_kept():
+        kept = "; ".join([*([kept] if kept != "nothing was written" else []), *keepers])
     _say(f"{SIGNALS[number]}; {kept}. To go on, give the same command again.")  # type: ignore[index]
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):

@@ -19,6 +19,8 @@ settings.load_profile("project")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run the long campaigns as well")
+    parser.addoption("--campaign", help="what to call what is run in the record")
+    parser.addoption("--record", type=Path, help="folder into which its record is written")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -27,6 +29,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if "slow" in item.keywords:
                 item.add_marker(skip)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--record") and config.getoption("--campaign"):
+        from tests.recording import Recorder
+
+        config.pluginmanager.register(Recorder(config))
 
 
 @pytest.fixture(autouse=True)

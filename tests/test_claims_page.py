@@ -4,18 +4,28 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from qmodels.errors import ModelError
+from tests.campaigns import CAMPAIGNS
 from validation.experiments import EXPERIMENTS
-from validation.experiments.base import VERDICTS
+from validation.experiments.base import VERDICTS, Finding
+from validation.experiments.claims_page import (
+    AFTERWARDS,
+    COLUMNS,
+    NOT_ON_RECORD,
+    STALE,
+    campaigns,
+    claims_page,
+    page_verdicts,
+    with_counts,
+)
+from validation.experiments.claims_page import rows as claim_rows
+from validation.experiments.record import KEYS, read_record, write_record
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, README = ROOT / "docs" / "claims.md", ROOT / "README.md"
-COLUMNS = (
-    "id", "paper's claim", "specification's acceptance", "our reading, and what we find",
-    "verdict", "test or command",
-)  # fmt: skip
-AFTERWARDS = "holds under a reading chosen afterwards"
 #: The words of the code, "ours" for what is our own reading, and one for what was chosen late.
 WORDS = (*VERDICTS, "ours", AFTERWARDS)
 COUNTS = re.compile(
@@ -144,3 +154,144 @@ def test_every_test_that_is_named_exists(page):
                 elif plain(words) not in told(files[name].read_text(encoding="utf-8")):
                     missing.append(f"{name}: {words}")
     assert missing == []
+
+
+# --- made of what people write and of what is on record ---------------------------------------
+
+
+WRITTEN, RECORD = ROOT / "docs" / "claims", ROOT / "docs" / "record"
+COMMAND = "`qmodels validate liu-fig3`"
+
+
+def test_the_page_and_the_readme_are_what_make_claims_makes(page, readme):
+    made = claims_page(WRITTEN, RECORD)
+    assert made == page
+    assert with_counts(readme, page_verdicts(made)) == readme
+
+
+def test_every_reference_names_an_experiment_and_the_row_its_command():
+    written = [*claim_rows(WRITTEN)]
+    assert sum(bool(row.references) for row in written) >= 44
+    for row in written:
+        for name, _, _ in row.references:
+            assert name in EXPERIMENTS, row.where
+            assert name in campaigns(row), row.where
+
+
+def test_every_row_with_a_command_has_a_record_or_says_that_it_has_none(page):
+    for row in rows(page):
+        cell = row["test or command"]
+        for words in re.findall(r"`qmodels validate ([^`]+)`", cell):
+            for name in words.split():
+                told = row["our reading, and what we find"]
+                assert f"`record/{name}.csv`" in cell or "not on record" in told or (
+                    NOT_ON_RECORD in told
+                ), row  # fmt: skip
+
+
+def test_every_record_is_what_its_command_gives_by_default():
+    """Whether its code is that of today is told on the page, which is compared above."""
+    for file in sorted(RECORD.glob("*.toml")):
+        record = read_record(RECORD, file.stem)
+        assert record.provenance["rows"] > 0
+        campaign = CAMPAIGNS[record.name]
+        if campaign.tests:
+            assert record.provenance["command"] == f"python -m pytest --full {campaign.tests}"
+        else:
+            assert record.provenance["command"] == f"qmodels validate {record.name}"
+
+
+def finding(claim, verdict, detail, sentence="SBT: the line is flat"):
+    return Finding(claim, sentence, verdict, detail)
+
+
+def recorded(folder, *findings, name="liu-fig3"):
+    write_record(
+        folder, name, pd.DataFrame({"x": [0.1, 1 / 3]}), command=f"qmodels validate {name}",
+        modules=["validation.analysis.seeding"], seed=0, cpu_seconds=1.0, findings=findings,
+    )  # fmt: skip
+
+
+def written_row(folder, cell, verdict="holds"):
+    folder.mkdir(exist_ok=True)
+    (folder / "head.md").write_text(
+        "**1 rows: 1 hold, 0 fail, 0 are undecided, 0 are ours, and 0 hold under a reading chosen "
+        f"afterwards.**\n\n| {' | '.join(COLUMNS)} |\n|---|---|---|---|---|---|\n"
+        f"| L-22 | flat | below 5 % | {cell} | {verdict} | {COMMAND} |\n"
+    )
+    return folder
+
+
+def made_row(tmp_path, cell, verdict="holds"):
+    page = claims_page(written_row(tmp_path / "written", cell, verdict), tmp_path / "record")
+    [row] = rows(page)
+    return row["our reading, and what we find"], row["verdict"], row["test or command"], page
+
+
+class TestTheMaker:
+    CELL = "our lines: @@ 1.5 % @@ liu-fig3 L-22: line is flat"
+
+    def test_without_a_record_says_what_was_recorded_before(self, tmp_path):
+        told, verdict, command, _ = made_row(tmp_path, self.CELL, "fails")
+        assert told == f"our lines: 1.5 % {NOT_ON_RECORD}"
+        assert (verdict, command) == ("fails", COMMAND)
+
+    def test_takes_numbers_and_verdicts_from_the_record_and_counts_them(self, tmp_path):
+        recorded(tmp_path / "record", finding("L-22", "fails", "range 7.3 %"))
+        told, verdict, command, page = made_row(tmp_path, self.CELL)
+        assert told == "our lines: range 7.3 %"
+        assert verdict == "fails"
+        assert command == f"{COMMAND}, `record/liu-fig3.csv`"
+        assert "1 rows: 0 hold, 1 fail, 0 are undecided" in page
+
+    def test_says_when_the_code_has_changed_since(self, tmp_path):
+        recorded(tmp_path / "record", finding("L-22", "holds", "range 2 %"))
+        file = tmp_path / "record" / "liu-fig3.toml"
+        text = file.read_text()
+        file.write_text(re.sub(r'code = "\w+"', 'code = "0123456789abcdef"', text))
+        told, _, _, _ = made_row(tmp_path, self.CELL)
+        assert told == f"our lines: range 2 % {STALE}"
+
+    @pytest.mark.parametrize(
+        ("found", "written", "made"),
+        [
+            (("holds", "undecided"), "holds", "undecided"), (("holds", "fails"), "holds", "fails"),
+            (("holds", "holds"), "undecided", "holds"), (("fails", "holds"), "ours", "ours"),
+            (("holds", "holds"), AFTERWARDS, AFTERWARDS),
+            (("fails", "holds"), AFTERWARDS, "fails"),
+        ],
+    )  # fmt: skip
+    def test_a_verdict_is_computed_of_all_findings(self, tmp_path, found, written, made):
+        recorded(tmp_path / "record", *(finding("L-22", word, word) for word in found))
+        assert made_row(tmp_path, self.CELL, written)[1] == made
+
+    @pytest.mark.parametrize("cell", ["a @@ b", "a @@ b @@ c", "a @@ b @@ liu-fig3 L-22: steep"])
+    def test_a_reference_that_leads_nowhere_is_an_error_with_its_place(self, tmp_path, cell):
+        recorded(tmp_path / "record", finding("L-22", "holds", "x"))
+        with pytest.raises(ModelError, match=r"head\.md:5"):
+            made_row(tmp_path, cell)
+
+    def test_joins_every_file_of_the_folder(self, tmp_path):
+        folder = written_row(tmp_path / "written", "seen")
+        more = (folder / "head.md").read_text().split("\n\n", 1)[1]
+        for name in ("specification", "qin", "mesh"):
+            (folder / f"{name}.md").write_text(f"## {name}\n\n{more}")
+        page = claims_page(folder, tmp_path / "record")
+        assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == [
+            "mesh", "qin", "specification",
+        ]  # fmt: skip
+        assert "4 rows: 4 hold" in page
+
+    def test_a_damaged_record_is_named(self, tmp_path):
+        recorded(tmp_path / "record", finding("L-22", "holds", "x"))
+        (tmp_path / "record" / "liu-fig3.csv").unlink()
+        with pytest.raises(ModelError, match="lacks its table"):
+            made_row(tmp_path, self.CELL)
+
+    def test_a_record_keeps_every_digit_and_says_how_it_was_made(self, tmp_path):
+        recorded(tmp_path, finding("L-22", "holds", 'a, "b"'))
+        assert (tmp_path / "liu-fig3.csv").read_text() == "x\n0.1\n0.3333333333333333\n"
+        record = read_record(tmp_path, "liu-fig3")
+        assert tuple(record.provenance) == KEYS
+        assert (record.fresh, record.findings[0].detail) == (True, 'a, "b"')
+        assert re.fullmatch(r"[0-9a-f]{40}\+?|unknown", record.provenance["commit"])

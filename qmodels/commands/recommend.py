@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,12 +24,29 @@ if TYPE_CHECKING:
 CHECK_FAILED = 1
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("recommend")(_recommend)
+#: Makes the executor that works on the cells of a map; it may remember them.
+MapWorkers = Callable[[Path | None, bool], AbstractContextManager[Executor | None]]
+
+
+def _this_thread(output: Path | None, reuse: bool) -> AbstractContextManager[Executor | None]:
+    return nullcontext(None)
+
+
+def register(app: typer.Typer, *, map_workers: MapWorkers = _this_thread) -> None:
+    """Add the subcommand.
+
+    Parameters
+    ----------
+    app : typer.Typer
+    map_workers : callable
+        Called as ``map_workers(output, reuse)``; gives a block with an executor for the cells of a
+        map. A package above this one can so have cells remembered from a run that was broken off.
+    """
+    app.command("recommend", context_settings={"obj": map_workers})(_recommend)
 
 
 def _recommend(
+    context: typer.Context,
     scenario: Annotated[Path, typer.Argument(help="TOML file; see docs/reference/scenario.md.")],
     load: Annotated[
         list[float] | None,
@@ -64,6 +84,9 @@ def _recommend(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     max_bytes: MaxBytes = None,
+    reuse: Annotated[
+        bool, typer.Option("--reuse", help="Go on with a map of another version of the code.")
+    ] = False,
 ) -> None:
     """Recommend a policy for a machine and its jobs; nothing is simulated.
 
@@ -114,7 +137,9 @@ def _recommend(
         raise max(refused, key=lambda error: error.capacity)
     drawn = None
     if with_map:
-        drawn = _map(plan, workload, objective, constraint, candidates)
+        map_workers: MapWorkers = context.obj
+        with map_workers(output, reuse) as executor:
+            drawn = _map(plan, workload, objective, constraint, candidates, executor)
     if output is not None:
         _write(found, drawn, output)
     if as_json:
@@ -165,6 +190,7 @@ def _map(
     objective: str,
     constraint: list[str] | None,
     candidates: tuple[AbstractPolicy, ...],
+    executor: Executor | None,
 ) -> PolicyMap:
     from qmodels.commands.progress import progress_shown
     from qmodels.policies.choice.policy_map import SCVS, best_policies
@@ -173,7 +199,8 @@ def _map(
         progress("map", 0, len(set(plan.loads)) * len(SCVS))  # the first cell may take long
         return best_policies(
             plan.system, workload, loads=plan.loads, scvs=SCVS, objective=objective,
-            constraint=constraint, candidates=candidates, model=plan.model, progress=progress,
+            constraint=constraint, candidates=candidates, model=plan.model, executor=executor,
+            progress=progress,
         )  # fmt: skip
 
 

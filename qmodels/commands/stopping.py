@@ -19,6 +19,29 @@ SIGNALS: Final = {
 #: Seconds in which a command is to stop by itself, before it is stopped where it is.
 GRACE: Final = 1.2
 
+#: Who can say what is kept of work that is stopped, such as a journal.
+_keepers: list[Callable[[], str]] = []
+
+
+@contextmanager
+def kept(sentence: Callable[[], str]) -> Iterator[None]:
+    """Have a command that is stopped within the block say what is kept of its work."""
+    _keepers.append(sentence)
+    try:
+        yield
+    except Stopped:
+        raise  # it is said at the very end
+    except BaseException:
+        _keepers.remove(sentence)
+        raise
+    else:
+        _keepers.remove(sentence)
+
+
+def all_kept() -> list[str]:
+    """What is kept, a clause each; may be asked at any moment, from any thread."""
+    return [sentence() for sentence in _keepers]
+
 
 class Stopped(BaseException):
     """A signal told the command to stop; no error, so that no handler of errors takes it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import errno
-import fcntl
 import os
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from qmodels.errors import ModelError
+from qmodels.locks import held_lock
 
 #: In a folder made beside its target: all its files are complete and may be moved there.
 _COMPLETE: Final = ".complete"
@@ -186,23 +186,13 @@ def _beside(target: Path, ending: str) -> Path:
 
 def _locked(folder: Path, target: Path) -> int | None:
     """Lock the file beside the folder; ModelError if another process holds it."""
-    while True:
-        lock = os.open(_beside(target, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            raise ModelError(
-                f"{folder}: another run is writing its results there; wait for it to end or name "
-                f"another folder"
-            ) from None
-        except OSError:  # a file system without locks
-            os.close(lock)
-            return None
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(lock), os.stat(_beside(target, "lock"))):
-                return lock
-        os.close(lock)  # its owner took it away just now: lock the one that is there
+    try:
+        return held_lock(_beside(target, "lock"))
+    except BlockingIOError:
+        raise ModelError(
+            f"{folder}: another run is writing its results there; wait for it to end or name "
+            f"another folder"
+        ) from None
 
 
 def _publish(made: Path, target: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from phasefit import PhaseType, match_moments
 from phasefit.checks import one_of, suggestion
-from qmodels.errors import ModelError, TraceFormatError
+from qmodels.errors import ModelError, ScenarioError, TraceFormatError
 from qmodels.io._scenario_file import (
     BurstLawsTable,
     BurstTable,
@@ -28,7 +28,7 @@ from qmodels.io._scenario_file import (
 from qmodels.io.policy_tables import PolicyTable, TimeLawTable
 from qmodels.io.runs import read_runs
 from qmodels.io.swf import MAX_BYTES, JobLog, read_swf
-from qmodels.io.toml_tables import at_key, fail, read_tables
+from qmodels.io.toml_tables import at_key, checked_tables, fail, read_tables
 from qmodels.policies import MODELS, AbstractPolicy, System, Workload, find_policy
 from qmodels.programs import (
     Burst,
@@ -144,7 +144,39 @@ def load_scenario(path: str | Path, *, max_bytes: int | None = None) -> Scenario
         If the job log or the table of runs is damaged.
     """
     source = Path(path)
-    spec = read_tables(source, ScenarioFile)
+    return _scenario(source, read_tables(source, ScenarioFile), max_bytes=max_bytes)
+
+
+def make_scenario(
+    source: Path, tables: Mapping[str, Any], *, only_fitting: bool = False
+) -> Scenario:
+    """The scenario of tables that are in memory, as if they had been read from `source`.
+
+    Parameters
+    ----------
+    source : Path
+        Named in errors; relative paths in the tables are taken from its folder.
+    tables : mapping
+        As `tomllib` reads them.
+    only_fitting : bool
+        Leave out policies that do not fit the machine instead of refusing them, as where the size
+        of the machine is varied.
+
+    Raises
+    ------
+    ScenarioError, TraceFormatError
+        As for `load_scenario`.
+    """
+    return _scenario(source, checked_tables(source, ScenarioFile, tables), only_fitting)
+
+
+def _scenario(
+    source: Path,
+    spec: ScenarioFile,
+    only_fitting: bool = False,
+    *,
+    max_bytes: int | None = None,
+) -> Scenario:
     system = at_key(source, "machine", System, **spec.machine.model_dump())
     log = _read_log(source, spec.log, max_bytes or MAX_BYTES)
     program, fits = _programs(source, spec)
@@ -159,7 +191,7 @@ def load_scenario(path: str | Path, *, max_bytes: int | None = None) -> Scenario
     burst_laws = _burst_laws(source, spec)
     if burst_laws is not None:
         demand_from += "; predictions and simulations take the laws of [bursts] instead"
-    policies = _policies(source, spec.policy, system)
+    policies = _policies(source, spec.policy, system, only_fitting)
     plan = Scenario(
         path=source,
         title=spec.title,
@@ -421,13 +453,18 @@ def _mix(spec: DemandTable, log: JobLog | None) -> str:
 
 
 def _policies(
-    source: Path, tables: list[PolicyTable], system: System
+    source: Path, tables: list[PolicyTable], system: System, only_fitting: bool
 ) -> tuple[AbstractPolicy, ...]:
     found: dict[str, AbstractPolicy] = {}
     for i, table in enumerate(tables):
         key = f"policy[{i}]"
         for policy in at_key(source, key, _stands_for, source, key, table):
-            at_key(source, key, policy.check, system)
+            try:
+                at_key(source, key, policy.check, system)
+            except ScenarioError:
+                if only_fitting:
+                    continue
+                raise
             known = found.setdefault(policy.label, policy)
             if known != policy:
                 fail(

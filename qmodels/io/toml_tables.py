@@ -42,6 +42,11 @@ File = TypeVar("File", bound=Table)
 
 def read_tables(source: Path, file: type[File]) -> File:
     """Read a TOML file and check it against its tables; ScenarioError lists every fault."""
+    return checked_tables(source, file, unchecked_tables(source))
+
+
+def unchecked_tables(source: Path) -> dict[str, Any]:
+    """Read a TOML file as it stands; ScenarioError if it is none."""
     try:
         raw = source.read_bytes()
     except OSError as error:
@@ -49,14 +54,13 @@ def read_tables(source: Path, file: type[File]) -> File:
     if len(raw) > MAX_BYTES:
         fail(source, "file", f"{len(raw)} bytes; a scenario may have {MAX_BYTES}")
     try:
-        tables = tomllib.loads(raw.decode("utf-8"))
+        return tomllib.loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
         fail(source, "file", f"is not UTF-8 text (byte {error.start})")
     except RecursionError:
         fail(source, "file", "is nested too deeply")
     except tomllib.TOMLDecodeError as error:
         fail(source, "file", f"is not valid TOML: {error}")
-    return checked_tables(source, file, tables)
 
 
 def checked_tables(source: Path, file: type[File], tables: Mapping[str, Any]) -> File:

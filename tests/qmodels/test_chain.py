@@ -129,12 +129,14 @@ def test_the_promise_holds(check):
 
 
 @pytest.mark.slow
-def test_ten_thousand_nearly_decomposable_chains_keep_every_digit():
+def test_ten_thousand_nearly_decomposable_chains_keep_every_digit(record_property):
+    record_property("chains", 10_000)
     check_nearly_decomposable_chains(seed=None, count=10_000)
 
 
 @pytest.mark.slow
-def test_on_two_thousand_chains_the_iteration_never_claims_too_much():
+def test_on_two_thousand_chains_the_iteration_never_claims_too_much(record_property):
+    record_property("chains", 2_000)
     check_the_iteration_says_what_it_does_not_know(seed=None, count=2000)
 
 

@@ -76,7 +76,8 @@ def test_random_chains_come_out_to_twelve_digits(sample):
 
 
 @pytest.mark.slow
-def test_ten_thousand_random_chains_come_out_to_twelve_digits():
+def test_ten_thousand_random_chains_come_out_to_twelve_digits(record_property):
+    record_property("chains", 10_000)
     check_random_chains(arbitrated(seed=None, count=10_000, most_phases=30))
 
 
@@ -275,7 +276,8 @@ def test_the_geometric_and_the_truncated_solution_agree():
 
 
 @pytest.mark.slow
-def test_two_thousand_geometric_and_truncated_solutions_agree():
+def test_two_thousand_geometric_and_truncated_solutions_agree(record_property):
+    record_property("chains", 2_000)
     check_two_solvers(seed=None, count=2_000)
 
 

@@ -104,8 +104,11 @@ def test_a_sample_of_random_configurations_is_exact_within_the_simulators_noise(
 
 
 @pytest.mark.slow
-def test_scores_of_three_hundred_configurations_are_standard_normal():
+def test_scores_of_three_hundred_configurations_are_standard_normal(record_property):
     z = scores(range(320))
+    record_property("configurations", z.size)
+    for name, value in (("mean", z.mean()), ("sd", z.std()), ("largest", np.abs(z).max())):
+        record_property(f"z_{name}", float(value))
     assert z.size >= 300
     assert np.abs(z).max() < -ndtri(0.0005 / z.size)
     assert kstest(z, "norm").pvalue > 0.001

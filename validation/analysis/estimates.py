@@ -235,18 +235,58 @@ def until_precise(
     >>> until_precise(lambda n: drawn[:n].tolist(), precision=0.05)
     True
     """
-    real_number("precision", precision, above=0.0)
-    n = whole_number("at_least", at_least, least=2)
-    whole_number("at_most", at_most, least=n)
-    hits = 0
-    while True:
-        known = estimate(observe(n), confidence=confidence)
-        target = precision * abs(known.mean)
-        hits = hits + 1 if known.half_width <= target else 0
-        if hits == 2 or n >= at_most:
-            return hits == 2
-        wanted = n * (known.half_width / target) ** 2 if target > 0 else np.inf
-        n = min(max(int(min(wanted, 2 * n)), n + max(2, n // 5)), at_most)
+    rule = Stopping(precision=precision, confidence=confidence, at_least=at_least, at_most=at_most)
+    while rule.look(observe(rule.wanted)):
+        pass
+    return rule.met
+
+
+class Stopping:
+    """When replications of one quantity are enough: the rule of `until_precise`, look by look.
+
+    Parameters
+    ----------
+    precision, confidence, at_least, at_most
+        As for `until_precise`.
+
+    Raises
+    ------
+    ModelError
+        If a bound or the precision is out of range.
+
+    Examples
+    --------
+    >>> rule = Stopping(precision=0.5, at_least=2, at_most=4)
+    >>> rule.wanted, rule.look([9.0, 10.0]), rule.wanted
+    (2, True, 4)
+    >>> rule.look([9.0, 10.0, 11.0, 10.0]), rule.met
+    (False, False)
+    """
+
+    def __init__(
+        self, *, precision: float, confidence: float = 0.95, at_least: int = 10, at_most: int = 1000
+    ) -> None:
+        self.precision = real_number("precision", precision, above=0.0)
+        self.confidence = confidence
+        self.wanted = whole_number("at_least", at_least, least=2)  #: replications for the next look
+        self.at_most = whole_number("at_most", at_most, least=self.wanted)
+        self.met = False  #: whether the target was met at two looks in a row
+        self.width = np.inf  #: half-width over the mean at the last look
+        self._hits = 0
+
+    def look(self, values: Sequence[float]) -> bool:
+        """Judge the first `wanted` observations; whether more are asked for."""
+        n = self.wanted
+        known = estimate(values, confidence=self.confidence)
+        target = self.precision * abs(known.mean)
+        self._hits = self._hits + 1 if known.half_width <= target else 0
+        self.width = known.half_width / abs(known.mean) if known.mean else np.inf
+        self.met = self._hits == 2
+        if self.met or n >= self.at_most:
+            return False
+        more = n * (known.half_width / target) ** 2 if target > 0 else np.inf
+        self.wanted = min(max(int(min(more, 2 * n)), n + max(2, n // 5)), self.at_most)
+        return True
 
 
 def replicate(

@@ -11,10 +11,13 @@ import typer
 from typer.core import TyperCommand
 
 from qmodels.commands.byte_counts import MaxBytes
+from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 from validation.commands.overlay import overlaid
 from validation.commands.own_classes import find_own_modules, within_seconds
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from qmodels.progress import Progress
     from validation.machine import MachineRun, StrategyComparison
     from validation.machine.scenario import AllocationPlan
@@ -97,6 +100,8 @@ def _allocate(
         Path | None, typer.Option("-o", "--output", help="Folder for figures and tables.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    reuse: Reuse = False,
+    keep_journal: KeepJournal = False,
     check: Annotated[
         str | None,
         typer.Option(help="Only check that this strategy keeps the rules of strategies, and stop."),
@@ -106,7 +111,10 @@ def _allocate(
     ] = 120.0,
     max_bytes: MaxBytes = None,
 ) -> None:
-    """Compare processor-allocation strategies on the same jobs, with paired differences."""
+    """Compare processor-allocation strategies on the same jobs, with paired differences.
+
+    With an output folder the same command goes on where it was broken off.
+    """
     find_own_modules()
     if check is not None:
         _check(check, check_seconds)
@@ -134,14 +142,19 @@ def _allocate(
     plan = _plan(source, given, max_bytes)
     for warning in plan.warnings:
         print(f"- {warning}", file=sys.stderr)
-    with progress_shown() as progress:
-        plan = _timed(plan, workers, progress)
+    modules = ("validation.machine.runs", "validation.machine.loads")
+    with (
+        progress_shown() as progress,
+        kept_work(output, *modules, workers=workers, reuse=reuse, keep=keep_journal) as working,
+    ):
+        plan = _timed(plan, workers, working.processes, progress)
         found = compare_strategies(
             plan.machine, plan.strategies, plan.streams, replications=plan.replications,
-            seed=plan.seed, completions=plan.completions, workers=workers, progress=progress,
+            seed=plan.seed, completions=plan.completions, workers=workers,
+            executor=working.processes, progress=progress,
         )  # fmt: skip
-    if output is not None:
-        _write(plan, found, output)
+        if output is not None:
+            _write(plan, found, output)
     if as_json:
         record = {name: _record(found, name) for name in found.runs}
         typer.echo(json.dumps(record, allow_nan=False))
@@ -186,7 +199,9 @@ def _plan(
     return make_plan(name, overlaid(spec, given, instead=_RATES), max_bytes=max_bytes)
 
 
-def _timed(plan: AllocationPlan, workers: int | None, progress: Progress) -> AllocationPlan:
+def _timed(
+    plan: AllocationPlan, workers: int | None, executor: Executor | None, progress: Progress
+) -> AllocationPlan:
     """The plan with jobs that come as fast as is wanted."""
     if plan.utilisation is None:
         return plan
@@ -196,7 +211,7 @@ def _timed(plan: AllocationPlan, workers: int | None, progress: Progress) -> All
 
     mean = interarrival_for(
         plan.machine, plan.streams, plan.utilisation, seed=plan.seed, workers=workers,
-        progress=progress,
+        executor=executor, progress=progress,
     )  # fmt: skip
     unit = "s" if plan.machine.network == "none" else "cycles"
     print(

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from qmodels.commands.byte_counts import MaxBytes
+from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 
 Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for the report.")]
 Workers = Annotated[
@@ -42,14 +43,20 @@ def _study(
         typer.Option(help="auto, speed-scaled, decomposition or exact; by default the scenario's."),
     ] = None,
     max_bytes: MaxBytes = None,
+    reuse: Reuse = False,
+    keep_journal: KeepJournal = False,
 ) -> None:
-    """Predict every policy from a job log and programs, check by simulation, write a report."""
+    """Predict every policy from a job log and programs, check by simulation, write a report.
+
+    The same command goes on where it was broken off: simulations are kept beside the report until
+    that is written.
+    """
     command: list[object] = ["study", scenario, "-o", output]
     if max_bytes is not None:
         command += ["--max-bytes", max_bytes]
     _run(
-        scenario, output, seed, workers, interactive,
-        command=command, model=model, max_bytes=max_bytes,
+        scenario, output, seed, workers, interactive, command=command, model=model,
+        max_bytes=max_bytes, reuse=reuse, keep=keep_journal,
     )  # fmt: skip
 
 
@@ -62,6 +69,7 @@ def _demo(
         typer.Option("--save-inputs", help="Copy the demo's scenario and log there and stop."),
     ] = None,
     interactive: Interactive = False,
+    reuse: Reuse = False,
 ) -> None:
     """Run the study shipped with the package: the reference workload on 128 processors."""
     from validation.study import demo
@@ -72,7 +80,7 @@ def _demo(
         typer.echo(f"{scenario / 'scenario.toml'}")
         return
     source = shipped / "scenario.toml"
-    _run(source, output, seed, workers, interactive, command=["demo", "-o", output])
+    _run(source, output, seed, workers, interactive, command=["demo", "-o", output], reuse=reuse)
 
 
 def _save_inputs(shipped: Path, folder: Path) -> None:
@@ -101,6 +109,8 @@ def _run(
     command: list[object],
     model: str | None = None,
     max_bytes: int | None = None,
+    reuse: bool = False,
+    keep: bool = False,
 ) -> None:
     from dataclasses import replace
 
@@ -126,9 +136,12 @@ def _run(
         if model is not None:
             plan = plan.with_model(model)
             command += ["--model", model]
-        study = run_study(plan, workers=workers, progress=progress)
-        again = shell_line(["qmodels", *command])
-        report = write_report(study, output, command=again, interactive=interactive)
+        with kept_work(
+            output, "validation.study.run", workers=workers, reuse=reuse, keep=keep
+        ) as working:
+            study = run_study(plan, workers=workers, executor=working.threads, progress=progress)
+            again = shell_line(["qmodels", *command])
+            report = write_report(study, output, command=again, interactive=interactive)
     for finding in findings(study):
         print(f"- {finding}", file=sys.stderr)
     typer.echo(str(report))

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from validation.commands.kept_work import KeepJournal, Reuse, kept_work
+
+if TYPE_CHECKING:
+    from validation.experiments import Experiment, Outcome
 
 FAILED = 1  #: exit code when a finding fails; an undecided one does not
 
@@ -31,6 +36,12 @@ def _validate(
         int | None,
         typer.Option("-j", "--workers", min=1, help="Workers; by default one per core."),
     ] = None,
+    reuse: Reuse = False,
+    keep_journal: KeepJournal = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="Also write results, findings and provenance into this folder."),
+    ] = None,
 ) -> None:
     """Repeat published figures: predict, simulate, and say whether their claims hold.
 
@@ -41,6 +52,7 @@ def _validate(
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output, output_folder
     from validation.experiments import EXPERIMENTS, RunOptions, SharedRuns
+    from validation.experiments.record import Measured
 
     if not experiments:
         width = max(map(len, EXPERIMENTS))
@@ -51,20 +63,53 @@ def _validate(
     claim_output(output)
     failed = False
     shared = SharedRuns()  # figures of one paper show the same simulations
-    for name in chosen:
-        with progress_shown() as progress:
-            outcome = EXPERIMENTS[name].run(
-                RunOptions(
-                    seed=seed, quick=quick, workers=workers, progress=progress, shared=shared
-                )
-            )
-        with output_folder(output) as folder:
-            outcome.figure().savefig(folder / f"{name}.png", dpi=150)
-            outcome.table.to_csv(folder / f"{name}.csv", index=False)
-        typer.echo(f"{output / name}.png")
-        typer.echo(f"{output / name}.csv")
-        for finding in outcome.findings:
-            typer.echo(f"{finding}")
-        failed |= any(finding.fails for finding in outcome.findings)
+    modules = {each.module for each in EXPERIMENTS.values()}
+    with kept_work(
+        output, *modules, workers=1 if quick else workers, reuse=reuse, keep=keep_journal
+    ) as working:
+        for name in chosen:
+            before = working.cpu_seconds
+            with progress_shown() as progress, Measured() as measured:
+                outcome = EXPERIMENTS[name].run(
+                    RunOptions(
+                        seed=seed, quick=quick, workers=workers, progress=progress, shared=shared,
+                        threads=working.threads, processes=working.processes,
+                    )
+                )  # fmt: skip
+            with output_folder(output) as folder:
+                outcome.figure().savefig(folder / f"{name}.png", dpi=150)
+                outcome.table.to_csv(folder / f"{name}.csv", index=False)
+            typer.echo(f"{output / name}.png")
+            typer.echo(f"{output / name}.csv")
+            for finding in outcome.findings:
+                typer.echo(f"{finding}")
+            failed |= any(finding.fails for finding in outcome.findings)
+            if record is not None:
+                spent = measured.cpu_seconds + working.cpu_seconds - before
+                _record(record, EXPERIMENTS[name], outcome, spent, seed=seed, quick=quick)
     if failed:
         raise typer.Exit(FAILED)
+
+
+def _record(
+    folder: Path,
+    experiment: Experiment,
+    outcome: Outcome,
+    cpu_seconds: float,
+    *,
+    seed: int,
+    quick: bool,
+) -> None:
+    """Write what was found and how; a quick run or another seed is told in the command."""
+    from qmodels.commands.shell import shell_line
+    from validation.experiments.record import write_record
+
+    words = ["qmodels", "validate", experiment.name]
+    words += ["--quick"] if quick else []
+    words += ["--seed", str(seed)] if seed else []
+    write_record(
+        folder, experiment.name, outcome.table, command=shell_line(words),
+        modules=[experiment.module], seed=seed, cpu_seconds=cpu_seconds,
+        findings=outcome.findings,
+    )  # fmt: skip
+    typer.echo(f"{folder / experiment.name}.toml", err=True)

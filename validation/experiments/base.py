@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -151,6 +152,10 @@ class RunOptions:
     quick: bool = False
     workers: int | None = None
     progress: Progress = no_progress
+    #: Who works instead of threads and processes of the experiment's own, such as executors that
+    #: remember what an earlier run has done; results do not depend on them.
+    threads: Executor | None = field(default=None, compare=False, repr=False)
+    processes: Executor | None = field(default=None, compare=False, repr=False)
     #: What experiments run with the same options share; options of their own share nothing.
     shared: SharedRuns = field(default_factory=SharedRuns, compare=False, repr=False)
 
@@ -163,3 +168,8 @@ class Experiment:
     source: str  #: paper, figure or section
     claim: str  #: the sentence this figure supports, in the authors' sense
     run: Callable[[RunOptions], Outcome]
+
+    @property
+    def module(self) -> str:
+        """Name of the module that runs it, on whose source its results hang."""
+        return str(getattr(self.run, "func", self.run).__module__)

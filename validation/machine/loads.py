@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +36,7 @@ def interarrival_for(
     replications: int = 6,
     tolerance: float = 0.02,
     workers: int | None = 1,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> float:
     """Mean time between arrivals at which the machine is as busy as wanted.
@@ -54,6 +56,8 @@ def interarrival_for(
         How far from `utilisation` their mean may be.
     workers : int, optional
         Processes; 1 works in this one, None takes one for each core.
+    executor : concurrent.futures.Executor, optional
+        Who makes the pilot runs instead of processes of our own; it is left open.
     progress : callable
         Called as ``progress("pilot runs", done, runs)``, and so for each trial after them.
 
@@ -95,8 +99,9 @@ def interarrival_for(
     def utilisations(means: list[float], runs: int, what: str) -> list[float]:
         tasks = [(machine, streams, mean, seed, run) for mean in means for run in range(runs)]
         seen = parallel_map(
-            _pilot, tasks, workers=1 if runs == 1 else workers, progress=progress, what=what
-        )
+            _pilot, tasks, workers=1 if runs == 1 else workers, executor=executor,
+            progress=progress, what=what,
+        )  # fmt: skip
         return [float(values.mean()) for values in np.reshape(seen, (len(means), runs))]
 
     guess = _first_guess(lambda mean: utilisations([mean], 1, "a first guess")[0], target)

@@ -433,9 +433,23 @@ class _Task:
 
 def _replicate(task: _Task) -> tuple[dict[str, float], History | None]:
     """Means of one replication, and the whole history of the first."""
-    jobs = task.streams
-    if not isinstance(jobs, JobStream):
-        jobs = jobs.draw(rng=random_stream(task.seed, _JOBS, task.replication))
-    seed = word(task.seed, _RUN, task.replication)
-    history = play(task.machine, jobs, seed=seed, completions=task.completions)
+    history = one_run(
+        task.machine, task.streams, seed=task.seed, replication=task.replication,
+        completions=task.completions,
+    )  # fmt: skip
     return history.summary, history if task.replication == 0 else None
+
+
+def one_run(
+    machine: Machine,
+    streams: AbstractStreams | JobStream,
+    *,
+    seed: int,
+    replication: int,
+    completions: int | None = None,
+) -> History:
+    """One replication of `simulate_machine`: the same jobs and messages on any machine."""
+    jobs = streams
+    if not isinstance(jobs, JobStream):
+        jobs = jobs.draw(rng=random_stream(seed, _JOBS, replication))
+    return play(machine, jobs, seed=word(seed, _RUN, replication), completions=completions)

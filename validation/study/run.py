@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -113,7 +114,11 @@ class Study:
 
 
 def run_study(
-    scenario: Scenario, *, workers: int | None = None, progress: Progress | None = None
+    scenario: Scenario,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
 ) -> Study:
     """Carry out a scenario: surface, predictions of every policy over the loads, simulations.
 
@@ -123,6 +128,8 @@ def run_study(
         From `qmodels.io.load_scenario`.
     workers : int
         Threads of the simulator; by default one per core. Results do not depend on it.
+    executor : concurrent.futures.Executor, optional
+        Who simulates instead; it is left open. One that remembers lets a study go on.
     progress : callable
         Called as ``progress(what, done, total)``.
 
@@ -145,7 +152,7 @@ def run_study(
     capacities = {p.label: _capacity(p, scenario, workload) for p in scenario.policies}
     loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
     points = _predict_all(scenario, workload, bound, capacities, loads, report)
-    checks = _check_all(scenario, workload, capacities, workers, report)
+    checks = _check_all(scenario, workload, capacities, workers, executor, report)
     grave, light = _warnings(scenario, log_load)
     return Study(
         scenario=scenario,
@@ -227,6 +234,7 @@ def _check_all(
     workload: Workload,
     capacities: dict[str, float],
     workers: int | None,
+    executor: Executor | None,
     report: Progress,
 ) -> Iterator[Check]:
     plan = scenario.validation
@@ -250,6 +258,7 @@ def _check_all(
                 seed=scenario.seed,
                 point=place,
                 workers=workers,
+                executor=executor,
             )
             replay = None
             if log and replayed:
@@ -264,6 +273,7 @@ def _check_all(
                     seed=scenario.seed,
                     point=place,
                     workers=workers,
+                    executor=executor,
                 )
             yield Check(policy, fraction, agreement, replay)
             done += 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from math import nan
 from typing import TYPE_CHECKING, Any, Final
 
@@ -100,6 +102,7 @@ def best_policies(
     constraint: str | Sequence[str] | None = None,
     candidates: Sequence[AbstractPolicy] | None = None,
     model: str = "auto",
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> PolicyMap:
     """Recommend a policy for every load and every variability of the demand.
@@ -115,6 +118,8 @@ def best_policies(
         phases that policies with many running jobs take long or do not fit.
     objective, constraint, candidates, model
         As for `recommend`.
+    executor : concurrent.futures.Executor, optional
+        Who works on the cells instead of this thread; it is left open.
     progress : callable
         Called as ``progress("map", done, cells)`` after each cell.
 
@@ -161,22 +166,44 @@ def best_policies(
     bound = work_bound(system, workload.program)
     best = np.full((down.size, across.size), "", dtype=np.dtype("U60"))
     value = np.full(best.shape, nan)
-    ties: list[tuple[tuple[str, ...], ...]] = []
-    for i, scv in enumerate(down.tolist()):
-        work = replace(workload, demand=match_moments(1.0, 1.0 + scv))
-        row: list[tuple[str, ...]] = []
-        for j, load in enumerate(across.tolist()):
-            found = _contenders(policies, system, work, load * bound, wanted, limits, model)
-            if found and found[0].status == BEST:
-                best[i, j], value[i, j] = found[0].label, found[0].value
-            row.append(tuple(each.label for each in found if each.status == TIE))
-            if progress is not None:
-                progress("map", i * across.size + j + 1, best.size)
-        ties.append(tuple(row))
+    works = [replace(workload, demand=match_moments(1.0, 1.0 + scv)) for scv in down.tolist()]
+    of_cell = partial(_cell, policies, system, objective=wanted, limits=limits, model=model)
+    calls = [(work, load * bound) for work in works for load in across.tolist()]
+    found = (
+        (of_cell(*call) for call in calls)
+        if executor is None
+        else (future.result() for future in [executor.submit(of_cell, *call) for call in calls])
+    )
+    others: list[tuple[str, ...]] = []
+    for place, (label, least, tied) in enumerate(found):
+        best.flat[place], value.flat[place] = label, least
+        others.append(tied)
+        if progress is not None:
+            progress("map", place + 1, best.size)
+    width = across.size
+    ties = [tuple(others[i * width : (i + 1) * width]) for i in range(down.size)]
     return PolicyMap(
         loads=across, scvs=down, best=best, value=value, ties=tuple(ties), objective=wanted,
         constraints=limits,
     )  # fmt: skip
+
+
+def _cell(
+    policies: Sequence[AbstractPolicy],
+    system: System,
+    workload: Workload,
+    rate: float,
+    *,
+    objective: Quantity,
+    limits: tuple[Constraint, ...],
+    model: str,
+) -> tuple[str, float, tuple[str, ...]]:
+    """Best policy of a cell, its value, and what ties with it; "" and NaN where there is none."""
+    found = _contenders(policies, system, workload, rate, objective, limits, model)
+    ties = tuple(each.label for each in found if each.status == TIE)
+    if found and found[0].status == BEST:
+        return found[0].label, found[0].value, ties
+    return "", nan, ties
 
 
 def _contenders(

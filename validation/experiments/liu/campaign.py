@@ -151,6 +151,7 @@ def campaign(
             replications=runs,
             seed=options.seed,
             workers=1 if options.quick else options.workers,
+            executor=options.processes,
             progress=lambda _, done, total: options.progress(what, done, total),
         )
         for label, cell in missing.items():

@@ -114,8 +114,8 @@ def campaign(plans: Sequence[Plan], options: RunOptions, *, what: str) -> list[L
     """Find the interarrival times of all plans, then make the runs of record."""
     # A plan of one target takes long to search: both stages are spread over the processes.
     found = parallel_map(
-        _interarrivals, plans, workers=_workers(options), progress=options.progress,
-        what=f"{what}: interarrival times",
+        _interarrivals, plans, workers=_workers(options), executor=options.processes,
+        progress=options.progress, what=f"{what}: interarrival times",
     )  # fmt: skip
     points = [
         _Point(plan, target, *trial)
@@ -123,8 +123,9 @@ def campaign(plans: Sequence[Plan], options: RunOptions, *, what: str) -> list[L
         for target, trial in zip(plan.targets, trials, strict=True)
     ]
     return parallel_map(
-        _load, points, workers=_workers(options), progress=options.progress, what=what
-    )
+        _load, points, workers=_workers(options), executor=options.processes,
+        progress=options.progress, what=what,
+    )  # fmt: skip
 
 
 def _workers(options: RunOptions) -> int | None:

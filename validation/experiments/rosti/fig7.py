@@ -96,7 +96,7 @@ def _side_by_side(options: RunOptions) -> Finding:
             [static, timed], machine, work,
             arrival_rate=fraction * capacity(static, machine, work), jobs=4000, replications=12,
             confidence=1.0 - MISSED / len(cases), seed=options.seed, point=point,
-            workers=options.workers,
+            workers=options.workers, executor=options.threads,
         )  # fmt: skip
         gap = contest.compare(timed, static)
         found.append(gap.difference)

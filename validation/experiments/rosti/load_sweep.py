@@ -80,7 +80,7 @@ def sweep(
             if load in simulated:
                 run = simulate(
                     policy, system, workload, load=load, seed=options.seed,
-                    point=simulated.index(load), workers=options.workers,
+                    point=simulated.index(load), workers=options.workers, executor=options.threads,
                     precision=PRECISION_QUICK if options.quick else PRECISION,
                 )  # fmt: skip
                 row |= {

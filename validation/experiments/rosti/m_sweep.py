@@ -63,7 +63,7 @@ def run(options: RunOptions) -> Outcome:
                 if ratio in (SIMULATED_QUICK if options.quick else SIMULATED):
                     measured = simulate(
                         policy, machine, work, arrival_rate=load * alone, seed=options.seed,
-                        point=place, workers=options.workers,
+                        point=place, workers=options.workers, executor=options.threads,
                         precision=PRECISION_QUICK if options.quick else PRECISION,
                     ).mean_response  # fmt: skip
                     row |= {

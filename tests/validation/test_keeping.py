@@ -1,0 +1,219 @@
+"""Executors that remember: what was done once is not redone, and nothing else changes."""
+
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import pytest
+
+from qmodels.commands.stopping import Stopped, all_kept
+from qmodels.errors import ModelError
+from qmodels.io.scenario import load_scenario
+from qmodels.policies import SpaceSharing
+from qmodels.policies.choice.policy_map import best_policies
+from tests.command import invoked
+from tests.validation.test_executors import MACHINE, SHORT, WORK
+from tests.validation.test_sweep_journal import ROOT
+from validation import simulate
+from validation.commands import recommend
+from validation.experiments import EXPERIMENTS, RunOptions
+from validation.jobs import PoissonStreams
+from validation.machine import Machine, compare_strategies
+from validation.mesh import Mesh
+from validation.sweeps.journal import Journal
+from validation.sweeps.keeping import KeepingExecutor, journal_beside, keepers
+
+RUNS = ROOT / "docs" / "examples" / "measured-runs.toml"
+
+SMALL = """
+[machine]
+processors = 4
+disks = 2
+[[program]]
+name = "one"
+io = { total = 2.0 }
+cpu = { total = 8.0 }
+[[policy]]
+kind = "DP"
+disk_partitions = [1]
+[study]
+loads = [0.3]
+"""
+
+
+class Counting(ThreadPoolExecutor):
+    """Counts what it is given, and refuses more than so much of it."""
+
+    def __init__(self, most=10**9):
+        super().__init__(2)
+        self.count, self.most, self.guard = 0, most, threading.Lock()
+
+    def submit(self, function, /, *args, **kwargs):
+        with self.guard:
+            self.count += 1
+            if self.count > self.most:
+                raise KeyboardInterrupt
+        return super().submit(function, *args, **kwargs)
+
+
+def remembered(file, work, most=10**9):
+    """What `work(executor)` gives, and how much of it was done."""
+    inner = Counting(most)
+    with Journal(file, version="1") as journal:
+        keeping = KeepingExecutor(lambda: inner, journal)
+        try:
+            return work(keeping), inner.count
+        finally:
+            keeping.shutdown()
+
+
+def simulated(executor):
+    return simulate(SpaceSharing(1, 1), MACHINE, WORK, executor=executor, **SHORT).responses
+
+
+def compared(executor):
+    machine = Machine(mesh=Mesh(4, 4, io_side="west"))
+    jobs = PoissonStreams(jobs=10, mean_interarrival=40.0, mean_size=3.0, largest=16)
+    runs = compare_strategies(machine, ["PLAS", "Random"], jobs, replications=3, executor=executor)
+    return {name: dict(run.values) for name, run in runs.runs.items()}
+
+
+@pytest.mark.parametrize("work", [simulated, compared])
+def test_results_are_those_of_any_executor_and_are_not_computed_again(tmp_path, work):
+    with ThreadPoolExecutor(1) as plain:
+        right = work(plain)
+    found, count = remembered(tmp_path / "j", work)
+    again, more = remembered(tmp_path / "j", work)
+    assert found == right == again
+    assert count > 0
+    assert more == 0
+
+
+@pytest.mark.parametrize("work", [simulated, compared])
+def test_work_that_is_broken_off_goes_on_where_it_was(tmp_path, work):
+    _, count = remembered(tmp_path / "whole", work)
+    with pytest.raises(KeyboardInterrupt):
+        remembered(tmp_path / "j", work, most=2)
+    with Journal(tmp_path / "j", version="1") as journal:
+        kept = journal.count()  # what had not begun by then was called off
+    found, rest = remembered(tmp_path / "j", work)
+    assert found == remembered(tmp_path / "whole", work)[0]
+    assert 0 < kept <= 2
+    assert rest == count - kept
+
+
+def test_other_arguments_another_function_or_version_are_not_mixed_up(tmp_path):
+    def both(executor):
+        calls = [(pow, 2, 3), (pow, 3, 2), (divmod, 2, 3), (partial(pow, 2), 3), (pow, 2.0, 3)]
+        return [executor.submit(*call).result() for call in calls]
+
+    assert remembered(tmp_path / "j", both) == ([8, 9, (0, 2), 8, 8.0], 5)
+    assert remembered(tmp_path / "j", both)[1] == 0
+    with pytest.raises(ModelError, match="another version"):
+        Journal(tmp_path / "j", version="2")
+
+
+def test_what_has_no_text_is_done_and_not_kept(tmp_path):
+    def odd(executor):
+        one = executor.submit(lambda: 1).result()
+        return one, executor.submit(re.compile, "a").result().pattern
+
+    assert remembered(tmp_path / "j", odd) == ((1, "a"), 2)
+    assert remembered(tmp_path / "j", odd) == ((1, "a"), 2)
+
+
+def test_an_error_is_passed_on_and_not_kept(tmp_path):
+    def wrong(executor):
+        with pytest.raises(ZeroDivisionError):
+            executor.submit(divmod, 1, 0).result()
+
+    assert remembered(tmp_path / "j", wrong)[1] == remembered(tmp_path / "j", wrong)[1] == 1
+
+
+def test_a_journal_that_cannot_be_written_is_told_to_who_waits(tmp_path, monkeypatch):
+    def full(self, results):
+        raise ModelError("the disk is full")
+
+    monkeypatch.setattr(Journal, "add", full)
+
+    def work(executor):
+        with pytest.raises(ModelError, match="the disk is full"):
+            executor.submit(pow, 2, 3).result()
+
+    remembered(tmp_path / "j", work)
+
+
+def test_the_journal_goes_when_the_work_is_done_and_stays_when_it_is_not(tmp_path):
+    out = tmp_path / "out"
+    file = journal_beside(out)
+
+    def stopped():
+        with keepers(file, "phasefit.checks", workers=1) as working:
+            assert working.threads.submit(pow, 2, 3).result() == 8
+            raise Stopped(2)
+
+    with pytest.raises(Stopped):
+        stopped()
+    assert file.exists()
+    assert any("finished runs are kept in" in said for said in all_kept())
+    with keepers(file, "phasefit.checks", workers=1) as working:
+        assert working.threads.submit(pow, 2, 3).result() == 8
+        assert working.threads.new_seconds == 0.0
+        assert file.exists()
+    assert [*tmp_path.iterdir()] == []
+    with keepers(file, "phasefit.checks", workers=1, keep=True):
+        pass
+    assert file.exists()
+    with keepers(None) as nothing:
+        assert (nothing.threads, nothing.processes, nothing.cpu_seconds) == (None, None, 0.0)
+
+
+def test_an_experiment_goes_on_where_it_was_broken_off(tmp_path):
+    def work(executor):
+        options = RunOptions(quick=True, seed=3, workers=1, processes=executor)
+        return EXPERIMENTS["liu-fig4"].run(options).table
+
+    whole, count = remembered(tmp_path / "whole", work)
+    with pytest.raises(KeyboardInterrupt):
+        remembered(tmp_path / "j", work, most=5)
+    with Journal(tmp_path / "j", version="1") as journal:
+        kept = journal.count()  # what had not begun by then was called off
+    found, rest = remembered(tmp_path / "j", work)
+    assert found.equals(whole)
+    assert 0 < kept <= 5
+    assert rest == count - kept
+
+
+def test_a_map_goes_on_where_it_was_broken_off(tmp_path):
+    plan = load_scenario(RUNS)
+
+    def work(executor):
+        return best_policies(
+            plan.system, plan.workload, loads=[0.1, 0.5], scvs=[1.0, 4.0],
+            candidates=plan.policies, executor=executor,
+        ).records()  # fmt: skip
+
+    with pytest.raises(KeyboardInterrupt):
+        remembered(tmp_path / "j", work, most=3)
+    found, rest = remembered(tmp_path / "j", work)
+    assert (found, rest) == (work(None), 1)
+
+
+def test_recommend_draws_the_same_map_with_a_journal_and_leaves_none_behind(tmp_path):
+    source = tmp_path / "small.toml"
+    source.write_text(SMALL)
+    words = ["recommend", source, "--listed", "--load", "0.3", "--map"]
+    plain = invoked(recommend.register, *words)
+    kept = invoked(recommend.register, *words, "-o", tmp_path / "out")
+    assert plain.exit_code == kept.exit_code == 0
+    assert kept.stdout.startswith(plain.stdout)
+    left = {file.name for file in tmp_path.iterdir()}
+    assert left - {".out.qmodels-lock"} == {"out", "small.toml"}
+
+
+def test_numbers_of_a_replication_come_back_to_the_last_bit(tmp_path, rng):
+    values = rng.normal(size=100) * 10.0 ** rng.integers(-300, 300, size=100)
+    found, _ = remembered(tmp_path / "j", lambda executor: executor.submit(np.abs, values).result())
+    assert found.tolist() == np.abs(values).tolist()

@@ -1,0 +1,206 @@
+"""The journal of a campaign: what is finished is never lost, and nobody else writes into it."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from qmodels.errors import ModelError
+from tests.sweep_child import table
+from validation.sweeps.engines import engine
+from validation.sweeps.journal import Journal, JournalReader, Kept
+from validation.sweeps.results import to_csv, to_frame
+from validation.sweeps.run import run_tasks
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def csv_of(points):
+    return to_csv(to_frame(points.rows()))
+
+
+def done(journal, points, workers=1, **options):
+    """Carry a sweep out; its table."""
+    with Journal(journal, version="1") as open_journal, engine(workers=workers) as chosen:
+        run_tasks(points, open_journal, executor=chosen.executor, workers=chosen.workers, **options)
+    return csv_of(points)
+
+
+def child(journal, *options):
+    return subprocess.run(
+        [sys.executable, "-m", "tests.sweep_child", str(journal), *map(str, options)],
+        capture_output=True, text=True, cwd=ROOT, check=False, timeout=300,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+    )  # fmt: skip
+
+
+def test_what_is_in_the_journal_is_there_for_the_next_who_opens_it(tmp_path):
+    with Journal(tmp_path / "j", version="1") as journal:
+        journal.add([Kept("a", "1.5", 0.25), Kept("b", '{"x": 2}')])
+    with Journal(tmp_path / "j", version="1") as journal:
+        assert journal.known("a") == "1.5"
+        assert journal.known("b") == '{"x": 2}'
+        assert journal.known("c") is None
+        assert journal.known_keys() == {"a": 0.25, "b": 0.0}
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["j"]
+
+
+def test_the_first_result_of_a_key_stays_and_a_second_is_counted(tmp_path):
+    with Journal(tmp_path / "j", version="1") as journal:
+        journal.add([Kept("a", "1")])
+        journal.add([Kept("a", "2")])
+    with JournalReader(tmp_path / "j") as reader:
+        assert reader.results() == {"a": "1"}
+        assert reader.repeated() == 1
+
+
+def test_a_second_writer_is_told_who_writes_and_readers_are_let_in(tmp_path):
+    with Journal(tmp_path / "j", version="1") as journal:
+        journal.add([Kept("a", "1")])
+        journal.commit()
+        with pytest.raises(ModelError, match=f"process {os.getpid()} on .* is writing this"):
+            Journal(tmp_path / "j", version="1")
+        said = child(tmp_path / "j")
+        assert (said.returncode, "is writing this journal" in said.stdout) == (3, True)
+        with JournalReader(tmp_path / "j") as reader:
+            assert reader.results() == {"a": "1"}
+    Journal(tmp_path / "j", version="1").close()
+
+
+def test_where_there_are_no_locks_a_living_writer_is_known_by_its_number(tmp_path, monkeypatch):
+    monkeypatch.setattr("validation.sweeps.journal.held_lock", lambda file: None)
+    with (
+        Journal(tmp_path / "j", version="1"),
+        pytest.raises(ModelError, match="is writing this journal"),
+    ):
+        Journal(tmp_path / "j", version="1")
+    Journal(tmp_path / "j", version="1").close()  # it has ended
+
+
+def test_where_there_are_no_locks_a_writer_that_was_killed_is_no_hindrance(tmp_path, monkeypatch):
+    monkeypatch.setattr("validation.sweeps.journal.held_lock", lambda file: None)
+    journal = Journal(tmp_path / "j", version="1")
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    journal._db.execute("UPDATE session SET pid = ?", (ended.pid,))
+    journal._db.close()
+    Journal(tmp_path / "j", version="1").close()
+
+
+def test_another_version_of_the_code_is_told_and_accepted_when_asked_for(tmp_path):
+    first = done(tmp_path / "j", table(3, 0.0))
+    with pytest.raises(ModelError, match=r"6 results are of another version of the code \(1; this"):
+        Journal(tmp_path / "j", version="2")
+    with Journal(tmp_path / "j", version="2", reuse=True) as journal:
+        assert journal.key_version == "1"
+        points = table(3, 0.0, version=journal.key_version)
+        assert run_tasks(points, journal)
+        assert csv_of(points) == first
+    with JournalReader(tmp_path / "j") as reader:
+        assert reader.versions() == ["1"]
+
+
+def test_a_version_without_results_is_no_hindrance(tmp_path):
+    Journal(tmp_path / "j", version="1").close()
+    with Journal(tmp_path / "j", version="2") as journal:
+        assert journal.key_version == "2"
+
+
+@pytest.mark.parametrize("content", [b"no database at all, " * 100, b"\0" * 9000])
+def test_a_file_that_is_no_journal_is_left_alone(tmp_path, content):
+    (tmp_path / "j").write_bytes(content)
+    with pytest.raises(ModelError, match="is no journal, or is damaged"):
+        Journal(tmp_path / "j", version="1")
+    assert (tmp_path / "j").read_bytes() == content
+    assert [file.name for file in tmp_path.iterdir()] == ["j"]
+
+
+def test_the_database_of_another_program_is_left_alone(tmp_path):
+    with sqlite3.connect(tmp_path / "j") as other:
+        other.execute("CREATE TABLE theirs (x)")
+    other.close()
+    before = (tmp_path / "j").read_bytes()
+    for opened in (
+        lambda: Journal(tmp_path / "j", version="1"),
+        lambda: JournalReader(tmp_path / "j"),
+    ):
+        with pytest.raises(ModelError, match=r"another program's|no journal of a campaign"):
+            opened()
+    assert (tmp_path / "j").read_bytes() == before
+
+
+def test_a_folder_a_missing_folder_and_a_missing_journal_are_named(tmp_path):
+    with pytest.raises(ModelError, match="is a folder"):
+        Journal(tmp_path, version="1")
+    with pytest.raises(ModelError, match="cannot be written to"):
+        Journal(tmp_path / "no" / "j", version="1")
+    with pytest.raises(ModelError, match="there is no journal"):
+        JournalReader(tmp_path / "j")
+
+
+def test_many_threads_may_write_at_once(tmp_path):
+    with Journal(tmp_path / "j", version="1") as journal:
+
+        def write(who):
+            for k in range(50):
+                journal.add([Kept(f"{who}-{k}", "1")])
+
+        threads = [threading.Thread(target=write, args=(who,)) for who in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    with JournalReader(tmp_path / "j") as reader:
+        assert len(reader.results()) == 200
+
+
+def test_a_full_disk_is_told_and_the_journal_still_opens(tmp_path):
+    """The limit on the size of files is met in the middle of the campaign."""
+    said = child(tmp_path / "j", "--count", 200, "--ms", 5, "--most-bytes", 70_000)
+    assert said.returncode == 3
+    assert "the disk is full" in said.stdout
+    assert "the same command again" in said.stdout
+    with JournalReader(tmp_path / "j") as reader:
+        kept = reader.results()
+    assert 20 < len(kept) < 400
+    assert done(tmp_path / "j", table(200, 5.0)) == done(tmp_path / "other", table(200, 5.0))
+    with JournalReader(tmp_path / "j") as reader:
+        assert reader.repeated() == 0
+        assert {key: reader.results()[key] for key in kept} == kept
+
+
+@pytest.mark.slow
+def test_a_file_system_that_is_full_is_told_and_the_journal_goes_on_elsewhere(tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(small)],
+        check=False, capture_output=True,
+    )  # fmt: skip
+    if mounted.returncode:
+        pytest.skip("may not mount a small file system")
+    try:
+        said = child(small / "j", "--count", 800, "--ms", 5)
+        assert (said.returncode, "the disk is full" in said.stdout) == (3, True)
+        with JournalReader(small / "j") as reader:
+            assert len(reader.results()) > 50
+        shutil.copy(small / "j", tmp_path / "j")
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    assert done(tmp_path / "j", table(800, 5.0)) == done(tmp_path / "k", table(800, 5.0))
+
+
+def test_seeded_bug_a_journal_that_forgets_is_noticed(tmp_path, monkeypatch):
+    """The count of repeated work would notice keys that change from run to run."""
+    points = table(3, 0.0)
+    done(tmp_path / "j", points)
+    with Journal(tmp_path / "j", version="1") as journal:
+        monkeypatch.setattr(journal, "known_keys", dict)
+        run_tasks(table(3, 0.0), journal)
+    with JournalReader(tmp_path / "j") as reader:
+        assert reader.repeated() == 6

@@ -1,0 +1,285 @@
+"""Subcommand `qmodels sweep`: a scenario over many settings, kept in a journal as it goes."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from qmodels.errors import ModelError
+
+if TYPE_CHECKING:
+    from validation.study.sweep import Sweep, SweepPlan
+
+FAILED = 1  #: exit code when runs failed
+PRECISION_NOT_REACHED = 4  #: when the budget was spent first, or a precision given up
+RESULTS: Final = "results"
+_UNITS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_MOST_VALUES: Final = 100_000
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("sweep")(_sweep)
+
+
+def _sweep(
+    scenario: Annotated[
+        Path,
+        typer.Argument(
+            help="TOML file of policies or of strategies; or the word results, and then a journal."
+        ),
+    ],
+    axes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[KEY=VALUES]...",
+            help="Values for a key, such as load=.1:.9:.1 machine.disks=8,16 policy='DP(1),DP(8)'.",
+        ),
+    ] = None,
+    over: Annotated[
+        list[str] | None, typer.Option("--over", help="The same; further ones may follow it.")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="predict, simulate or allocate; by default the first or the last."),
+    ] = None,
+    replications: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each point, where they are random.")
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(help="Instead: runs until every interval is so narrow, such as 1%."),
+    ] = None,
+    at_most: Annotated[
+        int, typer.Option(min=2, help="Runs of a point at which its precision is given up.")
+    ] = 1000,
+    budget: Annotated[
+        str | None, typer.Option(help="Begin nothing new after this time, such as 30min or 2h.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("-j", "--workers", min=1, help="Processes; by default one per core."),
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Dask scheduler to use: its address, or its scheduler file.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Table to write, .csv or .parquet; else it is printed."
+        ),
+    ] = None,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="A row for each run instead of each point.")
+    ] = False,
+    journal: Annotated[
+        Path | None,
+        typer.Option(
+            help="The journal, kept at the end; else it lies beside the table until then."
+        ),
+    ] = None,
+    reuse: Annotated[
+        bool, typer.Option("--reuse", help="Go on with results of another version of the code.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say points, runs, time and memory, and stop.")
+    ] = False,
+) -> None:
+    """Predict, simulate or allocate at every combination of some settings of a scenario.
+
+    What is finished is never lost: the same command goes on after any end. Exit code 1 if runs
+    failed, 4 if a budget or a precision was given up. `qmodels sweep results JOURNAL` prints what
+    there is so far.
+    """
+    from validation.sweeps.results import check_writer
+
+    if output is not None:
+        check_writer(output)
+    if str(scenario) == RESULTS and not scenario.exists():
+        _results(axes or [], output, runs)
+        return
+    from validation.commands.own_classes import find_own_modules
+    from validation.study.sweep import plan_sweep
+
+    find_own_modules()
+    plan = plan_sweep(
+        scenario, _parsed([*(over or []), *(axes or [])]), kind=kind, replications=replications,
+        precision=None if precision is None else _share(precision), at_most=at_most, seed=seed,
+    )  # fmt: skip
+    spent = None if budget is None else _seconds(budget)
+    if dry_run:
+        _say_forecast(plan, workers, spent)
+        return
+    place = output.name if output is not None else f"{scenario.stem}-sweep"
+    beside = (output.parent if output is not None else Path()) / f"{place}.journal"
+    found = _carried_out(plan, journal or beside, workers, cluster, spent, reuse)
+    _write(found, output, runs)
+    if journal is None and found.complete:
+        beside.unlink(missing_ok=True)
+    else:
+        typer.echo(f"{journal or beside}", err=True)
+    _end(found)
+
+
+def _carried_out(
+    plan: SweepPlan,
+    file: Path,
+    workers: int | None,
+    cluster: str | None,
+    budget: float | None,
+    reuse: bool,
+) -> Sweep:
+    from qmodels.commands.progress import progress_shown
+    from qmodels.commands.shell import shell_line
+    from qmodels.commands.stopping import kept
+    from validation.study.sweep import run_sweep
+    from validation.sweeps.journal import Journal
+
+    command = shell_line(["qmodels", *sys.argv[1:]])
+    with (
+        Journal(file, version=plan.points[0].version, reuse=reuse, command=command) as journal,
+        kept(journal.finished),
+        progress_shown() as progress,
+    ):
+        return run_sweep(
+            plan, journal, workers=workers, cluster=cluster, budget=budget, progress=progress
+        )
+
+
+def _results(words: list[str], output: Path | None, runs: bool) -> None:
+    """Export a journal, of a sweep that may still go on."""
+    from validation.study.sweep import read_sweep
+
+    if len(words) != 1:
+        raise ModelError("qmodels sweep results takes one journal")
+    found = read_sweep(Path(words[0]))
+    _write(found, output, runs)
+    if not found.complete:
+        done = sum(len(each) for each in found.points.values)
+        typer.echo(f"- {done:,} of {found.points.total():,} runs are done", err=True)
+
+
+def _write(found: Sweep, output: Path | None, runs: bool) -> None:
+    from validation.sweeps.results import to_csv, write_table
+
+    table = found.runs_frame() if runs else found.to_frame()
+    if output is None:
+        typer.echo(to_csv(table), nl=False)
+    else:
+        write_table(table, output)
+        typer.echo(str(output), err=True)
+
+
+def _end(found: Sweep) -> None:
+    """Say what is missing, and end with the exit code of it."""
+    for what in dict.fromkeys(found.failures.values()):
+        count = sum(each == what for each in found.failures.values())
+        typer.echo(f"- {count:,} runs could not be done: {what}", err=True)
+    if found.failures:
+        raise typer.Exit(FAILED)
+    rows = found.points.rows()
+    wide = sum(row.get("precise") is False and row.get("status") == "ok" for row in rows)
+    missing = sum(row.get("status") == "not done" for row in rows)
+    if not found.complete:
+        typer.echo(
+            f"- the budget is spent: {missing:,} points are not begun, {wide:,} not precise "
+            f"enough; the same command goes on",
+            err=True,
+        )
+    elif wide:
+        typer.echo(f"- {wide:,} points did not reach their precision; see --at-most", err=True)
+    if not found.complete or wide:
+        raise typer.Exit(PRECISION_NOT_REACHED)
+
+
+def _say_forecast(plan: SweepPlan, workers: int | None, budget: float | None) -> None:
+    from qmodels.commands.durations import in_words
+    from validation.study.sweep import forecast
+    from validation.sweeps.executors import worker_count
+
+    told, count = forecast(plan), worker_count(workers)
+    typer.echo(f"{told.points:,} points")
+    more = " to begin with, more until they are precise" if plan.effort.precision else ""
+    typer.echo(f"{told.runs:,} runs{more}")
+    typer.echo(
+        f"{in_words(told.cpu_seconds)} of computing, {in_words(told.cpu_seconds / count)} with "
+        f"{count} {'process' if count == 1 else 'processes'} (from {told.tried} points that were "
+        f"tried; others may take longer)"
+    )
+    if budget is not None and told.cpu_seconds / count > budget:
+        typer.echo(f"the budget of {in_words(budget)} is less than that")
+    typer.echo(f"{told.memory_bytes / 1e6:,.0f} MB for each process")
+
+
+def _parsed(words: list[str]) -> dict[str, list[Any]]:
+    """Axes as they are typed: a key, =, and values or ranges between commas."""
+    axes: dict[str, list[Any]] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name or not text:
+            raise ModelError(f"{word!r:.60} is no axis; write one such as load=.1:.9:.1")
+        if name in axes:
+            raise ModelError(f"{name} is there twice; give all its values at once")
+        values: list[Any] = []
+        for part in re.split(r",(?![^()]*\))", text):  # commas within brackets belong to a name
+            values += _values(name, part)
+        axes[name] = list(dict.fromkeys(values))
+    return axes
+
+
+def _values(name: str, part: str) -> list[Any]:
+    """One value, or those of a range first:last:step."""
+    if name in ("policy", "strategy", "model"):
+        return [part]
+    if ":" not in part:
+        return [_value(part)]
+    try:
+        first, last, step = (float(each) for each in part.split(":"))
+    except ValueError:
+        raise ModelError(f"{name}: {part!r:.40} is no range; write first:last:step") from None
+    if not (step > 0 and first <= last and last - first < _MOST_VALUES * step):
+        raise ModelError(
+            f"{name}: {part!r:.40} must rise by a step above 0, at most {_MOST_VALUES:,} times"
+        )
+    count = int((last - first) / step * (1 + 1e-12) + 1e-9)
+    found = [round(first + k * step, 12) for k in range(count + 1)]
+    whole = all(re.fullmatch(r"\d+", each) for each in part.split(":"))
+    return [int(each) for each in found] if whole else found
+
+
+def _value(text: str) -> Any:
+    """A number, true, false, or a text."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _share(text: str) -> float:
+    """A precision such as 1% or 0.01."""
+    number, percent = text.removesuffix("%"), text.endswith("%")
+    try:
+        found = float(number) / (100.0 if percent else 1.0)
+    except ValueError:
+        found = 0.0
+    if not 0.0 < found < 1.0:
+        raise ModelError(f"--precision: {text!r:.40} must lie between 0 and 100 %, such as 1%")
+    return found
+
+
+def _seconds(text: str) -> float:
+    """A time such as 30min or 1h30min."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(min|s|h|d)", text)
+    found = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if "".join(number + unit for number, unit in parts) != text.replace(" ", "") or found <= 0:
+        raise ModelError(f"--budget: {text!r:.40} is no time; write 45s, 30min, 1h30min or 2d")
+    return found

@@ -1,0 +1,102 @@
+"""A point of a sweep over a scenario of policies: one prediction, or one replication."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from phasefit.checks import suggestion
+from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
+from qmodels.io.scenario import Scenario, make_scenario
+from qmodels.policies import AbstractPolicy, predict
+from qmodels.policies.choice.candidates import default_candidates
+from validation.sharing.simulator import simulate
+from validation.sweeps.points import Point
+from validation.sweeps.tables import changed, text_of
+
+#: Settings that are no keys of the scenario's tables.
+APART: Final = ("load", "policy", "model")
+_LEVELS: Final = tuple(range(2, 9))
+
+
+def predict_one(point: Point, replication: int) -> Mapping[str, Any]:
+    """What `qmodels.predict` says of a point; a saturated policy has its capacity only."""
+    found: dict[str, Any]
+    try:
+        plan, policy = _chosen(point)
+        load = _load(point, plan)
+        found = predict(policy, plan.system, plan.workload, load=load, model=plan.model).to_dict()
+        found = {name: found[name] for name in _SHOWN if name in found}
+        return {"status": "stable"} | found
+    except UnstableError as error:
+        return {"status": "saturated", "capacity": error.capacity}
+    except (ModelError, MemoryBudgetError) as error:
+        return {"status": "refused", "note": str(error)}
+
+
+#: Quantities of a prediction, those of them that it has.
+_SHOWN: Final = (
+    "arrival_rate", "capacity", "mean_response", "mean_wait", "mean_jobs", "throughput",
+    "processor_utilisation", "disk_utilisation", "method", "error_bound",
+)  # fmt: skip
+
+
+def run_one(point: Point, replication: int) -> Mapping[str, Any]:
+    """One replication of `validation.simulate`, started empty.
+
+    Replication r of every point draws from the same streams, so that points differ by what was
+    set and not by their jobs.
+    """
+    try:
+        plan, policy = _chosen(point)
+        run = simulate(
+            policy, plan.system, plan.workload, load=_load(point, plan), replications=1,
+            seed=point.seed, point=replication, workers=1,
+        )  # fmt: skip
+    except UnstableError as error:
+        return {"status": "saturated", "capacity": error.capacity}
+    except (ModelError, MemoryBudgetError) as error:
+        return {"status": "refused", "note": str(error)}
+    kept = ("mean_response", "mean_wait", "mean_jobs", "processor_utilisation", "disk_utilisation")
+    found: dict[str, Any] = {name: getattr(run, name).mean for name in kept}
+    return found | {f"p{100 * q:g}": known.mean for q, known in run.percentiles.items()}
+
+
+def scenario_of(point: Point) -> Scenario:
+    """The scenario of a point, its settings in place; policies that do not fit are left out.
+
+    Raises
+    ------
+    ScenarioError
+        If they make none.
+    """
+    below = tuple(pair for pair in point.settings if pair[0] not in APART)
+    plan = _loaded(point.tables, point.inputs, point.folder, text_of(below))
+    return plan if point["model"] is None else plan.with_model(point["model"])
+
+
+@lru_cache(maxsize=32)  # neighbours in a sweep share theirs; a log of 10^5 jobs takes some 10 MB
+def _loaded(tables: str, inputs: object, folder: str, settings: str) -> Scenario:
+    given = changed(tables, settings)
+    for name in ("validation", "surface"):
+        given.pop(name, None)
+    return make_scenario(Path(folder) / "scenario.toml", given, only_fitting=True)
+
+
+def _chosen(point: Point) -> tuple[Scenario, AbstractPolicy]:
+    plan = scenario_of(point)
+    known = {policy.label: policy for policy in plan.policies}
+    name = point["policy"]
+    if name not in known:
+        for policy in default_candidates(plan.system, multiprogramming=_LEVELS):
+            known.setdefault(policy.label, policy)
+    if name not in known:
+        raise ModelError(f"no policy {name} on this machine; {suggestion(str(name), known)}")
+    return plan, known[name]
+
+
+def _load(point: Point, plan: Scenario) -> float:
+    load = point["load"]
+    return float(plan.loads[0] if load is None else load)

@@ -1,0 +1,214 @@
+"""An executor that remembers: what it has done once, in this run or an earlier one, is not redone.
+
+Whoever hands work to a `concurrent.futures.Executor` can so go on where an earlier run was broken
+off, and need not know of it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from qmodels.commands.stopping import kept
+from validation.sweeps.executors import worker_count
+from validation.sweeps.journal import Journal, Kept
+from validation.sweeps.plain import PlainDataError, digest, from_text, to_text
+from validation.sweeps.pools import MendedPool
+from validation.sweeps.version import code_version
+
+
+class KeepingExecutor(Executor):
+    """Gives work to another executor, unless a journal holds the result of the very same call.
+
+    Two calls are the same if their functions have one name and their arguments one canonical text
+    (see `validation.sweeps.plain`). A call whose arguments or result have no text is done, and not
+    kept.
+
+    Parameters
+    ----------
+    inner : callable
+        Makes the executor that works, when there is the first thing to do.
+    journal : Journal
+    """
+
+    def __init__(self, inner: Callable[[], Executor], journal: Journal) -> None:
+        self._make, self._journal = inner, journal
+        self._guard = threading.Lock()
+        self._inner: Executor | None = None
+        self._same: tuple[Any, Any] = (None, None)
+        self.cpu_seconds = 0.0  #: of all results given, those remembered included
+        self.new_seconds = 0.0  #: of those that were not
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call a function, or remember; see `concurrent.futures.Executor.submit`."""
+        try:
+            key = digest([self._journal.key_version, self._told(function), args, kwargs])
+        except PlainDataError:
+            return self._worker().submit(function, *args, **kwargs)
+        outer: Future[Any] = Future()
+        remembered = self._journal.remembered(key)
+        if remembered is not None:
+            self.cpu_seconds += remembered.seconds
+            outer.set_result(from_text(remembered.value))
+            return outer
+        inner = self._worker().submit(_written, function, args, kwargs)
+        outer.add_done_callback(lambda done: done.cancelled() and inner.cancel())
+        inner.add_done_callback(partial(self._receive, key, outer))
+        return outer
+
+    def _told(self, function: Any) -> Any:
+        """The function as it goes into the key; a partial call's, made once for many calls."""
+        if isinstance(function, partial):
+            last, text = self._same
+            if last is not function:
+                text = digest(function)
+                self._same = (function, text)
+            return text
+        return function
+
+    def _worker(self) -> Executor:
+        with self._guard:
+            if self._inner is None:
+                self._inner = self._make()
+            return self._inner
+
+    def _receive(self, key: str, outer: Future[Any], inner: Future[_Result]) -> None:
+        with suppress(InvalidStateError):  # cancelled meanwhile
+            if inner.cancelled():
+                outer.cancel()
+                return
+            error = inner.exception()
+            if error is None:
+                found = inner.result()
+                try:
+                    with self._guard:
+                        self.cpu_seconds += found.seconds
+                        self.new_seconds += found.seconds
+                    if found.text is not None:
+                        self._journal.add([Kept(key, found.text, found.seconds)])
+                        outer.set_result(from_text(found.text))
+                    else:
+                        outer.set_result(found.value)
+                    return
+                except InvalidStateError:
+                    return
+                except Exception as fault:  # such as a full disk; told to who waits
+                    error = fault
+            outer.set_exception(error)
+
+    @property
+    def in_process(self) -> bool:
+        """Whether what it does is done by threads of this process."""
+        return isinstance(self._inner, ThreadPoolExecutor)
+
+    def let_go(self) -> None:
+        """Break off what is being done."""
+        if isinstance(self._inner, MendedPool):
+            self._inner.let_go()
+        elif self._inner is not None:
+            self._inner.shutdown(wait=False, cancel_futures=True)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more work; see `concurrent.futures.Executor.shutdown`."""
+        if self._inner is not None:
+            self._inner.shutdown(wait, cancel_futures=cancel_futures)
+
+
+@dataclass(frozen=True)
+class _Result:
+    text: str | None
+    value: Any  #: where it has no text
+    seconds: float
+
+
+def _written(function: Callable[..., Any], args: Any, kwargs: Any) -> _Result:
+    """Call, in a worker, and write the result down there."""
+    began = time.thread_time()
+    value = function(*args, **kwargs)
+    seconds = time.thread_time() - began
+    try:
+        return _Result(to_text(value), None, seconds)
+    except PlainDataError:
+        return _Result(None, value, seconds)
+
+
+@dataclass(frozen=True)
+class Keepers:
+    """Executors over one journal; None where nothing is kept, so that who works chooses its own."""
+
+    threads: KeepingExecutor | None = None
+    processes: KeepingExecutor | None = None
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time of all that was done by them, in earlier runs too, less that of this process."""
+        total = sum(each.cpu_seconds for each in (self.threads, self.processes) if each)
+        here = [each for each in (self.threads, self.processes) if each and each.in_process]
+        return total - sum(each.new_seconds for each in here)
+
+
+@contextmanager
+def keepers(
+    file: Path | None,
+    *modules: str,
+    workers: int | None = None,
+    reuse: bool = False,
+    keep: bool = False,
+    command: str = "",
+) -> Iterator[Keepers]:
+    """Keep what is done within the block in a journal, until the block ends well.
+
+    Parameters
+    ----------
+    file : Path, optional
+        Of the journal; None keeps nothing.
+    *modules : str
+        Those whose source the results hang on.
+    workers : int, optional
+        Threads and processes; by default one for each core.
+    reuse : bool
+        Accept results of another version of the code.
+    keep : bool
+        Leave the journal at the end.
+    command : str
+        How to go on; kept in the journal.
+
+    Raises
+    ------
+    ModelError
+        If the journal belongs to another process or version or cannot be written.
+    """
+    if file is None:
+        yield Keepers()
+        return
+    count = worker_count(workers)
+    journal = Journal(file, version=code_version(*modules), reuse=reuse, command=command)
+    both = (
+        KeepingExecutor(lambda: ThreadPoolExecutor(count), journal),
+        # One process is this one: starting another would only cost its imports.
+        KeepingExecutor(lambda: MendedPool(count) if count > 1 else ThreadPoolExecutor(1), journal),
+    )
+    try:
+        with kept(journal.finished):
+            yield Keepers(*both)
+    except BaseException:
+        for each in both:
+            each.let_go()
+        journal.close(remove=not keep and journal.count() == 0)
+        raise
+    for each in both:
+        each.shutdown()
+    journal.close(remove=not keep)
+
+
+def journal_beside(output: Path) -> Path:
+    """Where the journal of a folder of results lies until they are there."""
+    target = output.resolve()
+    return target.with_name(f"{target.name}.journal")

@@ -1,0 +1,273 @@
+"""Plain data: values as JSON text that is the same in every process, and back again.
+
+The text of a task is what its key is made of; the text of a result is what a journal keeps. Only
+numbers, names, arrays and records of this project are read back: no code comes out of a file.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import functools
+import hashlib
+import importlib
+import importlib.util
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from pathlib import PurePath
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any, Final
+
+import numpy as np
+
+from qmodels.errors import ModelError
+
+#: Packages whose records may be read back.
+_OURS: Final = ("phasefit", "qmodels", "validation")
+
+
+class PlainDataError(ModelError):
+    """A value that has no text of its own, such as an open file or a function within a function."""
+
+
+def to_text(value: object) -> str:
+    """Write a value as JSON; see `from_text`.
+
+    Parameters
+    ----------
+    value : object
+        Numbers, texts, None, lists, tuples, dictionaries, arrays, fractions, and records
+        (dataclasses) of such.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    PlainDataError
+        If some part of it is none of these.
+
+    Examples
+    --------
+    >>> to_text({"mean": 0.1, "runs": (1, 2)})
+    '{"mean": 0.1, "runs": {"$tuple": [1, 2]}}'
+    """
+    return json.dumps(_plain(value, keys=False), allow_nan=False)
+
+
+def from_text(text: str) -> Any:
+    """The value that `to_text` wrote, to the last bit.
+
+    Raises
+    ------
+    ModelError
+        If the text is damaged, or names what is no record of this project.
+
+    Examples
+    --------
+    >>> from_text(to_text((float("inf"), np.arange(2))))
+    (inf, array([0, 1]))
+    """
+    try:
+        return json.loads(text, object_hook=_value)
+    except ModelError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ModelError(f"{text[:40]!r} is no value that was kept: {error}") from None
+
+
+def canonical(value: object) -> str:
+    """Text that two values share only if they are equal; what `digest` hashes.
+
+    Besides what `to_text` takes, functions and classes at the top of a module, partial calls, sets
+    and laws of scipy.stats have one. Dictionaries are written in the order of their keys.
+
+    Raises
+    ------
+    PlainDataError
+        If some part of the value has none.
+
+    Examples
+    --------
+    >>> canonical({"b": 1, "a": 2.0}) == canonical({"a": 2.0, "b": 1})
+    True
+    >>> canonical({"b": 1, "a": 2.0}) == canonical({"b": 1, "a": 2})
+    False
+    """
+    return json.dumps(_plain(value, keys=True), sort_keys=True, separators=(",", ":"))
+
+
+def digest(value: object) -> str:
+    """Key of a value: 128 bits of the BLAKE2b hash of its canonical text, in hexadecimal.
+
+    Raises
+    ------
+    PlainDataError
+        As for `canonical`.
+    """
+    return hashlib.blake2b(canonical(value).encode(), digest_size=16).hexdigest()
+
+
+def _plain(value: Any, *, keys: bool) -> Any:
+    """The value as JSON has it; what JSON does not know in a dictionary with one key "$kind"."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, Enum):
+        return {"$name": _named(type(value)), "member": value.name}
+    if isinstance(value, np.generic):
+        return _plain(value.item(), keys=keys)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
+    within = functools.partial(_plain, keys=keys)
+    if is_dataclass(value) and not isinstance(value, type):
+        held = {f.name: within(getattr(value, f.name)) for f in fields(value) if f.init}
+        return {"$record": _told(type(value), keys), "fields": held}
+    if isinstance(value, tuple):
+        if type(value) is tuple:
+            return {"$tuple": [within(each) for each in value]}
+        return {"$named": _named(type(value)), "values": [within(each) for each in value]}
+    if isinstance(value, list):
+        return [within(each) for each in value]
+    if isinstance(value, np.ndarray):
+        return _array(value, keys=keys)
+    if isinstance(value, Mapping):
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {key: within(each) for key, each in value.items()}
+        pairs = [[within(key), within(each)] for key, each in value.items()]
+        return {"$pairs": sorted(pairs, key=json.dumps) if keys else pairs}
+    if isinstance(value, Fraction):
+        return {"$fraction": str(value)}
+    if isinstance(value, datetime.datetime):
+        return {"$time": value.isoformat()}
+    if keys:
+        return _only_as_key(value)
+    raise PlainDataError(f"{value!r:.60} cannot be written as plain data")
+
+
+def _array(value: np.ndarray[Any, Any], *, keys: bool) -> Any:
+    if value.dtype.hasobject:
+        return {"$objects": [_plain(each, keys=keys) for each in value.ravel().tolist()],
+                "shape": list(value.shape)}  # fmt: skip
+    data = np.ascontiguousarray(value)
+    text = base64.b64encode(data.tobytes()).decode("ascii")
+    return {"$array": data.dtype.str, "shape": list(value.shape), "data": text}
+
+
+def _only_as_key(value: Any) -> Any:
+    """What can be told from others but is not read back."""
+    if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
+        return {"$name": _told(value, True)}
+    if isinstance(value, MethodType):
+        return {"$method": [value.__name__, _plain(value.__self__, keys=True)]}
+    if isinstance(value, functools.partial):
+        parts = (value.func, value.args, value.keywords)
+        return {"$partial": [_plain(part, keys=True) for part in parts]}
+    if isinstance(value, (set, frozenset)):
+        return {"$set": sorted((_plain(each, keys=True) for each in value), key=json.dumps)}
+    if isinstance(value, PurePath):
+        return {"$path": str(value)}
+    if hasattr(value, "dist") and hasattr(value, "kwds"):  # a law of scipy.stats with its numbers
+        law = (value.dist.name, list(value.args), dict(value.kwds))
+        return {"$law": [_plain(part, keys=True) for part in law]}
+    if isinstance(value, np.random.Generator):  # whose next draws its state tells
+        return {"$generator": _plain(value.bit_generator.state, keys=True)}
+    if hasattr(value, "__dict__") and not callable(value):
+        return {"$object": _told(type(value), True), "state": _plain(vars(value), keys=True)}
+    raise PlainDataError(f"{value!r:.60} has no text to make a key of")
+
+
+def _told(value: Any, keys: bool) -> str:
+    """Where a class or function is found; in keys with a hash of its source, if it is a user's.
+
+    The source of this project is told by the version that goes into every key.
+    """
+    name = _named(value)
+    module = name.partition(":")[0]
+    if not keys or module.partition(".")[0] in _OURS:
+        return name
+    return f"{name} {source_hash(module)}"
+
+
+@functools.lru_cache(maxsize=256)
+def source_hash(module: str) -> str:
+    """SHA-256 of the file of a module; "" where it has none."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+        return ""
+    with open(spec.origin, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _named(value: Any) -> str:
+    """Where a class or function is found; PlainDataError if it has no place of its own."""
+    module, name = getattr(value, "__module__", None), value.__qualname__
+    if module is None or "<" in name:
+        raise PlainDataError(f"{value!r:.60} is not at the top of a module")
+    return f"{module}:{name}"
+
+
+def _found(name: str) -> Any:
+    """The class of this project that a text names."""
+    module, _, path = name.partition(":")
+    if module.partition(".")[0] not in _OURS:
+        raise ModelError(f"{name:.60} is no record of this project")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        raise ModelError(f"there is no record {name:.60} in this version") from None
+    if not isinstance(found, type):
+        raise ModelError(f"{name:.60} is no record")
+    return found
+
+
+def _value(read: dict[str, Any]) -> Any:
+    """What a dictionary of JSON stands for."""
+    kind = next(iter(read), "")
+    if not kind.startswith("$"):
+        return read
+    if kind == "$tuple":
+        return tuple(read[kind])
+    if kind == "$float":
+        return float(read[kind])
+    if kind == "$array":
+        dtype = np.dtype(read[kind])
+        if dtype.hasobject:
+            raise ModelError("an array of objects is no plain data")
+        data = np.frombuffer(base64.b64decode(read["data"], validate=True), dtype)
+        return data.reshape(read["shape"]).copy()
+    if kind == "$pairs":
+        return dict(read[kind])
+    if kind == "$objects":
+        held = np.empty(len(read[kind]), dtype=object)
+        held[:] = read[kind]
+        return held.reshape(read["shape"])
+    if kind == "$fraction":
+        return Fraction(read[kind])
+    if kind == "$time":
+        return datetime.datetime.fromisoformat(read[kind])
+    if kind == "$record":
+        record = _found(read[kind])
+        if not is_dataclass(record):
+            raise ModelError(f"{read[kind]:.60} is no record")
+        made: Any = record
+        return made(**read["fields"])
+    if kind == "$named":
+        named = _found(read[kind])
+        if not issubclass(named, tuple):
+            raise ModelError(f"{read[kind]:.60} is no named tuple")
+        return named(*read["values"])
+    if kind == "$name" and "member" in read:
+        return getattr(_found(read[kind]), read["member"])
+    raise ModelError(f"{kind:.20} is no kind of plain data that is read back")

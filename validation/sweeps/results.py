@@ -1,0 +1,67 @@
+"""Tables of a sweep's results as files: CSV, whose bytes are always the same, and Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qmodels.errors import ModelError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def to_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """Rows as a table; columns stand in the order in which they first appear."""
+    import pandas as pd
+
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return pd.DataFrame(rows, columns=columns)
+
+
+def to_csv(table: pd.DataFrame) -> str:
+    """The table as CSV: every digit that a number has, so that equal results are equal bytes."""
+    return str(table.to_csv(index=False, lineterminator="\n"))
+
+
+def check_writer(file: Path) -> None:
+    """Refuse before the work what could not be written after it.
+
+    Raises
+    ------
+    ModelError
+        If the file is neither .csv nor .parquet, or Parquet is wanted and pyarrow is missing.
+    """
+    if file.suffix not in (".csv", ".parquet"):
+        raise ModelError(f"{file}: name a file that ends in .csv or .parquet")
+    if file.suffix == ".parquet":
+        try:
+            import pyarrow  # noqa: F401 - asked for by pandas
+        except ImportError:
+            raise ModelError(
+                f"{file}: Parquet needs pyarrow; install the extra: pip install '.[parquet]', or "
+                f"write .csv"
+            ) from None
+
+
+def write_table(table: pd.DataFrame, file: Path) -> None:
+    """Write a table as CSV or Parquet, by the ending of the file's name; whole or not at all.
+
+    Raises
+    ------
+    ModelError
+        As `check_writer`, or if it cannot be written.
+    """
+    check_writer(file)
+    made = file.with_name(f".{file.name}.part")
+    try:
+        if file.suffix == ".csv":
+            made.write_text(to_csv(table), encoding="utf-8")
+        else:
+            table.to_parquet(made, index=False)
+        made.replace(file)
+    except OSError as error:
+        raise ModelError(f"{file}: cannot be written ({error.strerror or error})") from None
+    finally:
+        made.unlink(missing_ok=True)

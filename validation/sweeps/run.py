@@ -1,0 +1,264 @@
+"""A sweep carried out: tasks to workers in pieces of a second, results into the journal."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from qmodels.errors import ConvergenceError, ModelError
+from qmodels.progress import Progress, no_progress
+from validation.sweeps.journal import Journal, Kept
+from validation.sweeps.plain import to_text
+from validation.sweeps.pools import WorkerLostError
+
+#: Seconds of work that a worker is given at a time, and those after which it hands back what it
+#: has not begun.
+CHUNK, LONGEST_CHUNK = 1.0, 2.0
+#: Seconds between two looks at the journal and the progress, when one process does all.
+_LOOK: Final = 0.25
+
+
+@dataclass(frozen=True)
+class Task:
+    """One call of ``function(point, replication)``, whose result is kept under a key."""
+
+    key: str
+    function: Callable[[Any, int], Any]  #: at the top of a module
+    point: Any
+    replication: int
+    priority: float = float("inf")  #: the largest is done first, of equals the one named first
+
+
+#: A task in line: what it is ordered by, and the task.
+_Entry = tuple[float, int, Task]
+
+
+class Source(Protocol):
+    """Where tasks come from, and who is told of results: a table of points."""
+
+    def first(self) -> Iterator[Task]:
+        """Tasks to begin with."""
+
+    def after(self, task: Task, value: str) -> Sequence[Task]:
+        """Tasks that a result asks for."""
+
+    def total(self) -> int:
+        """How many tasks there are, as far as is known."""
+
+
+@dataclass(frozen=True)
+class _Done:
+    key: str
+    value: str | None  #: None where it failed
+    error: str
+    seconds: float  #: CPU time
+    wall: float
+
+
+def work_on(tasks: Sequence[Task], most: float = LONGEST_CHUNK) -> list[_Done]:
+    """Do tasks one after the other, in a worker; those not begun in time are left.
+
+    Returns
+    -------
+    list
+        One entry for each task that was begun, at least one.
+    """
+    end = time.monotonic() + most
+    done = []
+    for task in tasks:
+        began, started, value, error = time.process_time(), time.monotonic(), None, ""
+        try:
+            value = to_text(task.function(task.point, task.replication))
+        except MemoryError:
+            raise
+        except (ModelError, ConvergenceError) as fault:
+            error = str(fault)
+        except Exception as fault:  # told with its name: it is a fault of ours or of a user's class
+            error = f"{type(fault).__name__}: {fault}"
+        now = time.monotonic()
+        done.append(_Done(task.key, value, error, time.process_time() - began, now - started))
+        if now > end:
+            break
+    return done
+
+
+def run_tasks(
+    source: Source,
+    journal: Journal,
+    *,
+    executor: Executor | None = None,
+    workers: Callable[[], int] = lambda: 1,
+    progress: Progress | None = None,
+    what: str = "runs",
+    budget: float | None = None,
+) -> bool:
+    """Do what is not in the journal yet.
+
+    Parameters
+    ----------
+    source : Source
+    journal : Journal
+        Every result is committed to it before it is counted as done.
+    executor : concurrent.futures.Executor, optional
+        Who works; by default this process alone. It is left open.
+    workers : callable
+        How many tasks the executor does at a time, now.
+    progress : callable
+        Called as ``progress(what, done, total)``.
+    what : str
+    budget : float, optional
+        Seconds after which nothing new is begun.
+
+    Returns
+    -------
+    bool
+        Whether all was done; False if the budget was spent or tasks failed. Those are in the
+        journal, and are tried again next time.
+
+    Raises
+    ------
+    ModelError
+        If the journal cannot be written, or the executor is lost as a whole.
+    """
+    return _Coordinator(source, journal, progress or no_progress, what, budget).run(
+        executor, workers
+    )
+
+
+class _Coordinator:
+    """Who hands out the tasks of one run."""
+
+    def __init__(
+        self, source: Source, journal: Journal, progress: Progress, what: str, budget: float | None
+    ) -> None:
+        self.source, self.journal, self.progress, self.what = source, journal, progress, what
+        self.end = None if budget is None else time.monotonic() + budget
+        self.known = journal.known_keys()
+        self.waiting: list[_Entry] = []  # a heap
+        self.running: dict[Future[list[_Done]], Sequence[_Entry]] = {}
+        self.entered = self.done = self.failed = 0
+        self.mean = 0.0  # seconds of a task, by the wall, as last measured
+        self.told = 0.0
+
+    def run(self, executor: Executor | None, workers: Callable[[], int]) -> bool:
+        for task in self.source.first():
+            self._enter(task)
+        self._tell(always=True)
+        try:
+            if executor is None:
+                self._here()
+            else:
+                self._elsewhere(executor, workers)
+        finally:
+            for future in self.running:
+                future.cancel()
+            self.journal.commit()
+        self._tell(always=True)
+        return not self.waiting and not self.failed
+
+    def _enter(self, first: Task) -> None:
+        """Line a task up, or where its result is known, what that asks for."""
+        todo = [first]
+        while todo:
+            task = todo.pop()
+            if task.key not in self.known:
+                self.entered += 1
+                heapq.heappush(self.waiting, (-task.priority, self.entered, task))
+                continue
+            self.done += 1
+            value = self.journal.known(task.key)
+            assert value is not None
+            todo += self.source.after(task, value)
+
+    def _late(self) -> bool:
+        return self.end is not None and time.monotonic() >= self.end
+
+    def _here(self) -> None:
+        while self.waiting and not self._late():
+            piece = self._piece(1)
+            self._take(piece, work_on([task for *_, task in piece], _LOOK))
+
+    def _elsewhere(self, executor: Executor, workers: Callable[[], int]) -> None:
+        while (self.waiting and not self._late()) or self.running:
+            count = workers()
+            # Two pieces for each worker: one that it works on, one that it finds when it is done.
+            while self.waiting and len(self.running) < 2 * count and not self._late():
+                piece = self._piece(count)
+                self.running[executor.submit(work_on, [task for *_, task in piece])] = piece
+            ended, _ = wait(self.running, timeout=5.0, return_when=FIRST_COMPLETED)
+            for future in ended:
+                self._receive(future, self.running.pop(future))
+            self._tell()
+
+    def _piece(self, count: int) -> list[_Entry]:
+        """The next tasks that make a piece: a second's worth, fewer towards the end."""
+        size = 1
+        if self.mean > 0.0:
+            fair = len(self.waiting) // (2 * count)
+            size = max(1, min(int(CHUNK / self.mean), fair, 10_000))
+        return [heapq.heappop(self.waiting) for _ in range(min(size, len(self.waiting)))]
+
+    def _back(self, entries: Sequence[_Entry]) -> None:
+        for entry in entries:
+            heapq.heappush(self.waiting, entry)
+
+    def _receive(self, future: Future[list[_Done]], piece: Sequence[_Entry]) -> None:
+        try:
+            done = future.result()
+        except (CancelledError, Exception) as error:
+            # KilledWorker is Dask's, after tries of its own
+            if isinstance(error, (WorkerLostError, MemoryError)) or _is(error, "KilledWorker"):
+                self._lost(piece, error)
+            else:
+                self._give_up(error)
+        else:
+            self._take(piece, done)
+
+    def _lost(self, piece: Sequence[_Entry], error: BaseException) -> None:
+        """A piece of work cost its worker its life: one of its tasks does, the others may not."""
+        if len(piece) > 1:
+            self._back(piece)
+            self.mean = max(self.mean, 2 * CHUNK / len(piece))  # in half as large pieces
+            return
+        key = piece[0][2].key
+        self.journal.fail(key, str(error) or "out of memory")
+        self.failed += 1
+
+    def _give_up(self, error: BaseException) -> None:
+        raise ModelError(
+            f"the workers were lost as a whole ({type(error).__name__}: {str(error)[:200]}); "
+            f"{self.journal.count():,} results are kept in {self.journal.file}. Give the same "
+            f"command again to go on"
+        ) from None
+
+    def _take(self, piece: Sequence[_Entry], done: Sequence[_Done]) -> None:
+        """Keep what was done and line up what it asks for, and what was not begun."""
+        self._back(piece[len(done) :])
+        self.journal.add(
+            Kept(each.key, each.value, each.seconds) for each in done if each.value is not None
+        )
+        spent = sum(each.wall for each in done) / len(done)
+        self.mean = max(0.7 * self.mean + 0.3 * spent if self.mean else spent, 1e-6)
+        for (*_, task), each in zip(piece, done, strict=False):
+            if each.value is None:
+                self.journal.fail(each.key, each.error)
+                self.failed += 1
+                continue
+            self.done += 1
+            for asked in self.source.after(task, each.value):
+                self._enter(asked)
+        self._tell()
+
+    def _tell(self, *, always: bool = False) -> None:
+        now = time.monotonic()
+        if always or now - self.told >= 0.1:
+            self.told = now
+            self.progress(self.what, self.done, max(self.source.total(), self.done))
+
+
+def _is(error: BaseException, name: str) -> bool:
+    return type(error).__name__ == name

@@ -1,0 +1,188 @@
+"""Version of what computes a result: a hash of the source that it hangs on.
+
+The files are those that a module imports, and those that these import, within the three packages;
+comments, docstrings and blank lines do not count, nor do files that draw, parse arguments or print.
+So a change of the words or of a figure's colour leaves the version as it is, and a change of any
+line that may have computed the result does not.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import tokenize
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+_OURS: Final = ("phasefit", "qmodels", "validation")
+#: Parts of a module's name that say that it computes nothing: it draws, prints, or hands out work.
+_ASIDE: Final = frozenset({"plotting", "commands", "pages", "cli", "report", "former", "sweeps"})
+#: Tables that a module names in a text, in this folder.
+_PUBLISHED: Final = ("validation.experiments", "published")
+
+
+def code_version(*modules: str) -> str:
+    """Version of the source that some modules hang on.
+
+    Parameters
+    ----------
+    modules : str
+        Names such as "validation.sharing.simulator".
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits, the same on every machine and every Python.
+
+    Raises
+    ------
+    KeyError
+        If there is no such module.
+
+    Examples
+    --------
+    >>> code_version("phasefit.phase_type") == code_version("phasefit.phase_type")
+    True
+    >>> code_version("phasefit.phase_type") == code_version("validation.sharing.simulator")
+    False
+    """
+    return _version(tuple(sorted(set(modules))))
+
+
+@lru_cache(maxsize=256)  # of short texts
+def _version(modules: tuple[str, ...]) -> str:
+    found = hashlib.sha256()
+    for file in sorted(source_files(*modules)):
+        found.update(f"{file}\0{_told(_path(file))[0]}\0".encode())
+    return found.hexdigest()[:16]
+
+
+def source_files(*modules: str) -> set[str]:
+    """Files that some modules hang on, relative to the folder of the packages, their own included.
+
+    Raises
+    ------
+    KeyError
+        If there is no such module.
+    """
+    todo, seen = [], set()
+    for module in modules:
+        if (start := _file_of(module)) is None:
+            raise KeyError(module)
+        todo.append(start)
+    while todo:
+        file = todo.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        todo += (each for each in _told(_path(file))[1] if each not in seen)
+    return seen
+
+
+@cache  # one path for each of three packages
+def _root(package: str) -> Path:
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Path(next(iter(spec.submodule_search_locations))).parent
+
+
+def _path(file: str) -> Path:
+    return _root(file.partition("/")[0].removesuffix(".py")) / file
+
+
+def _file_of(module: str) -> str | None:
+    """The file of a module, or of a package its stub before its __init__."""
+    if module.partition(".")[0] not in _OURS:
+        return None
+    base = module.replace(".", "/")
+    for file in (f"{base}.py", f"{base}/__init__.pyi", f"{base}/__init__.py"):
+        if _path(file).is_file():
+            return file
+    return None
+
+
+@lru_cache(maxsize=1024)  # of the texts of a few hundred files, some 3 MB
+def _told(path: Path) -> tuple[str, tuple[str, ...]]:
+    """What a file says without its words, and the files that it imports."""
+    if path.suffix == ".csv":
+        return path.read_text(encoding="utf-8"), ()
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    package = _package_of(path)
+    imported = dict.fromkeys(_imported(ast.walk(tree), package))
+    return _without_words(source, tree), tuple(imported)
+
+
+def _package_of(path: Path) -> str:
+    below = next(path.relative_to(_root(p)) for p in _OURS if path.is_relative_to(_root(p) / p))
+    return ".".join(below.parts[:-1])
+
+
+def _imported(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level:  # stubs import relatively
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                module = ".".join([*above, module] if module else above)
+            for name in node.names:
+                # of a package: one of its modules, or what its __init__ hands on
+                submodule = f"{module}.{name.name}"
+                chosen = submodule if _file_of(submodule) else module
+                if (file := _counted(chosen)) is not None:
+                    yield _handed_on(file, name.name)
+        elif isinstance(node, ast.Import):
+            yield from filter(None, (_counted(name.name) for name in node.names))
+        elif isinstance(node, ast.Constant) and str(node.value).endswith(".csv"):
+            table = "/".join((*_PUBLISHED[0].split("."), _PUBLISHED[1], str(node.value)))
+            if _path(table).is_file():
+                yield table
+
+
+def _counted(module: str) -> str | None:
+    return None if _ASIDE.intersection(module.split(".")) else _file_of(module)
+
+
+@lru_cache(maxsize=4096)
+def _handed_on(file: str, name: str) -> str:
+    """Of a stub, whose names come from elsewhere, the file of one name; else the file itself."""
+    if not file.endswith(".pyi"):
+        return file
+    package = ".".join(Path(file).parts[:-1])
+    for node in ast.parse(_path(file).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            for each in node.names:
+                if name in (each.asname, each.name):
+                    return next(_imported([node], package), file)
+    return file
+
+
+def _without_words(source: str, tree: ast.Module) -> str:
+    """A source without its comments, docstrings and blank lines."""
+    lines: list[str] = source.splitlines()
+    for node in ast.walk(tree):
+        # A text that stands by itself does nothing; a file may have more than one such line.
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            if not isinstance(node.value.value, str) or _shares_its_lines(node, lines):
+                continue
+            for number in range(node.lineno - 1, node.end_lineno or node.lineno):
+                lines[number] = ""
+    if "#" in source:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT and lines[token.start[0] - 1]:
+                row, column = token.start
+                lines[row - 1] = lines[row - 1][:column]
+    return "\n".join(kept for line in lines if (kept := line.rstrip()))
+
+
+def _shares_its_lines(node: ast.Expr, lines: list[str]) -> bool:
+    """Whether something else stands on the first or last line of an expression."""
+    end = node.end_lineno or node.lineno
+    before = lines[node.lineno - 1].encode()[: node.col_offset].strip()
+    after = lines[end - 1].encode()[node.end_col_offset :].strip()
+    return bool(before) or bool(after and not after.startswith(b"#"))

@@ -60,7 +60,7 @@ class AbstractPolicy(abc.ABC):
 
     name: ClassVar[str]  #: short name, ``kind`` in scenarios and figure legends
     #: The models that can follow it, by name.
-    models: ClassVar[tuple[str, ...]] = ("speed-scaled", "decomposition", "exact")
+    models: ClassVar[tuple[str, ...]] = ("speed-scaled", "decomposition", "crowding", "exact")
     #: How simple its kind is among policies that do equally well; 0 is the simplest.
     rank: ClassVar[int] = 3
 

@@ -68,7 +68,8 @@ def drawn(kind: str, number: int, *, seed: int = SEED) -> GridPoint:
     on each disk partition; computation over transfer of a job is log-uniform from 1/4 to 8; the
     number of phases 1, 2, 4 or 8, of a geometric number or listed; the load uniform from .3 to .92
     of the capacity. Laws of bursts have an scv of 1/2, 1, 2 or 4 each, laws of demand one that is
-    log-uniform from .2 to 1 or from 1.2 to 12. One point in four has arrivals of scv 3, not Poisson.
+    log-uniform from .2 to 1 or from 1.2 to 12. One point in four has arrivals of scv 3, the others
+    are Poisson.
 
     Examples
     --------
@@ -124,8 +125,9 @@ def drawn(kind: str, number: int, *, seed: int = SEED) -> GridPoint:
         workload = Workload(program, match_moments(1.0, 1.0 + demand_scv), arrivals)
     policy: AbstractPolicy
     if kind.startswith("TS"):
-        discipline = "ps" if kind == "TS shared" else "fcfs"
-        policy = TimeSharing(partitions, disk_partitions, level, cpu_discipline=discipline)
+        policy = TimeSharing(partitions, disk_partitions, level)
+        if kind == "TS shared":
+            policy = TimeSharing(partitions, disk_partitions, level, cpu_discipline="ps")
     elif dynamic:
         policy = DynamicPartitioning(disk_partitions)
     else:

@@ -17,6 +17,7 @@ from qmodels.errors import InfeasibleMomentsError, ModelError, UnstableError
 from qmodels.markov import solve_qbd
 from qmodels.networks.occupancy import sharing_centre
 from qmodels.policies.base import AbstractPolicy, RunningJobs, running_jobs, work_bound
+from qmodels.policies.models.crowding import crowded_running, follows_crowding
 from qmodels.policies.models.decomposition import decomposed_running
 from qmodels.policies.models.exact_chain import exact_running
 from qmodels.policies.models.job_stages import MOST_STAGES, count_stages, job_stages, routes
@@ -41,7 +42,7 @@ from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
-MODELS: Final = ("auto", "speed-scaled", "decomposition", "exact")
+MODELS: Final = ("auto", "speed-scaled", "decomposition", "crowding", "exact")
 #: States with all partitions taken up to which a law of demand is kept as it is.
 _KEPT: Final = 800
 
@@ -89,7 +90,7 @@ def solved_queue(
             load=arrival_rate / bound,
             largest_load=built.capacity / bound,
         )
-    queue = PolicyQueue(workload.arrivals.scale(1.0 / arrival_rate), built.running)
+    queue = PolicyQueue(workload.arrivals.scale(1.0 / arrival_rate), built.running_at(arrival_rate))
     return SolvedQueue(
         policy=policy,
         system=system,
@@ -114,8 +115,10 @@ def _built(
     jobs: RunningJobs,
 ) -> BuiltModel:
     arrangement = policy.arrangement(system)
-    name = "speed-scaled" if model == "auto" else model
     approximation = _mixed_approximately(arrangement, workload)
+    name = model
+    if model == "auto":
+        name = _chosen(policy, arrangement, workload, jobs.exact and not approximation)
     if name == "exact" and not workload.has_bursts and jobs.exact and not approximation:
         name = "speed-scaled"  # the same chain, and nothing about it is approximate
     if name not in policy.models:
@@ -124,6 +127,8 @@ def _built(
         built = time_sharing_running(policy.label, arrangement, workload, memory)
     elif name == "exact":
         built = exact_running(arrangement, workload, memory)
+    elif name == "crowding":
+        built = crowded_running(arrangement, policy.allotment(system), workload, memory)
     elif name == "decomposition":
         built = decomposed_running(arrangement, policy.allotment(system), workload, memory)
     else:
@@ -188,7 +193,21 @@ def _with_overheads(
         memory,
         "use an overhead or demand law of lower order",
     )
-    return replace(built, running=with_overhead(built.running, laws))
+    at_rate = built.at_rate
+    return replace(
+        built,
+        running=with_overhead(built.running, laws),
+        at_rate=None if at_rate is None else lambda rate: with_overhead(at_rate(rate), laws),
+    )
+
+
+def _chosen(
+    policy: AbstractPolicy, arrangement: Arrangement, workload: Workload, exact: bool
+) -> str:
+    """The model that "auto" takes; `exact` says whether the speed-scaled one is."""
+    if "crowding" in policy.models and not exact and follows_crowding(arrangement, workload):
+        return "crowding"
+    return "speed-scaled"
 
 
 def demand_law(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from qmodels.memory import check_memory, memory_limit
 from qmodels.networks.many_server import dense_block, queue_chain, queue_memory
 from qmodels.networks.occupancy import Centre
 from qmodels.policies.base import AbstractPolicy
+from qmodels.policies.models.staged_jobs import StagedJobs
 from qmodels.policies.system import System, Workload
 
 Array = NDArray[np.float64]
@@ -36,6 +37,7 @@ class RunningChain:
     replacements: csr_array | None = None
     #: law of a job's demand and the speeds of 1..c running jobs, where all run at one speed
     at_one_speed: tuple[PhaseType, Array] | None = None
+    staged: StagedJobs | None = None  #: the jobs by stage, where `centre` is the chain of these
 
     @property
     def max_running(self) -> int:
@@ -108,6 +110,13 @@ class BuiltModel:
     exact: bool  #: whether the model is that of the policy without approximation
     capacity: float  #: jobs per second that are completed while jobs always wait
     simplifications: tuple[str, ...] = ()  #: what was left out to keep it small, and how
+    #: the running jobs at an arrival rate, jobs per second, where they depend on it; `running`
+    #: is then what they do while jobs always wait
+    at_rate: Callable[[float], RunningChain] | None = None
+
+    def running_at(self, arrival_rate: float) -> RunningChain:
+        """Return what the running jobs do while so many jobs per second arrive."""
+        return self.running if self.at_rate is None else self.at_rate(arrival_rate)
 
     @property
     def reduction(self) -> str:

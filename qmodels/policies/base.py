@@ -98,9 +98,8 @@ class AbstractPolicy(abc.ABC):
         """
         return SHARED_DISKS
 
-    @property
-    def capacity_error(self) -> float:
-        """Relative error of the capacity that the policy states; 0 where it is not in doubt.
+    def capacity_error(self, workload: Workload) -> float:
+        """Relative error of the capacity stated for a workload; 0 where it is not in doubt.
 
         `validation.simulate` refuses loads beyond the capacity, but within this error it plays
         them and says so.
@@ -239,20 +238,6 @@ def running_jobs(policy: AbstractPolicy, system: System, workload: Workload) -> 
 @lru_cache(maxsize=512)
 def _running_jobs(policy: AbstractPolicy, system: System, program: AbstractProgram) -> RunningJobs:
     return policy.running(system, program)
-
-
-def capacity(policy: AbstractPolicy, system: System, workload: Workload) -> float:
-    """Largest stable arrival rate of a policy, in jobs per second.
-
-    Off by up to the policy's `capacity_error` where that is not zero: time sharing whose jobs
-    take turns at the processors was simulated with capacities 8 % below to 5.5 % above it.
-
-    Raises
-    ------
-    ModelError
-        If the policy's partitions do not fit the machine.
-    """
-    return float(running_jobs(policy, system, workload).throughput[-1])
 
 
 @lru_cache(maxsize=512)  # one number each

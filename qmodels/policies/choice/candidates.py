@@ -133,6 +133,7 @@ def stated_error(
     """
     if method == "exact":
         return ROUNDING
+    doubtful = policy.capacity_error(workload) > 0.0
     several = workload.mix == "each" and len(parts(workload.program)) > 1
     if system is not None and (workload.has_bursts or workload.mix == "each"):
         # the workload with the one law of demand that it amounts to
@@ -141,7 +142,7 @@ def stated_error(
     error = policy.stated_error(workload)
     if several:
         error = max(error, MIXED_ERROR)
-    scv, doubtful = workload.demand.scv, policy.capacity_error > 0.0
+    scv = workload.demand.scv
     near = NEAR_DOUBTFUL_CAPACITY if doubtful and scv > VARIABLE * (1.0 + 1e-6) else NEAR_CAPACITY
     if utilisation < near or scv < VARIABLE * (1.0 - 1e-6):
         return error

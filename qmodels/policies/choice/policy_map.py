@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from phasefit import match_moments
 from phasefit.checks import positive_vector
 from qmodels.errors import ModelError
-from qmodels.policies.base import AbstractPolicy, capacity, running_jobs, work_bound
+from qmodels.policies.base import AbstractPolicy, running_jobs, work_bound
 from qmodels.policies.choice.candidates import checked_candidates, stated_error
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
 from qmodels.policies.choice.recommendation import BEST, SLOWER, TIE, RankedPolicy, judged, ranked
-from qmodels.policies.models.build import demand_law
+from qmodels.policies.models.build import capacity, demand_law
 from qmodels.policies.prediction import predict
 from qmodels.policies.system import System, Workload
 from qmodels.progress import Progress

@@ -335,7 +335,8 @@ def _row(
     }
     note = broken[0] if broken else f"{close[0]} is nearer than the error" if close else ""
     if accuracy == inf and not broken:
-        note = f"at {share:.0%} of a capacity known within {policy.capacity_error:.0%}; simulate"
+        doubt = policy.capacity_error(workload)
+        note = f"at {share:.0%} of a capacity known within {doubt:.0%}; simulate"
     return RankedPolicy(
         policy=policy,
         status=EXCEEDS if broken else SLOWER,

@@ -35,6 +35,7 @@ from qmodels.policies.models.policy_queue import (
     SolvedQueue,
     check_blocks,
 )
+from qmodels.policies.models.time_shared import time_shared_running
 from qmodels.policies.models.time_sharing_chain import time_sharing_running
 from qmodels.policies.models.unequal import unequal_running
 from qmodels.policies.system import Arrangement, System, Workload
@@ -42,7 +43,7 @@ from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
-MODELS: Final = ("auto", "speed-scaled", "decomposition", "crowding", "exact")
+MODELS: Final = ("auto", "speed-scaled", "decomposition", "crowding", "time-sharing", "exact")
 #: States with all partitions taken up to which a law of demand is kept as it is.
 _KEPT: Final = 800
 
@@ -65,6 +66,43 @@ def built_model(
     """
     one_of("model", model, MODELS)
     return _built(policy, system, workload, model, memory, running_jobs(policy, system, workload))
+
+
+def capacity(
+    policy: AbstractPolicy, system: System, workload: Workload, *, model: str = "auto"
+) -> float:
+    """Largest stable arrival rate of a policy, in jobs per second.
+
+    Parameters
+    ----------
+    policy, system, workload, model
+        As for `qmodels.predict`, which states the same capacity and refuses loads from it on.
+
+    Raises
+    ------
+    ModelError
+        If the policy's partitions do not fit the machine, or the arguments make no model.
+
+    Notes
+    -----
+    Jobs that share disks carry as much as the closed network of all of them in product form.
+    Under time sharing with turns the sizes of jobs matter too; simulated machines with jobs
+    always waiting carried as much to within the policy's `capacity_error`.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, Program, SpaceSharing
+    >>> work = Workload(Program([Phase(io=16.0, cpu=1024.0)]))
+    >>> round(capacity(SpaceSharing(1, 1), System(16, 16), work), 6)
+    0.015385
+    """
+    one_of("model", model, MODELS)
+    jobs = running_jobs(policy, system, workload)
+    arrangement = policy.arrangement(system)
+    name = _chosen(policy, arrangement, workload, jobs.exact) if model == "auto" else model
+    if name in ("speed-scaled", "crowding"):
+        return float(jobs.throughput[-1])
+    return built_model(policy, system, workload, name).capacity
 
 
 def solved_queue(
@@ -134,7 +172,11 @@ def _built(
     else:
         demand, reduced = demand_law(policy, system, workload)
         simplifications = (*approximation, *reduced)
-        if len(set(arrangement.sizes or ())) > 1:
+        if name == "time-sharing":
+            built = time_shared_running(
+                policy.label, arrangement, workload, demand, simplifications, memory
+            )
+        elif len(set(arrangement.sizes or ())) > 1:
             built = unequal_running(arrangement, workload, demand, simplifications, memory)
         else:
             built = _at_one_speed(jobs, workload, demand, simplifications, memory)
@@ -207,6 +249,8 @@ def _chosen(
     """The model that "auto" takes; `exact` says whether the speed-scaled one is."""
     if "crowding" in policy.models and not exact and follows_crowding(arrangement, workload):
         return "crowding"
+    if "time-sharing" in policy.models and arrangement.multiprogramming > 1:
+        return "time-sharing"
     return "speed-scaled"
 
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from qmodels.markov import QBD, QBDSolution, solve_chain, solve_qbd
+from qmodels.markov import QBD, solve_chain, solve_qbd
 from qmodels.networks.product_form import log_convolve, log_factorials
 
 Array = NDArray[np.float64]
@@ -213,27 +213,49 @@ def crowding(rooms: DiskRooms, rates: Completions, arrival_rate: float | None) -
     again = down[-1] @ up[-1]  # with a job waiting, the next starts at once
     if arrival_rate is None:
         even = [np.full(len(level), 1.0 / len(level)) for level in crowds]
-        even[-1] = np.ones(1) if len(again) == 1 else _recurrent(again)
+        even[-1] = saturated_law(again)
         return Crowding(crowds, even)
-    found = _solved(up, down, again, arrival_rate)
-    laws = [*found.boundary[:-1], found.tail]
+    laws = occupancy_law(up, down, again, arrival_rate)
     return Crowding(crowds, [law / law.sum() for law in laws])
 
 
-def _recurrent(rates: Array) -> Array:
-    """Stationary law of a chain some of whose states may be left for good."""
-    return np.asarray(solve_chain(rates).probabilities)
+def saturated_law(again: Array) -> Array:
+    """Law of the states with all partitions taken while every job that leaves is replaced.
+
+    `again` holds the rates of these replacements; some states may be left for good.
+    """
+    if len(again) == 1:
+        return np.ones(1)
+    return np.asarray(solve_chain(again).probabilities)
 
 
-def _solved(
+def occupancy_law(
     up: Sequence[Array], down: Sequence[Array], again: Array, arrival_rate: float
-) -> QBDSolution:
-    """The occupancy as a queue of its own: level k counts jobs, those beyond c wait."""
+) -> list[Array]:
+    """Law of who lies where, as a queue of its own: level k counts jobs, those beyond c wait.
+
+    Parameters
+    ----------
+    up : sequence of (n_k, n_{k+1}) ndarray
+        Where a start leads with k = 0..c - 1 jobs running, probabilities.
+    down : sequence of (n_{k+1}, n_k) ndarray
+        Rates of completions with k + 1 jobs running.
+    again : (n_c, n_c) ndarray
+        Rates of completions after which a waiting job starts.
+    arrival_rate : float
+        Jobs per second.
+
+    Returns
+    -------
+    list of (n_k,) ndarray
+        Probabilities for k = 0..c; those of the last level with and without jobs waiting.
+    """
     full: Array = np.eye(len(again))
-    return solve_qbd(
+    found = solve_qbd(
         QBD(
             up=[*(arrival_rate * block for block in up), arrival_rate * full],
             local=[np.zeros((len(block), len(block))) for block in (*up, again)],
             down=[*down, again],
         )
     )
+    return [*found.boundary[:-1], found.tail]

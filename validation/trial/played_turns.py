@@ -11,16 +11,11 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from phasefit import match_moments
-from qmodels.networks import disk_group_throughput
 from qmodels.policies import System, TimeSharing, Workload
 from qmodels.programs import Burst, Phase, Program, WorkingSet
 from qmodels.progress import Progress, no_progress
-from validation.sharing.draws import draw, job_source
-from validation.sharing.event_loop import play_jobs
-from validation.sharing.layout import layout
+from validation.trial.saturation import played_capacity
 
 #: Points of the table: squared coefficient of variation of the demand, phases of a job, jobs on
 #: the partition, transfer over computation of a job.
@@ -70,21 +65,8 @@ def played(
     phase = Phase(io=Burst(ratio, law="1"), cpu=Burst(1.0, law="1"))
     program = Program([WorkingSet(phases, [phase])])
     work = Workload(program, match_moments(1.0, 1.0 + scv))
-    source = job_source(work, None, None, None)
-    plan = layout(TimeSharing(1, 1, held), System(1, 1), source.times)
-    each = max(jobs // RUNS, 50)
-    # with jobs on both sides the time for all is hardly shorter than that of the product form
-    pace = 0.8 / disk_group_throughput(1.0, ratio, [held])
-    found = []
-    for run in range(RUNS):
-        drawn = draw(source, plan, each + 2, seed=seed, key=(run,))
-        # all come at once; the arrivals of the last two open and close the measurement
-        until = pace * float(drawn.demand[:-2].sum())
-        arrival = np.zeros(each + 2)
-        arrival[-2:] = 0.05 * until, until
-        busy = play_jobs(plan, drawn, arrival, (each, each + 1)).busy
-        found.append(busy[2] / busy[4])
-    return float(np.mean(found)), float(np.std(found, ddof=1) / RUNS**0.5)
+    policy = TimeSharing(1, 1, held)
+    return played_capacity(policy, System(1, 1), work, jobs=jobs, runs=RUNS, seed=seed)
 
 
 def rows(progress: Progress = no_progress) -> Iterator[str]:

@@ -173,8 +173,10 @@ def _built(
         demand, reduced = demand_law(policy, system, workload)
         simplifications = (*approximation, *reduced)
         if name == "time-sharing":
+            if not reduced:  # a law that was given may be too large as well
+                demand, reduced = _reduced(demand, policy, system, workload)
             built = time_shared_running(
-                policy.label, arrangement, workload, demand, simplifications, memory
+                policy.label, arrangement, workload, demand, (*approximation, *reduced), memory
             )
         elif len(set(arrangement.sizes or ())) > 1:
             built = unequal_running(arrangement, workload, demand, simplifications, memory)

@@ -258,3 +258,79 @@ def test_every_way_to_lie_is_found():
         found = DiskRooms((most,) * size, most * size).crowds()
         every = combinations_with_replacement(range(most, -1, -1), size)
         assert sorted(x for level in found for x in level) == sorted(every)
+
+
+@pytest.mark.parametrize("arrivals", [0.5, 1.0, 3.0])
+def test_on_private_disks_the_followed_job_has_the_law_of_wait_and_service(arrivals):
+    """An M/PH/c queue, whose response is known otherwise: the wait and then the whole job."""
+    work = bursts(alternating(2, 2.0), 3.0, 0.5, arrivals=law(arrivals))
+    machine, rate = System(3, 3), 0.35
+    one, other = (
+        predict(SP(3, 3), machine, work, arrival_rate=rate, model=model)
+        for model in ("crowding", "speed-scaled")
+    )
+    assert one.method == other.method == "exact"
+    for k in (1, 2, 3):
+        assert one.response.moment(k) == pytest.approx(other.response.moment(k), rel=1e-7)
+    shares = [0.01, 0.5, 0.95, 0.99, 0.9999]
+    assert one.percentile(shares) == pytest.approx(other.percentile(shares), rel=1e-6)
+
+
+@pytest.mark.parametrize("policy", [SP(1, 1), SP(4, 1), SP(4, 2), SP(5, 3), DP(1), DP(2), DP(3)])
+@pytest.mark.parametrize("arrivals", [1.0, 3.0])
+def test_the_followed_job_stays_as_long_as_little_says(policy, arrivals):
+    machine = SIXTEEN if isinstance(policy, DP) else System(10, 6)
+    program = SHRINKING if isinstance(policy, DP) else alternating(2, 1.0)
+    work = bursts(program, 2.0, 1.0, arrivals=law(arrivals))
+    found = predict(
+        policy, machine, work, arrival_rate=0.8 * capacity(policy, machine, work), model="crowding"
+    )
+    assert found.response.mean == pytest.approx(found.mean_response, rel=1e-9)
+    assert found.wait.mean == pytest.approx(found.mean_wait, rel=1e-9)
+    assert found.response.truncation < 1e-9
+
+
+def test_percentiles_of_one_shared_disk_are_those_of_the_chain_with_nothing_summed_up():
+    """Two partitions, one disk, exponential bursts: one job followed in a chain written out."""
+    from scipy.linalg import expm
+
+    rate, think, io, cut = 0.25, 2.0, 1.0, 60
+    work = bursts(alternating(1, think, io), 1.0, 1.0)
+    found = predict(SP(2, 1), System(2, 1), work, arrival_rate=rate)
+    # a job is a transfer and then a computation; (mine, other, behind); other None: nobody
+    states = [(m, o, w) for m in "IC" for o in ("I", "C", None) for w in range(cut)
+              if o is not None or w == 0]  # fmt: skip
+    place = {state: n for n, state in enumerate(states)}
+    moves, ends = np.zeros((len(states),) * 2), np.zeros(len(states))
+    for (mine, other, behind), here in place.items():
+        sharing = 1 + (mine == "I" and other == "I")
+        if mine == "I":
+            moves[here, place["C", other, behind]] += 1.0 / io / sharing
+        else:
+            ends[here] += 1.0 / think
+        if other == "I":
+            moves[here, place[mine, "C", behind]] += 1.0 / io / sharing
+        elif other == "C":
+            after = (mine, "I", behind - 1) if behind else (mine, None, 0)
+            moves[here, place[after]] += 1.0 / think
+        if other is None:
+            moves[here, place[mine, "I", 0]] += rate
+        elif behind + 1 < cut:
+            moves[here, place[mine, other, behind + 1]] += rate
+    generator = moves - np.diag(moves.sum(axis=1) + ends)
+    # those that start at once, given that they do
+    empty, one = found.solved.chain.boundary[0], found.solved.chain.boundary[1]
+    begin = np.zeros(len(states))
+    begin[place["I", None, 0]] = float(empty[0])
+    transfers = found.solved.queue.running.staged
+    for share, counts in zip(one, transfers.ways.counts[1:3], strict=True):
+        begin[place["I", "I" if counts[0] else "C", 0]] += share
+    at_once = begin.sum()
+    late = found.wait.sf(0.0)
+    assert at_once == pytest.approx(1.0 - late, rel=1e-12)
+    # the mean of all is that of those that start at once and of those that wait
+    stay = -np.linalg.solve(generator, np.ones(len(states)))
+    assert (begin @ stay) / at_once < found.mean_response
+    for x in (0.5, 2.0, 5.0):
+        gone = at_once - begin @ expm(generator * x) @ np.ones(len(states))
+        assert gone < found.response.cdf(x) < gone + late

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 #: Percentiles of the response that are compared beside its mean.
 SHARES: Final = (0.5, 0.95, 0.99)
 #: Independent runs of a point, and jobs measured in each at least: a percentile of fewer is biased.
-REPLICATIONS, JOBS = 12, 20_000
+REPLICATIONS, JOBS = 12, 10_000
+#: Jobs in each run at most; points that would want more have a wide interval instead.
+MOST_JOBS: Final = 60_000
 
 
 def compared(point: GridPoint, *, model: str = "auto", seed: int = 0) -> dict[str, Any]:
@@ -49,7 +51,7 @@ def compared(point: GridPoint, *, model: str = "auto", seed: int = 0) -> dict[st
     spent = time.process_time() - began
     scvs = point.workload.arrivals.scv, demand_law(*given)[0].scv
     relaxation = relaxation_jobs(point.fraction, found.solved.queue.running.max_running, *scvs)
-    jobs = min(max(JOBS, math.ceil(MEASURED * relaxation)), 1_000_000)
+    jobs = min(max(JOBS, math.ceil(MEASURED * relaxation)), MOST_JOBS)
     run = simulate(
         *given, arrival_rate=rate, replications=REPLICATIONS, jobs=jobs, percentiles=SHARES,
         seed=seed, point=point.number, workers=1,

@@ -15,6 +15,7 @@ from qmodels.errors import ModelError
 from qmodels.policies.base import AbstractPolicy, work_bound
 from qmodels.policies.models.build import built_model, solved_queue
 from qmodels.policies.models.policy_queue import SolvedQueue
+from qmodels.policies.models.recorded_errors import recorded_error
 from qmodels.policies.models.response import TimeLaw, response_of, wait_of
 from qmodels.policies.system import System, Workload
 
@@ -62,6 +63,23 @@ class Prediction:
         follow single jobs.
         """
         return self.response.percentile(q)
+
+    def recorded_error(self, q: float | None = None) -> float | None:
+        """Relative error that nine in ten fresh simulated points like this one keep to.
+
+        Parameters
+        ----------
+        q : float, optional
+            Of that percentile of the response; by default of the mean.
+
+        Returns
+        -------
+        float or None
+            0 where the model is exact, None where no points like this one were recorded.
+        """
+        if self.method == "exact":
+            return 0.0
+        return recorded_error(self.solved.regime, q)
 
     def table(self) -> str:
         """Name, value and unit, one to a line."""

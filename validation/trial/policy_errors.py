@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from qmodels.errors import ModelError
 from qmodels.policies import capacity, predict
 from qmodels.policies.models.build import demand_law
+from qmodels.policies.models.recorded_errors import SHARES, regime
 from qmodels.progress import Progress, no_progress
 from validation.sharing import simulate
 from validation.sharing.simulator import MEASURED, relaxation_jobs
@@ -18,8 +20,6 @@ from validation.trial.policy_grid import GridPoint
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Percentiles of the response that are compared beside its mean.
-SHARES: Final = (0.5, 0.95, 0.99)
 #: Independent runs of a point, and jobs measured in each at least: a percentile of fewer is biased.
 REPLICATIONS, JOBS = 12, 10_000
 #: Jobs in each run at most; points that would want more have a wide interval instead.
@@ -116,3 +116,44 @@ def summary(table: pd.DataFrame, quantity: str = "mean") -> pd.DataFrame:
             "beyond_noise": by.beyond.max(),
         }
     )
+
+
+def stated(errors: Sequence[float]) -> float | None:
+    """Return the error that a further point exceeds with probability .1 at most; None for few.
+
+    Examples
+    --------
+    >>> stated([0.01] * 8) is None, stated([k / 100 for k in range(1, 20)])
+    (True, 0.18)
+    """
+    known = sorted(abs(x) for x in errors if x == x)
+    at = math.ceil(0.9 * (len(known) + 1) - 1e-9)
+    return known[at - 1] if at <= len(known) else None
+
+
+def write_errors(table: pd.DataFrame, file: Path) -> None:
+    """Write the table that `qmodels` states errors from, out of a campaign's rows."""
+    import pandas as pd
+
+    regimes = [
+        regime(
+            row["model"],
+            turns="cpu=ps" not in row["policy"],
+            scv=float(row.get("demand_scv", 1.0)),
+            load=float(row["fraction"]),
+            simplified=isinstance(row["reduction"], str) and "mean size" not in row["reduction"],
+        )
+        for row in table.to_dict("records")
+    ]
+    names = ["mean", *(f"p{100 * q:g}" for q in SHARES)]
+    lines = [f"# errors by regime of {len(table)} simulated points; validation.trial.policy_errors"]
+    lines.append(";".join(["regime", "points", *names]))
+    approximate = table.assign(regime=regimes)[table.method == "approximate"]
+    # by load as well where there are points enough, and all loads together
+    wider = approximate.assign(regime=[name.rsplit(", ", 1)[0] for name in approximate.regime])
+    for name, rows in pd.concat([approximate, wider]).groupby("regime"):
+        found = [stated(rows[f"{each}_error"].tolist()) for each in names]
+        if found[0] is not None:
+            cells = ["" if x is None else f"{math.ceil(x * 1000) / 1000:g}" for x in found]
+            lines.append(";".join([str(name), str(len(rows)), *cells]))
+    file.write_text("\n".join([*lines, ""]), encoding="utf-8")

@@ -201,7 +201,8 @@ def _contenders(
     # next to a capacity in doubt a candidate is never the best, so its error widens nothing
     smallest, widest = np.inf, 1.0 + max([e for e in errors.values() if e < np.inf], default=0.0)
     for policy in sorted(policies, key=least.__getitem__):
-        error = errors[policy] if errors[policy] < np.inf else 0.0
+        # what is stated of it once it is predicted may be less, and then it may tie
+        error = errors[policy] if errors[policy] < np.inf else policy.stated_error(workload)
         if least[policy] * (1.0 - error) > smallest * widest:
             continue
         row = judged(policy, system, workload, rate, objective, limits, model)

@@ -325,7 +325,10 @@ def _row(
 ) -> RankedPolicy:
     """A prediction as a row, not yet compared with others."""
     share = prediction.arrival_rate / prediction.capacity
-    accuracy = stated_error(policy, prediction.method, workload, system=system, utilisation=share)
+    recorded = prediction.recorded_error(None if objective.of_wait else objective.share)
+    accuracy = stated_error(
+        policy, prediction.method, workload, system=system, utilisation=share, recorded=recorded
+    )
     broken = [_broken(c, quantities[c.quantity.name]) for c in limits]
     broken = [text for text in broken if text]
     close = [str(c) for c in limits if _within_error(c, quantities[c.quantity.name], accuracy)]

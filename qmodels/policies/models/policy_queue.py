@@ -16,6 +16,7 @@ from qmodels.memory import check_memory, memory_limit
 from qmodels.networks.many_server import dense_block, queue_chain, queue_memory
 from qmodels.networks.occupancy import Centre
 from qmodels.policies.base import AbstractPolicy
+from qmodels.policies.models.recorded_errors import regime
 from qmodels.policies.models.staged_jobs import StagedJobs
 from qmodels.policies.system import System, Workload
 
@@ -134,6 +135,18 @@ class SolvedQueue:
     queue: PolicyQueue
     chain: QBDSolution  #: the level counts jobs
     built: BuiltModel  #: which model it is the queue of
+
+    @property
+    def regime(self) -> str:
+        """What kind of prediction it is, for the errors that were recorded; see `regime`."""
+        arrangement = self.policy.arrangement(self.system)
+        return regime(
+            self.built.name,
+            turns=arrangement.cpu_discipline == "fcfs",
+            scv=self.workload.demand.scv,
+            load=self.queue.arrival_rate / self.built.capacity,
+            simplified=any("mean size" not in text for text in self.built.simplifications),
+        )
 
     def mean_of_states(self, values: ArrayLike) -> float:
         """Mean of a quantity given for each state of the running jobs, (states,)."""

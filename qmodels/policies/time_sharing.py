@@ -55,15 +55,14 @@ class TimeSharing(AbstractPolicy):
     not transfer, else (2) on one of which either holds, else (3) on any with fewer than M jobs;
     among equals on the one with the fewest jobs, then on the first.
 
-    Running jobs are spread evenly, one to each processor partition before any gets a second;
-    the speed of k jobs is that of the product-form network in equilibrium. Approximate for
-    M > 1; with M = 1 it is static space sharing. Product form supposes that co-resident
-    computation bursts share their processors, or are exponential. Where they take turns, a
-    short job waits for the long burst of another, and a demand of scv 10 was simulated 20 to
-    30 % slower than predicted at load 0.6. Crowded partitions near saturation were simulated
-    up to 35 % slower at scv 2 (docs/claims.md). The capacity is affected too: where they take
-    turns it is off by -8 to +5.5 %, so a load near it may have no steady state though `predict`
-    answers, or be stable though `predict` refuses.
+    Approximate for M > 1; with M = 1 it is static space sharing. Jobs that take turns wait behind
+    long ones, or fall into step where all are alike: the model "time-sharing" reckons with both,
+    and states capacities within about 1 % of simulated machines. What it leaves out is that a
+    long burst blocks its partition for as long as the queue grows: demands of scv 5 to 10 on
+    several partitions were simulated 5 to 15 % slower than predicted. The model "speed-scaled"
+    has one speed for k running jobs, that of the product-form network with jobs spread evenly;
+    demands of scv 10 were simulated 20 to 30 % slower than that at load 0.6, and its capacity is
+    off by -8 to +5.5 % under turns (docs/claims.md).
 
     References
     ----------

@@ -141,7 +141,6 @@ def write_errors(table: pd.DataFrame, file: Path) -> None:
             turns="cpu=ps" not in row["policy"],
             scv=float(row.get("demand_scv", 1.0)),
             load=float(row["fraction"]),
-            simplified=isinstance(row["reduction"], str) and "mean size" not in row["reduction"],
         )
         for row in table.to_dict("records")
     ]

@@ -107,7 +107,7 @@ class BuiltModel:
     """A model of a policy before any job arrives, and how far it is the policy itself."""
 
     running: RunningChain
-    name: str  #: "speed-scaled", "decomposition" or "exact"
+    name: str  #: of `MODELS`, but not "auto"
     exact: bool  #: whether the model is that of the policy without approximation
     capacity: float  #: jobs per second that are completed while jobs always wait
     simplifications: tuple[str, ...] = ()  #: what was left out to keep it small, and how
@@ -145,7 +145,6 @@ class SolvedQueue:
             turns=arrangement.cpu_discipline == "fcfs",
             scv=self.workload.demand.scv,
             load=self.queue.arrival_rate / self.built.capacity,
-            simplified=any("mean size" not in text for text in self.built.simplifications),
         )
 
     def mean_of_states(self, values: ArrayLike) -> float:

@@ -15,7 +15,7 @@ BUSY, MOST_BUSY = 0.7, 0.92
 SHARES: Final = (0.5, 0.95, 0.99)
 
 
-def regime(model: str, *, turns: bool, scv: float, load: float, simplified: bool) -> str:
+def regime(model: str, *, turns: bool, scv: float, load: float) -> str:
     """Name of the regime that a prediction belongs to.
 
     Parameters
@@ -28,12 +28,10 @@ def regime(model: str, *, turns: bool, scv: float, load: float, simplified: bool
         Squared coefficient of variation of a job's demand.
     load : float
         Arrival rate over the capacity.
-    simplified : bool
-        Whether the chain left something out to stay small.
 
     Examples
     --------
-    >>> regime("time-sharing", turns=True, scv=4.0, load=0.8, simplified=False)
+    >>> regime("time-sharing", turns=True, scv=4.0, load=0.8)
     'time-sharing, turns, scv > 1, busy'
     """
     parts = [model]
@@ -41,8 +39,6 @@ def regime(model: str, *, turns: bool, scv: float, load: float, simplified: bool
         parts.append("turns" if turns else "shared")
         if turns:
             parts.append("scv > 1" if scv > 1.02 else "scv <= 1")
-    elif simplified:
-        parts.append("simplified")
     parts.append("busy" if load >= BUSY else "moderate")
     return ", ".join(parts)
 
@@ -55,7 +51,8 @@ def _table() -> dict[str, dict[str, float]]:
     found = {}
     for line in lines[1:]:
         cells = dict(zip(names, line.split(";"), strict=True))
-        found[cells.pop("regime")] = {name: float(x) for name, x in cells.items() if x}
+        regime_of_row = cells.pop("regime")
+        found[regime_of_row] = {name: float(x) for name, x in cells.items() if x}
     return found
 
 

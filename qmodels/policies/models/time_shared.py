@@ -305,17 +305,22 @@ class _Machine:
         partitions, used = self.arrangement.processor_partitions, len(self.sizes)
         jobs = spread(max(k, 1), partitions)
         logs: list[float] = []  # of the transfer of each job, as slow as its disk is
+        total = 0.0  # jobs per second of all partitions
         for disk in range(used):
             held = tuple(n for n in jobs[disk::used] if n)
-            if not held or self.io == 0.0:
+            if not held:
                 continue
             for j, rate in self._at_disk(held, cpu).items():
-                ratio = float(ratio_of_computing(j, min(cpu[j] * rate, 1.0)))
-                logs += [float(np.log(ratio * cpu[j]))] * held.count(j)
+                total += held.count(j) * rate
+                if self.io > 0.0:
+                    ratio = float(ratio_of_computing(j, min(cpu[j] * rate, 1.0)))
+                    logs += [float(np.log(ratio * cpu[j]))] * held.count(j)
         transfer = float(np.exp(np.mean(logs))) if logs else 0.0
         numbers = np.arange(1, self.arrangement.multiprogramming + 1)
         computing = np.array(cpu[1:])
         rates = private_computing(numbers, transfer / computing) / computing
+        # groups of unequal size have unequal disks, so that their mean is not that of all
+        rates *= total / sum(float(rates[j - 1]) for j in jobs if j)
         return dict(zip(numbers.tolist(), rates.tolist(), strict=True))
 
     def _at_disk(self, held: Held, cpu: list[float]) -> dict[int, float]:

@@ -66,7 +66,8 @@ def played(
     program = Program([WorkingSet(phases, [phase])])
     work = Workload(program, match_moments(1.0, 1.0 + scv))
     policy = TimeSharing(1, 1, held)
-    return played_capacity(policy, System(1, 1), work, jobs=jobs, runs=RUNS, seed=seed)
+    rate, error = played_capacity(policy, System(1, 1), work, jobs=jobs, runs=RUNS, seed=seed)
+    return rate * phases, error * phases  # a job computes for one second in each phase
 
 
 def rows(progress: Progress = no_progress) -> Iterator[str]:

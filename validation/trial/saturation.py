@@ -47,7 +47,7 @@ def played_capacity(
     >>> from qmodels import Phase, Program, SpaceSharing
     >>> work = Workload(Program([Phase(io=1.0, cpu=3.0)]))
     >>> mean, error = played_capacity(SpaceSharing(1, 1), System(1, 1), work, jobs=8000)
-    >>> abs(mean - 0.25) < 1e-9
+    >>> abs(mean - 0.25) < 1e-3
     True
     """
     given = policy, system, workload

@@ -173,7 +173,7 @@ def _followed(found: ManyServerSolution, places: int) -> SojournLaw:
     busy = np.minimum(np.repeat(np.arange(c + places), np.diff(others.starts)), c - 1)
     speed = speeds[busy]
     size, last = others.enter.shape[0], others.slice(c - 1 + places)
-    served = _sum(
+    served = rates_summed(
         kron(eye_array(stages * m), others.local + others.leave),
         kron(eye_array(stages), kron(csr_array(service.jumps), diags_array(speed))),
         kron(between, eye_array(m * size)),
@@ -186,7 +186,7 @@ def _followed(found: ManyServerSolution, places: int) -> SojournLaw:
     longer = diags_array(np.ones(room - 1), offsets=1, shape=(room, room)) + _marked(
         room, slice(places, room)
     )
-    waiting = _sum(
+    waiting = rates_summed(
         kron(eye_array(stages * room), csr_array(jumps)),
         kron(between, eye_array(room * width)),
         kron(again, kron(longer, eye_array(width))),
@@ -231,7 +231,7 @@ def _marked(size: int, part: slice) -> csr_array:
     return csr_array(diags_array(marks))
 
 
-def _sum(*terms: csr_array) -> csr_array:
+def rates_summed(*terms: csr_array) -> csr_array:
     """Sum of rates; jumps that lead nowhere are dropped."""
     total = csr_array(sum(csr_array(term) for term in terms[1:]) + csr_array(terms[0]))
     total.setdiag(0.0)

@@ -13,7 +13,7 @@ from qmodels.markov import QBDSolution
 from qmodels.memory import check_memory, memory_limit
 from qmodels.networks.many_server import waiting_rates
 from qmodels.networks.occupancy import Entries, sorted_csr
-from qmodels.networks.response import places_behind
+from qmodels.networks.response import places_behind, rates_summed
 from qmodels.networks.sojourn import SojournLaw
 from qmodels.policies.models.policy_queue import PolicyQueue
 from qmodels.policies.models.staged_jobs import StagedJobs
@@ -78,7 +78,7 @@ def staged_response(
     again = csr_array(np.outer(arrivals.exit, arrivals.alpha))
     between = csr_array(arrivals.jumps)
     n = beside.size * m
-    served = _sum(
+    served = rates_summed(
         kron(eye_array(stages), beside.moves),
         kron(between, eye_array(n)),
         kron(again, beside.joined),
@@ -92,7 +92,7 @@ def staged_response(
     room, width = places + 1, start.size
     longer = np.eye(room, k=1)
     longer[-1, -1] = 1.0
-    waiting = _sum(
+    waiting = rates_summed(
         kron(eye_array(stages * room), csr_array(jumps)),
         kron(between, eye_array(room * width)),
         kron(again, kron(csr_array(longer), eye_array(width))),
@@ -220,11 +220,3 @@ class _Beside:
             part = slice(int(staged.ways.starts[k]), int(staged.ways.starts[k + 1]))
             found[:, part] = np.outer(staged.alpha[k + 1], seen)
         return found.ravel()
-
-
-def _sum(*terms: csr_array) -> csr_array:
-    """Sum of rates; jumps that lead nowhere are dropped."""
-    total = csr_array(sum(csr_array(term) for term in terms[1:]) + csr_array(terms[0]))
-    total.setdiag(0.0)
-    total.eliminate_zeros()
-    return total

@@ -31,7 +31,10 @@ def _predict(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="auto, speed-scaled, decomposition or exact; by default the scenario's."),
+        typer.Option(
+            help="auto, speed-scaled, crowding, time-sharing, decomposition or exact; "
+            "by default the scenario's."
+        ),
     ] = None,
     policy: Annotated[
         list[str] | None,

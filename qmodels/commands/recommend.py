@@ -70,7 +70,10 @@ def _recommend(
     ] = "2",
     model: Annotated[
         str | None,
-        typer.Option(help="auto, speed-scaled, decomposition or exact; by default the scenario's."),
+        typer.Option(
+            help="auto, speed-scaled, crowding, time-sharing, decomposition or exact; "
+            "by default the scenario's."
+        ),
     ] = None,
     with_map: Annotated[
         bool,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil, fsum, inf, log
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.sparse import block_array, coo_array, csr_array, diags_array, eye_arr
 from phasefit import PhaseType, convolve
 from phasefit.checks import real_number
 from qmodels.errors import ModelError
+from qmodels.markov import QBDSolution
 from qmodels.memory import check_memory, memory_limit
 from qmodels.networks.many_server import ManyServerSolution
 from qmodels.networks.occupancy import Centre, sorted_csr, waiting_centre
@@ -92,26 +94,55 @@ def response_law(
 
 def _places(found: ManyServerSolution, truncation: float, memory: float) -> tuple[int, float]:
     """Jobs counted behind a waiting job, and the bound that goes with it."""
-    levels, c = found.chain.levels, found.queue._speeds.size
-    decay = found.chain.decay_rate()
+    return places_behind(
+        found.chain,
+        found.queue.arrival_rate,
+        found.queue._speeds.size,
+        truncation,
+        lambda places: _check(found, places, memory),
+    )
+
+
+def places_behind(
+    chain: QBDSolution,
+    arrival_rate: float,
+    servers: int,
+    truncation: float,
+    check: Callable[[int], None],
+) -> tuple[int, float]:
+    """Jobs to be counted behind one that is followed, and what leaving out more may change.
+
+    Parameters
+    ----------
+    chain : QBDSolution
+        The queue; its last level has all servers busy and nobody waiting.
+    arrival_rate : float
+        Jobs per second.
+    servers : int
+    truncation : float
+        See `response_law`.
+    check : callable
+        Called with numbers of jobs that it will be at least; may raise.
+    """
+    levels = chain.levels
+    decay = chain.decay_rate()
     # two orders of magnitude short of the mark, so that nothing is refused needlessly
     slope = -log(decay) if 0.0 < decay < 1.0 else inf if decay == 0.0 else 0.0
     wanted = -log(100.0 * truncation)
-    least = ceil(min(wanted / max(slope, 1e-15), 1e15)) if wanted > 0.0 else 0
-    _check(found, least, memory)
+    check(ceil(min(wanted / max(slope, 1e-15), 1e15)) if wanted > 0.0 else 0)
     once = np.ones(len(levels.ratio))
     total = levels.summed(once)
-    jumps = levels.up_from(found.chain.boundary[-1]) / found.queue.arrival_rate
+    jumps = levels.up_from(chain.boundary[-1]) / arrival_rate
     places = 0
     while True:
         beyond = levels.ahead(jumps, 1)
-        bound = float(beyond @ total) + c * float(jumps @ once)
+        bound = float(beyond @ total) + servers * float(jumps @ once)
         if bound <= truncation:
-            _check(found, places, memory)
+            check(places)
             return places, bound
         jumps, places = beyond, places + 1
         if places & (places - 1) == 0:  # at every power of two
-            _check(found, places, memory)
+            check(places)
 
 
 def _check(found: ManyServerSolution, places: int, memory: float) -> None:
@@ -142,7 +173,7 @@ def _followed(found: ManyServerSolution, places: int) -> SojournLaw:
     busy = np.minimum(np.repeat(np.arange(c + places), np.diff(others.starts)), c - 1)
     speed = speeds[busy]
     size, last = others.enter.shape[0], others.slice(c - 1 + places)
-    served = _sum(
+    served = rates_summed(
         kron(eye_array(stages * m), others.local + others.leave),
         kron(eye_array(stages), kron(csr_array(service.jumps), diags_array(speed))),
         kron(between, eye_array(m * size)),
@@ -155,7 +186,7 @@ def _followed(found: ManyServerSolution, places: int) -> SojournLaw:
     longer = diags_array(np.ones(room - 1), offsets=1, shape=(room, room)) + _marked(
         room, slice(places, room)
     )
-    waiting = _sum(
+    waiting = rates_summed(
         kron(eye_array(stages * room), csr_array(jumps)),
         kron(between, eye_array(room * width)),
         kron(again, kron(longer, eye_array(width))),
@@ -200,7 +231,7 @@ def _marked(size: int, part: slice) -> csr_array:
     return csr_array(diags_array(marks))
 
 
-def _sum(*terms: csr_array) -> csr_array:
+def rates_summed(*terms: csr_array) -> csr_array:
     """Sum of rates; jumps that lead nowhere are dropped."""
     total = csr_array(sum(csr_array(term) for term in terms[1:]) + csr_array(terms[0]))
     total.setdiag(0.0)

@@ -4,7 +4,6 @@ from qmodels.policies.base import (
     POLICIES,
     AbstractPolicy,
     RunningJobs,
-    capacity,
     find_policy,
     register,
     work_bound,
@@ -13,7 +12,7 @@ from qmodels.policies.choice.candidates import default_candidates
 from qmodels.policies.choice.policy_map import PolicyMap, best_policies
 from qmodels.policies.choice.recommendation import Recommendation, recommend
 from qmodels.policies.dynamic_partitioning import DynamicPartitioning
-from qmodels.policies.models.build import MODELS
+from qmodels.policies.models.build import MODELS, capacity
 from qmodels.policies.models.response import TimeLaw
 from qmodels.policies.prediction import Prediction, predict
 from qmodels.policies.space_sharing import SpaceSharing

@@ -68,7 +68,7 @@ class AbstractPolicy(abc.ABC):
 
     name: ClassVar[str]  #: short name, ``kind`` in scenarios and figure legends
     #: The models that can follow it, by name.
-    models: ClassVar[tuple[str, ...]] = ("speed-scaled", "decomposition", "exact")
+    models: ClassVar[tuple[str, ...]] = ("speed-scaled", "decomposition", "crowding", "exact")
     #: How simple its kind is among policies that do equally well; 0 is the simplest.
     rank: ClassVar[int] = 3
 
@@ -106,9 +106,8 @@ class AbstractPolicy(abc.ABC):
         """
         return SHARED_DISKS
 
-    @property
-    def capacity_error(self) -> float:
-        """Relative error of the capacity that the policy states; 0 where it is not in doubt.
+    def capacity_error(self, workload: Workload) -> float:
+        """Relative error of the capacity stated for a workload; 0 where it is not in doubt.
 
         `validation.simulate` refuses loads beyond the capacity, but within this error it plays
         them and says so.
@@ -286,20 +285,6 @@ def _check_running(policy: AbstractPolicy, system: System) -> None:
 @lru_cache(maxsize=512)
 def _running_jobs(policy: AbstractPolicy, system: System, program: AbstractProgram) -> RunningJobs:
     return policy.running(system, program)
-
-
-def capacity(policy: AbstractPolicy, system: System, workload: Workload) -> float:
-    """Largest stable arrival rate of a policy, in jobs per second.
-
-    Off by up to the policy's `capacity_error` where that is not zero: time sharing whose jobs
-    take turns at the processors was simulated with capacities 8 % below to 5.5 % above it.
-
-    Raises
-    ------
-    ModelError
-        If the policy's partitions do not fit the machine.
-    """
-    return float(running_jobs(policy, system, workload).throughput[-1])
 
 
 @lru_cache(maxsize=512)  # one number each

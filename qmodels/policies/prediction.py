@@ -16,6 +16,7 @@ from qmodels.errors import ModelError
 from qmodels.policies.base import AbstractPolicy, work_bound
 from qmodels.policies.models.build import built_model, solved_queue
 from qmodels.policies.models.policy_queue import SolvedQueue
+from qmodels.policies.models.recorded_errors import recorded_error
 from qmodels.policies.models.response import TimeLaw, response_of, wait_of
 from qmodels.policies.speed_table import SpeedTable
 from qmodels.policies.system import System, Workload
@@ -45,7 +46,7 @@ class Prediction:
     method: str  #: "exact" for the model as stated, else "approximate"
     error_bound: float | None  #: relative numerical error of the means where exact, else None
     states: int  #: phases of a level of the chain once all partitions are taken
-    model: str  #: "speed-scaled", "decomposition" or "exact"
+    model: str  #: "speed-scaled", "crowding", "time-sharing", "decomposition" or "exact"
     reduction: str = ""  #: what the model simplifies, and how; "" for nothing
     seconds: float  #: time the solution took
     #: seconds on either side of `mean_response` that the uncertainty of given speeds leaves at
@@ -71,6 +72,23 @@ class Prediction:
         follow single jobs.
         """
         return self.response.percentile(q)
+
+    def recorded_error(self, q: float | None = None) -> float | None:
+        """Relative error that nine in ten fresh simulated points like this one keep to.
+
+        Parameters
+        ----------
+        q : float, optional
+            Of that percentile of the response; by default of the mean.
+
+        Returns
+        -------
+        float or None
+            0 where the model is exact, None where no points like this one were recorded.
+        """
+        if self.method == "exact":
+            return 0.0
+        return recorded_error(self.solved.regime, q)
 
     def table(self) -> str:
         """Name, value and unit, one to a line."""
@@ -129,12 +147,15 @@ def predict(
         Jobs per second. Give this or `load`.
     load : float
         Arrival rate as a fraction of `work_bound`, the rate that no policy can exceed.
-    model : {"auto", "speed-scaled", "decomposition", "exact"}
-        "speed-scaled", which "auto" takes: every running job proceeds at the speed that k jobs
-        have in equilibrium. "decomposition", the paper's: jobs pass through their bursts, those
-        of I/O as long as in equilibrium with so many jobs at the disk. "exact": every running
-        job in a stage of a burst, on disks shared by processor sharing. The last two need a
-        workload with laws of its bursts.
+    model : {"auto", "speed-scaled", "crowding", "time-sharing", "decomposition", "exact"}
+        "speed-scaled": every running job proceeds at the speed that k jobs have in equilibrium.
+        "crowding", of SP and DP: jobs pass through their bursts, those of I/O as fast as disk
+        partitions are at work. "time-sharing", of TS: by what the partitions hold and what turns
+        make of it. "decomposition", the paper's: I/O bursts last as long as in equilibrium with
+        so many jobs at the disk. "exact": every running job in a stage of a burst, on disks
+        shared by processor sharing. Crowding, decomposition and exact need a workload with laws
+        of its bursts. "auto" takes time-sharing where partitions hold several jobs, crowding
+        where bursts have laws and the speed-scaled model is not exact, else that.
     memory : float, optional
         Bytes that the chain may take; half of the machine's memory by default.
     running : SpeedTable or (c,) array_like, optional
@@ -166,10 +187,9 @@ def predict(
     the number of jobs, solved by `solve_qbd`. "Exact" means exact for that model: jobs of one
     demand law whose bursts all scale with it, each job of a mix one of its programs.
 
-    How far approximate answers are off is in docs/explanation/policies.md. The decomposition
-    predicted up to 24 % too fast (DP(1), one phase, I/O bursts of scv 4). Under time sharing
-    with turns the capacity is off by -8 to +5.5 %, so that next to it a finite answer may be
-    given for a queue without a steady state.
+    How far approximate answers are off is in docs/explanation/policies.md, and that of one like
+    this in `Prediction.recorded_error`. Under time sharing with turns the capacity was within
+    about 1 % of simulated machines, so that a load that near to it may have no steady state.
 
     References
     ----------

@@ -108,8 +108,8 @@ class Workload:
 
     Of the second, with `io_bursts` and `cpu_bursts`, each burst is its program's mean burst times
     a factor of its own, and the number of phases is drawn from the program's `phase_count`; the
-    law of a job's demand follows from that. The models "decomposition" and "exact" follow the
-    bursts and need the second kind.
+    law of a job's demand follows from that. The models "crowding", "decomposition" and "exact"
+    follow the bursts and need the second kind.
 
     Examples
     --------

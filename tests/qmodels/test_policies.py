@@ -52,7 +52,8 @@ def test_the_capacities_of_the_reference_workload_come_out(reference, disks):
     for k, text in zip(SIZES, space.split(), strict=True):
         assert shown(capacity(SP(k, disks), MACHINE, reference), text), f"SP({k},{disks})"
     for k, text in zip(SIZES, timed.split(), strict=True):
-        assert shown(capacity(TS(k, disks), MACHINE, reference), text), f"TS({k},{disks})"
+        most = capacity(TS(k, disks), MACHINE, reference, model="speed-scaled")
+        assert shown(most, text), f"TS({k},{disks})"
     assert shown(capacity(DP(disks), MACHINE, reference), dynamic)
 
 
@@ -65,9 +66,10 @@ def test_the_response_times_of_the_reference_workload_come_out(reference, disks,
     for policy, text in expected:
         if text == "inf":
             with pytest.raises(UnstableError):
-                predict(policy, MACHINE, reference, load=load)
+                predict(policy, MACHINE, reference, load=load, model="speed-scaled")
         else:
-            found = predict(policy, MACHINE, reference, load=load).mean_response
+            found = predict(policy, MACHINE, reference, load=load, model="speed-scaled")
+            found = found.mean_response
             assert shown(found, text), f"{policy.label} at {load}: {found} against {text}"
 
 
@@ -125,10 +127,11 @@ def test_time_sharing_carries_more_and_answers_sooner_than_space_sharing(referen
     """R-56."""
     space, timed = SP(k, disks), TS(k, disks)
     most = capacity(space, MACHINE, reference)
-    assert capacity(timed, MACHINE, reference) > most
+    assert capacity(timed, MACHINE, reference, model="speed-scaled") > most
     for fraction in (0.2, 0.9):
         ts, sp = (
-            predict(p, MACHINE, reference, arrival_rate=fraction * most) for p in (timed, space)
+            predict(p, MACHINE, reference, arrival_rate=fraction * most, model="speed-scaled")
+            for p in (timed, space)
         )
         assert ts.mean_response <= sp.mean_response * (1 + 1e-12)
 
@@ -147,10 +150,10 @@ def test_the_birth_death_goldens_come_out(policy, capacity_, responses):
     """Specification 9.7: C = 2, I = 1, five phases; the chain of job counts alone."""
     program = Program([Phase(io=Burst(5.0, law="1"), cpu=Burst(10.0, law="1"))])
     machine, work = System(processors=4, disks=1), Workload(program)
-    assert capacity(policy, machine, work) == pytest.approx(capacity_, abs=5e-9)
-    most = capacity(policy, machine, work)
+    most = capacity(policy, machine, work, model="speed-scaled")
+    assert most == pytest.approx(capacity_, abs=5e-9)
     for fraction, expected in zip((0.2, 0.5, 0.8, 0.95), responses, strict=True):
-        found = predict(policy, machine, work, arrival_rate=fraction * most)
+        found = predict(policy, machine, work, arrival_rate=fraction * most, model="speed-scaled")
         assert found.mean_response == pytest.approx(expected, abs=5e-7)
 
 

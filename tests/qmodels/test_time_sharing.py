@@ -204,7 +204,9 @@ def test_the_scalable_model_is_near_the_exact_chain():
         for fraction in (0.2, 0.5, 0.8, 0.95):
             rate = fraction * capacity(policy, MACHINE, work)
             exact = predict(policy, MACHINE, work, arrival_rate=rate, model="exact")
-            near = predict(policy, MACHINE, Workload(program), arrival_rate=rate)
+            near = predict(
+                policy, MACHINE, Workload(program), arrival_rate=rate, model="speed-scaled"
+            )
             assert near.method == "approximate"
             assert near.mean_response == pytest.approx(exact.mean_response, rel=0.045)
 

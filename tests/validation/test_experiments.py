@@ -89,11 +89,11 @@ def test_the_claims_of_the_paper_hold_on_the_reference_workload(outcomes):
     claims = {f.claim for outcome in outcomes.values() for f in outcome.findings}
     assert claims >= {"R-45", "R-46", "R-48", "R-49", "R-51", "R-53", "R-56", "R-57", "X-2"}
     failing = [f for outcome in outcomes.values() for f in outcome.findings if not f.holds]
-    # Jobs that share a partition stay together when others fall idle: the one claim that the
-    # simulator does not bear out, though the model does. A quick run looks at half of each
-    # capacity only; where figure 7 fails (R-59) is looked at below.
+    # Jobs that share a partition stay together when others fall idle: the one claim that neither
+    # the simulator nor the model bears out.
     assert [(f.claim, "simulated on the same jobs" in f.sentence) for f in failing] == [
-        ("R-56", True)
+        ("R-56", False),
+        ("R-56", True),
     ]
 
 
@@ -122,33 +122,40 @@ def test_the_sentences_on_figure_seven_stand_by_themselves(fig7):
         assert not sentence.startswith("and ")
 
 
-def test_figure_seven_fails_for_crowded_time_sharing_near_its_capacity():
-    """R-59: predicted 13.6 % low at TS(16,16), 80 %, simulated to 3 %; sound at TS(1,1)."""
+def test_figure_seven_holds_for_crowded_time_sharing_near_its_capacity():
+    """R-59: the common speed was 13.6 % low at TS(16,16), 80 %, and outside of three intervals."""
     machine, work, options = reference_machine(), reference_workload(), RunOptions(seed=0)
     policies = [TimeSharing(16, 16), TimeSharing(1, 1)]
     table = load_sweep.sweep(policies, machine, work, options, what="x")
-    crowded, alone = (table[table.policy == policy.label] for policy in policies)
-    (fails,), (holds,) = load_sweep.agreement(crowded), load_sweep.agreement(alone)
-    assert (fails.claim, fails.holds, holds.holds) == ("X-2", False, True)
-    assert "TS(16,16;M=2), 80% of its capacity" in fails.detail
-    last = crowded[crowded.simulated_s.notna()].iloc[-1]
+    for policy in policies:
+        own = table[table.policy == policy.label]
+        (found,) = load_sweep.agreement(own)
+        assert (found.claim, found.verdict) == ("X-2", "holds")
+    crowded = table[(table.policy == policies[0].label) & table.simulated_s.notna()]
+    last = crowded.iloc[-1]
     assert last.load_of_capacity == pytest.approx(0.8, rel=1e-12)
-    seen = [last.simulated_low_s, last.simulated_high_s]
-    low, high = (last.predicted_s / x - 1 for x in reversed(seen))
-    assert low - 0.001 <= -0.136 <= high + 0.001
-    assert high < -0.05
+    assert abs(last.predicted_s / last.simulated_s - 1.0) < 0.08
+    # the model of one common speed fails there still, so that the finding can
+    old = [
+        predict(policies[0], machine, work, load=load, model="speed-scaled").mean_response
+        for load in crowded.load
+    ]
+    (fails,) = load_sweep.agreement(crowded.assign(predicted_s=old))
+    assert (fails.verdict, "80% of its capacity" in fails.detail) == ("fails", True)
+    assert old[-1] < 0.9 * last.simulated_low_s
 
 
 @pytest.mark.slow
-def test_figure_six_holds_in_full_and_figure_seven_does_not():
+def test_figure_six_holds_in_full_and_figure_seven_but_for_time_sharing_being_sooner():
     """R-59, as `qmodels validate rosti-fig6 rosti-fig7` has it."""
     six, seven = (
         EXPERIMENTS[name].run(RunOptions(seed=0)) for name in ("rosti-fig6", "rosti-fig7")
     )
     assert [f for f in six.findings if not f.holds] == []
     failing = {f.claim: f for f in seven.findings if not f.holds}
-    assert set(failing) == {"R-56", "X-2"}
-    assert failing["X-2"].detail.startswith("102 of 120 points")
+    assert set(failing) == {"R-56"}
+    (agrees,) = (f for f in seven.findings if f.claim == "X-2")
+    assert agrees.detail.startswith("120 of 120 points")
 
 
 def test_a_claim_that_does_not_hold_is_found_out(fig6):

@@ -234,7 +234,7 @@ def test_a_mixture_too_large_for_the_chain_is_simplified_and_said():
 
 def test_the_disk_of_a_long_mix_is_simplified_by_the_variability_of_single_programs():
     """Decomposition of a job of too many stages: its scv is that of the mix, not of a sum."""
-    from qmodels.policies.models.decomposition import JobShape, _scv
+    from qmodels.policies.models.decomposition import JobShape, scv_of_shape
     from qmodels.policies.models.job_stages import routes
 
     mix = WorkloadMix([program(1.0, 1.0, phases=200), program(9.0, 1.0, phases=200)])
@@ -244,10 +244,10 @@ def test_the_disk_of_a_long_mix_is_simplified_by_the_variability_of_single_progr
     variances = 200 * np.array([1 + 0.5, 1 + 0.5 * 81])
     expected = (0.5 * (variances + means**2).sum()) / 1200.0**2 - 1.0
     shape = JobShape(lambda p, d: routes(mix, p, d), ONE, two)
-    assert _scv(shape, mix, (1.0, 1.0)) == pytest.approx(expected, rel=1e-12)
+    assert scv_of_shape(shape, mix, (1.0, 1.0)) == pytest.approx(expected, rel=1e-12)
     shape = JobShape(lambda p, d: routes(again, p, d), ONE, two)
     geometric = (100.0 * (1 + 0.5 * 4) + 100.0 * 99.0 * 9.0) / 300.0**2
-    assert _scv(shape, again, (1.0, 1.0)) == pytest.approx(geometric, rel=1e-10)
+    assert scv_of_shape(shape, again, (1.0, 1.0)) == pytest.approx(geometric, rel=1e-10)
 
 
 def test_programs_are_drawn_from_a_stream_of_their_own():

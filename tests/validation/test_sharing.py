@@ -198,7 +198,7 @@ def test_shared_disks_agree_with_the_exact_chain_of_job_places(policy):
     machine = System(processors=4, disks=1)
     one = PhaseType.exponential(mean=1.0)
     jobs = RenewalJobs(one, [1.0])
-    most = capacity(policy, machine, Workload(alternating))
+    most = capacity(policy, machine, Workload(alternating), model="speed-scaled")
     for fraction, exact in zip((0.2, 0.5, 0.8), EXACT[policy], strict=True):
         run = simulate(
             policy, machine, Workload(alternating), arrival_rate=fraction * most,

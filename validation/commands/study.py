@@ -40,7 +40,10 @@ def _study(
     interactive: Interactive = False,
     model: Annotated[
         str | None,
-        typer.Option(help="auto, speed-scaled, decomposition or exact; by default the scenario's."),
+        typer.Option(
+            help="auto, speed-scaled, crowding, time-sharing, decomposition or exact; "
+            "by default the scenario's."
+        ),
     ] = None,
     max_bytes: MaxBytes = None,
     reuse: Reuse = False,

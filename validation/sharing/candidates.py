@@ -147,7 +147,9 @@ def simulate_candidates(
     whole_number("jobs", jobs, least=1)
     rate = chosen_rate(arrival_rate, load, work_bound(system, workload.program))
     capacities = {p: capacity(p, system, workload) for p in dict.fromkeys(policies)}
-    stable = [p for p, most in capacities.items() if rate < most * (1.0 + p.capacity_error)]
+    stable = [
+        p for p, most in capacities.items() if rate < most * (1.0 + p.capacity_error(workload))
+    ]
     if not stable:
         largest = max(capacities, key=capacities.__getitem__)
         raise UnstableError(largest.label, rate, capacities[largest])

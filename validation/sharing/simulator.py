@@ -133,10 +133,10 @@ def simulate(
     partitions get whole processors, larger partitions first. Time sharing places a job by the
     four cases of [1]_, sec. 3.5.
 
-    Where the capacity is in doubt, under time sharing with turns, loads from 90 to 110 % of it
-    are played and `warnings` says so. Runs whose response times still grow over the measured
-    jobs, from one third of them to the next, are `saturated`: their means say how long the
-    simulation was, not how the policy does.
+    Where the capacity is in doubt, under time sharing with turns, loads up to 2 % on both sides
+    of it (10 % where bursts have laws of their own) are played and `warnings` says so. Runs whose
+    response times still grow over the measured jobs, from one third of them to the next, are
+    `saturated`: their means say how long the simulation was, not how the policy does.
 
     With a `precision` the run stops when the target is met at two looks in a row and at least
     300 relaxation times have been measured; see
@@ -161,7 +161,8 @@ def simulate(
     largest_rate = capacity(policy, system, workload)
     bound = work_bound(system, workload.program)
     rate = chosen_rate(arrival_rate, load, bound)
-    if rate >= largest_rate * (1.0 + policy.capacity_error):
+    doubt = policy.capacity_error(workload)
+    if rate >= largest_rate * (1.0 + doubt):
         raise UnstableError(
             policy.label, rate, largest_rate, load=rate / bound, largest_load=largest_rate / bound
         )
@@ -184,7 +185,7 @@ def simulate(
     # next to a capacity in doubt the relaxation time is, too; a run that is long enough to see
     # growth will do
     busy = rate / largest_rate
-    doubtful = busy >= 1.0 - policy.capacity_error and policy.capacity_error > 0.0
+    doubtful = busy >= 1.0 - doubt and doubt > 0.0
     busy = min(busy, MOST_DOUBTFUL) if doubtful else busy
     relaxation = relaxation_jobs(busy, len(plan.processors_of), *source.scvs)
     length = MEASURED if precision is None else STEP
@@ -249,7 +250,7 @@ def simulate(
         seconds=time.perf_counter() - started,
         seed=seed,
         responses=tuple(columns[0].tolist()),
-        warnings=_warnings(policy, rate / largest_rate, saturated) if doubtful else (),
+        warnings=_warnings(policy, doubt, rate / largest_rate, saturated) if doubtful else (),
         saturated=saturated,
     )
 
@@ -291,11 +292,13 @@ def _grows(thirds: Array) -> bool:
     return grew and float(late.mean()) > 0.5 * float(early.mean())
 
 
-def _warnings(policy: AbstractPolicy, busy: float, saturated: bool) -> tuple[str, ...]:
+def _warnings(
+    policy: AbstractPolicy, doubt: float, busy: float, saturated: bool
+) -> tuple[str, ...]:
     """What to know about a run next to a capacity in doubt."""
     near = (
         f"the arrival rate is {busy:.1%} of a capacity that {policy.label} is only known to have "
-        f"within {policy.capacity_error:.0%}"
+        f"within {doubt:.0%}"
     )
     if saturated:
         return (

@@ -10,6 +10,7 @@ from phasefit.checks import whole_number
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.policies.base import POLICIES, AbstractPolicy
 from qmodels.policies.models.build import demand_law
+from qmodels.policies.models.recorded_errors import MOST_BUSY
 from qmodels.policies.system import System, Workload
 from qmodels.programs.model import parts
 
@@ -128,6 +129,7 @@ def stated_error(
     *,
     system: System | None = None,
     utilisation: float = 0.0,
+    recorded: float | None = None,
 ) -> float:
     """Relative error within which a predicted time is to be trusted; infinite for none.
 
@@ -142,9 +144,13 @@ def stated_error(
         Arrival rate over the policy's capacity. From 90 % on, times of variable demands (scv 2
         and more) are off by more than elsewhere, and if the capacity itself is in doubt no
         error can be stated, above scv 2 from 80 % on.
+    recorded : float, optional
+        Error that was recorded of points like this one, see `Prediction.recorded_error`; it goes
+        before the policy's own up to the loads that were recorded.
     """
     if method == "exact":
         return ROUNDING
+    doubtful = policy.capacity_error(workload) > 0.0
     several = workload.mix == "each" and len(parts(workload.program)) > 1
     if system is not None and (workload.has_bursts or workload.mix == "each"):
         # the workload with the one law of demand that it amounts to
@@ -153,7 +159,11 @@ def stated_error(
     error = policy.stated_error(workload)
     if several:
         error = max(error, MIXED_ERROR)
-    scv, doubtful = workload.demand.scv, policy.capacity_error > 0.0
+    scv = workload.demand.scv
+    if recorded is not None:
+        if utilisation <= MOST_BUSY:
+            return max(recorded, MIXED_ERROR if several else 0.0)
+        return inf if doubtful and scv >= VARIABLE else max(error, recorded, NEAR_CAPACITY_ERROR)
     near = NEAR_DOUBTFUL_CAPACITY if doubtful and scv > VARIABLE * (1.0 + 1e-6) else NEAR_CAPACITY
     if utilisation < near or scv < VARIABLE * (1.0 - 1e-6):
         return error

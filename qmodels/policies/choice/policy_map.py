@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from phasefit import match_moments
 from phasefit.checks import positive_vector
 from qmodels.errors import ModelError
-from qmodels.policies.base import AbstractPolicy, capacity, running_jobs, work_bound
+from qmodels.policies.base import AbstractPolicy, running_jobs, work_bound
 from qmodels.policies.choice.candidates import checked_candidates, stated_error
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
 from qmodels.policies.choice.recommendation import BEST, SLOWER, TIE, RankedPolicy, judged, ranked
-from qmodels.policies.models.build import demand_law
+from qmodels.policies.models.build import capacity, demand_law
 from qmodels.policies.prediction import predict
 from qmodels.policies.system import System, Workload
 from qmodels.progress import Progress
@@ -148,7 +148,7 @@ def best_policies(
     best mean response by load (across) and scv of the demand (down)
                      0.2           0.6          0.99
          1  TS(1,1;M=2)+  TS(2,1;M=2)+            -
-         8        DP(1)+  TS(4,1;M=2)+            -
+         8        DP(1)   TS(4,1;M=2)             -
     + others cannot be told from it within the error of the models
     """
     wanted, limits = objective_of(objective), Constraint.read(constraint)
@@ -228,7 +228,8 @@ def _contenders(
     # next to a capacity in doubt a candidate is never the best, so its error widens nothing
     smallest, widest = np.inf, 1.0 + max([e for e in errors.values() if e < np.inf], default=0.0)
     for policy in sorted(policies, key=least.__getitem__):
-        error = errors[policy] if errors[policy] < np.inf else 0.0
+        # what is stated of it once it is predicted may be less, and then it may tie
+        error = errors[policy] if errors[policy] < np.inf else policy.stated_error(workload)
         if least[policy] * (1.0 - error) > smallest * widest:
             continue
         row = judged(policy, system, workload, rate, objective, limits, model)

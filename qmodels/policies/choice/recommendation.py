@@ -162,7 +162,7 @@ def recommend(
         By default all SP, DP and TS whose partition counts are powers of two that fit, TS with
         M = 2; see `default_candidates`.
     model : str
-        As for `predict`; percentiles of the response need the speed-scaled model.
+        As for `predict`; the decomposition and the exact chain have no percentiles.
     progress : callable
         Called as ``progress("candidates", done, candidates)``, also before the first.
 
@@ -182,14 +182,14 @@ def recommend(
     Notes
     -----
     Nothing is simulated. A candidate ties with the best one if their predicted values, each with
-    its stated error, overlap: 5 % where disks are shared, 25 % under time sharing up to a
-    demand of scv 2 and 35 % above, nothing where the model is exact. From 90 % of its capacity
-    on, with a demand of scv 2 or more, a candidate that shares disks is trusted to 25 % only, and
-    one under time sharing with turns not at all, for its capacity is in doubt: it is "undecided"
-    where it may be as good as the best; above scv 2 that begins at 80 %. Jobs of several programs
-    are trusted to 15 % at best. Which of them is better, `validation.simulate` can tell. A
-    candidate next to its capacity, whose law of the response would take much memory, is listed
-    as not computed.
+    its stated error, overlap: `Prediction.recorded_error` of the mean or the percentile, where
+    such points were recorded; else 5 % where disks are shared; nothing where the model is exact.
+    From 90 % of its capacity on, with a demand of scv 2 or more, a candidate that shares disks is
+    trusted to 25 % only. Beyond 92 % one under time sharing with turns is not trusted at all, for
+    its capacity is in doubt: it is "undecided" where it may be as good as the best. Jobs of
+    several programs are trusted to 15 % at best. Which of them is better, `validation.simulate`
+    can tell. A candidate next to its capacity, whose law of the response would take much memory,
+    is listed as not computed.
 
     References
     ----------
@@ -203,7 +203,7 @@ def recommend(
     >>> work = Workload.from_scv(Program([Phase(io=16.0, cpu=64.0)]), demand_scv=4.0)
     >>> found = recommend(machine, work, load=0.5, constraint="p95_s < 200")
     >>> found.best.label, [policy.label for policy in found.ties][:3]
-    ('TS(2,1;M=2)', ['TS(4,1;M=2)', 'DP(1)', 'TS(4,2;M=2)'])
+    ('TS(4,1;M=2)', ['TS(2,1;M=2)', 'DP(1)'])
     """
     started = time.perf_counter()
     wanted = objective_of(objective)
@@ -325,7 +325,10 @@ def _row(
 ) -> RankedPolicy:
     """A prediction as a row, not yet compared with others."""
     share = prediction.arrival_rate / prediction.capacity
-    accuracy = stated_error(policy, prediction.method, workload, system=system, utilisation=share)
+    recorded = prediction.recorded_error(None if objective.of_wait else objective.share)
+    accuracy = stated_error(
+        policy, prediction.method, workload, system=system, utilisation=share, recorded=recorded
+    )
     broken = [_broken(c, quantities[c.quantity.name]) for c in limits]
     broken = [text for text in broken if text]
     close = [str(c) for c in limits if _within_error(c, quantities[c.quantity.name], accuracy)]
@@ -335,7 +338,8 @@ def _row(
     }
     note = broken[0] if broken else f"{close[0]} is nearer than the error" if close else ""
     if accuracy == inf and not broken:
-        note = f"at {share:.0%} of a capacity known within {policy.capacity_error:.0%}; simulate"
+        doubt = policy.capacity_error(workload)
+        note = f"at {share:.0%} of a capacity known within {doubt:.0%}; simulate"
     return RankedPolicy(
         policy=policy,
         status=EXCEEDS if broken else SLOWER,

@@ -17,6 +17,7 @@ from qmodels.errors import InfeasibleMomentsError, ModelError, UnstableError
 from qmodels.markov import solve_qbd
 from qmodels.networks.occupancy import sharing_centre
 from qmodels.policies.base import AbstractPolicy, RunningJobs, running_jobs, work_bound
+from qmodels.policies.models.crowding import crowded_running, follows_crowding
 from qmodels.policies.models.decomposition import decomposed_running
 from qmodels.policies.models.exact_chain import exact_running
 from qmodels.policies.models.job_stages import MOST_STAGES, count_stages, job_stages, routes
@@ -34,6 +35,7 @@ from qmodels.policies.models.policy_queue import (
     SolvedQueue,
     check_blocks,
 )
+from qmodels.policies.models.time_shared import time_shared_running
 from qmodels.policies.models.time_sharing_chain import time_sharing_running
 from qmodels.policies.models.unequal import unequal_running
 from qmodels.policies.speed_table import SpeedTable
@@ -42,7 +44,7 @@ from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
-MODELS: Final = ("auto", "speed-scaled", "decomposition", "exact")
+MODELS: Final = ("auto", "speed-scaled", "decomposition", "crowding", "time-sharing", "exact")
 #: States with all partitions taken up to which a law of demand is kept as it is.
 _KEPT: Final = 800
 
@@ -98,6 +100,43 @@ def _at_given_speeds(
     )
 
 
+def capacity(
+    policy: AbstractPolicy, system: System, workload: Workload, *, model: str = "auto"
+) -> float:
+    """Largest stable arrival rate of a policy, in jobs per second.
+
+    Parameters
+    ----------
+    policy, system, workload, model
+        As for `qmodels.predict`, which states the same capacity and refuses loads from it on.
+
+    Raises
+    ------
+    ModelError
+        If the policy's partitions do not fit the machine, or the arguments make no model.
+
+    Notes
+    -----
+    Jobs that share disks carry as much as the closed network of all of them in product form.
+    Under time sharing with turns the sizes of jobs matter too; simulated machines with jobs
+    always waiting carried as much to within the policy's `capacity_error`.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, Program, SpaceSharing
+    >>> work = Workload(Program([Phase(io=16.0, cpu=1024.0)]))
+    >>> round(capacity(SpaceSharing(1, 1), System(16, 16), work), 6)
+    0.015385
+    """
+    one_of("model", model, MODELS)
+    jobs = running_jobs(policy, system, workload)
+    arrangement = policy.arrangement(system)
+    name = _chosen(policy, arrangement, workload, jobs.exact) if model == "auto" else model
+    if name in ("speed-scaled", "crowding"):
+        return float(jobs.throughput[-1])
+    return built_model(policy, system, workload, name).capacity
+
+
 def solved_queue(
     built: BuiltModel,
     policy: AbstractPolicy,
@@ -121,7 +160,7 @@ def solved_queue(
             load=arrival_rate / bound,
             largest_load=built.capacity / bound,
         )
-    queue = PolicyQueue(workload.arrivals.scale(1.0 / arrival_rate), built.running)
+    queue = PolicyQueue(workload.arrivals.scale(1.0 / arrival_rate), built.running_at(arrival_rate))
     return SolvedQueue(
         policy=policy,
         system=system,
@@ -146,8 +185,10 @@ def _built(
     jobs: RunningJobs,
 ) -> BuiltModel:
     arrangement = policy.arrangement(system)
-    name = "speed-scaled" if model == "auto" else model
     approximation = _mixed_approximately(arrangement, workload)
+    name = model
+    if model == "auto":
+        name = _chosen(policy, arrangement, workload, jobs.exact and not approximation)
     if name == "exact" and not workload.has_bursts and jobs.exact and not approximation:
         name = "speed-scaled"  # the same chain, and nothing about it is approximate
     if name not in policy.models:
@@ -156,12 +197,20 @@ def _built(
         built = time_sharing_running(policy.label, arrangement, workload, memory)
     elif name == "exact":
         built = exact_running(arrangement, workload, memory)
+    elif name == "crowding":
+        built = crowded_running(arrangement, policy.allotment(system), workload, memory)
     elif name == "decomposition":
         built = decomposed_running(arrangement, policy.allotment(system), workload, memory)
     else:
         demand, reduced = demand_law(policy, system, workload)
         simplifications = (*approximation, *reduced)
-        if len(set(arrangement.sizes or ())) > 1:
+        if name == "time-sharing":
+            if not reduced:  # a law that was given may be too large as well
+                demand, reduced = _reduced(demand, policy, system, workload)
+            built = time_shared_running(
+                policy.label, arrangement, workload, demand, (*approximation, *reduced), memory
+            )
+        elif len(set(arrangement.sizes or ())) > 1:
             built = unequal_running(arrangement, workload, demand, simplifications, memory)
         else:
             built = _at_one_speed(jobs, workload, demand, simplifications, memory)
@@ -220,7 +269,23 @@ def _with_overheads(
         memory,
         "use an overhead or demand law of lower order",
     )
-    return replace(built, running=with_overhead(built.running, laws))
+    at_rate = built.at_rate
+    return replace(
+        built,
+        running=with_overhead(built.running, laws),
+        at_rate=None if at_rate is None else lambda rate: with_overhead(at_rate(rate), laws),
+    )
+
+
+def _chosen(
+    policy: AbstractPolicy, arrangement: Arrangement, workload: Workload, exact: bool
+) -> str:
+    """The model that "auto" takes; `exact` says whether the speed-scaled one is."""
+    if "crowding" in policy.models and not exact and follows_crowding(arrangement, workload):
+        return "crowding"
+    if "time-sharing" in policy.models and arrangement.multiprogramming > 1:
+        return "time-sharing"
+    return "speed-scaled"
 
 
 def demand_law(

@@ -126,9 +126,9 @@ def decomposed_running(
                     fit = slowed.simplification(moments)
                     return finished(on_disks, stages, order, left_out, fit)
     # then the job itself: its bursts merged, or its whole time as one law
-    shape, scv = _nearest(full, workload.program, allotment, pooled, fits)
-    wanted = _scv(full, workload.program, allotment)
-    law, whole_scv = _whole(wanted, pooled, fits)
+    shape, scv = nearest_shape(full, workload.program, allotment, pooled, fits)
+    wanted = scv_of_shape(full, workload.program, allotment)
+    law, whole_scv = whole_law(wanted, pooled, fits)
     lost = (forms[-1][2], slowed.simplification(1))
     # stages of their own for I/O are worth more than the last tenth of the variability
     if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
@@ -283,7 +283,7 @@ def _fitting(arrival_stages: int) -> Callable[[DiskPartitions, int], bool]:
     return fits
 
 
-def _nearest(
+def nearest_shape(
     full: JobShape,
     program: AbstractProgram,
     allotment: tuple[float, float],
@@ -291,23 +291,23 @@ def _nearest(
     fits: Callable[[DiskPartitions, int], bool],
 ) -> tuple[JobShape, float]:
     """Of the simpler shapes that fit, the one whose demand varies most nearly as much; its scv."""
-    wanted = _scv(full, program, allotment)
+    wanted = scv_of_shape(full, program, allotment)
     best = JobShape(
         lambda p, d: averaged(program, p, d, 1),
         PhaseType.exponential(mean=1.0),
         PhaseType.exponential(mean=1.0),
         "bursts merged into one exponential burst of I/O and one of computation",
     )
-    nearest = abs(_scv(best, program, allotment) - wanted)
+    nearest = abs(scv_of_shape(best, program, allotment) - wanted)
     for shape in _simpler(full, program):
         if fits(on_disks, shape.order):
-            apart = abs(_scv(shape, program, allotment) - wanted)
+            apart = abs(scv_of_shape(shape, program, allotment) - wanted)
             if apart < nearest * (1.0 - 1e-9):
                 best, nearest = shape, apart
-    return best, _scv(best, program, allotment)
+    return best, scv_of_shape(best, program, allotment)
 
 
-def _whole(
+def whole_law(
     scv: float, on_disks: DiskPartitions, fits: Callable[[DiskPartitions, int], bool]
 ) -> tuple[PhaseType, float]:
     """Law of mean one with this scv, or one as near to it as fits, and the scv it has."""
@@ -354,7 +354,9 @@ def _simpler_laws(law: PhaseType) -> Iterator[tuple[PhaseType, str]]:
         yield PhaseType.exponential(mean=1.0), "bursts taken as exponential"
 
 
-def _scv(shape: JobShape, program: AbstractProgram, allotment: tuple[float, float]) -> float:
+def scv_of_shape(
+    shape: JobShape, program: AbstractProgram, allotment: tuple[float, float]
+) -> float:
     """Squared coefficient of variation of a job's time alone."""
     if shape.order <= MOST_STAGES // 4:
         return float(job_stages(shape.routes(*allotment), shape.io, shape.cpu).law().scv)

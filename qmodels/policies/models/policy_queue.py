@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +16,8 @@ from qmodels.memory import check_memory, memory_limit
 from qmodels.networks.many_server import dense_block, queue_chain, queue_memory
 from qmodels.networks.occupancy import Centre
 from qmodels.policies.base import AbstractPolicy
+from qmodels.policies.models.recorded_errors import regime
+from qmodels.policies.models.staged_jobs import StagedJobs
 from qmodels.policies.system import System, Workload
 
 Array = NDArray[np.float64]
@@ -36,6 +38,7 @@ class RunningChain:
     replacements: csr_array | None = None
     #: law of a job's demand and the speeds of 1..c running jobs, where all run at one speed
     at_one_speed: tuple[PhaseType, Array] | None = None
+    staged: StagedJobs | None = None  #: the jobs by stage, where `centre` is the chain of these
 
     @property
     def max_running(self) -> int:
@@ -104,10 +107,17 @@ class BuiltModel:
     """A model of a policy before any job arrives, and how far it is the policy itself."""
 
     running: RunningChain
-    name: str  #: "speed-scaled", "decomposition" or "exact"
+    name: str  #: of `MODELS`, but not "auto"
     exact: bool  #: whether the model is that of the policy without approximation
     capacity: float  #: jobs per second that are completed while jobs always wait
     simplifications: tuple[str, ...] = ()  #: what was left out to keep it small, and how
+    #: the running jobs at an arrival rate, jobs per second, where they depend on it; `running`
+    #: is then what they do while jobs always wait
+    at_rate: Callable[[float], RunningChain] | None = None
+
+    def running_at(self, arrival_rate: float) -> RunningChain:
+        """Return what the running jobs do while so many jobs per second arrive."""
+        return self.running if self.at_rate is None else self.at_rate(arrival_rate)
 
     @property
     def reduction(self) -> str:
@@ -125,6 +135,17 @@ class SolvedQueue:
     queue: PolicyQueue
     chain: QBDSolution  #: the level counts jobs
     built: BuiltModel  #: which model it is the queue of
+
+    @property
+    def regime(self) -> str:
+        """What kind of prediction it is, for the errors that were recorded; see `regime`."""
+        arrangement = self.policy.arrangement(self.system)
+        return regime(
+            self.built.name,
+            turns=arrangement.cpu_discipline == "fcfs",
+            scv=self.workload.demand.scv,
+            load=self.queue.arrival_rate / self.built.capacity,
+        )
 
     def mean_of_states(self, values: ArrayLike) -> float:
         """Mean of a quantity given for each state of the running jobs, (states,)."""

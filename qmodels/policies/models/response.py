@@ -15,6 +15,7 @@ from qmodels.networks.many_server import ManyServerQueue, ManyServerSolution, wa
 from qmodels.networks.response import response_law
 from qmodels.networks.sojourn import SojournLaw
 from qmodels.policies.models.policy_queue import SolvedQueue
+from qmodels.policies.models.staged_response import staged_response
 
 #: What cutting off the queue may change in a probability, by default.
 TRUNCATION: Final = 1e-10
@@ -167,6 +168,9 @@ def response_of(
     ('approximate', 19.087, 54.92, True)
     """
     queue = _checked(solved).queue
+    if queue.running.staged is not None:
+        followed, bound = staged_response(queue, solved.chain, truncation=truncation, memory=memory)
+        return TimeLaw(followed, _method(solved), bound)
     if queue.running.at_one_speed is None:
         raise ModelError(
             f'the model "{solved.built.name}" of this policy does not follow single jobs, so it '

@@ -1,0 +1,235 @@
+"""The crowding chain: jobs in stages of bursts, transfers as fast as disks are at work.
+
+All running jobs are counted by their stage, whatever disk partition they are on. How many disk
+partitions serve those that transfer follows from how the jobs crowd on them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import comb
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit import PhaseType
+from qmodels.errors import ModelError
+from qmodels.networks.occupancy import Occupancies, sharing_centre
+from qmodels.policies.models.decomposition import (
+    JobShape,
+    nearest_shape,
+    scv_of_shape,
+    whole_law,
+)
+from qmodels.policies.models.disk_counts import DiskPartitions
+from qmodels.policies.models.disk_crowding import Crowding, DiskRooms, completions, crowding
+from qmodels.policies.models.exact_chain import burst_laws
+from qmodels.policies.models.job_stages import JobStages, job_stages, routes
+from qmodels.policies.models.policy_queue import BuiltModel, RunningChain, check_blocks
+from qmodels.policies.models.staged_jobs import StagedJobs
+from qmodels.policies.system import Arrangement, Workload, spread
+
+Array = NDArray[np.float64]
+
+#: Ways in which jobs may lie on the disk partitions, up to which their law is computed.
+MOST_CROWDS: Final = 6000
+#: States with all partitions taken up to which nothing is simplified, and of all levels.
+LARGEST_LEVEL: Final = 800
+_ALL_LEVELS: Final = 30_000
+
+
+def follows_crowding(arrangement: Arrangement, workload: Workload) -> bool:
+    """Whether the crowding chain can follow the policy: bursts, PS disks, one size, no turns."""
+    return (
+        workload.has_bursts
+        and arrangement.placement == "fewest-at-disk"
+        and (arrangement.private or arrangement.system.disk_discipline == "ps")
+        and len(set(arrangement.sizes or ())) <= 1
+    )
+
+
+def crowded_running(
+    arrangement: Arrangement,
+    allotment: tuple[float, float],
+    workload: Workload,
+    memory: float | None,
+) -> BuiltModel:
+    """Chain of the running jobs by stage, with the disks that crowding leaves at work.
+
+    `allotment` is the mean processors and disks of a job while all partitions are taken.
+
+    Raises
+    ------
+    ModelError
+        If the workload has no laws of bursts, disks are not shared by processor sharing, or
+        partitions are of several sizes.
+    MemoryBudgetError
+        If even the simplest form of the queue would not fit; nothing has been allocated then.
+
+    Notes
+    -----
+    With n of k jobs transferring, a job in a stage of I/O goes on at B(n, k) / n, with B the mean
+    number of disk partitions at work; see `disk_crowding`. Exact with one disk partition, which is
+    at work whenever somebody transfers, and where no two jobs share one.
+    """
+    io, cpu = burst_laws(workload, "crowding")
+    if arrangement.system.disk_discipline != "ps" and not arrangement.private:
+        raise ModelError(
+            'model="crowding" needs processor sharing at the disks; for disk_discipline = '
+            f'"{arrangement.system.disk_discipline}" use model="decomposition", or simulate'
+        )
+    if len(set(arrangement.sizes or ())) > 1:
+        raise ModelError(
+            'model="crowding" knows partitions of one size only; use model="speed-scaled", '
+            '"exact", or simulate'
+        )
+    arrangement = arrangement.at_mean_sizes()
+    c, said = arrangement.max_running, []
+    shape = JobShape(lambda p, d: routes(workload.program, p, d), io, cpu)
+
+    def fits(_: DiskPartitions | None, order: int) -> bool:
+        full, every = comb(c + order - 1, order - 1), comb(c + order, order)
+        return full * workload.arrivals.order <= LARGEST_LEVEL and every <= _ALL_LEVELS
+
+    law = None
+    if not fits(None, shape.order):
+        pooled = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
+        wanted = scv_of_shape(shape, workload.program, allotment)
+        shape, scv = nearest_shape(shape, workload.program, allotment, pooled, fits)
+        law, whole_scv = whole_law(wanted, pooled, fits)
+        # stages of their own for I/O are worth more than the last tenth of the variability
+        if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
+            law = None
+            said.append(
+                f"{shape.simplification} (scv of a job alone {scv:.3g} instead of {wanted:.3g})"
+            )
+        else:
+            said.append(
+                f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}"
+            )
+    check_blocks(
+        f"the chain of {c} jobs of {shape.order} stages",
+        [float(comb(k + shape.order - 1, shape.order - 1)) for k in range(c + 1)],
+        workload.arrivals,
+        memory,
+        "use laws of lower order",
+    )
+    machine = _Disks(arrangement, workload)
+    said += machine.simplifications
+    stages = _stages_by_running(arrangement, shape) if law is None else []
+
+    def made(arrival_rate: float | None) -> RunningChain:
+        if law is not None:
+            return machine.at_one_speed(law, arrival_rate)
+        return _running(arrangement, stages, machine.at_work(arrival_rate))
+
+    saturated = made(None)
+    alone = arrangement.private or len(arrangement.slots) == 1
+    exact = alone and arrangement.sizes_hold and not said
+    return BuiltModel(
+        saturated,
+        "crowding",
+        exact,
+        saturated.capacity,
+        tuple(said),
+        at_rate=made if machine.depends_on_arrivals else None,
+    )
+
+
+class _Disks:
+    """How the disk partitions of an arrangement crowd at an arrival rate."""
+
+    def __init__(self, arrangement: Arrangement, workload: Workload) -> None:
+        self.arrangement, self.program = arrangement, workload.program
+        rooms = tuple(sorted((sum(slots) for slots in arrangement.slots), reverse=True))
+        self.rooms = DiskRooms(rooms, arrangement.max_running)
+        self.even = self.rooms.count() > MOST_CROWDS
+        self.depends_on_arrivals = not (arrangement.private or len(rooms) == 1 or self.even)
+
+    @property
+    def simplifications(self) -> tuple[str, ...]:
+        """What is not followed; () for nothing."""
+        said = []
+        if self.even:
+            said.append("jobs spread evenly over the disk partitions")
+        if not self.arrangement.sizes_hold:
+            said.append("partitions taken at their mean size")
+        return tuple(said)
+
+    def rates(self, k: int) -> Array:
+        """See `disk_crowding.Completions`."""
+        p, d = self.arrangement.mean_processors(k), self.arrangement.disks
+        cpu, io = float(self.program.mean_cpu(p, d)), float(self.program.mean_io(p, d))
+        return completions(cpu, io, max(self.rooms.rooms))
+
+    def crowding(self, arrival_rate: float | None) -> Crowding:
+        """How the running jobs lie on the disk partitions."""
+        if self.even:
+            used = len(self.rooms.rooms)
+            crowds = [[tuple(spread(k, used))] for k in range(self.rooms.max_running + 1)]
+            return Crowding(crowds, [np.ones(1)] * len(crowds))
+        return crowding(self.rooms, self.rates, arrival_rate)
+
+    def at_work(self, arrival_rate: float | None) -> list[Array]:
+        """B(n, k), see `Crowding.at_work`."""
+        if self.arrangement.private:
+            return [np.arange(k + 1.0) for k in range(self.rooms.max_running + 1)]
+        return self.crowding(arrival_rate).at_work()
+
+    def at_one_speed(self, law: PhaseType, arrival_rate: float | None) -> RunningChain:
+        """Chain of jobs whose whole time has one law, each at the mean speed of k jobs."""
+        c, arrangement, found = self.rooms.max_running, self.arrangement, [(0.0, 0.0, 0.0)]
+        lying = self.crowding(arrival_rate)
+        for k in range(1, c + 1):
+            p, d = arrangement.mean_processors(k), arrangement.disks
+            done = np.array([self.rates(k)[list(x)].sum() for x in lying.crowds[k]])
+            rate = float(lying.probabilities[k] @ done)
+            cpu, io = float(self.program.mean_cpu(p, d)), float(self.program.mean_io(p, d))
+            found.append((rate, rate * cpu * p, rate * io * d))
+        rates, processors, disks = np.array(found).T
+        speeds = rates / np.maximum(np.arange(c + 1), 1)
+        centre = sharing_centre(law, c, speeds)
+        sizes = np.diff(centre.starts)
+        return RunningChain(
+            centre, np.repeat(processors, sizes), np.repeat(disks, sizes),
+            at_one_speed=(law, speeds[1:]),
+        )  # fmt: skip
+
+
+def _stages_by_running(arrangement: Arrangement, shape: JobShape) -> list[JobStages]:
+    """Stages of a job with 0..c running; the processors of a job may depend on how many do."""
+
+    @cache
+    def stages(p: float) -> JobStages:
+        return job_stages(shape.routes(p, arrangement.disks), shape.io, shape.cpu)
+
+    found = [
+        stages(arrangement.mean_processors(max(k, 1))) for k in range(arrangement.max_running + 1)
+    ]
+    if len({job.order for job in found}) > 1:
+        raise ModelError(
+            "a burst that takes no time on some numbers of processors and some time on others "
+            'cannot be followed; use model="speed-scaled", or simulate'
+        )
+    return found
+
+
+def _running(
+    arrangement: Arrangement, stages: list[JobStages], at_work: list[Array]
+) -> RunningChain:
+    """Chain of jobs by stage, where n transfers of k jobs get on at ``at_work[k][n] / n``."""
+    c, order, transfers = arrangement.max_running, stages[0].order, stages[0].transfers
+    ways = Occupancies.of(c, order)
+    jobs = np.repeat(np.arange(c + 1), np.diff(ways.starts))
+    moving = ways.counts[:, transfers].sum(axis=1)
+    table = np.zeros((c + 1, c + 1))
+    for k, row in enumerate(at_work):
+        table[k, : k + 1] = row
+    work = table[jobs, moving]
+    speeds = np.ones((jobs.size, order))
+    speeds[:, transfers] = (work / np.maximum(moving, 1))[:, None]
+    staged = StagedJobs.of(ways, stages, speeds)
+    processors = np.array([arrangement.mean_processors(max(k, 1)) for k in range(c + 1)])
+    computing = (jobs - moving) * processors[jobs]
+    return RunningChain(staged.centre(), computing, work * arrangement.disks, staged=staged)

@@ -1,0 +1,235 @@
+"""How many jobs the processor partitions hold under time sharing, and how fast these get on.
+
+The state lists the jobs on every processor partition of every disk partition; like partitions are
+not told apart. Completions are those of the closed network of one disk partition in product form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.policies.models.disk_crowding import occupancy_law, saturated_law
+
+Array = NDArray[np.float64]
+#: Jobs on the processor partitions of one disk partition, in falling order.
+Held = tuple[int, ...]
+#: The disk partitions, in falling order within each group of like ones.
+State = tuple[Held, ...]
+
+#: Jobs at one disk partition beyond which factorials leave the range of the floats.
+MOST_AT_DISK = 150
+
+
+@dataclass(frozen=True)
+class PartitionRooms:
+    """Processor partitions by the disk partition that they work on, each with room for M jobs."""
+
+    sizes: tuple[int, ...]  #: processor partitions of each disk partition, in falling order
+    multiprogramming: int  #: M
+    max_running: int  #: most jobs that run
+
+    def count(self) -> int:
+        """Number of states, at most, counted without making them."""
+        total = 1
+        for size in set(self.sizes):
+            own = comb(size + self.multiprogramming, self.multiprogramming)
+            alike = self.sizes.count(size)
+            total *= comb(own + alike - 1, alike)
+        return total
+
+    @property
+    def empty(self) -> State:
+        """No job anywhere."""
+        return tuple((0,) * size for size in self.sizes)
+
+    def start(self, state: State) -> tuple[int, int]:
+        """Disk partition and jobs of the processor partition where the next job starts.
+
+        On the one with the fewest jobs, then where the disk partition has the fewest.
+        """
+        jobs, _, at = min((held[-1], sum(held), at) for at, held in enumerate(state))
+        return at, jobs
+
+    def joined(self, state: State) -> State:
+        """The state after the next start."""
+        at, jobs = self.start(state)
+        return _put(state, at, jobs, jobs + 1)
+
+    def left(self, state: State, at: int, jobs: int) -> State:
+        """The state after one of so many jobs has left a processor partition."""
+        return _put(state, at, jobs, jobs - 1)
+
+
+def _put(state: State, at: int, before: int, after: int) -> State:
+    held = [*state[at]]
+    held[held.index(before)] = after
+    changed = (*state[:at], tuple(sorted(held, reverse=True)), *state[at + 1 :])
+    # disk partitions of one size stand together, larger ones first
+    return tuple(sorted(changed, key=lambda each: (len(each), each), reverse=True))
+
+
+def partition_rates(held: Held, io: float, cpu: Sequence[float]) -> dict[int, float]:
+    """Jobs per second of a processor partition with so many jobs, beside the others of its disk.
+
+    Parameters
+    ----------
+    held : tuple of int
+        Jobs on each processor partition of the disk partition.
+    io : float
+        Transfer of a whole job alone, in seconds.
+    cpu : sequence of float
+        ``cpu[j]``: computation of a whole job on a partition that holds j, in seconds.
+
+    Returns
+    -------
+    dict
+        From j to the rate of one partition with j jobs.
+
+    Notes
+    -----
+    ``G = sum_s s! [z^s] prod_i f_i(z)`` with ``f_i(z) = sum_h cpu^(n_i - h) (io z)^h / h!``, and a
+    partition completes ``(1 - G with all n_i at the disk / G) / cpu`` jobs per second.
+
+    Examples
+    --------
+    >>> {j: round(x, 6) for j, x in sorted(partition_rates((2, 1), 1.0, [1.0] * 3).items())}
+    {1: 0.333333, 2: 0.555556}
+    """
+    if max(cpu) == 0.0:  # all jobs are at the disk, which they share
+        return {n: n / (sum(held) * io) for n in set(held) - {0}}
+    scale = max(io, *cpu)
+    at_disk = _powers(io / scale, max(held))
+    factors = {}
+    for n in set(held):
+        factors[n] = at_disk[: n + 1] * (cpu[n] / scale) ** np.arange(n, -1, -1)
+    factorial = np.cumprod(np.concatenate([[1.0], np.arange(1.0, sum(held) + 1)]))
+
+    def normaliser(parts: list[Array]) -> float:
+        product: Array = reduce(np.convolve, parts, np.ones(1))
+        return float(product @ factorial[: product.size])
+
+    every = normaliser([factors[n] for n in held])
+    found = {}
+    for n in set(held) - {0}:
+        others = [*held]
+        others.remove(n)
+        computing = factors[n].copy()
+        computing[n] = 0.0  # all of them at the disk, nobody computes
+        busy = normaliser([computing, *(factors[x] for x in others)]) / every
+        found[n] = busy / cpu[n]
+    return found
+
+
+def _powers(x: float, most: int) -> Array:
+    """x^h / h! for h = 0..most."""
+    return np.cumprod(np.concatenate([[1.0], x / np.arange(1.0, most + 1)]))
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionLoads:
+    """What the processor partitions hold with k = 0..c jobs running, and how fast that is."""
+
+    number: Array  #: (c + 1, M + 1) E[m_j | k], partitions that hold j jobs
+    rate: Array  #: (c + 1, M + 1) X(j | k), jobs per second of one of them; 0 where there is none
+    starts: Array  #: (M,) starts per second on a partition that holds j
+    replaced: float  #: share of the departures from full partitions that find a job waiting
+    seen: Array  #: (c + 1, M + 1) long-run mean of the number of partitions by k and j
+
+
+#: Rates of a disk partition's processor partitions by their jobs, while k jobs run altogether.
+Rates = Callable[[Held, int], dict[int, float]]
+
+
+class Occupancy:
+    """All states of the processor partitions, found once, solved for any rates."""
+
+    def __init__(self, rooms: PartitionRooms) -> None:
+        self.rooms = rooms
+        levels: list[list[State]] = [[] for _ in range(rooms.max_running + 1)]
+        place: list[dict[State, int]] = [{} for _ in levels]
+        todo: list[tuple[int, State]] = []
+
+        def reached(k: int, state: State) -> int:
+            if state not in place[k]:
+                place[k][state] = len(levels[k])
+                levels[k].append(state)
+                todo.append((k, state))
+            return place[k][state]
+
+        reached(0, rooms.empty)
+        leaving: list[list[tuple[int, Held, int, int]]] = [[] for _ in levels]
+        starts: list[dict[int, tuple[int, int]]] = [{} for _ in levels]
+        while todo:
+            k, state = todo.pop()
+            row = place[k][state]
+            if k < rooms.max_running:
+                jobs = rooms.start(state)[1]
+                starts[k][row] = jobs, reached(k + 1, rooms.joined(state))
+            for at, held in enumerate(state):
+                for jobs in set(held) - {0}:
+                    column = reached(k - 1, rooms.left(state, at, jobs))
+                    leaving[k].append((row, held, jobs, column))
+        #: row, jobs of the disk partition, jobs of the one that ends, and column, by k
+        self.leaving = leaving
+        most = rooms.multiprogramming
+        #: (states, M + 1) processor partitions that hold j jobs, by k
+        self.counts = [
+            np.array([[sum(held.count(j) for held in x) for j in range(most + 1)] for x in level])
+            for level in levels
+        ]
+        #: (states,) jobs on the partition of the next start, and (states, states of k + 1) where
+        self.start_on = [np.array([x[n][0] for n in range(len(x))]) for x in starts[:-1]]
+        self.up: list[Array] = []
+        for k, x in enumerate(starts[:-1]):
+            block = np.zeros((len(levels[k]), len(levels[k + 1])))
+            block[list(x), [column for _, column in x.values()]] = 1.0
+            self.up.append(block)
+
+    def solved(self, rates: Rates, arrival_rate: float | None) -> PartitionLoads:
+        """Loads while jobs arrive at a rate, or always wait (None: only k = c is meant).
+
+        Parameters
+        ----------
+        rates : callable
+            ``rates(held, k)[j]``: jobs per second of one processor partition with j jobs.
+        arrival_rate : float, optional
+            Jobs per second.
+        """
+        c, most = self.rooms.max_running, self.rooms.multiprogramming
+        done = [np.zeros(counts.shape) for counts in self.counts]
+        down = [np.zeros((len(self.counts[k]), len(self.counts[k - 1]))) for k in range(1, c + 1)]
+        for k in range(1, c + 1):
+            for row, held, jobs, column in self.leaving[k]:
+                rate = held.count(jobs) * rates(held, k)[jobs]
+                done[k][row, jobs] += rate
+                down[k - 1][row, column] += rate
+        again = down[-1] @ self.up[-1]
+        if arrival_rate is None:
+            laws = [np.full(len(counts), 1.0 / len(counts)) for counts in self.counts]
+            laws[-1] = saturated_law(again)
+        else:
+            laws = occupancy_law(self.up, down, again, arrival_rate)
+        seen = np.array([law @ count for law, count in zip(laws, self.counts, strict=True)])
+        flow = np.array([law @ each for law, each in zip(laws, done, strict=True)])
+        starts, replaced = np.zeros(most), 1.0
+        if arrival_rate is not None:
+            for law, at in zip(laws[:-1], self.start_on, strict=True):
+                np.add.at(starts, at, arrival_rate * law)
+            starts /= np.maximum(seen.sum(axis=0)[:most], 1e-300)
+            # beyond c jobs the probabilities fall by the load of the last level at each step
+            busy = arrival_rate * laws[-1].sum() / flow[c].sum()
+            replaced = float(busy * flow[c, most] / max(flow[:, most].sum(), 1e-300))
+        mass = np.array([law.sum() for law in laws])
+        return PartitionLoads(
+            number=seen / mass[:, None],
+            rate=np.divide(flow, seen, out=np.zeros_like(flow), where=seen > 0.0),
+            starts=starts,
+            replaced=min(replaced, 1.0),
+            seen=seen,
+        )

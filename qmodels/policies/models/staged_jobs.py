@@ -1,0 +1,71 @@
+"""Running jobs counted by stage, each stage at a speed that depends on all the counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.networks.occupancy import Centre, Entries, Occupancies
+from qmodels.policies.models.job_stages import JobStages
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class StagedJobs:
+    """What 0..c running jobs of m stages do, by the counts q of jobs in each stage.
+
+    A job in stage s makes its moves at ``speeds[q, s]`` times the rates that it has with k jobs
+    running.
+    """
+
+    ways: Occupancies  #: the counts, numbered by k
+    alpha: Array  #: (c + 1, m) where a job begins that is the k-th to run
+    jumps: Array  #: (c + 1, m, m) rates from stage to stage with k running
+    exits: Array  #: (c + 1, m) rates of ends with k running
+    speeds: Array  #: (states, m)
+
+    @classmethod
+    def of(cls, ways: Occupancies, stages: Sequence[JobStages], speeds: Array) -> StagedJobs:
+        """Jobs whose stages, with 0..c of them running, are given."""
+        alpha, exits = (np.array([getattr(each, x) for each in stages]) for x in ("alpha", "exits"))
+        return cls(ways, alpha, np.array([each.jumps for each in stages]), exits, speeds)
+
+    @property
+    def max_running(self) -> int:
+        """c, the most jobs that run."""
+        return int(self.ways.starts.size - 2)
+
+    @property
+    def order(self) -> int:
+        """Stages of a job, m."""
+        return int(self.alpha.shape[1])
+
+    @cached_property
+    def running(self) -> Counts:
+        """Number of jobs that run, by state, (states,)."""
+        return np.repeat(np.arange(self.max_running + 1), np.diff(self.ways.starts))
+
+    def centre(self) -> Centre:
+        """The chain of the counts."""
+        ways, running = self.ways, self.running
+        local, leave, enter = Entries(), Entries(), Entries()
+        for a in range(self.order):
+            here = np.flatnonzero(ways.counts[:, a])
+            k, without = running[here], ways.fewer[here, a]
+            served = ways.counts[here, a] * self.speeds[here, a]
+            for b in np.flatnonzero(self.jumps[:, a].max(axis=0)).tolist():
+                if b != a:
+                    local.add(here, ways.more[without, b], served * self.jumps[k, a, b])
+            if self.exits[:, a].max() > 0.0:
+                leave.add(here, without, served * self.exits[k, a])
+            if self.alpha[:, a].max() > 0.0:
+                room = np.flatnonzero(ways.more[:, a] >= 0)
+                enter.add(room, ways.more[room, a], self.alpha[running[room] + 1, a])
+        n = int(ways.starts[-1])
+        return Centre(ways.starts, local.matrix(n), leave.matrix(n), enter.matrix(n))

@@ -1,0 +1,222 @@
+"""The response of one job among others that are counted by stage: wait and stay as one law."""
+
+from __future__ import annotations
+
+from math import comb, fsum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import block_array, coo_array, csr_array, eye_array, kron
+
+from qmodels.markov import QBDSolution
+from qmodels.memory import check_memory, memory_limit
+from qmodels.networks.many_server import waiting_rates
+from qmodels.networks.occupancy import Entries, sorted_csr
+from qmodels.networks.response import places_behind, rates_summed
+from qmodels.networks.sojourn import SojournLaw
+from qmodels.policies.models.policy_queue import PolicyQueue
+from qmodels.policies.models.staged_jobs import StagedJobs
+
+Array = NDArray[np.float64]
+
+#: Bytes held for each rate of the chain while it is put together and asked.
+_BYTES: Final = 60.0
+
+
+def staged_response(
+    queue: PolicyQueue, chain: QBDSolution, *, truncation: float, memory: float | None
+) -> tuple[SojournLaw, float]:
+    """Law of the time from arrival to departure, by following one job beside the others.
+
+    Parameters
+    ----------
+    queue : PolicyQueue
+        Whose running jobs are counted by stage.
+    chain : QBDSolution
+        Its steady state.
+    truncation : float
+        What cutting off the queue behind the job may change in any probability at most.
+    memory : float, optional
+        Bytes that the chain may take; half of the machine's memory by default.
+
+    Returns
+    -------
+    law : SojournLaw
+    bound : float
+        What the cut may have changed in any probability.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If the chain would not fit; nothing has been allocated then.
+
+    Notes
+    -----
+    As `qmodels.networks.response.response_law`, whose references say why a waiting job needs no
+    count of those ahead of it; but the speed of every job depends on the stages of all.
+    """
+    staged = queue.running.staged
+    assert staged is not None
+    c, m, stages = staged.max_running, staged.order, queue.arrivals.order
+    limit = memory_limit(memory)
+
+    def check(places: int) -> None:
+        full, fewer = comb(c + m - 1, m - 1), comb(c + m - 2, m - 1)
+        states = stages * (m * (comb(c + m - 1, m) + places * fewer) + (places + 1) * full)
+        check_memory(
+            f"a job followed with {places} behind it beside {c} of {m} stages, a chain of "
+            f"{states:,} states,",
+            _BYTES * states * (2 * m + stages + m),
+            limit,
+            "allow a larger truncation, use laws of lower order, or simulate",
+        )
+
+    places, bound = places_behind(chain, queue.arrival_rate, c, truncation, check)
+    beside = _Beside(staged, places)
+    arrivals = queue.arrivals
+    again = csr_array(np.outer(arrivals.exit, arrivals.alpha))
+    between = csr_array(arrivals.jumps)
+    n = beside.size * m
+    served = rates_summed(
+        kron(eye_array(stages), beside.moves),
+        kron(between, eye_array(n)),
+        kron(again, beside.joined),
+    )
+    ends = np.tile(beside.ends, stages)
+
+    start, jumps, exits = waiting_rates(chain, queue.busy, queue.arrival_rate)
+    centre = queue.running.centre
+    leave = centre.leave[centre.slice(c), centre.slice(c - 1)].toarray()
+    out = leave * (exits / leave.sum(axis=1).clip(min=1e-300))[:, None]
+    room, width = places + 1, start.size
+    longer = np.eye(room, k=1)
+    longer[-1, -1] = 1.0
+    waiting = rates_summed(
+        kron(eye_array(stages * room), csr_array(jumps)),
+        kron(between, eye_array(room * width)),
+        kron(again, kron(csr_array(longer), eye_array(width))),
+    )
+    begins = kron(eye_array(stages), beside.begun(out, room))
+    rates = csr_array(block_array([[waiting, begins], [None, served]]))
+    first = np.zeros((stages, room, width))
+    first[:, 0, :] = np.outer(arrivals.alpha, start)
+    free = np.kron(arrivals.alpha, beside.found_free(queue, chain))
+    begin = np.concatenate([first.ravel(), free])
+    none = np.zeros(stages * room * width)
+    return SojournLaw(begin / fsum(begin), sorted_csr(rates), np.concatenate([none, ends])), bound
+
+
+class _Beside:
+    """The stage of one job, those of at most c - 1 others, and how many wait behind it.
+
+    States are numbered by the job's stage first, then by the others with nobody behind, then by
+    the others, c - 1 of them, for each number behind.
+    """
+
+    def __init__(self, staged: StagedJobs, places: int) -> None:
+        self.staged, self.places = staged, places
+        ways, c, m = staged.ways, staged.max_running, staged.order
+        self.below = int(ways.starts[c])  # states of at most c - 1 others
+        self.full = int(ways.starts[c - 1])  # the first one with all of them
+        self.width = self.below - self.full
+        self.size = self.below + places * self.width
+        self.ends = np.concatenate([self._spread(self._own(a)[0]) for a in range(m)])
+        self.moves, self.joined = self._rates()
+
+    def _own(self, a: int) -> tuple[Array, NDArray[np.int64]]:
+        """Rate of ending of the job in stage a, and the state of all, by the others' state."""
+        staged, others = self.staged, np.arange(self.below)
+        together = staged.ways.more[others, a]
+        k = staged.running[together]
+        return staged.speeds[together, a] * staged.exits[k, a], together
+
+    def _spread(self, values: Array) -> Array:
+        """What holds for the others, for any number behind."""
+        return np.concatenate([values, np.tile(values[self.full :], self.places)])
+
+    def _rates(self) -> tuple[csr_array, csr_array]:
+        staged, ways = self.staged, self.staged.ways
+        m, c = staged.order, staged.max_running
+        moves, joined = Entries(), Entries()
+        others = np.arange(self.below)
+        for a in range(m):
+            at = a * self.size
+            _, together = self._own(a)
+            k = staged.running[together]
+            # the job itself goes on to another stage
+            for b in np.flatnonzero(staged.jumps[:, a].max(axis=0)).tolist():
+                if b != a:
+                    rate = staged.speeds[together, a] * staged.jumps[k, a, b]
+                    every = np.arange(self.size)
+                    moves.add(at + every, b * self.size + every, self._spread(rate))
+            for s in range(m):
+                here = others[ways.counts[others, s] > 0]
+                served = ways.counts[here, s] * staged.speeds[together[here], s]
+                without, number = ways.fewer[here, s], k[here]
+                all_there = here >= self.full
+                for b in np.flatnonzero(staged.jumps[:, s].max(axis=0)).tolist():
+                    if b == s:
+                        continue
+                    rate, to = served * staged.jumps[number, s, b], ways.more[without, b]
+                    moves.add(at + here, at + to, rate)
+                    self._behind(moves, at, here, to, rate, all_there, 0)
+                done = served * staged.exits[number, s]
+                if done.any():
+                    moves.add(at + here, at + without, done)
+                    for b in np.flatnonzero(staged.alpha[c]).tolist():
+                        rate, to = done * staged.alpha[c, b], ways.more[without, b]
+                        self._behind(moves, at, here, to, rate, all_there, -1)
+            # an arrival starts beside the others, or waits behind them; the last place is full
+            room = others[: self.full]
+            for b in np.flatnonzero(staged.alpha.max(axis=0)).tolist():
+                chance = staged.alpha[np.minimum(k[room] + 1, c), b]
+                joined.add(at + room, at + ways.more[room, b], chance)
+            last = np.arange(self.full, self.size)
+            to = np.where(last + self.width < self.size, last + self.width, last)
+            joined.add(at + last, at + to, np.ones(last.size))
+        n = m * self.size
+        return moves.matrix(n), joined.matrix(n)
+
+    def _behind(
+        self,
+        into: Entries,
+        at: int,
+        rows: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        rates: Array,
+        among: NDArray[np.bool_],
+        more: int,
+    ) -> None:
+        """Add the moves of c - 1 others for each number behind, which they change by `more`."""
+        rows, columns, rates = rows[among], columns[among], rates[among]
+        for behind in range(1, self.places + 1):
+            shift, to = behind * self.width, (behind + more) * self.width
+            into.add(at + rows + shift, at + columns + to, rates)
+
+    def begun(self, out: Array, room: int) -> coo_array:
+        """Rates from waiting with so many behind to the start beside the others."""
+        parts = []
+        for a in range(self.staged.order):
+            chance = float(self.staged.alpha[-1, a])
+            block = coo_array(out * chance)
+            rows, columns, values = [], [], []
+            for behind in range(room):
+                rows.append(block.row + behind * out.shape[0])
+                columns.append(block.col + self.full + behind * self.width)
+                values.append(block.data)
+            shape = (room * out.shape[0], self.size)
+            place = (np.concatenate(rows), np.concatenate(columns))
+            parts.append(coo_array((np.concatenate(values), place), shape=shape))
+        return coo_array(block_array([parts]))
+
+    def found_free(self, queue: PolicyQueue, chain: QBDSolution) -> Array:
+        """Probability that an arrival starts at once in a stage beside given others."""
+        arrivals, staged = queue.arrivals, self.staged
+        found = np.zeros((staged.order, self.size))
+        for k in range(staged.max_running):
+            level = chain.boundary[k].reshape(arrivals.order, -1)
+            seen = arrivals.exit @ level / queue.arrival_rate
+            part = slice(int(staged.ways.starts[k]), int(staged.ways.starts[k + 1]))
+            found[:, part] = np.outer(staged.alpha[k + 1], seen)
+        return found.ravel()

@@ -1,0 +1,455 @@
+"""Time sharing: what the partitions hold, what turns make of it, and the queue in front.
+
+Three steps, each from the one before. The occupancy says how many processor partitions hold how
+many jobs, and how fast these get on if computation bursts were exponential or shared. A partition
+under turns says what sizes that persist make of that, and who of its jobs gets on how fast. The
+queue counts the running jobs by the branch of the law of demand that their sizes come from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
+from math import comb
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit import PhaseType, match_moments
+from qmodels.errors import InfeasibleMomentsError
+from qmodels.networks.occupancy import Occupancies, sharing_centre
+from qmodels.networks.product_form import log_factorials
+from qmodels.policies.models.partition_occupancy import (
+    MOST_AT_DISK,
+    Held,
+    Occupancy,
+    PartitionLoads,
+    PartitionRooms,
+    partition_rates,
+)
+from qmodels.policies.models.policy_queue import BuiltModel, RunningChain, check_blocks
+from qmodels.policies.models.staged_jobs import StagedJobs
+from qmodels.policies.models.turns import (
+    MOST_IN_ORDER,
+    computation_of_rate,
+    mixed_speeds,
+    partition_classes,
+    played_gain,
+    private_computing,
+    ratio_of_computing,
+)
+from qmodels.policies.system import Arrangement, Workload, spread
+
+Array = NDArray[np.float64]
+
+#: States of the occupancy up to which it is followed.
+MOST_OCCUPANCIES: Final = 6000
+#: A demand that varies hardly more than an exponential one has one class.
+_VARIABLE: Final = 1.02
+#: Part of the capacity in product form at which the occupancy is first looked at, at most.
+_WITHIN: Final = 0.995
+#: Running jobs up to which two classes of them are told apart.
+_MOST: Final = 80
+#: Ratios beyond which one of the two centres might as well not be there.
+_FAR: Final = 1e12
+
+
+def time_shared_running(
+    label: str,
+    arrangement: Arrangement,
+    workload: Workload,
+    demand: PhaseType,
+    simplifications: tuple[str, ...],
+    memory: float | None,
+) -> BuiltModel:
+    """Chain of the running jobs of time sharing, counted by the branch of their demand.
+
+    Parameters
+    ----------
+    label : str
+    arrangement : Arrangement
+        With several jobs on a processor partition.
+    workload : Workload
+    demand : PhaseType
+        Law of a job's whole time, of mean one.
+    simplifications : tuple of str
+        What that law leaves out.
+    memory : float, optional
+        Bytes that the chain may take.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If the queue would not fit; nothing has been allocated then.
+
+    Notes
+    -----
+    Where jobs take turns and their demand varies more than an exponential one, they are of two
+    classes, the branches of a hyperexponential law; else all of k running jobs have one speed.
+    """
+    arrangement = arrangement.at_mean_sizes()
+    machine = _Machine.of(arrangement, workload, demand.scv)
+    said = [*simplifications, *machine.simplifications]
+    two = machine.turns and not workload.has_bursts and demand.scv > _VARIABLE
+    if two and (arrangement.multiprogramming > MOST_IN_ORDER or arrangement.max_running > _MOST):
+        said.append(
+            "long and short jobs taken at one speed, for they are too many to be told apart"
+        )
+        two = False
+    if two and (demand.order != 2 or demand.jumps.any()):
+        demand = _two_branches(demand)
+        said.append(f"a demand matched by two branches, scv {demand.scv:.3g}")
+    c, m = arrangement.max_running, demand.order
+    check_blocks(
+        f"the chain of {label}",
+        [float(comb(k + m - 1, m - 1)) for k in range(c + 1)],
+        workload.arrivals,
+        memory,
+        "use a demand law of lower order, or fewer partitions",
+    )
+
+    def made(arrival_rate: float | None) -> RunningChain:
+        step = machine.partitions(arrival_rate)
+        return _by_branch(machine, demand, step) if two else _alike(machine, demand, step)
+
+    saturated = made(None)
+    return BuiltModel(
+        saturated, "time-sharing", False, saturated.capacity, tuple(said), at_rate=made
+    )
+
+
+def _two_branches(law: PhaseType) -> PhaseType:
+    """The hyperexponential law of two branches with the first three moments, or two, of a law."""
+    first, second, third = (law.moment(k) for k in (1, 2, 3))
+    try:
+        found = match_moments(first, second, third)
+        if found.order == 2 and not found.jumps.any():
+            return found.scale(1.0 / found.mean)
+    except InfeasibleMomentsError:
+        pass
+    return match_moments(first, second)
+
+
+@dataclass(frozen=True, eq=False)
+class _Partitions:
+    """What the processor partitions do, after turns have been reckoned with."""
+
+    loads: PartitionLoads
+    ratio: Array  #: (c + 1, M + 1) transfer over computation, as slow as the disk is
+    loss: Array  #: (c + 1, M + 1) what turns leave of the throughput, at most one
+    saturated: bool  #: whether only k = c is meant
+
+
+@dataclass(frozen=True, eq=False)
+class _Machine:
+    """A machine under time sharing and what a mean job needs on one of its partitions."""
+
+    arrangement: Arrangement
+    cpu: float  #: seconds of computation of a mean job
+    io: float  #: seconds of transfer of a mean job alone
+    phases: float  #: bursts of computation of a job
+    scv: float  #: of the jobs' demand
+    persistent: bool  #: whether a job's bursts are all of one size
+    sharing: str  #: disk discipline
+
+    @classmethod
+    def of(cls, arrangement: Arrangement, workload: Workload, scv: float) -> _Machine:
+        """Read what the model needs."""
+        p = arrangement.system.processors / arrangement.processor_partitions
+        d, program = arrangement.disks, workload.program
+        cpu, io = float(program.mean_cpu(p, d)), float(program.mean_io(p, d))
+        phases = max(1.0, float(program.mean_phases))
+        discipline = arrangement.system.disk_discipline
+        return cls(arrangement, cpu, io, phases, scv, not workload.has_bursts, discipline)
+
+    @property
+    def turns(self) -> bool:
+        """Whether computation bursts take turns."""
+        return self.arrangement.cpu_discipline == "fcfs" and self.cpu > 0.0
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Processor partitions of each disk partition, larger numbers first."""
+        used = self.arrangement.used_disk_partitions
+        return tuple(spread(self.arrangement.processor_partitions, used))
+
+    @property
+    def rooms(self) -> PartitionRooms:
+        """Who works on which disk partition."""
+        arrangement = self.arrangement
+        return PartitionRooms(self.sizes, arrangement.multiprogramming, arrangement.max_running)
+
+    @property
+    def level_of_detail(self) -> int:
+        """0: occupancy of every disk partition; 1: disks evenly loaded; 2: partitions too."""
+        most = self.sizes[0] * self.arrangement.multiprogramming
+        if self.rooms.count() <= MOST_OCCUPANCIES and most <= MOST_AT_DISK:
+            return 0
+        return 1 if self.alike.count() <= MOST_OCCUPANCIES else 2
+
+    @property
+    def alike(self) -> PartitionRooms:
+        """The processor partitions as if all worked on one disk partition."""
+        return replace(self.rooms, sizes=(self.arrangement.processor_partitions,))
+
+    @property
+    def simplifications(self) -> tuple[str, ...]:
+        """What is not followed; () for nothing."""
+        said = []
+        if self.level_of_detail > 0:
+            said.append("disk partitions taken as evenly loaded")
+        if self.level_of_detail > 1:
+            said.append("jobs spread evenly over the processor partitions")
+        if not self.arrangement.sizes_hold:
+            said.append("partitions taken at their mean size")
+        if self.sharing != "ps":
+            said.append("disks taken as shared, though their bursts take turns")
+        if self.turns and not self.persistent:
+            said.append("computation bursts taken as exponential where they take turns")
+        return tuple(said)
+
+    @property
+    def plain(self) -> Array:
+        """Computation of a job by k and j, (c + 1, M + 1), before turns are reckoned with."""
+        arrangement = self.arrangement
+        return np.full((arrangement.max_running + 1, arrangement.multiprogramming + 1), self.cpu)
+
+    @cached_property
+    def plain_capacity(self) -> float:
+        """Jobs per second with all partitions taken, in product form."""
+        loads = self.loads(self.plain, None)
+        return float(loads.number[-1] @ loads.rate[-1])
+
+    def partitions(self, arrival_rate: float | None) -> _Partitions:
+        """Solve the occupancy, and again with what turns gain."""
+        c, most = self.arrangement.max_running, self.arrangement.multiprogramming
+        plain = self.plain.copy()
+        within = arrival_rate
+        if arrival_rate is not None:
+            # with what turns gain a machine may carry more than it would without
+            within = min(arrival_rate, _WITHIN * self.plain_capacity)
+        loads = self.loads(plain, within)
+        jobs = np.broadcast_to(np.arange(most + 1), plain.shape)
+        ratio = np.full(plain.shape, self.io / self.cpu if self.cpu > 0.0 else _FAR)
+        known = (loads.rate > 0.0) & (jobs > 0)
+        if max(self.sizes) > 1 and self.cpu > 0.0:
+            ratio[known] = ratio_of_computing(jobs[known], self.cpu * loads.rate[known])
+        ratio = np.clip(ratio, 1.0 / _FAR, _FAR)
+        gain = np.ones(plain.shape)
+        if self.turns and self.persistent and self.io > 0.0:
+            several = known & (jobs > 1)
+            gain[several] = played_gain(self.scv, self.phases, jobs[several], ratio[several])
+        more = gain > 1.0 + 1e-9
+        if more.any():
+            turned = gain[more] * private_computing(jobs[more], ratio[more]) / self.cpu
+            plain[more] = computation_of_rate(jobs[more], ratio[more] * self.cpu, turned)
+            loads = self.loads(plain, arrival_rate)
+        loss = np.minimum(gain, 1.0)
+        if loss[c, most] < 1.0 and c == most * self.arrangement.processor_partitions:
+            folded = self._folded(gain[c, most], ratio[c, most], loads.rate[c, most])
+            share = (
+                1.0
+                if arrival_rate is None
+                else arrival_rate / (folded * loads.number[c, most] * loads.rate[c, most])
+            )
+            loss[c, most] = self._full_loss(loss[c, most], folded, min(share, 1.0))
+        return _Partitions(loads, ratio, loss, arrival_rate is None)
+
+    def _folded(self, gain: float, ratio: float, rate: float) -> float:
+        """What turns leave of the throughput of full partitions while jobs always wait.
+
+        Jobs that wait at the processors are not at the disk, so that a shared disk makes up for a
+        part of what is lost. Folded into the time at the processors the loss gives the capacity
+        of simulated machines to within 1 %.
+        """
+        most = self.arrangement.multiprogramming
+        turned = gain * float(private_computing(most, ratio)) / self.cpu
+        cpu = [float(computation_of_rate(most, ratio * self.cpu, turned))] * (most + 1)
+        full = [self._at_disk((most,) * size, cpu)[most] * size for size in self.sizes]
+        return min(sum(full) / self.arrangement.processor_partitions / rate, 1.0)
+
+    def _full_loss(self, loss: float, folded: float, load: float) -> float:
+        """What turns leave of the throughput of full partitions at a load of the capacity.
+
+        Next to the capacity it is what is left while jobs always wait. Elsewhere jobs behind a
+        long one wait for as long as it lasts, whatever the disk does, and the loss counts whole.
+        What lies between is not known; a power of the load joins both ends, with a weight that
+        lets no load below the capacity become unstable.
+        """
+        if folded <= loss:
+            return loss
+        room = 2.0 * (folded - loss) / folded
+        weight = max(load ** (2 * self.arrangement.multiprogramming), 1.0 - (1.0 - load) / room)
+        return loss + min(weight, 1.0) * (folded - loss)
+
+    def loads(self, cpu: Array, arrival_rate: float | None) -> PartitionLoads:
+        """Occupancy and rates of the partitions for these computations by k and j."""
+        rows = [row.tolist() for row in cpu]
+        first = [rows.index(row) for row in rows]  # levels with the same times share results
+
+        @cache
+        def apart(held: Held, like: int) -> dict[int, float]:
+            return partition_rates(held, self.io, rows[like])
+
+        if self.level_of_detail == 0:
+            found = _occupancy(self.rooms)
+            return found.solved(lambda held, k: apart(held, first[k]), arrival_rate)
+        even = [self._even(row, k) for k, row in enumerate(rows)]
+        if self.level_of_detail == 1:
+            return _occupancy(self.alike).solved(lambda held, k: even[k], arrival_rate)
+        return self._spread(even)
+
+    def _even(self, cpu: list[float], k: int) -> dict[int, float]:
+        """Rates of partitions by their jobs where k jobs are spread evenly over everything."""
+        partitions, used = self.arrangement.processor_partitions, len(self.sizes)
+        jobs = spread(max(k, 1), partitions)
+        logs: list[float] = []  # of the transfer of each job, as slow as its disk is
+        total = 0.0  # jobs per second of all partitions
+        for disk in range(used):
+            held = tuple(n for n in jobs[disk::used] if n)
+            if not held:
+                continue
+            for j, rate in self._at_disk(held, cpu).items():
+                total += held.count(j) * rate
+                if self.io > 0.0:
+                    ratio = float(ratio_of_computing(j, min(cpu[j] * rate, 1.0)))
+                    logs += [float(np.log(ratio * cpu[j]))] * held.count(j)
+        transfer = float(np.exp(np.mean(logs))) if logs else 0.0
+        numbers = np.arange(1, self.arrangement.multiprogramming + 1)
+        computing = np.array(cpu[1:])
+        rates = private_computing(numbers, transfer / computing) / computing
+        # groups of unequal size have unequal disks, so that their mean is not that of all
+        rates *= total / sum(float(rates[j - 1]) for j in jobs if j)
+        return dict(zip(numbers.tolist(), rates.tolist(), strict=True))
+
+    def _at_disk(self, held: Held, cpu: list[float]) -> dict[int, float]:
+        """As `partition_rates`; with too many jobs for it, the disk or the processors limit."""
+        if sum(held) <= MOST_AT_DISK:
+            return partition_rates(held, self.io, cpu)
+        total = min(1.0 / self.io if self.io else np.inf, sum(1.0 / cpu[j] for j in held))
+        return {j: min(total / len(held), 1.0 / cpu[j]) for j in set(held)}
+
+    def _spread(self, rates: list[dict[int, float]]) -> PartitionLoads:
+        """Loads where jobs are spread evenly over the processor partitions."""
+        c, most = self.arrangement.max_running, self.arrangement.multiprogramming
+        number, rate = np.zeros((c + 1, most + 1)), np.zeros((c + 1, most + 1))
+        for k in range(c + 1):
+            jobs = spread(k, self.arrangement.processor_partitions)
+            for j in set(jobs):
+                number[k, j] = jobs.count(j)
+                rate[k, j] = rates[k][j] if j else 0.0
+        return PartitionLoads(number, rate, np.zeros(most), 1.0, number)
+
+
+# Some thousand small tuples and blocks of a few hundred states each: at most some 20 MB.
+@lru_cache(maxsize=4)
+def _occupancy(rooms: PartitionRooms) -> Occupancy:
+    return Occupancy(rooms)
+
+
+def _alike(machine: _Machine, demand: PhaseType, step: _Partitions) -> RunningChain:
+    """All of k running jobs at one speed."""
+    c = machine.arrangement.max_running
+    work = (step.loads.number * step.loads.rate * step.loss).sum(axis=1)
+    speeds = work / np.maximum(np.arange(c + 1), 1)
+    centre = sharing_centre(demand, c, speeds)
+    busy = _busy(machine, np.repeat(work, np.diff(centre.starts)))
+    return RunningChain(centre, *busy, at_one_speed=(demand, speeds[1:]))
+
+
+def _busy(machine: _Machine, work: Array) -> tuple[Array, Array]:
+    """Processors and disks that so many mean jobs' work per second keeps busy."""
+    arrangement = machine.arrangement
+    p = arrangement.system.processors / arrangement.processor_partitions
+    return work * machine.cpu * p, work * machine.io * arrangement.disks
+
+
+def _by_branch(machine: _Machine, demand: PhaseType, step: _Partitions) -> RunningChain:
+    """Jobs of two classes, the branches of their demand, by the counts of both."""
+    arrangement, loads = machine.arrangement, step.loads
+    c, most = arrangement.max_running, arrangement.multiprogramming
+    alpha = float(demand.alpha[0])
+    means = (float(1.0 / demand.exit[0]), float(1.0 / demand.exit[1]))
+    # (c + 1, M + 1, M + 1, 2): work per second of a job of each class, by k, j and the first class
+    speeds = np.zeros((c + 1, most + 1, most + 1, 2))
+    composed = None
+    for j in range(1, most + 1):
+        own, fresh, law = mixed_speeds(j, alpha, means, step.ratio[:, j])
+        throughput = loads.rate[:, j] * step.loss[:, j] / fresh
+        speeds[:, j, : j + 1] = own * throughput[:, None, None]
+        composed = law[-1]
+    ways = Occupancies.of(c, 2)
+    ones, twos = ways.counts[:, 0].astype(int), ways.counts[:, 1].astype(int)
+    mixes = np.zeros((most + 1, most + 1))  # logarithm of the mixes' probabilities over binomial
+    if arrangement.processor_partitions > 1 and machine.level_of_detail < 2:
+        mixes = _mixes(loads, speeds, alpha, means, None if not step.saturated else composed)
+    chosen = _drawn(loads.number, mixes, ones, twos)
+    jobs = np.arange(most + 1)
+    of_class = np.stack([np.broadcast_to(jobs, (most + 1,) * 2), jobs[:, None] - jobs], axis=-1)
+    own = speeds[ones + twos] * np.maximum(of_class, 0)
+    done = np.einsum("qja,qjas->qs", chosen, own)
+    each = done / np.maximum(np.stack([ones, twos], axis=1), 1)
+    begin, end = (np.broadcast_to(x, (c + 1, 2)) for x in (demand.alpha, demand.exit))
+    staged = StagedJobs(ways, begin, np.zeros((c + 1, 2, 2)), end, each)
+    return RunningChain(staged.centre(), *_busy(machine, done.sum(axis=1)), staged=staged)
+
+
+def _mixes(
+    loads: PartitionLoads,
+    speeds: Array,
+    alpha: float,
+    means: tuple[float, float],
+    saturated: Array | None,
+) -> Array:
+    """How much likelier each mix of classes is on a partition than if classes were drawn."""
+    most = loads.starts.size
+    if saturated is not None:
+        law = np.zeros((most + 1, most + 1))
+        law[most] = saturated
+    else:
+        weights = loads.seen / np.maximum(loads.seen.sum(axis=0), 1e-300)
+        mean = np.einsum("kj,kjas->jas", weights, speeds)
+        law = partition_classes(loads.starts, loads.replaced, mean / np.array(means), alpha)
+    jobs = np.arange(most + 1)
+    first = float((law * jobs).sum() / max((law * jobs[:, None]).sum(), 1e-300))
+    found = np.zeros(law.shape)
+    log = log_factorials(most)
+    for j in range(1, most + 1):
+        a = np.arange(j + 1)
+        total = law[j].sum()
+        if total <= 0.0 or not 0.0 < first < 1.0:
+            continue
+        binomial = log[j] - log[a] - log[j - a] + a * np.log(first) + (j - a) * np.log1p(-first)
+        found[j, : j + 1] = np.log(np.maximum(law[j, : j + 1] / total, 1e-300)) - binomial
+    return found
+
+
+def _drawn(number: Array, mixes: Array, ones: Array, twos: Array) -> Array:
+    """Mean number of partitions with j jobs of which a are of the first class, (states, j, a).
+
+    Hypergeometric weights times those of the mixes, tilted such that the jobs of the first class
+    on all partitions are as many as there are.
+    """
+    most = number.shape[1] - 1
+    log = log_factorials(int((ones + twos).max()))
+    j, a = np.arange(most + 1)[:, None], np.arange(most + 1)[None, :]
+    left = ones[:, None, None] - a, twos[:, None, None] - (j - a)
+    valid = (a <= j) & (left[0] >= 0) & (left[1] >= 0)
+    weights = mixes - log[a] - log[np.maximum(j - a, 0)]
+    weights = weights - log[np.maximum(left[0], 0)] - log[np.clip(left[1], 0, log.size - 1)]
+    weights = np.where(valid, weights, -np.inf)
+    there = number[ones + twos] * valid.any(axis=2)
+    low, high = np.full(ones.shape, -60.0), np.full(ones.shape, 60.0)
+
+    def tilted(by: Array) -> Array:
+        raised = weights + by[:, None, None] * a
+        top = raised.max(axis=2, keepdims=True)
+        powers = np.exp(np.where(valid, raised - np.where(np.isfinite(top), top, 0.0), -np.inf))
+        return np.asarray(powers / np.maximum(powers.sum(axis=2, keepdims=True), 1e-300))
+
+    for _ in range(45):
+        middle = 0.5 * (low + high)
+        few = (there * (tilted(middle) * a).sum(axis=2)).sum(axis=1) < ones
+        low, high = np.where(few, middle, low), np.where(few, high, middle)
+    return np.asarray(there[:, :, None] * tilted(0.5 * (low + high)))

@@ -1,0 +1,284 @@
+"""Jobs that take turns at the processors of one partition: how fast each of them gets on.
+
+All times are in units of a mean job's computation; `ratio` is its transfer over its computation,
+as slow as the disk is for this partition.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+#: Most jobs on a partition whose order of turns is followed by class.
+MOST_IN_ORDER: Final = 6
+#: Standard error of the played table, at most; see `played_gain`.
+PLAYED_ERROR: Final = 0.004
+
+
+def private_computing(jobs: ArrayLike, ratio: ArrayLike) -> Array:
+    """Share of the time that a partition of j jobs computes, in product form.
+
+    ``(1 + r + ... + r^(j-1)) / (1 + r + ... + r^j)``, which is also its throughput.
+
+    Examples
+    --------
+    >>> private_computing(2, [1.0, 0.5]).round(6)
+    array([0.666667, 0.857143])
+    """
+    j, r = np.broadcast_arrays(np.asarray(jobs, dtype=float), np.asarray(ratio, dtype=float))
+    x = np.where(r > 1.0, 1.0 / np.maximum(r, 1.0), r)  # the sums of r and of 1 / r are mirrored
+    log = np.log(np.clip(x, 1e-300, 1.0 - 1e-15))
+    share = np.expm1(j * log) / np.expm1((j + 1.0) * log)
+    return np.asarray(np.where(r > 1.0, x * share, share))
+
+
+def ratio_of_computing(jobs: ArrayLike, computing: ArrayLike) -> Array:
+    """The ratio at which a private partition of j jobs computes for this share of the time.
+
+    Examples
+    --------
+    >>> ratio_of_computing([1, 2], [0.5, 2 / 3]).round(9)
+    array([1., 1.])
+    """
+    j, wanted = np.broadcast_arrays(np.asarray(jobs, float), np.asarray(computing, float))
+    low, high = np.full(j.shape, -60.0), np.full(j.shape, 60.0)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        more = private_computing(j, np.exp(middle)) > wanted
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    return np.asarray(np.exp(0.5 * (low + high)))
+
+
+def computation_of_rate(jobs: ArrayLike, transfer: ArrayLike, rate: ArrayLike) -> Array:
+    """Computation of a job with which a private partition completes jobs at this rate.
+
+    Parameters
+    ----------
+    jobs : array_like
+        On the partition.
+    transfer : array_like
+        Mean transfer of a job alone.
+    rate : array_like
+        Jobs per unit of time.
+    """
+    j, y, wanted = (np.asarray(x, float) for x in np.broadcast_arrays(jobs, transfer, rate))
+    low, high = np.full(j.shape, -60.0), np.full(j.shape, 60.0)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        r = np.exp(middle)
+        less = r * private_computing(j, r) < wanted * y
+        low, high = np.where(less, middle, low), np.where(less, high, middle)
+    return np.asarray(y / np.exp(0.5 * (low + high)))
+
+
+@lru_cache(maxsize=1)  # 3,000 numbers
+def _table() -> tuple[list[Array], Array]:
+    """Axes scv, phases, jobs and ratio of the played table, and computing over product form."""
+    text = files("qmodels.policies.models").joinpath("turns.csv").read_text("utf-8")
+    rows = np.array([line.split(",") for line in text.splitlines()[2:]], dtype=float)
+    axes = [np.unique(rows[:, n]) for n in range(4)]
+    gain = rows[:, 4] / private_computing(rows[:, 2], rows[:, 3])
+    at = [np.searchsorted(axis, rows[:, n]) for n, axis in enumerate(axes)]
+    table = np.full([axis.size for axis in axes], np.nan)
+    table[tuple(at)] = gain
+    return axes, table
+
+
+def played_gain(scv: float, phases: float, jobs: ArrayLike, ratio: ArrayLike) -> Array:
+    """What turns make of the throughput of a private partition: theirs over the product form's.
+
+    Parameters
+    ----------
+    scv : float
+        Squared coefficient of variation of the jobs' sizes.
+    phases : float
+        Bursts of computation of a job.
+    jobs, ratio : array_like
+        On the partition, and transfer over computation of a job.
+
+    Returns
+    -------
+    ndarray
+
+    Notes
+    -----
+    Interpolated in a table that was played by `validation.trial.played_turns` for the laws of
+    `match_moments`: linear in the logarithms of scv, phases and ratio and in 1 / jobs, constant
+    beyond its ends (scv .1 to 20, 1 to 8 phases, 2 to 8 jobs, ratio 1/32 to 32). Sizes persist
+    from burst to burst, which helps, and jobs wait behind long ones, which costs.
+    """
+    axes, table = _table()
+    j, r = np.broadcast_arrays(np.asarray(jobs, float), np.asarray(ratio, float))
+    with np.errstate(divide="ignore"):
+        points = [
+            np.log(np.full(j.shape, scv)),
+            np.log(np.full(j.shape, phases)),
+            -1 / j,
+            np.log(r),
+        ]
+    scales = [np.log(axes[0]), np.log(axes[1]), -1.0 / axes[2], np.log(axes[3])]
+    found, shares = np.zeros(j.shape), []
+    for x, scale in zip(points, scales, strict=True):
+        x = np.clip(x, scale[0], scale[-1])
+        low = np.clip(np.searchsorted(scale, x, side="right") - 1, 0, scale.size - 2)
+        shares.append((low, (x - scale[low]) / (scale[low + 1] - scale[low])))
+    for corner in np.ndindex(2, 2, 2, 2):
+        weight, at = np.ones(j.shape), []
+        for bit, (low, share) in zip(corner, shares, strict=True):
+            weight = weight * (share if bit else 1.0 - share)
+            at.append(low + bit)
+        found = found + weight * table[tuple(at)]
+    return np.asarray(np.where(j < 1.5, 1.0, found))
+
+
+def cycles(ones: int, twos: int, means: tuple[float, float], ratio: Array) -> Array:
+    """Cycles per unit of time of a job of each of two classes that take turns together.
+
+    Parameters
+    ----------
+    ones, twos : int
+        Jobs of the classes.
+    means : tuple of float
+        Mean size of the jobs of each class; bursts are exponential.
+    ratio : (n,) ndarray
+
+    Returns
+    -------
+    (n, 2) ndarray
+        Zero for a class without jobs.
+
+    Examples
+    --------
+    >>> cycles(2, 1, (0.52506281, 10.47493719), np.ones(1)).round(8)
+    array([[0.33437661, 0.03165049]])
+    """
+    queues = _queues(ones, twos)
+    place = {queue: n for n, queue in enumerate(queues)}
+    size = len(queues)
+    fixed, moving = np.zeros((size, size)), np.zeros((size, size))
+    for n, queue in enumerate(queues):
+        away = (ones - queue.count(0), twos - queue.count(1))
+        for kind in (0, 1):
+            if away[kind]:
+                rate = away[kind] / sum(away) / means[kind]
+                moving[n, place[(*queue, kind)]] += rate
+        if queue:
+            fixed[n, place[queue[1:]]] += 1.0 / means[queue[0]]
+    rates = fixed + moving / ratio[:, None, None]
+    found = _stationary(rates)
+    ends = np.zeros((size, 2))
+    for n, queue in enumerate(queues):
+        if queue:
+            ends[n, queue[0]] = 1.0 / means[queue[0]]
+    return np.asarray(found @ ends / np.maximum([ones, twos], 1))
+
+
+def _queues(ones: int, twos: int) -> list[tuple[int, ...]]:
+    """Orders in which any of the jobs may stand at the processors."""
+    found: list[tuple[int, ...]] = [()]
+    level = found
+    for _ in range(ones + twos):
+        level = [
+            (*queue, kind)
+            for queue in level
+            for kind in (0, 1)
+            if queue.count(kind) < (ones, twos)[kind]
+        ]
+        found = [*found, *level]
+    return found
+
+
+def _stationary(rates: Array) -> Array:
+    """Stationary laws of small chains, (n, states), by elimination without subtractions."""
+    q = rates.copy()
+    size = q.shape[1]
+    for k in range(size - 1, 0, -1):
+        q[:, :k, k] /= q[:, k, :k].sum(axis=1)[:, None]
+        q[:, :k, :k] += q[:, :k, k, None] * q[:, None, k, :k]
+    law = np.zeros(q.shape[:2])
+    law[:, 0] = 1.0
+    for k in range(1, size):
+        law[:, k] = np.einsum("ni,ni->n", law[:, :k], q[:, :k, k])
+    return np.asarray(law / law.sum(axis=1, keepdims=True))
+
+
+def mixed_speeds(
+    jobs: int, alpha: float, means: tuple[float, float], ratio: Array
+) -> tuple[Array, Array, Array]:
+    """Speeds of the classes in every mix of j jobs, and the throughput of fresh ones.
+
+    Parameters
+    ----------
+    jobs : int
+    alpha : float
+        Probability that a job is of the first class.
+    means : tuple of float
+    ratio : (n,) ndarray
+
+    Returns
+    -------
+    speeds : (n, j + 1, 2) ndarray
+        Work per unit of time of each job, by the number of jobs of the first class.
+    throughput : (n,) ndarray
+        Jobs per unit of time where each that ends is replaced by a fresh one.
+    law : (n, j + 1) ndarray
+        Probabilities of the mixes then.
+    """
+    cycling = np.stack([cycles(a, jobs - a, means, ratio) for a in range(jobs + 1)], axis=1)
+    ones = np.arange(jobs + 1.0)
+    leave = cycling * np.stack([ones, jobs - ones], axis=1)
+    rates = np.zeros((ratio.size, jobs + 1, jobs + 1))
+    for a in range(jobs):
+        rates[:, a, a + 1] = leave[:, a, 1] * alpha
+        rates[:, a + 1, a] = leave[:, a + 1, 0] * (1.0 - alpha)
+    law = _stationary(rates)
+    throughput = np.asarray((law[:, :, None] * leave).sum(axis=(1, 2)))
+    return cycling * np.array(means), throughput, law
+
+
+def partition_classes(starts: Array, replaced: float, ends: Array, alpha: float) -> Array:
+    """Law of the jobs of one partition, by their number and how many are of the first class.
+
+    Parameters
+    ----------
+    starts : (M,) ndarray
+        Starts per second on a partition that holds j jobs.
+    replaced : float
+        Share of the jobs that leave a full partition whose place is taken at once.
+    ends : (M + 1, M + 1, 2) ndarray
+        Ends per second of one job of each class, by j and by the jobs of the first class.
+    alpha : float
+        Probability that a job is of the first class.
+
+    Returns
+    -------
+    (M + 1, M + 1) ndarray
+    """
+    most = starts.size
+    states = [(j, a) for j in range(most + 1) for a in range(j + 1)]
+    place = {state: n for n, state in enumerate(states)}
+    rates = np.zeros((1, len(states), len(states)))
+    classes = ((0, alpha), (1, 1.0 - alpha))
+    for (j, a), here in place.items():
+        if j < most:
+            for kind, chance in classes:
+                rates[0, here, place[j + 1, a + (kind == 0)]] += starts[j] * chance
+        for kind, held in ((0, a), (1, j - a)):
+            if not held:
+                continue
+            rate, rest = held * float(ends[j, a, kind]), a - (kind == 0)
+            again = replaced if j == most else 0.0
+            rates[0, here, place[j - 1, rest]] += rate * (1.0 - again)
+            for other, chance in classes:
+                if j == most and other != kind:
+                    rates[0, here, place[j, rest + (other == 0)]] += rate * again * chance
+    found = np.zeros((most + 1, most + 1))
+    for state, probability in zip(states, _stationary(rates)[0], strict=True):
+        found[state] = probability
+    return found

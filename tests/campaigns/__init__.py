@@ -1,1 +1,116 @@
-"""Long campaigns that leave a record in ``docs/record``; `python -m tests.campaigns.NAME`."""
+"""Every long campaign whose results are on record, one after the other: ``make record``.
+
+A campaign whose record is there, made by the code that is there, is not run again; one that was
+broken off goes on where its journal ends, or begins anew where it is a test. The modules of this
+package are smaller ones, each with its own script: ``python -m tests.campaigns.NAME``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from qmodels.commands.durations import in_words
+from validation.experiments import EXPERIMENTS
+from validation.experiments.record import read_record
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = ROOT / "docs" / "record"
+#: Where figures and journals of unfinished experiments lie.
+WORK = ROOT / "build" / "record"
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One campaign of the record."""
+
+    name: str
+    cpu_minutes: float  #: expected, from quick runs; what is on record says it better
+    tests: str = ""  #: options of pytest that choose it; "" for an experiment
+    modules: tuple[str, ...] = ()  #: whose source its results hang on; an experiment knows its own
+
+    def command(self, folder: Path) -> list[str]:
+        """What runs it and writes its record."""
+        if not self.tests:
+            out = ["-o", str(WORK / self.name), "--record", str(folder)]
+            words = [sys.executable, "-c", "from qmodels.cli import main; main()", "validate"]
+            return [*words, self.name, *out]
+        words = [sys.executable, "-m", "pytest", "-q", "--full", *shlex.split(self.tests)]
+        return [*words, "--campaign", self.name, "--record", str(folder)]
+
+
+_QBD = "tests/qmodels/test_qbd_families.py"
+_CHAIN = "tests/qmodels/test_chain.py"
+_EXPERIMENT_MINUTES = {
+    "rosti-fig6": 3.0, "rosti-fig7": 6.0, "m-sweep": 2.0, "liu-fig3": 17.0, "liu-fig4": 17.0,
+    "liu-fig5": 17.0, "liu-fig6": 20.0, "liu-conclusions": 25.0, "liu-choices": 80.0,
+    "mache-fig9": 15.0, "mache-fig10": 15.0, "mache-load": 20.0, "mache-table2": 19.0,
+    "mache-table2-worms-per-job": 20.0, "mache-table2-worms-per-node": 20.0,
+    "mache-table2-packets-per-job": 20.0, "mache-table2-packets-per-node": 20.0,
+    "mache-sdsc": 60.0,
+}  # fmt: skip
+TESTED = (
+    Campaign("coverage", 20.0, "tests/validation/test_sharing_precision.py -k thousand_runs",
+             ("validation.sharing.simulator",)),
+    Campaign("exact-configurations", 10.0,
+             "tests/validation/test_sharing_exact.py -k three_hundred",
+             ("validation.trial.agreement",)),
+    Campaign("qbd", 60.0, f"{_QBD} -k 'ten_thousand or two_thousand'", ("qmodels.markov.qbd",)),
+    Campaign("chains", 20.0, f"{_CHAIN} -k 'ten_thousand or two_thousand'",
+             ("qmodels.markov.chain",)),
+    Campaign("darshan", 40.0, "tests/qmodels/test_darshan.py -k ten_thousand",
+             ("qmodels.io.darshan",)),
+    Campaign("swf", 60.0, "tests/qmodels/test_swf.py -k million_mutated", ("qmodels.io.swf",)),
+    Campaign("scaling", 60.0, "tests/qmodels/test_scaling_intervals.py -k InFull",
+             ("qmodels.programs.scaling.forecast", "qmodels.programs.scaling.next_run")),
+)  # fmt: skip
+CAMPAIGNS = {
+    campaign.name: campaign
+    for campaign in (
+        *TESTED,
+        *(Campaign(name, _EXPERIMENT_MINUTES.get(name, 30.0)) for name in EXPERIMENTS),
+    )
+}
+
+
+def state(campaign: Campaign, folder: Path) -> str:
+    """Whether a campaign is on record: "fresh", "of other code" or "not run"."""
+    record = read_record(folder, campaign.name)
+    if record is None or "--quick" in record.provenance["command"]:
+        return "not run"
+    return "fresh" if record.fresh else "of other code"
+
+
+def main() -> None:
+    """Run what is not on record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="by default all", metavar="NAME")
+    parser.add_argument("--dry-run", action="store_true", help="say what there is to do, and stop")
+    parser.add_argument("--record", type=Path, default=RECORD)
+    given = parser.parse_args()
+    chosen = [CAMPAIGNS[name] for name in given.names] if given.names else [*CAMPAIGNS.values()]
+    left = 0.0
+    for campaign in chosen:
+        record = read_record(given.record, campaign.name)
+        seconds = record.provenance["cpu_seconds"] if record else 60 * campaign.cpu_minutes
+        told = state(campaign, given.record)
+        left += seconds * (told != "fresh")
+        print(f"{campaign.name:<34} {told:<14} {in_words(seconds)} of CPU", file=sys.stderr)
+    print(f"{in_words(left)} of CPU to do", file=sys.stderr)
+    if given.dry_run:
+        return
+    WORK.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for campaign in chosen:
+        if state(campaign, given.record) != "fresh":
+            print(f"--- {campaign.name}", file=sys.stderr, flush=True)
+            done = subprocess.run(campaign.command(given.record.resolve()), cwd=ROOT, check=False)
+            # 1: a finding fails, which is a result too
+            if done.returncode not in (0, 1) or state(campaign, given.record) != "fresh":
+                failed.append(campaign.name)
+    if failed:
+        raise SystemExit(f"without a record: {', '.join(failed)}")

@@ -152,8 +152,9 @@ def predict(
     demand law whose bursts all scale with it, each job of a mix one of its programs.
 
     How far approximate answers are off is in docs/explanation/policies.md. The decomposition
-    predicted up to 24 % too fast (DP(1), one phase, I/O bursts of scv 4). Under time sharing
-    with turns the capacity is off by -8 to +5.5 %, so that next to it a finite answer may be
+    predicted up to 26 % too fast (DP(1), one phase, I/O bursts of scv 4). Under time sharing
+    with turns the capacity is off by -8 to +5.5 %, of bursts with laws of their own by -10 to
+    +14 %, so that next to it a finite answer may be
     given for a queue without a steady state.
 
     References

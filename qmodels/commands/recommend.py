@@ -99,7 +99,7 @@ def _recommend(
     from qmodels.errors import UnstableError
     from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
-    from qmodels.policies.choice.candidates import default_candidates
+    from qmodels.policies.choice.candidates import default_candidates, too_many_jobs
     from qmodels.policies.choice.recommendation import recommend
 
     if load and arrival_rate is not None:
@@ -116,6 +116,7 @@ def _recommend(
     candidates = plan.policies
     if not listed:
         candidates = _followed(default_candidates(plan.system, multiprogramming=levels), plan.model)
+        _say_left_out(too_many_jobs(plan.system, multiprogramming=levels))
     asked: list[tuple[float | None, float | None]] = (
         [(each, None) for each in load or plan.loads]
         if arrival_rate is None
@@ -166,6 +167,20 @@ def _followed(candidates: tuple[AbstractPolicy, ...], model: str) -> tuple[Abstr
     if left_out:
         typer.echo(f"- {', '.join(left_out)} left out: no {model} model", err=True)
     return tuple(policy for policy in candidates if model in policy.models)
+
+
+def _say_left_out(policies: tuple[AbstractPolicy, ...]) -> None:
+    """Say which policies are not compared, though one of them may be the best."""
+    if not policies:
+        return
+    names = ", ".join(policy.label for policy in policies[:3])
+    more = f" and {len(policies) - 3} more" if len(policies) > 3 else ""
+    typer.echo(
+        f"- left out, though one of them may be the best: {names}{more}, which run more than 256 "
+        f"jobs at a time and would take minutes; name them in the scenario and use --listed, or "
+        f"give the machine larger min_processors",
+        err=True,
+    )
 
 
 def _one_of(progress: Progress, place: int, count: int) -> Progress:

@@ -29,6 +29,7 @@ SERIES = {
 MAX_BYTES = 500_000_000
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_HEAD = 1_000_000  # bytes that show whether a file is a job log
 _FIELDS = 18  # of a line of a job log
 
 
@@ -86,32 +87,47 @@ def read_samples(
         if given is not None and not isinstance(given, str):
             raise ModelError(f"{name} must be text, got {given!r:.60}")
     named = file.lower().endswith((".swf", ".swf.gz"))
-    lines = [] if named else _lines(file, max_bytes or MAX_BYTES)
-    if named or _is_log(lines):
+    if named or _is_log(_head(file)):
         return _of_log(file, column, status, max_bytes)
     if status is not None:
         raise ModelError(f"{file} is not a job log, so its jobs have no status; leave it out")
-    return *_of_table(file, lines, column), ()
+    return *_of_table(file, _lines(file, max_bytes or MAX_BYTES), column), ()
+
+
+def _head(file: str) -> list[str]:
+    """The first whole lines of text: enough to see what the file holds."""
+    lines = _decoded(_content(file, _HEAD))
+    return lines[:-1] if len(lines) > 1 else lines
 
 
 def _lines(file: str, max_bytes: int) -> list[str]:
     """Lines of text, decompressed if need be, within a budget of memory."""
-    with open_regular(file, what="a table or a job log") as stream:
-        try:
-            packed = stream.read(2) == b"\x1f\x8b"
-            stream.seek(0)
-            source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
-            content: bytes = source.read(max_bytes + 1)
-        except (OSError, EOFError, ValueError, zlib.error) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise TraceFormatError(file, f"cannot be read: {reason}") from error
+    content = _content(file, max_bytes + 1)
     if len(content) > max_bytes:
         raise TraceFormatError(
             file,
             f"has more than max_bytes = {max_bytes:,} bytes of text; select from it, or raise "
             f"max_bytes (--max-bytes of a command)",
         )
+    return _decoded(content)
+
+
+def _decoded(content: bytes) -> list[str]:
     return content.decode("utf-8-sig", errors="replace").split("\n")
+
+
+def _content(file: str, most: int) -> bytes:
+    """At most so many bytes of text from the start of a plain or gzip file."""
+    with open_regular(file, what="a table or a job log") as stream:
+        try:
+            packed = stream.read(2) == b"\x1f\x8b"
+            stream.seek(0)
+            source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
+            content: bytes = source.read(most)
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise TraceFormatError(file, f"cannot be read: {reason}") from error
+    return content
 
 
 def _is_log(lines: list[str]) -> bool:

@@ -462,4 +462,6 @@ def dense_block(matrix: csr_array, rows: slice, columns: slice) -> Array:
 
 
 def _kron(a: Array, b: Array) -> Array:
-    return np.asarray(np.kron(a, b), dtype=np.float64)
+    """Kronecker product of two matrices; `numpy.kron` takes ten times as long for small ones."""
+    whole = a[:, None, :, None] * b[None, :, None, :]
+    return whole.reshape(a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])

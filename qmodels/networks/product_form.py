@@ -13,6 +13,9 @@ from qmodels.errors import ModelError
 
 Array = NDArray[np.float64]
 
+#: Coefficients up to which polynomials are multiplied one by one, and products held at a time.
+_FEW, _AT_ONCE = 3, 4_000_000
+
 
 def disk_group_throughput(cpu: float, io: float, jobs: Sequence[int]) -> float:
     """Throughput of processor partitions that share one disk partition.
@@ -140,13 +143,30 @@ def machine_repair(think: float, service: float, jobs: int, servers: int = 1) ->
 
 def _log_normaliser(cpu: float, io: float, jobs: tuple[int, ...]) -> float:
     """Logarithm of G; all terms are positive, so logarithms lose nothing."""
-    log_factorial = log_factorials(sum(jobs))
     product = np.zeros(1)
-    for m in jobs:
-        j = np.arange(m + 1)
-        factor = (m - j) * np.log(cpu) + j * np.log(io) - log_factorial[: m + 1]
-        product = log_convolve(product, factor)
-    return float(np.logaddexp.reduce(product + log_factorial))
+    for held in sorted(set(jobs)):
+        product = log_convolve(product, _log_power(cpu, io, held, jobs.count(held)))
+    return float(np.logaddexp.reduce(product + log_factorials(sum(jobs))))
+
+
+# Policies ask for one number of partitions after the other, with the same few times.
+@lru_cache(maxsize=256)
+def _log_power(cpu: float, io: float, held: int, partitions: int) -> Array:
+    """Logarithms of the coefficients of so many partitions that hold equally many jobs."""
+    if held == 1:  # the binomial theorem
+        j = np.arange(partitions + 1)
+        ways = log_factorials(partitions)
+        found = (partitions - j) * np.log(cpu) + j * np.log(io) + (ways[-1] - ways - ways[::-1])
+    elif partitions > 1:
+        half = _log_power(cpu, io, held, partitions // 2)
+        found = log_convolve(half, half)
+        if partitions % 2:
+            found = log_convolve(found, _log_power(cpu, io, held, 1))
+    else:
+        j = np.arange(held + 1)
+        found = (held - j) * np.log(cpu) + j * np.log(io) - log_factorials(held)
+    found.setflags(write=False)
+    return np.asarray(found)
 
 
 def log_factorials(most: int) -> Array:
@@ -157,8 +177,18 @@ def log_factorials(most: int) -> Array:
 def log_convolve(a: Array, b: Array) -> Array:
     """Logarithms of the product of two polynomials with these logarithms of coefficients."""
     short, long = (a, b) if a.size < b.size else (b, a)
-    result = np.full(a.size + b.size - 1, -np.inf)
-    for shift, term in enumerate(short):
-        window = slice(shift, shift + long.size)
-        result[window] = np.logaddexp(result[window], long + term)
-    return result
+    if short.size <= _FEW or short.size * long.size > _AT_ONCE:
+        result = np.full(a.size + b.size - 1, -np.inf)
+        for shift, term in enumerate(short.tolist()):
+            window = result[shift : shift + long.size]
+            np.logaddexp(window, long + term, out=window)
+        return result
+    # each row holds all the products that make up one coefficient
+    edge = np.full(short.size - 1, -np.inf)
+    padded = np.concatenate([edge, long, edge])
+    products = np.lib.stride_tricks.sliding_window_view(padded, short.size) + short[::-1]
+    largest = products.max(axis=1, keepdims=True)
+    largest[np.isneginf(largest)] = 0.0  # a coefficient of zero
+    np.exp(products - largest, out=products)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(products.sum(axis=1)) + largest[:, 0])

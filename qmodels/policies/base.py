@@ -17,8 +17,7 @@ from phasefit.checks import whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.networks import disk_group_throughput
 from qmodels.policies.system import Arrangement, System, Workload
-from qmodels.programs import AbstractProgram
-from qmodels.programs.model import parts
+from qmodels.programs import AbstractProgram, Program, WorkloadMix
 from qmodels.registry import Registry
 
 Array = NDArray[np.float64]
@@ -328,11 +327,18 @@ def _allotments(system: System) -> Iterator[tuple[Array, Array]]:
         yield np.arange(first, last, dtype=float)[:, None], d
 
 
+def _terms(program: AbstractProgram) -> int:
+    """How many different bursts of a program are asked for their times on each allotment."""
+    if not isinstance(program, (Program, WorkloadMix)):
+        return 1
+    return max(len(each.parallel) + len(each.sequential) - 1 for each in program.sums.values())
+
+
 def _check_allotments(system: System, program: AbstractProgram) -> None:
     """MemoryBudgetError for a machine whose allotments are too many to be compared."""
     lines = system.processors - system.min_processors + 1
     columns = system.disks - system.min_disks + 1
-    phases = sum(len(getattr(each, "visits", (each,))) for _, each in parts(program))
+    phases = _terms(program)
     most = _MOST_COMPARED // phases
     if lines * columns > most:
         raise MemoryBudgetError(

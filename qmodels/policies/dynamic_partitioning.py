@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,8 +21,9 @@ from qmodels.policies.base import (
     register,
 )
 from qmodels.policies.system import Arrangement, System, spread
-from qmodels.programs import AbstractProgram, Program
+from qmodels.programs import AbstractProgram
 from qmodels.programs.model import parts
+from qmodels.programs.side_by_side import times_unlike
 
 Array = NDArray[np.float64]
 
@@ -151,20 +152,8 @@ class DynamicPartitioning(AbstractPolicy):
 def _bursts_scale_alike(program: AbstractProgram, shares: Array, d: float) -> bool:
     """Whether each burst, of each program of a mix, takes the same part of the whole everywhere."""
     whole = program.mean_time(shares, d)
-    for _, each in parts(program):
-        for time in _bursts(each):
-            part = time(shares, d) / whole
-            if not np.allclose(part, part[0], rtol=1e-12, atol=0.0):
-                return False
+    for time in times_unlike((each for _, each in parts(program)), listed=False):
+        part = time(shares, np.full_like(shares, d)) / whole
+        if not np.allclose(part, part[0], rtol=1e-12, atol=0.0):
+            return False
     return True
-
-
-def _bursts(program: AbstractProgram) -> Iterator[Callable[[Array, float], Array]]:
-    """Mean times of the different bursts; of a random number of phases all I/O counts as one."""
-    if isinstance(program, Program) and program.phase_count is None:
-        for phase, _ in program.visits:
-            yield phase.burst("io").mean_time
-            yield phase.burst("cpu").mean_time
-    else:
-        yield program.mean_io
-        yield program.mean_cpu

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,16 @@ from numpy.typing import ArrayLike, NDArray
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
 from qmodels.programs.laws import checked_point
-from qmodels.programs.phases import MOST_PHASES, Phase, WorkingSet, checked_items
+from qmodels.programs.phases import (
+    COMPONENTS,
+    MOST_PHASES,
+    Component,
+    Phase,
+    WorkingSet,
+    checked_items,
+)
 from qmodels.programs.quantities import positive
+from qmodels.programs.sums import Sum
 
 Array = NDArray[np.float64]
 
@@ -251,19 +260,19 @@ class Program(AbstractProgram):
 
     def parallel_io(self, p: ArrayLike, d: ArrayLike) -> Array:
         """See `AbstractProgram.parallel_io`."""
-        return self._total(lambda phase: phase.burst("io").parallel_time(p, d))
+        return self.sums["io"].parallel_time(p, d)
 
     def parallel_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
         """See `AbstractProgram.parallel_cpu`."""
-        return self._total(lambda phase: phase.burst("cpu").parallel_time(p, d))
+        return self.sums["cpu"].parallel_time(p, d)
 
     def sequential_io(self, p: ArrayLike, d: ArrayLike) -> Array:
         """See `AbstractProgram.sequential_io`."""
-        return self._total(lambda phase: phase.burst("io").sequential_time(p, d))
+        return self.sums["io"].sequential_time(p, d)
 
     def sequential_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
         """See `AbstractProgram.sequential_cpu`."""
-        return self._total(lambda phase: phase.burst("cpu").sequential_time(p, d))
+        return self.sums["cpu"].sequential_time(p, d)
 
     def phase_times(self, p: float, d: float) -> tuple[Array, Array]:
         """Mean I/O and computation of phases 1 to N on one allotment, two arrays (N,).
@@ -316,8 +325,13 @@ class Program(AbstractProgram):
         ]
         return Program(sets, self.name, self.phase_count)
 
-    def _total(self, time: Callable[[Phase], Array]) -> Array:
-        return np.asarray(sum(visits * time(phase) for phase, visits in self.visits))[()]
+    @cached_property
+    def sums(self) -> dict[Component, Sum]:
+        """Bursts of a job, those that scale alike as one term."""
+        return {
+            kind: Sum.of((phase.burst(kind), visits) for phase, visits in self.visits)
+            for kind in COMPONENTS
+        }
 
     def _visits(self) -> Array:
         """Return the expected visits to each entry of the list: P[N >= n] over all its turns."""
@@ -401,19 +415,19 @@ class WorkloadMix(AbstractProgram):
 
     def parallel_io(self, p: ArrayLike, d: ArrayLike) -> Array:
         """See `AbstractProgram.parallel_io`."""
-        return self._mean(lambda program: program.parallel_io(p, d))
+        return self.sums["io"].parallel_time(p, d)
 
     def parallel_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
         """See `AbstractProgram.parallel_cpu`."""
-        return self._mean(lambda program: program.parallel_cpu(p, d))
+        return self.sums["cpu"].parallel_time(p, d)
 
     def sequential_io(self, p: ArrayLike, d: ArrayLike) -> Array:
         """See `AbstractProgram.sequential_io`."""
-        return self._mean(lambda program: program.sequential_io(p, d))
+        return self.sums["io"].sequential_time(p, d)
 
     def sequential_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
         """See `AbstractProgram.sequential_cpu`."""
-        return self._mean(lambda program: program.sequential_cpu(p, d))
+        return self.sums["cpu"].sequential_time(p, d)
 
     def phase_times(self, p: float, d: float) -> tuple[Array, Array]:
         """round(E[N]) equal phases that add up to the means of a job, two arrays."""
@@ -423,8 +437,13 @@ class WorkloadMix(AbstractProgram):
         """Return the mixture with every time multiplied by `factor` > 0."""
         return WorkloadMix([x.scaled(factor) for x in self.programs], self.weights, self.name)
 
-    def _mean(self, time: Callable[[Program], Array]) -> Array:
-        return np.asarray(sum(w * time(program) for w, program in self._parts()))[()]
+    @cached_property
+    def sums(self) -> dict[Component, Sum]:
+        """Bursts of the mean job, those that scale alike as one term."""
+        return {
+            kind: Sum.mixed((program.sums[kind], weight) for weight, program in self._parts())
+            for kind in COMPONENTS
+        }
 
     def _parts(self) -> list[tuple[float, Program]]:
         weights: Any = self.weights

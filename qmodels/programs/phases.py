@@ -6,7 +6,7 @@ o_npd^x its sequential part, s_npd^x = h(1, 1) / h(p, d) the scaling factor of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import boolean
 from qmodels.errors import ModelError
-from qmodels.programs.growth import AnyGrowth, checked_growth, evaluate_growth
+from qmodels.programs.growth import AnyGrowth, NamedGrowth, checked_growth, evaluate_growth
 from qmodels.programs.laws import (
     LEAST_UNITS,
     MOST_UNITS,
     AnyLaw,
+    ScalingLaw,
     checked_allotment,
     checked_law,
     evaluate,
@@ -40,6 +41,7 @@ from qmodels.programs.random_laws import RandomLaw
 
 Array = NDArray[np.float64]
 Component = Literal["io", "cpu"]
+COMPONENTS: tuple[Component, ...] = ("io", "cpu")
 
 MOST_PHASES = 1_000_000
 
@@ -115,7 +117,7 @@ class Burst:
         object.__setattr__(self, "growth", checked_growth("growth", self.growth))
         object.__setattr__(self, "slowdown", _checked_slowdown(self.slowdown))
         object.__setattr__(self, "_mean_ratio", self._averaged())
-        self._scaling(*checked_allotment(1.0, 1.0))
+        self.scaling(*checked_allotment(1.0, 1.0))
 
     @property
     def method(self) -> str:
@@ -141,15 +143,34 @@ class Burst:
 
     def parallel_time(self, p: ArrayLike, d: ArrayLike) -> Array:
         """E[s_pd (T - o_11)] in seconds, the part that scales."""
-        total, fixed, _ = self._means
-        return self._scaling(*checked_allotment(p, d)) * (total - fixed)
+        return self.scaling(*checked_allotment(p, d)) * self.mean_parts[0]
 
     def sequential_time(self, p: ArrayLike, d: ArrayLike) -> Array:
         """E[o_pd] in seconds, the part that does not scale."""
-        _, fixed, growth = self._means
-        p, d = checked_allotment(p, d)
-        overhead = fixed + growth * self._grown(p, d) if growth else np.asarray(fixed)
-        return np.asarray(self._relief(p) * overhead + 0.0 * d)[()]
+        return self.overhead(*checked_allotment(p, d), *self.mean_parts[1:])
+
+    @property
+    def mean_parts(self) -> tuple[float, float, float]:
+        """Mean seconds that scale, that do not, and of these per unit of `growth`."""
+        total, fixed, growth = self._means
+        return total - fixed, fixed, growth
+
+    @property
+    def scaling_kind(self) -> Hashable:
+        """Equal for bursts whose parallel times are proportional on all allotments."""
+        if self._mean_ratio is not None:
+            return id(self)  # an average over what is particular to the burst
+        return _kind(self.law), self.slowdown
+
+    @property
+    def overhead_kind(self) -> Hashable:
+        """Equal for bursts whose sequential parts grow alike."""
+        return _kind(self.growth) if self._means[2] else None, self.slowdown
+
+    def overhead(self, p: Array, d: Array, fixed: float, growth: float) -> Array:
+        """Seconds of a sequential part that grows as that of this burst, of a checked allotment."""
+        seconds = fixed + growth * self._grown(p, d) if growth else np.asarray(fixed)
+        return np.asarray(self._relief(p) * seconds + 0.0 * d)[()]
 
     def draw(self, p: Array, d: Array, *, rng: np.random.Generator, size: int) -> Array:
         """Draw the times (k, size) of `size` bursts, each on the k allotments ``p[i], d[i]``."""
@@ -167,7 +188,7 @@ class Burst:
         if isinstance(self.law, RandomLaw):
             factor = relief * self.law.ratios(p, d, theta)
         else:
-            factor = self._scaling(p, d)[:, None]
+            factor = self.scaling(p, d)[:, None]
         return factor * (total - fixed) + relief * (fixed + growth * self._grown(p, d)[:, None])
 
     def scaled(self, factor: float) -> Burst:
@@ -182,7 +203,7 @@ class Burst:
             self.paired,
         )
 
-    def _scaling(self, p: Array, d: Array) -> Array:
+    def scaling(self, p: Array, d: Array) -> Array:
         """E[s_pd], s = h(1, 1) / h(p, d), less the factor of a slowdown that p has left behind.
 
         Where s and the length depend on each other, a mean that weighs each burst by T - o_11.
@@ -389,6 +410,11 @@ def checked_items(items: object, kind: Any, name: str) -> tuple[Any, ...]:
         if not isinstance(item, kind):
             raise ModelError(f"{name}[{i}] is a {type(item).__name__}, which does not belong there")
     return tuple(items)
+
+
+def _kind(law: object) -> Hashable:
+    """A law of ours by its value, somebody's function by what it is."""
+    return law if isinstance(law, (ScalingLaw, NamedGrowth)) else id(law)
 
 
 def _as_burst(quantity: Quantity, law: str, name: str) -> Burst:

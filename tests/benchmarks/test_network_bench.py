@@ -55,4 +55,6 @@ def test_a_fit_of_six_moments(benchmark):
 def test_ten_classes_of_fifty_jobs(benchmark):
     one = match_moments(1.0)
     classes = [JobClass(50, one.scale(k + 10.0), one.scale(0.01 * k)) for k in range(1, 11)]
-    assert benchmark(MultiClassNetwork(classes).solve).utilisation < 1.0
+    # so saturated that a float may or may not tell it from one
+    found = benchmark(MultiClassNetwork(classes).solve)
+    assert found.utilisation == pytest.approx(1.0, rel=1e-12)

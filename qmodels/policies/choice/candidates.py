@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Final
 
@@ -25,8 +25,10 @@ NEAR_DOUBTFUL_CAPACITY: Final = 0.8
 #: and for processors unequally, and the model gives all of them one speed.
 MIXED_ERROR: Final = 0.15
 
-#: Jobs that may divide a machine whose policies are compared: all of them take some minutes.
+#: Jobs that may divide a machine whose policies are compared.
 _MOST_PARTITIONS: Final = 1024
+#: Jobs at once of a policy that is proposed: the time grows with their cube, to minutes beyond.
+MOST_JOBS: Final = 256
 
 
 def default_candidates(
@@ -35,7 +37,9 @@ def default_candidates(
     """What every kind of policy proposes for a machine.
 
     SP, DP and TS propose all powers of two of partitions that fit the machine; further kinds
-    that have been registered propose what they say.
+    that have been registered propose what they say. Policies that run more than 256 jobs at a
+    time are not among them (see `too_many_jobs`), for all of them would take minutes: name
+    those that come into question.
 
     Parameters
     ----------
@@ -82,11 +86,25 @@ def default_candidates(
             f"{-(-system.processors // _MOST_PARTITIONS):,}, or name candidates (a scenario's own "
             f"policies with --listed)"
         )
+    return tuple(policy for policy in _proposed(system, levels) if _runs(policy, system))
+
+
+def too_many_jobs(
+    system: System, *, multiprogramming: Sequence[int] = (2,)
+) -> tuple[AbstractPolicy, ...]:
+    """What `default_candidates` leaves out: policies of more than 256 jobs at a time."""
     return tuple(
-        policy
-        for kind in POLICIES.values()
-        for policy in kind.candidates(system, multiprogramming=levels)
+        policy for policy in _proposed(system, multiprogramming) if not _runs(policy, system)
     )
+
+
+def _proposed(system: System, levels: Sequence[int]) -> Iterator[AbstractPolicy]:
+    for kind in POLICIES.values():
+        yield from kind.candidates(system, multiprogramming=levels)
+
+
+def _runs(policy: AbstractPolicy, system: System) -> bool:
+    return policy.arrangement(system).max_running <= MOST_JOBS
 
 
 def checked_candidates(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from phasefit import PhaseType, mixture
 from qmodels.errors import ModelError
 from qmodels.policies.system import Arrangement, System, Workload
-from qmodels.programs import AbstractProgram, Program
+from qmodels.programs import AbstractProgram
 from qmodels.programs.model import parts
+from qmodels.programs.side_by_side import times_of_parts, times_unlike
 
 Array = NDArray[np.float64]
 
@@ -28,18 +29,34 @@ def relative_times(program: AbstractProgram, p: float, d: float) -> tuple[Array,
     ModelError
         If a program takes no time: jobs of no length have no place in the models.
     """
-    total = float(program.mean_time(p, d))
-    found: dict[float, float] = {}
-    for weight, each in parts(program):
-        ratio = float(each.mean_time(p, d)) / total
-        if ratio <= 0.0:
-            raise ModelError(
-                f"program {getattr(each, 'name', '')!r:.60} of the mix takes no time on {p:g} "
-                f"processors and {d:g} disks; leave it out and lower the arrival rate instead"
-            )
-        same = next((known for known in found if abs(known / ratio - 1.0) <= _ROUNDING), ratio)
-        found[same] = found.get(same, 0.0) + weight
-    return np.array(list(found.values())), np.array(list(found))
+    given = parts(program)
+    point = np.array([float(p)]), np.array([float(d)])
+    ratios = times_of_parts(program, *point)[:, 0] / float(program.mean_time(p, d))
+    if ratios.min() <= 0.0:
+        none = given[int(ratios.argmin())][1]
+        raise ModelError(
+            f"program {getattr(none, 'name', '')!r:.60} of the mix takes no time on {p:g} "
+            f"processors and {d:g} disks; leave it out and lower the arrival rate instead"
+        )
+    first = _first_of_equals(ratios)
+    kept, place = np.unique(first, return_inverse=True)
+    weights = np.zeros(kept.size)
+    np.add.at(weights, place, [weight for weight, _ in given])
+    return weights, ratios[kept]
+
+
+def _first_of_equals(ratios: Array) -> NDArray[np.intp]:
+    """Of each ratio the first in the list that is the same to rounding."""
+    order = np.argsort(ratios, kind="stable")
+    leader, group = 0.0, -1
+    groups = np.empty(order.size, dtype=np.intp)
+    for i in order.tolist():
+        if group < 0 or ratios[i] > leader * (1.0 + _ROUNDING):
+            leader, group = ratios[i], group + 1
+        groups[i] = group
+    firsts = np.full(group + 1, order.size)
+    np.minimum.at(firsts, groups, np.arange(order.size))
+    return np.asarray(firsts[groups])
 
 
 def mixed_demand(workload: Workload, p: float, d: float) -> PhaseType:
@@ -80,18 +97,10 @@ def scale_alike(
     """Whether each program, or each of its bursts, takes the same part of the whole everywhere."""
     p, d = (np.array(column, dtype=float) for column in zip(*points, strict=True))
     whole = program.mean_time(p, d)
+    if not by_burst:
+        shares = times_of_parts(program, p, d) / whole
+        return np.allclose(shares, shares[:, :1], rtol=_ROUNDING, atol=0.0)
     return all(
         np.allclose(time(p, d) / whole, time(p[:1], d[:1]) / whole[0], rtol=_ROUNDING, atol=0.0)
-        for _, each in parts(program)
-        for time in (_bursts(each) if by_burst else (each.mean_time,))
+        for time in times_unlike(each for _, each in parts(program))
     )
-
-
-def _bursts(program: AbstractProgram) -> Iterator[Callable[[Array, Array], Array]]:
-    """Mean times of the different bursts."""
-    if not isinstance(program, Program):
-        yield from (program.mean_io, program.mean_cpu)
-        return
-    for phase, _ in program.visits:
-        yield phase.burst("io").mean_time
-        yield phase.burst("cpu").mean_time

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from qmodels.errors import ModelError
+from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.phases import Component
 from qmodels.programs.quantities import positive
 from qmodels.programs.scaling.cliffs import steps
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 MOST_DRAWS = 100_000
+#: Bursts of a table that are fitted, each in some tenths of a second.
+MOST_BURSTS = 200
 
 
 class MeasuredRuns(Protocol):
@@ -64,6 +66,8 @@ def fit_runs(
     ------
     ModelError
         If `runs` is no table of runs or an option is out of range.
+    MemoryBudgetError
+        If the table times more than 200 bursts (a phase has one of each kind).
 
     Notes
     -----
@@ -112,6 +116,13 @@ def fit_runs(
         discrepancy = positive("discrepancy", discrepancy, least=1e-12, most=1.0, why=" or 0")
     draws = _whole("draws", draws, 100, MOST_DRAWS)
     seed = _whole("seed", seed, 0, 2**32 - 1)
+    bursts = len(frame[["program", "phase", "kind"]].drop_duplicates())
+    if bursts > MOST_BURSTS:
+        raise MemoryBudgetError(
+            f"{bursts:,} timed bursts are more than the {MOST_BURSTS} whose scaling can be fitted; "
+            f"add up the times of phases that scale alike, to at most {MOST_BURSTS // 2} phases "
+            f"of I/O and computation"
+        )
     return {
         str(name): _fit_program(str(name), part, discrepancy, draws, seed)
         for name, part in frame.groupby("program", sort=False)

@@ -1,0 +1,40 @@
+"""Times of the programs and bursts that a job may be, side by side: whether they scale alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.programs.model import AbstractProgram, Program, parts
+from qmodels.programs.phases import COMPONENTS, Burst
+from qmodels.programs.sums import Sum, times_of_each, unlike
+
+Array = NDArray[np.float64]
+
+
+def times_of_parts(program: AbstractProgram, p: Array, d: Array) -> Array:
+    """Mean time of each program that a job may be, on k allotments ``p[i], d[i]``, (n, k)."""
+    given = [each for _, each in parts(program)]
+    if not all(isinstance(each, Program) for each in given):
+        return np.array([each.mean_time(p, d) for each in given])
+    sums = [Sum.mixed((each.sums[kind], 1.0) for kind in COMPONENTS) for each in given]  # type: ignore[attr-defined]
+    return times_of_each(sums, p, d)
+
+
+def times_unlike(
+    programs: Iterable[AbstractProgram], *, listed: bool = True
+) -> Iterator[Callable[[Array, Array], Array]]:
+    """Mean times of the different bursts, one of each kind that are proportional to each other.
+
+    Without `listed` all I/O of a random number of phases counts as one burst.
+    """
+    bursts: list[Burst] = []
+    for each in programs:
+        if isinstance(each, Program) and (listed or each.phase_count is None):
+            bursts += [phase.burst(kind) for phase, _ in each.visits for kind in COMPONENTS]
+        else:
+            yield from (each.mean_io, each.mean_cpu)
+    for burst in unlike(bursts):
+        yield burst.mean_time

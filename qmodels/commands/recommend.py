@@ -176,8 +176,8 @@ def _say_left_out(policies: tuple[AbstractPolicy, ...]) -> None:
     names = ", ".join(policy.label for policy in policies[:3])
     more = f" and {len(policies) - 3} more" if len(policies) > 3 else ""
     typer.echo(
-        f"- left out, though one of them may be the best: {names}{more}, which run more than 256 "
-        f"jobs at a time and would take minutes; name them in the scenario and use --listed, or "
+        f"- left out, though one of them may be the best: {names}{more}, which run more than 200 "
+        f"jobs at a time and take long; name them in the scenario and use --listed, or "
         f"give the machine larger min_processors",
         err=True,
     )

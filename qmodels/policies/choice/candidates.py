@@ -28,7 +28,7 @@ MIXED_ERROR: Final = 0.15
 #: Jobs that may divide a machine whose policies are compared.
 _MOST_PARTITIONS: Final = 1024
 #: Jobs at once of a policy that is proposed: the time grows with their cube, to minutes beyond.
-MOST_JOBS: Final = 256
+MOST_JOBS: Final = 200
 
 
 def default_candidates(
@@ -37,7 +37,7 @@ def default_candidates(
     """What every kind of policy proposes for a machine.
 
     SP, DP and TS propose all powers of two of partitions that fit the machine; further kinds
-    that have been registered propose what they say. Policies that run more than 256 jobs at a
+    that have been registered propose what they say. Policies that run more than 200 jobs at a
     time are not among them (see `too_many_jobs`), for all of them would take minutes: name
     those that come into question.
 
@@ -92,7 +92,7 @@ def default_candidates(
 def too_many_jobs(
     system: System, *, multiprogramming: Sequence[int] = (2,)
 ) -> tuple[AbstractPolicy, ...]:
-    """What `default_candidates` leaves out: policies of more than 256 jobs at a time."""
+    """What `default_candidates` leaves out: policies of more than 200 jobs at a time."""
     return tuple(
         policy for policy in _proposed(system, multiprogramming) if not _runs(policy, system)
     )

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from qmodels.plotting.style import RED
 
@@ -72,10 +73,16 @@ def _response_curve(ax: Axes, rows: pd.DataFrame) -> None:
     points = rows[rows.simulated_s.notna()]
     ax.errorbar(
         points.load, points.simulated_s,
-        yerr=[points.simulated_s - points.simulated_low_s,
-              points.simulated_high_s - points.simulated_s],
+        yerr=_half_widths(points),
         color=colour, fmt="s" if dynamic else "o", ms=3, capsize=2, lw=1, label="_",
     )  # fmt: skip
+
+
+def _half_widths(points: pd.DataFrame) -> NDArray[np.float64]:
+    """Lengths of the error bars below and above, (2, k); of two Series matplotlib takes a float."""
+    low, high = (points[f"simulated_{side}_s"].to_numpy(float) for side in ("low", "high"))
+    mean = points.simulated_s.to_numpy(float)
+    return np.stack([mean - low, high - mean])
 
 
 def multiprogramming_panels(
@@ -109,8 +116,7 @@ def multiprogramming_panels(
             points = rows[rows.simulated_s.notna()]
             ax.errorbar(
                 points.cpu_to_io, points.simulated_s,
-                yerr=[points.simulated_s - points.simulated_low_s,
-                      points.simulated_high_s - points.simulated_s],
+                yerr=_half_widths(points),
                 color=colour, fmt="o", ms=3, capsize=2, lw=1,
             )  # fmt: skip
     for load, style in zip(loads, ("--", "-"), strict=True):

@@ -1,6 +1,7 @@
 """docs/claims.md: one verdict for every row, counts that are true, names that exist."""
 
 import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -192,6 +193,10 @@ def test_every_row_with_a_command_has_a_record_or_says_that_it_has_none(page):
 def test_every_record_is_what_its_command_gives_by_default():
     """Whether its code is that of today is told on the page, which is compared above."""
     for file in sorted(RECORD.glob("*.toml")):
+        told = tomllib.loads(file.read_text(encoding="utf-8"))
+        if "code" not in told:  # of a script of its own: it says how it was made, and no more
+            assert {"commit", "command", "date", "cpu_seconds"} <= set(told), file.name
+            continue
         record = read_record(RECORD, file.stem)
         assert record.provenance["rows"] > 0
         campaign = CAMPAIGNS[record.name]

@@ -47,7 +47,7 @@ def has_chain(job: Checkpointing, storage: Storage, jobs: int) -> bool:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Stages:
     """The stages of one job: rates of its own, and rates that the storage's speed multiplies."""
 

@@ -49,12 +49,15 @@ def outcomes(fig6, fig7, levels):
     return {"rosti-fig6": fig6, "rosti-fig7": fig7, "m-sweep": levels}
 
 
+AUTHORS = ("Rosti", "Liu", "Mache", "Bani-Mohammad", "Qin")
+
+
 def test_every_experiment_of_rosti_and_others_has_an_outcome_here(outcomes):
     assert set(outcomes) == {name for name, e in EXPERIMENTS.items() if "Rosti" in e.source}
     for name, experiment in EXPERIMENTS.items():
         assert isinstance(experiment, Experiment)
         assert experiment.name == name
-        assert any(author in experiment.source for author in ("Rosti", "Liu", "Mache", "Qin"))
+        assert any(author in experiment.source for author in AUTHORS)
 
 
 def test_the_reference_workload_has_load_one_at_a_quarter_job_per_second():

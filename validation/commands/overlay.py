@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from qmodels.io.toml_tables import Table, checked_tables
+if TYPE_CHECKING:
+    from qmodels.io.toml_tables import Table
 
-File = TypeVar("File", bound=Table)
+File = TypeVar("File", bound="Table")
 
 
 def overlaid(
@@ -25,6 +26,8 @@ def overlaid(
     instead : collection of str
         Keys of which one that is given replaces all others of its table.
     """
+    from qmodels.io.toml_tables import checked_tables  # heavy: not before a command runs
+
     tables = spec.model_dump(exclude_unset=True)
     for table, options in given.items():
         kept = {key: value for key, value in options.items() if value is not None}

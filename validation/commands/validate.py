@@ -48,7 +48,6 @@ def _validate(
     Each claim holds, fails, or is undecided where the runs are too few to tell. Exit code 1 if one
     fails.
     """
-    from phasefit.checks import one_of
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output, output_folder
     from validation.experiments import EXPERIMENTS, RunOptions, SharedRuns
@@ -59,11 +58,13 @@ def _validate(
         for name, experiment in EXPERIMENTS.items():
             typer.echo(f"{name:<{width}} {experiment.source}: {experiment.claim}")
         return
-    chosen = [one_of("experiment", name, list(EXPERIMENTS)) for name in dict.fromkeys(experiments)]
+    chosen = [_known(name, list(EXPERIMENTS)) for name in dict.fromkeys(experiments)]
     claim_output(output)
     failed = False
     shared = SharedRuns()  # figures of one paper show the same simulations
-    modules = {each.module for each in EXPERIMENTS.values()}
+    modules = {
+        each.module for each in EXPERIMENTS.values() if each.module.startswith("validation.")
+    }
     with kept_work(
         output, *modules, workers=1 if quick else workers, reuse=reuse, keep=keep_journal
     ) as working:
@@ -89,6 +90,21 @@ def _validate(
                 _record(record, EXPERIMENTS[name], outcome, spent, seed=seed, quick=quick)
     if failed:
         raise typer.Exit(FAILED)
+
+
+def _known(name: str, names: list[str]) -> str:
+    """The name of an experiment; there are too many to list them in an error."""
+    from phasefit.checks import nearest
+    from qmodels.errors import ModelError
+
+    if name in names:
+        return name
+    near = nearest(name, names)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise ModelError(
+        f"there is no experiment {name!r:.60}; {hint}`qmodels validate` lists them, the first is "
+        f"{names[0]}"
+    )
 
 
 def _record(

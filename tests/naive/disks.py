@@ -20,7 +20,7 @@ def play(nodes, io, *, packets, pace, reading, **router):
     ranks, rounds = range(len(nodes)), range(len(packets))
     # In the order of the numbers that settle ties: the first packet of every rank, the second, ...
     order = [(i, rank) for i in rounds for rank in ranks]
-    made = {(i, rank): 0 if i == 0 else 10**6 * i for i, rank in order}
+    made = {(i, rank): 0 if i == 0 else 1000 * i for i, rank in order}  # later than any
     while True:
         if reading:
             read = _serve(order, made, io, packets, pace)

@@ -109,6 +109,7 @@ def test_twenty_kills_of_each_command_leave_nothing_half_made(tmp_path, name, re
     seen, latest, orphaned = Counter(), 0.0, 0.0
     for _ in range(int(os.environ.get("QMODELS_KILLS", "20"))):
         number = rng.choice(list(ENDS))
+        there = {file.name for file in tmp_path.iterdir()}  # a kill -9 before may have left some
         code, said, took, gone = stopped(
             name, out, rng.choice([1, 2]), number, rng.uniform(0.2, 1.1 * long)
         )
@@ -121,7 +122,7 @@ def test_twenty_kills_of_each_command_leave_nothing_half_made(tmp_path, name, re
         assert held == right if done else True
         left = {file.name for file in tmp_path.iterdir()} - {"out", "right", "out.journal"}
         if number != signal.SIGKILL:
-            assert not left
+            assert left <= there
         assert all(".qmodels-" in each or each.endswith((".lock", "-journal")) for each in left)
         seen["done" if done else number.name] += 1
         if not done and number != signal.SIGKILL:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from qmodels.checkpoints.intervals import kept_work, log_survived, overrun, random_share
 from qmodels.checkpoints.model import Checkpointing, Storage
 from qmodels.errors import ConvergenceError
+from qmodels.networks.product_form import repair_law
 
 Array = NDArray[np.float64]
 
@@ -185,14 +186,11 @@ def _around_storage(
     Exponential times, transfers admitted in order of request; `i` transfers at work take
     bandwidth as ``min(i, full)`` alone would, with `full` not necessarily whole.
     """
-    at = np.arange(1, jobs + 1)
-    speed = np.minimum(np.minimum(at, writers), full)
-    weight = np.concatenate(([0.0], np.cumsum(np.log((jobs - at + 1) * (alone / away) / speed))))
-    p = np.exp(weight - weight.max())
-    p /= p.sum()
-    rate = float(p[1:] @ speed) / alone
-    waiting = float(p[1:] @ np.maximum(at - writers, 0))
-    moving = float(p[1:] @ np.minimum(at, writers))
+    at, most = np.arange(jobs + 1), min(full, float(writers))
+    p = repair_law(away, alone, jobs, most)
+    rate = float(p @ np.minimum(at, most)) / alone
+    waiting = float(p @ np.maximum(at - writers, 0))
+    moving = float(p @ np.minimum(at, writers))
     return waiting / rate, moving / rate, rate
 
 

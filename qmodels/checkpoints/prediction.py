@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -96,12 +97,15 @@ class CheckpointPrediction:
         level = share("q", q, zero=False, one=False)
         if self.stall == 0.0:
             return 0.0
-        laws = _stall_laws(self)
-        points = [float(law.ppf(level)) for law in laws]
+        points = [float(law.ppf(level)) for law in self._stall_laws]
         if len(points) == 1:
             return points[0]
         few, many = _ORDERS
         return points[1] + (points[1] - points[0]) * few / (many - few)
+
+    @cached_property
+    def _stall_laws(self) -> list[SojournLaw]:
+        return _stall_laws(self)
 
     def table(self) -> str:
         """The prediction in lines."""
@@ -386,26 +390,21 @@ def _by_start(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPred
     if not math.isinf(job.mtbf) or job.timer == "clock":
         return replace(about, low=0.0, high=1.0, method=BY_START, notes=notes)
     write = job.write_alone(storage)
-    full = min(storage.full_at, float(storage.admitted(jobs)))
-    spread = max(job.interval + write, jobs * write / full)
-    together = job.interval + write * max(1.0, jobs / storage.full_at)
-    if storage.admitted(jobs) < jobs or job.mode != "blocking":
-        together = spread  # whoever waits once stands in file from then on
+    shares = storage.admitted(jobs) == jobs
+    # Whoever waits once stands in file from then on; then only a full storage holds jobs up.
+    busy = jobs * write / min(storage.full_at, float(storage.admitted(jobs)))
+    cycle = max(job.interval + write, busy)
     if job.mode == "asynchronous":
-        cycle = max(job.interval, write * jobs / full) + job.snapshot
-        low = high = job.interval / cycle if cycle > 0.0 else 1.0
-        low = min(low, job.interval / (max(job.interval, write * jobs / full) + job.snapshot))
+        low = high = job.interval / (max(job.interval, busy) + job.snapshot)
+    elif job.mode == "waiting-works":
+        low = high = (cycle - write) / cycle
     else:
-        low, high = job.interval / max(together, spread), job.interval / spread
-        if job.mode == "waiting-works":
-            low, high = (cycle_work(job, write, spread),) * 2
+        low = high = job.interval / cycle
+        if shares:
+            together = job.interval + write * max(1.0, jobs / storage.full_at)
+            low = job.interval / max(together, cycle)
     mean = min(max(about.goodput, low), high)
     return replace(about, goodput=mean, low=low, high=high, method=BY_START, notes=notes)
-
-
-def cycle_work(job: Checkpointing, write: float, spread: float) -> float:
-    """Goodput of jobs in file that work while they wait: all but the write itself is work."""
-    return (max(job.interval + write, spread) - write) / max(job.interval + write, spread)
 
 
 def _stall_laws(found: CheckpointPrediction) -> list[SojournLaw]:

@@ -131,10 +131,18 @@ def machine_repair(think: float, service: float, jobs: int, servers: int = 1) ->
     think = real_number("think", think, above=0.0)
     service = real_number("service", service, above=0.0)
     servers = min(whole_number("servers", servers, least=1), max(jobs, 1))
-    below = np.arange(whole_number("jobs", jobs, least=0))
+    return repair_law(think, service, whole_number("jobs", jobs, least=0), servers)
+
+
+def repair_law(think: float, service: float, jobs: int, speed: float) -> Array:
+    """`machine_repair` where the centre gets through the work of so many at once, whole or not.
+
+    Arguments are not checked.
+    """
+    below = np.arange(jobs)
     with np.errstate(over="ignore", divide="ignore"):
         ratio = np.float64(service) / think
-        climb = (jobs - below) / np.minimum(below + 1, servers) * ratio
+        climb = (jobs - below) / np.minimum(below + 1, speed) * ratio
         mode = int(np.count_nonzero(climb > 1.0))
         down, up = np.cumprod(1.0 / climb[:mode][::-1]), np.cumprod(climb[mode:])
     weights = np.concatenate([down[::-1], [1.0], up])

@@ -42,11 +42,12 @@ JOB = _record(
     captured=np.float64, asked=np.float64, stood=np.float64, last=np.float64, offset=np.float64,
 )  # fmt: skip
 #: A class of jobs: how it writes, and what it is worth; `virtual` counts the bytes of a transfer
-#: that never ends, `rate` bytes per second now. Its jobs are those from `first` to before `after`.
+#: that never ends, `rate` bytes per second now of each of the `moving`. Its jobs are those
+#: from `first` to before `after`.
 CLASS = _record(
     mode=np.int64, clock=np.int64, nodes=np.float64, interval=np.float64, mtbf=np.float64,
     snapshot=np.float64, downtime=np.float64, write=np.float64, read=np.float64,
-    virtual=np.float64, rate=np.float64, first=np.int64, after=np.int64,
+    virtual=np.float64, rate=np.float64, moving=np.int64, first=np.int64, after=np.int64,
 )  # fmt: skip
 #: What the storage is and does; `nodes` are those of the jobs whose transfers move, `used` is the
 #: integral of the used share of the bandwidth, and from `from_` on there is counting.
@@ -217,6 +218,7 @@ def _moves(state, j, rng):
     job.transfer = MOVING
     storage.moving += 1
     storage.nodes += of.nodes
+    of.moving += 1
     if not job.reads and of.mode == WAITING_WORKS:
         _stops(state, j, STILL)
         job.stood = storage.now
@@ -231,7 +233,9 @@ def _moves(state, j, rng):
 def _ends_moving(state, j):
     storage = state.storage[0]
     storage.moving -= 1
-    storage.nodes -= state.classes[state.jobs[j].of].nodes
+    of = state.classes[state.jobs[j].of]
+    storage.nodes -= of.nodes
+    of.moving -= 1
     _transfers(state, j, np.inf)
     _shares(state)
 
@@ -448,15 +452,10 @@ def _own_event(state, j, rng):
 @njit(**COMPILED)
 def _used(state):
     """Used share of the bandwidth."""
-    storage = state.storage[0]
-    if state.classes.size == 1 or storage.per_job >= storage.bandwidth:
-        rate = min(storage.per_job * storage.moving, storage.bandwidth)
-        return rate / storage.bandwidth
     total = 0.0
-    for j in range(state.jobs.size):
-        if state.jobs[j].transfer == MOVING:
-            total += state.classes[state.jobs[j].of].rate
-    return total / storage.bandwidth
+    for c in range(state.classes.size):
+        total += state.classes[c].rate * state.classes[c].moving
+    return total / state.storage[0].bandwidth
 
 
 @njit(**COMPILED)

@@ -153,7 +153,7 @@ def _state(
         read = job.size if job.restore_size is None else job.restore_size
         table[i] = (
             MODES.index(job.mode), job.timer == "clock", job.nodes, job.interval, job.mtbf,
-            job.snapshot, job.downtime, job.size, read, 0.0, 0.0, first, first + count,
+            job.snapshot, job.downtime, job.size, read, 0.0, 0.0, 0, first, first + count,
         )  # fmt: skip
         here = slice(first, first + count)
         jobs["of"][here] = i

@@ -396,7 +396,7 @@ def _by_start(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPred
     cycle = max(job.interval + write, busy)
     if job.mode == "asynchronous":
         low = high = job.interval / (max(job.interval, busy) + job.snapshot)
-    elif job.mode == "waiting-works":
+    elif job.mode == "waiting-works" and not shares:  # where all share, nobody waits
         low = high = (cycle - write) / cycle
     else:
         low = high = job.interval / cycle

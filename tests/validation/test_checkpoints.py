@@ -135,6 +135,17 @@ def test_constant_timers_keep_what_the_start_made_of_them(stagger, writers, jitt
     assert about.low - 5e-4 <= found.goodput.mean <= about.high + 5e-4
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("writers", [None, 1])
+def test_the_range_of_constant_timers_holds_what_starts_give(mode, writers):
+    storage = Storage(1.0, writers=writers)
+    for stagger in ("together", "even", "random"):
+        job = Checkpointing(1.0, 10.0, mode=mode, stagger=stagger)
+        found = simulate_checkpoints(job, storage, 8, intervals=3600, replications=2)
+        about = predict_checkpoints(job, storage, 8)
+        assert about.low - 1e-3 <= found.goodput.mean <= about.high + 1e-3
+
+
 def test_a_little_jitter_forgets_the_start():
     job = Checkpointing(1.0, 10.0, jitter=0.01, stagger="together")
     found = simulate_checkpoints(job, Storage(1.0), 8, intervals=8000, warm_up=2000)

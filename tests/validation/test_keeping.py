@@ -217,3 +217,20 @@ def test_numbers_of_a_replication_come_back_to_the_last_bit(tmp_path, rng):
     values = rng.normal(size=100) * 10.0 ** rng.integers(-300, 300, size=100)
     found, _ = remembered(tmp_path / "j", lambda executor: executor.submit(np.abs, values).result())
     assert found.tolist() == np.abs(values).tolist()
+
+
+@pytest.mark.parametrize("name", ["bani-fig4", "qin-fig1", "boxes-torus"])
+def test_an_experiment_that_is_broken_off_goes_on_where_it_was(tmp_path, name):
+    def work(executor):
+        return EXPERIMENTS[name].run(RunOptions(quick=True, processes=executor)).table
+
+    with pytest.raises(KeyboardInterrupt):
+        remembered(tmp_path / "j", work, most=3)
+    with Journal(tmp_path / "j", version="1") as journal:
+        kept = journal.count()  # what had not begun by then was called off
+    found, rest = remembered(tmp_path / "j", work)
+    again, nothing = remembered(tmp_path / "j", work)
+    assert found.equals(again)
+    assert kept > 0 == nothing
+    with Journal(tmp_path / "j", version="1") as journal:
+        assert journal.count() == kept + rest

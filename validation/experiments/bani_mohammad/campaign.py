@@ -106,7 +106,8 @@ def campaign(cells: Sequence[Cell], options: RunOptions, *, what: str) -> Campai
     missing = [cell for cell in cells if options.shared.known(keys[cell]) is None]
     found = parallel_map(
         _replicated, [(cell, options.seed, options.quick) for cell in missing],
-        workers=1 if options.quick else options.workers, progress=options.progress, what=what,
+        workers=1 if options.quick else options.workers, executor=options.processes,
+        progress=options.progress, what=what,
     )  # fmt: skip
     for cell, values in zip(missing, found, strict=True):
         options.shared.keep(keys[cell], values)

@@ -90,13 +90,13 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
     workers = 1 if quick else options.workers
     gap = interarrival_for(
         machine, streams, target, seed=options.seed, replications=2 if quick else 4,
-        tolerance=0.1 if quick else 0.03, workers=workers,
+        tolerance=0.1 if quick else 0.03, workers=workers, executor=options.processes,
     )  # fmt: skip
     runs = compare_strategies(
         machine, (*BOXES, *SCATTERED),
         BoxStreams(mean_interarrival=gap, within=streams.within, jobs=streams.jobs, demand=None),
         replications=QUICK_REPLICATIONS if quick else REPLICATIONS, seed=options.seed,
-        workers=workers,
+        workers=workers, executor=options.processes,
     )  # fmt: skip
     return Point(pattern, target, gap, runs)
 

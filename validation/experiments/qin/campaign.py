@@ -123,7 +123,7 @@ def sweep(
     }
     tasks = [(points[cell], r) for cell in missing for r in range(runs)]
     found = parallel_map(
-        _run, tasks, workers=1 if options.quick else options.workers,
+        _run, tasks, workers=1 if options.quick else options.workers, executor=options.processes,
         progress=lambda _, done, total: options.progress(what, done, total),
     )  # fmt: skip
     for k, cell in enumerate(missing):

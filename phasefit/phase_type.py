@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit import absorption, quantiles, sampling
+from phasefit import absorption, forms, quantiles, sampling
 from phasefit.absorption import Chain, scaled
 from phasefit.checks import (
     ROUNDING,
@@ -141,6 +141,59 @@ class PhaseType:
     def __repr__(self) -> str:
         atom = f", atom={self.atom:.6g}" if self.atom else ""
         return f"PhaseType(order={self.order}, mean={self.mean:.6g}, scv={self.scv:.6g}{atom})"
+
+    # Other tools
+
+    def to(self, form: str) -> str:
+        """Return the law as the text that another tool reads.
+
+        Parameters
+        ----------
+        form : {"json", "butools", "line", "matlab", "jmt", "prism"}
+            "json" is read back by `from_json`; "butools" is Python; "line" is Python of LINE 3;
+            "matlab" is ``{D0, D1}`` of KPC-Toolbox and of LINE for MATLAB; "jmt" is the
+            service-time strategy of a .jsimg file; "prism", which Storm reads too, is a module
+            whose command `event` ends one time and begins the next.
+
+        Raises
+        ------
+        ModelError
+            For an unknown form, or where the law has an atom and the form cannot hold one: all
+            but "json" and "butools".
+
+        Examples
+        --------
+        >>> print(PhaseType.exponential(mean=0.5).to("line"), end="")
+        from line_solver import PH
+        <BLANKLINE>
+        # mean 0.5 s, scv 1
+        law = PH([1.0], [[-2.0]])
+        """
+        return forms.written(self, form)
+
+    @classmethod
+    def from_json(cls, text: str) -> PhaseType:
+        """Law from what ``to("json")`` gave, every digit of its rates kept.
+
+        Parameters
+        ----------
+        text : str
+            A JSON object with alpha and T; exit and atom are taken where given.
+
+        Raises
+        ------
+        ModelError
+            If it is no such object, or not a law.
+
+        Examples
+        --------
+        >>> PhaseType.from_json('{"alpha": [1.0], "T": [[-0.25]]}').mean
+        4.0
+        """
+        given = forms.read_json(text)
+        if "jumps" not in given:
+            return cls(given["alpha"], given["T"])
+        return cls.from_rates(given["alpha"], given["jumps"], given["exit"], atom=given.get("atom"))
 
     # Families
 

@@ -10,6 +10,7 @@ from .errors import ModelError as ModelError
 from .errors import ScenarioError as ScenarioError
 from .errors import TraceFormatError as TraceFormatError
 from .errors import UnstableError as UnstableError
+from .exports import export_prediction as export_prediction
 from .networks import ClosedNetwork as ClosedNetwork
 from .policies import POLICIES as POLICIES
 from .policies import DynamicPartitioning as DynamicPartitioning

@@ -1,0 +1,223 @@
+"""A phase-type law written for other tools: plain JSON, BuTools, LINE, MATLAB, JMT, PRISM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Protocol
+from xml.etree import ElementTree
+
+import numpy as np
+
+from phasefit.checks import Array, one_of
+from phasefit.errors import ModelError
+
+#: What the JSON form says it is; the number grows when a field changes its meaning.
+SCHEMA: Final = "phasefit.phase-type/1"
+
+
+class Law(Protocol):
+    """What is written of a law; see `phasefit.PhaseType`."""
+
+    @property
+    def alpha(self) -> Array: ...  # noqa: D102
+    @property
+    def T(self) -> Array: ...  # noqa: D102
+    @property
+    def exit(self) -> Array: ...  # noqa: D102
+    @property
+    def atom(self) -> float: ...  # noqa: D102
+    @property
+    def order(self) -> int: ...  # noqa: D102
+    @property
+    def mean(self) -> float: ...  # noqa: D102
+    @property
+    def scv(self) -> float: ...  # noqa: D102
+    def moment(self, k: int) -> float: ...  # noqa: D102
+
+
+def written(law: Law, form: str) -> str:
+    """Return a law as the text of one of `FORMS`; ModelError where that form cannot hold it."""
+    return FORMS[one_of("form", form, list(FORMS))](law)
+
+
+def read_json(text: str) -> Mapping[str, Any]:
+    """Fields alpha and T of a law in JSON, and jumps, exit and atom where its rates are given."""
+    try:
+        given = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ModelError(f"this is no JSON: {error}") from None
+    if not isinstance(given, dict):
+        raise ModelError("a law in JSON is an object with alpha and T")
+    if given.get("schema", SCHEMA) != SCHEMA:
+        raise ModelError(f"schema {given['schema']!r:.60} is not known; this reads {SCHEMA!r}")
+    missing = [name for name in ("alpha", "T") if name not in given]
+    if missing:
+        raise ModelError(f"the law lacks {' and '.join(missing)}")
+    if "exit" in given:
+        given["jumps"] = _matrix(given["T"])
+        np.fill_diagonal(given["jumps"], 0.0)
+    return given
+
+
+def renewal_rates(law: Law, form: str) -> tuple[Array, Array]:
+    """Rates without an event (D0) and with one (D1) of events that are one such time apart."""
+    if law.atom > 0.0:
+        raise ModelError(
+            f"{law.atom:.3g} of the law lies at zero, which {form} cannot hold; export the law of "
+            f"the positive values, or as json or butools"
+        )
+    return law.T, np.outer(law.exit, law.alpha)
+
+
+def _as_json(law: Law) -> str:
+    fields: dict[str, Any] = {
+        "schema": SCHEMA,
+        "unit": "s",
+        "alpha": law.alpha.tolist(),
+        "T": law.T.tolist(),
+        "exit": law.exit.tolist(),
+        "atom": law.atom,
+        "mean": law.mean,
+        "scv": law.scv,
+        "moments": [law.moment(k) for k in (1, 2, 3)],
+    }
+    return json.dumps(fields, indent=1, allow_nan=False) + "\n"
+
+
+def _as_butools(law: Law) -> str:
+    return (
+        f"import numpy as np\n\n# {_about(law)}; with BuTools: butools.ph.MomentsFromPH(alpha, A)\n"
+        f"alpha = np.matrix([{numbers(law.alpha)}])\nA = np.matrix({_rows(law.T)})\n"
+    )
+
+
+def _as_line(law: Law) -> str:
+    return f"from line_solver import PH\n\n# {_about(law)}\nlaw = {line_law(law)}\n"
+
+
+def line_law(law: Law) -> str:
+    """Return the expression that makes the law in LINE's Python."""
+    renewal_rates(law, "LINE")
+    return f"PH([{numbers(law.alpha)}], {_rows(law.T)})"
+
+
+def _as_matlab(law: Law) -> str:
+    without, event = renewal_rates(law, "a {D0, D1} pair")
+    return f"% {_about(law)}\nlaw = {{{_semicolons(without)}, {_semicolons(event)}}};\n"
+
+
+def _as_jmt(law: Law) -> str:
+    strategy = jmt_strategy(law, "ServiceTimeStrategy")
+    ElementTree.indent(strategy)
+    return ElementTree.tostring(strategy, encoding="unicode") + "\n"
+
+
+def jmt_strategy(law: Law, name: str) -> ElementTree.Element:
+    """Return the law as the strategy of a JMT section, a service's or an arrival's."""
+    renewal_rates(law, "JMT")
+    strategy = ElementTree.Element(
+        "subParameter",
+        classPath="jmt.engine.NetStrategies.ServiceStrategies.ServiceTimeStrategy",
+        name=name,
+    )
+    family, label, scalars = _jmt_family(law)
+    ElementTree.SubElement(
+        strategy, "subParameter", classPath=f"jmt.engine.random.{family}", name=label
+    )
+    made = ElementTree.SubElement(
+        strategy,
+        "subParameter",
+        classPath=f"jmt.engine.random.{family.removesuffix('Distr')}Par",
+        name="distrPar",
+    )
+    for each, value in scalars.items():
+        _jmt_number(made, each, value)
+    if not scalars:
+        for each, rows in (("alpha", [law.alpha]), ("T", list(law.T))):
+            table = _jmt_array(made, each)
+            for row in rows:
+                vector = _jmt_array(table, "vector")
+                for number in row.tolist():
+                    _jmt_number(vector, "entry", number)
+    return strategy
+
+
+def _jmt_family(law: Law) -> tuple[str, str, dict[str, float | int]]:
+    """Class, name and numbers of JMT's own family; no numbers where there is none."""
+    if law.order == 1:
+        return "Exponential", "Exponential", {"lambda": float(law.exit[0])}
+    chain = np.diag(-law.exit[-1:].repeat(law.order)) + np.diag(
+        law.exit[-1:].repeat(law.order - 1), 1
+    )
+    if law.alpha[0] == 1.0 and np.array_equal(law.T, chain):
+        return "Erlang", "Erlang", {"alpha": float(law.exit[-1]), "r": law.order}
+    if law.order == 2 and not law.T[0, 1] and not law.T[1, 0]:
+        rates = {"lambda1": float(law.exit[0]), "lambda2": float(law.exit[1])}
+        return "HyperExp", "Hyperexponential", {"p": float(law.alpha[0])} | rates
+    return "PhaseTypeDistr", "Phase-Type", {}
+
+
+def _jmt_array(parent: ElementTree.Element, name: str) -> ElementTree.Element:
+    return ElementTree.SubElement(
+        parent, "subParameter", array="true", classPath="java.lang.Object", name=name
+    )
+
+
+def _jmt_number(parent: ElementTree.Element, name: str, value: float | int) -> None:
+    java = "Long" if isinstance(value, int) else "Double"
+    made = ElementTree.SubElement(parent, "subParameter", classPath=f"java.lang.{java}", name=name)
+    ElementTree.SubElement(made, "value").text = repr(value)
+
+
+def _as_prism(law: Law) -> str:
+    without, event = renewal_rates(law, "PRISM")
+    last = law.order - 1
+    lines = [f"// {_about(law)}, again and again", "ctmc", "", "module law"]
+    lines.append(f"  s : [0..{last}] init {int(law.alpha.argmax())};")
+    for label, rates in (("", without), ("event", event)):
+        for i, row in enumerate(rates):
+            ways = [
+                f"{number!r} : (s'={j})"
+                for j, number in enumerate(row.tolist())
+                if number > 0.0 and (label or j != i)
+            ]
+            if ways:
+                lines.append(f"  [{label}] s={i} -> {' + '.join(ways)};")
+    lines += ["endmodule", "", 'rewards "events"', "  [event] true : 1;", "endrewards"]
+    return "\n".join(lines) + "\n"
+
+
+def _about(law: Law) -> str:
+    return f"mean {law.mean:.6g} s, scv {law.scv:.6g}"
+
+
+def _matrix(rows: Any) -> Array:
+    try:
+        return np.array(rows, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError("T must be a square table of numbers") from None
+
+
+def numbers(row: Iterable[float]) -> str:
+    """Return the numbers with all their digits, so that a reader gets the same floats."""
+    return ", ".join(repr(float(number)) for number in row)
+
+
+def _rows(table: Array) -> str:
+    return "[" + ", ".join(f"[{numbers(row)}]" for row in table) + "]"
+
+
+def _semicolons(table: Array) -> str:
+    return "[" + "; ".join(numbers(row) for row in table) + "]"
+
+
+#: How each form is written, by its name.
+FORMS: Final[dict[str, Callable[[Law], str]]] = {
+    "json": _as_json,
+    "butools": _as_butools,
+    "line": _as_line,
+    "matlab": _as_matlab,
+    "jmt": _as_jmt,
+    "prism": _as_prism,
+}

@@ -19,7 +19,7 @@ app = typer.Typer(
     help="How does my I/O-intensive parallel program scale, and what response time will my "
     "machine give under this scheduling policy?",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

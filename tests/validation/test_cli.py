@@ -315,6 +315,16 @@ def test_help_names_every_subcommand_and_loads_nothing_heavy():
     assert not loaded & {"numpy", "scipy", "numba", "pandas", "matplotlib", "pydantic"}
 
 
+def test_a_shell_completes_commands_and_options():
+    for words, at, completed in (("qmodels pre", 1, "predict"), ("qmodels fit --see", 2, "--seed")):
+        shell = {"_QMODELS_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+        done = subprocess.run(
+            [Path(sys.executable).with_name("qmodels")], env=os.environ | shell,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.stdout.split() == [completed], done.stderr
+
+
 def test_the_package_runs_as_a_module_where_its_script_is_not_on_the_path():
     done = subprocess.run(
         [sys.executable, "-m", "qmodels", "--version"], capture_output=True, text=True, timeout=60

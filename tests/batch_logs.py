@@ -58,9 +58,7 @@ def sacct(jobs: Jobs) -> str:
     for row in _rows(jobs):
         times = "|".join(iso(row[name]) for name in ("submit", "start", "end"))
         state = "COMPLETED" if row["status"] else "FAILED"
-        lines.append(
-            f"{row['job']}|run|ann|{times}|{state}|{row['size']}|{row['size'] // 4}"
-        )
+        lines.append(f"{row['job']}|run|ann|{times}|{state}|{row['size']}|{row['size'] // 4}")
         lines.append(f"{row['job']}.batch|batch||{times}|{state}|4|1")
     return "\n".join(lines) + "\n"
 

@@ -197,10 +197,10 @@ class BatsimJobs(AbstractJobFormat):
 def _enter_row(
     table: JobTable, clock: Clock, states: States, rows: Rows, of: Mapping[str, str]
 ) -> None:
-    times = [
+    submit, start, end = (
         rows.read(name, of[name], clock.seconds)
         for name in ("submission_time", "starting_time", "finish_time")
-    ]
+    )
     name, asked = "requested_number_of_resources", -1
     if of[name]:
         asked = rows.read(name, of[name], whole_number)
@@ -213,7 +213,8 @@ def _enter_row(
     number = of["job_id"].rpartition("!")[2]
     state = of.get("final_state", "")
     table.add(
-        *times, size, requested_processors=asked, requested_time=-1.0 if limit is None else limit,
+        submit, start, end, size, requested_processors=asked,
+        requested_time=-1.0 if limit is None else limit,
         job=rows.read("job_id", number, job_number) if number.isdecimal() else -1,
         status=states.code(state) if state else -1,
     )  # fmt: skip

@@ -239,7 +239,7 @@ class _Meaning:
         """Seconds that were asked for; -1 for none."""
         at = self.limit_raw
         if at >= 0 and f[at].isdigit():
-            return 60.0 * self._read(at, f, whole_number)
+            return 60.0 * float(self._read(at, f, whole_number))
         at = self.limit
         if at < 0 or f[at] in _NO_LIMIT:
             return -1.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -74,13 +74,15 @@ class JobTable:
         self.notes: list[str] = []
         self.users, self.queues = Names(), Names()
         self.no_size = f"Jobs without {unit}"
-        self._whole = {name: array("q") for name in ("job", "task", "part")}
-        self._whole |= {name: array("q") for name in ("processors", "requested_processors")}
-        self._whole |= {name: array("q") for name in ("status", "user", "queue")}
-        names = ("submit", "wait", "run", "requested_time", "cpu_time")
-        self._times = {name: array("d") for name in names}
+        whole = ("job", "task", "part", "processors", "requested_processors", "status", "user")
+        times = ("submit", "wait", "run", "requested_time", "cpu_time")
+        self._whole: dict[str, array[int]] = {name: array("q") for name in (*whole, "queue")}
+        self._times: dict[str, array[float]] = {name: array("d") for name in times}
         # Looked up once: a method of each column is called for every job.
-        self._add = [column.append for column in (*self._whole.values(), *self._times.values())]
+        self._add: list[Callable[[Any], None]] = [
+            *(column.append for column in self._whole.values()),
+            *(column.append for column in self._times.values()),
+        ]
 
     def add(
         self,
@@ -134,7 +136,8 @@ class JobTable:
         if processors <= 0 or submit < 0 or run < 0:
             self.add(submit, submit, submit + run, processors)
             return
-        of = {"job": -1, "requested_time": -1.0, "status": -1, "user": "", "queue": ""} | more
+        of: dict[str, Any] = {"job": -1, "requested_time": -1.0, "status": -1}
+        of |= {"user": "", "queue": ""} | more
         self._enter(
             of["job"], -1, -1, processors, -1, of["status"], self.users.code(of["user"]),
             self.queues.code(of["queue"]), submit, -1.0, run, of["requested_time"], -1.0,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -187,5 +186,4 @@ def written(folder: Path, name: str, jobs: Jobs) -> Path:
     """A file of this format."""
     file = folder / f"{name}.log"
     file.write_text(WRITERS[name](jobs), encoding="utf-8")
-    assert not name.endswith("csv") or list(csv.reader(file.open()))
     return file

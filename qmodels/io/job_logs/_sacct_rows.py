@@ -165,7 +165,7 @@ class Rows:
         """Whether a line begins like a row: its first fields are sound, up to the free text."""
         fields = line.split("|")
         some = min(len(fields), self._free[0])
-        if not some:
+        if not some or not fields[0]:
             return False
         return self._check([*fields[:some], *[""] * (self._width - some)])
 

@@ -244,6 +244,14 @@ def _plan(
     system = System(
         processors=int(sides[0]), disks=int(sides[1]), min_processors=min_processors or 1
     )
+    larger = int((log.sizes > system.processors).sum())
+    if larger:
+        say_of_log(
+            [
+                f"Jobs larger than the machine's {system.processors:,} processors: {larger:,} of "
+                f"{log.sizes.size:,}; do both count the same ({log.header.get('Unit', 'cores')})?"
+            ]
+        )
     return scenario_of_log(log, system, found.program)
 
 

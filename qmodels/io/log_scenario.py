@@ -37,7 +37,7 @@ def scenario_of_log(log: JobLog, system: System, program: Program | WorkloadMix)
     >>> from qmodels.programs.profiles import profile
     >>> log = JobLog("made", {"submit": [0, 60, 180], "run": [30, 20, 40], "processors": [4, 8, 2]})
     >>> plan = scenario_of_log(log, System(processors=16, disks=4), profile("QCRD-2"))
-    >>> plan.arrivals.mean
+    >>> round(plan.arrivals.mean, 6)
     90.0
     """
     busy = log.with_work

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import runpy
 import secrets
 import tracemalloc
@@ -16,9 +17,11 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from qmodels.commands import fit, predict, recommend
+from qmodels.commands import jobs as describe
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
 from qmodels.io import JobLog, read_jobs, read_swf
 from qmodels.io.job_logs import FORMATS, AbstractJobFormat, Choices, known_by
@@ -352,6 +355,34 @@ def test_one_command_leads_from_a_raw_sacct_file_to_a_policy(tmp_path, jobs):
             assert found["sacct"][name] == value, name
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_log_is_described_and_written_again(tmp_path, jobs, name):
+    file, again = written(tmp_path, name, jobs), tmp_path / "again.swf.gz"
+    done = invoked(describe.register, "jobs", file, *words(name), "--json", "-o", again)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert (told["format"], told["jobs"]) == (name, 300)
+    assert told["warnings"][0].startswith(f"Read as {name} (")
+    work = float((jobs["run"] * jobs["processors"]).mean())
+    assert told["summary"]["work [processor-s]"]["mean"] == pytest.approx(work, rel=1e-12)
+    rate = 299 / (jobs["submit"][-1] - jobs["submit"][0])
+    assert told["offered_processors"] == pytest.approx(rate * work, rel=1e-12)
+    before, after = read_jobs(file, **SAID[name]), read_jobs(again)
+    pd.testing.assert_frame_equal(after.jobs, before.jobs)
+    assert dict(after.header) == dict(before.header)
+
+
+def test_the_description_of_a_log_says_its_load_in_its_unit(tmp_path, jobs):
+    file = written(tmp_path, "sacct", jobs)
+    done = invoked(describe.register, "jobs", file, "--unit", "nodes")
+    assert "- Rows for steps of jobs, left out: 300." in done.stdout
+    assert re.search(r"Load: 0\.0\d+ jobs/s of known work keep \d+\.\d nodes busy", done.stdout)
+    one = written(tmp_path, "sge", some_jobs(1, np.random.default_rng(1)))
+    assert "Load" not in invoked(describe.register, "jobs", one).stdout
+    done = invoked(describe.register, "jobs", file, "--unit", "nodes", "-o", file)
+    assert "is the log itself" in str(done.exception)
+
+
 def test_jobs_that_do_not_fit_the_machine_ask_whether_units_agree(tmp_path, jobs):
     file = written(tmp_path, "sacct", jobs | {"submit": jobs["submit"] * 100})
     done = invoked(
@@ -360,9 +391,8 @@ def test_jobs_that_do_not_fit_the_machine_ask_whether_units_agree(tmp_path, jobs
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     larger = np.count_nonzero(jobs["processors"] > 16)
-    assert (
-        f"machine's 16 processors: {larger} of 300; do both count the same (cores)?" in done.stderr
-    )
+    said = f"machine's 16 processors: {larger} of 300; do both count the same (cores)?"
+    assert said in done.stderr
 
 
 def test_the_log_of_the_example_is_what_its_script_writes(tmp_path):

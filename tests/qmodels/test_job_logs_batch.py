@@ -191,7 +191,7 @@ def test_jobs_of_lsf_that_never_ran_and_other_events_are_left_out(tmp_path):
     assert log.jobs["job"].tolist() == [9, 12]
     assert log.jobs["status"].tolist() == [1, 0]
     assert "Jobs that never started, left out: 1." in log.warnings
-    assert log.header["Queue"] == ["1 batch"]
+    assert log.header["Queue"] == "1 batch"
 
 
 def test_text_of_lsf_may_hold_blanks_quotes_and_newlines(tmp_path):

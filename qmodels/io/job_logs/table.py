@@ -279,7 +279,8 @@ def _selected(
         columns["job"] = np.arange(1, columns["job"].size + 1)
     names = frozenset(FIELDS) if choices.keep is None else frozenset(choices.keep)
     if table.queues.codes:
-        header["Queue"] = [f"{code} {one_line(q)}" for q, code in table.queues.codes.items()]
+        queues = [f"{code} {one_line(q)}" for q, code in table.queues.codes.items()]
+        header["Queue"] = queues if queues[1:] else queues[0]
     # As for the other formats; a swapped job's bursts are known to the Standard format alone.
     _keep_arrivals(file, columns, (), notes)
     _keep_selected(file, columns, header, wanted, choices.start, choices.end)

@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.log_options import (
+    LogColumns,
+    LogFormat,
+    LogStatus,
+    LogUnit,
+    LogZone,
+    log_choices,
+    say_of_log,
+)
 
 if TYPE_CHECKING:
     from phasefit.diagnostics import FitReport
@@ -22,7 +31,8 @@ def register(app: typer.Typer) -> None:
 
 def _fit(
     file: Annotated[
-        Path, typer.Argument(help="Job log (SWF, plain or gzip), or text or CSV with a column.")
+        Path,
+        typer.Argument(help="Job log of a batch system or in SWF, or text or CSV with a column."),
     ],
     column: Annotated[
         str | None,
@@ -43,9 +53,11 @@ def _fit(
     bootstrap: Annotated[
         int, typer.Option(min=0, help="Bootstrap samples for bands and the p-value; slow.")
     ] = 0,
-    status: Annotated[
-        str | None, typer.Option(help="Of a job log: completed, failed or cancelled jobs only.")
-    ] = None,
+    status: LogStatus = None,
+    log_format: LogFormat = None,
+    unit: LogUnit = None,
+    log_columns: LogColumns = None,
+    timezone: LogZone = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figure and the tables.")
@@ -60,9 +72,11 @@ def _fit(
 
     if output is not None:
         claim_output(output)
-    samples, name, remarks = read_samples(file, column=column, status=status, max_bytes=max_bytes)
-    for remark in remarks:
-        typer.echo(f"- {remark}", err=True)
+    samples, name, remarks = read_samples(
+        file, column=column, status=status, max_bytes=max_bytes,
+        **log_choices(log_format, unit, log_columns, timezone),
+    )  # fmt: skip
+    say_of_log(remarks)
     report = fit(
         samples, order=order, family=family, criterion=criterion, hold_moments=hold_moments,
         max_order=max_order, bootstrap=bootstrap, random_state=seed,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.log_options import say_of_log
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ def _predict(
     bound = work_bound(plan.system, plan.program)
     if not found:
         raise unstable_under_all(refused, min(loads) * bound, bound)
+    if plan.log is not None:
+        say_of_log(plan.log.warnings)
     if plan.mix_note:
         typer.echo(plan.mix_note, err=True)
     if best is None and not (everything or policy or as_json):

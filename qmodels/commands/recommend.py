@@ -7,11 +7,22 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.log_options import (
+    LogColumns,
+    LogFormat,
+    LogPartition,
+    LogStatus,
+    LogUnit,
+    LogZone,
+    log_choices,
+    say_of_log,
+)
+from qmodels.commands.options import pair
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -47,10 +58,19 @@ def register(app: typer.Typer, *, map_workers: MapWorkers = _this_thread) -> Non
 
 def _recommend(
     context: typer.Context,
-    scenario: Annotated[Path, typer.Argument(help="TOML file; see docs/reference/scenario.md.")],
+    scenario: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCENARIO|LOG",
+            help="TOML file, see docs/reference/scenario.md; or a job log, with --machine and "
+            "--program.",
+        ),
+    ],
     load: Annotated[
         list[float] | None,
-        typer.Option(help="Load, above 0; may be repeated. By default those of the scenario."),
+        typer.Option(
+            help="Load, above 0; may be repeated. By default those of the scenario, or the log's."
+        ),
     ] = None,
     arrival_rate: Annotated[
         float | None, typer.Option(help="Jobs per second, instead of a load.")
@@ -86,6 +106,26 @@ def _recommend(
         Path | None, typer.Option("-o", "--output", help="Folder for the tables and the map.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    machine: Annotated[
+        str | None,
+        typer.Option(help="With a job log: processors and disks, such as 128,32."),
+    ] = None,
+    program: Annotated[
+        str | None,
+        typer.Option(
+            help="With a job log: how jobs scale; measured runs, a trace, a scenario or a profile."
+        ),
+    ] = None,
+    min_processors: Annotated[
+        int | None,
+        typer.Option(min=1, help="With a job log: least processors of a job; 1 by default."),
+    ] = None,
+    log_format: LogFormat = None,
+    unit: LogUnit = None,
+    log_columns: LogColumns = None,
+    timezone: LogZone = None,
+    status: LogStatus = None,
+    partition: LogPartition = None,
     max_bytes: MaxBytes = None,
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Go on with a map of another version of the code.")
@@ -98,7 +138,6 @@ def _recommend(
     from qmodels.commands.progress import progress_shown
     from qmodels.errors import UnstableError
     from qmodels.io.outputs import claim_output
-    from qmodels.io.scenario import load_scenario
     from qmodels.policies.choice.candidates import default_candidates, too_many_jobs
     from qmodels.policies.choice.recommendation import recommend
 
@@ -106,7 +145,12 @@ def _recommend(
         raise ModelError("give either --load or --arrival-rate, not both")
     if output is not None:
         claim_output(output)
-    plan = load_scenario(scenario, max_bytes=max_bytes)
+    choices = log_choices(
+        log_format, unit, log_columns, timezone, status=status, partition=partition or None
+    )
+    plan = _plan(scenario, machine, program, min_processors, listed, choices, max_bytes)
+    if plan.log is not None:
+        say_of_log(plan.log.warnings)
     if model is not None:
         plan = plan.with_model(model)
     workload = plan.workload
@@ -157,6 +201,58 @@ def _recommend(
         typer.echo("\n\n".join([*texts, *([] if drawn is None else [drawn.table()])]))
     if all(each.best is None for each in found):
         raise typer.Exit(CHECK_FAILED)
+
+
+def _plan(
+    source: Path,
+    machine: str | None,
+    program: str | None,
+    min_processors: int | None,
+    listed: bool,
+    choices: dict[str, Any],
+    max_bytes: int | None,
+) -> Scenario:
+    """The scenario of a file, or that of a job log on a machine."""
+    from qmodels.io.scenario import load_scenario
+
+    if source.suffix.lower() == ".toml":
+        if choices or machine or program or min_processors:
+            raise ModelError(
+                f"{source} is a scenario, which names machine, program and [log] itself; "
+                f"--machine, --program and what is said of a job log go with a job log alone"
+            )
+        return load_scenario(source, max_bytes=max_bytes)
+    from qmodels.io.job_logs import read_jobs
+    from qmodels.io.log_scenario import scenario_of_log
+    from qmodels.io.subjects import read_subject
+    from qmodels.policies import System
+
+    if listed:
+        raise ModelError("--listed keeps to the policies of a scenario; a job log has none")
+    log = read_jobs(source, max_bytes=max_bytes, keep=(), **choices)
+    sides = pair("--machine", machine)
+    if sides is None or program is None:
+        missing = "--machine PROCESSORS,DISKS" if sides is None else "--program FILE"
+        raise ModelError(
+            f"a job log says neither how large the machine is nor how its jobs scale: give "
+            f"{missing} (--program takes measured runs, a trace, a scenario or a profile)"
+        )
+    found = read_subject(program, mixed=True)
+    if found.program is None:
+        raise ModelError(f"{program}: {' '.join(found.remarks)}")
+    say_of_log(found.remarks)
+    system = System(
+        processors=int(sides[0]), disks=int(sides[1]), min_processors=min_processors or 1
+    )
+    larger = int((log.sizes > system.processors).sum())
+    if larger:
+        say_of_log(
+            [
+                f"Jobs larger than the machine's {system.processors:,} processors: {larger:,} of "
+                f"{log.sizes.size:,}; do both count the same ({log.header.get('Unit', 'cores')})?"
+            ]
+        )
+    return scenario_of_log(log, system, found.program)
 
 
 def _followed(candidates: tuple[AbstractPolicy, ...], model: str) -> tuple[AbstractPolicy, ...]:

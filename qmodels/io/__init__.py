@@ -1,6 +1,7 @@
 """Files in, plain tables or objects out."""
 
 from qmodels.io.darshan import read_darshan
+from qmodels.io.job_logs import read_jobs
 from qmodels.io.runs import RunTable, read_runs
 from qmodels.io.scenario import Scenario, load_scenario
 from qmodels.io.swf import JobLog, read_swf, write_swf
@@ -12,6 +13,7 @@ __all__ = [
     "Scenario",
     "load_scenario",
     "read_darshan",
+    "read_jobs",
     "read_runs",
     "read_swf",
     "read_trace",

@@ -26,11 +26,15 @@ class LogTable(Table):
 
     path: str
     available_at: str | None = Field(default=None, max_length=500)
-    partition: int | list[int] | None = None
+    format: str | None = None
+    unit: Literal["cores", "nodes", "gpus"] | None = None
+    columns: dict[str, str] | list[str] | None = None
+    timezone: str | None = None
+    partition: int | str | list[int | str] | None = None
     status: str | int | list[int] | None = None
     start: datetime.datetime | str | None = None
     end: datetime.datetime | str | None = None
-    user: int | list[int] | None = None
+    user: int | str | list[int | str] | None = None
 
 
 class LawTable(Table):

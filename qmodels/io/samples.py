@@ -30,7 +30,6 @@ MAX_BYTES = 500_000_000
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 _HEAD = 1_000_000  # bytes that show whether a file is a job log
-_FIELDS = 18  # of a line of a job log
 
 
 def read_samples(
@@ -39,23 +38,28 @@ def read_samples(
     column: str | None = None,
     status: str | None = None,
     max_bytes: int | None = None,
+    **log: Any,
 ) -> tuple[Array, str, tuple[str, ...]]:
     r"""Read one series of numbers, in the order of the file.
 
     Parameters
     ----------
     path : path_like
-        A job log in the Standard Workload Format, known by its name (``.swf``, ``.swf.gz``) or by
-        a first line that starts with ``;`` or has 18 numbers; or text with a number per line; or
-        CSV with a header. Plain or gzip. Lines that start with ``#`` are passed over in text.
+        A job log of any format of `read_jobs`, known by its content or by the name ``.swf``,
+        ``.swf.gz``; or text with a number per line; or CSV with a header. Plain or gzip. Lines
+        that start with ``#`` are passed over in text.
     column : str, optional
         Of a job log: interarrival [s], runtime [s], work [processor-seconds] or size
         [processors]. Of a CSV file: a name of its header; not needed where there is one column.
     status : str, optional
-        Of a job log: keep the jobs that ended so, as in `read_swf`.
+        Of a job log: keep the jobs that ended so, as in `read_jobs`.
     max_bytes : int, optional
-        Largest size of the text, unpacked; by default that of `read_swf` for a job log and 500 MB
+        Largest size of the text, unpacked; by default that of `read_jobs` for a job log and 500 MB
         for a table, which takes several times as much memory.
+    **log
+        Further options of `read_jobs`; one that is not None makes the file a job log. A table of
+        jobs, in CSV, is also taken for one where `column` is a quantity of job logs and no name
+        in its header.
 
     Returns
     -------
@@ -86,9 +90,11 @@ def read_samples(
     for name, given in (("column", column), ("status", status)):
         if given is not None and not isinstance(given, str):
             raise ModelError(f"{name} must be text, got {given!r:.60}")
-    named = file.lower().endswith((".swf", ".swf.gz"))
-    if named or _is_log(_head(file)):
-        return _of_log(file, column, status, max_bytes)
+    log = {name: given for name, given in log.items() if given is not None}
+    if not log and file.lower().endswith((".swf", ".swf.gz")):
+        log["format"] = "swf"
+    if log or _is_log(_head(file), column):
+        return _of_log(file, column, status, max_bytes, log)
     if status is not None:
         raise ModelError(f"{file} is not a job log, so its jobs have no status; leave it out")
     return *_of_table(file, _lines(file, max_bytes or MAX_BYTES), column), ()
@@ -130,23 +136,26 @@ def _content(file: str, most: int) -> bytes:
     return content
 
 
-def _is_log(lines: list[str]) -> bool:
-    first = next((line for line in lines if line.strip()), "")
-    parts = first.split()
-    return first.lstrip().startswith(";") or (
-        len(parts) == _FIELDS and all(_NUMBER.fullmatch(part) for part in parts)
-    )
+def _is_log(lines: list[str], column: str | None) -> bool:
+    """Whether a text that begins so is a job log; a table is one only where it must be."""
+    from qmodels.io.job_logs import known_by
+
+    found = known_by(lines)
+    if found is None or not found.is_table:
+        return found is not None
+    header = next((line for line in lines if line.strip()), "")
+    return column in SERIES and column not in {cell.strip() for cell in header.split(",")}
 
 
 def _of_log(
-    file: str, column: str | None, status: str | None, max_bytes: int | None
+    file: str, column: str | None, status: str | None, max_bytes: int | None, choice: dict[str, Any]
 ) -> tuple[Array, str, tuple[str, ...]]:
-    from qmodels.io import swf
+    from qmodels.io.job_logs import read_jobs
 
     if column is None:
         raise ModelError(f"column of a job log must be one of {', '.join(SERIES)}")
     one_of("column of a job log", column, SERIES)
-    log = swf.read_swf(file, status=status, max_bytes=max_bytes or swf.MAX_BYTES, columns=())
+    log = read_jobs(file, status=status, max_bytes=max_bytes, keep=(), **choice)
     samples = np.array(getattr(log, SERIES[column]), dtype=float)
     if not samples.size:
         raise ModelError(f"{file}: the jobs selected hold no {column}")

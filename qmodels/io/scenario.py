@@ -25,9 +25,10 @@ from qmodels.io._scenario_file import (
     ValidationTable,
     WorkingSetTable,
 )
+from qmodels.io.job_logs import read_jobs
 from qmodels.io.policy_tables import PolicyTable, TimeLawTable
 from qmodels.io.runs import read_runs
-from qmodels.io.swf import MAX_BYTES, JobLog, read_swf
+from qmodels.io.swf import JobLog
 from qmodels.io.toml_tables import at_key, checked_tables, fail, read_tables
 from qmodels.policies import MODELS, AbstractPolicy, System, Workload, find_policy
 from qmodels.programs import (
@@ -65,7 +66,7 @@ class Scenario:
     system: System
     program: Program | WorkloadMix
     fits: Mapping[str, FittedProgram]  #: what was learnt from measured runs, by program
-    log: JobLog | None  #: its columns that predictions and simulations look at; see `read_swf`
+    log: JobLog | None  #: its columns that predictions and simulations look at; see `read_jobs`
     arrivals: PhaseType  #: seconds, if from a log; else of mean one
     demand: PhaseType  #: processor-seconds, if from a log; else of mean one
     arrivals_from: str  #: where the interarrival law comes from, in words
@@ -129,7 +130,7 @@ def load_scenario(path: str | Path, *, max_bytes: int | None = None) -> Scenario
         A TOML file; relative paths in it are taken from its own folder. All keys are described
         in docs/reference/scenario.md.
     max_bytes : int, optional
-        Largest size of the job log's text, as in `read_swf`.
+        Largest size of the job log's text, as in `read_jobs`.
 
     Returns
     -------
@@ -178,7 +179,7 @@ def _scenario(
     max_bytes: int | None = None,
 ) -> Scenario:
     system = at_key(source, "machine", System, **spec.machine.model_dump())
-    log = _read_log(source, spec.log, max_bytes or MAX_BYTES)
+    log = _read_log(source, spec.log, max_bytes)
     program, fits = _programs(source, spec)
     time_scale = 1.0
     if spec.demand.scale_to_log:
@@ -248,7 +249,7 @@ def load_programs(path: str | Path) -> Program | WorkloadMix:
     return _programs(source, read_tables(source, ScenarioFile))[0]
 
 
-def _read_log(source: Path, spec: LogTable | None, max_bytes: int) -> JobLog | None:
+def _read_log(source: Path, spec: LogTable | None, max_bytes: int | None) -> JobLog | None:
     if spec is None:
         return None
     choice = spec.model_dump(exclude={"path", "available_at"}, exclude_none=True)
@@ -264,7 +265,7 @@ def _read_log(source: Path, spec: LogTable | None, max_bytes: int) -> JobLog | N
         )
         fail(source, "log.path", f"{path} {kind}; put the job log there or name another{where}")
     try:
-        return read_swf(path, **choice, max_bytes=max_bytes, columns=())
+        return read_jobs(path, **choice, max_bytes=max_bytes, keep=())
     except TraceFormatError:
         raise
     except ModelError as error:

@@ -112,6 +112,7 @@ def read_subject(
     program: str | None = None,
     choices: TraceChoices | None = None,
     max_bytes: int | None = None,
+    mixed: bool = False,
 ) -> Subject:
     """Read whatever a speedup surface can be drawn of.
 
@@ -126,6 +127,9 @@ def read_subject(
         For a trace only.
     max_bytes : int, optional
         Largest size of a trace's text, as in `read_trace`.
+    mixed : bool
+        Take all programs of measured runs in equal parts, where there are several and none is
+        named, instead of refusing.
 
     Returns
     -------
@@ -156,7 +160,10 @@ def read_subject(
     if kind == "scenario":
         return _of_scenario(path, program)
     if kind == "runs":
-        return _of_runs(read_runs(path), program)
+        table = read_runs(path)
+        if mixed and program is None and len(table.programs) > 1:
+            return _of_all_runs(table)
+        return _of_runs(table, program)
     if program is not None:
         raise ModelError(f"{given} is one program; leave --program out")
     if kind == "trace":
@@ -234,6 +241,14 @@ def _of_runs(table: RunTable, name: str | None) -> Subject:
         "runs", name, program, tuple(remarks),
         4 * int(largest["p"]), 4 * int(largest["d"]), fit, _whole_runs(runs),
     )  # fmt: skip
+
+
+def _of_all_runs(table: RunTable) -> Subject:
+    """All measured programs in equal parts."""
+    fits = fit_runs(table)
+    said = f"{table.source} has {len(fits)} programs, taken in equal parts: {', '.join(fits)}."
+    mix = WorkloadMix([fit.program for fit in fits.values()], [1.0] * len(fits))
+    return Subject("runs", str(table.source), mix, (said,))
 
 
 def _whole_runs(runs: Any) -> Array:

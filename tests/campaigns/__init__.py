@@ -65,6 +65,8 @@ TESTED = (
     Campaign("darshan", 40.0, "tests/qmodels/test_darshan.py -k ten_thousand",
              ("qmodels.io.darshan",)),
     Campaign("swf", 60.0, "tests/qmodels/test_swf.py -k million_mutated", ("qmodels.io.swf",)),
+    Campaign("job-logs", 15.0, "tests/qmodels/test_job_logs.py -k hundred_thousand",
+             ("qmodels.io.job_logs.reading",)),
     Campaign("scaling", 60.0, "tests/qmodels/test_scaling_intervals.py -k InFull",
              ("qmodels.programs.scaling.forecast", "qmodels.programs.scaling.next_run")),
 )  # fmt: skip

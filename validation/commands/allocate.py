@@ -11,6 +11,13 @@ import typer
 from typer.core import TyperCommand
 
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.log_options import (
+    LogColumns,
+    LogFormat,
+    LogUnit,
+    LogZone,
+    log_choices,
+)
 from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 from validation.commands.overlay import overlaid
 from validation.commands.own_classes import find_own_modules, within_seconds
@@ -51,7 +58,7 @@ def _allocate(
     source: Annotated[
         Path | None,
         typer.Argument(
-            help="A scenario (TOML, see docs/reference/allocation-scenario.md) or a job log (SWF); "
+            help="A scenario (TOML, see docs/reference/allocation-scenario.md) or a job log; "
             "without one, jobs come as a Poisson process."
         ),
     ] = None,
@@ -110,6 +117,10 @@ def _allocate(
         float, typer.Option(min=0.1, help="With --check: stop a strategy that takes longer.")
     ] = 120.0,
     max_bytes: MaxBytes = None,
+    log_format: LogFormat = None,
+    unit: LogUnit = None,
+    log_columns: LogColumns = None,
+    timezone: LogZone = None,
 ) -> None:
     """Compare processor-allocation strategies on the same jobs, with paired differences.
 
@@ -133,7 +144,7 @@ def _allocate(
         "traffic": {"io_share": io_share, "flits": flits, "slots": slots},
         "jobs": {
             "count": jobs, "mean_interarrival": mean_interarrival, "utilisation": utilisation,
-        },
+        } | log_choices(log_format, unit, log_columns, timezone),
         "study": {"replications": replications},
         "": {"seed": seed},
     }  # fmt: skip

@@ -46,7 +46,7 @@ class LogStreams(AbstractStreams):
     Parameters
     ----------
     log : JobLog
-        From `qmodels.io.read_swf`, with the partition and the status that are wanted.
+        From `qmodels.io.read_jobs`, with the partition and the status that are wanted.
     jobs : int, optional
         Jobs of a stream; all usable jobs of the log if left out.
     mean_interarrival : float, optional
@@ -95,7 +95,7 @@ class LogStreams(AbstractStreams):
     name: ClassVar[str] = "log"
     keys: ClassVar[tuple[str, ...]] = (
         "count", "mean_interarrival", "utilisation", "arrival_factor",
-        "path", "partition", "status", "start", "end",
+        "path", "format", "unit", "columns", "timezone", "partition", "status", "start", "end",
     )  # fmt: skip
     log: JobLog
     _: KW_ONLY
@@ -110,7 +110,7 @@ class LogStreams(AbstractStreams):
         from qmodels.io import JobLog
 
         if not isinstance(self.log, JobLog):
-            raise ModelError(f"log must be a JobLog, as read_swf returns; got {self.log!r:.60}")
+            raise ModelError(f"log must be a JobLog, as read_jobs returns; got {self.log!r:.60}")
         one_of("oversize", self.oversize, ("clip", "drop"))
         one_of("start", self.start, ("first", "random"))
         checked: dict[str, Any] = {
@@ -140,14 +140,17 @@ class LogStreams(AbstractStreams):
         cls, table: Mapping[str, Any], setting: Setting
     ) -> tuple[AbstractStreams, float | None]:
         """See `AbstractStreams.from_table`; a log keeps its own times where they are seconds."""
-        from qmodels.io.swf import MAX_BYTES, read_swf
+        from qmodels.io.job_logs import read_jobs
 
         if "path" not in table:
             raise TableError("path", "this key is missing; name the job log")
-        choice = {k: table[k] for k in ("partition", "status", "start", "end") if k in table}
-        log = read_swf(
+        asked = (
+            "format", "unit", "columns", "timezone", "partition", "status", "start", "end",
+        )  # fmt: skip
+        choice = {k: table[k] for k in asked if k in table}
+        log = read_jobs(
             setting.folder / table["path"], **choice,
-            max_bytes=setting.max_bytes or MAX_BYTES, columns=["requested_time"],
+            max_bytes=setting.max_bytes, keep=["requested_time"],
         )  # fmt: skip
         given = renamed(
             table, count="jobs", mean_interarrival="mean_interarrival",

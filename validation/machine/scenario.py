@@ -71,7 +71,11 @@ class JobsTable(Table):
     utilisation: Fraction | None = None
     arrival_factor: Positive | None = None
     path: str | None = None
-    partition: int | list[int] | None = None
+    format: str | None = None
+    unit: Literal["cores", "nodes", "gpus"] | None = None
+    columns: dict[str, str] | list[str] | None = None
+    timezone: str | None = None
+    partition: int | str | list[int | str] | None = None
     status: str | int | list[int] | None = None
     start: datetime.datetime | str | None = None
     end: datetime.datetime | str | None = None
@@ -198,7 +202,9 @@ def make_plan(
         disk_pace=spec.machine.disk_pace,
     )  # fmt: skip
     streams, utilisation = _streams(source, spec, mesh, machine, max_bytes)
-    warnings = streams.warnings if isinstance(streams, LogStreams) else ()
+    warnings: tuple[str, ...] = ()
+    if isinstance(streams, LogStreams):
+        warnings = (*streams.log.warnings, *streams.warnings)
     return AllocationPlan(
         title=spec.title,
         seed=spec.seed,

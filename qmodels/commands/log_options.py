@@ -1,0 +1,92 @@
+"""Options of commands that take a job log: its format, its unit, its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from qmodels.errors import ModelError
+
+LogFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="Of a job log: sacct, pbs, lsf, sge, batsim, batsim-csv, csv or swf; by default the "
+        "content tells.",
+    ),
+]
+LogUnit = Annotated[
+    str | None,
+    typer.Option(
+        "--unit",
+        help="Of a job log: cores, nodes or gpus, what a processor stands for. To be said where "
+        "the log tells of several.",
+    ),
+]
+LogColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--log-columns",
+        help="Of a table of jobs: what its columns hold, such as "
+        "submit=Created,start=Began,end=Ended,cores=CPUs. Of sacct without a header: its columns.",
+    ),
+]
+LogZone = Annotated[
+    str | None,
+    typer.Option(
+        "--timezone",
+        help="Of a job log: the zone of times that name none, such as Europe/Berlin.",
+    ),
+]
+LogStatus = Annotated[
+    str | None, typer.Option(help="Of a job log: completed, failed or cancelled jobs only.")
+]
+LogPartition = Annotated[
+    list[str] | None,
+    typer.Option("--partition", help="Of a job log: only this partition or queue; repeatable."),
+]
+
+
+def columns_given(text: str | None) -> dict[str, str] | list[str] | None:
+    """Read ``submit=Created,cores=CPUs`` as a map, ``JobID,Submit`` as a list; None for None.
+
+    Raises
+    ------
+    ModelError
+        If some parts have an equals sign and others have none, or a part is empty.
+
+    Examples
+    --------
+    >>> columns_given("submit=Created at,cores=CPUs"), columns_given("JobID,Submit")
+    ({'submit': 'Created at', 'cores': 'CPUs'}, ['JobID', 'Submit'])
+    """
+    if text is None:
+        return None
+    pairs = [part.partition("=") for part in text.split(",")]
+    signs = {bool(sign) for _, sign, _ in pairs}
+    if len(signs) > 1 or not all(key.strip() and (name or not sign) for key, sign, name in pairs):
+        raise ModelError(
+            f"--log-columns: {text[:60]!r} is no map such as submit=Created,cores=CPUs and no "
+            f"list such as JobID,Submit,Start"
+        )
+    if signs == {False}:
+        return [key.strip() for key, _, _ in pairs]
+    return {key.strip(): name.strip() for key, _, name in pairs}
+
+
+def log_choices(
+    format: str | None, unit: str | None, columns: str | None, timezone: str | None, **more: Any
+) -> dict[str, Any]:
+    """The options that were given, as `read_jobs` and a ``[log]`` table call them."""
+    given = {
+        "format": format, "unit": unit, "columns": columns_given(columns), "timezone": timezone,
+    } | more  # fmt: skip
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def say_of_log(remarks: Iterable[str]) -> None:
+    """Print on standard error what the reader of a log noticed."""
+    for remark in remarks:
+        typer.echo(f"- {remark}", err=True)

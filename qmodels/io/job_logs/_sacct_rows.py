@@ -1,0 +1,200 @@
+"""Rows of sacct out of lines: a bar or a newline may be part of a field, and nothing is quoted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from qmodels.io.job_logs.lines import Lines
+
+#: Columns that hold what users write.
+FREE_TEXT = frozenset(
+    {
+        "jobname", "submitline", "comment", "workdir", "admincomment", "systemcomment", "extra",
+        "stdin", "stdout", "stderr", "reason", "constraints", "container",
+    }
+)  # fmt: skip
+
+_MOST_LINES = 200  # of one row: a here-document in a command line
+_MOST_WAYS = 300  # to share bars out among columns of free text
+
+
+class Odd(Exception):
+    """A field that does not hold what its column says."""
+
+    def __init__(self, field: str, text: str, what: str) -> None:
+        super().__init__(f"{field}: {text[:40]!r} {what}")
+        self.field, self.what = field.strip()[:40], f"{text[:40]!a} {what}"
+
+
+class Rows:
+    """The rows of a file, each as what `values` makes of its fields.
+
+    Parameters
+    ----------
+    lines : Lines
+        Behind the header.
+    width : int
+        Fields of a row.
+    free : list of int
+        Columns of free text.
+    values : callable
+        Reads the fields of a row; raises Odd where one is not what its column says.
+    check : callable
+        Whether all fields of known kinds are sound, those that are not used too.
+
+    Notes
+    -----
+    A line with as many fields as there are columns is a row. Else the fields that are too many are
+    given to the column of free text with which all others are sound; if there are too few, the
+    lines that follow are joined to it. Where that can be done in two ways that are read
+    differently, or in none, the row is left out and counted, with its line.
+    """
+
+    def __init__(
+        self,
+        lines: Lines,
+        width: int,
+        free: Sequence[int],
+        values: Callable[[Sequence[str]], Any],
+        check: Callable[[Sequence[str]], bool],
+    ) -> None:
+        self._lines, self._width, self._free = lines, width, list(free)
+        self._values, self._check = values, check
+        self.mended = self.continued = 0
+        self.rejected: list[int] = []
+        self.count_rejected = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        width, read = self._width, self._values
+        count = 0
+        for line in self._lines:
+            fields = line.split("|")
+            if len(fields) == width:
+                try:
+                    found = read(fields)
+                except Odd as odd:
+                    found = self._mended(line, count > 0, odd)
+            elif not line.strip():
+                continue
+            else:
+                found = self._mended(line, count > 0, None)
+            if found is not None:
+                count += 1
+                yield found
+        if self.count_rejected > count:
+            raise self._lines.fault(
+                f"has not the {width} fields of the other rows or of the header, like most rows "
+                f"({self.count_rejected:,} of {self.count_rejected + count:,}); is the file whole, "
+                f"and written with --parsable2?", line=self.rejected[0],
+            )  # fmt: skip
+
+    def _mended(self, line: str, began: bool, odd: Odd | None) -> Any:
+        """The row that begins with this line and the lines after it; None where there is none."""
+        fields, taken = line.split("|"), [line]
+        found, clear = self._placed(fields)
+        while found is None and clear and len(taken) < _MOST_LINES:
+            following = next(self._lines, None)
+            if following is None:
+                break
+            taken.append(following)
+            if self._is_row(following):
+                break
+            fields = [*fields[:-1], *"\n".join([fields[-1], following]).split("|")]
+            found, clear = self._placed(fields)
+        if found is not None:
+            self.mended += 1
+            return found
+        self._lines.put_back(taken[1:])
+        if began and self._free and self._free[-1] == self._width - 1 and not self._begins(line):
+            self.continued += 1  # of the free text that ends the row before
+            return None
+        if odd is not None:
+            raise self._lines.fault(f"{odd.what}", odd.field)
+        self.count_rejected += 1
+        if len(self.rejected) < 5:
+            self.rejected.append(self._lines.number)
+        return None
+
+    def _placed(self, fields: list[str]) -> tuple[Any, bool]:
+        """What a row of too many fields is read as, and whether that is clear."""
+        surplus = len(fields) - self._width
+        if surplus < 0:
+            return None, True
+        readings: list[Any] = []
+        for shares in self._ways(surplus):
+            row = _merged(fields, dict(zip(self._free, shares, strict=False)))
+            if len(row) != self._width or not self._check(row):
+                continue
+            try:
+                value = self._values(row)
+            except Odd:
+                continue
+            if value not in readings:
+                readings.append(value)
+        if len(readings) > 1:
+            return None, False
+        return (readings[0], True) if readings else (None, True)
+
+    def _ways(self, surplus: int) -> Iterator[tuple[int, ...]]:
+        """How many fields more each column of free text may hold; to one alone at first."""
+        if surplus == 0:
+            yield ()
+            return
+        columns = len(self._free)
+        for column in range(columns):
+            yield tuple(surplus * (column == k) for k in range(columns))
+        if columns > 1:
+            cuts = itertools.combinations(range(surplus + columns - 1), columns - 1)
+            for cut in itertools.islice(cuts, _MOST_WAYS):
+                ends = [-1, *cut, surplus + columns - 1]
+                shares = tuple(b - a - 1 for a, b in itertools.pairwise(ends))
+                if max(shares) < surplus:
+                    yield shares
+
+    def _is_row(self, line: str) -> bool:
+        """Whether a line is a row by itself."""
+        fields = line.split("|")
+        if len(fields) < self._width:
+            return False
+        found, clear = self._placed(fields)
+        return found is not None or not clear
+
+    def _begins(self, line: str) -> bool:
+        """Whether a line begins like a row: its first fields are sound, up to the free text."""
+        fields = line.split("|")
+        some = min(len(fields), self._free[0])
+        if not some or not fields[0]:
+            return False
+        return self._check([*fields[:some], *[""] * (self._width - some)])
+
+    def notes(self) -> list[str]:
+        """Sentences on what was mended and what was left out."""
+        found = []
+        if self.mended:
+            found.append(
+                f"Rows with a bar or a newline within a field, put together: {self.mended:,}; let "
+                f"sacct print free text (JobName, SubmitLine) last or not at all."
+            )
+        if self.continued:
+            found.append(f"Lines that go on with the text that ends a row: {self.continued:,}.")
+        if self.count_rejected:
+            where = ", ".join(map(str, self.rejected))
+            more = ", ..." if self.count_rejected > len(self.rejected) else ""
+            found.append(
+                f"Rows whose fields cannot be told apart, left out: {self.count_rejected:,} (line "
+                f"{where}{more})."
+            )
+        return found
+
+
+def _merged(fields: list[str], shares: dict[int, int]) -> list[str]:
+    """The fields with so many more of them given to these columns."""
+    row: list[str] = []
+    at = 0
+    while at < len(fields):
+        more = shares.get(len(row), 0)
+        row.append("|".join(fields[at : at + more + 1]))
+        at += more + 1
+    return row

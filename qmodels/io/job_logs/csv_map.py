@@ -1,0 +1,178 @@
+"""Any table with a header, once it is said which column holds what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from phasefit.checks import suggestion
+from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io._swf_log import JobLog
+from qmodels.io.job_logs._tables import Rows, delimiter_of, find_columns
+from qmodels.io.job_logs.formats import (
+    ADVICE,
+    FORMATS,
+    UNITS,
+    AbstractJobFormat,
+    Choices,
+    chosen_unit,
+    name_column,
+)
+from qmodels.io.job_logs.lines import Lines, beginning
+from qmodels.io.job_logs.stamps import Clock, duration, zone_of
+from qmodels.io.job_logs.states import States
+from qmodels.io.job_logs.table import JobTable, job_number, whole_number
+
+#: What a column may hold.
+KEYS = (
+    "job", "submit", "start", "end", "run", *UNITS, "requested_time", "status", "user", "partition",
+)  # fmt: skip
+
+
+@FORMATS.register
+class CsvMap(AbstractJobFormat):
+    """A table with a header and a map from what is wanted to the names of its columns."""
+
+    name = "csv"
+    title = "a table with a header"
+    is_table = True
+
+    @classmethod
+    def recognises(cls, lines: Sequence[str], choices: Choices) -> bool:
+        """By a map of columns, or by a header that has these very names."""
+        if isinstance(choices.columns, Mapping):
+            return True
+        first = next((line for line in lines if line.strip()), "")
+        names = set(first.replace(";", ",").replace("\t", ",").split(","))
+        return {"submit", "start", "end"} <= names and bool(names & set(UNITS))
+
+    @classmethod
+    def read(cls, file: str, choices: Choices) -> JobLog:
+        """See `AbstractJobFormat.read`."""
+        first = next((line for line in beginning(file) if line.strip()), "")
+        given = checked_map(choices.columns)
+        names = list(given.values()) if given else list(KEYS)
+        rows = Rows(Lines(file, choices.max_bytes), delimiter_of(file, first, names))
+        columns = given or {key: key for key in KEYS if key in rows.header}
+        for name in columns.values():
+            if name not in rows.header:
+                raise name_column(file, name, rows.header)
+        _check_enough(file, columns)
+        there = {key: columns[key] for key in UNITS if key in columns}
+        unit = chosen_unit(file, choices.unit, there)
+        place = find_columns(rows.header)
+        reader = _Reader(rows, {key: place[name] for key, name in columns.items()}, columns, unit)
+        table = JobTable(file, choices, unit)
+        reader.clock = Clock(zone_of(choices.timezone), zero=True)
+        for fields in rows:
+            reader.enter(table, fields)
+        table.notes += reader.states.notes()
+        said = f"Read as csv ({cls.title}); sizes are {unit}, from {columns[unit]}."
+        return table.log(reader.clock, known_as=said, header={"Format": cls.name})
+
+
+def checked_map(given: object) -> dict[str, str]:
+    """A map of columns; ModelError unless its keys are known and its values are names."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ModelError(
+            f"columns must be a map such as submit = 'Created', end = 'Ended', cores = 'CPUs'; "
+            f"got {given!r:.60}"
+        )
+    for key, name in given.items():
+        if key not in KEYS:
+            raise ModelError(f"columns: unknown key {key!r:.40}; {suggestion(key, KEYS)}")
+        if not isinstance(name, str) or not name:
+            raise ModelError(f"columns.{key} must be the name of a column, got {name!r:.40}")
+    return dict(given)
+
+
+def _check_enough(file: str, columns: Mapping[str, str]) -> None:
+    """TraceFormatError where something that a job must have has no column."""
+    for key, why in (
+        ("submit", "the time of submission"),
+        (next((k for k in UNITS if k in columns), "cores"), f"the size ({' or '.join(UNITS)})"),
+        ("end" if "run" not in columns else "run", "the end (with start), or the run time (run)"),
+        ("start" if "end" in columns else "submit", "the start"),
+    ):
+        if key not in columns:
+            raise TraceFormatError(
+                file, f"no column is named for {why}: give columns = {{{key} = 'NAME', ...}} "
+                f"(--log-columns {key}=NAME,...)", field=key,
+            )  # fmt: skip
+
+
+class _Reader:
+    """Reads rows by the places of their columns."""
+
+    def __init__(
+        self, rows: Rows, place: Mapping[str, int], names: Mapping[str, str], unit: str
+    ) -> None:
+        self.rows, self.place, self.names, self.unit = rows, place, names, unit
+        self.clock, self.states = Clock(zero=True), States()
+
+    def enter(self, table: JobTable, fields: Sequence[str]) -> None:
+        """Enter the job of a row."""
+
+        def text(key: str) -> str:
+            return fields[self.place[key]] if key in self.place else ""
+
+        def read(key: str, how: object) -> object:
+            return self.rows.read(self.names[key], text(key), how)  # type: ignore[arg-type]
+
+        def time(key: str, not_before: float | None = None) -> float | None:
+            if key not in self.place:
+                return None
+            return read(key, lambda t: self.clock.seconds(t, not_before))  # type: ignore[return-value]
+
+        submit = time("submit")
+        start = time("start", submit)
+        end = time("end", start)
+        size = read(self.unit, _size)
+        number = text("job")
+        more = {
+            "job": int(number) if number.isascii() and number.isdecimal() and len(number) < 16
+            else -1,
+            "requested_time": read("requested_time", _seconds) if text("requested_time") else -1.0,
+            "status": self.states.code(self.states.state(text("status"))) if text("status") else -1,
+            "user": text("user"), "queue": text("partition"),
+        }  # fmt: skip
+        if "end" in self.place:
+            table.add(submit, start, end, size, **more)  # type: ignore[arg-type]
+            return
+        run = read("run", _seconds) if text("run") else None
+        if "start" in self.place or submit is None or run is None:
+            ended = None if start is None or run is None else start + run  # type: ignore[operator]
+            table.add(submit, start if run is not None else None, ended, size, **more)  # type: ignore[arg-type]
+        else:
+            table.add_run(submit, run, size, **more)  # type: ignore[arg-type]
+
+
+def _size(text: str) -> int:
+    """A number of processors, 0 where nothing is given; 4.0 is 4."""
+    return whole_number(text.removesuffix(".0")) if text and text.lower() != "nan" else 0
+
+
+def _seconds(text: str) -> float:
+    """A plain number of seconds, or a duration with colons; negative where not known."""
+    if ":" in text:
+        return duration(text)
+    sign = -1.0 if text.startswith("-") else 1.0
+    whole, dot, part = text.removeprefix("-").partition(".")
+    return sign * (job_number(whole) + (float(f"0.{job_number(part)}") if dot and part else 0.0))
+
+
+def _advice(lines: Sequence[str]) -> str:
+    """For a table: which columns to name."""
+    first = next((line for line in lines if line.strip()), "")
+    cells = [cell.strip()[:30] for cell in first.split(",")]
+    if len(cells) < 3 or any(cell.replace(".", "").isdigit() for cell in cells):
+        return ""
+    return (
+        f"looks like a table; say which of its columns hold what, such as columns = {{submit = "
+        f"..., start = ..., end = ..., cores = ...}} (--log-columns submit=...,start=...); it has "
+        f"{', '.join(cells[:20])}"
+    )
+
+
+ADVICE.append(_advice)

@@ -1,0 +1,96 @@
+"""Text of a job log line by line, never more of it in memory than a block."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from qmodels.errors import TraceFormatError
+from qmodels.io._swf_parse import _chunks as blocks
+from qmodels.io.swf import MAX_BYTES
+
+MAX_LINE = 1_000_000  #: bytes
+_HEAD = 1 << 20  # bytes that show of which format a file is
+
+
+class Lines:
+    """The lines of a file and their numbers, from 1; those taken last can be put back.
+
+    Parameters
+    ----------
+    file : str
+        Plain or gzip, by content.
+    max_bytes : int, optional
+        Largest size of the text, unpacked.
+
+    Attributes
+    ----------
+    number : int
+        Of the line that was taken last; 0 before the first.
+
+    Notes
+    -----
+    What is not UTF-8 is replaced: names of jobs and users come in any encoding, and what is read
+    as a number or a time is ASCII.
+    """
+
+    def __init__(self, file: str, max_bytes: int | None = None) -> None:
+        self.file, self.number = file, 0
+        self._source = self._read(file, MAX_BYTES if max_bytes is None else max_bytes)
+        self._back: deque[str] = deque()
+        self._ends_within = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._back.popleft() if self._back else next(self._source)
+        self.number += 1
+        return line
+
+    def put_back(self, lines: list[str]) -> None:
+        """Let these lines, taken last and in this order, come again."""
+        self._back.extendleft(reversed(lines))
+        self.number -= len(lines)
+
+    def fault(self, what: str, field: str | None = None, *, line: int | None = None) -> Exception:
+        """The error for the line taken last, or for `line`."""
+        at = self.number if line is None else line
+        if at == self._ends_within:
+            what += " (the file ends within this line: is it cut short?)"
+        return TraceFormatError(self.file, what, line=at, field=field)
+
+    def _read(self, file: str, max_bytes: int) -> Iterator[str]:
+        rest, count = b"", 0
+        for chunk in blocks(file, max_bytes):
+            text, newline, rest = (rest + chunk).rpartition(b"\n")
+            if newline:
+                block = _decoded(text, count == 0)
+                count += len(block)
+                yield from block
+            if len(rest) > MAX_LINE:
+                what = f"the line is longer than {MAX_LINE:,} bytes; this is no job log, or damaged"
+                raise TraceFormatError(file, what, line=count + 1)
+        if rest:
+            self._ends_within = count + 1
+            yield from _decoded(rest, count == 0)
+
+
+def _decoded(text: bytes, first: bool) -> list[str]:
+    lines = text.decode("utf-8-sig" if first else "utf-8", errors="replace").split("\n")
+    return [line[:-1] if line.endswith("\r") else line for line in lines]
+
+
+def beginning(file: str) -> list[str]:
+    """The first whole lines of a file: enough to see of which format it is.
+
+    Raises
+    ------
+    TraceFormatError
+        If it cannot be read, or is text of two bytes for a character.
+    """
+    start = next(iter(blocks(file, 1 << 62)), b"")[:_HEAD]
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise TraceFormatError(file, "is UTF-16 text; save it as UTF-8", line=1)
+    lines = _decoded(start, True)
+    return lines[:-1] if len(lines) > 1 else lines

@@ -1,0 +1,121 @@
+"""Accounting of LSF (`lsb.acct`): fields parted by blanks, text in quotes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from qmodels.io._swf_log import JobLog
+from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices, chosen_unit
+from qmodels.io.job_logs.lines import Lines
+from qmodels.io.job_logs.stamps import Clock, zone_of
+from qmodels.io.job_logs.states import NOT_KNOWN, SLURM
+from qmodels.io.job_logs.table import JobTable, job_number, whole_number
+
+_FIELD = re.compile(r'"((?:[^"]|"")*)"|([^\s"]+)')
+_BEGIN = re.compile(r'\s*"?JOB_[A-Z_]+[0-9]?"?\s|\s*"?EVENT_[A-Z_]+"?\s')
+_END, _JOB, _PROCESSORS, _SUBMIT, _START, _USER, _QUEUE, _ASKED = 2, 3, 6, 7, 10, 11, 12, 22
+_NAMES = {
+    _END: "end time", _JOB: "job", _PROCESSORS: "numProcessors", _SUBMIT: "submitTime",
+    _START: "startTime", _ASKED: "numAskedHosts",
+}  # fmt: skip
+_STATUS = {64: SLURM["COMPLETED"], 32: SLURM["FAILED"]}
+_UNITS = {"cores": "its processors", "nodes": "the hosts that ran it"}
+_MOST_LINES = 200  # of one record: a command over several lines
+
+
+@FORMATS.register
+class Lsf(AbstractJobFormat):
+    """LSF's accounting file, lsb.acct."""
+
+    name = "lsf"
+    title = "LSF's accounting, lsb.acct"
+
+    @classmethod
+    def recognises(cls, lines: Sequence[str], choices: Choices) -> bool:
+        """By a first line that begins with an event such as ``"JOB_FINISH"``."""
+        first = next((line for line in lines if line.strip()), "")
+        return _BEGIN.match(first + " ") is not None
+
+    @classmethod
+    def read(cls, file: str, choices: Choices) -> JobLog:
+        """See `AbstractJobFormat.read`."""
+        unit = chosen_unit(file, choices.unit, _UNITS)
+        lines = Lines(file, choices.max_bytes)
+        table = JobTable(file, choices, unit)
+        clock = Clock(zone_of(choices.timezone))
+        differ = 0
+        for line in lines:
+            if not line.strip():
+                continue
+            if _BEGIN.match(line) is None:
+                raise lines.fault('begins with no event of LSF such as "JOB_FINISH"', "event")
+            at = lines.number
+            whole = _whole(lines, line)
+            if line.split(None, 1)[0].strip('"') == "JOB_FINISH":
+                differ += _enter(table, clock, lines, _fields(whole), at)
+        if differ:
+            table.notes.append(
+                f"Jobs that held more processors than numProcessors, by the hosts that ran them, "
+                f"which are taken: {differ:,}."
+            )
+        said = f"Read as lsf ({cls.title}), known by its first line; sizes are {unit}: "
+        said += f"{_UNITS[unit]}."
+        return table.log(clock, known_as=said, header={"Format": cls.name})
+
+
+def _whole(lines: Lines, line: str) -> str:
+    """The record that begins with a line: as many lines as it takes to close its quotes."""
+    if line.count('"') % 2 == 0:
+        return line
+    taken = [line]
+    while len(taken) <= _MOST_LINES and (following := next(lines, None)) is not None:
+        taken.append(following)
+        if _BEGIN.match(following) is not None:
+            break
+        if following.count('"') % 2:
+            return "\n".join(taken)
+    lines.put_back(taken[1:])
+    raise lines.fault("has a quote that is not closed")
+
+
+def _fields(line: str) -> list[str]:
+    return [a.replace('""', '"') if a else b for a, b in _FIELD.findall(line)]
+
+
+def _enter(table: JobTable, clock: Clock, lines: Lines, f: Sequence[str], line: int) -> bool:
+    """Enter a job; whether its hosts hold more processors than it is said to have."""
+
+    def read(at: int, how: Any, name: str = "") -> Any:
+        named = name or _NAMES.get(at, f"field {at}")
+        if at >= len(f):
+            what = f"is missing: the line has {len(f)} fields"
+            raise lines.fault(what, named, line=line)
+        try:
+            return how(f[at])
+        except ValueError as error:
+            raise lines.fault(f"{f[at][:40]!a}: {error}", named, line=line) from None
+
+    submit, start, end = (read(at, clock.seconds) for at in (_SUBMIT, _START, _END))
+    said = read(_PROCESSORS, whole_number)
+    at = _ASKED + 1 + read(_ASKED, whole_number)
+    count = read(at, whole_number, "numExHosts")
+    hosts = f[at + 1 : at + 1 + count]
+    status = read(at + 1 + count, whole_number, "jStatus")
+    slots, names = 0, set()
+    for host in hosts:
+        times, star, name = host.partition("*")
+        if star and times.isdecimal() and times.isascii() and len(times) < 10:
+            slots += int(times)
+        else:
+            slots, name = slots + 1, host
+        names.add(name)
+    more = start is not None and slots > said
+    table.add(
+        submit, start, end, len(names) if table.unit == "nodes" else max(said, slots),
+        job=read(_JOB, job_number), status=_STATUS.get(status, NOT_KNOWN),
+        requested_processors=said if table.unit == "cores" and said else -1,
+        user=f[_USER], queue=f[_QUEUE],
+    )  # fmt: skip
+    return bool(more)

@@ -1,0 +1,169 @@
+"""Accounting of PBS Pro, OpenPBS and Torque: a line for each event, of which the ends are jobs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from qmodels.io._swf_log import JobLog
+from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices, chosen_unit
+from qmodels.io.job_logs.lines import Lines
+from qmodels.io.job_logs.stamps import Clock, duration, zone_of
+from qmodels.io.job_logs.states import SLURM
+from qmodels.io.job_logs.table import JobTable, job_number, whole_number
+
+_LINE = re.compile(
+    r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2};([A-Za-z]);([^;]*);(.*)",
+    re.ASCII | re.DOTALL,
+)
+_ID = re.compile(r"([0-9]{1,15})(?:\[([0-9]{0,15})\]|-([0-9]{1,15}))?(?:\..*)?", re.ASCII)
+_WHOLE_ARRAYS = "Rows for whole arrays of jobs"
+_UNITS = {"cores": "exec_host", "nodes": "hosts of exec_host", "gpus": "ngpus"}
+
+
+@FORMATS.register
+class Pbs(AbstractJobFormat):
+    """Accounting logs of PBS Pro, OpenPBS and Torque."""
+
+    name = "pbs"
+    title = "accounting of PBS or Torque"
+
+    @classmethod
+    def recognises(cls, lines: Sequence[str], choices: Choices) -> bool:
+        """By a first line ``MM/DD/YYYY HH:MM:SS;TYPE;ID;...``."""
+        first = next((line for line in lines if line.strip()), "")
+        return _LINE.fullmatch(first) is not None
+
+    @classmethod
+    def read(cls, file: str, choices: Choices) -> JobLog:
+        """See `AbstractJobFormat.read`."""
+        unit = chosen_unit(file, choices.unit, _UNITS)
+        lines = Lines(file, choices.max_bytes)
+        table = JobTable(file, choices, unit)
+        clock = Clock(zone_of(choices.timezone))
+        for line in lines:
+            if not line.strip():
+                continue
+            match = _LINE.fullmatch(line)
+            if match is None:
+                raise lines.fault("is no line MM/DD/YYYY HH:MM:SS;TYPE;ID;key=value ... of PBS")
+            if match[1] == "E":
+                _enter(table, clock, lines, match[2], _keys(match[3]))
+        said = (
+            f"Read as pbs ({cls.title}), known by its first line; sizes are {unit}, from "
+            f"{_UNITS[unit]} or else from what was asked for."
+        )
+        return table.log(clock, known_as=said, header={"Format": cls.name})
+
+
+def _keys(message: str) -> dict[str, str]:
+    """The values by key; a word without an equals sign belongs to none that is read here."""
+    return {key: value for key, _, value in (word.partition("=") for word in message.split())}
+
+
+def _enter(table: JobTable, clock: Clock, lines: Lines, text: str, keys: Mapping[str, str]) -> None:
+    match = _ID.fullmatch(text)
+    if match is None:
+        raise lines.fault(f"{text[:40]!a} is no job such as 123.host or 123[4].host", "job")
+    if match[2] == "":
+        table.left_out[_WHOLE_ARRAYS] += 1
+        return
+
+    def read(key: str, how: Any, missing: Any) -> Any:
+        if key not in keys:
+            return missing
+        try:
+            return how(keys[key])
+        except ValueError as error:
+            raise lines.fault(f"{keys[key][:40]!a}: {error}", key) from None
+
+    submit, queued, start, end = (
+        read(key, clock.seconds, None) for key in ("ctime", "qtime", "start", "end")
+    )
+    asked = read("Resource_List.select", _of_select, None)
+    if asked is None:
+        asked = read("Resource_List.nodes", _of_nodes, None)
+    if asked is None:
+        asked = {"nodes": read("Resource_List.nodect", whole_number, 0)}
+    for name, resource in (("cores", "ncpus"), ("cores", "procs"), ("gpus", "ngpus")):
+        if not asked.get(name):  # ncpus may say 1 where the selection says more
+            asked[name] = read(f"Resource_List.{resource}", whole_number, 0)
+    used = {"cores": 0, "nodes": 0, "gpus": 0}
+    used["cores"], used["nodes"] = read("exec_host", _of_hosts, (0, 0))
+    if keys.get("exec_gpus"):
+        used["gpus"] = keys["exec_gpus"].count("+") + 1
+    unit = table.unit
+    limit = read("Resource_List.walltime", _wall, -1.0)
+    table.add(
+        queued if submit is None else submit, start, end, used[unit] or asked.get(unit, 0),
+        job=int(match[1]), task=int(match[2] or match[3] or -1),
+        requested_processors=asked.get(unit) or -1, requested_time=limit,
+        status=read("Exit_status", _status, -1), user=keys.get("user", ""),
+        queue=keys.get("queue", ""),
+    )  # fmt: skip
+
+
+def _of_hosts(text: str) -> tuple[int, int]:
+    """Processors and nodes of ``n1/7+n1/6`` (one each), ``n1/0*13`` or ``n1/0-7,9``."""
+    hosts, processors = set(), 0
+    for part in text.split("+"):
+        host, slash, places = part.partition("/")
+        if not host:
+            raise ValueError("is no list of hosts such as n1/0+n1/1 or n1/0*8")
+        hosts.add(host)
+        processors += sum(map(_places, places.split(","))) if slash else 1
+    if processors >= 2**31:
+        raise ValueError("tells of more than 2^31 processors")
+    return processors, len(hosts)
+
+
+def _places(text: str) -> int:
+    first, star, count = text.partition("*")
+    if star:
+        job_number(first)
+        return whole_number(count)
+    first, dash, last = text.partition("-")
+    low = job_number(first)
+    high = job_number(last) if dash else low
+    if high < low:
+        raise ValueError("has a range that ends below its start")
+    return high - low + 1
+
+
+def _of_select(text: str) -> dict[str, int]:
+    """What ``5:ncpus=13:ngpus=1+1:ncpus=2`` asks for."""
+    asked = {"cores": 0, "nodes": 0, "gpus": 0}
+    for chunk in text.split("+"):
+        count, *resources = chunk.split(":")
+        times = whole_number(count) if count.isdigit() else 1
+        if not count.isdigit():  # one chunk of what is named
+            resources.insert(0, count)
+        of = dict(each.partition("=")[::2] for each in resources)
+        asked["nodes"] += times
+        asked["cores"] += times * whole_number(of.get("ncpus", "1"))
+        asked["gpus"] += times * whole_number(of.get("ngpus", "0"))
+    return asked
+
+
+def _of_nodes(text: str) -> dict[str, int]:
+    """What ``4:ppn=8+1:ppn=2:gpus=1`` of Torque asks for; a name of a node stands for one."""
+    asked = {"cores": 0, "nodes": 0, "gpus": 0}
+    for chunk in text.partition("#")[0].split("+"):
+        count, *properties = chunk.split(":")
+        times = whole_number(count) if count.isdigit() else 1
+        of = dict(each.partition("=")[::2] for each in properties)
+        asked["nodes"] += times
+        asked["cores"] += times * whole_number(of.get("ppn", "1"))
+        asked["gpus"] += times * whole_number(of.get("gpus", "0"))
+    return asked
+
+
+def _wall(text: str) -> float:
+    return duration(text) if ":" in text else float(job_number(text))
+
+
+def _status(text: str) -> int:
+    """0 is success; else the program's code, or 256 and a signal's number."""
+    job_number(text.removeprefix("-"))
+    return SLURM["COMPLETED"] if text == "0" else SLURM["FAILED"]

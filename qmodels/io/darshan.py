@@ -39,6 +39,7 @@ from qmodels.programs.traces import (
 Array = NDArray[np.float64]
 
 MODULES = tuple(child.NAMES)
+POSIX = MODULES[0]
 MAGIC = 6567223  #: the second eight bytes of a log, in either byte order
 
 _SEGMENT = np.dtype([("offset", "<i8"), ("bytes", "<i8"), ("start", "<f8"), ("end", "<f8")])
@@ -54,7 +55,7 @@ _LATE = 10.0  # seconds after the end of a run that an operation may end, but fo
 def read_darshan(
     path: str | os.PathLike[str],
     *,
-    module: str = "POSIX",
+    module: str = POSIX,
     timeout: float = 8.0,
     memory: int = 1 << 30,
 ) -> Trace:

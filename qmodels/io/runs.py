@@ -24,6 +24,7 @@ from qmodels.io.run_table import (
     check_allotments,
     check_columns,
     is_name,
+    make_table,
 )
 
 __all__ = ["COLUMNS", "MAX_BYTES", "RunTable", "read_runs"]
@@ -78,8 +79,6 @@ def read_runs(path: str | os.PathLike[str]) -> RunTable:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ModelError(f"path must be a path, got {path!r:.60}")
-    import pandas as pd
-
     file = str(path)
     text = _text(file)
     json_lines = text.lstrip().startswith("{")
@@ -88,7 +87,7 @@ def read_runs(path: str | os.PathLike[str]) -> RunTable:
     first = {run.program: line for line, run in reversed(numbered)}
     check_allotments(file, rows, first)
     try:
-        return RunTable(pd.DataFrame(rows, columns=[*COLUMNS, OPTIONAL]), file)
+        return make_table(rows, file)
     except ModelError as error:
         raise TraceFormatError(file, str(error)) from None
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError, TraceFormatError
@@ -234,24 +236,20 @@ def _one_run(traces: Sequence[Trace]) -> Trace:
     if not timed and joined is None:
         raise TraceFormatError(traces[0].source, "has neither a timeline nor counters")
 
-    def all_of(name: str, moved: bool = False) -> np.ndarray:
-        parts = [
-            getattr(trace, name) + (shift if moved else 0)
-            for trace, shift in zip(traces, shifts, strict=True)
-        ]
-        return np.concatenate(parts) if timed else np.concatenate(parts)[:0]
+    def segments(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+        return np.concatenate(list(parts))[: None if timed else 0]
 
-    rank = np.concatenate([np.full(trace.start.size, k) for k, trace in enumerate(traces)])
+    pairs = list(zip(traces, shifts, strict=True))
     origin = traces[0].origin
     assert origin is not None
     return Trace(
-        rank if timed else rank[:0],
-        all_of("start", moved=True),
-        all_of("end", moved=True),
-        all_of("kind"),
+        segments(np.full(trace.start.size, k) for k, trace in enumerate(traces)),
+        segments(trace.start + shift for trace, shift in pairs),
+        segments(trace.end + shift for trace, shift in pairs),
+        segments(trace.kind for trace in traces),
         processes=len(traces),
-        duration=max(x.duration + shift for x, shift in zip(traces, shifts, strict=True)),
-        bytes=all_of("bytes"),
+        duration=max(trace.duration + shift for trace, shift in pairs),
+        bytes=segments(trace.bytes for trace in traces),
         source=traces[0].source,
         warnings=tuple(dict.fromkeys(w for trace in traces for w in trace.warnings)),
         resolution=max(trace.resolution for trace in traces),
@@ -309,13 +307,14 @@ def _warned(runs: list[tuple[RunFiles, Trace]]) -> Iterator[str]:
 
 def _about_storage(runs: list[_Run]) -> Iterator[str]:
     """Where the number of disks comes from, and what speaks against it."""
-    by_log, uneven, other, processes = [], [], [], []
+    by_log: list[int] = []
+    uneven, other, processes = [], [], []
     for run in runs:
         name = os.path.basename(run.files.path)
         targets = None if run.trace.origin is None else run.trace.origin.targets
         if targets is not None and targets.distinct:
             if run.disks == targets.distinct:
-                by_log.append(f"{name}: {run.disks}")
+                by_log.append(run.disks)
             else:
                 other.append(f"{name}: {run.disks}, where its log has {targets.distinct}")
             if targets.effective < _UNEVEN * targets.distinct:
@@ -325,7 +324,8 @@ def _about_storage(runs: list[_Run]) -> Iterator[str]:
                 f"{name}: {run.processors}, where its trace shows {run.trace.processes}"
             )
     if by_log:
-        yield f"Disks are the storage targets under files with bytes ({_some(by_log)})."
+        counts = ", ".join(map(str, sorted(set(by_log))))
+        yield f"Disks are the storage targets (OSTs) that hold a byte: {counts}."
     if other:
         yield f"Disks are not those of the logs ({_some(other)})."
     if uneven:

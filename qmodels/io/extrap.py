@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from qmodels.io.run_table import (
     RunTable,
     is_name,
 )
+from qmodels.whole_files import write_whole
 
 KEYS = ("params", "callpath", "metric", "value")
 METRIC = "time"
@@ -103,23 +103,7 @@ def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
             "value": [seconds for _, seconds in sorted(repeats)],
         }
         lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    _put(Path(path), "".join(lines).encode())
-
-
-def _put(file: Path, content: bytes) -> None:
-    """Write beside the file, then rename: no reader ever sees half of it."""
-    beside = file.with_name(f".{secrets.token_hex(8)}.tmp") if file.name else file
-    try:
-        with open(beside, "xb") as stream:
-            try:
-                stream.write(content)
-                os.replace(beside, file)
-            except BaseException:
-                beside.unlink(missing_ok=True)
-                raise
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ModelError(f"{file} cannot be written: {reason}") from error
+    write_whole(path, "".join(lines).encode())
 
 
 def _measurement(file: str, number: int, line: str, own_name: str) -> Iterator[MeasuredRun]:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -37,14 +37,8 @@ def parse_lines(file: str, text: str) -> Iterator[tuple[int, MeasuredRun]]:
     TraceFormatError
         If a line is no such measurement; it names the line and the field.
     """
-    repeats: Counter[tuple[object, ...]] = Counter()
-    own_name = _name_from(file)
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        for run in _measurement(file, number, line, own_name):
-            repeats[run[:5]] += 1
-            yield number, run._replace(repeat=repeats[run[:5]])
+    lines = enumerate(text.split("\n"), start=1)
+    return number_repeats(file, ((number, line) for number, line in lines if line.strip()))
 
 
 def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
@@ -106,15 +100,35 @@ def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
     write_whole(path, "".join(lines).encode())
 
 
-def _measurement(file: str, number: int, line: str, own_name: str) -> Iterator[MeasuredRun]:
+def parsed_json(file: str, text: str, line: int | None) -> Any:
+    """Parse a text strictly: no key twice, no NaN."""
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        at = getattr(error, "lineno", None) if line is None else line
+        raise TraceFormatError(file, f"is not JSON: {str(error)[:80]}", line=at) from None
+
+
+def number_repeats(
+    file: str, measurements: Iterable[tuple[int, str | dict[str, Any]]]
+) -> Iterator[tuple[int, MeasuredRun]]:
+    """Check measurements and give their runs, those on the same allotment numbered."""
+    repeats: Counter[tuple[object, ...]] = Counter()
+    own_name = _name_from(file)
+    for number, given in measurements:
+        for run in _measurement(file, number, given, own_name):
+            repeats[run[:5]] += 1
+            yield number, run._replace(repeat=repeats[run[:5]])
+
+
+def _measurement(
+    file: str, number: int, line: str | dict[str, Any], own_name: str
+) -> Iterator[MeasuredRun]:
     def refuse(what: str, field: str | None = None, value: object = None) -> TraceFormatError:
         shown = "" if field is None else f", got {repr(value)[:40]}"
         return TraceFormatError(file, what + shown, line=number, field=field)
 
-    try:
-        given = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise refuse(f"is not JSON: {str(error)[:80]}") from None
+    given = line if isinstance(line, dict) else parsed_json(file, line, number)
     if not isinstance(given, dict):
         raise refuse('must be a measurement like {"params": {"p": 4, "d": 2}, ...}')
     for key in given:

@@ -16,6 +16,7 @@ from qmodels.errors import ModelError
 from qmodels.io._scenario_file import ScenarioFile
 from qmodels.io._trace_text import beginning
 from qmodels.io.darshan import POSIX
+from qmodels.io.extrap_files import is_experiment
 from qmodels.io.runs import RunTable, read_runs
 from qmodels.io.scenario import load_programs
 from qmodels.io.toml_tables import read_tables
@@ -256,7 +257,7 @@ def _kind(path: Path) -> Kind:
     if start.startswith("["):
         return "trace"
     if start.startswith("{"):
-        return "runs" if '"params"' in start else "trace"
+        return "runs" if '"params"' in start or is_experiment(start) else "trace"
     header = start.partition("\n")[0]
     return "trace" if "rank" in header and "program" not in header else "runs"
 

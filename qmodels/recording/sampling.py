@@ -40,6 +40,8 @@ class Sampled:
     log : Log
     exit_code : int
         Of the command; 128 and the number of the signal that ended it.
+    began : float
+        When it was started, by the clock of `time.monotonic`.
     seconds : float
         That it took.
     looking : float
@@ -51,6 +53,7 @@ class Sampled:
     command: str
     log: Log
     exit_code: int
+    began: float
     seconds: float
     looking: float
     pace: float
@@ -99,7 +102,7 @@ def sample_command(
         looking = time.process_time() - looking
         status = process.wait()
     code = status if status >= 0 else 128 - status
-    return Sampled(" ".join(words)[:200], log, code, seconds, looking, pace)
+    return Sampled(" ".join(words)[:200], log, code, began, seconds, looking, pace)
 
 
 @contextmanager

@@ -65,6 +65,10 @@ TESTED = (
     Campaign("darshan", 40.0, "tests/qmodels/test_darshan.py -k ten_thousand",
              ("qmodels.io.darshan",)),
     Campaign("swf", 60.0, "tests/qmodels/test_swf.py -k million_mutated", ("qmodels.io.swf",)),
+    Campaign("recording", 2.0, "tests/qmodels/test_record.py -k in_full",
+             ("qmodels.recording.sampling", "qmodels.recording.timeline")),
+    Campaign("trace-mutations", 20.0, "tests/qmodels/test_trace_mutations.py -k hundred_thousand",
+             ("qmodels.io.traced_runs",)),
     Campaign("scaling", 60.0, "tests/qmodels/test_scaling_intervals.py -k InFull",
              ("qmodels.programs.scaling.forecast", "qmodels.programs.scaling.next_run")),
 )  # fmt: skip

@@ -16,6 +16,7 @@ import sys
 import textwrap
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +27,13 @@ from qmodels.io.traces import read_trace
 from qmodels.programs.bursts import find_bursts
 from qmodels.recording import process_tree, sampling
 from qmodels.recording.process_tree import Counters, Sample
-from qmodels.recording.timeline import record_command, segments_of, timeline, write_timeline
+from qmodels.recording.timeline import (
+    record_command,
+    recording_of,
+    segments_of,
+    timeline,
+    write_timeline,
+)
 from tests.command import invoked
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc of Linux")
@@ -240,6 +247,64 @@ class TestARealProgram:
         pipe = ["sh", "-c", "head -c 200000000 /dev/zero | cat > /dev/null"]
         assert record_command(pipe).bytes_moved >= 600_000_000
         assert record_command(pipe, storage=True).bytes_moved < 50_000_000
+
+
+OWN = """
+    import json, sys
+    sys.path.insert(0, sys.argv[1])
+    import measure
+    from pathlib import Path
+    measure.min = lambda starts: 0.0  # times by the system's clock, not since the first burst
+    print(json.dumps(measure.run(int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))))
+"""
+
+
+def own_bursts(spans):
+    """Start and end of each burst of the program by its own clock: from the first to the last."""
+    found = {}
+    for phase, kind, _, start, end in spans:
+        low, high = found.get((phase, kind), (np.inf, -np.inf))
+        found[phase, kind] = min(low, start), max(high, end)
+    return found
+
+
+def seen(trace, kinds, low, high):
+    """From the first to the last of what was recorded of these kinds between two times."""
+    mine = np.isin(trace.kind, kinds) & (trace.end > low) & (trace.start < high)
+    mine &= trace.end - trace.start > 0.02
+    return max(trace.start[mine].min(), low), min(trace.end[mine].max(), high)
+
+
+@pytest.mark.slow
+@linux
+@pytest.mark.parametrize(("p", "d"), [(1, 1), (1, 4), (2, 1), (2, 2)])
+def test_in_full_the_program_of_the_examples_is_recorded_as_it_timed_itself(
+    tmp_path, capfd, p, d, record_property
+):
+    """Each burst as long as by the program's own clock, within the interval and a tenth."""
+    folder = Path(__file__).parents[2] / "docs" / "examples" / "own-machine"
+    script = tmp_path / "own.py"
+    script.write_text(textwrap.dedent(OWN))
+    words = [sys.executable, script, folder, p, d, tmp_path]
+    sampled = sampling.sample_command([str(word) for word in words])
+    found = recording_of(sampled)
+    spans = json.loads(capfd.readouterr().out)
+    figures = {"p": p, "d": d, "interval": round(found.interval, 4),
+               "overhead": round(found.overhead, 5), "ranks": found.trace.processes}  # fmt: skip
+    ratios = []
+    for (phase, kind), (start, end) in sorted(own_bursts(spans).items()):
+        kinds = ["compute"] if kind == "compute" else ["read", "write", "io"]
+        margin = 2 * found.interval
+        low, high = seen(found.trace, kinds, start - sampled.began - margin,
+                         end - sampled.began + margin)  # fmt: skip
+        figures[f"{phase} {kind}"] = round(end - start, 3)
+        figures[f"{phase} {kind} recorded"] = round(high - low, 3)
+        ratios.append((abs(high - low - (end - start)) - 2 * margin) / (end - start))
+    for name, value in figures.items():
+        record_property(name, value)
+    assert found.overhead <= 0.01
+    assert found.trace.processes == p
+    assert max(ratios) <= 0.1
 
 
 RECORDER = """

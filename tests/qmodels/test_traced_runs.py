@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,15 +23,6 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "darshan-runs"
 needs_darshan = pytest.mark.skipif(
     importlib.util.find_spec("darshan") is None, reason="the package darshan is not installed"
 )
-
-
-@pytest.fixture(scope="session")
-def maker():
-    spec = importlib.util.spec_from_file_location("darshan_maker", EXAMPLE / "make.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["darshan_maker"] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.trace_options import Events, Gap, Module, OnDisks, event_choices
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -22,7 +25,12 @@ def register(app: typer.Typer) -> None:
 
 
 def _compare(
-    old: Annotated[Path, typer.Argument(help="Measured runs of the old release: CSV, JSON lines.")],
+    old: Annotated[
+        Path,
+        typer.Argument(
+            help="Measured runs of the old release: CSV, JSON lines, or a folder of traces."
+        ),
+    ],
     new: Annotated[Path, typer.Argument(help="The same of the new release.")],
     program: Annotated[str | None, typer.Option(help="Which one of several programs.")] = None,
     target: Annotated[
@@ -41,14 +49,20 @@ def _compare(
         Path | None, typer.Option("-o", "--output", help="Folder for the figure and the table.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    gap: Gap = None,
+    on_disks: OnDisks = None,
+    module: Module = None,
+    event: Events = None,
+    max_bytes: MaxBytes = None,
 ) -> None:
     """Compare measured runs of two releases: what became slower, phase by phase, and how sure.
 
     Exit code 1 if a limit of --fail-if is broken.
     """
     from qmodels.commands.options import pair
+    from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output
-    from qmodels.io.runs import read_runs
+    from qmodels.io.subjects import TraceChoices, read_tables_of_runs
     from qmodels.programs.comparison import Limit, compare_runs
 
     # What the options say is checked before anything is read.
@@ -56,7 +70,15 @@ def _compare(
     at = pair("--target", target)
     if output is not None:
         claim_output(output)
-    found = compare_runs(read_runs(old), read_runs(new), program=program, target=at, level=level)
+    disks = None if on_disks is None else float(on_disks)
+    choices = TraceChoices(gap, disks=disks, module=module, events=event_choices(event))
+    with progress_shown() as progress:
+        tables, remarks = read_tables_of_runs(
+            old, new, choices=choices, max_bytes=max_bytes, progress=progress
+        )
+    for remark in remarks:
+        typer.echo(f"- {remark}", err=True)
+    found = compare_runs(*tables, program=program, target=at, level=level)
     judged = [each for limit in limits for each in found.judge(limit)]
     for remark in found.remarks:
         typer.echo(f"- {remark}", err=True)

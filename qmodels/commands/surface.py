@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.trace_options import Events, Gap, Module, OnDisks, event_choices
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ def _surface(
         str | None,
         typer.Argument(
             metavar="INPUT",
-            help="Scenario (TOML), measured runs (CSV, JSON lines), trace (Darshan, .pfw, CSV) "
-            "or the name of a profile.",
+            help="Scenario (TOML), measured runs (CSV, JSON lines), trace (Darshan, .pfw, CSV), "
+            "folder of traces of several runs, or the name of a profile.",
         ),
     ] = None,
     profiles: Annotated[
@@ -62,9 +63,10 @@ def _surface(
     level: Annotated[
         float, typer.Option(help="Probability of the intervals, for measured runs.")
     ] = 0.9,
-    gap: Annotated[
-        float | None, typer.Option(help="Pause in seconds that separates two bursts of a trace.")
-    ] = None,
+    gap: Gap = None,
+    on_disks: OnDisks = None,
+    module: Module = None,
+    event: Events = None,
     run_on: Annotated[
         str | None, typer.Option(help="P,D: processors and disks of the traced run.")
     ] = None,
@@ -87,6 +89,7 @@ def _surface(
     if source is None:
         raise ModelError("name a file or a profile; qmodels surface --list lists the profiles")
     from qmodels.commands.options import numbers, pair, ranges
+    from qmodels.commands.progress import progress_shown
     from qmodels.commands.surface_answer import answer
     from qmodels.commands.surface_text import text
     from qmodels.io.outputs import claim_output
@@ -94,7 +97,7 @@ def _surface(
 
     # What the options say is checked before anything is read, which may take minutes.
     given = numbers("--processors", processors), numbers("--disks", disks)
-    choices = _choices(gap, run_on, io_law, cpu_law)
+    choices = _choices(gap, run_on, on_disks, io_law, cpu_law, module, event)
     asked = _asked(
         budget=budget, processor_price=processor_price, disk_price=disk_price,
         target=pair("--target", target), level=level,
@@ -102,7 +105,10 @@ def _surface(
     )  # fmt: skip
     if output is not None:
         claim_output(output)
-    subject = read_subject(source, program=program, choices=choices, max_bytes=max_bytes)
+    with progress_shown() as progress:
+        subject = read_subject(
+            source, program=program, choices=choices, max_bytes=max_bytes, progress=progress
+        )
     for remark in subject.remarks:
         typer.echo(f"- {remark}", err=True)
     wanted = _wanted(given, (subject.processors, subject.disks), asked)
@@ -120,13 +126,22 @@ def _list() -> None:
 
 
 def _choices(
-    gap: float | None, run_on: str | None, io_law: str | None, cpu_law: str | None
+    gap: float | None,
+    run_on: str | None,
+    on_disks: int | None,
+    io_law: str | None,
+    cpu_law: str | None,
+    module: str | None,
+    event: list[str] | None,
 ) -> TraceChoices:
     from qmodels.commands.options import pair
     from qmodels.io.subjects import TraceChoices
 
     on = pair("--run-on", run_on) or (None, None)
-    return TraceChoices(gap, on[0], on[1], io_law, cpu_law)
+    if on[1] is not None and on_disks is not None:
+        raise ModelError("--run-on and --on-disks both say the disks; give one of them")
+    disks = on[1] if on_disks is None else float(on_disks)
+    return TraceChoices(gap, on[0], disks, io_law, cpu_law, module, event_choices(event))
 
 
 def _asked(**asked: Any) -> dict[str, Any]:

@@ -22,6 +22,9 @@ def write_files(found: Answer, folder: Path) -> tuple[list[str], list[str]]:
     for name, ax in _figures(found):
         ax.figure.savefig(folder / f"{name}.png", dpi=_DPI)
         names.append(f"{name}.png")
+    if found.subject.table is not None:
+        found.subject.table.frame.to_csv(folder / "runs.csv", index=False, float_format="%.10g")
+        names.append("runs.csv")
     if found.surface is not None:
         found.surface.to_frame().to_csv(folder / "surface.csv", index=False, float_format="%.10g")
         names.append("surface.csv")

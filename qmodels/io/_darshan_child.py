@@ -37,6 +37,9 @@ LENGTH = struct.Struct("<q")
 _SEGMENT = 32  # bytes: offset, length, start, end
 _MOST_NAMES = 1000
 _MOST_IDLE = 10_000
+_MOST_EXE = 4096  # bytes that the library may write of the command line
+_MOST_TARGETS = 10_000  # of a file system, and of the stripes of a file
+_MOST_COMPONENTS = 1000
 
 
 class Damaged(Exception):
@@ -80,6 +83,25 @@ class _Heatmap(ctypes.Structure):
         ("bins", ctypes.c_int64),
         ("write_bins", ctypes.c_void_p),
         ("read_bins", ctypes.c_void_p),
+    )
+
+
+class _LustreComponent(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("stripe_size", "stripes", "pattern", "flags",
+                                              "from_byte", "to_byte", "mirror")),
+        ("pool", ctypes.c_char * 16),
+    )  # fmt: skip
+
+
+class _Lustre(ctypes.Structure):
+    _fields_ = (
+        ("id", ctypes.c_uint64),
+        ("rank", ctypes.c_int64),
+        ("components", ctypes.c_int64),
+        ("stripes", ctypes.c_int64),
+        ("layout", ctypes.POINTER(_LustreComponent)),
+        ("targets", ctypes.POINTER(ctypes.c_int64)),
     )
 
 
@@ -133,6 +155,7 @@ def _load(libraries: list[str]) -> Any:
         lib.darshan_log_get_job.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Job)]
         pointer = ctypes.POINTER(ctypes.c_double)
         lib.darshan_log_get_job_runtime.argtypes = [ctypes.c_void_p, _Job, pointer]
+        lib.darshan_log_get_exe.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
         lib.darshan_log_get_modules.argtypes = [ctypes.c_void_p] * 3
         lib.darshan_log_get_modules.restype = None
         lib.darshan_log_get_record.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
@@ -162,6 +185,10 @@ def _read(
     found: dict[str, Any] = {
         "nprocs": job.nprocs,
         "run_time": repr(runtime.value),
+        "command": _command(lib, handle),
+        "job": str(job.jobid),
+        "start": [job.start_sec, job.start_nsec],
+        "whole_seconds": job.start_nsec == 0 == job.end_nsec,
         "modules": {name: bool(m["partial"]) for name, m in modules.items()},
         "timeline": "none",
     }
@@ -198,7 +225,75 @@ def _read(
             rows.extend(take(record))
             counters += 1
     found["counters"] = counters
+    if "LUSTRE" in modules:
+        found["targets"], found["elsewhere"] = _targets(lib, handle, modules, module)
     return rows, found
+
+
+def _command(lib: Any, handle: int) -> str:
+    text = ctypes.create_string_buffer(2 * _MOST_EXE)
+    if lib.darshan_log_get_exe(handle, text) < 0:
+        return ""
+    return text.value[:_MOST_EXE].decode("utf-8", "replace")
+
+
+def _targets(
+    lib: Any, handle: int, modules: dict[str, dict[str, int]], module: str
+) -> tuple[list[list[int]], int]:
+    """Bytes moved to and from each storage target, and those on files of no known target.
+
+    The bytes of a file count as spread evenly over its stripes.
+    """
+    moved: dict[int, tuple[int, int]] = {}  # by file: bytes, size
+    # MPI-IO goes through POSIX, where the same bytes are counted again.
+    layer = module if module != "MPI-IO" else "POSIX"
+    if layer in modules:
+        counters = _counter_names(lib, NAMES[layer][2], "")
+        at = [
+            counters.index(f"{layer}_{name}")
+            for name in (*COUNTED, "MAX_BYTE_READ", "MAX_BYTE_WRITTEN")
+        ]
+        for record in _records(lib, handle, modules[layer]["idx"], layer):
+            file = ctypes.c_uint64.from_address(record).value
+            read, written, *ends = (
+                max(ctypes.c_int64.from_address(record + 16 + 8 * k).value, 0) for k in at
+            )
+            before = moved.get(file, (0, 0))
+            moved[file] = before[0] + read + written, max(before[1], *(end + 1 for end in ends))
+    totals: dict[int, int] = {}
+    seen: set[int] = set()
+    for record in _records(lib, handle, modules["LUSTRE"]["idx"], "LUSTRE"):
+        head = _Lustre.from_address(record)
+        bytes_moved, size = moved.get(head.id, (0, 0))
+        if head.id in seen or not bytes_moved:  # each process has a record of a shared file
+            continue
+        used = _used_targets(head, size)
+        if used:
+            seen.add(head.id)
+        for number in used:
+            totals[number] = totals.get(number, 0) + bytes_moved // len(used)
+    if len(totals) > _MOST_TARGETS:
+        raise Damaged("the number of its storage targets is impossible")
+    elsewhere = sum(count for file, (count, _) in moved.items() if file not in seen)
+    return [[number, total] for number, total in sorted(totals.items())], elsewhere
+
+
+def _used_targets(head: Any, size: int) -> list[int]:
+    """The targets of one file's layout that hold a part of its first `size` bytes."""
+    if not 0 <= head.components <= _MOST_COMPONENTS or not 0 <= head.stripes <= _MOST_TARGETS:
+        raise Damaged("the number of stripes of a file is impossible")
+    used: list[int] = []
+    first = 0
+    for k in range(head.components):
+        part = head.layout[k]
+        # A target is -1 where a component has no object yet, or an old log does not know it.
+        count = max(part.stripes, 0)
+        if first + count > head.stripes:
+            raise Damaged("the stripes of a file do not add up to their number")
+        if part.from_byte < size or part.from_byte < 0:
+            used += [n for n in head.targets[first : first + count] if n >= 0]
+        first += count
+    return used
 
 
 def _modules(lib: Any, handle: int) -> dict[str, dict[str, int]]:

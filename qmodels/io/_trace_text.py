@@ -18,6 +18,23 @@ _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 20
 
 
+class Budget:
+    """How many bytes of text may still be read of one trace, which may have several files."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self.most = self.left = most or MAX_BYTES
+
+    def take(self, file: str, count: int) -> None:
+        """Count bytes that were read; TraceFormatError where they are too many."""
+        self.left -= count
+        if self.left < 0:
+            raise _too_long(file, self.most)
+
+
+def _budget(given: Budget | int | None) -> Budget:
+    return given if isinstance(given, Budget) else Budget(given)
+
+
 @contextmanager
 def opened(file: str, *, unpacked: bool = True) -> Iterator[IO[bytes]]:
     """Open a regular file; gzip is known by its content and unpacked on the way."""
@@ -37,17 +54,14 @@ def beginning(file: str, count: int, *, unpacked: bool = True) -> bytes:
         return stream.read(count)
 
 
-def lines(file: str, most: int | None = None) -> Iterator[tuple[int, str]]:
+def lines(file: str, most: Budget | int | None = None) -> Iterator[tuple[int, str]]:
     """Give the lines that are not blank, without blanks around them, and their numbers."""
-    most = most or MAX_BYTES
-    left = most
+    budget = _budget(most)
     with opened(file) as stream:
         number = 0
         while raw := stream.readline(MAX_LINE + 1):
             number += 1
-            left -= len(raw)
-            if left < 0:
-                raise _too_long(file, most)
+            budget.take(file, len(raw))
             if len(raw) > MAX_LINE:
                 what = f"the line is longer than {MAX_LINE:,} bytes; this is no trace"
                 raise TraceFormatError(file, what, line=number)
@@ -55,14 +69,12 @@ def lines(file: str, most: int | None = None) -> Iterator[tuple[int, str]]:
                 yield number, text
 
 
-def whole(file: str, most: int) -> str:
+def whole(file: str, most: Budget | int) -> str:
     """Give all text of a file that has at most so many bytes."""
-    blocks, left = [], most
+    blocks, budget = [], _budget(most)
     with opened(file) as stream:
         while block := stream.read(_BLOCK):
-            left -= len(block)
-            if left < 0:
-                raise _too_long(file, most)
+            budget.take(file, len(block))
             blocks.append(block)
     return _decoded(file, b"".join(blocks), 1)
 

@@ -8,6 +8,7 @@ import importlib.util
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,25 +25,37 @@ from qmodels.io import _darshan_child as child
 from qmodels.io._swf_log import file_name
 from qmodels.io._swf_parse import one_line
 from qmodels.io.files import open_regular
+from qmodels.io.run_table import MAX_NAME, is_name
 from qmodels.programs.quantities import positive
-from qmodels.programs.traces import MOST_PROCESSES, UNKNOWN, IOTotals, Trace
+from qmodels.programs.traces import (
+    MOST_PROCESSES,
+    UNKNOWN,
+    IOTotals,
+    RunOrigin,
+    StorageTargets,
+    Trace,
+)
 
 Array = NDArray[np.float64]
 
 MODULES = tuple(child.NAMES)
+POSIX = MODULES[0]
 MAGIC = 6567223  #: the second eight bytes of a log, in either byte order
 
 _SEGMENT = np.dtype([("offset", "<i8"), ("bytes", "<i8"), ("start", "<f8"), ("end", "<f8")])
 _MOST_JSON = 1_000_000
 _MOST_SECONDS = 1e9  # of a run, about 30 years
 _MOST_BINS = 10**8
+_MOST_TARGET = 10**9
+_INTERPRETER = re.compile(r"(python|perl|ruby|julia|Rscript|bash|sh)[0-9.]*", re.ASCII)
+_CLOCK_TICK = 1.0  # seconds, of the clock of Darshan 3.3 and older
 _LATE = 10.0  # seconds after the end of a run that an operation may end, but for 1 % of the run
 
 
 def read_darshan(
     path: str | os.PathLike[str],
     *,
-    module: str = "POSIX",
+    module: str = POSIX,
     timeout: float = 8.0,
     memory: int = 1 << 30,
 ) -> Trace:
@@ -66,7 +79,8 @@ def read_darshan(
         Single reads and writes where the log has extended tracing (DXT). Else the bins of its
         heatmap in which something was moved, a bin being a segment, and `Trace.resolution` its
         width. Else no segments but `Trace.totals`, and `Trace.complete` is False. Its `warnings`
-        say which, and what is missing.
+        say which, and what is missing. `Trace.origin` has the program's name, the job's number
+        and, where the file system's layout was logged, the storage targets that were used.
 
     Raises
     ------
@@ -258,6 +272,7 @@ def _trace(file: str, module: str, answer: _Answer) -> Trace:
         raise _damaged(file, f"it says that the run took {duration:g} s")
     flags = _flags(file, said)
     _check_module(file, module, flags)
+    origin = _origin(file, said)
     timed, counted = np.split(answer.rows, [said["records"]])
     totals, warnings = _totals(counted)
     width = 0.0
@@ -274,6 +289,14 @@ def _trace(file: str, module: str, answer: _Answer) -> Trace:
         duration = float(end.max())
     complete = bool(end.size) or not _moved_anything(totals)
     warnings += _doubts(module, flags, moved, width, totals)
+    if said.get("whole_seconds") is True and 0 < duration < 1000 * _CLOCK_TICK:
+        warnings.append(
+            f"The log keeps whole seconds of run time: {duration:g} s may be wrong by "
+            f"{100 * _CLOCK_TICK / duration:.2g} %."
+        )
+    elsewhere = 0 if origin.targets is None else origin.targets.elsewhere
+    if elsewhere > 0:
+        warnings.append(f"{elsewhere:,} bytes went to files whose storage targets are not known.")
     if not complete:
         warnings.append(
             "The log has counters but no timeline, so only totals are known; run with "
@@ -288,8 +311,37 @@ def _trace(file: str, module: str, answer: _Answer) -> Trace:
         )
     return Trace(
         rank, start, end, kind, processes, duration, moved, file, tuple(warnings), width,
-        complete, totals,
+        complete, totals, origin,
     )  # fmt: skip
+
+
+def _origin(file: str, said: dict[str, Any]) -> RunOrigin:
+    """Program, job, start and storage targets, none of which a damaged log need have."""
+    command, job, start = said.get("command"), said.get("job"), said.get("start")
+    program = _program(one_line(command).split() if isinstance(command, str) else [])
+    began = 0.0
+    if isinstance(start, list) and all(isinstance(n, int) and 0 <= n < 2**40 for n in start):
+        began = float(sum(n * unit for n, unit in zip(start, (1.0, 1e-9), strict=False)))
+    targets = None
+    if rows := said.get("targets"):
+        try:
+            columns = np.array(rows, dtype=np.int64).reshape(len(rows), 2).T
+            elsewhere = _whole(file, said, "elsewhere", most=2**62)
+        except (TypeError, ValueError, OverflowError):
+            raise _damaged(file, "its table of storage targets") from None
+        if columns[0].max() > _MOST_TARGET:
+            raise _damaged(file, "the number of a storage target is impossible")
+        targets = StorageTargets(columns[0], columns[1], elsewhere)
+    return RunOrigin(program, job[:40] if isinstance(job, str) else "", began, targets)
+
+
+def _program(words: list[str]) -> str:
+    """Name of a command without folders; of a script, not of what interprets it."""
+    names = [os.path.basename(word)[:MAX_NAME] for word in words]
+    script = next((n for w, n in zip(words[1:], names[1:], strict=True) if w[0] != "-"), "")
+    if names and script and _INTERPRETER.fullmatch(names[0]):
+        names = [script]
+    return names[0] if names and is_name(names[0]) else ""
 
 
 def _seconds(text: object) -> float:

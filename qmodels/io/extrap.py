@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,6 +21,7 @@ from qmodels.io.run_table import (
     RunTable,
     is_name,
 )
+from qmodels.whole_files import write_whole
 
 KEYS = ("params", "callpath", "metric", "value")
 METRIC = "time"
@@ -37,14 +37,8 @@ def parse_lines(file: str, text: str) -> Iterator[tuple[int, MeasuredRun]]:
     TraceFormatError
         If a line is no such measurement; it names the line and the field.
     """
-    repeats: Counter[tuple[object, ...]] = Counter()
-    own_name = _name_from(file)
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        for run in _measurement(file, number, line, own_name):
-            repeats[run[:5]] += 1
-            yield number, run._replace(repeat=repeats[run[:5]])
+    lines = enumerate(text.split("\n"), start=1)
+    return number_repeats(file, ((number, line) for number, line in lines if line.strip()))
 
 
 def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
@@ -103,34 +97,38 @@ def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
             "value": [seconds for _, seconds in sorted(repeats)],
         }
         lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-    _put(Path(path), "".join(lines).encode())
+    write_whole(path, "".join(lines).encode())
 
 
-def _put(file: Path, content: bytes) -> None:
-    """Write beside the file, then rename: no reader ever sees half of it."""
-    beside = file.with_name(f".{secrets.token_hex(8)}.tmp") if file.name else file
+def parsed_json(file: str, text: str, line: int | None) -> Any:
+    """Parse a text strictly: no key twice, no NaN."""
     try:
-        with open(beside, "xb") as stream:
-            try:
-                stream.write(content)
-                os.replace(beside, file)
-            except BaseException:
-                beside.unlink(missing_ok=True)
-                raise
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ModelError(f"{file} cannot be written: {reason}") from error
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        at = getattr(error, "lineno", None) if line is None else line
+        raise TraceFormatError(file, f"is not JSON: {str(error)[:80]}", line=at) from None
 
 
-def _measurement(file: str, number: int, line: str, own_name: str) -> Iterator[MeasuredRun]:
+def number_repeats(
+    file: str, measurements: Iterable[tuple[int, str | dict[str, Any]]]
+) -> Iterator[tuple[int, MeasuredRun]]:
+    """Check measurements and give their runs, those on the same allotment numbered."""
+    repeats: Counter[tuple[object, ...]] = Counter()
+    own_name = _name_from(file)
+    for number, given in measurements:
+        for run in _measurement(file, number, given, own_name):
+            repeats[run[:5]] += 1
+            yield number, run._replace(repeat=repeats[run[:5]])
+
+
+def _measurement(
+    file: str, number: int, line: str | dict[str, Any], own_name: str
+) -> Iterator[MeasuredRun]:
     def refuse(what: str, field: str | None = None, value: object = None) -> TraceFormatError:
         shown = "" if field is None else f", got {repr(value)[:40]}"
         return TraceFormatError(file, what + shown, line=number, field=field)
 
-    try:
-        given = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise refuse(f"is not JSON: {str(error)[:80]}") from None
+    given = line if isinstance(line, dict) else parsed_json(file, line, number)
     if not isinstance(given, dict):
         raise refuse('must be a measurement like {"params": {"p": 4, "d": 2}, ...}')
     for key in given:

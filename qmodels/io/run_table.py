@@ -87,6 +87,13 @@ class RunTable:
         return tuple(self.frame["program"].unique())
 
 
+def make_table(runs: Sequence[MeasuredRun], source: str) -> RunTable:
+    """Return a table of these runs."""
+    import pandas as pd
+
+    return RunTable(pd.DataFrame(runs, columns=[*COLUMNS, OPTIONAL]), source)
+
+
 def is_name(value: object) -> bool:
     """Whether a program may be called so."""
     return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isprintable()

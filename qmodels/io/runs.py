@@ -11,6 +11,7 @@ from typing import Any
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.extrap import parse_lines
+from qmodels.io.extrap_files import is_experiment, parse_experiment
 from qmodels.io.files import open_regular
 from qmodels.io.run_table import (
     COLUMNS,
@@ -24,6 +25,7 @@ from qmodels.io.run_table import (
     check_allotments,
     check_columns,
     is_name,
+    make_table,
 )
 
 __all__ = ["COLUMNS", "MAX_BYTES", "RunTable", "read_runs"]
@@ -47,7 +49,10 @@ def read_runs(path: str | os.PathLike[str]) -> RunTable:
         brace, the JSON lines of Extra-P: ``{"params": {"p": 4, "d": 2}, "callpath":
         "phase1->io", "metric": "time", "value": [12.5, 12.7]}``, where `d` is 1 if not given,
         the values are repeats, and a name before the phase (``solver->phase1->io``) is the
-        program's; without one it is called like the file.
+        program's; without one it is called like the file. Or a whole experiment of Extra-P with
+        parameters p and d and such call paths, as JSON (``{"parameters": ["p", "d"],
+        "measurements": {...}}``) or in its text format (``PARAMETER p``), of which the metric
+        `time` is read.
 
     Returns
     -------
@@ -78,17 +83,18 @@ def read_runs(path: str | os.PathLike[str]) -> RunTable:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ModelError(f"path must be a path, got {path!r:.60}")
-    import pandas as pd
-
     file = str(path)
     text = _text(file)
-    json_lines = text.lstrip().startswith("{")
-    numbered = list(parse_lines(file, text) if json_lines else _rows(file, text))
+    if is_experiment(text):
+        parse = parse_experiment
+    else:
+        parse = parse_lines if text.lstrip().startswith("{") else _rows
+    numbered = list(parse(file, text))
     rows = [run for _, run in numbered]
     first = {run.program: line for line, run in reversed(numbered)}
     check_allotments(file, rows, first)
     try:
-        return RunTable(pd.DataFrame(rows, columns=[*COLUMNS, OPTIONAL]), file)
+        return make_table(rows, file)
     except ModelError as error:
         raise TraceFormatError(file, str(error)) from None
 
@@ -101,6 +107,9 @@ def _text(file: str) -> str:
             raise TraceFormatError(file, f"cannot be read: {error}") from None
     if len(raw) > MAX_BYTES:
         raise TraceFormatError(file, f"is larger than {MAX_BYTES} bytes; split it by program")
+    if raw.startswith(b"PK\x03\x04"):
+        what = "is a packed experiment of Extra-P, which keeps no single runs; save it as JSON"
+        raise TraceFormatError(file, what)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -15,9 +15,12 @@ from phasefit.checks import suggestion
 from qmodels.errors import ModelError
 from qmodels.io._scenario_file import ScenarioFile
 from qmodels.io._trace_text import beginning
+from qmodels.io.darshan import POSIX
+from qmodels.io.extrap_files import is_experiment
 from qmodels.io.runs import RunTable, read_runs
 from qmodels.io.scenario import load_programs
 from qmodels.io.toml_tables import read_tables
+from qmodels.io.traced_runs import RunChoices, read_traced_runs
 from qmodels.io.traces import read_trace
 from qmodels.programs import FittedProgram, Program, WorkloadMix, fit_runs
 from qmodels.programs.bursts import (
@@ -30,6 +33,7 @@ from qmodels.programs.bursts import (
 )
 from qmodels.programs.profiles import PROFILES, profile
 from qmodels.programs.traces import Trace
+from qmodels.progress import Progress, no_progress
 
 Array = NDArray[np.float64]
 Kind = Literal["scenario", "runs", "trace", "profile"]
@@ -53,6 +57,10 @@ class TraceChoices:
     io_law, cpu_law : str, optional
         How I/O and computation are assumed to scale, ``d`` and ``p`` by default; see
         `qmodels.programs.parse_law`.
+    module : str, optional
+        Layer of a Darshan log, as in `read_darshan`.
+    events : tuple of (str, str)
+        Patterns of trace events and what they count as, see `read_trace`.
     """
 
     gap: float | None = None
@@ -60,6 +68,25 @@ class TraceChoices:
     disks: float | None = None
     io_law: str | None = None
     cpu_law: str | None = None
+    module: str | None = None
+    events: tuple[tuple[str, str], ...] = ()
+
+    def of_many(self, where: str, max_bytes: int | None) -> RunChoices:
+        """Return what of this goes with a folder of traces; ModelError if something does not."""
+        if self.processors is not None:
+            raise ModelError(
+                f"{where} holds several runs: --run-on does not go with it, for each has its own "
+                f"processors; --on-disks says how many disks all had"
+            )
+        if self.io_law is not None or self.cpu_law is not None:
+            raise ModelError(
+                f"{where} holds several runs, of which laws are learnt: --io-law and --cpu-law do "
+                f"not go with it"
+            )
+        if self.disks is not None and self.disks != int(self.disks):
+            raise ModelError(f"--on-disks must be a whole number, got {self.disks:g}")
+        disks = None if self.disks is None else int(self.disks)
+        return RunChoices(disks, self.gap, self.module or POSIX, self.events, max_bytes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +120,8 @@ class Subject:
     measured : (k, 3) ndarray, optional
         Processors, disks and mean seconds of the runs of which every burst was timed.
     run : TracedRun, optional
+    table : RunTable, optional
+        Made of a folder of traces.
     """
 
     kind: Kind
@@ -104,6 +133,7 @@ class Subject:
     fit: FittedProgram | None = None
     measured: Array | None = None
     run: TracedRun | None = None
+    table: RunTable | None = None
 
 
 def read_subject(
@@ -113,14 +143,16 @@ def read_subject(
     choices: TraceChoices | None = None,
     max_bytes: int | None = None,
     mixed: bool = False,
+    progress: Progress = no_progress,
 ) -> Subject:
     """Read whatever a speedup surface can be drawn of.
 
     Parameters
     ----------
     given : str
-        Path of a scenario (TOML), of measured runs (CSV or JSON lines) or of a trace (Darshan
-        log, trace events, CSV), told apart by name and content; or the name of a profile.
+        Path of a scenario (TOML), of measured runs (CSV or JSON lines), of a trace (Darshan
+        log, trace events, CSV) or of a folder of traces of several runs, told apart by name and
+        content; or the name of a profile.
     program : str, optional
         Which one, where there are several.
     choices : TraceChoices, optional
@@ -130,6 +162,8 @@ def read_subject(
     mixed : bool
         Take all programs of measured runs in equal parts, where there are several and none is
         named, instead of refusing.
+    progress : callable, optional
+        See `qmodels.progress`; told of the traces of a folder.
 
     Returns
     -------
@@ -152,10 +186,18 @@ def read_subject(
         raise ModelError(f"give a file or the name of a profile, got {given!r:.60}")
     path = Path(given)
     chosen = choices or TraceChoices()
+    if path.is_dir():
+        (found,) = read_traced_runs(
+            path, choices=chosen.of_many(given, max_bytes), progress=progress
+        )
+        one = _of_runs(found.table, program)
+        remarks = (*found.remarks, *one.remarks)
+        return replace(one, remarks=remarks, table=found.table)
     kind = _kind(path) if os.path.lexists(path) else "profile"
     if kind != "trace" and chosen != TraceChoices():
         raise ModelError(
-            f"{given} is no trace: --gap, --run-on, --io-law and --cpu-law do not go with it"
+            f"{given} is no trace: --gap, --run-on, --on-disks, --io-law, --cpu-law, --module "
+            f"and --event do not go with it"
         )
     if kind == "scenario":
         return _of_scenario(path, program)
@@ -171,6 +213,47 @@ def read_subject(
     return _of_profile(given)
 
 
+def read_tables_of_runs(
+    *given: Path,
+    choices: TraceChoices,
+    max_bytes: int | None = None,
+    progress: Progress = no_progress,
+) -> tuple[list[RunTable], list[str]]:
+    """Read measured runs out of tables or folders of traces, and what there is to say about them.
+
+    Folders are read together, so that all their runs have the same phases.
+
+    Raises
+    ------
+    ModelError
+        If the choices do not go with the input: a table says all by itself.
+    """
+    folders = [path for path in given if path.is_dir()]
+    if choices != TraceChoices() and not folders:
+        raise ModelError("--gap, --on-disks, --module and --event go with folders of traces only")
+    traced = dict(
+        zip(
+            folders,
+            read_traced_runs(
+                *dict.fromkeys(folders),
+                choices=choices.of_many("a folder", max_bytes),
+                progress=progress,
+            ),
+            strict=False,
+        )
+    )
+    if len(set(folders)) < len(folders):
+        raise ModelError(f"{folders[0]} is given twice; there is nothing to compare")
+    tables = [traced[path].table if path in traced else read_runs(path) for path in given]
+    several = len(given) > 1
+    remarks = [
+        f"{path}: {said}" if several else said
+        for path, each in traced.items()
+        for said in each.remarks
+    ]
+    return tables, remarks
+
+
 def _kind(path: Path) -> Kind:
     name = path.name.lower()
     if name.endswith(".toml"):
@@ -181,7 +264,7 @@ def _kind(path: Path) -> Kind:
     if start.startswith("["):
         return "trace"
     if start.startswith("{"):
-        return "runs" if '"params"' in start else "trace"
+        return "runs" if '"params"' in start or is_experiment(start) else "trace"
     header = start.partition("\n")[0]
     return "trace" if "rank" in header and "program" not in header else "runs"
 
@@ -261,7 +344,9 @@ def _whole_runs(runs: Any) -> Array:
 
 
 def _of_trace(path: Path, chosen: TraceChoices, max_bytes: int | None) -> Subject:
-    trace = read_trace(path, max_bytes=max_bytes)
+    trace = read_trace(
+        path, max_bytes=max_bytes, events=dict(chosen.events), module=chosen.module or POSIX
+    )
     gap, bursts, sensitivity = chosen.gap, None, None
     remarks = list(trace.warnings)
     if trace.complete:
@@ -285,7 +370,9 @@ def _of_trace(path: Path, chosen: TraceChoices, max_bytes: int | None) -> Subjec
         name=path.name,
     )
     if chosen.disks is None:
-        remarks.append("The run is taken to have had one disk; --run-on says otherwise.")
+        remarks.append(
+            "The run is taken to have had one disk; --run-on or --on-disks says otherwise."
+        )
     run = TracedRun(trace, bursts, sensitivity, made)
     measured = np.array([[made.processors, made.disks, trace.duration]])
     return Subject(

@@ -6,17 +6,18 @@ import csv
 import os
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from phasefit.checks import suggestion, whole_number
 from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io._event_kinds import EventKinds
 from qmodels.io._swf_log import file_name
 from qmodels.io._trace_events import read_events
 from qmodels.io._trace_text import beginning, lines
-from qmodels.io.darshan import is_darshan, read_darshan
+from qmodels.io.darshan import POSIX, is_darshan, read_darshan
 from qmodels.programs.quantities import LARGEST, positive
 from qmodels.programs.traces import KINDS, SHORTEST, UNKNOWN, Trace, process_count
 
@@ -26,7 +27,7 @@ OPTIONAL = "bytes"
 _WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 _BYTES = re.compile(r"-1|[0-9]{1,18}", re.ASCII)
 _DECIMAL = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
-_EVENTS = (".pfw", ".pfw.gz", ".json", ".json.gz")
+EVENT_FILES = (".pfw", ".pfw.gz", ".json", ".json.gz")
 
 
 def read_trace(
@@ -35,6 +36,8 @@ def read_trace(
     processes: int | None = None,
     duration: float | None = None,
     max_bytes: int | None = None,
+    events: Mapping[str, str] | None = None,
+    module: str = POSIX,
 ) -> Trace:
     r"""Read when the processes of a run did I/O, from a file of any known kind.
 
@@ -42,8 +45,9 @@ def read_trace(
     ----------
     path : path_like
         A Darshan log (see `read_darshan`, which takes more options); trace events in JSON, one
-        per line or in a list, as DFTracer (``.pfw``) and Chrome's tracing write them; or a CSV
-        table with the header ``rank,start,end,kind`` and optionally ``bytes``, in any order.
+        per line or in a list, as DFTracer (``.pfw``) and Chrome's tracing write them, or a folder
+        of such files, which are the processes of one run; or a CSV table with the header
+        ``rank,start,end,kind`` and optionally ``bytes``, in any order.
         `rank` counts from 0, `start` and `end` are seconds, `kind` is ``read``, ``write``,
         ``io`` or ``compute``, `bytes` is -1 or empty where not known. Text may be packed with
         gzip.
@@ -57,6 +61,12 @@ def read_trace(
         Largest size of the text, unpacked; by default 500 MB, and 100 MB of a JSON text that has
         its events in one list over several lines, which is held in memory. For a Darshan log see
         the memory of `read_darshan`.
+    events : mapping of str to str, optional
+        Of trace events, what counts as what besides the rules below: from ``CATEGORY:NAME``, a
+        category or a name, ``*`` for any letters, to a kind or ``none``, such as
+        ``{"train:step": "compute"}``.
+    module : str
+        Layer of a Darshan log, as in `read_darshan`.
 
     Returns
     -------
@@ -71,11 +81,14 @@ def read_trace(
 
     Notes
     -----
-    Of trace events, those with a length (``"ph": "X"``) count: category POSIX or STDIO as I/O,
-    reads and writes by their name and all else on files as ``io``; category or name ``compute``
-    as computation. Others are counted in a warning. `ts` and `dur` are microseconds, the run
-    starts with the first event, and processes are ranked by their numbers. Files of several
-    processes may be joined end to end.
+    Of trace events, those with a length (``"ph": "X"``, or ``"B"`` and ``"E"`` of one thread)
+    count: category POSIX or STDIO as I/O, reads and writes by their name and all else on files as
+    ``io``; category or name ``compute``, and names that end in ``.compute`` like DLIO's
+    ``TorchFramework.compute``, as computation. Others, which lie around those or within them, are
+    counted in a warning. `ts` and `dur` are microseconds, as numbers or texts, the run starts with
+    the first event, and processes are ranked by their numbers, those of two hosts apart where an
+    event has a ``hhash``. Files of several processes may be joined end to end. A list need not be
+    closed, and lines torn at the end, as a killed run leaves them, are left out with a warning.
 
     Numbers are plain decimal ASCII: ``1_000``, ``1,5``, ``nan`` and digits of other scripts are
     refused rather than guessed at.
@@ -97,14 +110,17 @@ def read_trace(
         processes = process_count(processes)
     if max_bytes is not None:
         max_bytes = whole_number("max_bytes", max_bytes, least=1)
+    kinds = EventKinds(events)
+    if os.path.isdir(file):
+        return _read_folder(file, kinds, processes, duration, max_bytes)
     start = beginning(file, 16, unpacked=False)
     if is_darshan(start) or file.lower().endswith(".darshan"):
         if processes is not None or duration is not None:
             raise ModelError(f"{file} is a Darshan log, which tells processes and duration itself")
-        return read_darshan(file)
+        return read_darshan(file, module=module)
     try:
         if _holds_events(file):
-            return read_events(file, processes, duration, max_bytes)
+            return read_events([file], kinds, processes, duration, max_bytes)
         return _read_table(file, processes, duration, max_bytes)
     except TraceFormatError:
         raise
@@ -112,8 +128,32 @@ def read_trace(
         raise TraceFormatError(file, str(error)) from None
 
 
+def _read_folder(
+    folder: str,
+    kinds: EventKinds,
+    processes: int | None,
+    duration: float | None,
+    max_bytes: int | None,
+) -> Trace:
+    """Read the trace events of one run, a file for each of its processes."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        raise TraceFormatError(folder, f"cannot be read: {error.strerror}") from None
+    files = [os.path.join(folder, name) for name in names if name.lower().endswith(EVENT_FILES)]
+    if not files:
+        what = f"has no file of trace events ({', '.join(EVENT_FILES)}), of which it could be a run"
+        raise TraceFormatError(folder, what)
+    try:
+        return read_events(files, kinds, processes, duration, max_bytes, source=folder)
+    except TraceFormatError:
+        raise
+    except ModelError as error:
+        raise TraceFormatError(folder, str(error)) from None
+
+
 def _holds_events(file: str) -> bool:
-    if file.lower().endswith(_EVENTS):
+    if file.lower().endswith(EVENT_FILES):
         return True
     start = beginning(file, 1000).decode("utf-8-sig", errors="replace").lstrip()
     return start.startswith(("[", "{"))

@@ -96,6 +96,87 @@ class IOTotals:
 
 
 @dataclass(frozen=True, eq=False)
+class StorageTargets:
+    """How the bytes of a run were spread over the targets (disks, OSTs) of a file system.
+
+    Parameters
+    ----------
+    number : (n,) array_like of int
+        Of each target.
+    bytes : (n,) array_like of int
+        Moved to and from it.
+    elsewhere : int
+        Bytes on files whose targets are not known.
+
+    Raises
+    ------
+    ModelError
+        If the lengths differ, or a value is negative.
+
+    Notes
+    -----
+    The number of stripes of a file is not the number of disks: a file for each of 2,048
+    processes, one stripe each, may use all targets there are.
+
+    Examples
+    --------
+    >>> targets = StorageTargets([3, 5, 7], [100, 100, 0])
+    >>> targets.distinct, targets.effective
+    (2, 2.0)
+    """
+
+    number: Whole
+    bytes: Whole
+    elsewhere: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("number", "bytes"):
+            column = whole_array(name, getattr(self, name), least=0, most=_MOST_BYTES)
+            object.__setattr__(self, name, column)
+        if self.number.size != self.bytes.size:
+            raise ModelError(
+                f"bytes has {self.bytes.size} entries where number has {self.number.size}"
+            )
+        whole_array("elsewhere", [self.elsewhere], least=0, most=_MOST_BYTES)
+
+    @property
+    def distinct(self) -> int:
+        """Targets that a byte was moved to or from."""
+        return int(np.unique(self.number[self.bytes > 0]).size)
+
+    @property
+    def effective(self) -> float:
+        """Targets that evenly loaded would give the same balance: (sum b)^2 / sum b^2."""
+        _, at = np.unique(self.number, return_inverse=True)
+        moved = np.bincount(at, self.bytes) if at.size else np.zeros(1)
+        top = float(moved.max())
+        # Bytes are divided by the largest, so that no square overflows.
+        return 0.0 if top == 0 else float((moved / top).sum() ** 2 / ((moved / top) ** 2).sum())
+
+
+@dataclass(frozen=True)
+class RunOrigin:
+    """What a log says about the run besides its I/O.
+
+    Parameters
+    ----------
+    program : str
+        Name of the executable without its folder; empty where not known.
+    job : str
+        Number that the batch system gave; empty where not known.
+    start : float
+        Seconds since 1970; 0 where not known.
+    targets : StorageTargets, optional
+        Where a parallel file system was used and its layout logged.
+    """
+
+    program: str = ""
+    job: str = ""
+    start: float = 0.0
+    targets: StorageTargets | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Trace:
     """When the processes of one run did I/O, and perhaps when they computed.
 
@@ -124,6 +205,8 @@ class Trace:
         False where there is no timeline, only `totals`.
     totals : IOTotals, optional
         Counters of the whole run.
+    origin : RunOrigin, optional
+        Program, job and storage, where the file tells.
 
     Raises
     ------
@@ -154,6 +237,7 @@ class Trace:
     resolution: float = 0.0
     complete: bool = True
     totals: IOTotals | None = None
+    origin: RunOrigin | None = None
 
     def __post_init__(self) -> None:
         processes = process_count(self.processes)
@@ -190,6 +274,8 @@ class Trace:
         object.__setattr__(self, "complete", boolean("complete", self.complete))
         if self.totals is not None and not isinstance(self.totals, IOTotals):
             raise ModelError(f"totals must be IOTotals, got {self.totals!r:.60}")
+        if self.origin is not None and not isinstance(self.origin, RunOrigin):
+            raise ModelError(f"origin must be a RunOrigin, got {self.origin!r:.60}")
         if not self.complete and (self.totals is None or self.start.size):
             raise ModelError("a trace without a timeline has totals and no segments")
 
@@ -217,6 +303,12 @@ class Trace:
             lines.append(f"segments are bins of {self.resolution:.6g} s")
         if self.totals is not None:
             lines.append(f"counters add up to {self.totals.seconds:.6g} s of I/O of all processes")
+        if self.origin is not None and self.origin.targets is not None:
+            targets = self.origin.targets
+            lines.append(
+                f"bytes moved on {targets.distinct} storage targets, as many as "
+                f"{targets.effective:.4g} evenly loaded ones"
+            )
         return "\n".join([*lines, *self.warnings])
 
     def plot(self, ax: Any = None) -> Any:

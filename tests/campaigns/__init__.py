@@ -67,6 +67,10 @@ TESTED = (
     Campaign("swf", 60.0, "tests/qmodels/test_swf.py -k million_mutated", ("qmodels.io.swf",)),
     Campaign("job-logs", 15.0, "tests/qmodels/test_job_logs.py -k hundred_thousand",
              ("qmodels.io.job_logs.reading",)),
+    Campaign("recording", 2.0, "tests/qmodels/test_record.py -k in_full",
+             ("qmodels.recording.sampling", "qmodels.recording.timeline")),
+    Campaign("trace-mutations", 20.0, "tests/qmodels/test_trace_mutations.py -k hundred_thousand",
+             ("qmodels.io.traced_runs",)),
     Campaign("scaling", 60.0, "tests/qmodels/test_scaling_intervals.py -k InFull",
              ("qmodels.programs.scaling.forecast", "qmodels.programs.scaling.next_run")),
 )  # fmt: skip

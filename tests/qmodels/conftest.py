@@ -1,5 +1,9 @@
 """What many tests of the models share."""
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import pytest
 
 from qmodels.policies import Workload
@@ -10,3 +14,14 @@ from tests.laws import reference_workload
 def reference() -> Workload:
     """W* of the specification as one program of one phase, demand of scv 2, Poisson arrivals."""
     return reference_workload()
+
+
+@pytest.fixture(scope="session")
+def maker():
+    """Return the script of the examples that writes Darshan logs."""
+    file = Path(__file__).parents[2] / "docs" / "examples" / "darshan-runs" / "make.py"
+    spec = importlib.util.spec_from_file_location("darshan_maker", file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["darshan_maker"] = module
+    spec.loader.exec_module(module)
+    return module

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from qmodels.io import _darshan_child as child
 from qmodels.io import darshan
 from qmodels.io.darshan import read_darshan
 from qmodels.io.traces import read_trace
+from qmodels.programs.traces import StorageTargets
 
 needs_darshan = pytest.mark.skipif(
     importlib.util.find_spec("darshan") is None, reason="the package darshan is not installed"
@@ -120,6 +122,37 @@ class TestALog:
         assert 0 < trace.totals.seconds < trace.processes * trace.duration
         assert any("DXT_ENABLE_IO_TRACE=1" in warning for warning in trace.warnings)
 
+    @pytest.mark.parametrize(
+        ("name", "distinct", "effective"), [(COUNTERS, 24, 24.0), (HEATMAP, 160, 160.0)]
+    )
+    def test_with_the_layout_of_a_parallel_file_system_gives_its_targets(
+        self, logs, name, distinct, effective
+    ):
+        targets = read_darshan(logs[name]).origin.targets
+        assert (targets.distinct, targets.elsewhere) == (distinct, 0)
+        assert targets.effective == pytest.approx(effective, rel=1e-6)
+
+    def test_spreads_files_of_one_stripe_each_over_all_targets(self):
+        """2,048 files of one stripe on 24 targets: the number of stripes is not that of disks."""
+        folder = Path(importlib.util.find_spec("darshan").submodule_search_locations[0])
+        log = folder / "examples" / "example_logs" / "sample-badost.darshan"
+        if not log.exists():
+            pytest.skip("this release of the package darshan has no example logs")
+        targets = read_darshan(log).origin.targets
+        assert targets.distinct == 24
+        assert 23.9 < targets.effective < 24
+
+    def test_names_the_program_and_the_job(self, logs):
+        origin = read_darshan(logs[COUNTERS]).origin
+        assert (origin.program, origin.job) == ("vpicio_uni", "4478544")
+        assert origin.start == 1490000867.0
+
+    def test_with_whole_seconds_of_run_time_says_so(self, logs):
+        assert any(
+            "117 s may be wrong by 0.85 %" in w for w in read_darshan(logs[COUNTERS]).warnings
+        )
+        assert not any("whole seconds" in w for w in read_darshan(logs[HEATMAP]).warnings)
+
     def test_of_another_layer_of_io_is_read_on_demand(self, logs):
         assert read_darshan(logs[COUNTERS], module="MPI-IO").totals.seconds > 0
         with pytest.raises(TraceFormatError, match="no records of MPI-IO; it has POSIX, STDIO"):
@@ -190,6 +223,30 @@ class TestNoLog:
                 read_darshan(log_of(rest))
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("/apps/bin/solver -n 4 in.cfg", "solver"), ("solver", "solver"), ("", ""),
+        ("/usr/bin/python3.11 -u train.py --epochs 3", "train.py"), ("python3", "python3"),
+        ("/opt/julia ./run.jl x", "run.jl"), ("pythonic a.py", "pythonic"), ("bad\0name x", ""),
+    ],
+)  # fmt: skip
+def test_a_program_is_called_like_its_executable_or_its_script(command, name):
+    found = darshan._program(command.split())
+    assert found == name
+
+
+def test_storage_targets_weigh_by_bytes():
+    assert StorageTargets([1, 2, 3], [6, 2, 0]).distinct == 2
+    assert StorageTargets([1, 2, 3], [6, 2, 0]).effective == pytest.approx(64 / 40)
+    assert StorageTargets([1, 1, 2], [2, 2, 4]).effective == pytest.approx(2.0)
+    assert StorageTargets([], []).effective == 0.0
+    assert StorageTargets([1, 2], [2**61, 2**61]).effective == pytest.approx(2.0)
+    for wrong in (([1], [2, 3]), ([-1], [2]), ([1], [-2])):
+        with pytest.raises(ModelError):
+            StorageTargets(*wrong)
+
+
 SAY = "say = lambda x, before=b'': sys.stdout.buffer.write(before + x + struct.pack('<q', len(x)))"
 SAID = {"nprocs": 4, "run_time": "9.0", "modules": {"POSIX": False}, "timeline": "dxt",
         "records": 0, "counters": 0}  # fmt: skip
@@ -237,6 +294,11 @@ class TestTheReadingProcess:
             {"nprocs": True}, {"run_time": "nan"}, {"run_time": "-1"}, {"run_time": "1e300"},
             {"run_time": 3}, {"run_time": "x"}, {"run_time": "0"}, {"modules": 3},
             {"modules": {"POSIX": "yes"}}, {"records": 3}, {"records": -1}, {"records": 10**15},
+            {"targets": [[1, 2, 3]], "elsewhere": 0}, {"targets": [[-1, 2]], "elsewhere": 0},
+            {"targets": [[1, -2]], "elsewhere": 0}, {"targets": "x", "elsewhere": 0},
+            {"targets": [["a", 2]], "elsewhere": 0}, {"targets": [[1, 2]], "elsewhere": None},
+            {"targets": [[10**30, 2]], "elsewhere": 0}, {"targets": [[1, 2]], "elsewhere": -1},
+            {"targets": {"a": 1}, "elsewhere": 0}, {"targets": [[2**40, 1]], "elsewhere": 0},
             {"counters": 1}, {"counters": None}, {"error": "x" * 10_000}, {"error": ["a"]},
         ],
     )  # fmt: skip

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.extrap import write_extrap
 from qmodels.io.runs import COLUMNS, RunTable, read_runs
+from qmodels.io.subjects import read_subject
 
 
 def line(p=4, d=2, callpath="phase1->io", value=(12.5,), **more):
@@ -175,3 +176,95 @@ class TestWriting:
     def test_refuses_what_is_no_table(self, runs, tmp_path):
         with pytest.raises(ModelError, match="RunTable"):
             write_extrap(runs, tmp_path / "runs.jsonl")
+
+
+POINTS = [(1, 1), (2, 1), (4, 2)]
+
+
+def experiment(**changes):
+    """A JSON experiment of one program with two bursts, and a metric that is no time."""
+    measured = {
+        f"solver->phase1->{kind}": {
+            "time": [{"point": [p, d], "values": [c / p, 1.1 * c / p]} for p, d in POINTS],
+            "visits": [{"point": [p, d], "values": [3]} for p, d in POINTS],
+        }
+        for kind, c in (("io", 6.0), ("cpu", 40.0))
+    }
+    return {"parameters": ["p", "d"], "measurements": measured} | changes
+
+
+TEXT = """# made by hand
+PARAMETER p
+PARAMETER d
+POINTS (1 1) ( 2 1 ) (4, 2)
+
+METRIC visits
+REGION solver->phase1->io
+DATA 3
+DATA 3
+DATA 3
+METRIC time
+REGION solver->phase1->io
+DATA 6.0 6.6
+DATA 3.0 3.3
+DATA 1.5 1.65
+REGION solver->phase1->cpu
+DATA 40 44
+DATA 20 22
+DATA 10 11
+"""
+
+
+class TestAnExperiment:
+    @pytest.mark.parametrize("content", [json.dumps(experiment(), indent=1), TEXT])
+    def test_of_extra_p_holds_its_times(self, tmp_path, content):
+        file = tmp_path / "experiment"
+        file.write_text(content)
+        frame = read_runs(file).frame
+        assert len(frame) == 12
+        assert set(frame["program"]) == {"solver"}
+        for (kind, p, repeat), rows in frame.groupby(["kind", "p", "repeat"]):
+            expected = (6.0 if kind == "io" else 40.0) / p * (1.1 if repeat == 2 else 1.0)
+            assert rows["seconds"].tolist() == pytest.approx([expected])
+        assert read_subject(str(file)).kind == "runs"
+
+    @pytest.mark.parametrize(
+        ("changes", "what"),
+        [
+            ({"parameters": "p"}, "list of names"), ({"parameters": ["p", "n"]}, "params"),
+            ({"parameters": ["p"]}, "one for each parameter"), ({"measurements": []}, "call paths"),
+            ({"measurements": {}}, "no measurement"),
+            ({"measurements": {"a": {"visits": []}}}, "no measurement"),
+            ({"measurements": {"phase1->io": {"time": [{"point": [1, 1]}]}}}, "values"),
+            ({"measurements": {"phase1->io": {"time": 3}}}, "list of points"),
+            ({"measurements": {"phase1->io": 3}}, "object of metrics"),
+            ({"measurements": {"main->f": {"time": [{"point": [1, 1], "values": [1]}]}}}, "phaseN"),
+        ],
+    )  # fmt: skip
+    def test_in_json_names_what_is_wrong(self, tmp_path, changes, what):
+        file = tmp_path / "experiment.json"
+        file.write_text(json.dumps(experiment(**changes)))
+        with pytest.raises(TraceFormatError, match=what):
+            read_runs(file)
+
+    @pytest.mark.parametrize(
+        ("old", "new", "line", "what"),
+        [
+            ("POINTS", "POINT", 4, "did you mean POINTS"), ("DATA 6.0", "DATA six", 13, "decimal"),
+            ("(4, 2)", "(4)", 10, "point 3 has 1 numbers"), ("(4, 2)", "", 10, "line 3 of DATA"),
+            ("REGION solver->phase1->io", "", 8, "REGION and POINTS"), ("d\n", "n\n", 13, "params"),
+            ("DATA 40 44", "DATA -40", 17, "decimal"), ("DATA 40 44", "DATA nan", 17, "decimal"),
+            ("METRIC time", "METRIC bytes", None, "no DATA of the metric"),
+        ],
+    )  # fmt: skip
+    def test_in_text_names_the_line_of_what_is_wrong(self, tmp_path, old, new, line, what):
+        file = tmp_path / "experiment.txt"
+        file.write_text(TEXT.replace(old, new))
+        with pytest.raises(TraceFormatError, match=what) as caught:
+            read_runs(file)
+        assert caught.value.line == line
+
+    def test_that_is_packed_says_what_to_do(self, tmp_path):
+        (tmp_path / "a.extra-p").write_bytes(b"PK\x03\x04 and so on")
+        with pytest.raises(TraceFormatError, match="save it as JSON"):
+            read_runs(tmp_path / "a.extra-p")

@@ -254,7 +254,9 @@ class TestTraceEvents:
     @pytest.mark.parametrize(
         ("changes", "field"),
         [
-            ({"ts": -1}, "ts"), ({"ts": "5"}, "ts"), ({"ts": ...}, "ts"), ({"ts": True}, "ts"),
+            ({"ts": -1}, "ts"), ({"ts": "5x"}, "ts"), ({"ts": ""}, "ts"),
+            ({"ts": "-5"}, "ts"), ({"ts": "1_0"}, "ts"), ({"dur": "nan"}, "dur"),
+            ({"ts": ...}, "ts"), ({"ts": True}, "ts"),
             ({"ts": 10**30}, "ts"), ({"ts": 10**400}, "ts"), ({"dur": -5}, "dur"),
             ({"dur": ...}, "dur"), ({"dur": None}, "dur"), ({"dur": [1]}, "dur"),
             ({"pid": 1.5}, None), ({"pid": "x" * 65}, None), ({"pid": [1]}, None),

@@ -1,5 +1,6 @@
 """Bursts, phases and working sets of one traced run, and the program that they make."""
 
+from qmodels.programs.bursts.common import CommonPhases, common_phases
 from qmodels.programs.bursts.detection import Bursts, find_bursts
 from qmodels.programs.bursts.phases import TracePhases, find_phases, phase_of_totals
 from qmodels.programs.bursts.sensitivity import GapSensitivity, gap_sensitivity
@@ -12,10 +13,12 @@ from qmodels.programs.bursts.working_sets import (
 
 __all__ = [
     "Bursts",
+    "CommonPhases",
     "FoundWorkingSets",
     "GapSensitivity",
     "TracePhases",
     "TracedProgram",
+    "common_phases",
     "find_bursts",
     "find_phases",
     "find_working_sets",

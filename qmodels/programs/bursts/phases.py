@@ -40,6 +40,10 @@ class TracePhases:
         The threshold, seconds; None where the counters of the whole run make one phase.
     assumed : tuple of str
         What was taken for granted, a sentence each.
+    recorded : (n,) ndarray, optional
+        Of `cpu`, the seconds that the mean process with any computation on record spent
+        computing by that record; None where the trace records none. The rest of `cpu` is
+        waiting, communication, and what the tracer did not see.
     """
 
     io: Array
@@ -50,11 +54,12 @@ class TracePhases:
     trace: Trace
     gap: float | None
     assumed: tuple[str, ...]
+    recorded: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("io", "cpu", "pauses", "others", "compute_overlap"):
+        for name in ("io", "cpu", "pauses", "others", "compute_overlap", "recorded"):
             column = getattr(self, name)
-            if column is None and name == "compute_overlap":
+            if column is None and name in ("compute_overlap", "recorded"):
                 continue
             if column.shape != self.io.shape:
                 raise ModelError(f"{name} has shape {column.shape}, io {self.io.shape}")
@@ -67,7 +72,7 @@ class TracePhases:
         """Return a row per phase."""
         import pandas as pd
 
-        names = ("io", "cpu", "pauses", "others", "compute_overlap")
+        names = ("io", "cpu", "recorded", "pauses", "others", "compute_overlap")
         columns = {name: getattr(self, name) for name in names}
         return pd.DataFrame({name: x for name, x in columns.items() if x is not None})
 
@@ -128,6 +133,7 @@ def find_phases(bursts: Bursts) -> TracePhases:
         return np.concatenate([[before], column]) if leads else column.copy()
 
     overlap = bursts.compute_overlap
+    begins = np.concatenate([[0.0] if leads else [], bursts.end])
     return TracePhases(
         led(io),
         led(cpu, float(end[0])),
@@ -141,6 +147,7 @@ def find_phases(bursts: Bursts) -> TracePhases:
             _unrecorded(bursts),
             *bursts.warnings,
         ),
+        _recorded(bursts.trace, begins, np.maximum(begins, end if leads else end[1:])),
     )
 
 
@@ -191,6 +198,16 @@ def phase_of_totals(trace: Trace) -> TracePhases:
     return TracePhases(
         np.array([io]), rest, nothing, nothing.copy(), None, trace, None, assumed
     )  # fmt: skip
+
+
+def _recorded(trace: Trace, start: Array, end: Array) -> Array | None:
+    """Recorded computation of the mean process that has any, within each stretch."""
+    computing = ~trace.is_io
+    if not computing.any():
+        return None
+    rank = trace.rank[computing]
+    (_, begins, ends), _ = unions(rank, trace.start[computing], trace.end[computing])
+    return work_done(begins, ends, start, end) / np.unique(rank).size
 
 
 def _unrecorded(bursts: Bursts) -> str:

@@ -122,10 +122,7 @@ def gap_sensitivity(
     >>> gap_sensitivity(trace, [0.5, 1, 5, 6]).bursts
     array([3, 2, 2, 1])
     """
-    owner, start, end, _ = operations(trace, by)
-    pieces, lengths = unions(owner, start, end)
-    same = pieces[0][1:] == pieces[0][:-1]
-    pauses = np.sort((pieces[1][1:] - pieces[2][:-1])[same])
+    pauses, lengths, shortest = pauses_of(trace, by)
     if gaps is None:
         chosen = _default_gaps(pauses)
     else:
@@ -138,8 +135,21 @@ def gap_sensitivity(
     whole = trace.duration * (1 if by == "program" else trace.processes)
     busy = float(lengths.sum())
     filled = np.concatenate([[0.0], np.cumsum(pauses)])[shorter]
-    plateau, count = _plateau(pauses, owners, end - start)
+    plateau, count = _plateau(pauses, owners, shortest)
     return GapSensitivity(chosen, bursts, (busy + filled) / whole, busy / whole, plateau, count)
+
+
+def pauses_of(trace: Trace, by: By = "program") -> tuple[Array, Array, float]:
+    """Lengths of the pauses in rising order, of the I/O between, and the shortest that count.
+
+    A pause no longer than the median operation says nothing about bursts.
+    """
+    owner, start, end, _ = operations(trace, by)
+    pieces, lengths = unions(owner, start, end)
+    same = pieces[0][1:] == pieces[0][:-1]
+    pauses = np.sort((pieces[1][1:] - pieces[2][:-1])[same])
+    shortest = max(float(np.median(end - start)), SHORTEST_GAP) if start.size else SHORTEST_GAP
+    return pauses, lengths, shortest
 
 
 def _default_gaps(pauses: Array) -> Array:
@@ -150,10 +160,7 @@ def _default_gaps(pauses: Array) -> Array:
     return np.logspace(low, high, int(_HALF_DECADES * (high - low)) + 1)
 
 
-def _plateau(
-    pauses: Array, owners: int, operations: Array
-) -> tuple[tuple[float, float] | None, int]:
-    floor = max(float(np.median(operations)), SHORTEST_GAP) if operations.size else SHORTEST_GAP
+def _plateau(pauses: Array, owners: int, floor: float) -> tuple[tuple[float, float] | None, int]:
     lengths = np.unique(np.append(pauses[pauses > floor], floor))
     if lengths.size < 2:
         return None, 0

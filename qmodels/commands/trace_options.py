@@ -1,0 +1,41 @@
+"""Options of commands that read traces of many runs: what no trace tells."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Gap = Annotated[
+    float | None,
+    typer.Option("--gap", help="Pause in seconds that separates two bursts of a trace."),
+]
+OnDisks = Annotated[
+    int | None,
+    typer.Option(
+        "--on-disks",
+        min=1,
+        help="Disks that traced runs had, where neither a name like solver.p8d4.r1 nor a log of "
+        "Lustre says it.",
+    ),
+]
+Module = Annotated[
+    str | None,
+    typer.Option("--module", help="Layer of Darshan logs: POSIX (the default), MPI-IO or STDIO."),
+]
+Events = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--event",
+        metavar="PATTERN=KIND",
+        help="What trace events of a category or CATEGORY:NAME count as: read, write, io, compute "
+        "or none, such as 'train:step*=compute'; may be repeated.",
+    ),
+]
+
+
+def event_choices(options: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """Check the options `--event` and give them as pairs."""
+    from qmodels.io._event_kinds import event_rules
+
+    return tuple(event_rules(options or ()).items())

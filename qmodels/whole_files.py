@@ -1,0 +1,46 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from qmodels.errors import ModelError
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise ModelError unless a file could be written there: before the work that fills it."""
+    file = Path(path)
+    if file.is_dir():
+        raise ModelError(f"{file} cannot be written: it is a folder; name a file")
+    beside = file.with_name(f".{secrets.token_hex(8)}.tmp") if file.name else file
+    try:
+        with open(beside, "xb"):
+            beside.unlink()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"{file} cannot be written: {reason}") from error
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write beside the file, then rename: no reader ever sees half of it.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be written; what was there before is as it was.
+    """
+    file = Path(path)
+    beside = file.with_name(f".{secrets.token_hex(8)}.tmp") if file.name else file
+    try:
+        with open(beside, "xb") as stream:
+            try:
+                stream.write(content)
+                os.replace(beside, file)
+            except BaseException:
+                beside.unlink(missing_ok=True)
+                raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"{file} cannot be written: {reason}") from error

@@ -1,0 +1,452 @@
+"""Folders of traces as tables of runs: made logs, timelines and events of known programs."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io.runs import read_runs
+from qmodels.io.subjects import TraceChoices, read_subject
+from qmodels.io.trace_folders import NamedRun, find_runs
+from qmodels.io.traced_runs import RunChoices, read_traced_runs
+from qmodels.io.traces import read_trace
+from tests.command import called
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "darshan-runs"
+
+needs_darshan = pytest.mark.skipif(
+    importlib.util.find_spec("darshan") is None, reason="the package darshan is not installed"
+)
+
+
+@pytest.fixture
+def timelines(tmp_path):
+    """Write timelines of a program: two bursts of 6/d s, each followed by 40/p s."""
+
+    def timelines(allotments, *, folder=tmp_path / "traces", name="solver.p{p}d{d}", factor=1.0):
+        folder.mkdir(parents=True, exist_ok=True)
+        for p, d in allotments:
+            rows, now = ["rank,start,end,kind"], 0.0
+            for _ in range(2):
+                rows += [f"{r},{now:.6f},{now + 6 / d:.6f},write" for r in range(p)]
+                rows += [
+                    f"{r},{now + 6 / d:.6f},{now + 6 / d + factor * 40 / p:.6f},compute"
+                    for r in range(p)
+                ]
+                now += 6 / d + factor * 40 / p
+            (folder / (name.format(p=p, d=d) + ".csv")).write_text("\n".join(rows) + "\n")
+        return folder
+
+    return timelines
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("name", "found"),
+        [
+            ("solver.p8d4.r1", ("solver", 8, 4, 1)), ("solver.p8.d4.r12", ("solver", 8, 4, 12)),
+            ("my.solver2.d4p8", ("my.solver2", 8, 4, None)), ("p16", ("", 16, None, None)),
+            ("a-p16_d2-r3", ("a", 16, 2, 3)), ("x.p8", ("x", 8, None, None)),
+            ("p8r2", ("", 8, None, 2)),
+        ],
+    )  # fmt: skip
+    def test_as_extra_p_writes_them_say_what_a_run_had(self, name, found):
+        assert NamedRun.parse(name) == NamedRun(*found)
+
+    @pytest.mark.parametrize(
+        "name", ["solver", "", "p", "prep8", "x.p8p4", "x.p0d4", "x.d4", "loop8", "x.p8n100", "p8x"]
+    )
+    def test_of_other_kinds_say_nothing(self, name):
+        assert NamedRun.parse(name) == NamedRun()
+
+
+class TestTimelines:
+    def test_of_several_allotments_make_a_table_of_runs(self, timelines):
+        (found,) = read_traced_runs(timelines([(1, 1), (2, 1), (16, 2), (4, 2)]))
+        frame = found.table.frame
+        assert found.table.programs == ("solver",)
+        assert frame.groupby(["p", "d"]).size().to_dict() == {
+            (1, 1): 4, (2, 1): 4, (4, 2): 4, (16, 2): 4
+        }  # fmt: skip
+        for (kind, p, d), rows in frame.groupby(["kind", "p", "d"]):
+            expected = 6 / d if kind == "io" else 40 / p
+            assert rows["seconds"].tolist() == pytest.approx([expected] * 2, rel=1e-5)
+
+    def test_that_repeat_an_allotment_are_numbered(self, timelines, tmp_path):
+        folder = timelines([(1, 1), (2, 1), (4, 1)])
+        timelines([(4, 1)], name="solver.p{p}d{d}.r1")
+        timelines([(4, 1)], name="solver.p{p}d{d}.r7")
+        (found,) = read_traced_runs(folder)
+        frame = found.table.frame
+        assert sorted(frame[frame["p"] == 4]["repeat"].unique()) == [1, 2, 7]
+
+    def test_need_the_number_of_disks_and_say_how_to_give_it(self, timelines):
+        folder = timelines([(1, 1), (2, 1), (4, 1)], name="p{p}")
+        with pytest.raises(TraceFormatError, match=r"p1\.csv.*solver\.p8d4\.r1.*--on-disks"):
+            read_traced_runs(folder)
+        (found,) = read_traced_runs(folder, choices=RunChoices(disks=3))
+        assert set(found.table.frame["d"]) == {3}
+        assert found.table.programs == (folder.name,)
+
+    def test_of_too_few_allotments_are_refused_with_their_list(self, timelines):
+        with pytest.raises(TraceFormatError, match=r"'solver' ran on 2 allotments.*1 x 1, 2 x 1"):
+            read_traced_runs(timelines([(1, 1), (2, 1)]))
+
+    def test_of_another_program_with_too_few_allotments_are_left_out(self, timelines):
+        folder = timelines([(1, 1), (2, 1), (4, 1)])
+        timelines([(2, 1)], name="other.p{p}d{d}")
+        (found,) = read_traced_runs(folder)
+        assert found.table.programs == ("solver",)
+        assert "left out: other (1)" in found.remarks[-1]
+
+    def test_beside_other_files_are_found(self, timelines):
+        folder = timelines([(1, 1), (2, 1), (4, 1)])
+        (folder / "notes.txt").write_text("x")
+        (folder / "runs.csv").write_text("program,phase,kind,p,d,seconds\n")
+        (folder / ".hidden.darshan").write_text("x")
+        (folder / "empty").mkdir()
+        assert [Path(run.path).name for run in find_runs(str(folder))] == [
+            "solver.p1d1.csv", "solver.p2d1.csv", "solver.p4d1.csv"
+        ]  # fmt: skip
+
+    def test_of_two_releases_have_the_same_phases(self, timelines, tmp_path):
+        """Seen by itself, the old release with its shorter pauses could be parted elsewhere."""
+        allotments = [(1, 1), (2, 1), (4, 2), (8, 2)]
+        old = timelines(allotments, folder=tmp_path / "old", name="a.p{p}d{d}.r1")
+        timelines(allotments, folder=old, name="a.p{p}d{d}.r2")
+        new = timelines(allotments, folder=tmp_path / "new", name="b.p{p}d{d}.r1", factor=1.2)
+        timelines(allotments, folder=new, name="b.p{p}d{d}.r2", factor=1.21)
+        both = read_traced_runs(old, new)
+        assert [each.table.programs for each in both] == [("a",), ("b",)]
+        parts = [set(zip(t.table.frame["phase"], t.table.frame["kind"], strict=True)) for t in both]
+        assert parts[0] == parts[1]
+        done = called("compare", old, new, "--fail-if", "slowdown > 5% with 95%")
+        assert done.returncode == 1
+        assert "broken" in done.stdout
+        assert called("compare", old, old).returncode == 3
+
+    def test_go_with_a_table_in_a_comparison(self, timelines, tmp_path):
+        folder = timelines([(1, 1), (2, 1), (4, 2)])
+        (found,) = read_traced_runs(folder)
+        table = tmp_path / "old.csv"
+        found.table.frame.assign(seconds=lambda f: f["seconds"] * 1.5).to_csv(table, index=False)
+        done = called("compare", table, folder)
+        assert done.returncode == 0
+        assert "faster" in done.stdout
+        assert called("compare", table, table, "--on-disks", "2").returncode == 3
+
+    def test_are_a_subject_of_a_surface(self, timelines, tmp_path):
+        folder = timelines([(1, 1), (2, 1), (4, 2), (8, 4)])
+        with pytest.raises(ModelError, match="--on-disks says how many"):
+            read_subject(str(folder), choices=TraceChoices(processors=2.0))
+        with pytest.raises(ModelError, match="laws are learnt"):
+            read_subject(str(folder), choices=TraceChoices(io_law="d"))
+        done = called("surface", folder, "--processors", "1,16", "--disks", "1", "--json",
+                      "-o", tmp_path / "out")  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "2 bursts of I/O" in done.stderr
+        said = json.loads(done.stdout)
+        assert (said["kind"], said["name"]) == ("runs", "solver")
+        assert len(said["fit"]["forecast"]) == 2
+        assert read_runs(tmp_path / "out" / "runs.csv").programs == ("solver",)
+
+
+class TestAFolder:
+    @pytest.mark.parametrize("files", [[], ["notes.txt"], ["table.csv"]])
+    def test_without_a_trace_is_refused(self, tmp_path, files):
+        for name in files:
+            (tmp_path / name).write_text("a,b\n1,2\n")
+        with pytest.raises(TraceFormatError, match="has no trace"):
+            read_traced_runs(tmp_path)
+
+    def test_that_is_not_there_is_refused(self, tmp_path):
+        with pytest.raises(TraceFormatError, match="cannot be read"):
+            read_traced_runs(tmp_path / "none")
+
+    def test_with_a_damaged_trace_names_the_file(self, timelines):
+        folder = timelines([(1, 1), (2, 1), (4, 2)])
+        (folder / "solver.p2d1.csv").write_text("rank,start,end,kind\n0,1,x,read\n")
+        with pytest.raises(TraceFormatError) as caught:
+            read_traced_runs(folder)
+        assert Path(caught.value.file).name == "solver.p2d1.csv"
+        assert (caught.value.line, caught.value.field) == (2, "end")
+
+    @pytest.mark.parametrize(
+        "wrong", [{"disks": 0}, {"disks": 10**12}, {"module": "NFS"}, {"events": (("a", "b"),)}]
+    )
+    def test_is_read_with_choices_in_range(self, wrong):
+        with pytest.raises(ModelError):
+            RunChoices(**wrong)
+
+
+@needs_darshan
+class TestDarshanLogs:
+    def test_of_the_example_make_a_table_with_processors_disks_and_phases(self):
+        (found,) = read_traced_runs(EXAMPLE)
+        frame = found.table.frame
+        assert found.table.programs == ("solver",)
+        assert sorted(set(zip(frame["p"], frame["d"], strict=True))) == [
+            (1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (4, 4), (8, 2), (8, 4), (16, 4)
+        ]  # fmt: skip
+        assert any("storage targets (OSTs) that hold a byte: 1, 2, 4" in x for x in found.remarks)
+        # By hand: 8 turns of 1 + 80/p s and a checkpoint of 6/d s, after reading 40/min(d, p) s.
+        mean = (
+            frame.groupby(["p", "d"])["seconds"].sum()
+            / frame.groupby(["p", "d"])["repeat"].nunique()
+        )
+        for (p, d), seconds in mean.items():
+            expected = 40 / min(p, d) + 8 * (1 + 80 / p + 6 / d)
+            assert seconds == pytest.approx(expected, rel=4 * 0.04 / np.sqrt(3))
+
+    def test_without_a_layout_of_the_storage_need_the_disks(self, maker, tmp_path):
+        lib = maker.library()
+        for p in (1, 2, 4):
+            operations, seconds = maker.program(p, 1, [1.0] * 17)
+            maker.write_log(lib, tmp_path / f"{p}.darshan", command="/x/solver -n 3",
+                            operations=operations, seconds=seconds, job=p)  # fmt: skip
+        with pytest.raises(TraceFormatError, match="no record of a Lustre layout"):
+            read_traced_runs(tmp_path)
+        (found,) = read_traced_runs(tmp_path, choices=RunChoices(disks=2))
+        assert found.table.programs == ("solver",)
+
+    def test_of_one_process_each_are_joined_by_job_where_they_overlap(self, maker, tmp_path):
+        """Without MPI each process has a log of its own, of one process."""
+        lib = maker.library()
+        for job, p in ((7, 1), (8, 2), (9, 4)):
+            for rank in range(p):
+                begin = 100.0 * job + 0.25 * rank
+                maker.write_log(
+                    lib, tmp_path / f"{job}-{rank}.darshan", command="/x/serial",
+                    operations=[[("write", 1.0, 2.0, 10), ("write", 12.0, 13.0, 10)]],
+                    seconds=20.0, targets=[[rank]], job=job, start=begin,
+                )  # fmt: skip
+        # The same program once more in job 9, later: a run of its own.
+        maker.write_log(lib, tmp_path / "9-late.darshan", command="/x/serial",
+                        operations=[[("write", 1.0, 2.0, 10), ("write", 12.0, 13.0, 10)]],
+                        seconds=20.0, targets=[[0]], job=9, start=2000.0)  # fmt: skip
+        (found,) = read_traced_runs(tmp_path)
+        frame = found.table.frame
+        assert sorted(set(zip(frame["p"], frame["d"], frame["repeat"], strict=True))) == [
+            (1, 1, 1), (1, 1, 2), (2, 2, 1), (4, 4, 1)
+        ]  # fmt: skip
+        assert sum("overlap in time" in remark for remark in found.remarks) == 2
+        whole = frame.groupby(["p", "repeat"])["seconds"].sum()
+        assert whole[4, 1] == pytest.approx(20.75)
+        io = frame[(frame["p"] == 4) & (frame["kind"] == "io")]["seconds"]
+        assert io.tolist() == pytest.approx([1.75, 1.75])
+
+    def test_with_whole_seconds_say_how_wrong_they_may_be(self, maker, tmp_path):
+        lib = maker.library()
+        for p in (1, 2, 4):
+            maker.write_log(
+                lib, tmp_path / f"{p}.darshan", command="/x/s", seconds=20.0, job=p,
+                targets=[[0]] * p, operations=[[("write", 1.0, 2.0, 10)]] * p, whole_seconds=True,
+            )  # fmt: skip
+        (found,) = read_traced_runs(tmp_path)
+        (said,) = [x for x in found.remarks if "whole seconds" in x]
+        assert said.endswith("(and 2 more runs like it)")
+
+    def test_with_targets_unevenly_loaded_say_so(self, maker, tmp_path):
+        lib = maker.library()
+        for p in (2, 3, 4):
+            big, small = [("write", 1.0, 2.0, 10**9)], [("write", 1.0, 2.0, 1000)]
+            log = tmp_path / f"{p}.darshan"
+            maker.write_log(lib, log, command="/x/s", seconds=5.0, job=p,
+                            targets=[[k] for k in range(p)],
+                            operations=[big] + [small] * (p - 1))  # fmt: skip
+        (found,) = read_traced_runs(tmp_path)
+        assert found.table.frame.groupby("p")["d"].first().to_dict() == {2: 2, 3: 3, 4: 4}
+        (said,) = [x for x in found.remarks if "unevenly" in x]
+        assert "3.darshan: 1 of 3" in said
+
+
+def dlio(rank, turns=25, *, read=0.2, compute=1.362, strings=True, extra=None):
+    """Lines of a DFTracer file of one process of DLIO: wrappers around reads, then compute."""
+    text = str if strings else int
+    now = 1_700_000_000_000_000 + rank * 37
+    lines = ["["]
+
+    def put(name, category, start, length, **args):
+        lines.append(json.dumps({
+            "id": text(len(lines)), "name": name, "cat": category, "pid": text(1000 + rank),
+            "tid": text(1), "ts": text(start), "dur": text(length), "ph": "X",
+            "args": {"hhash": 2**63 + 12345, **args},
+        }, separators=(",", ":")))  # fmt: skip
+
+    lines.append(
+        json.dumps(
+            {
+                "name": "HH",
+                "cat": "dftracer",
+                "ph": "M",
+                "pid": text(1000 + rank),
+                "tid": text(1),
+                "args": {"hhash": 2**63 + 12345, "name": "node1"},
+            }
+        )
+    )
+    extra = np.linspace(0.02, 0.08, turns) if extra is None else extra
+    for k in range(turns):
+        length = round(read * 1e6)
+        around = round(extra[k] * compute * 1e6)
+        put("TorchDataLoader.__iter__", "data_loader", now, length + 200)
+        put("NPZReader.open", "reader", now + 5, length + 100)
+        put("open64", "POSIX", now + 10, 40, ret="5", fhash=str(2**64 - 1))
+        put("read", "POSIX", now + 60, length - 60, ret="1048576", fhash=2**64 - 1)
+        put("TorchFramework.compute", "ai_framework", now + length + around // 2,
+            round(compute * 1e6))  # fmt: skip
+        now += length + around + round(compute * 1e6)
+    return lines
+
+
+class TestDFTracer:
+    @pytest.fixture
+    def folder(self, tmp_path):
+        def folder(p, d=None, **changes):
+            made = tmp_path / "runs" / (f"dlio.p{p}d{d}.r1" if d else f"run-{p}")
+            made.mkdir(parents=True)
+            for rank in range(p):
+                lines = dlio(rank, read=0.4 / p, **changes)
+                if rank == 0:
+                    lines.append(lines[-1][:60])  # torn, and the list is never closed
+                content = ("\n".join(lines) + "\n").encode()
+                name = f"trace-{rank}-of-{p}.pfw"
+                if rank == 1:
+                    name, content = name + ".gz", gzip.compress(content)
+                (made / name).write_bytes(content)
+            return made
+
+        return folder
+
+    @pytest.mark.parametrize("strings", [True, False])
+    def test_a_folder_of_files_is_one_run(self, folder, strings):
+        trace = read_trace(folder(3, strings=strings))
+        assert trace.processes == 3
+        assert np.bincount(trace.rank[trace.kind == "compute"]).tolist() == [25] * 3
+        lengths = (trace.end - trace.start)[trace.kind == "compute"]
+        assert lengths == pytest.approx(np.full(75, 1.362), abs=2e-6)
+        assert np.count_nonzero(trace.kind == "read") == 75
+        assert set(trace.bytes[trace.kind == "read"].tolist()) == {1048576}
+        said = " ".join(trace.warnings)
+        assert "150 events of other categories" in said
+        assert "torn" in said
+
+    def test_bursts_of_computation_are_as_long_as_the_framework_recorded(self, folder):
+        """They came out 2 to 8 % too long, as all time between reads."""
+        for p in (1, 2, 4):
+            folder(p, 1)
+        (found,) = read_traced_runs(folder(8, 1).parent)
+        frame = found.table.frame
+        cpu = frame[(frame["kind"] == "cpu") & (frame["phase"] == 1)]["seconds"]
+        assert cpu.to_numpy() == pytest.approx(25 * 1.362, rel=1e-4)
+        whole = frame.groupby("p")["seconds"].sum()
+        # The last event is a computation, so that half of the last pause is not in the trace.
+        expected = 25 * 1.362 * 1.05 - 0.04 * 1.362
+        assert whole[1] == pytest.approx(10.0 + expected, rel=1e-3)
+
+    def test_processes_are_those_of_the_files_names(self, tmp_path):
+        """A rank may leave no file, or the readers of a rank files of their own."""
+        for p in (1, 2, 4):
+            made = tmp_path / f"x.p{p}d1"
+            made.mkdir()
+            for rank in range(p):
+                for reader in (0, 500):
+                    lines = dlio(rank + reader, 3, read=0.4 / p)
+                    (made / f"trace-{rank}-of-{p}-{reader}.pfw").write_text("\n".join(lines))
+        (found,) = read_traced_runs(tmp_path)
+        assert sorted(set(found.table.frame["p"])) == [1, 2, 4]
+        assert any("not by the processes with events" in remark for remark in found.remarks)
+
+    def test_files_side_by_side_are_one_run_and_not_a_set(self, folder):
+        with pytest.raises(TraceFormatError, match="processes of one run; give each run a folder"):
+            read_traced_runs(folder(2))
+
+    def test_what_counts_as_computation_may_be_said(self, tmp_path):
+        (tmp_path / "a.pfw").write_text("\n".join(dlio(0, 3)))
+        none = read_trace(tmp_path / "a.pfw", events={"ai_framework": "none"})
+        assert not (none.kind == "compute").any()
+        loader = read_trace(tmp_path / "a.pfw", events={"data_loader:Torch*": "compute"})
+        assert np.count_nonzero(loader.kind == "compute") == 6
+        for wrong in ({"": "io"}, {"x": "cpu"}, {3: "io"}):
+            with pytest.raises(ModelError):
+                read_trace(tmp_path / "a.pfw", events=wrong)
+        assert called("surface", tmp_path / "a.pfw", "--event", "oops").returncode == 3
+
+    def test_processes_of_one_number_on_two_hosts_are_two(self, tmp_path):
+        lines = dlio(0, 3)
+        other = [line.replace(str(2**63 + 12345), '"node2"') for line in lines]
+        (tmp_path / "a.pfw").write_text("\n".join([*lines, *other]))
+        assert read_trace(tmp_path / "a.pfw").processes == 2
+
+    def test_lines_damaged_in_the_middle_are_not_taken_for_torn_ones(self, tmp_path):
+        lines = dlio(0, 3)
+        lines[4] = lines[4][:30]
+        (tmp_path / "a.pfw").write_text("\n".join(lines))
+        with pytest.raises(TraceFormatError) as caught:
+            read_trace(tmp_path / "a.pfw")
+        assert caught.value.line == 5
+
+
+class TestChromeEvents:
+    def write(self, tmp_path, events, *, close=True, indent=None):
+        text = json.dumps(events, indent=indent)
+        file = tmp_path / "trace.json"
+        file.write_text(text if close else text[:-1])
+        return file
+
+    @staticmethod
+    def pair(ph, ts, name="read", tid=1, **more):
+        return {"ph": ph, "ts": ts, "name": name, "cat": "POSIX", "pid": 1, "tid": tid, **more}
+
+    def test_with_begin_and_end_apart_nest_within_a_thread(self, tmp_path):
+        events = [
+            self.pair("B", 0.5, "compute", cat="x"), self.pair("B", 10.25), self.pair("E", 20.75),
+            self.pair("B", 5, "write", tid=2), self.pair("E", 40, "write", tid=2),
+            self.pair("E", 100.5, "compute", cat="x"),
+        ]  # fmt: skip
+        trace = read_trace(self.write(tmp_path, events))
+        found = sorted(zip(trace.kind.tolist(), trace.start, trace.end, strict=True))
+        expected = [("compute", 0, 1e-4), ("read", 9.75e-6, 20.25e-6), ("write", 4.5e-6, 39.5e-6)]
+        for one, other in zip(found, expected, strict=True):
+            assert one[0] == other[0]
+            assert one[1:] == pytest.approx(other[1:], abs=1e-12)
+
+    def test_may_be_in_any_order_of_time_and_lack_an_end_or_a_begin(self, tmp_path):
+        events = [
+            self.pair("E", 30), self.pair("B", 10), self.pair("E", 5), self.pair("B", 50, "write"),
+            self.pair("B", 12, "never"), {"ph": "E", "ts": 200, "pid": 1, "tid": 9},
+        ]  # fmt: skip
+        trace = read_trace(self.write(tmp_path, events))
+        assert trace.kind.tolist() == ["read"]
+        assert trace.duration == pytest.approx(20e-6)
+        assert "4 events have a begin or an end only" in trace.warnings[0]
+
+    @pytest.mark.parametrize("indent", [None, 1])
+    @pytest.mark.parametrize("cut", [1, 2, 30])
+    def test_in_a_list_that_was_never_closed_are_read(self, tmp_path, indent, cut):
+        events = [{"ph": "X", "ts": i * 100, "dur": 9, "name": "read", "cat": "POSIX", "pid": 1}
+                  for i in range(4)]  # fmt: skip
+        file = tmp_path / "trace.json"
+        file.write_text(json.dumps(events, indent=indent)[:-cut])
+        trace = read_trace(file)
+        assert trace.start.size == (4 if cut == 1 or (cut == 2 and indent) else 3)
+        assert "never closed" in trace.warnings[0]
+
+    def test_a_list_damaged_in_the_middle_is_refused(self, tmp_path):
+        text = json.dumps([self.pair("X", 5, dur=1)] * 3, indent=1).replace('"ph"', "ph", 1)
+        (tmp_path / "trace.json").write_text(text)
+        with pytest.raises(TraceFormatError, match="not JSON"):
+            read_trace(tmp_path / "trace.json")
+
+    def test_deep_stacks_take_no_longer_than_long_ones(self, tmp_path):
+        """Ends of no begin do not walk through all that is open."""
+        events = [self.pair("B", k, f"a{k}") for k in range(20_000)]
+        events += [self.pair("E", 20_000 + k, f"b{k}") for k in range(20_000)]
+        with pytest.raises(TraceFormatError, match="no complete event"):
+            read_trace(self.write(tmp_path, events))

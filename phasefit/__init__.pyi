@@ -1,3 +1,4 @@
+from .arrival_process import MAP as MAP
 from .canonical import canonical_form as canonical_form
 from .canonical import reduce_order as reduce_order
 from .closure import convolve as convolve

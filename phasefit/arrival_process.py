@@ -425,11 +425,14 @@ def _square(name: str, value: ArrayLike) -> Array:
 
 def _recurrent(rates: Array) -> NDArray[np.intp]:
     """Phases that the chain returns to for ever; ModelError where there are two such parts."""
-    n = len(rates)
-    forward = [absorption.reached(rates, np.arange(n) == i) for i in range(n)]
-    # a phase from which fewest are reached lies in a part that is never left
-    least = int(np.argmin([seen.sum() for seen in forward]))
-    kept = forward[least]
+    least = 0
+    while True:
+        kept = absorption.reached(rates, np.arange(len(rates)) == least)
+        home = absorption.reached(rates.T, np.arange(len(rates)) == least)
+        away = np.flatnonzero(kept & ~home)
+        if not away.size:
+            break
+        least = int(away[0])  # from there the chain never comes back: its part is smaller
     leads = absorption.reached(rates.T, kept)
     if not leads.all():
         other = int(leads.argmin())

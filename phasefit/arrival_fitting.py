@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from phasefit.arrival_process import MAP
 from phasefit.canonical import canonical_form
@@ -202,7 +202,7 @@ def _of_gamma(start: Array, rates: Array, gamma: float) -> MAP:
 # From a log
 
 
-def counted_dispersion(gaps: ArrayLike, window: float) -> float:
+def counted_dispersion(gaps: ArrayLike, window: float, work: ArrayLike | None = None) -> float:
     """Variance over mean of the number of events in windows of a length, side by side.
 
     Parameters
@@ -211,6 +211,9 @@ def counted_dispersion(gaps: ArrayLike, window: float) -> float:
         Successive times between events, seconds, not negative.
     window : float
         Seconds, above zero. At least two windows must fit.
+    work : (n,) array_like, optional
+        What each event brings, not negative: that is added up instead of counted, in units of its
+        mean. Where it is independent of all else the result is larger by its scv.
 
     Examples
     --------
@@ -228,12 +231,23 @@ def counted_dispersion(gaps: ArrayLike, window: float) -> float:
         raise ModelError(f"{count:,} windows of {window:.6g} s are too many; take a longer one")
     # an event at an edge belongs to the window that it ends
     edges = window * np.arange(count + 1)
-    counts = np.diff(np.searchsorted(times, edges * (1.0 + 1e-15), side="right"))
-    return float(counts.var(ddof=1) / counts.mean())
+    before = np.searchsorted(times, edges * (1.0 + 1e-15), side="right")
+    if work is None:
+        sums = np.diff(before).astype(float)
+    else:
+        brought = _checked(work, "work")
+        if brought.size != times.size:
+            raise ModelError(f"{brought.size} values of work for {times.size} gaps; give one each")
+        sums = np.diff(np.concatenate([[0.0], np.cumsum(brought / brought.mean())])[before])
+    return float(sums.var(ddof=1) / sums.mean())
 
 
 def fit_map(
-    gaps: ArrayLike, *, scales: int | None = None, windows: ArrayLike | None = None
+    gaps: ArrayLike,
+    *,
+    work: ArrayLike | None = None,
+    scales: int | None = None,
+    windows: ArrayLike | None = None,
 ) -> MapFit:
     """Fit an arrival process to the successive gaps of a log.
 
@@ -241,6 +255,11 @@ def fit_map(
     ----------
     gaps : (n,) array_like
         Times between events in their order, seconds, not negative; at least 50.
+    work : (n,) array_like, optional
+        Size of the job that ends each gap, in any unit. The dispersions that are met are then
+        those of the work that arrives, as far as one can tell from how many jobs come: less their
+        scv, what counts would have if sizes were independent. For queues whose jobs are drawn
+        independently although in the log, say, many small ones come together.
     scales : int, optional
         Time scales on which the rate changes, each of two values: 0 for a process of two phases
         with three moments and the lag-1 autocorrelation (`match_map`), 1 to 3 for gaps of a law
@@ -262,11 +281,12 @@ def fit_map(
     Notes
     -----
     The clock has speed prod(1 + e_i) for independent chains of two states with time constants
-    t_i, relative variances v_i of the rate and slow speeds 1 - s_i. With many events to a change, it adds
-    2 v t (1 - (1 - exp(-w/t)) t/w) events to the dispersion of a window w. Time constants,
-    variances, slow speeds and the scv of the law are found by least squares of the logarithms of the exact
-    dispersions and scv and of the lag-1 autocorrelation; a window counts by how many of them the
-    log has. The idea of one two-state process for each time scale is from [1]_.
+    t_i, relative variances v_i of the rate and slow speeds 1 - s_i. With many events to a change,
+    it adds 2 v t (1 - (1 - exp(-w/t)) t/w) events to the dispersion of a window w. Time constants,
+    variances, slow speeds and the scv of the law are found by least squares of the logarithms of
+    the exact dispersions and scv and of the lag-1 autocorrelation; a window counts by how many of
+    them the log has, and with `work` the gaps themselves count for little. The idea of one
+    two-state process for each time scale is from [1]_.
 
     A log whose rate drifts or follows the day is not stationary; such a process takes what is
     regular for random, of the same strength on each scale.
@@ -290,7 +310,7 @@ def fit_map(
         raise ModelError("all gaps are the same; there is nothing random to fit")
     if scales is not None and whole_number("scales", scales, least=0) > MOST_SCALES:
         raise ModelError(f"scales must be 0 to {MOST_SCALES}, got {scales}")
-    data = _Data.of(sample, windows)
+    data = _Data.of(sample, windows, work)
     tried = (0, 1, 2) if scales is None else (scales,)
     best: MapFit | None = None
     for count in tried:
@@ -312,19 +332,21 @@ class _Data(NamedTuple):
     third: float  #: m3 / (m1 m2)
     lag1: float
     windows: Array  #: in units of the mean gap
-    dispersions: Array
+    dispersions: Array  #: of counts; or of work
     weights: Array
+    spread: float  #: of the size of single jobs, their scv, in the dispersion of work; else 0
 
     @classmethod
-    def of(cls, sample: Array, windows: ArrayLike | None) -> _Data:
+    def of(cls, sample: Array, windows: ArrayLike | None, work: ArrayLike | None) -> _Data:
         mean = float(sample.mean())
         x = sample / mean
         if windows is None:
             most = max(int(np.log2(x.size / WINDOWS)), 0)
-            lengths = 2.0 ** np.arange(most + 1)
+            lengths: Array = np.ldexp(1.0, np.arange(most + 1))
         else:
             lengths = np.unique(positive_vector("windows", windows)) / mean
-        counted = np.array([counted_dispersion(x, w) for w in lengths])
+        counted = np.array([counted_dispersion(x, w, work) for w in lengths])
+        brought = np.ones(1) if work is None else _checked(work, "work")
         if counted.min() <= 0.0:
             raise ModelError("counts in some windows do not vary; take others")
         # the logarithm of a variance of k counts has a standard error of about sqrt(2 / k)
@@ -332,7 +354,7 @@ class _Data(NamedTuple):
         second = float((x * x).mean())
         return cls(
             mean, x.size, second - 1.0, float((x**3).mean()) / second, lag1(sample),
-            lengths, counted, weights / weights.max(),
+            lengths, counted, weights / weights.max(), float(brought.var() / brought.mean() ** 2),
         )  # fmt: skip
 
 
@@ -369,12 +391,15 @@ def _modulated(data: _Data, count: int) -> MapFit:
         times, variances, slow = np.split(x[1:], 3)
         return _clocked(float(np.exp(x[0])), np.exp(times), np.exp(variances), slow)
 
+    # the gaps alone say little of work that does not go with them
+    heed = 2.0 if data.spread == 0.0 else 0.1
+
     def miss(x: Array) -> Array:
         scv, first, dispersions = _shape(made(x), data.windows)
         return np.concatenate(
             [
-                data.weights * np.log(dispersions / data.dispersions),
-                [2.0 * np.log(scv / max(data.scv, 1e-3)), 4.0 * (first - data.lag1)],
+                data.weights * np.log((dispersions + data.spread) / data.dispersions),
+                heed * np.array([np.log(scv / max(data.scv, 1e-3)), 2.0 * (first - data.lag1)]),
             ]
         )
 
@@ -390,7 +415,8 @@ def _clocked(scv: float, times: Array, variances: Array, slow: Array) -> MAP:
     `slow` is by how much the lower one is below the mean.
     """
     law = match_moments(1.0, 1.0 + scv)
-    chain, speeds = np.zeros((1, 1)), np.ones(1)
+    chain: NDArray[Any] = np.zeros((1, 1))
+    speeds: NDArray[Any] = np.ones(1)
     for time, variance, below in zip(times, variances, slow, strict=True):
         fast = below * below / (below * below + variance)  # the share of the fast state
         own = np.array([[0.0, (1.0 - fast) / time], [fast / time, 0.0]])
@@ -444,8 +470,8 @@ def _report(data: _Data, process: MAP, family: str) -> MapFit:
     for w, counted in zip(data.windows.tolist(), data.dispersions.tolist(), strict=True):
         # no nearer than the log itself tells it
         reach = max(MET, 2.0 * sqrt(2.0 * w / data.size))
-        name = f"dispersion in {w * data.mean:,.4g} s"
-        targets.append(_near(name, counted, process.dispersion(w), reach))
+        name = f"dispersion{' of work' * (data.spread > 0)} in {w * data.mean:,.4g} s"
+        targets.append(_near(name, counted, process.dispersion(w) + data.spread, reach))
     return MapFit(process.scale(data.mean), family, data.size, tuple(targets))
 
 
@@ -459,13 +485,11 @@ def _distance(fit: MapFit) -> float:
     return float(np.sqrt(np.mean([np.log(t.found / t.wanted) ** 2 for t in of_counts])))
 
 
-def _checked(gaps: ArrayLike) -> Array:
-    sample = real_vector("gaps", gaps)
+def _checked(values: ArrayLike, name: str = "gaps") -> Array:
+    sample = real_vector(name, values)
     if sample.min() < 0.0:
         worst = int(sample.argmin())
-        raise ModelError(f"gaps[{worst}] must be >= 0, got {sample[worst]:.6g}")
+        raise ModelError(f"{name}[{worst}] must be >= 0, got {sample[worst]:.6g}")
     if not sample.sum() > 0.0:
-        raise ModelError("all gaps are 0; there is no rate")
+        raise ModelError(f"all {name} are 0; there is no rate")
     return sample
-
-

@@ -18,8 +18,8 @@ from phasefit.checks import (
     positive_vector,
     real_array,
     real_number,
-    share,
     shaped,
+    share,
     whole_number,
     within_order,
 )
@@ -100,7 +100,7 @@ class MAP:
             if rates.min() < 0.0:
                 i, j = np.unravel_index(rates.argmin(), rates.shape)
                 raise ModelError(f"{name}[{i}, {j}] must be >= 0, got {rates[i, j]:.6g}")
-        ends = absorption.reached(jumps.T, D1.any(axis=1))
+        ends = absorption.reached(jumps.T, D1.sum(axis=1) > 0.0)
         if not ends.all():
             raise ModelError(
                 f"phase {int(ends.argmin())} can never see an event again; give it, or a phase it "
@@ -288,7 +288,7 @@ class MAP:
     def after_event(self) -> Array:
         """Probability of each phase just after an event, (n,)."""
         flow: Array = self.phases @ self.D1
-        return flow / flow.sum()
+        return np.asarray(flow / flow.sum())
 
     @property
     def rate(self) -> float:
@@ -370,7 +370,7 @@ class MAP:
         Q, seen = self.D0 + self.D1, self.D1.sum(axis=1)
         rate = self.rate
         excess, flow = seen - rate, self.phases @ self.D1  # excess: of mean zero, so it decays
-        if t < inf and t * np.abs(Q).max() <= 1.0:  # the difference below would cancel: by an exponential
+        if t < inf and t * np.abs(Q).max() <= 1.0:  # by an exponential: what is below cancels
             n = self.order
             whole = np.zeros((n + 2, n + 2))
             whole[:n, :n], whole[:n, n], whole[n, n + 1] = t * Q, excess, 1.0
@@ -392,7 +392,9 @@ class MAP:
         found[rest] = absorption.solve(factors, up) - absorption.solve(factors, down)
         return np.asarray(found - self.phases @ found)
 
-    def rvs(self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None) -> Any:
+    def rvs(
+        self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None
+    ) -> Any:
         """Draw successive gaps (seconds), the first one after an event of the long run.
 
         Parameters
@@ -454,4 +456,3 @@ def _stationary(rates: Array) -> Array:
     result = np.zeros(len(rates))
     result[kept] = found / fsum(found)
     return result
-

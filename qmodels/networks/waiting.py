@@ -12,6 +12,7 @@ from qmodels.markov import QBDSolution
 from qmodels.markov.elimination import factor
 from qmodels.markov.fluid import first_return
 from qmodels.markov.reduction import TRAPPED, kinds
+from qmodels.networks.occupancy import dense_kron
 
 Array = NDArray[np.float64]
 
@@ -103,23 +104,22 @@ def waiting_rates(
     if len(after) == 1:
         moves = inner + (levels.ratio[leader] @ merge) @ completed
     else:
-        same = np.eye(occupancies)
+        same, within = np.eye(occupancies), dense_kron(np.eye(len(after)), inner)
+        again = dense_kron(spread, same)
         back = first_return(
-            np.kron(np.eye(len(after)), inner),
-            np.kron(after, completed),
-            np.kron(process.jumps, same),
-            np.kron(spread, same),
+            within,
+            dense_kron(after, completed),
+            dense_kron(process.jumps, same),
+            again,
         )
-        moves = np.kron(np.eye(len(after)), inner) + back @ np.kron(spread, same)
+        moves = within + back @ again
     jumps = moves * more / more[:, None]
     np.fill_diagonal(jumps, 0.0)
     ends = np.tile(completed.sum(axis=1), len(after))
     return finds * more, jumps, ends / more
 
 
-def waits_by_kind(
-    chain: QBDSolution, busy: tuple[Array, Array], process: MAP
-) -> tuple[Wait, ...]:
+def waits_by_kind(chain: QBDSolution, busy: tuple[Array, Array], process: MAP) -> tuple[Wait, ...]:
     """The wait of arrivals of each kind, for models that follow what comes behind a job.
 
     The phases of the wait end in the kind of the job's own arrival; those of one kind are the

@@ -30,9 +30,7 @@ def test_every_process_of_two_phases_is_found_again_from_three_moments_and_one_c
         assert found.scv == pytest.approx(process.scv, rel=1e-8)
         assert found.moment(3) == pytest.approx(moments[2], rel=1e-7)
         lags = [1, 2, 3]
-        assert found.autocorrelation(lags) == pytest.approx(
-            process.autocorrelation(lags), abs=1e-6
-        )
+        assert found.autocorrelation(lags) == pytest.approx(process.autocorrelation(lags), abs=1e-6)
         # what it was not fitted to: the whole law of counts
         windows = np.array([0.3, 3.0, np.inf]) * moments[0]
         assert found.dispersion(windows) == pytest.approx(process.dispersion(windows), rel=1e-4)

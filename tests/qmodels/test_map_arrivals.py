@@ -159,9 +159,7 @@ def test_arrivals_that_only_look_dependent_give_the_numbers_of_independent_ones(
     times = np.array([0.1, 1.0, 5.0, 40.0])
     assert two.wait.sf(times) == pytest.approx(one.wait.sf(times), rel=1e-11)
     speeds = np.linspace(1.0, 0.7, servers + 1)
-    laws = [
-        response_law(ManyServerQueue(a, COX, speeds=speeds).solve())[0] for a in (plain, same)
-    ]
+    laws = [response_law(ManyServerQueue(a, COX, speeds=speeds).solve())[0] for a in (plain, same)]
     assert laws[1].mean == pytest.approx(laws[0].mean, rel=1e-10)
     assert laws[1].sf(times) == pytest.approx(laws[0].sf(times), rel=1e-9)
 
@@ -226,9 +224,7 @@ def test_correlated_arrivals_cost_waits_that_their_law_does_not_show():
         ManyServerQueue(ONE, LONG, servers=2)
 
 
-BURSTY = Program(
-    [Phase(io=Burst(1.0, law="1"), cpu=Burst(2.0, law="1"))], phase_count=Geometric(2)
-)
+BURSTY = Program([Phase(io=Burst(1.0, law="1"), cpu=Burst(2.0, law="1"))], phase_count=Geometric(2))
 MACHINE = System(processors=8, disks=4, min_processors=2)
 CASES = {
     "speed-scaled": (SpaceSharing(4, 2), Workload(BURSTY)),

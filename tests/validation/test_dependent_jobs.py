@@ -59,8 +59,6 @@ def test_the_simulator_and_the_model_agree_where_the_model_is_exact(policy):
     ):
         assert abs(seen.mean - wanted) < 4.0 * seen.half_width / 2.2  # t at 95 %, 11 degrees
     # the law of the gaps alone predicts far too little
-    alone = predict(
-        policy, machine, Workload(WORK.program, WORK.demand, TIDES.gaps), load=0.4
-    )
+    alone = predict(policy, machine, Workload(WORK.program, WORK.demand, TIDES.gaps), load=0.4)
     assert alone.mean_wait < 0.8 * found.mean_wait
     assert not run.mean_response.contains(alone.mean_response)

@@ -72,7 +72,8 @@ def staged_response(
 
     def check(places: int) -> None:
         full, fewer = comb(c + m - 1, m - 1), comb(c + m - 2, m - 1)
-        states = stages * (m * (comb(c + m - 1, m) + places * fewer) + (places + 1) * full)
+        served = m * (comb(c + m - 1, m) + places * fewer)
+        states = stages * (served + several * (places + 1) * full)
         check_memory(
             f"a job followed with {places} behind it beside {c} of {m} stages, a chain of "
             f"{states:,} states,",

@@ -1,3 +1,7 @@
+from .arrival_fitting import MapFit as MapFit
+from .arrival_fitting import fit_map as fit_map
+from .arrival_fitting import match_map as match_map
+from .arrival_process import MAP as MAP
 from .canonical import canonical_form as canonical_form
 from .canonical import reduce_order as reduce_order
 from .closure import convolve as convolve

@@ -35,3 +35,33 @@ def walk_to_absorption(start_cdf, start_phase, jump_cdf, jump_phase, scale, rng,
                     k += 1
             phase = jump_phase[phase, k]
         out[s] = clock
+
+
+@njit(cache=True, nogil=True)
+def walk_from_event_to_event(start_cdf, start_phase, jump_cdf, jump_to, scale, rng, out):
+    """Fill ``out`` (size,) with successive times between events.
+
+    start_cdf, start_phase (n,), jump_cdf, jump_to (n, 2 n): as in `walk_to_absorption`; a jump
+    to n + j leads to phase j with an event. scale (n,): mean holding times in s.
+    """
+    n = scale.size
+    k = 0
+    if start_cdf[0] < 1.0:
+        u = rng.random()
+        while u >= start_cdf[k]:
+            k += 1
+    phase = start_phase[k]
+    for s in range(out.size):
+        clock = 0.0
+        while True:
+            clock += rng.standard_exponential() * scale[phase]
+            k = 0
+            if jump_cdf[phase, 0] < 1.0:
+                u = rng.random()
+                while u >= jump_cdf[phase, k]:
+                    k += 1
+            phase = jump_to[phase, k]
+            if phase >= n:
+                phase -= n
+                break
+        out[s] = clock

@@ -1,10 +1,10 @@
-"""A phase-type law written for other tools: plain JSON, BuTools, LINE, MATLAB, JMT, PRISM."""
+"""Laws and arrival processes written for other tools: JSON, BuTools, LINE, MATLAB, JMT, PRISM."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,6 +14,7 @@ from phasefit.errors import ModelError
 
 #: What the JSON form says it is; the number grows when a field changes its meaning.
 SCHEMA: Final = "phasefit.phase-type/1"
+PROCESS_SCHEMA: Final = "phasefit.map/1"
 
 
 class Law(Protocol):
@@ -36,9 +37,28 @@ class Law(Protocol):
     def moment(self, k: int) -> float: ...  # noqa: D102
 
 
+@runtime_checkable
+class Process(Protocol):
+    """What is written of an arrival process; see `phasefit.MAP`."""
+
+    @property
+    def D0(self) -> Array: ...  # noqa: D102
+    @property
+    def D1(self) -> Array: ...  # noqa: D102
+    @property
+    def mean(self) -> float: ...  # noqa: D102
+    @property
+    def scv(self) -> float: ...  # noqa: D102
+
+
 def written(law: Law, form: str) -> str:
     """Return a law as the text of one of `FORMS`; ModelError where that form cannot hold it."""
     return FORMS[one_of("form", form, list(FORMS))](law)
+
+
+def written_process(process: Process, form: str) -> str:
+    """Return an arrival process as the text of one of `PROCESS_FORMS`."""
+    return PROCESS_FORMS[one_of("form", form, list(PROCESS_FORMS))](process)
 
 
 def read_json(text: str) -> Mapping[str, Any]:
@@ -92,30 +112,46 @@ def _as_butools(law: Law) -> str:
     )
 
 
-def _as_line(law: Law) -> str:
-    return f"from line_solver import PH\n\n# {_about(law)}\nlaw = {line_law(law)}\n"
+def _process_as_json(process: Process) -> str:
+    fields = {
+        "schema": PROCESS_SCHEMA,
+        "unit": "s",
+        "D0": process.D0.tolist(),
+        "D1": process.D1.tolist(),
+        "mean": process.mean,
+        "scv": process.scv,
+    }
+    return json.dumps(fields, indent=1, allow_nan=False) + "\n"
 
 
-def line_law(law: Law) -> str:
-    """Return the expression that makes the law in LINE's Python."""
+def _as_line(law: Law | Process) -> str:
+    made = line_law(law)
+    kind = made.partition("(")[0]
+    return f"from line_solver import {kind}\n\n# {_about(law)}\nlaw = {made}\n"
+
+
+def line_law(law: Law | Process) -> str:
+    """Return the expression that makes the law or the process in LINE's Python."""
+    if isinstance(law, Process):
+        return f"MAP({_rows(law.D0)}, {_rows(law.D1)})"
     renewal_rates(law, "LINE")
     return f"PH([{numbers(law.alpha)}], {_rows(law.T)})"
 
 
-def _as_matlab(law: Law) -> str:
-    without, event = renewal_rates(law, "a {D0, D1} pair")
+def _as_matlab(law: Law | Process) -> str:
+    without, event = _rates(law, "a {D0, D1} pair")
     return f"% {_about(law)}\nlaw = {{{_semicolons(without)}, {_semicolons(event)}}};\n"
 
 
-def _as_jmt(law: Law) -> str:
+def _as_jmt(law: Law | Process) -> str:
     strategy = jmt_strategy(law, "ServiceTimeStrategy")
     ElementTree.indent(strategy)
     return ElementTree.tostring(strategy, encoding="unicode") + "\n"
 
 
-def jmt_strategy(law: Law, name: str) -> ElementTree.Element:
-    """Return the law as the strategy of a JMT section, a service's or an arrival's."""
-    renewal_rates(law, "JMT")
+def jmt_strategy(law: Law | Process, name: str) -> ElementTree.Element:
+    """Return the law or the process as the strategy of a JMT section."""
+    _rates(law, "JMT")
     strategy = ElementTree.Element(
         "subParameter",
         classPath="jmt.engine.NetStrategies.ServiceStrategies.ServiceTimeStrategy",
@@ -134,7 +170,12 @@ def jmt_strategy(law: Law, name: str) -> ElementTree.Element:
     for each, value in scalars.items():
         _jmt_number(made, each, value)
     if not scalars:
-        for each, rows in (("alpha", [law.alpha]), ("T", list(law.T))):
+        tables: tuple[tuple[str, list[Array]], ...]
+        if isinstance(law, Process):
+            tables = (("D0", list(law.D0)), ("D1", list(law.D1)))
+        else:
+            tables = (("alpha", [law.alpha]), ("T", list(law.T)))
+        for each, rows in tables:
             table = _jmt_array(made, each)
             for row in rows:
                 vector = _jmt_array(table, "vector")
@@ -143,8 +184,10 @@ def jmt_strategy(law: Law, name: str) -> ElementTree.Element:
     return strategy
 
 
-def _jmt_family(law: Law) -> tuple[str, str, dict[str, float | int]]:
+def _jmt_family(law: Law | Process) -> tuple[str, str, dict[str, float | int]]:
     """Class, name and numbers of JMT's own family; no numbers where there is none."""
+    if isinstance(law, Process):
+        return "MAPDistr", "Burst (MAP)", {}
     if law.order == 1:
         return "Exponential", "Exponential", {"lambda": float(law.exit[0])}
     chain = np.diag(-law.exit[-1:].repeat(law.order)) + np.diag(
@@ -170,11 +213,12 @@ def _jmt_number(parent: ElementTree.Element, name: str, value: float | int) -> N
     ElementTree.SubElement(made, "value").text = repr(value)
 
 
-def _as_prism(law: Law) -> str:
-    without, event = renewal_rates(law, "PRISM")
-    last = law.order - 1
-    lines = [f"// {_about(law)}, again and again", "ctmc", "", "module law"]
-    lines.append(f"  s : [0..{last}] init {int(law.alpha.argmax())};")
+def _as_prism(law: Law | Process) -> str:
+    without, event = _rates(law, "PRISM")
+    last = len(without) - 1
+    first = 0 if isinstance(law, Process) else int(law.alpha.argmax())
+    lines = [f"// times between events: {_about(law)}", "ctmc", "", "module law"]
+    lines.append(f"  s : [0..{last}] init {first};")
     for label, rates in (("", without), ("event", event)):
         for i, row in enumerate(rates):
             ways = [
@@ -188,7 +232,12 @@ def _as_prism(law: Law) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _about(law: Law) -> str:
+def _rates(law: Law | Process, form: str) -> tuple[Array, Array]:
+    """Rates without an event and with one."""
+    return (law.D0, law.D1) if isinstance(law, Process) else renewal_rates(law, form)
+
+
+def _about(law: Law | Process) -> str:
     return f"mean {law.mean:.6g} s, scv {law.scv:.6g}"
 
 
@@ -216,6 +265,14 @@ def _semicolons(table: Array) -> str:
 FORMS: Final[dict[str, Callable[[Law], str]]] = {
     "json": _as_json,
     "butools": _as_butools,
+    "line": _as_line,
+    "matlab": _as_matlab,
+    "jmt": _as_jmt,
+    "prism": _as_prism,
+}
+#: The same for arrival processes.
+PROCESS_FORMS: Final[dict[str, Callable[[Process], str]]] = {
+    "json": _process_as_json,
     "line": _as_line,
     "matlab": _as_matlab,
     "jmt": _as_jmt,

@@ -81,6 +81,24 @@ def _walk(chain: Chain, count: int, rng: np.random.Generator) -> Array:
     return out
 
 
+def draw_gaps(
+    jumps: Array, events: Array, start: Array, count: int, rng: np.random.Generator
+) -> Array:
+    """Draw `count` successive times between events of a chain, the first one from `start`."""
+    rates = jumps.sum(axis=1) + events.sum(axis=1)
+    if len(rates) == 1:
+        return np.asarray(rng.standard_exponential(count) / rates[0])
+    from phasefit import _kernels  # compiling takes its time; few callers draw
+
+    start_cdf, start_phase = _table(start[None, :])
+    jump_cdf, jump_to = _table(np.column_stack([jumps, events]))
+    out = np.empty(count)
+    _kernels.walk_from_event_to_event(
+        start_cdf[0], start_phase[0], jump_cdf, jump_to, 1.0 / rates, rng, out
+    )
+    return out
+
+
 def _table(weights: Array) -> tuple[Array, NDArray[np.int64]]:
     """Cumulative probabilities of each row, most probable first, and what they belong to."""
     order = np.argsort(-weights, axis=1, kind="stable")

@@ -21,6 +21,9 @@ from qmodels.commands.log_options import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from phasefit.diagnostics import FitReport
 
 
@@ -53,6 +56,14 @@ def _fit(
     bootstrap: Annotated[
         int, typer.Option(min=0, help="Bootstrap samples for bands and the p-value; slow.")
     ] = 0,
+    process: Annotated[
+        bool,
+        typer.Option(
+            "--process",
+            help="Fit an arrival process (MAP), whose times may depend on those before, to "
+            "successive interarrival times; counts decide.",
+        ),
+    ] = False,
     status: LogStatus = None,
     log_format: LogFormat = None,
     unit: LogUnit = None,
@@ -77,6 +88,9 @@ def _fit(
         **log_choices(log_format, unit, log_columns, timezone),
     )  # fmt: skip
     say_of_log(remarks)
+    if process:
+        _fit_process(samples, name, file, as_json, output)
+        return
     report = fit(
         samples, order=order, family=family, criterion=criterion, hold_moments=hold_moments,
         max_order=max_order, bootstrap=bootstrap, random_state=seed,
@@ -88,6 +102,28 @@ def _fit(
         typer.echo(json.dumps(record, allow_nan=False))
     else:
         typer.echo(report.table())
+
+
+def _fit_process(
+    samples: NDArray[np.float64], name: str, file: Path, as_json: bool, output: Path | None
+) -> None:
+    """Fit an arrival process and print what was met and what was moved."""
+    from phasefit import fit_map
+    from qmodels.errors import ModelError
+
+    if output is not None:
+        raise ModelError("an arrival process is printed, not drawn; leave -o out, or --process")
+    found = fit_map(samples)
+    if not as_json:
+        typer.echo(found.table())
+        typer.echo(f"D0 = {found.process.D0.tolist()}\nD1 = {found.process.D1.tolist()}")
+        return
+    record = {
+        "file": str(file), "column": name, "n": found.size, "family": found.family,
+        "D0": found.process.D0.tolist(), "D1": found.process.D1.tolist(),
+        "targets": [target._asdict() for target in found.targets],
+    }  # fmt: skip
+    typer.echo(json.dumps(record, allow_nan=False))
 
 
 def _record(report: FitReport) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from phasefit.forms import jmt_strategy, line_law
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
-    from phasefit import PhaseType
+    from phasefit import MAP, PhaseType
     from qmodels.policies import Prediction
 
 CLASS = "jobs"
@@ -24,7 +24,7 @@ def as_line(prediction: Prediction) -> str:
     return f'''"""{_title(prediction)}"""
 
 from line_solver import (
-    PH, Network, OpenClass, Queue, SchedStrategy, Sink, SolverMAM, Source,
+    MAP, PH, Network, OpenClass, Queue, SchedStrategy, Sink, SolverMAM, Source,
 )
 
 model = Network("queue")
@@ -77,8 +77,8 @@ def as_jmt(prediction: Prediction) -> str:
     ) + "\n"  # fmt: skip
 
 
-def _servers(prediction: Prediction, tool: str) -> tuple[PhaseType, PhaseType, int]:
-    """Laws of arrivals and of service, and the number of servers."""
+def _servers(prediction: Prediction, tool: str) -> tuple[PhaseType | MAP, PhaseType, int]:
+    """Arrivals, law of a service, and the number of servers."""
     queue = prediction.solved.queue
     known = queue.running.at_one_speed
     if known is None or np.ptp(known[1]) > 1e-12 * known[1].max():

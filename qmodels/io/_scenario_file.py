@@ -45,6 +45,14 @@ class LawTable(Table):
     T: list[list[float]] | None = None
 
 
+class ArrivalsTable(LawTable):
+    """How jobs come: independent gaps of a law, or a process whose gaps depend on each other."""
+
+    D0: list[list[float]] | None = None
+    D1: list[list[float]] | None = None
+    dependence: Literal["none", "counts", "work"] = "none"
+
+
 class DemandTable(LawTable):
     """The law of demand, whose scale it is on, and whether it holds the mix of programs."""
 
@@ -152,7 +160,7 @@ class ScenarioFile(Table):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     machine: MachineTable
     log: LogTable | None = None
-    arrivals: LawTable = LawTable()
+    arrivals: ArrivalsTable = ArrivalsTable()
     demand: DemandTable = DemandTable()
     bursts: BurstLawsTable | None = None
     program: list[ProgramTable] | None = Field(default=None, min_length=1)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from phasefit import PhaseType, match_moments
+from phasefit import MAP, PhaseType, match_moments
 from phasefit.checks import one_of, suggestion
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
+from qmodels.io._scenario_arrivals import dependent_arrivals
 from qmodels.io._scenario_file import (
     BurstLawsTable,
     BurstTable,
@@ -67,7 +68,7 @@ class Scenario:
     program: Program | WorkloadMix
     fits: Mapping[str, FittedProgram]  #: what was learnt from measured runs, by program
     log: JobLog | None  #: its columns that predictions and simulations look at; see `read_jobs`
-    arrivals: PhaseType  #: seconds, if from a log; else of mean one
+    arrivals: PhaseType | MAP  #: seconds, if from a log; else of mean one
     demand: PhaseType  #: processor-seconds, if from a log; else of mean one
     arrivals_from: str  #: where the interarrival law comes from, in words
     demand_from: str
@@ -90,6 +91,11 @@ class Scenario:
             return Workload(self.program, self.demand, self.arrivals, mix=self.mix)
         io, cpu = self.burst_laws
         return Workload(self.program, arrivals=self.arrivals, io_bursts=io, cpu_bursts=cpu)
+
+    @property
+    def dependent(self) -> bool:
+        """Whether arrivals are a process whose gaps may depend on those before."""
+        return isinstance(self.arrivals, MAP)
 
     def with_model(self, model: str) -> Scenario:
         """The same scenario with another model of its predictions.
@@ -187,7 +193,9 @@ def _scenario(
             fail(source, "demand.scale_to_log", "there is no [log] to scale to; add one or drop it")
         time_scale = at_key(source, "demand.scale_to_log", _scale_to_log, log, system, program)
         program = program.scaled(time_scale)
-    arrivals, arrivals_from = _law(source, "arrivals", spec.arrivals, log)
+    arrivals, arrivals_from = dependent_arrivals(source, spec.arrivals, log) or _law(
+        source, "arrivals", spec.arrivals, log
+    )
     demand, demand_from = _law(source, "demand", spec.demand, log)
     burst_laws = _burst_laws(source, spec)
     if burst_laws is not None:

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from phasefit import PhaseType
+from phasefit import MAP, PhaseType
 from phasefit.checks import real_array, whole_number
 from qmodels.errors import ModelError, UnstableError
 from qmodels.markov import QBD, QBDSolution, solve_qbd
 from qmodels.memory import check_memory, memory_limit
-from qmodels.networks.occupancy import Centre, sharing_centre
+from qmodels.networks.occupancy import Centre, dense_kron, sharing_centre
+from qmodels.networks.waiting import waiting_rates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +33,9 @@ class ManyServerQueue:
 
     Parameters
     ----------
-    arrivals : PhaseType
-        Time between arrivals, in seconds, without an atom at zero.
+    arrivals : PhaseType or MAP
+        Time between arrivals, in seconds, without an atom at zero; or arrivals that depend on
+        those before.
     service : PhaseType
         Time of a service at speed one, in seconds, without an atom at zero.
     servers : int, optional
@@ -62,15 +64,18 @@ class ManyServerQueue:
     3.79424
     """
 
-    arrivals: PhaseType
+    arrivals: PhaseType | MAP
     service: PhaseType
     servers: int | None = None
     speeds: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         for name, law in (("arrivals", self.arrivals), ("service", self.service)):
+            if name == "arrivals" and isinstance(law, MAP):
+                continue
             if not isinstance(law, PhaseType):
-                raise ModelError(f"{name} must be a PhaseType, got {law!r:.60}")
+                kind = "a PhaseType or a MAP" if name == "arrivals" else "a PhaseType"
+                raise ModelError(f"{name} must be {kind}, got {law!r:.60}")
             if law.atom > 0.0:
                 raise ModelError(
                     f"{name}: {law.atom:.3g} of the law lies at zero; take the law of the "
@@ -99,6 +104,11 @@ class ManyServerQueue:
     def capacity(self) -> float:
         """Jobs per second that can be served while all servers are busy."""
         return float(self._speeds.size * self._speeds[-1] / self.service.mean)
+
+    @cached_property
+    def process(self) -> MAP:
+        """The arrivals as a process, renewal where `arrivals` is a law."""
+        return arrival_process(self.arrivals)
 
     @property
     def memory_needed(self) -> float:
@@ -134,7 +144,7 @@ class ManyServerQueue:
             "use a service or demand law of lower order (one with scv >= 1 has order 2), or fewer "
             "servers or partitions",
         )
-        return queue_chain(self.arrivals, self._centre, self._busy[1])
+        return queue_chain(self.process, self._centre, self._busy[1])
 
     def solve(self, *, memory: float | None = None) -> ManyServerSolution:
         """Solve for the steady state.
@@ -270,8 +280,9 @@ class ManyServerSolution:
     def wait(self) -> PhaseType:
         """Law of the time from arrival to the start of service, first come first served.
 
-        Of as many phases as there are occupancies of c servers; its atom is the probability of
-        starting at once.
+        Of as many phases as there are occupancies of c servers, for each way in which arrivals
+        go on after one (one way if they are renewal); its atom is the probability of starting at
+        once.
         """
         start, jumps, exits = self._wait_rates
         return PhaseType.from_rates(start, jumps, exits, atom=1.0 - self._chance_in_range())
@@ -299,7 +310,7 @@ class ManyServerSolution:
 
     @cached_property
     def _wait_rates(self) -> tuple[Array, Array, Array]:
-        return waiting_rates(self.chain, self.queue._busy, self.queue.arrival_rate)
+        return waiting_rates(self.chain, self.queue._busy, self.queue.process)
 
     def table(self) -> str:
         """Name, value and unit, one to a line."""
@@ -328,45 +339,15 @@ class ManyServerSolution:
         }
 
 
-def waiting_rates(
-    chain: QBDSolution, busy: tuple[Array, Array], arrival_rate: float
-) -> tuple[Array, Array, Array]:
-    """Phases of the wait: where it starts, rates between them, rates of its end.
-
-    `busy` holds the rates among the occupancies of the servers while all are busy, without a
-    completion and with one.
-
-    An arrival that finds j of the jobs waiting waits for j + 1 completions with all servers
-    busy. With S the factor by which one jump up follows another, by the occupancies of the
-    servers, and D and C their rates without and with a completion, the wait exceeds t with
-    probability ``y (I - S)^-1 exp(T t) 1`` and ``T = D + S C``: S is the mean of exp(T u) over
-    the time u between arrivals (Sengupta 1989; Asmussen and O'Cinneide 1998), hence commutes
-    with T. So T sends v = (I - S)^-1 1 to -C 1, and dividing T by v makes it a sub-generator.
-    """
-    inner, completed = busy
-    levels, occupancies = chain.levels, len(inner)
-    # kinds of jumps up are occupancies; rounding may have found one twice
-    kind = levels.example % occupancies
-    _, leader = np.unique(kind, return_index=True)
-    merge = np.eye(occupancies)[kind]
-    ratio = levels.ratio[leader] @ merge
-    more = levels.summed(np.ones(kind.size))[leader]
-
-    jumps = (inner + ratio @ completed) * more / more[:, None]
-    np.fill_diagonal(jumps, 0.0)
-    finds = levels.up_from(chain.boundary[-1]) @ merge / arrival_rate
-    return finds * more, jumps, completed.sum(axis=1) / more
-
-
 def speed_scaled_queue(
-    arrivals: PhaseType, demand: PhaseType, speeds: ArrayLike, *, memory_budget: float = 2e9
+    arrivals: PhaseType | MAP, demand: PhaseType, speeds: ArrayLike, *, memory_budget: float = 2e9
 ) -> QBD:
     """Queue in which each of k running jobs proceeds at ``speeds[k - 1]``.
 
     Parameters
     ----------
-    arrivals : PhaseType
-        Time between arrivals, in seconds, without an atom at zero.
+    arrivals : PhaseType or MAP
+        Time between arrivals, in seconds, without an atom at zero; or a process of arrivals.
     demand : PhaseType
         Work of a job, without an atom at zero; at speed v its rates are multiplied by v.
     speeds : (c,) array_like
@@ -403,13 +384,18 @@ def speed_scaled_queue(
     return ManyServerQueue(arrivals, demand, speeds=speeds).chain(memory=memory_budget)
 
 
-def queue_chain(arrivals: PhaseType, centre: Centre, followed: Array) -> QBD:
+def arrival_process(arrivals: PhaseType | MAP) -> MAP:
+    """The arrivals as a process, renewal where a law of the times between them is given."""
+    return arrivals if isinstance(arrivals, MAP) else MAP.from_phase_type(arrivals)
+
+
+def queue_chain(arrivals: MAP, centre: Centre, followed: Array) -> QBD:
     """Rates of a queue in front of a centre that holds at most c jobs.
 
     Parameters
     ----------
-    arrivals : PhaseType
-        Time between arrivals, in seconds.
+    arrivals : MAP
+        Arrivals, in seconds.
     centre : Centre
         What 0..c jobs in service do.
     followed : (n, n) ndarray
@@ -422,7 +408,6 @@ def queue_chain(arrivals: PhaseType, centre: Centre, followed: Array) -> QBD:
         the centre.
     """
     c = centre.starts.size - 2
-    arrive = np.outer(arrivals.exit, arrivals.alpha)
     same: Array = np.eye(arrivals.order)
     here = [centre.slice(k) for k in range(c + 1)]
     up: list[Array] = []
@@ -432,13 +417,13 @@ def queue_chain(arrivals: PhaseType, centre: Centre, followed: Array) -> QBD:
     for k in range(c + 1):
         states: Array = np.eye(centre.size(k))
         moves = dense_block(centre.local, here[k], here[k])
-        local.append(_kron(arrivals.jumps, states) + _kron(same, moves))
+        local.append(dense_kron(arrivals.jumps, states) + dense_kron(same, moves))
         # beyond c an arrival waits and leaves the jobs in service as they are
         starts = dense_block(centre.enter, here[k], here[k + 1]) if k < c else states
-        up.append(_kron(arrive, starts))
+        up.append(dense_kron(arrivals.D1, starts))
     for k in range(1, c + 1):
-        down.append(_kron(same, dense_block(centre.leave, here[k], here[k - 1])))
-    down.append(_kron(same, followed))
+        down.append(dense_kron(same, dense_block(centre.leave, here[k], here[k - 1])))
+    down.append(dense_kron(same, followed))
     return QBD(up, local, down)
 
 
@@ -459,9 +444,3 @@ def dense_block(matrix: csr_array, rows: slice, columns: slice) -> Array:
     held = slice(int(ends[0]), int(ends[-1]))
     dense[row, matrix.indices[held] - columns.start] = matrix.data[held]
     return dense
-
-
-def _kron(a: Array, b: Array) -> Array:
-    """Kronecker product of two matrices; `numpy.kron` takes ten times as long for small ones."""
-    whole = a[:, None, :, None] * b[None, :, None, :]
-    return whole.reshape(a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])

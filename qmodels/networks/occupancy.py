@@ -255,3 +255,9 @@ class Entries:
             return csr_array((n, n))
         rows, columns, values = (np.concatenate(part) for part in zip(*self.parts, strict=True))
         return sorted_csr(coo_array((values, (rows, columns)), shape=(n, n)).tocsr())
+
+
+def dense_kron(a: Array, b: Array) -> Array:
+    """Kronecker product of two matrices; `numpy.kron` takes ten times as long for small ones."""
+    whole = a[:, None, :, None] * b[None, :, None, :]
+    return whole.reshape(a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, fsum, inf, log
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import block_array, coo_array, csr_array, diags_array, eye_array, kron
 
-from phasefit import PhaseType, convolve
+from phasefit import MAP, PhaseType, convolve
 from phasefit.checks import real_number
 from qmodels.errors import ModelError
 from qmodels.markov import QBDSolution
@@ -17,6 +18,7 @@ from qmodels.memory import check_memory, memory_limit
 from qmodels.networks.many_server import ManyServerSolution
 from qmodels.networks.occupancy import Centre, sorted_csr, waiting_centre
 from qmodels.networks.sojourn import SojournLaw
+from qmodels.networks.waiting import Wait, kinds_of_arrivals, waits_by_kind
 
 Array = NDArray[np.float64]
 
@@ -150,8 +152,11 @@ def _check(found: ManyServerSolution, places: int, memory: float) -> None:
     m, c, stages = queue.service.order, queue._speeds.size, queue.arrivals.order
     full = len(queue._busy[0])
     fewer = full * c // (c + m - 1)  # occupancies of one server less
-    states = stages * (places + 1) * (full + m * fewer)
-    rates = states * (2 * m + m * m + stages) + stages * (places + 1) * full * (full + m)
+    # waiting jobs are followed for each kind of their arrival, in phases of all kinds
+    several = len(kinds_of_arrivals(queue.process)[1]) ** 2
+    states = stages * (places + 1) * (several * full + m * fewer)
+    rates = states * (2 * m + m * m + stages)
+    rates += stages * (places + 1) * several * full * (several**0.5 * full + m)
     check_memory(
         f"a job followed with {places} behind it beside {c} in service of order {m}, a chain of "
         f"{states:,} states,",
@@ -164,10 +169,9 @@ def _check(found: ManyServerSolution, places: int, memory: float) -> None:
 def _followed(found: ManyServerSolution, places: int) -> SojournLaw:
     """The chain of a job, the others in service, and at most so many that wait behind it."""
     queue = found.queue
-    arrivals, service, speeds = queue.arrivals, queue.service, queue._speeds
+    arrivals, service, speeds = queue.process, queue.service, queue._speeds
     c, stages, m = speeds.size, arrivals.order, service.order
-    again = csr_array(np.outer(arrivals.exit, arrivals.alpha))
-    between = csr_array(arrivals.jumps)
+    again, between = csr_array(arrivals.D1), csr_array(arrivals.jumps)
 
     others = waiting_centre(service, c - 1 + places, c - 1, speeds)
     busy = np.minimum(np.repeat(np.arange(c + places), np.diff(others.starts)), c - 1)
@@ -181,46 +185,64 @@ def _followed(found: ManyServerSolution, places: int) -> SojournLaw:
     )
     ends = np.tile(np.kron(service.exit, speed), stages)
 
-    start, jumps, to_others = _wait(found)
-    room, width = places + 1, start.size
+    centre = queue._centre
+    leave = centre.leave[centre.slice(c), centre.slice(c - 1)].toarray()
+    shift = int(others.starts[c - 1])
+    waits = waits_by_kind(found.chain, queue._busy, arrivals)
+    begin, waiting, begins = [], [], []
+    for wait in waits:
+        begin.append(begin_of(wait, places))
+        waiting.append(waiting_of(wait, arrivals, places))
+        joins = kron(eye_array(places + 1), csr_array(wait.ends_by(leave))).tocoo()
+        shape = (joins.shape[0], size)
+        joins = coo_array((joins.data, (joins.row, joins.col + shift)), shape=shape)
+        alone = csr_array(service.alpha[None, :])
+        begins.append(kron(eye_array(stages), kron(alone, joins)))
+    begin.append(np.einsum("ij,k->ikj", _found_free(found, others), service.alpha).ravel())
+    return followed_law(begin, waiting, begins, served, ends)
+
+
+def begin_of(wait: Wait, places: int) -> Array:
+    """Where a job begins to wait: arrival stage, nobody behind it of at most `places`, phase."""
+    first = np.zeros((wait.after.size, places + 1, wait.start.size))
+    first[:, 0, :] = np.outer(wait.after, wait.start)
+    return first.ravel()
+
+
+def waiting_of(wait: Wait, arrivals: MAP, places: int) -> csr_array:
+    """Rates while a job waits: of the arrival stage, of those behind, of the phase of the wait."""
+    room, width, stages = places + 1, wait.start.size, arrivals.order
     longer = diags_array(np.ones(room - 1), offsets=1, shape=(room, room)) + _marked(
         room, slice(places, room)
     )
-    waiting = rates_summed(
-        kron(eye_array(stages * room), csr_array(jumps)),
-        kron(between, eye_array(room * width)),
-        kron(again, kron(longer, eye_array(width))),
+    return rates_summed(
+        kron(eye_array(stages * room), csr_array(wait.jumps)),
+        kron(csr_array(arrivals.jumps), eye_array(room * width)),
+        kron(csr_array(arrivals.D1), kron(longer, eye_array(width))),
     )
-    joins = kron(eye_array(room), csr_array(to_others)).tocoo()
-    shift = int(others.starts[c - 1])
-    joins = coo_array((joins.data, (joins.row, joins.col + shift)), shape=(room * width, size))
-    begins = kron(eye_array(stages), kron(csr_array(service.alpha[None, :]), joins))
-
-    rates = csr_array(block_array([[waiting, begins], [None, served]]))
-    first = np.zeros((stages, room, width))
-    first[:, 0, :] = np.outer(arrivals.alpha, start)
-    at_once = np.kron(np.kron(arrivals.alpha, service.alpha), _found_free(found, others))
-    begin = np.concatenate([first.ravel(), at_once])
-    none = np.zeros(stages * room * width)
-    return SojournLaw(begin / fsum(begin), sorted_csr(rates), np.concatenate([none, ends]))
 
 
-def _wait(found: ManyServerSolution) -> tuple[Array, Array, Array]:
-    """Start and rates of the wait, and rates of its end by who is in service then."""
-    start, jumps, exits = found._wait_rates
-    queue = found.queue
-    c, centre = queue._speeds.size, queue._centre
-    leave = centre.leave[centre.slice(c), centre.slice(c - 1)].toarray()
-    return start, jumps, leave * (exits / leave.sum(axis=1).clip(min=1e-300))[:, None]
+def followed_law(
+    begin: list[Array], waiting: list[csr_array], begins: list[Any], served: csr_array, ends: Array
+) -> SojournLaw:
+    """Law of a job that waits in one of several chains, then is served in another one."""
+    blocks: list[list[Any]] = [[None] * (len(waiting) + 1) for _ in waiting]
+    for i, (rates, out) in enumerate(zip(waiting, begins, strict=True)):
+        blocks[i][i], blocks[i][-1] = rates, out
+    blocks.append([*[None] * len(waiting), served])
+    start = np.concatenate(begin)
+    none = np.zeros(start.size - ends.size)
+    rates = sorted_csr(csr_array(block_array(blocks)))
+    return SojournLaw(start / fsum(start), rates, np.concatenate([none, ends]))
 
 
 def _found_free(found: ManyServerSolution, others: Centre) -> Array:
-    """Probability that an arrival starts at once beside given others."""
-    arrivals, c = found.queue.arrivals, found.queue._speeds.size
-    result = np.zeros(others.enter.shape[0])
+    """Probability that an arrival starts at once, by the arrival stage after it and the others."""
+    arrivals, c = found.queue.process, found.queue._speeds.size
+    result = np.zeros((arrivals.order, others.enter.shape[0]))
     for n in range(c):
         level = found.chain.boundary[n].reshape(arrivals.order, -1)
-        result[others.slice(n)] = arrivals.exit @ level / found.queue.arrival_rate
+        result[:, others.slice(n)] = arrivals.D1.T @ level / found.queue.arrival_rate
     return result
 
 

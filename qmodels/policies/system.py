@@ -8,7 +8,7 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
-from phasefit import PhaseType, match_moments
+from phasefit import MAP, PhaseType, match_moments
 from phasefit.checks import one_of, real_number, whole_number
 from qmodels.errors import ModelError
 from qmodels.programs import AbstractProgram
@@ -81,9 +81,10 @@ class Workload:
     demand : PhaseType
         Law of the total work of a job in units of the mean; only its shape is used. The default
         is exponential.
-    arrivals : PhaseType
-        Law of the time between arrivals; only its shape is used, the rate is chosen with each
-        prediction. The default is exponential (Poisson arrivals).
+    arrivals : PhaseType or MAP
+        Law of the time between arrivals, or a process of arrivals that depend on those before;
+        only its shape is used, the rate is chosen with each prediction. The default is
+        exponential (Poisson arrivals).
     io_bursts, cpu_bursts : PhaseType, optional
         Laws of single bursts of I/O and of computation; only their shape is used. With one of
         them the other is exponential unless given, and `demand` may not be given as well.
@@ -121,7 +122,7 @@ class Workload:
 
     program: AbstractProgram
     demand: PhaseType = field(default_factory=lambda: _EXPONENTIAL)
-    arrivals: PhaseType = field(default_factory=lambda: _EXPONENTIAL)
+    arrivals: PhaseType | MAP = field(default_factory=lambda: _EXPONENTIAL)
     io_bursts: PhaseType | None = None
     cpu_bursts: PhaseType | None = None
     mix: str = "each"
@@ -148,6 +149,9 @@ class Workload:
             laws += ["io_bursts", "cpu_bursts"]
         for name in laws:
             law = getattr(self, name)
+            if name == "arrivals" and isinstance(law, MAP):
+                object.__setattr__(self, name, law.at_rate(1.0))
+                continue
             if not isinstance(law, PhaseType):
                 raise ModelError(f"{name} must be a PhaseType, got {law!r}")
             if law.alpha.sum() < 1.0 - 1e-12:

@@ -1,14 +1,15 @@
 """A law written for other tools and read back: by a reader of ours, and by the tools installed."""
 
 import importlib
+import json
 import re
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from phasefit import ModelError, PhaseType
-from phasefit.forms import FORMS
+from phasefit import MAP, ModelError, PhaseType
+from phasefit.forms import FORMS, PROCESS_FORMS
 
 GENERAL = PhaseType([0.25, 0.5, 0.25], [[-3.0, 1.0, 0.5], [1e-8, -1e-7, 0.0], [0.0, 2.0, -1e6]])
 LAWS = {
@@ -132,6 +133,28 @@ def test_an_atom_is_refused_where_events_cannot_hold_it():
     with pytest.raises(ModelError, match="did you mean 'butools'"):
         law.to("butool")
     assert set(FORMS) == {"json", "butools", "line", "matlab", "jmt", "prism"}
+
+
+TIDES = MAP.modulated([[-0.1, 0.1], [0.3, -0.3]], rates=[1.8, 0.2])
+
+
+def test_an_arrival_process_is_written_in_each_form_that_can_hold_it():
+    assert set(PROCESS_FORMS) == set(FORMS) - {"butools"}
+    given = json.loads(TIDES.to("json"))
+    assert MAP(given["D0"], given["D1"]) == TIDES
+    code = re.sub(r"^from .*$", "", TIDES.to("line"), flags=re.M)
+    scope = {"MAP": MAP}
+    exec(code, scope)
+    assert scope["law"] == TIDES
+    kind, made = ElementTree.fromstring(TIDES.to("jmt"))
+    assert (kind.get("name"), made.get("classPath")) == ("Burst (MAP)", "jmt.engine.random.MAPPar")
+    tables = {
+        part.get("name"): [[float(v.text) for v in vector.iter("value")] for vector in part]
+        for part in made
+    }
+    assert MAP(tables["D0"], tables["D1"]) == TIDES
+    assert "[event] s=0 -> 1.8 : (s'=0);" in TIDES.to("prism")
+    assert "[] s=1 -> 0.3 : (s'=0);" in TIDES.to("prism")
 
 
 def installed(name):

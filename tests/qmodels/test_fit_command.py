@@ -241,3 +241,18 @@ class TestTheCommand:
     def test_costs_the_other_commands_nothing(self):
         script = "import sys, qmodels.commands.fit; sys.exit('numpy' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_an_arrival_process_is_printed_with_what_it_met(run, log, text):
+    out, _, code = run("fit", log, "--column", "interarrival", "--process")
+    assert code == 0
+    assert "dispersion in" in out
+    assert "D0 = [[" in out
+    out, _, code = run("fit", log, "--column", "interarrival", "--process", "--json")
+    record = json.loads(out)
+    assert code == 0
+    assert {"D0", "D1", "targets", "n"} <= set(record)
+    assert np.allclose(np.sum(record["D0"], axis=1) + np.sum(record["D1"], axis=1), 0.0)
+    _, err, code = run("fit", log, "--column", "interarrival", "--process", "-o", "folder")
+    assert code == 3
+    assert "--process" in err

@@ -4,7 +4,7 @@ from validation.jobs.bounded_pareto import BoundedPareto
 from validation.jobs.boxes import BoxStreams
 from validation.jobs.logs import LogStreams
 from validation.jobs.lublin import LublinStreams
-from validation.jobs.renewal import AbstractJobs, RenewalJobs, ReplayedJobs
+from validation.jobs.renewal import AbstractJobs, DependentJobs, RenewalJobs, ReplayedJobs
 from validation.jobs.stream import STREAMS, AbstractStreams, JobStream, register
 from validation.jobs.synthetic import BatchStreams, PoissonStreams, SurrogateStreams
 
@@ -15,6 +15,7 @@ __all__ = [
     "BatchStreams",
     "BoundedPareto",
     "BoxStreams",
+    "DependentJobs",
     "JobStream",
     "LogStreams",
     "LublinStreams",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit import MAP
 from qmodels.errors import ModelError
 
 Array = NDArray[np.float64]
@@ -97,6 +98,64 @@ class RenewalJobs(AbstractJobs):
             for law, own in zip((self.arrivals, self.demand), rng.spawn(2), strict=True)
         )
         return gaps, demands
+
+
+@dataclass(frozen=True, eq=False)
+class DependentJobs(AbstractJobs):
+    """Arrivals that depend on those before, with independent sizes.
+
+    Parameters
+    ----------
+    arrivals : MAP
+    demand : PhaseType, BoundedPareto, frozen scipy.stats law or sample
+        As for `RenewalJobs`. Of both only the shape is used: each is scaled to mean one.
+
+    Raises
+    ------
+    ModelError
+        If `arrivals` is no process, or the law has no finite positive mean.
+
+    Examples
+    --------
+    >>> from phasefit import MAP
+    >>> jobs = DependentJobs(MAP.modulated([[0.0, 0.1], [0.1, 0.0]], rates=[9.0, 1.0]), [1.0])
+    >>> gaps, demands = jobs.draw(20_000, rng=np.random.default_rng(1))
+    >>> bool(abs(gaps.mean() - 1.0) < 0.1), set(demands.tolist())
+    (True, {1.0})
+    """
+
+    arrivals: MAP
+    demand: Any
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.arrivals, MAP):
+            raise ModelError(f"arrivals must be a MAP, got {self.arrivals!r:.60}")
+        object.__setattr__(self, "arrivals", self.arrivals.at_rate(1.0))
+        # the demand of renewal jobs is checked and drawn as theirs
+        object.__setattr__(self, "demand", RenewalJobs([1.0], self.demand).demand)
+
+    @property
+    def scvs(self) -> tuple[float, float]:
+        """See `AbstractJobs.scvs`; of arrivals the index of dispersion for long times.
+
+        That takes the place of the scv of independent gaps wherever many of them add up.
+        """
+        return max(self.arrivals.dispersion(np.inf), self.arrivals.scv), _scv(self.demand)
+
+    def draw(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
+        """See `AbstractJobs.draw`; a longer stream begins with the shorter one."""
+        return self.draw_apart(count, rng=rng)
+
+    def draw_apart(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
+        """See `AbstractJobs.draw_apart`."""
+        for_gaps, for_demands = rng.spawn(2)
+        return self.arrivals.rvs(count, for_gaps), _blocks(self.demand, count, for_demands)
+
+
+def drawn_jobs(arrivals: Any, demand: Any) -> AbstractJobs:
+    """Jobs drawn from a law or a process of arrivals and a law of demand."""
+    kind = DependentJobs if isinstance(arrivals, MAP) else RenewalJobs
+    return kind(arrivals, demand)
 
 
 @dataclass(frozen=True, eq=False)

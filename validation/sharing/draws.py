@@ -15,7 +15,7 @@ from qmodels.policies import Workload
 from qmodels.programs import AbstractProgram, Geometric, Program
 from qmodels.programs.model import parts
 from validation.analysis.seeding import stream
-from validation.jobs.renewal import AbstractJobs, RenewalJobs
+from validation.jobs.renewal import AbstractJobs, RenewalJobs, drawn_jobs
 from validation.sharing import _kernels
 from validation.sharing.layout import Layout, PhaseTimes
 
@@ -92,7 +92,9 @@ def job_source(
     decides only how long a run has to be.
     """
     if jobs is not None and not isinstance(jobs, AbstractJobs):
-        raise ModelError(f"stream_of_jobs must be RenewalJobs or ReplayedJobs, got {jobs!r:.60}")
+        raise ModelError(
+            f"stream_of_jobs must be RenewalJobs, DependentJobs or ReplayedJobs, got {jobs!r:.60}"
+        )
     if draw_phases is not None and not isinstance(draw_phases, bool):
         raise ModelError(f"draw_phases must be True, False or None, got {draw_phases!r:.60}")
     laws = (workload.io_bursts, workload.cpu_bursts) if workload.has_bursts else None
@@ -100,7 +102,7 @@ def job_source(
         laws = bursts if isinstance(bursts, tuple) and len(bursts) == 2 else (bursts, bursts)
     drawn = RenewalJobs(*laws) if laws else None
     if jobs is None:
-        jobs = RenewalJobs(workload.arrivals, [1.0] if workload.has_bursts else workload.demand)
+        jobs = drawn_jobs(workload.arrivals, [1.0] if workload.has_bursts else workload.demand)
     given = [(1.0, workload.program)] if workload.mix == "mean" else parts(workload.program)
     kinds = tuple(_kind(weight, each, workload, draw_phases) for weight, each in given)
     # seen from its length alone, a job whose phases are drawn varies like their number

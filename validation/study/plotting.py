@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from phasefit import PhaseType
+from phasefit import MAP, PhaseType
 from qmodels.plotting import response_curves, surface_3d, surface_heatmap
 from qmodels.plotting.style import BLUE, GREY, PURPLE, RED
 from validation.study.run import Check, Study
@@ -153,7 +153,9 @@ def workload_figure(study: Study) -> Figure | None:
         return None
     figure = Figure(figsize=(10, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
-    tail(log.with_work.interarrivals, study.scenario.arrivals, ax=left)
+    arrivals = study.scenario.arrivals
+    law = arrivals.gaps if isinstance(arrivals, MAP) else arrivals
+    tail(log.with_work.interarrivals, law, ax=left)
     left.set_xlabel("time between arrivals [s]")
     work = np.asarray(log.work)
     if (work > 0).any():

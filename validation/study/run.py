@@ -26,6 +26,7 @@ from qmodels.programs import SpeedupSurface, speedup_surface
 from qmodels.progress import Progress, no_progress
 from validation.jobs.renewal import ReplayedJobs
 from validation.sharing import Simulation, simulate
+from validation.study.dependence import dependent_arrivals
 from validation.trial.agreement import Agreement, crossvalidate
 
 if TYPE_CHECKING:
@@ -151,9 +152,12 @@ def run_study(
     surface = speedup_surface(scenario.program, scenario.surface_processors, scenario.surface_disks)
     capacities = {p.label: _capacity(p, scenario, workload) for p in scenario.policies}
     loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
-    points = _predict_all(scenario, workload, bound, capacities, loads, report)
+    points = tuple(_predict_all(scenario, workload, bound, capacities, loads, report))
     checks = _check_all(scenario, workload, capacities, workers, executor, report)
     grave, light = _warnings(scenario, log_load)
+    here = log_load if log_load in loads else loads[len(loads) // 2]
+    at_load = [(p.policy, p.prediction) for p in points if p.load == here and p.prediction]
+    grave += dependent_arrivals(scenario, at_load)
     return Study(
         scenario=scenario,
         workload=workload,
@@ -162,7 +166,7 @@ def run_study(
         surface=surface,
         capacities=capacities,
         loads=tuple(loads),
-        points=tuple(points),
+        points=points,
         checks=tuple(checks),
         warnings=(*grave, *light),
         grave=len(grave),

@@ -10,7 +10,7 @@ import numpy as np
 from qmodels.policies import AbstractPolicy, System, Workload, predict
 from qmodels.policies.models.build import demand_law
 from validation.analysis.comparison import compare
-from validation.jobs.renewal import AbstractJobs, RenewalJobs, ReplayedJobs
+from validation.jobs.renewal import AbstractJobs, RenewalJobs, ReplayedJobs, drawn_jobs
 from validation.sharing import Simulation, simulate
 from validation.trial.agreement import Agreement, Cause
 
@@ -88,7 +88,7 @@ def explain(
         law, reduced = demand_law(policy, system, workload)
         if reduced:
             # A law of the whole job takes the place of that of its demand: the mix is in it.
-            simple = RenewalJobs(workload.arrivals, law)
+            simple = drawn_jobs(workload.arrivals, law)
             without[REDUCTION] = play(system, replace(workload, mix="mean"), simple)
     causes = tuple(
         Cause(name, compare(whole.responses, other.responses).difference)

@@ -10,10 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from phasefit import PhaseType
+from phasefit import MAP, PhaseType
 from qmodels.markov import QBD, QBDSolution, solve_chain
 from qmodels.memory import check_memory, memory_limit
-from qmodels.networks.many_server import dense_block, queue_chain, queue_memory
+from qmodels.networks.many_server import (
+    arrival_process,
+    dense_block,
+    queue_chain,
+    queue_memory,
+)
 from qmodels.networks.occupancy import Centre
 from qmodels.policies.base import AbstractPolicy
 from qmodels.policies.models.recorded_errors import regime
@@ -82,13 +87,18 @@ class RunningChain:
 class PolicyQueue:
     """Jobs arrive one by one, at most c of them run, the rest wait in order of arrival."""
 
-    arrivals: PhaseType  #: time between arrivals, seconds
+    arrivals: PhaseType | MAP  #: time between arrivals, seconds, or how they come
     running: RunningChain
 
     @property
     def arrival_rate(self) -> float:
         """Jobs per second that arrive."""
         return 1.0 / self.arrivals.mean
+
+    @cached_property
+    def process(self) -> MAP:
+        """The arrivals as a process, renewal where `arrivals` is a law."""
+        return arrival_process(self.arrivals)
 
     @property
     def busy(self) -> tuple[Array, Array]:
@@ -99,7 +109,7 @@ class PolicyQueue:
         """Rates of the queue: the level counts jobs, a phase is an arrival stage and a state of
         the running jobs.
         """  # noqa: D205
-        return queue_chain(self.arrivals, self.running.centre, self.busy[1])
+        return queue_chain(self.process, self.running.centre, self.busy[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +172,7 @@ class SolvedQueue:
 
 
 def check_blocks(
-    what: str, sizes: Sequence[float], arrivals: PhaseType, memory: float | None, fix: str
+    what: str, sizes: Sequence[float], arrivals: PhaseType | MAP, memory: float | None, fix: str
 ) -> None:
     """MemoryBudgetError if a queue with so many running states at each level would not fit."""
     states = np.asarray(sizes, dtype=float) * arrivals.order

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from phasefit import PhaseType
 from phasefit.checks import probabilities, shaped
 from qmodels.errors import ModelError
-from qmodels.networks.many_server import ManyServerQueue, ManyServerSolution, waiting_rates
+from qmodels.networks.many_server import ManyServerQueue, ManyServerSolution
 from qmodels.networks.response import response_law
 from qmodels.networks.sojourn import SojournLaw
+from qmodels.networks.waiting import waiting_rates
 from qmodels.policies.models.policy_queue import SolvedQueue
 from qmodels.policies.models.staged_response import staged_response
 
@@ -117,7 +118,7 @@ def wait_of(solved: SolvedQueue) -> TimeLaw:
     (0.507812, 306.135)
     """
     queue = _checked(solved).queue
-    start, jumps, exits = waiting_rates(solved.chain, queue.busy, queue.arrival_rate)
+    start, jumps, exits = waiting_rates(solved.chain, queue.busy, queue.process)
     law = PhaseType.from_rates(start, jumps, exits, atom=1.0 - float(start.sum()))
     return TimeLaw(law, _method(solved), 0.0)
 

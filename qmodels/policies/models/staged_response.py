@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import comb, fsum
+from math import comb
 from typing import Final
 
 import numpy as np
@@ -11,10 +11,16 @@ from scipy.sparse import block_array, coo_array, csr_array, eye_array, kron
 
 from qmodels.markov import QBDSolution
 from qmodels.memory import check_memory, memory_limit
-from qmodels.networks.many_server import waiting_rates
-from qmodels.networks.occupancy import Entries, sorted_csr
-from qmodels.networks.response import places_behind, rates_summed
+from qmodels.networks.occupancy import Entries
+from qmodels.networks.response import (
+    begin_of,
+    followed_law,
+    places_behind,
+    rates_summed,
+    waiting_of,
+)
 from qmodels.networks.sojourn import SojournLaw
+from qmodels.networks.waiting import kinds_of_arrivals, waits_by_kind
 from qmodels.policies.models.policy_queue import PolicyQueue
 from qmodels.policies.models.staged_jobs import StagedJobs
 
@@ -58,12 +64,16 @@ def staged_response(
     """
     staged = queue.running.staged
     assert staged is not None
-    c, m, stages = staged.max_running, staged.order, queue.arrivals.order
+    arrivals = queue.process
+    c, m, stages = staged.max_running, staged.order, arrivals.order
     limit = memory_limit(memory)
+    # waiting jobs are followed for each kind of their arrival, in phases of all kinds
+    several = len(kinds_of_arrivals(arrivals)[1]) ** 2
 
     def check(places: int) -> None:
         full, fewer = comb(c + m - 1, m - 1), comb(c + m - 2, m - 1)
-        states = stages * (m * (comb(c + m - 1, m) + places * fewer) + (places + 1) * full)
+        served = m * (comb(c + m - 1, m) + places * fewer)
+        states = stages * (served + several * (places + 1) * full)
         check_memory(
             f"a job followed with {places} behind it beside {c} of {m} stages, a chain of "
             f"{states:,} states,",
@@ -74,37 +84,23 @@ def staged_response(
 
     places, bound = places_behind(chain, queue.arrival_rate, c, truncation, check)
     beside = _Beside(staged, places)
-    arrivals = queue.arrivals
-    again = csr_array(np.outer(arrivals.exit, arrivals.alpha))
-    between = csr_array(arrivals.jumps)
     n = beside.size * m
     served = rates_summed(
         kron(eye_array(stages), beside.moves),
-        kron(between, eye_array(n)),
-        kron(again, beside.joined),
+        kron(csr_array(arrivals.jumps), eye_array(n)),
+        kron(csr_array(arrivals.D1), beside.joined),
     )
-    ends = np.tile(beside.ends, stages)
-
-    start, jumps, exits = waiting_rates(chain, queue.busy, queue.arrival_rate)
     centre = queue.running.centre
     leave = centre.leave[centre.slice(c), centre.slice(c - 1)].toarray()
-    out = leave * (exits / leave.sum(axis=1).clip(min=1e-300))[:, None]
-    room, width = places + 1, start.size
-    longer = np.eye(room, k=1)
-    longer[-1, -1] = 1.0
-    waiting = rates_summed(
-        kron(eye_array(stages * room), csr_array(jumps)),
-        kron(between, eye_array(room * width)),
-        kron(again, kron(csr_array(longer), eye_array(width))),
-    )
-    begins = kron(eye_array(stages), beside.begun(out, room))
-    rates = csr_array(block_array([[waiting, begins], [None, served]]))
-    first = np.zeros((stages, room, width))
-    first[:, 0, :] = np.outer(arrivals.alpha, start)
-    free = np.kron(arrivals.alpha, beside.found_free(queue, chain))
-    begin = np.concatenate([first.ravel(), free])
-    none = np.zeros(stages * room * width)
-    return SojournLaw(begin / fsum(begin), sorted_csr(rates), np.concatenate([none, ends])), bound
+    waits = waits_by_kind(chain, queue.busy, arrivals)
+    begin = [begin_of(wait, places) for wait in waits]
+    waiting = [waiting_of(wait, arrivals, places) for wait in waits]
+    begins = [
+        kron(eye_array(stages), beside.begun(wait.ends_by(leave), places + 1)) for wait in waits
+    ]
+    begin.append(beside.found_free(queue, chain).ravel())
+    law = followed_law(begin, waiting, begins, served, np.tile(beside.ends, stages))
+    return law, bound
 
 
 class _Beside:
@@ -211,12 +207,12 @@ class _Beside:
         return coo_array(block_array([parts]))
 
     def found_free(self, queue: PolicyQueue, chain: QBDSolution) -> Array:
-        """Probability that an arrival starts at once in a stage beside given others."""
-        arrivals, staged = queue.arrivals, self.staged
-        found = np.zeros((staged.order, self.size))
+        """Probability that an arrival starts at once, by the arrival stage, its own, the others."""
+        arrivals, staged = queue.process, self.staged
+        found = np.zeros((arrivals.order, staged.order, self.size))
         for k in range(staged.max_running):
             level = chain.boundary[k].reshape(arrivals.order, -1)
-            seen = arrivals.exit @ level / queue.arrival_rate
+            seen = arrivals.D1.T @ level / queue.arrival_rate
             part = slice(int(staged.ways.starts[k]), int(staged.ways.starts[k + 1]))
-            found[:, part] = np.outer(staged.alpha[k + 1], seen)
-        return found.ravel()
+            found[:, :, part] = np.einsum("ij,s->isj", seen, staged.alpha[k + 1])
+        return found

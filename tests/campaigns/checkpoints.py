@@ -1,7 +1,7 @@
 """Predictions of checkpoints against play on random systems, as a record.
 
-``python -m tests.campaigns.checkpoints [COUNT]`` takes half a second to two of CPU for each system and
-seed. Seed 22 was drawn while the model was being made; seed 23 afterwards.
+``python -m tests.campaigns.checkpoints [COUNT]`` takes a tenth of a second of CPU for each system
+and seed. Seed 22 was drawn while the model was being made; seed 23 afterwards.
 """
 
 from __future__ import annotations

@@ -102,6 +102,7 @@ class Whole:
     def __init__(self, sides, wrap, strategy, curve):
         self.sides, self.wrap, self.strategy, self.curve = sides, wrap, strategy, curve
         self.held = {}
+        self.promised = {}  # when the first of the queue was told that it can start, by job
 
     def find(self, box):
         """What a job would get, or None."""
@@ -206,6 +207,7 @@ def backfill(pod, jobs, waiting, expected, now, run):
         if later.find(head) is not None:
             reserved = moment
             break
+    pod.promised.setdefault(waiting[0], reserved)
     for j in waiting[1:]:
         own = pod.find(jobs[j]["box"])
         if own is None:

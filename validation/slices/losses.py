@@ -1,4 +1,4 @@
-"""Slices refused at once: exact shares for any blocks, and for boxes in small pods; availability."""
+"""Slices refused at once, exactly: any blocks, and boxes in small pods; and availability."""
 
 from __future__ import annotations
 

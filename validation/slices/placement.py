@@ -94,9 +94,7 @@ def place_of(pod: Pod, shapes: Sequence[Shape], strategy: str) -> kernels.Place:
     order = (
         hilbert_curve_in_space(pod.sides) if code == kernels.CURVE else np.arange(pod.count)
     ).astype(np.int64)
-    return kernels.Place(
-        pod.blocks, pod.block, pod.wrap, code, order, small, volume, ways, turns
-    )
+    return kernels.Place(pod.blocks, pod.block, pod.wrap, code, order, small, volume, ways, turns)
 
 
 def nothing_held(pod: Pod) -> kernels.Held:

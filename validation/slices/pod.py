@@ -46,7 +46,9 @@ def as_shape(name: str, sides: Sequence[int] | str) -> Shape:
     try:
         checked = tuple(whole_number(f"a side of {name}", side, least=1) for side in given)
     except TypeError:
-        raise ModelError(f"{name} must be three sides such as (4, 4, 8), got {sides!r:.60}") from None
+        raise ModelError(
+            f"{name} must be three sides such as (4, 4, 8), got {sides!r:.60}"
+        ) from None
     if len(checked) != 3:
         raise ModelError(f"{name} must be three sides such as (4, 4, 8), got {sides!r:.60}")
     return checked
@@ -316,7 +318,9 @@ class SliceMix:
             try:
                 weights.append(float(weight) if colon else 1.0)
             except ValueError:
-                raise ModelError(f"{part.strip()!r:.60} in the mix: {weight!r} is no weight") from None
+                raise ModelError(
+                    f"{part.strip()!r:.60} in the mix: {weight!r} is no weight"
+                ) from None
         return cls(tuple(shapes), tuple(weights), name=text.replace(" ", ""))
 
     @property

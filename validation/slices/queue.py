@@ -101,7 +101,9 @@ class _Chain:
         self.pod, self.mix = pod, mix
         self.sizes: list[int] = sizes.tolist()
         self.shares = np.bincount(kind, mix.weights)
-        self.rates = np.array([1.0 / mix.means[int(np.argmax(kind == k))] for k in range(len(sizes))])
+        self.rates = np.array(
+            [1.0 / mix.means[int(np.argmax(kind == k))] for k in range(len(sizes))]
+        )
         self.cascade = lru_cache(maxsize=None)(self._cascade)
 
     def free(self, running: _Running) -> int:
@@ -158,9 +160,7 @@ class _Chain:
             if size > self.free(running)
         ]
 
-    def ends(
-        self, state: _Blocked, behind: int
-    ) -> Iterator[tuple[float, int, _Running, int]]:
+    def ends(self, state: _Blocked, behind: int) -> Iterator[tuple[float, int, _Running, int]]:
         """Rate, how many leave the queue, who runs and who is first (-1: nobody) after an end."""
         running, first = state
         for c, n in enumerate(running):
@@ -213,7 +213,11 @@ class _Chain:
         def at(waiting: int, state: _Blocked) -> int:
             return (waiting - 1) % m * p + index[state]
 
-        up0, local0, down0 = np.zeros((len(empty), n)), np.zeros((len(empty),) * 2), np.zeros((n, len(empty)))
+        up0, local0, down0 = (
+            np.zeros((len(empty), n)),
+            np.zeros((len(empty),) * 2),
+            np.zeros((n, len(empty))),
+        )
         up, local, first, down = (np.zeros((n, n)) for _ in range(4))
         for running, i in free.items():
             for c, part in enumerate(self.shares.tolist()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,8 @@ class SliceSimulation:
     replications: int
     events: int  #: of all replications
     picture: NDArray[np.int64]  #: (blocks,) jobs at the end of the first window, -1 free, -2 shared
+    #: Replications of "utilisation" and "wait", for `validation.compare` with another strategy.
+    runs: Mapping[str, tuple[float, ...]]
     method: str = "simulated"
 
     @property

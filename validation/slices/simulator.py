@@ -333,5 +333,10 @@ def _summary(
         scatter=over([run.scatter for run in found]),
         carried=None if full or discipline == "loss" else over([run.carried for run in found]),
         shapes=own, replications=len(found), events=sum(run.events for run in found),
-        picture=found[0].picture, **waits(None),
+        picture=found[0].picture,
+        runs={
+            "utilisation": tuple(run.utilisation for run in found),
+            "wait": () if full else tuple(run.wait() for run in found),
+        },
+        **waits(None),
     )  # fmt: skip

@@ -19,6 +19,12 @@ from .mesh import Occupancy as Occupancy
 from .sharing import Simulation as Simulation
 from .sharing import simulate as simulate
 from .sharing import simulate_candidates as simulate_candidates
+from .slices import Pod as Pod
+from .slices import SliceMix as SliceMix
+from .slices import simulate_slices as simulate_slices
+from .slices import slice_availability as slice_availability
+from .slices import slice_losses as slice_losses
+from .slices import slice_queue as slice_queue
 from .study import Study as Study
 from .study import run_study as run_study
 from .synthetic import synthetic_runs as synthetic_runs

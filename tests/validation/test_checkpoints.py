@@ -228,9 +228,9 @@ def test_several_classes_lose_what_the_table_says(bandwidth, way):
 SEED = 23
 
 
-def drawn_system(case):
+def drawn_system(case, seed=SEED):
     """The rule, fixed before the first run: a random system by its number."""
-    rng = stream(SEED, "random checkpoint systems", case)
+    rng = stream(seed, "random checkpoint systems", case)
     n = round(2.0 * 32.0 ** rng.random())
     full = 1.0 if rng.random() < 0.5 else 1.0 + 7.0 * rng.random()
     tau = 3.0 * (100.0 / 3.0) ** rng.random()
@@ -243,8 +243,9 @@ def drawn_system(case):
     return n, job, Storage(full, per_job=1.0, writers=writers)
 
 
-def compared(case, events):
-    n, job, storage = drawn_system(case)
+def compared(case, events, seed=SEED):
+    """What is predicted and what is played for one system; `tests.campaigns.checkpoints`, too."""
+    n, job, storage = drawn_system(case, seed)
     found = predict_checkpoints(job, storage, n)
     played = simulate_checkpoints(
         job, storage, n, intervals=max(300, events // n), replications=6, seed=case

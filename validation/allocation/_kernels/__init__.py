@@ -22,6 +22,12 @@ from validation.allocation._kernels.rings import (
     concentric,
     gather,
 )
+from validation.allocation._kernels.room import (
+    aligned_base,
+    largest_free_box,
+    roomiest_base,
+    words_for_room,
+)
 from validation.allocation._kernels.squares import (
     buddies,
     free_squares,
@@ -42,6 +48,7 @@ __all__ = [
     "FROM_LAST",
     "FROM_ROOT",
     "SUM_OF_SQUARES",
+    "aligned_base",
     "box_nodes",
     "buddies",
     "column_costs",
@@ -53,7 +60,10 @@ __all__ = [
     "in_pieces",
     "in_rectangle",
     "interval",
+    "largest_free_box",
     "leaves",
     "leftmost_base",
+    "roomiest_base",
     "snuggest_base",
+    "words_for_room",
 ]

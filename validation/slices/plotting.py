@@ -1,0 +1,110 @@
+"""Figures of slices: what strategies keep busy, who waits, and how the slices lie."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from qmodels.plotting.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    axes_or_new,
+    plain_text,
+    set_legend,
+    set_title,
+)
+from validation.allocation.plotting import job_stack
+from validation.slices.pod import in_text
+
+if TYPE_CHECKING:
+    from validation.slices.results import SliceSimulation
+    from validation.slices.study import SliceStudy
+
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
+
+
+def largest_utilisation(study: SliceStudy, ax: Axes | None = None) -> Axes:
+    """Share of the chips held with a full queue; for a log, at its load."""
+    ax = axes_or_new(ax, figsize=(7.5, 0.8 + 0.3 * len(study.ways)))
+    rows = np.arange(len(study.strategies), dtype=float)
+    height = 0.8 / len(study.disciplines)
+    for k, discipline in enumerate(study.disciplines):
+        ways = [study.of(name, discipline) for name in study.strategies]
+        runs = [(way.full or way.loaded).utilisation for way in ways]
+        ax.barh(
+            rows + (k - (len(study.disciplines) - 1) / 2) * height, [run.mean for run in runs],
+            height=0.9 * height, color=COLOURS[k % len(COLOURS)], label=plain_text(discipline),
+            xerr=[run.half_width for run in runs], error_kw={"lw": 0.8},
+        )  # fmt: skip
+    ax.set_yticks(rows, study.strategies)
+    ax.invert_yaxis()
+    ax.set_xlim(0.0, 1.0)
+    ax.set_xlabel(
+        "share of the chips held, with a full queue" if study.ways[0].full is not None
+        else "share of the chips held"
+    )  # fmt: skip
+    ax.grid(axis="x", alpha=0.3)
+    set_legend(ax)
+    return ax
+
+
+def waits_by_slice(study: SliceStudy, ax: Axes | None = None) -> Axes:
+    """Mean wait of each slice at the load, in order of arrival; growing queues are left out."""
+    ax = axes_or_new(ax, figsize=(7.5, 3.8))
+    discipline = study.disciplines[0]
+    for k, name in enumerate(study.strategies):
+        run = study.of(name, discipline).loaded
+        if run.growing:
+            continue
+        seen = [own for own in run.shapes if own.wait is not None]
+        x = [np.prod(own.shape) for own in seen]
+        means = [own.wait.mean for own in seen if own.wait is not None]
+        errors = [own.wait.half_width for own in seen if own.wait is not None]
+        ax.errorbar(x, means, yerr=errors, color=COLOURS[k % len(COLOURS)], label=name,
+                    marker="o", ms=4, capsize=2, lw=1.0)  # fmt: skip
+    ax.set_xscale("log", base=2)
+    shapes = study.ways[0].loaded.shapes
+    if len(shapes) <= 12:
+        ticks = [float(np.prod(own.shape)) for own in shapes]
+        ax.set_xticks(ticks, [in_text(own.shape) for own in shapes], rotation=20)
+    ax.set_xlabel("slice" if len(shapes) <= 12 else "chips of the slice")
+    ax.set_ylabel(f"mean wait [{study.unit}]")
+    ax.set_ylim(bottom=0.0)
+    ax.set_title(f"{discipline}, load {study.load:.2g}", fontsize=10)
+    ax.grid(alpha=0.3)
+    if ax.get_legend_handles_labels()[0]:
+        set_legend(ax)
+    return ax
+
+
+def layouts(study: SliceStudy) -> Figure:
+    """Who holds which block at the end of the first run, under each strategy."""
+    runs: list[SliceSimulation] = []
+    for name in study.strategies:
+        way = study.of(name, study.disciplines[0])
+        runs.append(way.full or way.loaded)
+    across = min(3, len(runs))
+    down = -(-len(runs) // across)
+    x, y, z = study.pod.blocks
+    wide, high = 0.6 + 0.26 * (x + 0.45 * y), 0.6 + 0.26 * (0.45 * y + 0.6) * z
+    scale = min(1.0, 6.0 / max(wide, high))
+    figure = Figure(
+        figsize=(across * max(1.8, scale * wide), down * max(1.8, scale * high)),
+        layout="constrained",
+    )
+    panels: Any = figure.subplots(down, across, squeeze=False)
+    for ax in panels.ravel()[len(runs) :]:
+        ax.remove()
+    for ax, run in zip(panels.ravel(), runs, strict=False):
+        held = run.occupancy()
+        job_stack(held, ax=ax)
+        set_title(ax, run.strategy, f": {held.free} free")
+        ax.set_xlabel("")
+    return figure

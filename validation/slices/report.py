@@ -1,0 +1,210 @@
+"""The report on slices: sentences, one page, tables and figures."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from qmodels.commands.durations import in_words
+from qmodels.io.outputs import output_folder
+from qmodels.pages.page import NO_SCRIPTS, page_templates
+from validation.analysis.comparison import compare
+from validation.analysis.estimates import Estimate
+from validation.slices.pod import in_text
+from validation.slices.results import SliceSimulation
+from validation.slices.scenario import pod_in_words
+from validation.slices.study import SliceStudy, Ways
+
+#: Share of the time below which it is not said that a head fits by count alone.
+_RARELY = 0.005
+
+
+def findings(study: SliceStudy) -> list[str]:
+    """What the study says, in sentences; a difference within its interval is no difference."""
+    found = []
+    first = study.disciplines[0]
+    best = _best(study, first)
+    if best is not None and "any-blocks" in study.strategies:
+        found.append(_cost(study, study.of("any-blocks", first), best))
+    if best is not None:
+        found += _stuck(study, best)
+        found += [_overtaking(study, best, other) for other in study.disciplines[1:]]
+    if best is not None and "any-blocks" in study.strategies and len(study.disciplines) > 1:
+        found += _decision(study, best)
+    found += _growing(study)
+    found += _refusals(study)
+    return found
+
+
+def _best(study: SliceStudy, discipline: str) -> Ways | None:
+    """The contiguous strategy that does best: busiest with a full queue, else shortest wait."""
+    ways = [study.of(name, discipline) for name in study.contiguous]
+    if not ways:
+        return None
+
+    def rank(way: Ways) -> float:
+        if way.full is not None:
+            return -way.full.utilisation.mean
+        return way.loaded.wait.mean if way.loaded.wait is not None else float("inf")
+
+    return min(ways, key=rank)
+
+
+def _cost(study: SliceStudy, free: Ways, best: Ways) -> str:
+    """What boxes cost against any blocks."""
+    text = ""
+    if free.full is not None and best.full is not None:
+        gap = compare(free.full.runs["utilisation"], best.full.runs["utilisation"],
+                      smaller_is_better=False)  # fmt: skip
+        text = (
+            f"With a full queue, {free.discipline}, any blocks keep "
+            f"{free.full.utilisation.mean:.0%} of the pod busy, boxes at best "
+            f"{best.full.utilisation.mean:.0%} ({best.strategy})"
+        )
+        text += (
+            f": contiguity costs {gap.mean * 100:.0f} % of the pod (± {gap.half_width * 100:.1f}). "
+            if gap.verdict == "better"
+            else f": no cost that {best.full.replications} runs could show. "
+        )
+    return text + (
+        f"At load {study.load:.2g} a job waits {_time(study, free.loaded.wait)} on average for any "
+        f"blocks, {_wait(study, best.loaded)} for a box"
+        f"{_p95(study, best.loaded)}."
+    )
+
+
+def _stuck(study: SliceStudy, best: Ways) -> list[str]:
+    found = []
+    share = best.loaded.fits_by_count
+    if share.mean > _RARELY:
+        found.append(
+            f"{share.mean:.0%} of the time (± {share.half_width * 100:.1f} %) the job that has "
+            f"waited longest finds enough blocks free, and no box ({best.strategy}, "
+            f"{best.discipline}, load {study.load:.2g})."
+        )
+    return found
+
+
+def _overtaking(study: SliceStudy, best: Ways, discipline: str) -> str:
+    """What letting jobs overtake gives the same strategy."""
+    other = study.of(best.strategy, discipline)
+    text = f"Letting jobs overtake ({discipline}, {best.strategy}) "
+    if other.full is not None and best.full is not None:
+        gap = compare(other.full.runs["utilisation"], best.full.runs["utilisation"],
+                      smaller_is_better=False)  # fmt: skip
+        text += {
+            "better": f"fills {gap.mean * 100:.0f} % more of the pod (± "
+            f"{gap.half_width * 100:.1f}) where 50 jobs always wait",
+            "worse": f"fills {-gap.mean * 100:.0f} % less of the pod",
+            "undecided": "fills the pod no better that could be shown",
+        }[gap.verdict]
+        text += "; at the load "
+    text += f"a job waits {_wait(study, other.loaded)} instead of {_wait(study, best.loaded)}"
+    largest, before = other.loaded.shapes[-1], best.loaded.shapes[-1]
+    if largest.wait is not None and before.wait is not None and not other.loaded.growing:
+        text += (
+            f", of {in_text(largest.shape)} slices {_time(study, largest.wait)} instead of "
+            f"{_time(study, before.wait)}"
+        )
+    return text + "."
+
+
+def _decision(study: SliceStudy, best: Ways) -> list[str]:
+    """Whether a switch or another queue does more, where both can be compared."""
+    free = study.of("any-blocks", study.disciplines[0])
+    queues = [study.of(best.strategy, name) for name in study.disciplines[1:]]
+    steady = [way for way in queues if not way.loaded.growing]
+    if free.loaded.growing or not steady:
+        return []
+    queue = min(steady, key=lambda way: way.loaded.wait.mean if way.loaded.wait else float("inf"))
+    gap = compare(free.loaded.runs["wait"], queue.loaded.runs["wait"])
+    more = {
+        "better": "the switch does more for the mean wait than the other queue",
+        "worse": "the other queue does more for the mean wait than the switch, and costs nothing",
+        "undecided": "which of the two does more for the mean wait is undecided in these runs",
+    }[gap.verdict]
+    return [
+        f"A switch in order of arrival, or boxes with {queue.discipline}: {more} "
+        f"({_time(study, free.loaded.wait)} against {_time(study, queue.loaded.wait)})."
+    ]
+
+
+def _growing(study: SliceStudy) -> list[str]:
+    names = [f"{way.strategy} ({way.discipline})" for way in study.ways if way.loaded.growing]
+    if not names:
+        return []
+    return [
+        f"At load {study.load:.2g} the queue grows without end under {', '.join(names)}: waits "
+        "there say only how long was played."
+    ]
+
+
+def _refusals(study: SliceStudy) -> list[str]:
+    parts = []
+    for run in study.refusing:
+        largest = run.shapes[-1]
+        if largest.refused is not None:
+            parts.append(f"{run.strategy} {largest.refused.mean:.0%}")
+    shape = in_text(study.refusing[0].shapes[-1].shape)
+    if not parts:
+        return []
+    return [f"If nobody waited, of the {shape} slices would be refused: {', '.join(parts)}."]
+
+
+def _wait(study: SliceStudy, run: SliceSimulation) -> str:
+    return "without end" if run.growing else _time(study, run.wait)
+
+
+def _p95(study: SliceStudy, run: SliceSimulation) -> str:
+    if run.growing or run.wait_p95 is None:
+        return ""
+    return f", one in twenty longer than {_time(study, run.wait_p95)}"
+
+
+def _time(study: SliceStudy, found: Estimate | None) -> str:
+    if found is None:
+        return "unknown"
+    if study.unit == "s":
+        return in_words(found.mean)
+    return f"{found.mean:.2g} {study.unit}"
+
+
+def write_slice_report(study: SliceStudy, folder: Path, *, command: str) -> Path:
+    """Write report.html, slices.csv and the figures into `folder`.
+
+    Raises
+    ------
+    ModelError
+        If `folder` cannot be written to.
+    """
+    from validation.slices import plotting
+
+    with output_folder(folder) as made:
+        images = {}
+        figures: list[tuple[str, Any]] = [
+            ("utilisation", plotting.largest_utilisation(study).get_figure()),
+            ("waits", plotting.waits_by_slice(study).get_figure()),
+            ("layouts", plotting.layouts(study)),
+        ]
+        for name, figure in figures:
+            file = made / f"{name}.png"
+            figure.savefig(file, dpi=130, bbox_inches="tight")
+            images[name] = base64.b64encode(file.read_bytes()).decode("ascii")
+        study.to_frame().to_csv(made / "slices.csv", index=False, float_format="%.8g")
+        template = page_templates(Path(__file__).parent / "templates").get_template(
+            "slices.html.j2"
+        )
+        page = template.render(
+            title="Slices of a pod",
+            subtitle=f"{pod_in_words(study.pod)}; {study.jobs}; load {study.load:.3g}",
+            policy=NO_SCRIPTS,
+            study=study,
+            findings=findings(study),
+            images=images,
+            time=lambda found: _time(study, found),
+            in_text=in_text,
+            command=command,
+        )
+        (made / "report.html").write_text(page, encoding="utf-8")
+    return folder / "report.html"

@@ -1,0 +1,184 @@
+"""Files and options that describe a pod and its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from qmodels.commands.durations import in_words
+from qmodels.commands.quantities import seconds
+from qmodels.errors import ModelError
+from qmodels.io.toml_tables import Count, Positive, Table, checked_tables, read_tables
+from validation.jobs.logs import LogStreams
+from validation.slices.pod import Pod, SliceMix, as_shape, in_text
+from validation.slices.study import USUAL_DISCIPLINES, USUAL_STRATEGIES
+
+#: Blocks of the pod, where nothing is said.
+_BLOCKS = "4x4x4"
+_LOAD = 0.5
+
+
+class PodTable(Table):
+    """The pod; sides as text such as "4x4x4"."""
+
+    blocks: str = _BLOCKS
+    block: str = "1x1x1"
+    wrap: bool = True
+    turning: bool = True
+
+
+class JobTable(Table):
+    """A mix at a load, or a log."""
+
+    mix: str | None = None
+    load: Positive | None = None
+    hold: str | float | None = None
+    log: str | None = None
+    processors: Count | None = None
+    count: Annotated[int, Field(ge=200, le=2_000_000)] | None = None
+
+
+class StudyTable(Table):
+    """What is compared."""
+
+    strategies: list[str] | None = None
+    disciplines: list[str] | None = None
+    replications: Annotated[int, Field(ge=2)] = 8
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class SliceFile(Table):
+    """The whole file."""
+
+    pod: PodTable = PodTable()
+    jobs: JobTable = JobTable()
+    study: StudyTable = StudyTable()
+
+
+@dataclass(frozen=True)
+class SlicePlan:
+    """A pod and its jobs, ready to be compared."""
+
+    pod: Pod
+    jobs: SliceMix | LogStreams
+    load: float | None  #: None for a log
+    processors: int
+    count: int
+    unit: str
+    title: str
+    strategies: tuple[str, ...]
+    disciplines: tuple[str, ...]
+    replications: int
+    seed: int
+    notes: tuple[str, ...]
+
+
+def slice_plan(source: Path | None, given: Mapping[str, Mapping[str, Any]]) -> SlicePlan:
+    """Read a file, with what was given as options over it.
+
+    Parameters
+    ----------
+    source : Path or None
+        A TOML file with the tables ``[pod]``, ``[jobs]`` and ``[study]``.
+    given : mapping
+        Options by table; None for what was not given. A log takes the place of a mix.
+
+    Raises
+    ------
+    ModelError
+        If something is missing or out of its range; names the option and what to write.
+    """
+    spec = SliceFile() if source is None else read_tables(source, SliceFile)
+    tables: dict[str, dict[str, Any]] = spec.model_dump(exclude_unset=True)
+    for name, options in given.items():
+        kept = {key: value for key, value in options.items() if value is not None}
+        table = tables.setdefault(name, {})
+        for one, others in (("log", ("mix", "hold")), ("mix", ("log", "processors"))):
+            if one in kept:
+                for other in others:
+                    table.pop(other, None)
+        table |= kept
+    return _plan(checked_tables(source or Path("options"), SliceFile, tables), source)
+
+
+def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
+    pod = Pod(
+        as_shape("blocks", spec.pod.blocks), spec.pod.wrap,
+        block=as_shape("block", spec.pod.block), turning=spec.pod.turning,
+    )  # fmt: skip
+    table, study = spec.jobs, spec.study
+    common = (
+        tuple(study.strategies or USUAL_STRATEGIES), tuple(study.disciplines or USUAL_DISCIPLINES),
+        study.replications, study.seed,
+    )  # fmt: skip
+    if table.log is not None:
+        if table.mix is not None or table.hold is not None:
+            raise ModelError("a log has slices and times of its own: leave out mix and hold")
+        folder = Path() if source is None else source.parent
+        return _of_log(pod, table, folder / table.log, common)
+    if table.processors is not None:
+        raise ModelError("processors belong to a log; slices of a mix are in chips")
+    mix = SliceMix.of(table.mix or "halving", pod)
+    title, unit = f"mix {mix.name}", "holding times"
+    if table.hold is not None:
+        mean = seconds(table.hold)
+        if mean <= 0.0:
+            raise ModelError(f"hold must be > 0, got {table.hold}")
+        mix = SliceMix(mix.shapes, mix.weights, tuple(mean * m for m in mix.means), mix.name)
+        title, unit = f"{title}, held for {in_words(mean)} on average", "s"
+    load = _LOAD if table.load is None else table.load
+    return SlicePlan(pod, mix, load, 1, table.count or 4000, unit, title, *common, ())
+
+
+def _of_log(pod: Pod, table: JobTable, path: Path, common: tuple[Any, ...]) -> SlicePlan:
+    """The jobs of a log, by a rule that is stated."""
+    from qmodels.io.swf import read_swf
+
+    log = read_swf(path, columns=["requested_time"])
+    plain = LogStreams(log)
+    jobs = plain.draw(rng=np.random.default_rng(0))
+    largest = int(jobs.sizes.max())
+    processors = table.processors or -(-largest // pod.chips)
+    most = processors * pod.chips
+    if jobs.demands is None:
+        raise ModelError(f"{path}: no job has a run time; a pod needs to know how long they run")
+    sizes = np.minimum(jobs.sizes, most)
+    chips = {s: int(np.prod(pod.slice_of(-(-s // processors)))) for s in np.unique(sizes).tolist()}
+    asked = np.array([chips[s] for s in sizes.tolist()], float)
+    needed = sizes / processors
+    work = float(asked @ jobs.demands)
+    own = work / (float(jobs.arrivals[-1] - jobs.arrivals[0]) * pod.chips)
+    factor = 1.0 if table.load is None else own / table.load
+    streams = LogStreams(log, jobs=table.count, arrival_factor=factor, largest=most, start="random")
+    each = "a chip" if processors == 1 else f"{processors} processors a chip"
+    rule = (
+        f"Each job of the log asks for the least box of at least its processors ({each}), nearest "
+        f"to a cube; {work / float(needed @ jobs.demands) - 1.0:.1%} of the chip time is rounding."
+    )
+    notes = [*streams.warnings, rule]
+    if factor != 1.0:
+        notes.append(
+            f"Times between arrivals times {factor:.3g}: the log alone asks for {own:.1%}."
+        )
+    title = f"{len(jobs.sizes):,} jobs of {path.name}"
+    return SlicePlan(
+        pod, streams, None, processors, table.count or len(jobs.sizes), "s", title, *common,
+        tuple(notes),
+    )  # fmt: skip
+
+
+def pod_in_words(pod: Pod) -> str:
+    """The pod for a subtitle.
+
+    Examples
+    --------
+    >>> pod_in_words(Pod((4, 4, 4), block=(4, 4, 4)))
+    '4x4x4 blocks of 4x4x4 chips, sides closed to rings'
+    """
+    block = "" if pod.block == (1, 1, 1) else f" of {in_text(pod.block)} chips"
+    return f"{in_text(pod.blocks)} blocks{block}, sides {'closed to rings' if pod.wrap else 'open'}"

@@ -172,11 +172,18 @@ def one_start(
 
 def speeds_of(cell: Cell, played: Played, demands: Array, links: str = "finite") -> Array:
     """Demand done per cycle while k = 1..c jobs ran, in jobs of mean demand; NaN where none did."""
-    most = cell.most_running
-    spans = played.time_with(most)[1:]
-    done = played.credited_with(credits_of(cell, played, demands, links), most)[1:]
-    speeds: Array = np.divide(done, spans, out=np.full(most, np.nan), where=spans > 0)
+    done, spans = work_and_time(cell, played, demands, links)
+    speeds: Array = np.divide(done, spans, out=np.full(spans.size, np.nan), where=spans > 0)
     return speeds
+
+
+def work_and_time(
+    cell: Cell, played: Played, demands: Array, links: str = "finite"
+) -> tuple[Array, Array]:
+    """Demand done while k = 1..c jobs ran, in jobs of mean demand, and for how many cycles."""
+    most = cell.most_running
+    done = played.credited_with(credits_of(cell, played, demands, links), most)[1:]
+    return done, played.time_with(most)[1:]
 
 
 def credits_of(cell: Cell, played: Played, demands: Array, links: str = "finite") -> Array:

@@ -70,21 +70,28 @@ def built_model(
     """
     one_of("model", model, MODELS)
     jobs = running_jobs(policy, system, workload)
-    if running is not None:
-        jobs = _at_given_speeds(jobs, policy, system, model, running)
-    return _built(policy, system, workload, model, memory, jobs)
+    if running is None:
+        return _built(policy, system, workload, model, memory, jobs)
+    arrangement = policy.arrangement(system)
+    # Other models would go on with speeds of their own.
+    usable = ["speed-scaled"]
+    if "time-sharing" in policy.models and arrangement.multiprogramming > 1:
+        usable.insert(0, "time-sharing")
+    if model not in ("auto", *usable):
+        raise ModelError(
+            f"running gives speeds of whole jobs, which only model="
+            f"{' and '.join(map(repr, usable))} can take; got {model!r}"
+        )
+    jobs = _at_given_speeds(jobs, policy, arrangement, running)
+    name = usable[0] if model == "auto" else model
+    return _built(policy, system, workload, name, memory, jobs, True)
 
 
 def _at_given_speeds(
-    jobs: RunningJobs, policy: AbstractPolicy, system: System, model: str, running: SpeedTable
+    jobs: RunningJobs, policy: AbstractPolicy, arrangement: Arrangement, running: SpeedTable
 ) -> RunningJobs:
     """The running jobs with other speeds; ModelError where these can mean nothing."""
-    if model not in ("auto", "speed-scaled"):
-        raise ModelError(
-            f'running gives speeds of whole jobs, which only model="speed-scaled" has; got '
-            f"{model!r}"
-        )
-    if len(set(policy.arrangement(system).sizes or ())) > 1:
+    if len(set(arrangement.sizes or ())) > 1:
         raise ModelError(
             f"{policy.label} has jobs of several speeds; running gives one for all that run"
         )
@@ -183,7 +190,9 @@ def _built(
     model: str,
     memory: float | None,
     jobs: RunningJobs,
+    given: bool = False,
 ) -> BuiltModel:
+    """Build; `given` says that the speeds of `jobs` are not the policy's own."""
     arrangement = policy.arrangement(system)
     approximation = _mixed_approximately(arrangement, workload)
     name = model
@@ -208,8 +217,9 @@ def _built(
             if not reduced:  # a law that was given may be too large as well
                 demand, reduced = _reduced(demand, policy, system, workload)
             built = time_shared_running(
-                policy.label, arrangement, workload, demand, (*approximation, *reduced), memory
-            )
+                policy.label, arrangement, workload, demand, (*approximation, *reduced), memory,
+                given=jobs.throughput if given else None,
+            )  # fmt: skip
         elif len(set(arrangement.sizes or ())) > 1:
             built = unequal_running(arrangement, workload, demand, simplifications, memory)
         else:

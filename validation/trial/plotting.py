@@ -15,6 +15,8 @@ def draw_waterfall(
     stages: Sequence[tuple[str, float, float]],
     predictions: Sequence[tuple[str, float]],
     ax: Axes | None = None,
+    *,
+    unit: str = "cycles",
 ) -> Axes:
     """Draw how the mean response grows from the model's assumptions to the machine.
 
@@ -26,6 +28,8 @@ def draw_waterfall(
     predictions : sequence of (name, mean)
         Drawn as lines; infinite ones are named in the legend only.
     ax : matplotlib Axes, optional
+    unit : str
+        Of the means.
 
     Returns
     -------
@@ -49,7 +53,7 @@ def draw_waterfall(
             ax.axhline(mean, color=ORANGE, ls=style, lw=1.2, label=name)
         else:
             ax.plot([], [], color=ORANGE, ls=style, label=f"{name}: no steady state")
-    ax.set(ylabel="mean response [cycles]", ylim=(0, None))
+    ax.set(ylabel=f"mean response [{unit}]", ylim=(0, None))
     set_title(ax, title, "from the model's assumptions to the machine")
     set_legend(ax, fontsize=8)
     return ax

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -258,17 +258,20 @@ def _half_width(
     spread, speeds = running.covariance, running.throughput
     if spread is None:
         return 0.0
-    if rate >= speeds[-1] - running.half_widths(CONFIDENCE)[-1]:
+    slowest = float(running.factors.min())
+    if rate >= slowest * (speeds[-1] - running.half_widths(CONFIDENCE)[-1]):
         return float("inf")
     slopes = np.zeros(speeds.size)
     for k in range(speeds.size):
         # No nearer to the edge of stability than half the way.
-        step = min(1e-4 * speeds[k], 0.5 * (speeds[-1] - rate))
+        step = min(1e-4 * speeds[k], 0.5 * (speeds[-1] - rate / slowest))
         ends = []
         for sign in (1.0, -1.0):
             moved = speeds.copy()
             moved[k] += sign * step
-            built = built_model(policy, system, workload, model, running=SpeedTable(moved))
+            built = built_model(
+                policy, system, workload, model, running=replace(running, throughput=moved)
+            )
             ends.append(solved_queue(built, policy, system, workload, rate).chain.mean_level())
         slopes[k] = (ends[0] - ends[1]) / (2.0 * step) / rate
     return running.quantile(CONFIDENCE) * math.sqrt(max(float(slopes @ spread @ slopes), 0.0))

@@ -90,6 +90,46 @@ def test_uncertain_speeds_of_time_sharing_leave_an_interval():
     assert found.half_width == pytest.approx(1.96 * (ends[0] - ends[1]) / 2.0, rel=0.02)
 
 
+@pytest.mark.parametrize("frozen", [[1.0, 1.0], [1.1, 0.9], [3.0, 2.4, 2.0]])
+def test_one_server_of_several_speeds_is_m_m_1_of_each_busy_period(frozen):
+    """A speed for each busy period: E[N] = sum b_e / (1 - rho_e) / (1 / lambda + sum b_e)."""
+    rate, table = 0.15, SpeedTable([0.2], frozen=frozen)
+    speeds = 0.2 * table.factors
+    busy = 1.0 / (speeds - rate) / speeds.size  # mean busy period, times how often it is drawn
+    expected = (busy / (1.0 - rate / speeds)).sum() / (1.0 / rate + busy.sum())
+    found = predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=rate, running=table)
+    assert found.mean_jobs == pytest.approx(expected, rel=1e-6)
+    assert found.capacity == pytest.approx(speeds.min(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("policy", "work"), [(SpaceSharing(4, 1), WORK), (TimeSharing(2, 1), VARIABLE)]
+)
+def test_arrangements_alike_change_nothing_and_others_only_cost(policy, work):
+    own = running_jobs(policy, MACHINE, work).throughput
+    ask = [
+        predict(
+            policy, MACHINE, work, arrival_rate=0.7 * own[-1],
+            running=SpeedTable(own, frozen=frozen),
+        ).mean_response
+        for frozen in (None, [5.0, 5.0, 5.0], [0.9, 1.0, 1.1])
+    ]  # fmt: skip
+    assert ask[1] == pytest.approx(ask[0], rel=1e-7)
+    assert ask[2] > 1.01 * ask[0]
+
+
+def test_a_load_that_only_the_slowest_arrangement_cannot_carry_has_no_steady_state():
+    """Outside the mean: 20 % of headroom in the mean, none once the slow one is drawn."""
+    table = SpeedTable([0.2], [[1e-6]], 9, frozen=[1.3, 0.7])
+    with pytest.raises(UnstableError):
+        predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=0.16, running=table)
+    slow = 0.2 * table.factors.min()
+    near = predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=slow - 1e-4, running=table)
+    assert near.half_width == float("inf")
+    with pytest.raises(ModelError, match="frozen"):
+        SpeedTable([0.2], frozen=[1.0, 0.0])
+
+
 def test_speeds_in_proportion_to_jobs_are_a_queue_of_many_servers():
     """M/M/3 with rates 2 and 1: E[T] = 1.444444 (analytic.md, 8.4)."""
     three = predict(SpaceSharing(3, 1), System(3, 3), WORK, arrival_rate=2.0, running=[1, 2, 3])

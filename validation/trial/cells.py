@@ -233,29 +233,37 @@ def acceptance(frame: pd.DataFrame) -> dict[str, float]:
         3 %.
     """
     errors = frame["error"].abs().to_numpy()
-    taus, separable, ordered = [], 0, 0
+    separable, ordered = 0, 0
     for _, group in frame.groupby(["cell", "load"], sort=False):
-        concordant = pairs = 0
-        rows = list(group.to_dict("records"))
-        for one, other in combinations(rows, 2):
+        for one, other in combinations(group.to_dict("records"), 2):
             predicted = one["corrected"] - other["corrected"]
             measured = one["simulated"] - other["simulated"]
-            pairs += 1
-            concordant += 1 if predicted * measured > 0 else -1
             paired = estimate((np.array(one["values"]) - np.array(other["values"])).tolist())
             least = SEPARABLE * min(one["simulated"], other["simulated"])
             if abs(measured) > max(paired.half_width, least):
                 separable += 1
                 ordered += predicted * measured > 0
-        if pairs:
-            taus.append(concordant / pairs)
     return {
         "rows": float(len(frame)),
         "median": float(np.median(errors)),
         "nine_tenths": float(np.quantile(errors, 0.9)),
         "worst": float(errors.max()),
         "coverage": float(frame["covers"].mean()),
-        "tau": float(np.mean(taus)) if taus else float("nan"),
+        "tau": mean_tau(frame),
         "separable": float(separable),
         "ordered": float(ordered),
     }
+
+
+def mean_tau(frame: pd.DataFrame) -> float:
+    """Rank correlation of simulated and corrected strategies, mean over cells and loads.
+
+    NaN where nowhere two strategies can be compared.
+    """
+    taus = []
+    for _, group in frame.groupby(["cell", "load"], sort=False):
+        pairs = list(combinations(zip(group["corrected"], group["simulated"], strict=True), 2))
+        same = sum((a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in pairs)
+        if pairs:
+            taus.append((2 * same - len(pairs)) / len(pairs))
+    return float(np.mean(taus)) if taus else float("nan")

@@ -20,6 +20,7 @@ from qmodels.policies.base import AbstractPolicy, RunningJobs, running_jobs, wor
 from qmodels.policies.models.crowding import crowded_running, follows_crowding
 from qmodels.policies.models.decomposition import decomposed_running
 from qmodels.policies.models.exact_chain import exact_running
+from qmodels.policies.models.frozen_speeds import frozen_chain
 from qmodels.policies.models.job_stages import MOST_STAGES, count_stages, job_stages, routes
 from qmodels.policies.models.mixes import (
     allotments,
@@ -84,7 +85,31 @@ def built_model(
         )
     jobs = _at_given_speeds(jobs, policy, arrangement, running)
     name = usable[0] if model == "auto" else model
-    return _built(policy, system, workload, name, memory, jobs, True)
+    built = _built(policy, system, workload, name, memory, jobs, True)
+    if running.frozen is None:
+        return built
+    return _with_arrangements(built, running.factors, policy.label, workload, memory)
+
+
+def _with_arrangements(
+    built: BuiltModel, factors: Array, label: str, workload: Workload, memory: float | None
+) -> BuiltModel:
+    """The model with several speeds of a full machine, that of the slowest as its capacity."""
+    sizes = [float(n) for n in built.running.sizes]
+    check_blocks(
+        f"the chain of {label} with {factors.size} arrangements",
+        [*sizes[:-1], sizes[-1] * factors.size],
+        workload.arrivals,
+        memory,
+        "use fewer arrangements, or a demand law of lower order",
+    )
+    at_rate = built.at_rate
+    return replace(
+        built,
+        running=frozen_chain(built.running, factors),
+        capacity=built.capacity * float(factors.min()),
+        at_rate=None if at_rate is None else lambda rate: frozen_chain(at_rate(rate), factors),
+    )
 
 
 def _at_given_speeds(

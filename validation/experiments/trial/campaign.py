@@ -1,15 +1,15 @@
 """The trial as a campaign: which cells of the grid are run, and what the rows say of the models.
 
 The grid of the specification has 75 cells of eight strategies and three loads, some eight hours of
-a processor. What is run here is every cell of 8x8 with two or three strategies, one of them with
-all eight, and a few cells of the larger machines; `not_run` says what is left. The sizes of the
-runs were chosen by what they cost. A quarter of the cells, drawn by their names
-(`validation.trial.cells.kept_out`), are reported apart.
+a processor. What is run here is one cell of 8x8 for each policy with two strategies, for one policy
+more ratios, all strategies, reads, long jobs and variable demand, and a cell of each larger
+machine; `not_run` says what is left. What was left out was chosen by what it costs. A quarter of
+the cells, drawn by their names (`validation.trial.cells.kept_out`), is reported apart.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,22 +66,31 @@ class Part:
 
 _FOUR: Final = {"processor_partitions": 4, "disk_partitions": 1}
 _PLAIN: Final = {"policy": "SP", "policy_options": _FOUR, "cpu_to_io": 2.0}
+_HALF: Final = Effort(jobs=60, warm_up=30, loss_jobs=80)
 
 
 def campaign_parts() -> list[Part]:
     """The cells that are run, in the order in which they are."""
-    small = [Part(given) for given in cells([(8, 8)])]
-    every = Part({"rows": 8, "columns": 8, **_PLAIN}, STRATEGIES, (0.3, *LOADS))
-    small = [every if part.given == every.given else part for part in small]
-    disks = {"processor_partitions": 2, "disk_partitions": 4}  # K_D > K_P
+    plain, others = [], []
+    for given in cells([(8, 8)]):
+        ratio, own = (
+            given["cpu_to_io"],
+            given["policy_options"] == _FOUR and given["policy"] == "SP",
+        )
+        if given == {"rows": 8, "columns": 8, **_PLAIN}:
+            plain.append(Part(given, STRATEGIES, (0.3, *LOADS)))
+        elif own and ratio in (0.5, 8.0):
+            plain.append(Part(given))
+        elif ratio == 2.0 or (ratio == 1.0 and "disk" not in given):
+            # jobs of twelve phases take more than twice as long to simulate
+            others.append(Part(given, TWO, LOADS if "phases" not in given else (0.8,)))
     middle, large = {"rows": 16, "columns": 16}, {"rows": 16, "columns": 22}
     return [
-        *(part for part in small if part.given["policy"] == "SP"),
-        Part(middle | _PLAIN, TWO),
-        Part(large | _PLAIN, TWO),
-        *(replace(part, strategies=TWO) for part in small if part.given["policy"] != "SP"),
-        Part(middle | _PLAIN | {"policy_options": disks}, TWO, (0.8,)),
-        Part(middle | _PLAIN | {"cpu_to_io": 1.0, "io": "read"}, TWO, (0.8,)),
+        *plain,
+        *(part for part in others if part.given["policy"] != "SP"),
+        Part(middle | _PLAIN, TWO, (0.8,)),
+        Part(large | _PLAIN, TWO, (0.8,), _HALF),
+        *(part for part in others if part.given["policy"] == "SP"),
     ]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from qmodels.policies import SpeedTable
 from validation.experiments.base import RunOptions
 from validation.experiments.trial.campaign import (
     bounded,
@@ -15,6 +16,7 @@ from validation.experiments.trial.campaign import (
     quick_parts,
     run_trial,
 )
+from validation.jobs.renewal import ReplayedJobs
 from validation.sweeps.keeping import keepers
 from validation.trial.cells import (
     NOISE,
@@ -25,6 +27,7 @@ from validation.trial.cells import (
     compare_strategies,
     observed_speeds,
 )
+from validation.trial.replay import replay_on_mesh
 from validation.trial.replications import cell_of
 
 SMALL = quick_parts()[0]
@@ -125,3 +128,25 @@ def test_the_cause_of_an_error_is_read_off_the_runs():
     runs = [{"done1": 2.0, "time1": 10.0, "done2": 0.0, "time2": 0.001},
             {"done1": 4.0, "time1": 10.0, "done2": 0.0, "time2": 0.0}]  # fmt: skip
     assert observed_speeds(runs, np.array([9.0, 0.5])).tolist() == [0.3, 0.5]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_log_whose_jobs_come_in_swarms_is_slower_than_its_shuffle(together):
+    """Thirty jobs close together and then thirty far apart, or the same in a random order."""
+    cell = cell_of({**SMALL.given, "strategy": "MC"})
+    gaps = np.repeat([0.2, 1.8], 30)
+    if not together:
+        gaps = np.random.default_rng(1).permutation(gaps)
+    log = ReplayedJobs(gaps, np.tile([0.5, 1.5], 30))
+    table = SpeedTable([1e-5, 1.8e-5, 2.4e-5, 3e-5])
+    held = replay_on_mesh(cell, log, 1.2e-5, table, shuffles=4, seed=1)
+    [cause] = held.causes
+    assert cause.name == "dependence of arrivals and demands"
+    assert held.verdict == "undecided"  # one history has no interval
+    mean = held.simulation.mean_response.mean
+    gap = mean - held.prediction.mean_response
+    assert held.unexplained + cause.effect.mean == pytest.approx(gap)
+    if together:
+        assert cause.verdict == "slower"
+    else:
+        assert abs(cause.effect.mean) <= 3 * cause.effect.half_width

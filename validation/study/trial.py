@@ -213,8 +213,8 @@ def study_trial(
     bytes and computes in the proportion in which the programs keep disks and processors busy on
     the policy's allotment. The mesh has an I/O node for each disk, or one on every row that stands
     for several disks. A burst is `TrialPlan.packets` packets from each node to each I/O node of
-    its partition: a cycle of the mesh stands for so much time that the disks are busy as long as
-    in the programs, and contention does not hang on how long that is while bursts are many packets.
+    its partition, and a cycle of the mesh stands for so much time that the disks are busy as long
+    as in the programs; how contention changes with more packets is not looked at.
     """
     plan = scenario.trial
     if plan is None:

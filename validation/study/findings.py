@@ -32,7 +32,9 @@ def findings(study: Study) -> list[str]:
     words = Glossary(study)
     tried = [f"How far to trust it on a mesh: {trial.trust()}" for trial in study.trials]
     sentences = [*_fastest_policies(study, words), _highest_loads(study, words)]
-    return [*sentences, _trust(study, words), *tried]
+    if study.checks or not tried:
+        sentences.append(_trust(study, words))
+    return [*sentences, *tried]
 
 
 class Glossary:

@@ -155,9 +155,8 @@ def run_study(
     surface = speedup_surface(scenario.program, scenario.surface_processors, scenario.surface_disks)
     capacities = {p.label: _capacity(p, scenario, workload) for p in scenario.policies}
     loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
-    points = _predict_all(scenario, workload, bound, capacities, loads, report)
-    checks = _check_all(scenario, workload, capacities, workers, executor, report)
-    checks = tuple(checks)
+    points = tuple(_predict_all(scenario, workload, bound, capacities, loads, report))
+    checks = tuple(_check_all(scenario, workload, capacities, workers, executor, report))
     trials = study_trial(
         scenario, workers=1 if executor is None else workers, executor=executor, progress=report
     )
@@ -170,8 +169,8 @@ def run_study(
         surface=surface,
         capacities=capacities,
         loads=tuple(loads),
-        points=tuple(points),
-        checks=tuple(checks),
+        points=points,
+        checks=checks,
         warnings=(*grave, *light),
         grave=len(grave),
         seconds=time.perf_counter() - started,

@@ -19,6 +19,8 @@ class MachineTable(Table):
     min_processors: Count = 1
     min_disks: Count = 1
     disk_discipline: Literal["ps", "fcfs", "siro"] = "ps"
+    mesh: list[Count] | None = Field(default=None, min_length=2, max_length=2)
+    strategy: str | None = Field(default=None, max_length=200)
 
 
 class LogTable(Table):
@@ -152,6 +154,16 @@ class ValidationTable(Table):
     replay_log: bool = False
 
 
+class TrialTable(Table):
+    """How the predictions are held against the mesh of the machine."""
+
+    policies: list[str] | None = Field(default=None, min_length=1)
+    capacity_fraction: Fraction = 0.6
+    replications: Annotated[int, Field(ge=4, le=1000)] = 8
+    jobs: Annotated[int, Field(ge=10)] = 120
+    packets: Annotated[int, Field(ge=1, le=1000)] = 2
+
+
 class ScenarioFile(Table):
     """A whole file."""
 
@@ -169,3 +181,4 @@ class ScenarioFile(Table):
     surface: SurfaceTable = SurfaceTable()
     study: StudyTable
     validation: ValidationTable | None = None
+    trial: TrialTable | None = None

@@ -23,6 +23,7 @@ from qmodels.io._scenario_file import (
     PhaseTable,
     ProgramTable,
     ScenarioFile,
+    TrialTable,
     ValidationTable,
     WorkingSetTable,
 )
@@ -57,6 +58,20 @@ class ValidationPlan:
 
 
 @dataclass(frozen=True, eq=False)
+class TrialPlan:
+    """Which predictions are held against a mesh, and how long that is simulated."""
+
+    rows: int
+    columns: int
+    strategy: str  #: which processors a job gets, by the name of a strategy
+    policies: tuple[AbstractPolicy, ...]
+    capacity_fraction: float  #: arrival rate, as a fraction of the capacity that was measured
+    replications: int
+    jobs: int  #: measured in each replication
+    packets: int  #: of a node to each of its I/O nodes in a phase of a mean job
+
+
+@dataclass(frozen=True, eq=False)
 class Scenario:
     """A scenario file, read and checked, as the objects it speaks of."""
 
@@ -83,6 +98,7 @@ class Scenario:
     model: str = "auto"  #: how predictions are made, see `qmodels.predict`
     #: laws of single bursts, of I/O and of computation; None where bursts follow the demand
     burst_laws: tuple[PhaseType, PhaseType] | None = None
+    trial: TrialPlan | None = None
 
     @property
     def workload(self) -> Workload:
@@ -184,7 +200,8 @@ def _scenario(
     *,
     max_bytes: int | None = None,
 ) -> Scenario:
-    system = at_key(source, "machine", System, **spec.machine.model_dump())
+    places = {"mesh", "strategy"}
+    system = at_key(source, "machine", System, **spec.machine.model_dump(exclude=places))
     log = _read_log(source, spec.log, max_bytes)
     program, fits = _programs(source, spec)
     time_scale = 1.0
@@ -225,6 +242,8 @@ def _scenario(
         loads=tuple(sorted(set(spec.study.loads))),
         validation=_validation(source, spec.validation, policies, log),
         burst_laws=burst_laws,
+        # a machine whose size is varied has no mesh of its own
+        trial=None if only_fitting else _trial(source, spec, policies),
     )
     plan = at_key(source, "study.model", plan.with_model, spec.study.model)
     _check_followed(source, plan)
@@ -507,6 +526,45 @@ def _axis(source: Path, key: str, given: list[int] | None, most: int) -> tuple[i
     return tuple(sorted(set(given)))
 
 
+def _trial(
+    source: Path, spec: ScenarioFile, policies: tuple[AbstractPolicy, ...]
+) -> TrialPlan | None:
+    machine, table = spec.machine, spec.trial or TrialTable()
+    if machine.mesh is None:
+        if machine.strategy is not None or spec.trial is not None:
+            key = "machine.strategy" if machine.strategy is not None else "trial"
+            fail(source, key, "there is no mesh; add [machine] mesh = [rows, columns], or drop it")
+        return None
+    if machine.strategy is None:
+        fail(source, "machine.mesh", 'say which nodes jobs get, such as strategy = "MC"')
+    rows, columns = machine.mesh
+    if rows * columns != machine.processors:
+        fail(
+            source,
+            "machine.mesh",
+            f"{rows} rows of {columns} are {rows * columns} nodes, and the machine has "
+            f"{machine.processors} processors; give sides whose product that is",
+        )
+    by_label = {policy.label: policy for policy in policies}
+    checked = spec.validation.policies if spec.validation else list(by_label)
+    chosen = checked[:1] if table.policies is None else table.policies
+    return TrialPlan(
+        rows, columns, machine.strategy, _labelled(source, "trial", chosen, by_label),
+        table.capacity_fraction, table.replications, table.jobs, table.packets,
+    )  # fmt: skip
+
+
+def _labelled(
+    source: Path, table: str, labels: list[str], known: Mapping[str, AbstractPolicy]
+) -> tuple[AbstractPolicy, ...]:
+    """The policies of a study that a table names."""
+    for i, label in enumerate(labels):
+        if label not in known:
+            hint = suggestion(label, known)
+            fail(source, f"{table}.policies[{i}]", f"no policy {label!r} in this study; {hint}")
+    return tuple(known[label] for label in dict.fromkeys(labels))
+
+
 def _validation(
     source: Path,
     spec: ValidationTable | None,
@@ -516,14 +574,11 @@ def _validation(
     if spec is None:
         return None
     by_label = {policy.label: policy for policy in policies}
-    for i, label in enumerate(spec.policies):
-        if label not in by_label:
-            hint = suggestion(label, by_label)
-            fail(source, f"validation.policies[{i}]", f"no policy {label!r} in this study; {hint}")
+    chosen = _labelled(source, "validation", spec.policies, by_label)
     if spec.replay_log and log is None:
         fail(source, "validation.replay_log", "there is no [log] to replay; add one or drop it")
     return ValidationPlan(
-        tuple(by_label[label] for label in dict.fromkeys(spec.policies)),
+        chosen,
         tuple(sorted(set(spec.capacity_fractions))),
         spec.replications,
         spec.jobs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -161,7 +161,9 @@ def predict(
     running : SpeedTable or (c,) array_like, optional
         X(k), the jobs per second that k = 1..c running jobs complete together, in place of what
         the policy's own model says; measured on a machine or by a simulator, or from any other
-        model. What is uncertain about them is carried into `half_width`.
+        model. What is uncertain about them is carried into `half_width`. Under TS the model
+        "time-sharing" still says who of the running jobs gets on how fast; elsewhere all get on
+        alike, whatever laws bursts have.
 
     Returns
     -------
@@ -237,7 +239,7 @@ def predict(
         reduction=built.reduction,
         half_width=None
         if running is None
-        else _half_width(running, policy, system, workload, rate),
+        else _half_width(running, policy, system, workload, model, rate),
         speeds="" if running is None else (running.source or "given"),
         seconds=time.perf_counter() - started,
         solved=solved,
@@ -245,8 +247,9 @@ def predict(
 
 
 def _half_width(
-    running: SpeedTable, policy: AbstractPolicy, system: System, workload: Workload, rate: float
-) -> float:
+    running: SpeedTable, policy: AbstractPolicy, system: System, workload: Workload, model: str,
+    rate: float,
+) -> float:  # fmt: skip
     """Half-width of the mean response that the uncertainty of the speeds leaves, at 95 %.
 
     By the delta method, with central differences. Where the interval of the capacity reaches the
@@ -255,17 +258,20 @@ def _half_width(
     spread, speeds = running.covariance, running.throughput
     if spread is None:
         return 0.0
-    if rate >= speeds[-1] - running.half_widths(CONFIDENCE)[-1]:
+    slowest = float(running.factors.min())
+    if rate >= slowest * (speeds[-1] - running.half_widths(CONFIDENCE)[-1]):
         return float("inf")
     slopes = np.zeros(speeds.size)
     for k in range(speeds.size):
         # No nearer to the edge of stability than half the way.
-        step = min(1e-4 * speeds[k], 0.5 * (speeds[-1] - rate))
+        step = min(1e-4 * speeds[k], 0.5 * (speeds[-1] - rate / slowest))
         ends = []
         for sign in (1.0, -1.0):
             moved = speeds.copy()
             moved[k] += sign * step
-            built = built_model(policy, system, workload, running=SpeedTable(moved))
+            built = built_model(
+                policy, system, workload, model, running=replace(running, throughput=moved)
+            )
             ends.append(solved_queue(built, policy, system, workload, rate).chain.mean_level())
         slopes[k] = (ends[0] - ends[1]) / (2.0 * step) / rate
     return running.quantile(CONFIDENCE) * math.sqrt(max(float(slopes @ spread @ slopes), 0.0))

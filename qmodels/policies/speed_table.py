@@ -32,6 +32,10 @@ class SpeedTable:
         known.
     source : str
         Where the speeds come from, in a few words; shown with every prediction made of them.
+    frozen : (E,) array_like, optional
+        X(c) of several arrangements of the c running jobs, of which one is drawn, each as likely,
+        when the c-th starts, and stays while jobs wait: who leaves is replaced in its place. Only
+        their proportions count, their harmonic mean is taken as `throughput[-1]`.
 
     Raises
     ------
@@ -60,6 +64,7 @@ class SpeedTable:
     covariance: Array | None = None
     degrees_of_freedom: float = float("inf")
     source: str = ""
+    frozen: Array | None = None
 
     def __post_init__(self) -> None:
         speeds = positive_vector("throughput", self.throughput)
@@ -69,6 +74,10 @@ class SpeedTable:
             raise ModelError(f"source must be a text, got {self.source!r:.60}")
         if self.degrees_of_freedom != float("inf"):
             real_number("degrees_of_freedom", self.degrees_of_freedom, least=1.0)
+        if self.frozen is not None:
+            found = positive_vector("frozen", self.frozen)
+            found.flags.writeable = False
+            object.__setattr__(self, "frozen", found)
         if self.covariance is None:
             return
         spread = real_array("covariance", self.covariance).copy()
@@ -99,6 +108,13 @@ class SpeedTable:
             raise ModelError(f"runs must be two or more rows of throughputs, got {rows.shape}")
         spread = np.atleast_2d(np.cov(rows, rowvar=False)) / len(rows)
         return cls(rows.mean(axis=0), spread, len(rows) - 1.0, source)
+
+    @property
+    def factors(self) -> Array:
+        """How much faster than X(c) each arrangement is, (E,); [1] where none are told apart."""
+        if self.frozen is None:
+            return np.ones(1)
+        return np.asarray(self.frozen * np.mean(1.0 / self.frozen))
 
     @property
     def max_running(self) -> int:

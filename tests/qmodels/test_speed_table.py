@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from phasefit import PhaseType
+from phasefit import PhaseType, match_moments
 from qmodels import Phase, Program, SpaceSharing, System, TimeSharing, Workload, predict
 from qmodels.errors import ModelError, UnstableError
 from qmodels.policies import DynamicPartitioning, SpeedTable, capacity
 from qmodels.policies.base import running_jobs
+from qmodels.policies.models.given_speeds import level_factors
 
 MACHINE = System(processors=16, disks=16, min_processors=4)
 WORK = Workload(Program([Phase(io=16.0, cpu=64.0)]))
@@ -17,12 +18,116 @@ WORK = Workload(Program([Phase(io=16.0, cpu=64.0)]))
     "policy", [SpaceSharing(4, 1), SpaceSharing(4, 4), DynamicPartitioning(1), TimeSharing(2, 1)]
 )
 def test_the_policys_own_speeds_give_its_own_answer(policy):
-    own = running_jobs(policy, MACHINE, WORK)
     usual = predict(policy, MACHINE, WORK, load=0.3)
-    given = predict(policy, MACHINE, WORK, load=0.3, running=own.throughput)
+    speeds = usual.solved.queue.running.at_one_speed[1]
+    own = speeds * np.arange(1, speeds.size + 1)
+    if not isinstance(policy, TimeSharing):
+        assert own == pytest.approx(running_jobs(policy, MACHINE, WORK).throughput, rel=1e-12)
+    given = predict(policy, MACHINE, WORK, load=0.3, running=own)
     assert given.mean_response == pytest.approx(usual.mean_response, rel=1e-12)
     assert given.processor_utilisation == pytest.approx(usual.processor_utilisation, rel=1e-12)
     assert given.disk_utilisation == pytest.approx(usual.disk_utilisation, rel=1e-12)
+
+
+BURSTS = Workload(WORK.program, io_bursts=PhaseType.exponential(mean=1.0))
+VARIABLE = Workload(WORK.program, demand=match_moments(1.0, 5.0))
+
+
+@pytest.mark.parametrize(
+    ("policy", "work"),
+    [
+        (SpaceSharing(4, 1), WORK), (SpaceSharing(4, 1), BURSTS), (DynamicPartitioning(1), BURSTS),
+        (TimeSharing(2, 1), WORK), (TimeSharing(2, 1), VARIABLE),
+        (TimeSharing(2, 1, cpu_discipline="ps"), VARIABLE),
+    ],
+)  # fmt: skip
+def test_a_machine_of_half_the_speed_takes_twice_the_time(policy, work):
+    """Whatever model "auto" takes without a table: it must not go on with speeds of its own."""
+    own = running_jobs(policy, MACHINE, work).throughput
+    one = predict(policy, MACHINE, work, arrival_rate=0.5 * own[-1], running=own)
+    half = predict(policy, MACHINE, work, arrival_rate=0.25 * own[-1], running=0.5 * own)
+    assert half.mean_response == pytest.approx(2.0 * one.mean_response, rel=1e-5)
+    assert half.capacity == pytest.approx(0.5 * one.capacity, rel=1e-5)
+    # next to all of the table's capacity; jobs of two classes are mixed otherwise in a full queue
+    assert one.capacity == pytest.approx(own[-1], rel=0.05 if work is VARIABLE else 1e-9)
+
+
+def test_speeds_of_a_loss_system_of_long_and_short_jobs_give_the_answer_back():
+    """Factors of one: the table is what the chain of the classes itself does."""
+    policy = TimeSharing(2, 1)
+    usual = predict(policy, MACHINE, VARIABLE, load=0.3)
+    chain = usual.solved.queue.running
+    work = chain.processors_busy / (8.0 * 64.0 / 8.0)  # eight processors for 64 / 8 s
+    first = chain.centre.starts
+    own = np.array([work[a:b].mean() for a, b in zip(first[1:-1], first[2:], strict=True)])
+    for _ in range(100):
+        own = own / level_factors(chain.centre, work, own)[1:]
+    given = predict(policy, MACHINE, VARIABLE, load=0.3, running=own)
+    assert given.model == "time-sharing"
+    assert given.mean_response == pytest.approx(usual.mean_response, rel=1e-4)
+
+
+def test_long_and_short_jobs_answer_later_than_jobs_of_one_speed_at_the_same_table():
+    """Behind a long burst short jobs wait, which no speed of k jobs tells."""
+    policy, speeds = TimeSharing(2, 2), np.array([0.1, 0.19, 0.22, 0.24])
+    by_class, alike = (
+        predict(policy, MACHINE, VARIABLE, arrival_rate=0.17, running=speeds, model=model)
+        for model in ("auto", "speed-scaled")
+    )
+    assert (by_class.model, alike.model) == ("time-sharing", "speed-scaled")
+    assert by_class.mean_response > 1.02 * alike.mean_response
+
+
+def test_uncertain_speeds_of_time_sharing_leave_an_interval():
+    """Ten percent more of everything is ten percent less time at ten percent more load."""
+    policy, speeds = TimeSharing(2, 2), np.array([0.1, 0.19, 0.22, 0.24])
+    table = SpeedTable(speeds, np.outer(speeds, speeds) * 1e-6)
+    found = predict(policy, MACHINE, VARIABLE, arrival_rate=0.12, running=table)
+    ends = [
+        predict(policy, MACHINE, VARIABLE, arrival_rate=0.12, running=speeds * f).mean_response
+        for f in (0.999, 1.001)
+    ]
+    assert found.half_width == pytest.approx(1.96 * (ends[0] - ends[1]) / 2.0, rel=0.02)
+
+
+@pytest.mark.parametrize("frozen", [[1.0, 1.0], [1.1, 0.9], [3.0, 2.4, 2.0]])
+def test_one_server_of_several_speeds_is_m_m_1_of_each_busy_period(frozen):
+    """A speed for each busy period: E[N] = sum b_e / (1 - rho_e) / (1 / lambda + sum b_e)."""
+    rate, table = 0.15, SpeedTable([0.2], frozen=frozen)
+    speeds = 0.2 * table.factors
+    busy = 1.0 / (speeds - rate) / speeds.size  # mean busy period, times how often it is drawn
+    expected = (busy / (1.0 - rate / speeds)).sum() / (1.0 / rate + busy.sum())
+    found = predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=rate, running=table)
+    assert found.mean_jobs == pytest.approx(expected, rel=1e-6)
+    assert found.capacity == pytest.approx(speeds.min(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("policy", "work"), [(SpaceSharing(4, 1), WORK), (TimeSharing(2, 1), VARIABLE)]
+)
+def test_arrangements_alike_change_nothing_and_others_only_cost(policy, work):
+    own = running_jobs(policy, MACHINE, work).throughput
+    ask = [
+        predict(
+            policy, MACHINE, work, arrival_rate=0.7 * own[-1],
+            running=SpeedTable(own, frozen=frozen),
+        ).mean_response
+        for frozen in (None, [5.0, 5.0, 5.0], [0.9, 1.0, 1.1])
+    ]  # fmt: skip
+    assert ask[1] == pytest.approx(ask[0], rel=1e-7)
+    assert ask[2] > 1.01 * ask[0]
+
+
+def test_a_load_that_only_the_slowest_arrangement_cannot_carry_has_no_steady_state():
+    """Outside the mean: 20 % of headroom in the mean, none once the slow one is drawn."""
+    table = SpeedTable([0.2], [[1e-6]], 9, frozen=[1.3, 0.7])
+    with pytest.raises(UnstableError):
+        predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=0.16, running=table)
+    slow = 0.2 * table.factors.min()
+    near = predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=slow - 1e-4, running=table)
+    assert near.half_width == float("inf")
+    with pytest.raises(ModelError, match="frozen"):
+        SpeedTable([0.2], frozen=[1.0, 0.0])
 
 
 def test_speeds_in_proportion_to_jobs_are_a_queue_of_many_servers():

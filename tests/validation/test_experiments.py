@@ -49,7 +49,7 @@ def outcomes(fig6, fig7, levels):
     return {"rosti-fig6": fig6, "rosti-fig7": fig7, "m-sweep": levels}
 
 
-AUTHORS = ("Rosti", "Liu", "Mache", "Bani-Mohammad", "Qin")
+AUTHORS = ("Rosti", "Liu", "Mache", "Bani-Mohammad", "Qin", "no paper: the specification")
 
 
 def test_every_experiment_of_rosti_and_others_has_an_outcome_here(outcomes):

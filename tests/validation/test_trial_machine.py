@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from qmodels import DynamicPartitioning, SpaceSharing
 from qmodels.errors import ModelError
+from validation.allocation.mc import MC
 from validation.mesh import Mesh
 from validation.trial.bursts import alone, demand_of
 from validation.trial.carriers import SharedDisks
@@ -128,6 +130,31 @@ def test_under_dp_a_job_that_is_left_alone_gets_the_whole_machine():
     half = cell("SP", {"processor_partitions": 2, "disk_partitions": 1})
     halved = play_cell(half, np.array([0.0, 0.0]), np.array([0.2, 5.0]))
     assert alone_run.finish[0] < run.finish[1] < halved.finish[1]
+
+
+@pytest.mark.parametrize("flits", [8, 400])
+def test_under_dp_a_burst_may_end_in_the_cycle_in_which_another_job_leaves(flits):
+    """Two jobs alike, on halves alike, with nothing to share: both end as one does."""
+    both = Cell(
+        mesh=Mesh(4, 4, io_side="west"), policy=DynamicPartitioning(1), strategy=MC(),
+        shape=JobPlan(phases=2, io_flits=0, cpu_cycles=4000, exchange_flits=56 * flits),
+        min_processors=8,
+    )  # fmt: skip
+    apart = both.with_options(policy=SpaceSharing(2, 2))
+    ends = play_cell(both, np.zeros(2), np.ones(2)).finish
+    assert ends[0] == ends[1]
+    assert ends == pytest.approx(play_cell(apart, np.zeros(2), np.ones(2)).finish, rel=0.01)
+
+
+def test_io_nodes_are_spread_evenly_over_the_rows():
+    spread = Cell.of(
+        rows=8, columns=2, policy="SP", policy_options=SP, strategy="MC", cpu_to_io=1.0, io_nodes=2
+    )
+    rows = spread.mesh.router_coordinates[spread.mesh.routers_of[spread.mesh.io_nodes]][:, 1]
+    assert rows.tolist() == [2, 6]
+    assert spread.system.disks == 2
+    with pytest.raises(ModelError, match="do not fit"):
+        cell(io_nodes=5)
 
 
 def test_dividing_that_takes_time_delays_everybody():

@@ -14,11 +14,21 @@ from validation.experiments.qin import EXPERIMENTS as _QIN
 from validation.experiments.rosti.fig6 import EXPERIMENT as _ROSTI_FIG6
 from validation.experiments.rosti.fig7 import EXPERIMENT as _ROSTI_FIG7
 from validation.experiments.rosti.m_sweep import EXPERIMENT as _M_SWEEP
+from validation.experiments.trial import EXPERIMENTS as _TRIAL
 
 #: Every experiment by its name.
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (_ROSTI_FIG6, _ROSTI_FIG7, _M_SWEEP, *_LIU, *_MACHE, *_BANI_MOHAMMAD, *_QIN)
+    for experiment in (
+        _ROSTI_FIG6,
+        _ROSTI_FIG7,
+        _M_SWEEP,
+        *_LIU,
+        *_MACHE,
+        *_BANI_MOHAMMAD,
+        *_QIN,
+        *_TRIAL,
+    )
 }
 
 __all__ = ["EXPERIMENTS", "Experiment", "Finding", "Outcome", "RunOptions", "SharedRuns"]

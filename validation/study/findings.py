@@ -30,7 +30,11 @@ def findings(study: Study) -> list[str]:
     no policy is called fastest. What a policy's label means is said where it first occurs.
     """
     words = Glossary(study)
-    return [*_fastest_policies(study, words), _highest_loads(study, words), _trust(study, words)]
+    tried = [f"How far to trust it on a mesh: {trial.trust()}" for trial in study.trials]
+    sentences = [*_fastest_policies(study, words), _highest_loads(study, words)]
+    if study.checks or not tried:
+        sentences.append(_trust(study, words))
+    return [*sentences, *tried]
 
 
 class Glossary:
@@ -68,12 +72,13 @@ def _fastest_policies(study: Study, words: Glossary) -> Iterator[str]:
         said = ", ".join(_load(study, load) for load in left)
         heaviest = found[left[-1]]
         best = heaviest.rows[0]
+        near = near_saturation(best, heaviest.arrival_rate)
         yield (
             f"No policy is recommended at load {said}: even the one with the least predicted mean "
             f"response time is there above {HEADLINE:.0%} of what it can carry, where a small "
             f"error of the load changes the time much; {words(best.label)} would take "
-            f"{in_words(best.value)} at load {heaviest.load:.3g}, "
-            f"{near_saturation(best, heaviest.arrival_rate)}."
+            f"{in_words(best.value)} at load {heaviest.load:.3g}"
+            f"{', ' if near else ''}{near}."
         )
 
 

@@ -91,6 +91,17 @@ def agreement_figure(study: Study) -> Figure | None:
     return figure
 
 
+def trial_figure(study: Study) -> Figure | None:
+    """The way from the model's assumptions to the mesh, a panel for each policy tried there."""
+    if not study.trials:
+        return None
+    figure = Figure(figsize=(6.2 * len(study.trials), 4.2), layout="constrained")
+    axes = figure.subplots(1, len(study.trials), squeeze=False)[0]
+    for ax, trial in zip(axes, study.trials, strict=True):
+        trial.found.chain.plot(ax, seconds=trial.cycle)
+    return figure
+
+
 def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> Axes:
     """Simulated over predicted mean response time, with the simulator's 95 % intervals.
 

@@ -23,6 +23,7 @@ FIGURES = {
     "surface": "Speedup over processors and disks",
     "response": "Mean response time against load",
     "agreement": "Predicted against simulated mean response time",
+    "trial": "From the model's assumptions to the mesh, step by step on the same jobs",
 }
 
 #: Warnings that stand directly under the findings, at most.
@@ -30,7 +31,7 @@ _GRAVEST = 2
 
 
 def write_report(study: Study, folder: Path, *, command: str, interactive: bool = False) -> Path:
-    """Write report.html, predictions.csv and the figures.
+    """Write report.html, predictions.csv, trial.csv of a machine with a mesh, and the figures.
 
     Parameters
     ----------
@@ -65,6 +66,10 @@ def write_report(study: Study, folder: Path, *, command: str, interactive: bool 
     with output_folder(folder) as made:
         figures = _draw(study, made)
         study.to_frame().to_csv(made / "predictions.csv", index=False, float_format="%.10g")
+        for place, trial in enumerate(study.trials, start=1):
+            number = "" if len(study.trials) == 1 else f"-{place}"
+            table = trial.to_frame()
+            table.to_csv(made / f"trial{number}.csv", index=False, float_format="%.10g")
         page = _render(study, figures, made, command, interactive)
         (made / "report.html").write_text(page, encoding="utf-8")
     return folder / "report.html"

@@ -27,6 +27,7 @@ from qmodels.progress import Progress, no_progress
 from validation.jobs.renewal import ReplayedJobs
 from validation.sharing import Simulation, simulate
 from validation.study.dependence import dependent_arrivals
+from validation.study.trial import MeshTrial, check_trial, study_trial
 from validation.trial.agreement import Agreement, crossvalidate
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Study:
     warnings: tuple[str, ...]  #: first those that may change the answer most
     grave: int  #: how many of them may change it; the others tell of single jobs or the file
     seconds: float
+    trials: tuple[MeshTrial, ...] = ()  #: predictions held against the mesh, if there is one
 
     def ranking(self, load: float) -> list[Prediction]:
         """Predictions at one load of the sweep, fastest first; saturated policies are left out."""
@@ -141,11 +143,13 @@ def run_study(
     Raises
     ------
     ScenarioError
-        If a load of the sweep is beyond every policy; names the largest that is not.
+        If a load of the sweep is beyond every policy; names the largest that is not. If a policy
+        cannot be tried on the mesh of the machine.
     """
     started = time.perf_counter()
     report = no_progress if progress is None else progress
     workload = scenario.workload
+    check_trial(scenario)
     bound = work_bound(scenario.system, scenario.program)
     log = scenario.log
     log_load = log.with_work.arrival_rate / bound if log else None
@@ -153,7 +157,10 @@ def run_study(
     capacities = {p.label: _capacity(p, scenario, workload) for p in scenario.policies}
     loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
     points = tuple(_predict_all(scenario, workload, bound, capacities, loads, report))
-    checks = _check_all(scenario, workload, capacities, workers, executor, report)
+    checks = tuple(_check_all(scenario, workload, capacities, workers, executor, report))
+    trials = study_trial(
+        scenario, workers=1 if executor is None else workers, executor=executor, progress=report
+    )
     grave, light = _warnings(scenario, log_load)
     here = log_load if log_load in loads else loads[len(loads) // 2]
     at_load = [(p.policy, p.prediction) for p in points if p.load == here and p.prediction]
@@ -167,10 +174,11 @@ def run_study(
         capacities=capacities,
         loads=tuple(loads),
         points=points,
-        checks=tuple(checks),
+        checks=checks,
         warnings=(*grave, *light),
         grave=len(grave),
         seconds=time.perf_counter() - started,
+        trials=trials,
     )
 
 

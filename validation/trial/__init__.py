@@ -4,7 +4,7 @@ from validation.trial.agreement import Agreement, Cause, Measured, crossvalidate
 from validation.trial.causes import explain
 from validation.trial.cells import acceptance, compare_strategies
 from validation.trial.chain import Chain, approximation_chain
-from validation.trial.loss_run import LossRun, loss_run
+from validation.trial.loss_run import LossRun, frozen_speeds, loss_run
 from validation.trial.machine import play_cell
 from validation.trial.replications import run_one
 from validation.trial.scenario import Cell, JobPlan
@@ -22,6 +22,7 @@ __all__ = [
     "compare_strategies",
     "crossvalidate",
     "explain",
+    "frozen_speeds",
     "loss_run",
     "play_cell",
     "run_one",

@@ -96,17 +96,23 @@ class Chain:
         """What each step from the model's own assumptions to the machine adds to the response."""
         return tuple(Cause(STEPS[name], step) for name, step in self.steps.items())
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the waterfall from the model to the machine."""
+    def plot(self, ax: Any = None, *, seconds: float | None = None) -> Any:
+        """Draw the waterfall from the model to the machine, in cycles or seconds of so long."""
         from validation.trial.plotting import draw_waterfall
 
+        unit = 1.0 if seconds is None else seconds
         stages = [
-            (name, at.mean, at.half_width) for name in SIMULATED for at in [self.simulated[name]]
+            (name, at.mean * unit, at.half_width * unit)
+            for name in SIMULATED
+            for at in [self.simulated[name]]
         ]
         lines = [
-            (name, self.predicted[name]) for name in ("M3", "M3'", "X") if name in self.predicted
+            (name, self.predicted[name] * unit)
+            for name in ("M3", "M3'", "X")
+            if name in self.predicted
         ]
-        return draw_waterfall(self.label, stages, lines, ax)
+        words = "cycles" if seconds is None else "s"
+        return draw_waterfall(self.label, stages, lines, ax, unit=words)
 
 
 def approximation_chain(

@@ -109,9 +109,10 @@ def controlled(
 def control_mean(cell: Cell, throughput: Array, rate: float) -> float:
     """Mean response of that queue in the long run, exactly, in cycles.
 
-    The jobs' own factors are its demand, whose law is known; Poisson arrivals.
+    The jobs' own factors are its demand, whose law is known; Poisson arrivals. All running jobs
+    have one speed, as in `speed_scaled_responses`, whatever model the policy has otherwise.
     """
     work = Workload(MeasuredProgram(cell), demand=cell.demand)
     return predict(
-        cell.policy, cell.system, work, arrival_rate=rate, running=throughput
+        cell.policy, cell.system, work, arrival_rate=rate, model="speed-scaled", running=throughput
     ).mean_response

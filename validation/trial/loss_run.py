@@ -32,6 +32,8 @@ STARTS: Final = 10
 JOBS_EACH: Final = 40
 #: Least jobs of a start, and of the pilot that finds rates at which all numbers are seen.
 LEAST_JOBS, PILOT_JOBS = 120, 60
+#: Arrangements of a full machine that are told apart.
+ARRANGEMENTS: Final = 8
 #: See `loss_run`; 0 is the plain loss system of the specification.
 WAITING: Final = 0.0
 
@@ -170,13 +172,68 @@ def one_start(
     return speeds_of(cell, played, demands, "infinite" if links == "infinite" else "finite")
 
 
+def frozen_speeds(
+    cell: Cell, *, arrangements: int = ARRANGEMENTS, jobs: int | None = None, seed: int = 0
+) -> Array:
+    """Speed of a machine that is always full, for several arrangements of the jobs, (E,).
+
+    Parameters
+    ----------
+    cell : Cell
+    arrangements : int
+        E, at least 2: places of jobs, and disk partitions that they work on, drawn at random.
+    jobs : int, optional
+        Of each run; two runs for each arrangement. By default as for a start of `loss_run`.
+    seed : int
+
+    Returns
+    -------
+    (E,) ndarray
+        X(c) by arrangement, jobs of mean demand per cycle, as `SpeedTable.frozen` takes them.
+
+    Notes
+    -----
+    While jobs wait, one that leaves is replaced in its place and at its disks, so that an
+    arrangement lasts until the queue is empty. All arrangements meet the same jobs, once in each
+    of two sets; of the spread of their means only the part is kept that both sets have in common
+    (their covariance), the rest being chance.
+    """
+    many = whole_number("arrangements", arrangements, least=2)
+    if jobs is None:
+        jobs = max(LEAST_JOBS, JOBS_EACH * cell.most_running) // 2
+    jobs = whole_number("jobs", jobs, least=1) + cell.most_running
+    found = np.empty((2, many))
+    for half in range(2):
+        demands = cell.demand.rvs(jobs, random_state=stream(seed, "frozen jobs", half))
+        for number in range(many):
+            played = play_cell(
+                cell, np.zeros(jobs), demands, seed=word(seed, "frozen", number),
+                completions=jobs - cell.most_running,
+            )  # fmt: skip
+            found[half, number] = speeds_of(cell, played, demands)[-1]
+    level = float(found.mean())
+    relative = found / found.mean(axis=1, keepdims=True)
+    spread = np.cov(relative)
+    both = float(relative.mean(axis=0).var(ddof=1))
+    kept = (max(float(spread[0, 1]), 0.0) / both) ** 0.5 if both > 0.0 else 0.0
+    result: Array = level * (1.0 + min(kept, 1.0) * (relative.mean(axis=0) - 1.0))
+    return result
+
+
 def speeds_of(cell: Cell, played: Played, demands: Array, links: str = "finite") -> Array:
     """Demand done per cycle while k = 1..c jobs ran, in jobs of mean demand; NaN where none did."""
-    most = cell.most_running
-    spans = played.time_with(most)[1:]
-    done = played.credited_with(credits_of(cell, played, demands, links), most)[1:]
-    speeds: Array = np.divide(done, spans, out=np.full(most, np.nan), where=spans > 0)
+    done, spans = work_and_time(cell, played, demands, links)
+    speeds: Array = np.divide(done, spans, out=np.full(spans.size, np.nan), where=spans > 0)
     return speeds
+
+
+def work_and_time(
+    cell: Cell, played: Played, demands: Array, links: str = "finite"
+) -> tuple[Array, Array]:
+    """Demand done while k = 1..c jobs ran, in jobs of mean demand, and for how many cycles."""
+    most = cell.most_running
+    done = played.credited_with(credits_of(cell, played, demands, links), most)[1:]
+    return done, played.time_with(most)[1:]
 
 
 def credits_of(cell: Cell, played: Played, demands: Array, links: str = "finite") -> Array:

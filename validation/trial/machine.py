@@ -78,6 +78,7 @@ class _Run:
         self.transferring = [0] * cell.policy_disks
         self.frozen = 0  # dividing the processors that is under way, by its serial number
         self.divided = 0
+        self.carried: set[int] = set()  # bursts that have ended in this very cycle, not yet noted
         self.now = self.arrived = self.finished = 0
         n = demands.size
         self.arrival, self.start = np.full(n, np.nan), np.full(n, np.nan)
@@ -112,7 +113,9 @@ class _Run:
             done = self.network.advance(until)
             self.now = self.network.clock
             if done:
-                for number in sorted(self.packets.number_of(end.job) for end in done):
+                self.carried = {self.packets.number_of(end.job) for end in done}
+                for number in sorted(self.carried):
+                    self.carried.remove(number)
                     self._carried(self.running[number])
             elif timer <= self.now:
                 _, job, serial = heapq.heappop(self.timers)
@@ -268,7 +271,8 @@ class _Run:
 
     def _interrupt(self, job: _Job) -> None:
         """Stop a job's burst; packets under way still arrive."""
-        if job.status != UNDER_WAY:
+        # A burst that ends in the cycle in which another job comes or goes is over, not stopped.
+        if job.status != UNDER_WAY or job.number in self.carried:
             return
         job.serial += 1
         if job.kind == COMPUTE:

@@ -9,12 +9,17 @@ from matplotlib.axes import Axes
 
 from qmodels.plotting.style import BLUE, GREY, ORANGE, RED, axes_or_new, set_legend, set_title
 
+#: The axis begins at zero unless all means are within this of each other.
+_CUT = 0.75
+
 
 def draw_waterfall(
     title: str,
     stages: Sequence[tuple[str, float, float]],
     predictions: Sequence[tuple[str, float]],
     ax: Axes | None = None,
+    *,
+    unit: str = "cycles",
 ) -> Axes:
     """Draw how the mean response grows from the model's assumptions to the machine.
 
@@ -26,6 +31,8 @@ def draw_waterfall(
     predictions : sequence of (name, mean)
         Drawn as lines; infinite ones are named in the legend only.
     ax : matplotlib Axes, optional
+    unit : str
+        Of the means.
 
     Returns
     -------
@@ -49,7 +56,20 @@ def draw_waterfall(
             ax.axhline(mean, color=ORANGE, ls=style, lw=1.2, label=name)
         else:
             ax.plot([], [], color=ORANGE, ls=style, label=f"{name}: no steady state")
-    ax.set(ylabel="mean response [cycles]", ylim=(0, None))
+    for place, step in enumerate((means / np.where(before > 0, before, np.inf) - 1.0)[1:], 1):
+        top = max(means[place], before[place]) + (halves[place] if shown[place] else 0.0)
+        ax.annotate(
+            f"{step:+.1%}", (place, top), xytext=(0, 3), textcoords="offset points", ha="center",
+            fontsize=8,
+        )  # fmt: skip
+    known = [mean for _, mean in predictions if np.isfinite(mean)]
+    spread = np.where(shown, halves, 0.0)
+    low, high = min([*(means - spread), *known]), max([*(means + spread), *known])
+    label = f"mean response [{unit}]"
+    if low > _CUT * high:  # steps of a few per cent would be too thin to be seen
+        ax.set(ylabel=f"{label}, axis cut", ylim=(2.0 * low - high, high + 0.3 * (high - low)))
+    else:
+        ax.set(ylabel=label, ylim=(0, 1.1 * high))
     set_title(ax, title, "from the model's assumptions to the machine")
     set_legend(ax, fontsize=8)
     return ax

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from validation.analysis.seeding import stream, word
 from validation.trial.control import speed_scaled_responses
+from validation.trial.loss_run import work_and_time
 from validation.trial.machine import play_cell
 from validation.trial.scenario import Cell
 
@@ -38,7 +39,8 @@ def run_one(point: Mapping[str, Any], replication: int) -> dict[str, float]:
     -------
     dict
         "response" and "control", mean cycles over the measured jobs; "jobs" simulated;
-        "seconds" of a processor.
+        "seconds" of a processor; "done1", "time1", "done2", ...: demand done, in mean jobs, and
+        cycles passed while so many jobs ran.
 
     Notes
     -----
@@ -58,11 +60,15 @@ def run_one(point: Mapping[str, Any], replication: int) -> dict[str, float]:
     )  # fmt: skip
     control = speed_scaled_responses(np.asarray(point["speeds"], float), arrival, demand)
     inside = slice(warm_up, warm_up + jobs)
+    links = "infinite" if point.get("links") == "infinite" else "finite"
+    done, spent = work_and_time(cell, played, demand, links)
     return {
         "response": float(played.response[inside].mean()),
         "control": float(control[inside].mean()),
         "jobs": float(arrival.size),
         "seconds": time.process_time() - began,
+        **{f"done{k}": float(value) for k, value in enumerate(done, start=1)},
+        **{f"time{k}": float(value) for k, value in enumerate(spent, start=1)},
     }
 
 

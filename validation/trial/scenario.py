@@ -174,13 +174,19 @@ class Cell:
         cpu_to_io: float, io_flits: float | None = None, exchange_share: float = 0.25,
         demand_scv: float = 1.0, phases: int = 5, packet: int = PACKET, io: str = "write",
         disk: str = "buffer", disk_pace: float = DISK_PACE, min_processors: int = 1,
+        io_nodes: int | None = None,
     ) -> Cell:  # fmt: skip
-        """A scenario from plain data, with an I/O node on every row.
+        """A scenario from plain data, with an I/O node on every row or so many, evenly spaced.
 
         By default every node writes 32 flits to each disk in each phase of a job that has the
         whole machine.
         """
-        mesh = Mesh(rows, columns, io_side="west")
+        places = None
+        if io_nodes is not None:
+            if whole_number("io_nodes", io_nodes, least=1) > rows:
+                raise ModelError(f"{io_nodes} I/O nodes do not fit on the west side of {rows} rows")
+            places = [(2 * k + 1) * rows // (2 * io_nodes) for k in range(io_nodes)]
+        mesh = Mesh(rows, columns, io_side="west", io_places=places)
         volume = 32.0 * mesh.nodes * mesh.io_nodes.size if io_flits is None else io_flits
         shape = JobPlan.of_ratio(
             mesh, cpu_to_io=cpu_to_io, io_flits=volume, exchange_share=exchange_share,

@@ -20,6 +20,7 @@ from qmodels.policies.base import AbstractPolicy, RunningJobs, running_jobs, wor
 from qmodels.policies.models.crowding import crowded_running, follows_crowding
 from qmodels.policies.models.decomposition import decomposed_running
 from qmodels.policies.models.exact_chain import exact_running
+from qmodels.policies.models.frozen_speeds import frozen_chain
 from qmodels.policies.models.job_stages import MOST_STAGES, count_stages, job_stages, routes
 from qmodels.policies.models.mixes import (
     allotments,
@@ -70,21 +71,52 @@ def built_model(
     """
     one_of("model", model, MODELS)
     jobs = running_jobs(policy, system, workload)
-    if running is not None:
-        jobs = _at_given_speeds(jobs, policy, system, model, running)
-    return _built(policy, system, workload, model, memory, jobs)
+    if running is None:
+        return _built(policy, system, workload, model, memory, jobs)
+    arrangement = policy.arrangement(system)
+    # Other models would go on with speeds of their own.
+    usable = ["speed-scaled"]
+    if "time-sharing" in policy.models and arrangement.multiprogramming > 1:
+        usable.insert(0, "time-sharing")
+    if model not in ("auto", *usable):
+        raise ModelError(
+            f"running gives speeds of whole jobs, which only model="
+            f"{' and '.join(map(repr, usable))} can take; got {model!r}"
+        )
+    jobs = _at_given_speeds(jobs, policy, arrangement, running)
+    name = usable[0] if model == "auto" else model
+    built = _built(policy, system, workload, name, memory, jobs, True)
+    if running.frozen is None:
+        return built
+    return _with_arrangements(built, running.factors, policy.label, workload, memory)
+
+
+def _with_arrangements(
+    built: BuiltModel, factors: Array, label: str, workload: Workload, memory: float | None
+) -> BuiltModel:
+    """The model with several speeds of a full machine, that of the slowest as its capacity."""
+    sizes = [float(n) for n in built.running.sizes]
+    check_blocks(
+        f"the chain of {label} with {factors.size} arrangements",
+        [*sizes[:-1], sizes[-1] * factors.size],
+        workload.arrivals,
+        memory,
+        "use fewer arrangements, or a demand law of lower order",
+    )
+    at_rate = built.at_rate
+    return replace(
+        built,
+        running=frozen_chain(built.running, factors),
+        capacity=built.capacity * float(factors.min()),
+        at_rate=None if at_rate is None else lambda rate: frozen_chain(at_rate(rate), factors),
+    )
 
 
 def _at_given_speeds(
-    jobs: RunningJobs, policy: AbstractPolicy, system: System, model: str, running: SpeedTable
+    jobs: RunningJobs, policy: AbstractPolicy, arrangement: Arrangement, running: SpeedTable
 ) -> RunningJobs:
     """The running jobs with other speeds; ModelError where these can mean nothing."""
-    if model not in ("auto", "speed-scaled"):
-        raise ModelError(
-            f'running gives speeds of whole jobs, which only model="speed-scaled" has; got '
-            f"{model!r}"
-        )
-    if len(set(policy.arrangement(system).sizes or ())) > 1:
+    if len(set(arrangement.sizes or ())) > 1:
         raise ModelError(
             f"{policy.label} has jobs of several speeds; running gives one for all that run"
         )
@@ -183,7 +215,9 @@ def _built(
     model: str,
     memory: float | None,
     jobs: RunningJobs,
+    given: bool = False,
 ) -> BuiltModel:
+    """Build; `given` says that the speeds of `jobs` are not the policy's own."""
     arrangement = policy.arrangement(system)
     approximation = _mixed_approximately(arrangement, workload)
     name = model
@@ -208,8 +242,9 @@ def _built(
             if not reduced:  # a law that was given may be too large as well
                 demand, reduced = _reduced(demand, policy, system, workload)
             built = time_shared_running(
-                policy.label, arrangement, workload, demand, (*approximation, *reduced), memory
-            )
+                policy.label, arrangement, workload, demand, (*approximation, *reduced), memory,
+                given=jobs.throughput if given else None,
+            )  # fmt: skip
         elif len(set(arrangement.sizes or ())) > 1:
             built = unequal_running(arrangement, workload, demand, simplifications, memory)
         else:

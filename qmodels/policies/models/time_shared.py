@@ -20,6 +20,7 @@ from phasefit import PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks.occupancy import Occupancies, sharing_centre
 from qmodels.networks.product_form import log_factorials
+from qmodels.policies.models.given_speeds import level_factors
 from qmodels.policies.models.partition_occupancy import (
     MOST_AT_DISK,
     Held,
@@ -62,6 +63,7 @@ def time_shared_running(
     demand: PhaseType,
     simplifications: tuple[str, ...],
     memory: float | None,
+    given: Array | None = None,
 ) -> BuiltModel:
     """Chain of the running jobs of time sharing, counted by the branch of their demand.
 
@@ -77,6 +79,8 @@ def time_shared_running(
         What that law leaves out.
     memory : float, optional
         Bytes that the chain may take.
+    given : (c,) ndarray, optional
+        Jobs of mean demand that 1..c running ones complete per second, in place of the model's.
 
     Raises
     ------
@@ -85,6 +89,10 @@ def time_shared_running(
 
     Notes
     -----
+    With given speeds the model still says what partitions hold and who of the running jobs gets on
+    how fast, at the same share of the capacity; how much all of them do is that of the table, see
+    `level_factors`.
+
     Where jobs take turns and their demand varies more than an exponential one, they are of two
     classes, the branches of a hyperexponential law; else all of k running jobs have one speed.
     """
@@ -109,11 +117,19 @@ def time_shared_running(
         "use a demand law of lower order, or fewer partitions",
     )
 
-    def made(arrival_rate: float | None) -> RunningChain:
+    def made(arrival_rate: float | None, speeds: Array | None = given) -> RunningChain:
         step = machine.partitions(arrival_rate)
-        return _by_branch(machine, demand, step) if two else _alike(machine, demand, step)
+        if two:
+            return _by_branch(machine, demand, step, speeds)
+        return _alike(machine, demand, step, speeds)
 
     saturated = made(None)
+    if given is not None:
+        ours = made(None, None).capacity / saturated.capacity
+        return BuiltModel(
+            saturated, "time-sharing", False, saturated.capacity, tuple(said),
+            at_rate=lambda rate: made(rate * ours),
+        )  # fmt: skip
     return BuiltModel(
         saturated, "time-sharing", False, saturated.capacity, tuple(said), at_rate=made
     )
@@ -348,10 +364,14 @@ def _occupancy(rooms: PartitionRooms) -> Occupancy:
     return Occupancy(rooms)
 
 
-def _alike(machine: _Machine, demand: PhaseType, step: _Partitions) -> RunningChain:
+def _alike(
+    machine: _Machine, demand: PhaseType, step: _Partitions, given: Array | None
+) -> RunningChain:
     """All of k running jobs at one speed."""
     c = machine.arrangement.max_running
     work = (step.loads.number * step.loads.rate * step.loss).sum(axis=1)
+    if given is not None:
+        work = np.concatenate([[0.0], given])
     speeds = work / np.maximum(np.arange(c + 1), 1)
     centre = sharing_centre(demand, c, speeds)
     busy = _busy(machine, np.repeat(work, np.diff(centre.starts)))
@@ -365,7 +385,9 @@ def _busy(machine: _Machine, work: Array) -> tuple[Array, Array]:
     return work * machine.cpu * p, work * machine.io * arrangement.disks
 
 
-def _by_branch(machine: _Machine, demand: PhaseType, step: _Partitions) -> RunningChain:
+def _by_branch(
+    machine: _Machine, demand: PhaseType, step: _Partitions, given: Array | None
+) -> RunningChain:
     """Jobs of two classes, the branches of their demand, by the counts of both."""
     arrangement, loads = machine.arrangement, step.loads
     c, most = arrangement.max_running, arrangement.multiprogramming
@@ -392,6 +414,10 @@ def _by_branch(machine: _Machine, demand: PhaseType, step: _Partitions) -> Runni
     each = done / np.maximum(np.stack([ones, twos], axis=1), 1)
     begin, end = (np.broadcast_to(x, (c + 1, 2)) for x in (demand.alpha, demand.exit))
     staged = StagedJobs(ways, begin, np.zeros((c + 1, 2, 2)), end, each)
+    if given is not None:
+        faster = level_factors(staged.centre(), done.sum(axis=1), given)[staged.running]
+        staged = replace(staged, speeds=staged.speeds * faster[:, None])
+        done = done * faster[:, None]
     return RunningChain(staged.centre(), *_busy(machine, done.sum(axis=1)), staged=staged)
 
 

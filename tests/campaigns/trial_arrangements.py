@@ -1,0 +1,63 @@
+"""A cell whose arrangement stays while jobs wait: predicted by a mean and by several speeds.
+
+``python -m tests.campaigns.trial_arrangements`` takes about a minute of CPU.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from qmodels.policies import predict
+from tests.campaigns.record import write_record
+from validation.trial import frozen_speeds, loss_run, run_one
+from validation.trial.bursts import workload
+from validation.trial.control import control_mean, controlled
+from validation.trial.replications import cell_of
+
+GIVEN = {
+    "rows": 8, "columns": 8, "policy": "DP", "policy_options": {"disk_partitions": 2},
+    "min_processors": 16, "cpu_to_io": 2.0, "strategy": "MC",
+}  # fmt: skip
+LOADS = (0.6, 0.8)
+#: Of the measured speeds, and of the jobs that the predictions are held against.
+SEED, JOBS_SEED = 1, 5
+
+
+def main() -> None:
+    """Predict both ways and simulate."""
+    cell, rows = cell_of(GIVEN), []
+    mean = loss_run(cell, starts=8, jobs=120, seed=SEED).table
+    several = replace(mean, frozen=frozen_speeds(cell, jobs=50, seed=SEED))
+    for load in LOADS:
+        rate = load * float(mean.throughput[-1])
+        point = {
+            **GIVEN, "arrival_rate": rate, "speeds": mean.throughput.tolist(), "jobs": 250,
+            "warm_up": 80, "seed": JOBS_SEED,
+        }  # fmt: skip
+        found = [run_one(point, replication) for replication in range(12)]
+        simulated, _ = controlled(
+            [row["response"] for row in found], [row["control"] for row in found],
+            control_mean(cell, mean.throughput, rate),
+        )  # fmt: skip
+        row: dict[str, object] = {
+            "cell": cell.label, "load": load, "simulated": simulated.mean,
+            "half_width": simulated.half_width / simulated.mean,
+        }  # fmt: skip
+        for name, table in (("mean", mean), ("arrangements", several)):
+            made = predict(
+                cell.policy, cell.system, workload(cell), arrival_rate=rate, running=table
+            )
+            row[f"error_{name}"] = made.mean_response / simulated.mean - 1.0
+            row[f"half_width_{name}"] = (made.half_width or 0.0) / simulated.mean
+        row["slowest"], row["fastest"] = several.factors.min(), several.factors.max()
+        rows.append(row)
+        print(row, file=sys.stderr)
+    write_record(
+        "trial-arrangements", rows, command="python -m tests.campaigns.trial_arrangements",
+        seed=SEED,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""The part of the page on the trial that is made from its record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from validation.experiments.record import read_record
+from validation.experiments.trial.campaign import not_run
+from validation.trial.cells import mean_tau
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Lines of the page between which it stands.
+MARKERS: Final = ("<!-- record: made by docs/write_trial.py -->", "<!-- end of record -->")
+#: Rows of the table of the worst.
+WORST_ROWS: Final = 10
+
+
+def record_section(record: Path) -> str:
+    """What the record of the trial says: errors by policy, ranks both ways, the worst rows.
+
+    Parameters
+    ----------
+    record : Path
+        Folder of the records.
+
+    Returns
+    -------
+    str
+        Markdown; one sentence where there is no record.
+    """
+    import pandas as pd
+
+    if read_record(record, "trial") is None:
+        return "There is no record of the campaign `qmodels validate trial`.\n"
+    table = pd.read_csv(record / "trial.csv")
+    return "\n".join([*_errors(table), "", *_ranks(table), "", *_worst(table), "", *_left()]) + "\n"
+
+
+def _groups(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    kind, place = table["policy"].str.slice(0, 2), table["cell"].str.split().str[0]
+    for name in ("SP", "DP", "TS"):
+        for where in dict.fromkeys(place):
+            some = table[(kind == name) & (place == where)]
+            if len(some):
+                yield f"{name}, {where}", some
+    yield "kept out of all tuning", table[table["kept_out"]]
+    yield "all", table
+
+
+def _errors(table: pd.DataFrame) -> Iterator[str]:
+    yield "| rows | number | corrected: median | nine tenths | worst | covered | uncorrected |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, some in _groups(table):
+        if not len(some):
+            continue
+        size = some["error"].abs()
+        yield (
+            f"| {name} | {len(some)} | {size.median():.1%} | {size.quantile(0.9):.1%} | "
+            f"{size.max():.1%} | {int(some['covers'].sum())} | "
+            f"{some['error_uncorrected'].abs().median():.1%} |"
+        )
+
+
+def _ranks(table: pd.DataFrame) -> Iterator[str]:
+    yield (
+        "Strategies in order of mean response, fastest first, as simulated and as predicted with "
+        f"the correction; the mean tau of all cells is {mean_tau(table):.2f}:"
+    )
+    yield ""
+    yield "| cell | load | simulated | predicted |"
+    yield "|---|---|---|---|"
+    for (cell, load), some in table.groupby(["cell", "load"], sort=False):
+        found, said = (
+            " < ".join(some.sort_values(by)["strategy"]) for by in ("simulated", "corrected")
+        )
+        yield f"| {cell} | {load:g} | {found} | {'the same' if said == found else said} |"
+
+
+def _worst(table: pd.DataFrame) -> Iterator[str]:
+    yield (
+        "The rows that are furthest off, with what the runs themselves say of the cause: the "
+        "prediction is made again at the speeds that were seen in the queue."
+    )
+    yield ""
+    yield "| cell | strategy | load | corrected | simulated to | at speeds seen | cause |"
+    yield "|---|---|---|---|---|---|---|"
+    order = table["error"].abs().sort_values(ascending=False).index[:WORST_ROWS]
+    for row in table.loc[order].to_dict("records"):
+        yield (
+            f"| {row['cell']} | {row['strategy']} | {row['load']:g} | {row['error']:+.1%} | "
+            f"± {row['half_width']:.1%} | {row['error_seen_speeds']:+.1%} | {row['cause']} |"
+        )
+
+
+def _left() -> Iterator[str]:
+    names = not_run()
+    yield f"Of the grid, {len(names)} cells were not run: {'; '.join(names)}."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def _recommend(
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Go on with a map of another version of the code.")
     ] = False,
+    settings: SetOption = None,
 ) -> None:
     """Recommend a policy for a machine and its jobs; nothing is simulated.
 
@@ -99,6 +101,7 @@ def _recommend(
     from qmodels.errors import UnstableError
     from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
+    from qmodels.io.settings import parse_settings
     from qmodels.policies.choice.candidates import default_candidates, too_many_jobs
     from qmodels.policies.choice.recommendation import recommend
 
@@ -106,7 +109,7 @@ def _recommend(
         raise ModelError("give either --load or --arrival-rate, not both")
     if output is not None:
         claim_output(output)
-    plan = load_scenario(scenario, max_bytes=max_bytes)
+    plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
     if model is not None:
         plan = plan.with_model(model)
     workload = plan.workload
@@ -150,9 +153,10 @@ def _recommend(
         record = {
             "recommendations": [each.record() for each in found],
             "map": None if drawn is None else drawn.records(),
-        }
+        } | ({"set": list(plan.changes)} if plan.changes else {})
         typer.echo(json.dumps(record, allow_nan=False))
     else:
+        say_changes(plan.changes)
         texts = [each.table() for each in found] if len(found) == 1 else [_summary(found)]
         typer.echo("\n\n".join([*texts, *([] if drawn is None else [drawn.table()])]))
     if all(each.best is None for each in found):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError
-from qmodels.io._scenario_file import ScenarioFile
 from qmodels.io._trace_text import beginning
 from qmodels.io.runs import RunTable, read_runs
-from qmodels.io.scenario import load_programs
-from qmodels.io.toml_tables import read_tables
+from qmodels.io.scenario import load_programs, read_scenario_file
+from qmodels.io.settings import told
+from qmodels.io.toml_tables import unchecked_tables
 from qmodels.io.traces import read_trace
 from qmodels.programs import FittedProgram, Program, WorkloadMix, fit_runs
 from qmodels.programs.bursts import (
@@ -104,6 +104,7 @@ class Subject:
     fit: FittedProgram | None = None
     measured: Array | None = None
     run: TracedRun | None = None
+    changes: tuple[str, ...] = ()  #: what was set in place of what a scenario holds
 
 
 def read_subject(
@@ -112,6 +113,7 @@ def read_subject(
     program: str | None = None,
     choices: TraceChoices | None = None,
     max_bytes: int | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Subject:
     """Read whatever a speedup surface can be drawn of.
 
@@ -126,6 +128,8 @@ def read_subject(
         For a trace only.
     max_bytes : int, optional
         Largest size of a trace's text, as in `read_trace`.
+    settings : mapping, optional
+        Values in place of what a scenario holds, as in `load_scenario`.
 
     Returns
     -------
@@ -154,7 +158,9 @@ def read_subject(
             f"{given} is no trace: --gap, --run-on, --io-law and --cpu-law do not go with it"
         )
     if kind == "scenario":
-        return _of_scenario(path, program)
+        return _of_scenario(path, program, settings or {})
+    if settings:
+        raise ModelError(f"{given} is no scenario: there are no keys to set in it")
     if kind == "runs":
         return _of_runs(read_runs(path), program)
     if program is not None:
@@ -187,15 +193,20 @@ def _of_profile(name: str) -> Subject:
     return Subject("profile", name, profile(name), (said,))
 
 
-def _of_scenario(path: Path, name: str | None) -> Subject:
-    spec = read_tables(path, ScenarioFile)
+def _of_scenario(path: Path, name: str | None, settings: Mapping[str, Any]) -> Subject:
+    found = _named_in(path, name, settings)
+    return replace(found, changes=told(unchecked_tables(path), settings))
+
+
+def _named_in(path: Path, name: str | None, settings: Mapping[str, Any]) -> Subject:
+    spec = read_scenario_file(path, settings=settings)
     processors, disks = spec.machine.processors, spec.machine.disks
     if spec.runs is not None and name is not None:
         one = _of_runs(read_runs(path.parent / spec.runs.path), name)
         return Subject(
             "runs", one.name, one.program, one.remarks, processors, disks, one.fit, one.measured
         )
-    found = load_programs(path)
+    found = load_programs(path, settings=settings)
     if isinstance(found, Program):
         if name not in (None, found.name):
             _no_program(path, name, [found.name])

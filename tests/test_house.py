@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("phasefit", "qmodels", "validation")
 COMMANDS = ("allocate", "balance", "checkpoint", "compare", "demo", "fit", "mesh", "predict",
-            "recommend", "simulate", "study", "surface", "sweep", "validate")  # fmt: skip
+            "recommend", "simulate", "study", "surface", "sweep", "validate",
+            "what-if")  # fmt: skip
 
 
 def room(module: str) -> str:

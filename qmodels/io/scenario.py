@@ -27,7 +27,7 @@ from qmodels.io._scenario_file import (
 )
 from qmodels.io.policy_tables import PolicyTable, TimeLawTable
 from qmodels.io.runs import read_runs
-from qmodels.io.settings import checked_with, laid_over, naming, told
+from qmodels.io.settings import checked_with, dotted, laid_over, naming, told
 from qmodels.io.swf import MAX_BYTES, JobLog, read_swf
 from qmodels.io.toml_tables import at_key, checked_tables, fail, unchecked_tables
 from qmodels.policies import MODELS, AbstractPolicy, System, Workload, find_policy
@@ -142,7 +142,8 @@ def load_scenario(
     settings : mapping, optional
         Values in place of what the file holds, by dotted key such as ``"machine.disks"``; see
         `qmodels.io.settings.laid_over`. Policies that do not fit a machine of another size are
-        left out, and `Scenario.changes` says which.
+        left out, and `Scenario.changes` says which; of policies that are no longer there nothing
+        is simulated.
 
     Returns
     -------
@@ -160,9 +161,12 @@ def load_scenario(
     given = dict(settings or {})
     tables = unchecked_tables(source)
     spec = checked_with(source, ScenarioFile, tables, given)
-    resized = any(key.split(".")[0] == "machine" for key in given)
+    touched = {dotted(key).split(".")[0] for key in given}
+    resized = "machine" in touched
+    # What the file has simulated may be gone with the policies that it knew.
+    others = "policy" in touched and "validation" not in touched
     with naming(given):
-        plan = _scenario(source, spec, resized, max_bytes=max_bytes)
+        plan = _scenario(source, spec, resized, only_known=others, max_bytes=max_bytes)
     if resized and not plan.policies:
         fail(source, "policy", f"no policy fits this machine: {', '.join(plan.changes)}")
     return replace(
@@ -210,6 +214,7 @@ def _scenario(
     spec: ScenarioFile,
     only_fitting: bool = False,
     *,
+    only_known: bool = False,
     max_bytes: int | None = None,
     like: Scenario | None = None,
 ) -> Scenario:
@@ -254,7 +259,7 @@ def _scenario(
             source, "surface.disks", spec.surface.disks, system.disks, only_fitting
         ),
         loads=tuple(sorted(set(spec.study.loads))),
-        validation=_validation(source, spec.validation, policies, log, too_large),
+        validation=_validation(source, spec.validation, policies, log, only_fitting or only_known),
         burst_laws=burst_laws,
         changes=(f"{', '.join(too_large)} left out: too many partitions for this machine",)
         if too_large
@@ -580,14 +585,16 @@ def _validation(
     spec: ValidationTable | None,
     policies: tuple[AbstractPolicy, ...],
     log: JobLog | None,
-    too_large: tuple[str, ...] = (),
+    only_known: bool,
 ) -> ValidationPlan | None:
     if spec is None:
         return None
     by_label = {policy.label: policy for policy in policies}
-    wanted = [label for label in spec.policies if label not in too_large]
-    if not wanted:
-        return None
+    wanted = spec.policies
+    if only_known:
+        wanted = [label for label in wanted if label in by_label]
+        if not wanted:
+            return None
     for i, label in enumerate(wanted):
         if label not in by_label:
             hint = suggestion(label, by_label)

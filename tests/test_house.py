@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("phasefit", "qmodels", "validation")
-COMMANDS = ("allocate", "balance", "checkpoint", "compare", "demo", "fit", "jobs", "mesh",
-            "predict", "recommend", "simulate", "study", "surface", "sweep",
-            "validate")  # fmt: skip
+COMMANDS = ("allocate", "balance", "checkpoint", "compare", "demo", "export", "fit", "jobs", "mesh",
+            "predict", "recommend", "record", "simulate", "slices", "study", "surface", "sweep",
+            "validate", "what-if")  # fmt: skip
 
 
 def room(module: str) -> str:

@@ -27,6 +27,8 @@ from .slices import slice_losses as slice_losses
 from .slices import slice_queue as slice_queue
 from .study import Study as Study
 from .study import run_study as run_study
+from .study.what_if import WhatIf as WhatIf
+from .study.what_if import what_if as what_if
 from .synthetic import synthetic_runs as synthetic_runs
 from .trial import Agreement as Agreement
 from .trial import crossvalidate as crossvalidate

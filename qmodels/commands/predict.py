@@ -10,6 +10,7 @@ import typer
 
 from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.log_options import say_of_log
+from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def _predict(
         ),
     ] = False,
     max_bytes: MaxBytes = None,
+    settings: SetOption = None,
 ) -> None:
     """Predict the policies of a scenario over its loads; nothing is simulated.
 
@@ -64,12 +66,13 @@ def _predict(
     from phasefit.checks import one_of
     from qmodels.errors import UnstableError
     from qmodels.io.scenario import load_scenario
+    from qmodels.io.settings import parse_settings
     from qmodels.policies import predict, work_bound
     from qmodels.policies.choice.candidates import unstable_under_all
 
     if everything and best is not None:
         raise ModelError("give either --all or --best, not both")
-    plan = load_scenario(scenario, max_bytes=max_bytes)
+    plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
     if model is not None:
         plan = plan.with_model(model)
     known = {each.label: each for each in plan.policies}
@@ -108,8 +111,9 @@ def _predict(
     ]
     if as_json:
         for row in rows:
-            typer.echo(json.dumps(row, allow_nan=False))
+            typer.echo(json.dumps(row | _set(plan), allow_nan=False))
         return
+    say_changes(plan.changes)
     ties = _ties(found, chosen, loads, plan)
     typer.echo(f"{'policy':<14} {'load':>6} {'response [s]':>14} {'jobs':>10} method")
     for key, row in zip(shown, rows, strict=True):
@@ -124,6 +128,11 @@ def _predict(
     if len(shown) < len(chosen) * len(loads):
         left = len(chosen) * len(loads) - len(shown)
         typer.echo(f"{left} more rows with --all; --policy NAME for all of one policy")
+
+
+def _set(plan: Scenario) -> dict[str, object]:
+    """What is not as in the file, for a row of JSON; nothing where all is."""
+    return {"set": list(plan.changes)} if plan.changes else {}
 
 
 def _best(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -23,6 +23,7 @@ from qmodels.commands.log_options import (
     say_of_log,
 )
 from qmodels.commands.options import pair
+from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ def _recommend(
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Go on with a map of another version of the code.")
     ] = False,
+    settings: SetOption = None,
 ) -> None:
     """Recommend a policy for a machine and its jobs; nothing is simulated.
 
@@ -138,6 +140,7 @@ def _recommend(
     from qmodels.commands.progress import progress_shown
     from qmodels.errors import UnstableError
     from qmodels.io.outputs import claim_output
+    from qmodels.io.settings import parse_settings
     from qmodels.policies.choice.candidates import default_candidates, too_many_jobs
     from qmodels.policies.choice.recommendation import recommend
 
@@ -148,7 +151,8 @@ def _recommend(
     choices = log_choices(
         log_format, unit, log_columns, timezone, status=status, partition=partition or None
     )
-    plan = _plan(scenario, machine, program, min_processors, listed, choices, max_bytes)
+    changed = parse_settings(settings)
+    plan = _plan(scenario, machine, program, min_processors, listed, choices, max_bytes, changed)
     if plan.log is not None:
         say_of_log(plan.log.warnings)
     if model is not None:
@@ -194,9 +198,10 @@ def _recommend(
         record = {
             "recommendations": [each.record() for each in found],
             "map": None if drawn is None else drawn.records(),
-        }
+        } | ({"set": list(plan.changes)} if plan.changes else {})
         typer.echo(json.dumps(record, allow_nan=False))
     else:
+        say_changes(plan.changes)
         texts = [each.table() for each in found] if len(found) == 1 else [_summary(found)]
         typer.echo("\n\n".join([*texts, *([] if drawn is None else [drawn.table()])]))
     if all(each.best is None for each in found):
@@ -211,6 +216,7 @@ def _plan(
     listed: bool,
     choices: dict[str, Any],
     max_bytes: int | None,
+    settings: Mapping[str, Any],
 ) -> Scenario:
     """The scenario of a file, or that of a job log on a machine."""
     from qmodels.io.scenario import load_scenario
@@ -221,7 +227,9 @@ def _plan(
                 f"{source} is a scenario, which names machine, program and [log] itself; "
                 f"--machine, --program and what is said of a job log go with a job log alone"
             )
-        return load_scenario(source, max_bytes=max_bytes)
+        return load_scenario(source, max_bytes=max_bytes, settings=settings)
+    if settings:
+        raise ModelError(f"{source} is no scenario: there are no keys to set in it")
     from qmodels.io.job_logs import read_jobs
     from qmodels.io.log_scenario import scenario_of_log
     from qmodels.io.subjects import read_subject

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.commands.trace_options import Events, Gap, Module, OnDisks, event_choices
 from qmodels.errors import ModelError
 
@@ -81,6 +82,7 @@ def _surface(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     max_bytes: MaxBytes = None,
+    settings: SetOption = None,
 ) -> None:
     """Compute how a program speeds up over processors and disks, and the best allotment."""
     if profiles:
@@ -93,6 +95,7 @@ def _surface(
     from qmodels.commands.surface_answer import answer
     from qmodels.commands.surface_text import text
     from qmodels.io.outputs import claim_output
+    from qmodels.io.settings import parse_settings
     from qmodels.io.subjects import read_subject
 
     # What the options say is checked before anything is read, which may take minutes.
@@ -107,15 +110,21 @@ def _surface(
         claim_output(output)
     with progress_shown() as progress:
         subject = read_subject(
-            source, program=program, choices=choices, max_bytes=max_bytes, progress=progress
-        )
+            source, program=program, choices=choices, max_bytes=max_bytes, progress=progress,
+            settings=parse_settings(settings),
+        )  # fmt: skip
     for remark in subject.remarks:
         typer.echo(f"- {remark}", err=True)
     wanted = _wanted(given, (subject.processors, subject.disks), asked)
     found = answer(subject, wanted)
     if output is not None:
         _write(found, output)
-    typer.echo(json.dumps(found.record(), allow_nan=False) if as_json else text(found))
+    if as_json:
+        more = {"set": list(subject.changes)} if subject.changes else {}
+        typer.echo(json.dumps(found.record() | more, allow_nan=False))
+    else:
+        say_changes(subject.changes)
+        typer.echo(text(found))
 
 
 def _list() -> None:

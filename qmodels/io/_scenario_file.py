@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -42,6 +42,8 @@ class LogTable(Table):
 class LawTable(Table):
     """A law: its squared coefficient of variation, or alpha and T."""
 
+    instead: ClassVar = (("scv",), ("alpha", "T"))
+
     scv: Annotated[float, Field(ge=0.01, le=1e4)] | None = None
     alpha: list[float] | None = None
     T: list[list[float]] | None = None
@@ -72,6 +74,8 @@ class BurstLawsTable(Table):
 class PhaseCountTable(Table):
     """The law of the number of phases: geometric with a mean, or probabilities of 1, 2, ..."""
 
+    instead: ClassVar = (("mean",), ("probabilities",))
+
     mean: Annotated[float, Field(ge=1)] | None = None
     probabilities: list[float] | None = Field(default=None, min_length=1)
 
@@ -85,6 +89,8 @@ class SlowdownTable(Table):
 
 class BurstTable(Table):
     """One burst, of I/O or of computation."""
+
+    instead: ClassVar = (("seconds",), ("total",))
 
     seconds: Seconds | None = None
     total: Seconds | None = None
@@ -166,6 +172,8 @@ class TrialTable(Table):
 
 class ScenarioFile(Table):
     """A whole file."""
+
+    instead: ClassVar = (("program",), ("runs",))
 
     title: str = Field(default="A study", max_length=500)
     notes: str = Field(default="", max_length=5000)

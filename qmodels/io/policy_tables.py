@@ -6,7 +6,17 @@ import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from functools import cache
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, create_model
@@ -20,6 +30,8 @@ from qmodels.policies import POLICIES, AbstractPolicy, find_policy
 
 class TimeLawTable(Table):
     """A law of a time: its mean in seconds and perhaps its scv, or alpha and T."""
+
+    instead: ClassVar = (("mean", "scv"), ("alpha", "T"))
 
     mean: Positive | None = None
     scv: Annotated[float, pydantic.Field(ge=0.01, le=1e4)] | None = None

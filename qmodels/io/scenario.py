@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,9 @@ from qmodels.io._scenario_file import (
 from qmodels.io.job_logs import read_jobs
 from qmodels.io.policy_tables import PolicyTable, TimeLawTable
 from qmodels.io.runs import read_runs
+from qmodels.io.settings import checked_with, dotted, laid_over, naming, told
 from qmodels.io.swf import JobLog
-from qmodels.io.toml_tables import at_key, checked_tables, fail, read_tables
+from qmodels.io.toml_tables import at_key, checked_tables, fail, unchecked_tables
 from qmodels.policies import MODELS, AbstractPolicy, System, Workload, find_policy
 from qmodels.programs import (
     Burst,
@@ -99,6 +100,9 @@ class Scenario:
     #: laws of single bursts, of I/O and of computation; None where bursts follow the demand
     burst_laws: tuple[PhaseType, PhaseType] | None = None
     trial: TrialPlan | None = None
+    tables: Mapping[str, Any] = field(default_factory=dict)  #: of the file, settings over them
+    settings: Mapping[str, Any] = field(default_factory=dict)  #: what was set instead, by key
+    changes: tuple[str, ...] = ()  #: the same in words, a line each, and what followed from it
 
     @property
     def workload(self) -> Workload:
@@ -143,7 +147,12 @@ class Scenario:
         )
 
 
-def load_scenario(path: str | Path, *, max_bytes: int | None = None) -> Scenario:
+def load_scenario(
+    path: str | Path,
+    *,
+    max_bytes: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Scenario:
     """Read a scenario and everything it names.
 
     Parameters
@@ -153,6 +162,11 @@ def load_scenario(path: str | Path, *, max_bytes: int | None = None) -> Scenario
         in docs/reference/scenario.md.
     max_bytes : int, optional
         Largest size of the job log's text, as in `read_jobs`.
+    settings : mapping, optional
+        Values in place of what the file holds, by dotted key such as ``"machine.disks"``; see
+        `qmodels.io.settings.laid_over`. Policies that do not fit a machine of another size are
+        left out, and `Scenario.changes` says which; of policies that are no longer there nothing
+        is simulated.
 
     Returns
     -------
@@ -167,11 +181,31 @@ def load_scenario(path: str | Path, *, max_bytes: int | None = None) -> Scenario
         If the job log or the table of runs is damaged.
     """
     source = Path(path)
-    return _scenario(source, read_tables(source, ScenarioFile), max_bytes=max_bytes)
+    given = dict(settings or {})
+    tables = unchecked_tables(source)
+    spec = checked_with(source, ScenarioFile, tables, given)
+    touched = {dotted(key).split(".")[0] for key in given}
+    resized = "machine" in touched
+    # What the file has simulated may be gone with the policies that it knew.
+    others = "policy" in touched and "validation" not in touched
+    with naming(given):
+        plan = _scenario(source, spec, resized, only_known=others, max_bytes=max_bytes)
+    if resized and not plan.policies:
+        fail(source, "policy", f"no policy fits this machine: {', '.join(plan.changes)}")
+    return replace(
+        plan,
+        tables=with_settings(tables, given),
+        settings=given,
+        changes=(*told(tables, given), *plan.changes),
+    )
 
 
 def make_scenario(
-    source: Path, tables: Mapping[str, Any], *, only_fitting: bool = False
+    source: Path,
+    tables: Mapping[str, Any],
+    *,
+    only_fitting: bool = False,
+    like: Scenario | None = None,
 ) -> Scenario:
     """The scenario of tables that are in memory, as if they had been read from `source`.
 
@@ -184,13 +218,18 @@ def make_scenario(
     only_fitting : bool
         Leave out policies that do not fit the machine instead of refusing them, as where the size
         of the machine is varied.
+    like : Scenario, optional
+        One with the same log and the same programs at their true times: its log is taken instead
+        of read again, and so is the factor by which its programs were scaled to that log. The log
+        tells of the machine that it was written on, not of one that is thought of.
 
     Raises
     ------
     ScenarioError, TraceFormatError
         As for `load_scenario`.
     """
-    return _scenario(source, checked_tables(source, ScenarioFile, tables), only_fitting)
+    spec = checked_tables(source, ScenarioFile, tables)
+    return replace(_scenario(source, spec, only_fitting, like=like), tables=tables)
 
 
 def _scenario(
@@ -198,17 +237,21 @@ def _scenario(
     spec: ScenarioFile,
     only_fitting: bool = False,
     *,
+    only_known: bool = False,
     max_bytes: int | None = None,
+    like: Scenario | None = None,
 ) -> Scenario:
     places = {"mesh", "strategy"}
     system = at_key(source, "machine", System, **spec.machine.model_dump(exclude=places))
-    log = _read_log(source, spec.log, max_bytes)
-    program, fits = _programs(source, spec)
+    log = like.log if like is not None else _read_log(source, spec.log, max_bytes)
+    program, fits = _programs(source, spec, like)
     time_scale = 1.0
     if spec.demand.scale_to_log:
         if log is None:
             fail(source, "demand.scale_to_log", "there is no [log] to scale to; add one or drop it")
-        time_scale = at_key(source, "demand.scale_to_log", _scale_to_log, log, system, program)
+        time_scale = like.time_scale if like is not None else at_key(
+            source, "demand.scale_to_log", _scale_to_log, log, system, program
+        )  # fmt: skip
         program = program.scaled(time_scale)
     arrivals, arrivals_from = dependent_arrivals(source, spec.arrivals, log) or _law(
         source, "arrivals", spec.arrivals, log
@@ -217,7 +260,7 @@ def _scenario(
     burst_laws = _burst_laws(source, spec)
     if burst_laws is not None:
         demand_from += "; predictions and simulations take the laws of [bursts] instead"
-    policies = _policies(source, spec.policy, system, only_fitting)
+    policies, too_large = _policies(source, spec.policy, system, only_fitting)
     plan = Scenario(
         path=source,
         title=spec.title,
@@ -236,14 +279,19 @@ def _scenario(
         time_scale=time_scale,
         policies=policies,
         surface_processors=_axis(
-            source, "surface.processors", spec.surface.processors, system.processors
+            source, "surface.processors", spec.surface.processors, system.processors, only_fitting
         ),
-        surface_disks=_axis(source, "surface.disks", spec.surface.disks, system.disks),
+        surface_disks=_axis(
+            source, "surface.disks", spec.surface.disks, system.disks, only_fitting
+        ),
         loads=tuple(sorted(set(spec.study.loads))),
-        validation=_validation(source, spec.validation, policies, log),
+        validation=_validation(source, spec.validation, policies, log, only_fitting or only_known),
         burst_laws=burst_laws,
         # a machine whose size is varied has no mesh of its own
         trial=None if only_fitting else _trial(source, spec, policies),
+        changes=(f"{', '.join(too_large)} left out: too many partitions for this machine",)
+        if too_large
+        else (),
     )
     plan = at_key(source, "study.model", plan.with_model, spec.study.model)
     _check_followed(source, plan)
@@ -264,7 +312,20 @@ def _check_followed(source: Path, plan: Scenario) -> None:
             )
 
 
-def load_programs(path: str | Path) -> Program | WorkloadMix:
+def with_settings(tables: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables of a scenario with settings over them, not checked; see `laid_over`.
+
+    Examples
+    --------
+    >>> with_settings({"machine": {"processors": 8, "disks": 8}}, {"machine.disks": 16})
+    {'machine': {'processors': 8, 'disks': 16}}
+    """
+    return laid_over(ScenarioFile, tables, settings)
+
+
+def load_programs(
+    path: str | Path, *, settings: Mapping[str, Any] | None = None
+) -> Program | WorkloadMix:
     """Only the programs of a scenario, unscaled; its log need not exist.
 
     Raises
@@ -272,8 +333,21 @@ def load_programs(path: str | Path) -> Program | WorkloadMix:
     ScenarioError, TraceFormatError
         As for `load_scenario`.
     """
+    return _programs(Path(path), read_scenario_file(path, settings=settings))[0]
+
+
+def read_scenario_file(
+    path: str | Path, *, settings: Mapping[str, Any] | None = None
+) -> ScenarioFile:
+    """The tables of a scenario, checked, with settings over them.
+
+    Raises
+    ------
+    ScenarioError, ModelError
+        As for `load_scenario`.
+    """
     source = Path(path)
-    return _programs(source, read_tables(source, ScenarioFile))[0]
+    return checked_with(source, ScenarioFile, unchecked_tables(source), settings or {})
 
 
 def _read_log(source: Path, spec: LogTable | None, max_bytes: int | None) -> JobLog | None:
@@ -300,12 +374,13 @@ def _read_log(source: Path, spec: LogTable | None, max_bytes: int | None) -> Job
 
 
 def _programs(
-    source: Path, spec: ScenarioFile
+    source: Path, spec: ScenarioFile, like: Scenario | None = None
 ) -> tuple[Program | WorkloadMix, Mapping[str, FittedProgram]]:
     if (spec.program is None) == (spec.runs is None):
         fail(source, "program", "give either [[program]] tables or one [runs] table")
     if spec.runs is not None:
-        fits = fit_runs(read_runs(source.parent / spec.runs.path))
+        # the runs are those of `like`, and fitting them takes seconds
+        fits = dict(like.fits) if like else fit_runs(read_runs(source.parent / spec.runs.path))
         weights = spec.runs.weights or dict.fromkeys(fits, 1.0)
         if set(weights) != set(fits):
             fail(
@@ -482,8 +557,10 @@ def _mix(spec: DemandTable, log: JobLog | None) -> str:
 
 def _policies(
     source: Path, tables: list[PolicyTable], system: System, only_fitting: bool
-) -> tuple[AbstractPolicy, ...]:
+) -> tuple[tuple[AbstractPolicy, ...], tuple[str, ...]]:
+    """The policies, and the labels of those that were left out."""
     found: dict[str, AbstractPolicy] = {}
+    too_large: list[str] = []
     for i, table in enumerate(tables):
         key = f"policy[{i}]"
         for policy in at_key(source, key, _stands_for, source, key, table):
@@ -491,6 +568,7 @@ def _policies(
                 at_key(source, key, policy.check, system)
             except ScenarioError:
                 if only_fitting:
+                    too_large.append(policy.label)
                     continue
                 raise
             known = found.setdefault(policy.label, policy)
@@ -501,7 +579,7 @@ def _policies(
                     f"another policy of this study is labelled {policy.label} too, and results "
                     f"are told apart by labels; drop one of them",
                 )
-    return tuple(found.values())
+    return tuple(found.values()), tuple(dict.fromkeys(too_large))
 
 
 def _stands_for(source: Path, key: str, table: PolicyTable) -> list[AbstractPolicy]:
@@ -517,7 +595,11 @@ def _stands_for(source: Path, key: str, table: PolicyTable) -> list[AbstractPoli
     return list(find_policy(table.kind).from_table(values))  # type: ignore[attr-defined]
 
 
-def _axis(source: Path, key: str, given: list[int] | None, most: int) -> tuple[int, ...]:
+def _axis(
+    source: Path, key: str, given: list[int] | None, most: int, only_fitting: bool = False
+) -> tuple[int, ...]:
+    if only_fitting and given is not None:
+        given = [number for number in given if number <= most] or None
     if given is None:
         powers = [2**i for i in range(most.bit_length()) if 2**i < most]
         return (*powers, most)
@@ -570,11 +652,17 @@ def _validation(
     spec: ValidationTable | None,
     policies: tuple[AbstractPolicy, ...],
     log: JobLog | None,
+    only_known: bool,
 ) -> ValidationPlan | None:
     if spec is None:
         return None
     by_label = {policy.label: policy for policy in policies}
-    chosen = _labelled(source, "validation", spec.policies, by_label)
+    wanted = spec.policies
+    if only_known:
+        wanted = [label for label in wanted if label in by_label]
+        if not wanted:
+            return None
+    chosen = _labelled(source, "validation", wanted, by_label)
     if spec.replay_log and log is None:
         fail(source, "validation.replay_log", "there is no [log] to replay; add one or drop it")
     return ValidationPlan(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError
-from qmodels.io._scenario_file import ScenarioFile
 from qmodels.io._trace_text import beginning
 from qmodels.io.darshan import POSIX
 from qmodels.io.extrap_files import is_experiment
 from qmodels.io.runs import RunTable, read_runs
-from qmodels.io.scenario import load_programs
-from qmodels.io.toml_tables import read_tables
+from qmodels.io.scenario import load_programs, read_scenario_file
+from qmodels.io.settings import told
+from qmodels.io.toml_tables import unchecked_tables
 from qmodels.io.traced_runs import RunChoices, read_traced_runs
 from qmodels.io.traces import read_trace
 from qmodels.programs import FittedProgram, Program, WorkloadMix, fit_runs
@@ -134,6 +134,7 @@ class Subject:
     measured: Array | None = None
     run: TracedRun | None = None
     table: RunTable | None = None
+    changes: tuple[str, ...] = ()  #: what was set in place of what a scenario holds
 
 
 def read_subject(
@@ -144,6 +145,7 @@ def read_subject(
     max_bytes: int | None = None,
     mixed: bool = False,
     progress: Progress = no_progress,
+    settings: Mapping[str, Any] | None = None,
 ) -> Subject:
     """Read whatever a speedup surface can be drawn of.
 
@@ -164,6 +166,8 @@ def read_subject(
         named, instead of refusing.
     progress : callable, optional
         See `qmodels.progress`; told of the traces of a folder.
+    settings : mapping, optional
+        Values in place of what a scenario holds, as in `load_scenario`.
 
     Returns
     -------
@@ -200,7 +204,9 @@ def read_subject(
             f"and --event do not go with it"
         )
     if kind == "scenario":
-        return _of_scenario(path, program)
+        return _of_scenario(path, program, settings or {})
+    if settings:
+        raise ModelError(f"{given} is no scenario: there are no keys to set in it")
     if kind == "runs":
         table = read_runs(path)
         if mixed and program is None and len(table.programs) > 1:
@@ -277,15 +283,20 @@ def _of_profile(name: str) -> Subject:
     return Subject("profile", name, profile(name), (said,))
 
 
-def _of_scenario(path: Path, name: str | None) -> Subject:
-    spec = read_tables(path, ScenarioFile)
+def _of_scenario(path: Path, name: str | None, settings: Mapping[str, Any]) -> Subject:
+    found = _named_in(path, name, settings)
+    return replace(found, changes=told(unchecked_tables(path), settings))
+
+
+def _named_in(path: Path, name: str | None, settings: Mapping[str, Any]) -> Subject:
+    spec = read_scenario_file(path, settings=settings)
     processors, disks = spec.machine.processors, spec.machine.disks
     if spec.runs is not None and name is not None:
         one = _of_runs(read_runs(path.parent / spec.runs.path), name)
         return Subject(
             "runs", one.name, one.program, one.remarks, processors, disks, one.fit, one.measured
         )
-    found = load_programs(path)
+    found = load_programs(path, settings=settings)
     if isinstance(found, Program):
         if name not in (None, found.name):
             _no_program(path, name, [found.name])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, ClassVar, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -27,6 +27,14 @@ class Table(BaseModel):
     """Strict: no unknown keys, no text for a number, nothing that is not finite."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+    #: Groups of keys that say one thing in different ways: one that is set replaces the others.
+    instead: ClassVar[tuple[tuple[str, ...], ...]] = ()
+
+    @classmethod
+    def written_out(cls, tables: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Tables as they are declared, without the short forms that a file may use."""
+        return tables
 
 
 @dataclass(frozen=True)
@@ -95,31 +103,47 @@ def _known_keys(
     file: type[Table], tables: Any, where: tuple[int | str, ...], name: str
 ) -> tuple[list[str], str]:
     """Keys of the table at `where`, by walking the declared tables; what is said of `name`."""
+    table, mark, held = _walked(file, tables, where)
+    return list(table.model_fields), "" if mark is None else mark.explain(held, name)
+
+
+def declared_at(file: type[Table], tables: Any, way: Sequence[str]) -> type[Table] | None:
+    """The declared table at a dotted key; None where the tables hold no way there."""
+    try:
+        return _walked(file, tables, [int(part) if part.isdigit() else part for part in way])[0]
+    except (KeyError, IndexError, TypeError, ModelError):
+        return None
+
+
+def _walked(
+    file: type[Table], tables: Any, where: Sequence[int | str]
+) -> tuple[type[Table], ChosenTable | None, Any]:
+    """The declared table at `where`, the mark by which it was chosen, and what was read there."""
     table: Any = file
     chosen: ChosenTable | None = None
-    explained = ""
+    by: ChosenTable | None = None
     for part in where:
         if isinstance(part, int):
             # a single table may stand where a list of them could
             tables = tables[part] if isinstance(tables, list) else tables
             if chosen is not None:
-                table, explained = chosen.choose(tables), chosen.explain(tables, name)
-                chosen = None
+                table, by, chosen = chosen.choose(tables), chosen, None
             continue
         tables = tables[part]
         if part not in table.model_fields:
             continue
-        field, explained = table.model_fields[part], ""
+        field, by = table.model_fields[part], None
         chosen = next((mark for mark in field.metadata if isinstance(mark, ChosenTable)), None)
-        table = next(iter(_tables_in(field.annotation)), table)
-    return list(table.model_fields), explained
+        table = next(tables_in(field.annotation), table)
+    return table, by, tables
 
 
-def _tables_in(annotation: Any) -> Iterator[type[Table]]:
+def tables_in(annotation: Any) -> Iterator[type[Table]]:
+    """Declared tables that a type speaks of."""
     if isinstance(annotation, type) and issubclass(annotation, Table):
         yield annotation
     for inner in getattr(annotation, "__args__", ()):
-        yield from _tables_in(inner)
+        yield from tables_in(inner)
 
 
 def fail(source: Path, key: str, text: str) -> NoReturn:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +13,24 @@ from markupsafe import Markup
 
 #: Content security policy of a page without scripts.
 NO_SCRIPTS: Final = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+
+def source_hash(text: str) -> str:
+    """What a content security policy admits a script or style sheet of the page by.
+
+    Examples
+    --------
+    >>> source_hash("")
+    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+    """
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def script_safe(value: Any) -> str:
+    """Data as JSON that no text in it can end: for a script block of another type than scripts."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")  # "</script>" would end the block, whatever the quotes
 
 
 def page_templates(folder: Path) -> Environment:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from functools import cache
 from html import escape
 from importlib.util import find_spec
@@ -15,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qmodels.errors import ModelError
+from qmodels.pages.page import script_safe, source_hash
 from qmodels.plotting.style import (
     ORANGE,
     RED,
@@ -71,7 +69,7 @@ def check_installed() -> None:
 
 def script_policy() -> str:
     """Return the content security policy of `surface_page`; a page that frames it needs it too."""
-    hashes = " ".join(_hash(script) for script in (_library(), _SCRIPT))
+    hashes = " ".join(source_hash(script) for script in (_library(), _SCRIPT))
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:"
     )
@@ -130,8 +128,7 @@ def surface_page(
         title=escape(plain_text(surface.name) or "Speedup surface"),
         style=_STYLE,
         caption=escape(plain_text(caption or _caption(surface), 400)),
-        # "</script>" in a text would end the block, whatever the quotes around it.
-        figure=json.dumps(figure, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+        figure=script_safe(figure),
         library=library,
         script=_SCRIPT,
     )
@@ -335,8 +332,3 @@ def _library() -> str:
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())
-
-
-def _hash(script: str) -> str:
-    digest = hashlib.sha256(script.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

@@ -13,7 +13,8 @@ from tests.command import invoked
 from tests.validation.test_sweep_journal import ROOT
 from validation import compare_strategies, simulate
 from validation.commands import sweep
-from validation.commands.sweep import _parsed, _seconds, _share
+from validation.commands.axes import parsed_axes
+from validation.commands.sweep import _seconds, _share
 from validation.machine.scenario import load_plan
 from validation.study.sweep import plan_sweep, read_sweep, run_sweep
 from validation.sweeps.journal import JournalReader
@@ -199,9 +200,12 @@ def test_what_cannot_be_is_refused_before_the_work(words, said, tmp_path):
 
 
 def test_axes_are_read_as_they_are_meant():
-    assert _parsed(["load=.1:.9:.1"]) == {"load": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]}
-    assert _parsed(["a.b=8:32:8,64", "c=true,x"]) == {"a.b": [8, 16, 24, 32, 64], "c": [True, "x"]}
-    assert _parsed(["policy=SP(4,16),TS(2,1;M=2),DP(1)"]) == {
+    assert parsed_axes(["load=.1:.9:.1"]) == {"load": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]}
+    assert parsed_axes(["a.b=8:32:8,64", "c=true,x"]) == {
+        "a.b": [8, 16, 24, 32, 64],
+        "c": [True, "x"],
+    }
+    assert parsed_axes(["policy=SP(4,16),TS(2,1;M=2),DP(1)"]) == {
         "policy": ["SP(4,16)", "TS(2,1;M=2)", "DP(1)"]
     }
     assert (_share("1%"), _share("0.05"), _seconds("1h30min"), _seconds("45s")) == (

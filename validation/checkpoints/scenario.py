@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -14,7 +14,8 @@ from qmodels.checkpoints.presets import model_bytes, system
 from qmodels.commands.byte_counts import byte_count
 from qmodels.commands.quantities import bytes_per_second, seconds
 from qmodels.errors import ModelError
-from qmodels.io.toml_tables import Count, Table, checked_tables, read_tables
+from qmodels.io.settings import both, checked_with, given_options
+from qmodels.io.toml_tables import Count, Table, unchecked_tables
 
 Quantity = str | float | int
 
@@ -24,6 +25,8 @@ _SNAPSHOT = 5.0
 
 class JobTable(Table):
     """What every job does; times and sizes as people write them or in seconds and bytes."""
+
+    instead: ClassVar = (("size",), ("model",))
 
     jobs: Count = 1
     size: Quantity | None = None
@@ -67,7 +70,11 @@ class CheckpointPlan:
 
 
 def checkpoint_plan(
-    source: Path | None, *, job: Mapping[str, Any], storage: Mapping[str, Any]
+    source: Path | None,
+    *,
+    job: Mapping[str, Any],
+    storage: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
 ) -> CheckpointPlan:
     """Read a file, with what was given as options over it.
 
@@ -76,26 +83,20 @@ def checkpoint_plan(
     source : Path or None
         A TOML file with the tables ``[job]`` and ``[storage]``.
     job, storage : mapping
-        Options of the same names; None for what was not given.
+        Options of the same names; None for what was not given. A size takes the place of a
+        model and the other way round; a bandwidth goes before that of a system, whose failures
+        remain.
+    settings : mapping, optional
+        Further values by dotted key, such as ``"job.jitter"``; see `qmodels.io.settings`.
 
     Raises
     ------
     ModelError
         If something is missing or out of its range; names the option and what to write.
     """
-    spec = CheckpointFile() if source is None else read_tables(source, CheckpointFile)
-    tables: dict[str, dict[str, Any]] = spec.model_dump(exclude_unset=True)
-    for name, given in (("job", job), ("storage", storage)):
-        kept = {key: value for key, value in given.items() if value is not None}
-        table = tables.setdefault(name, {})
-        # One way to say a number takes the place of the other.
-        for one, other in (("size", "model"), ("bandwidth", "system")):
-            if one in kept:
-                table.pop(other, None)
-            if other in kept and other == "model":
-                table.pop(one, None)
-        table |= kept
-    spec = checked_tables(source or Path("options"), CheckpointFile, tables)
+    tables = {} if source is None else unchecked_tables(source)
+    given = both(given_options({"job": job, "storage": storage}), settings or {})
+    spec = checked_with(source or Path("options"), CheckpointFile, tables, given)
     return _plan(spec)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
@@ -46,6 +46,8 @@ class NodesTable(Table):
 
 class JobsTable(Table):
     """What arrives when, and what it asks for."""
+
+    instead: ClassVar = (("disk_load",), ("cpu_load",))
 
     source: str = "synthetic"
     count: Count | None = None

@@ -18,8 +18,8 @@ from qmodels.commands.log_options import (
     LogZone,
     log_choices,
 )
+from qmodels.commands.set_option import SetOption, say_changes
 from validation.commands.kept_work import KeepJournal, Reuse, kept_work
-from validation.commands.overlay import overlaid
 from validation.commands.own_classes import find_own_modules, within_seconds
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from validation.machine.scenario import AllocationPlan
 
 FAILED = 1  #: exit code when a strategy breaks a promise
-#: One way to say how fast jobs come replaces another.
-_RATES = frozenset({"mean_interarrival", "utilisation", "arrival_factor"})
 
 
 def register(app: typer.Typer) -> None:
@@ -121,6 +119,7 @@ def _allocate(
     unit: LogUnit = None,
     log_columns: LogColumns = None,
     timezone: LogZone = None,
+    settings: SetOption = None,
 ) -> None:
     """Compare processor-allocation strategies on the same jobs, with paired differences.
 
@@ -150,7 +149,8 @@ def _allocate(
     }  # fmt: skip
     if output is not None:
         claim_output(output)
-    plan = _plan(source, given, max_bytes)
+    plan, changes = _plan(source, given, settings, max_bytes)
+    say_changes(changes, err=as_json)
     for warning in plan.warnings:
         print(f"- {warning}", file=sys.stderr)
     modules = ("validation.machine.runs", "validation.machine.loads")
@@ -196,18 +196,17 @@ def _sides(mesh: str | None) -> dict[str, Any]:
 
 
 def _plan(
-    source: Path | None, given: dict[str, dict[str, Any]], max_bytes: int | None
-) -> AllocationPlan:
-    """The file, if there is one, with the options of the command line over it."""
-    from qmodels.io.toml_tables import read_tables
+    source: Path | None,
+    given: dict[str, dict[str, Any]],
+    settings: list[str] | None,
+    max_bytes: int | None,
+) -> tuple[AllocationPlan, tuple[str, ...]]:
+    """The file, if there is one, with the options of the command line over it; what was set."""
+    from qmodels.commands.set_option import over_file
     from validation.machine.scenario import AllocationFile, make_plan
 
-    name, spec = Path("options"), AllocationFile()
-    if source is not None and source.suffix.lower() == ".toml":
-        name, spec = source, read_tables(source, AllocationFile)
-    elif source is not None:
-        given["jobs"] |= {"source": "log", "path": str(source.resolve())}
-    return make_plan(name, overlaid(spec, given, instead=_RATES), max_bytes=max_bytes)
+    name, spec, changes = over_file(AllocationFile, source, given, settings)
+    return make_plan(name, spec, max_bytes=max_bytes), changes
 
 
 def _timed(

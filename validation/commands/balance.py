@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from validation.commands.overlay import overlaid
+from qmodels.commands.set_option import SetOption, say_changes
 from validation.commands.own_classes import find_own_modules, within_seconds
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from validation.cluster.scenario import BalancePlan
 
 FAILED = 1  #: exit code when a balancer breaks a promise
-#: One load says how fast jobs come, and replaces the other.
-_LOADS = frozenset({"disk_load", "cpu_load"})
 
 
 def register(app: typer.Typer) -> None:
@@ -87,6 +85,7 @@ def _balance(
     check_seconds: Annotated[
         float, typer.Option(min=0.1, help="With --check: stop a balancer that takes longer.")
     ] = 120.0,
+    settings: SetOption = None,
 ) -> None:
     """Compare balancers of a cluster on the same jobs: slowdowns, and where the time went."""
     find_own_modules()
@@ -111,7 +110,8 @@ def _balance(
     }  # fmt: skip
     if output is not None:
         claim_output(output)
-    plan = _plan(source, given)
+    plan, changes = _plan(source, given, settings)
+    say_changes(changes, err=as_json)
     with progress_shown() as progress:
         found = compare_balancers(
             plan.cluster, plan.traces, plan.balancers, replications=plan.replications,
@@ -135,17 +135,15 @@ def _check(name: str, seconds: float) -> None:
         raise typer.Exit(FAILED)
 
 
-def _plan(source: Path | None, given: dict[str, dict[str, Any]]) -> BalancePlan:
-    """The file, if there is one, with the options of the command line over it."""
-    from qmodels.io.toml_tables import read_tables
+def _plan(
+    source: Path | None, given: dict[str, dict[str, Any]], settings: list[str] | None
+) -> tuple[BalancePlan, tuple[str, ...]]:
+    """The file, if there is one, with the options of the command line over it; what was set."""
+    from qmodels.commands.set_option import over_file
     from validation.cluster.scenario import ClusterFile, plan_of
 
-    name, spec = Path("options"), ClusterFile()
-    if source is not None and source.suffix.lower() == ".toml":
-        name, spec = source, read_tables(source, ClusterFile)
-    elif source is not None:
-        given["jobs"] |= {"source": "log", "path": str(source.resolve())}
-    return plan_of(name, overlaid(spec, given, instead=_LOADS))
+    name, spec, changes = over_file(ClusterFile, source, given, settings)
+    return plan_of(name, spec), changes
 
 
 def _record(found: BalancerComparison) -> dict[str, Any]:

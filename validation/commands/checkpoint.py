@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from qmodels.commands.set_option import SetOption, say_changes
+
 
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
@@ -63,15 +65,19 @@ def _checkpoint(
         Path | None, typer.Option("-o", "--output", help="Folder for the report.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    settings: SetOption = None,
 ) -> None:
     """Predict and play jobs that write checkpoints to one storage, in all the ways they could."""
     from qmodels.commands.progress import progress_shown
     from qmodels.commands.shell import shell_line
     from qmodels.io.outputs import claim_output
+    from qmodels.io.settings import parse_settings, told
+    from qmodels.io.toml_tables import unchecked_tables
     from validation.checkpoints.report import findings, write_checkpoint_report
     from validation.checkpoints.scenario import checkpoint_plan
     from validation.checkpoints.ways import compare_ways
 
+    words = parse_settings(settings)
     plan = checkpoint_plan(
         scenario,
         job={
@@ -81,7 +87,9 @@ def _checkpoint(
         storage={
             "bandwidth": bandwidth, "per_job": per_job, "system": system, "writers": writers
         },
+        settings=words,
     )  # fmt: skip
+    changes = told({} if scenario is None else unchecked_tables(scenario), words)
     if output is not None:
         claim_output(output)
     with progress_shown() as progress:
@@ -97,9 +105,11 @@ def _checkpoint(
         rows = json.loads(frame.to_json(orient="records"))
         typer.echo(
             json.dumps({"jobs": study.jobs, "jobs_that_fit": study.most, "ways": rows,
-                        "warnings": list(study.warnings)})
+                        "warnings": list(study.warnings)}
+                       | ({"set": list(changes)} if changes else {}))
         )  # fmt: skip
     else:
+        say_changes(changes)
         for line in (*findings(study), *(f"Note: {warning}" for warning in study.warnings)):
             typer.echo(f"- {line}")
     if output is not None:

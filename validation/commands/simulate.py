@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.set_option import SetOption, say_changes
 
 if TYPE_CHECKING:
     from qmodels.policies import AbstractPolicy
@@ -55,6 +56,7 @@ def _simulate(
         bool, typer.Option("--json", help="Print one JSON object per line.")
     ] = False,
     max_bytes: MaxBytes = None,
+    settings: SetOption = None,
 ) -> None:
     """Simulate the policies of a scenario over its loads, job by job.
 
@@ -65,13 +67,14 @@ def _simulate(
     from qmodels.errors import UnstableError
     from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
+    from qmodels.io.settings import parse_settings
     from qmodels.policies import work_bound
     from qmodels.policies.choice.candidates import unstable_under_all
     from validation.sharing import simulate
 
     if output is not None:
         claim_output(output)
-    plan = load_scenario(scenario, max_bytes=max_bytes)
+    plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
     known = {each.label: each for each in plan.policies}
     chosen = [known[one_of("--policy", name, list(known))] for name in policy or known]
     loads = load or plan.loads
@@ -106,9 +109,12 @@ def _simulate(
             typer.echo(f"{run.policy} at load {run.load:.3g}: {text}", err=True)
     if output is not None:
         _write(runs, output)
-    typer.echo(
-        "\n".join(json.dumps(row, allow_nan=False) for row in rows) if as_json else _text(rows)
-    )
+    if as_json:
+        more = {"set": list(plan.changes)} if plan.changes else {}
+        typer.echo("\n".join(json.dumps(row | more, allow_nan=False) for row in rows))
+    else:
+        say_changes(plan.changes)
+        typer.echo(_text(rows))
     if any(run.precise is False for run in runs):
         raise typer.Exit(NOT_PRECISE)
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.set_option import SetOption, say_changes
 from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 
 Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for the report.")]
@@ -48,6 +49,7 @@ def _study(
     max_bytes: MaxBytes = None,
     reuse: Reuse = False,
     keep_journal: KeepJournal = False,
+    settings: SetOption = None,
 ) -> None:
     """Predict every policy from a job log and programs, check by simulation, write a report.
 
@@ -57,9 +59,11 @@ def _study(
     command: list[object] = ["study", scenario, "-o", output]
     if max_bytes is not None:
         command += ["--max-bytes", max_bytes]
+    for word in settings or ():
+        command += ["--set", word]
     _run(
         scenario, output, seed, workers, interactive, command=command, model=model,
-        max_bytes=max_bytes, reuse=reuse, keep=keep_journal,
+        max_bytes=max_bytes, reuse=reuse, keep=keep_journal, settings=settings,
     )  # fmt: skip
 
 
@@ -114,6 +118,7 @@ def _run(
     max_bytes: int | None = None,
     reuse: bool = False,
     keep: bool = False,
+    settings: list[str] | None = None,
 ) -> None:
     from dataclasses import replace
 
@@ -121,6 +126,7 @@ def _run(
     from qmodels.commands.shell import shell_line
     from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
+    from qmodels.io.settings import parse_settings
     from validation.study.findings import findings
     from validation.study.report import write_report
     from validation.study.run import run_study
@@ -132,7 +138,7 @@ def _run(
         check_installed()  # before the work of minutes
         command.append("--interactive")
     with progress_shown() as progress:
-        plan = load_scenario(scenario, max_bytes=max_bytes)
+        plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
         if seed is not None:
             plan = replace(plan, seed=seed)
             command += ["--seed", seed]
@@ -145,6 +151,7 @@ def _run(
             study = run_study(plan, workers=workers, executor=working.threads, progress=progress)
             again = shell_line(["qmodels", *command])
             report = write_report(study, output, command=again, interactive=interactive)
+    say_changes(plan.changes, err=True)
     for finding in findings(study):
         print(f"- {finding}", file=sys.stderr)
     typer.echo(str(report))

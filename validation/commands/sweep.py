@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ FAILED = 1  #: exit code when runs failed
 PRECISION_NOT_REACHED = 4  #: when the budget was spent first, or a precision given up
 RESULTS: Final = "results"
 _UNITS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_MOST_VALUES: Final = 100_000
 
 
 def register(app: typer.Typer) -> None:
@@ -89,6 +89,7 @@ def _sweep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say points, runs, time and memory, and stop.")
     ] = False,
+    settings: SetOption = None,
 ) -> None:
     """Predict, simulate or allocate at every combination of some settings of a scenario.
 
@@ -103,14 +104,21 @@ def _sweep(
     if str(scenario) == RESULTS and not scenario.exists():
         _results(axes or [], output, runs)
         return
+    from qmodels.io.settings import parse_settings, told
+    from qmodels.io.toml_tables import unchecked_tables
+    from validation.commands.axes import parsed_axes
     from validation.commands.own_classes import find_own_modules
     from validation.study.sweep import plan_sweep
 
     find_own_modules()
+    words = parse_settings(settings)
     plan = plan_sweep(
-        scenario, _parsed([*(over or []), *(axes or [])]), kind=kind, replications=replications,
+        scenario, parsed_axes([*(over or []), *(axes or [])]), kind=kind, replications=replications,
         precision=None if precision is None else _share(precision), at_most=at_most, seed=seed,
+        settings=words,
     )  # fmt: skip
+    if words:
+        say_changes(told(unchecked_tables(scenario), words), err=True)
     spent = None if budget is None else _seconds(budget)
     if dry_run:
         _say_forecast(plan, workers, spent)
@@ -214,54 +222,6 @@ def _say_forecast(plan: SweepPlan, workers: int | None, budget: float | None) ->
     if budget is not None and told.cpu_seconds / count > budget:
         typer.echo(f"the budget of {in_words(budget)} is less than that")
     typer.echo(f"{told.memory_bytes / 1e6:,.0f} MB for each process")
-
-
-def _parsed(words: list[str]) -> dict[str, list[Any]]:
-    """Axes as they are typed: a key, =, and values or ranges between commas."""
-    axes: dict[str, list[Any]] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals or not name or not text:
-            raise ModelError(f"{word!r:.60} is no axis; write one such as load=.1:.9:.1")
-        if name in axes:
-            raise ModelError(f"{name} is there twice; give all its values at once")
-        values: list[Any] = []
-        for part in re.split(r",(?![^()]*\))", text):  # commas within brackets belong to a name
-            values += _values(name, part)
-        axes[name] = list(dict.fromkeys(values))
-    return axes
-
-
-def _values(name: str, part: str) -> list[Any]:
-    """One value, or those of a range first:last:step."""
-    if name in ("policy", "strategy", "model"):
-        return [part]
-    if ":" not in part:
-        return [_value(part)]
-    try:
-        first, last, step = (float(each) for each in part.split(":"))
-    except ValueError:
-        raise ModelError(f"{name}: {part!r:.40} is no range; write first:last:step") from None
-    if not (step > 0 and first <= last and last - first < _MOST_VALUES * step):
-        raise ModelError(
-            f"{name}: {part!r:.40} must rise by a step above 0, at most {_MOST_VALUES:,} times"
-        )
-    count = int((last - first) / step * (1 + 1e-12) + 1e-9)
-    found = [round(first + k * step, 12) for k in range(count + 1)]
-    whole = all(re.fullmatch(r"\d+", each) for each in part.split(":"))
-    return [int(each) for each in found] if whole else found
-
-
-def _value(text: str) -> Any:
-    """A number, true, false, or a text."""
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _share(text: str) -> float:

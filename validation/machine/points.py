@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from qmodels.errors import ModelError
+from qmodels.io.settings import laid_over
 from qmodels.io.toml_tables import checked_tables
 from validation.allocation.base import find_strategy
 from validation.machine.history import QUANTITIES
 from validation.machine.loads import interarrival_for
 from validation.machine.runs import one_run
 from validation.machine.scenario import AllocationFile, AllocationPlan, make_plan
+from validation.sweeps.plain import from_text
 from validation.sweeps.points import Point
-from validation.sweeps.tables import changed, text_of
+from validation.sweeps.tables import text_of
 
 #: Settings that are no keys of the file's tables.
 APART: Final = ("strategy",)
@@ -54,7 +56,8 @@ def plan_of(point: Point) -> AllocationPlan:
 @lru_cache(maxsize=32)  # neighbours in a sweep share theirs
 def _planned(tables: str, inputs: object, folder: str, settings: str, seed: int) -> AllocationPlan:
     source = Path(folder) / "scenario.toml"
-    plan = make_plan(source, checked_tables(source, AllocationFile, changed(tables, settings)))
+    given = laid_over(AllocationFile, from_text(tables), dict(from_text(settings)))
+    plan = make_plan(source, checked_tables(source, AllocationFile, given))
     if plan.utilisation is None:
         return plan
     mean = interarrival_for(plan.machine, plan.streams, plan.utilisation, seed=seed, workers=1)

@@ -6,12 +6,13 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, read_tables
+from qmodels.io.settings import checked_with
+from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, unchecked_tables
 from validation.allocation import AbstractStrategy, Request, load_strategy
 from validation.allocation.base import answer
 from validation.jobs import STREAMS, AbstractStreams, LogStreams
@@ -61,6 +62,8 @@ class MachineTable(Table):
 
 class JobsTable(Table):
     """What arrives when."""
+
+    instead: ClassVar = (("mean_interarrival",), ("utilisation",), ("arrival_factor",))
 
     source: str = "poisson"  #: a name in `STREAMS`
     count: Count | None = None
@@ -123,7 +126,12 @@ class AllocationFile(Table):
     @classmethod
     def _sides_to_table(cls, tables: Any) -> Any:
         """Write the short form of a mesh as the table that it stands for."""
-        given = tables.get("mesh") if isinstance(tables, Mapping) else None
+        return cls.written_out(tables) if isinstance(tables, Mapping) else tables
+
+    @classmethod
+    def written_out(cls, tables: Mapping[str, Any]) -> Mapping[str, Any]:
+        """See `Table.written_out`: two or three sides stand for a table of the mesh."""
+        given = tables.get("mesh")
         # Anything else is not the short form; sides out of range are found where all sides are.
         if not isinstance(given, list | tuple) or len(given) not in (2, 3):
             return tables
@@ -148,7 +156,7 @@ class AllocationPlan:
     warnings: tuple[str, ...]  #: about the log
 
 
-def load_plan(path: str | Path) -> AllocationPlan:
+def load_plan(path: str | Path, *, settings: Mapping[str, Any] | None = None) -> AllocationPlan:
     """Read a comparison from a TOML file.
 
     Parameters
@@ -156,6 +164,8 @@ def load_plan(path: str | Path) -> AllocationPlan:
     path : str or Path
         Its keys are described in docs/reference/allocation-scenario.md; relative paths in it are
         taken from its own folder.
+    settings : mapping, optional
+        Values in place of what the file holds, by dotted key; see `qmodels.io.settings`.
 
     Returns
     -------
@@ -170,7 +180,8 @@ def load_plan(path: str | Path) -> AllocationPlan:
         If the job log is damaged.
     """
     source = Path(path)
-    return make_plan(source, read_tables(source, AllocationFile))
+    spec = checked_with(source, AllocationFile, unchecked_tables(source), settings or {})
+    return make_plan(source, spec)
 
 
 def make_plan(

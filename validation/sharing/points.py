@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from phasefit.checks import suggestion
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
-from qmodels.io.scenario import Scenario, make_scenario
+from qmodels.io.scenario import Scenario, make_scenario, with_settings
 from qmodels.policies import AbstractPolicy, predict
 from qmodels.policies.choice.candidates import default_candidates
 from validation.sharing.simulator import simulate
+from validation.sweeps.plain import from_text
 from validation.sweeps.points import Point
-from validation.sweeps.tables import changed, text_of
+from validation.sweeps.tables import text_of
 
 #: Settings that are no keys of the scenario's tables.
 APART: Final = ("load", "policy", "model")
@@ -79,7 +80,7 @@ def scenario_of(point: Point) -> Scenario:
 
 @lru_cache(maxsize=32)  # neighbours in a sweep share theirs; a log of 10^5 jobs takes some 10 MB
 def _loaded(tables: str, inputs: object, folder: str, settings: str) -> Scenario:
-    given = changed(tables, settings)
+    given = with_settings(from_text(tables), dict(from_text(settings)))
     for name in ("validation", "surface"):
         given.pop(name, None)
     return make_scenario(Path(folder) / "scenario.toml", given, only_fitting=True)
@@ -87,14 +88,24 @@ def _loaded(tables: str, inputs: object, folder: str, settings: str) -> Scenario
 
 def _chosen(point: Point) -> tuple[Scenario, AbstractPolicy]:
     plan = scenario_of(point)
+    return plan, policy_of(plan, str(point["policy"]))
+
+
+def policy_of(plan: Scenario, label: str) -> AbstractPolicy:
+    """The policy of a label: one of the scenario's, or one that its machine could have.
+
+    Raises
+    ------
+    ModelError
+        If there is none; names the one that was probably meant.
+    """
     known = {policy.label: policy for policy in plan.policies}
-    name = point["policy"]
-    if name not in known:
+    if label not in known:
         for policy in default_candidates(plan.system, multiprogramming=_LEVELS):
             known.setdefault(policy.label, policy)
-    if name not in known:
-        raise ModelError(f"no policy {name} on this machine; {suggestion(str(name), known)}")
-    return plan, known[name]
+    if label not in known:
+        raise ModelError(f"no policy {label} on this machine; {suggestion(label, known)}")
+    return known[label]
 
 
 def _load(point: Point, plan: Scenario) -> float:

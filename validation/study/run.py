@@ -333,7 +333,7 @@ def _warnings(scenario: Scenario, log_load: float | None) -> tuple[list[str], li
     way in which times depend on the machine; then what the fitted laws leave out of the waits;
     last how a mix was read.
     """
-    grave = []
+    grave = [f"Not as in the scenario's file: {line}." for line in scenario.changes]
     if log_load is not None and log_load >= 1:
         grave.append(f"The log's own load of {log_load:.3g} is beyond what any policy can carry.")
     if scenario.time_scale != 1.0:

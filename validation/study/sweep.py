@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from phasefit.checks import one_of, real_number, whole_number
 from qmodels.errors import ModelError
-from qmodels.io.scenario import load_scenario
+from qmodels.io.scenario import load_scenario, with_settings
+from qmodels.io.settings import laid_over
 from qmodels.io.toml_tables import unchecked_tables
 from qmodels.progress import Progress
 from validation.machine.points import plan_of
-from validation.machine.scenario import load_plan
+from validation.machine.scenario import AllocationFile, load_plan
 from validation.sharing.points import scenario_of
 from validation.sweeps.engines import engine
 from validation.sweeps.journal import Journal, JournalReader
@@ -94,6 +95,7 @@ def plan_sweep(
     precision: float | None = None,
     at_most: int = 1000,
     seed: int | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> SweepPlan:
     """Read a scenario and lay out the points of a sweep over it.
 
@@ -116,6 +118,8 @@ def plan_sweep(
         Replications at which a precision is given up.
     seed : int, optional
         Instead of the scenario's.
+    settings : mapping, optional
+        Values in place of what the scenario holds, the same at all points; by dotted key.
 
     Returns
     -------
@@ -144,12 +148,16 @@ def plan_sweep(
     axes: dict[str, Sequence[Any]] = dict(over or {})
     last: dict[str, Sequence[Any]]
     own = REPLICATIONS
+    given = dict(settings or {})
+    tables = (
+        laid_over(AllocationFile, tables, given) if strategies else with_settings(tables, given)
+    )
     if strategies:
-        plan = load_plan(source)
+        plan = load_plan(source, settings=given)
         last = {"strategy": [strategy.name for strategy in plan.strategies]}
         own, own_seed = plan.replications, plan.seed
     else:
-        scenario = load_scenario(source)
+        scenario = load_scenario(source, settings=given)
         last = {"policy": [p.label for p in scenario.policies], "load": list(scenario.loads)}
         own_seed = scenario.seed
     for name, values in last.items():  # they vary fastest: what is built of the rest is shared

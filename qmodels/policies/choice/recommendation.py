@@ -396,7 +396,7 @@ def ranked(found: Sequence[RankedPolicy]) -> tuple[RankedPolicy, ...]:
     return (
         replace(first, status=BEST),
         *(
-            replace(row, status=TIE if _overlap(row, best) else SLOWER)
+            replace(row, status=TIE if overlap(row, best) else SLOWER)
             for row in _ties_first(others, best)
         ),
         *rest,
@@ -404,11 +404,11 @@ def ranked(found: Sequence[RankedPolicy]) -> tuple[RankedPolicy, ...]:
 
 
 def _ties_first(rows: Sequence[RankedPolicy], best: RankedPolicy) -> list[RankedPolicy]:
-    return sorted(rows, key=lambda row: (not _overlap(row, best), row.value))
+    return sorted(rows, key=lambda row: (not overlap(row, best), row.value))
 
 
-def _overlap(row: RankedPolicy, best: RankedPolicy) -> bool:
-    """Whether a predicted value could be as small as the best one."""
+def overlap(row: RankedPolicy, best: RankedPolicy) -> bool:
+    """Whether a predicted value could be as small as the best one, each within its error."""
     return row.error < inf and row.value * (1.0 - row.error) <= best.value * (1.0 + best.error)
 
 

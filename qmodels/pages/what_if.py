@@ -1,0 +1,215 @@
+"""What if the machine were another: one page with sliders over a grid of predictions."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from qmodels.errors import ModelError
+from qmodels.pages.page import page_templates, script_safe, source_hash
+
+Array = NDArray[np.float64]
+
+#: Codes of errors on the page: of no answer, and of an answer whose error cannot be stated.
+NO_ANSWER, NO_ERROR = 254, 255
+#: Characters that a page may have.
+MOST_CHARACTERS: Final = 2_000_000
+_HERE: Final = Path(__file__).parent
+_SCRIPTS: Final = ("what_if_grid.js", "what_if_draw.js", "what_if_view.js")
+
+
+@dataclass(frozen=True)
+class GridAxis:
+    """One thing that is varied besides load and policy."""
+
+    name: str
+    words: str  #: the name as a slider is labelled
+    values: tuple[Any, ...]
+    start: int  #: the place of today's value
+    counted: bool  #: whether one more of it has a price
+    price: float = 1.0
+
+
+@dataclass(frozen=True)
+class GridPolicy:
+    """A policy, how it is called and what that means."""
+
+    label: str
+    kind: str  #: "SP", "DP", ...
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class PageGrid:
+    """What a page shows; machines are the combinations of all axes, the last one fastest.
+
+    Parameters
+    ----------
+    title : str
+    objective, unit : str
+        What is predicted, such as "mean response", and its unit.
+    axes : sequence of GridAxis
+    loads : (n,) array
+        Rising; of today's machine.
+    start : float
+        The load shown first.
+    end : float
+        Share of its capacity at which each curve has its last point.
+    policies : sequence of GridPolicy
+        The simplest first: of equals the first is named best.
+    values : (machines, policies, n + 1) array
+        Predicted; last of the end of the curve. NaN where there is no answer.
+    errors : (machines, policies, n + 1) array
+        Relative errors stated for them; infinite where none can be.
+    capacity : (machines, policies) array
+        Largest stable load; NaN where the policy does not fit or could not be computed.
+    misfits : (machines, policies) array of bool
+        Whether the policy does not fit the machine.
+    refused : mapping
+        Why there is no such machine, by its number.
+    machine_axes : sequence of int
+        Two axes of the map of machines; fewer for no map.
+    other_axis : int or None
+        The axis of the map over the load.
+    notes : sequence of str
+        What the reader has to know of the whole grid.
+    table : sequence of rows of text
+        Shown where scripts do not run; its first row is the header.
+
+    Raises
+    ------
+    ModelError
+        If the arrays do not fit each other, or there are more than 254 different errors.
+    """
+
+    title: str
+    objective: str
+    unit: str
+    axes: Sequence[GridAxis]
+    loads: Array
+    start: float
+    end: float
+    policies: Sequence[GridPolicy]
+    values: Array
+    errors: Array
+    capacity: Array
+    misfits: NDArray[np.bool_]
+    refused: Mapping[int, str]
+    machine_axes: Sequence[int]
+    other_axis: int | None
+    notes: Sequence[str]
+    table: Sequence[Sequence[str]]
+
+    def __post_init__(self) -> None:
+        machines = int(np.prod([len(axis.values) for axis in self.axes], dtype=int))
+        shape = machines, len(self.policies)
+        for name, wanted in (
+            ("values", (*shape, len(self.loads) + 1)), ("errors", (*shape, len(self.loads) + 1)),
+            ("capacity", shape), ("misfits", shape),
+        ):  # fmt: skip
+            found = np.shape(getattr(self, name))
+            if found != wanted:
+                raise ModelError(f"{name} has shape {found}, wanted is {wanted}")
+        if len(self.loads) < 1 or np.any(np.diff(self.loads) <= 0):
+            raise ModelError("loads must rise")
+
+
+def what_if_page(grid: PageGrid) -> str:
+    """Make a page with sliders over a grid of predictions.
+
+    Parameters
+    ----------
+    grid : PageGrid
+
+    Returns
+    -------
+    page : str
+        HTML that needs no network: numbers as 32-bit floats in base64, its own scripts and style
+        sheet, admitted by their hashes and nothing else. Without scripts it shows a table.
+
+    Raises
+    ------
+    ModelError
+        If it would have more than 2 million characters.
+
+    Examples
+    --------
+    >>> one = np.ones((1, 1, 2))
+    >>> grid = PageGrid(
+    ...     title="A study", objective="mean response", unit="s",
+    ...     axes=[GridAxis("disks", "disks", (8,), 0, True)], loads=np.array([0.5]), start=0.5,
+    ...     end=0.92, policies=[GridPolicy("DP(1)", "DP", "")], values=one, errors=0.1 * one,
+    ...     capacity=one[:, :, 0], misfits=one[:, :, 0] < 0, refused={}, machine_axes=[],
+    ...     other_axis=None, notes=[], table=[["load"], ["0.5"]])
+    >>> page = what_if_page(grid)
+    >>> page.count("<script"), page.count("<h1>What if: A study</h1>")
+    (4, 1)
+    """
+    scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+    style = (_HERE / "what_if.css").read_text(encoding="utf-8")
+    policy = (
+        f"default-src 'none'; script-src {' '.join(map(source_hash, scripts))}; "
+        f"style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
+    )
+    page = (
+        page_templates(_HERE)
+        .get_template("what_if.html.j2")
+        .render(
+            grid=grid,
+            policy=policy,
+            scripts=[Markup(script) for script in scripts],  # our own files, not a user's text
+            page_style=Markup(style),
+            data=Markup(script_safe(_data(grid))),
+        )
+    )
+    if len(page) > MOST_CHARACTERS:
+        raise ModelError(
+            f"the page would have {len(page) / 1e6:.1f} million characters, at most "
+            f"{MOST_CHARACTERS / 1e6:.0f}; give fewer values or policies"
+        )
+    return page
+
+
+def _data(grid: PageGrid) -> dict[str, Any]:
+    known = np.isfinite(grid.values)
+    stated = np.unique(grid.errors[known & np.isfinite(grid.errors)])
+    if stated.size > NO_ANSWER:
+        raise ModelError(f"{stated.size} different errors; at most {NO_ANSWER}")
+    codes = np.full(grid.values.shape, NO_ANSWER, dtype=np.uint8)
+    sure = known & np.isfinite(grid.errors)
+    codes[known] = NO_ERROR
+    codes[sure] = np.searchsorted(stated, grid.errors[sure])
+    return {
+        "objective": grid.objective,
+        "unit": grid.unit,
+        "axes": [
+            {
+                "name": axis.name, "words": axis.words, "values": list(axis.values),
+                "start": axis.start, "counted": axis.counted, "price": axis.price,
+            }
+            for axis in grid.axes
+        ],
+        "loads": [float(load) for load in grid.loads],
+        "load": grid.start,
+        "end": grid.end,
+        "policies": [vars(policy) for policy in grid.policies],
+        "errors": stated.tolist(),
+        "values": _floats(np.where(known, grid.values, 0.0)),
+        "capacity": _floats(np.nan_to_num(grid.capacity, nan=0.0)),
+        "codes": base64.b64encode(codes.tobytes()).decode("ascii"),
+        "misfits": np.flatnonzero(grid.misfits).tolist(),
+        "refused": {str(place): text for place, text in grid.refused.items()},
+        "machineAxes": list(grid.machine_axes),
+        "otherAxis": grid.other_axis,
+    }  # fmt: skip
+
+
+def _floats(values: Array) -> str:
+    return base64.b64encode(values.astype("<f4").tobytes()).decode("ascii")

@@ -1,0 +1,157 @@
+"use strict";
+/* The grid of predictions and what is read off it: decoding, values between loads, ranking.
+   It knows nothing of the page. One global name, `whatIf`. */
+const whatIf = (function () {
+  const NO_ERROR = 255;      // code of an error that cannot be stated: the model is not trusted
+  const NO_ANSWER = 254;     // code of a point without a prediction
+  const EQUAL = 3e-7;        // relative difference of two numbers that may be one in 32 bits
+  const BETWEEN = [0.25, 0.5, 0.75];
+
+  function bytes(text) {
+    const plain = atob(text), found = new Uint8Array(plain.length);
+    for (let i = 0; i < plain.length; i++) found[i] = plain.charCodeAt(i);
+    return found;
+  }
+
+  function floats(text) {
+    const view = new DataView(bytes(text).buffer), found = new Float32Array(view.byteLength / 4);
+    for (let i = 0; i < found.length; i++) found[i] = view.getFloat32(4 * i, true);
+    return found;
+  }
+
+  /* The data of the page as arrays: values [machine][policy][load, then the end of the curve]. */
+  function open(data) {
+    const strides = [];
+    let size = 1;
+    for (let i = data.axes.length - 1; i >= 0; i--) {
+      strides[i] = size;
+      size *= data.axes[i].values.length;
+    }
+    return {
+      data: data, strides: strides, machines: size,
+      width: data.loads.length + 1,
+      values: floats(data.values), capacity: floats(data.capacity), codes: bytes(data.codes),
+      nodes: new Map()
+    };
+  }
+
+  /* Number of the machine with these places on the axes. */
+  function machine(grid, places) {
+    return places.reduce((sum, place, i) => sum + place * grid.strides[i], 0);
+  }
+
+  function errorOf(grid, code) {
+    return code === NO_ERROR ? Infinity : grid.data.errors[code];
+  }
+
+  /* Points of a curve that are predicted: loads, values times what is left of the capacity (which
+     is smooth where the response itself runs off to infinity), and errors. */
+  function nodes(grid, m, p) {
+    const key = m * grid.data.policies.length + p;
+    let found = grid.nodes.get(key);
+    if (found) return found;
+    const first = key * grid.width, most = grid.capacity[key], ends = [];
+    const loads = grid.data.loads.concat([grid.data.end * most]);
+    for (let i = 0; i < grid.width; i++) {
+      if (grid.codes[first + i] !== NO_ANSWER) ends.push([loads[i], first + i]);
+    }
+    ends.sort((a, b) => a[0] - b[0]);
+    const kept = ends.filter((each, i) => i === 0 || each[0] - ends[i - 1][0] > 1e-9);
+    found = {
+      x: kept.map((each) => each[0]),
+      g: kept.map((each) => grid.values[each[1]] * (1 - each[0] / most)),
+      error: kept.map((each) => errorOf(grid, grid.codes[each[1]]))
+    };
+    grid.nodes.set(key, found);
+    return found;
+  }
+
+  /* Lagrange's polynomial through the points first..last. */
+  function through(x, g, first, last, at) {
+    let sum = 0;
+    for (let i = first; i <= last; i++) {
+      let part = g[i];
+      for (let j = first; j <= last; j++) if (j !== i) part *= (at - x[j]) / (x[i] - x[j]);
+      sum += part;
+    }
+    return sum;
+  }
+
+  /* Value between two predicted points by a cubic through four of them; how far it may be off is
+     what it differs from the straight line, at most within the gap. Fewer than three points say
+     nothing about that, so there is no answer between them; nor is there one outside. */
+  function between(grid, m, p, load, most) {
+    const curve = nodes(grid, m, p), x = curve.x, g = curve.g, n = x.length;
+    if (n < 3 || load < x[0] || load > x[n - 1]) return { why: "not computed" };
+    let k = 0;
+    while (k < n - 2 && load > x[k + 1]) k++;
+    const first = Math.max(0, k - 1), last = Math.min(n - 1, k + 2);
+    const line = (at) => g[k] + (g[k + 1] - g[k]) * (at - x[k]) / (x[k + 1] - x[k]);
+    const value = through(x, g, first, last, load) / (1 - load / most);
+    if (!(value > 0)) return { why: "not computed" };
+    let gap = 0;
+    for (const share of BETWEEN) {
+      const at = x[k] + share * (x[k + 1] - x[k]);
+      gap = Math.max(gap, Math.abs(through(x, g, first, last, at) / line(at) - 1));
+    }
+    const model = Math.max(curve.error[k], curve.error[k + 1]);
+    return { value: value, error: model, between: gap };
+  }
+
+  /* What is known of a policy on a machine at a load: a value, its error and how far the value
+     between two loads may be off; or why there is none. */
+  function at(grid, m, p, load) {
+    const key = m * grid.data.policies.length + p, most = grid.capacity[key];
+    if (grid.data.refused[m] !== undefined) return { why: grid.data.refused[m] };
+    if (grid.data.misfits.includes(key)) return { why: "does not fit this machine" };
+    if (!(most > 0)) return { why: "not computed" };
+    if (load >= most) return { why: "unstable", capacity: most };
+    const stop = grid.data.loads.findIndex((each) => Math.abs(each - load) < 1e-9);
+    let found;
+    if (stop < 0) {
+      found = between(grid, m, p, load, most);
+    } else {
+      const place = key * grid.width + stop, code = grid.codes[place];
+      found = code === NO_ANSWER ? { why: "not computed" } :
+        { value: grid.values[place], error: errorOf(grid, code), between: 0 };
+    }
+    found.capacity = most;
+    return found;
+  }
+
+  function reach(row) {
+    return row.error + row.between;
+  }
+
+  function overlaps(row, best) {
+    return row.error < Infinity &&
+      row.value * (1 - reach(row)) <= best.value * (1 + reach(best)) * (1 + EQUAL);
+  }
+
+  /* All policies, the best first, as `qmodels recommend` ranks them; policies are in the order of
+     their simplicity, so that the first of equals is the simplest. */
+  function ranked(grid, m, load) {
+    const rows = grid.data.policies.map((_, p) => Object.assign({ policy: p }, at(grid, m, p, load)));
+    const known = rows.filter((row) => row.value !== undefined);
+    const sure = known.filter((row) => row.error < Infinity).sort((a, b) => a.value - b.value);
+    const most = sure.length ? sure[0].value * (1 + reach(sure[0])) : Infinity;
+    const open = known.filter((row) => !(row.error < Infinity));
+    open.forEach((row) => { row.status = row.value <= most ? "undecided" : "slower"; });
+    const fit = sure.concat(open.filter((row) => row.status === "slower"))
+      .sort((a, b) => a.value - b.value);
+    const rest = open.filter((row) => row.status === "undecided").sort((a, b) => a.value - b.value);
+    const none = rows.filter((row) => row.value === undefined)
+      .sort((a, b) => (b.capacity || 0) - (a.capacity || 0));
+    none.forEach((row) => { row.status = row.why; });
+    if (!fit.length) return rest.concat(none);
+    const equals = fit.filter((row) => row.value <= fit[0].value * (1 + EQUAL));
+    const best = equals.reduce((a, b) => (a.policy < b.policy ? a : b));
+    const others = fit.filter((row) => row !== best);
+    best.status = "best";
+    others.forEach((row) => { row.status = overlaps(row, best) ? "tie" : "slower"; });
+    const ties = others.filter((row) => row.status === "tie");
+    return [best].concat(ties, others.filter((row) => row.status !== "tie"), rest, none);
+  }
+
+  return { open: open, machine: machine, at: at, ranked: ranked, overlaps: overlaps, reach: reach };
+})();

@@ -1,0 +1,63 @@
+"""What a page with sliders holds, read from its HTML, and what lies between two of its loads."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+
+import numpy as np
+
+NO_ANSWER, NO_ERROR = 254, 255
+
+
+class Held:
+    """The grid of a page, as arrays again."""
+
+    def __init__(self, page: str) -> None:
+        text = re.search(r'<script id="grid" type="application/json">(.*?)</script>', page, re.S)[1]
+        self.data = json.loads(text)
+        self.loads = self.data["loads"]
+        self.labels = [policy["label"] for policy in self.data["policies"]]
+        sizes = [len(axis["values"]) for axis in self.data["axes"]]
+        shape = (*sizes, len(self.labels))
+        whole = (*shape, len(self.loads) + 1)
+        self.values = self._array("values", "<f4").reshape(whole)
+        self.codes = self._array("codes", "u1").reshape(whole)
+        self.capacity = self._array("capacity", "<f4").reshape(shape)
+
+    def _array(self, name, kind):
+        return np.frombuffer(base64.b64decode(self.data[name]), dtype=kind)
+
+    def error(self, code):
+        return np.inf if code == NO_ERROR else self.data["errors"][code]
+
+    def nodes(self, place):
+        """Loads, responses and errors of the predicted points of one curve, by load."""
+        ends = [*self.loads, self.data["end"] * float(self.capacity[place])]
+        known = [
+            (load, float(value), self.error(code))
+            for load, value, code in zip(ends, self.values[place], self.codes[place], strict=True)
+            if code != NO_ANSWER
+        ]
+        return sorted(known)
+
+    def between(self, place, load):
+        """Response at a load between two predicted ones, and how far it may be off, relatively.
+
+        A polynomial by least squares through as many points as it has coefficients; None where
+        fewer than three are known or the load lies outside them.
+        """
+        known = self.nodes(place)
+        if len(known) < 3 or not known[0][0] <= load <= known[-1][0]:
+            return None
+        most = float(self.capacity[place])
+        x = np.array([row[0] for row in known])
+        g = np.array([row[1] for row in known]) * (1 - x / most)
+        k = min(int(np.searchsorted(x, load)) - 1, len(x) - 2) if load > x[0] else 0
+        near = slice(max(0, k - 1), min(len(x), k + 3))
+        curve = np.polynomial.Polynomial.fit(x[near], g[near], len(x[near]) - 1)
+        line = np.polynomial.Polynomial.fit(x[k : k + 2], g[k : k + 2], 1)
+        inside = x[k] + np.array([0.25, 0.5, 0.75]) * (x[k + 1] - x[k])
+        gap = float(np.max(np.abs(curve(inside) / line(inside) - 1)))
+        return float(curve(load)) / (1 - load / most), gap

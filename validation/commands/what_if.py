@@ -1,0 +1,187 @@
+"""Subcommand `qmodels what-if`: processors or disks, and which policy when the load grows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from typer.core import TyperCommand
+
+from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.set_option import SetOption, say_changes
+from qmodels.errors import ModelError
+from validation.commands.kept_work import KeepJournal, Reuse, kept_work
+
+if TYPE_CHECKING:
+    from qmodels.io.scenario import Scenario
+    from validation.study.what_if import WhatIf
+
+#: What may be written, by the ending of the file's name.
+_PAGE: Final = (".html", ".htm")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("what-if", cls=_Command)(_what_if)
+
+
+class _Command(TyperCommand):
+    """The subcommand; several words may follow --over and --price."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """See `click.Command.parse_args`."""
+        return super().parse_args(ctx, list(_spread(args)))
+
+
+def _spread(words: Iterable[str]) -> Iterator[str]:
+    """Words of a command, the option repeated before each of the words that follow it.
+
+    Examples
+    --------
+    >>> list(_spread(["--over", "disks=8", "load=.4", "--price", "disks=4"]))
+    ['--over', 'disks=8', '--over', 'load=.4', '--price', 'disks=4']
+    """
+    option, first = "", False
+    for word in words:
+        if word in ("--over", "--price"):
+            option, first = word, True
+        elif option and "=" in word and not word.startswith("-"):
+            yield from (option, word)
+            first = False
+        else:
+            if first:  # nothing followed it: the parser says so
+                yield option
+            option, first = "", False
+            yield word
+    if first:
+        yield option
+
+
+def _what_if(
+    scenario: Annotated[Path, typer.Argument(help="TOML file; see docs/reference/scenario.md.")],
+    axes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[KEY=VALUES]...",
+            help="Values for a key: processors=64:256 (doubling) disks=8,32 load=.2:.8:.2 "
+            "scv=1,4 policy='DP(1),SP(4,4)', or a key of the scenario.",
+        ),
+    ] = None,
+    over: Annotated[
+        list[str] | None, typer.Option("--over", help="The same; further ones may follow it.")
+    ] = None,
+    price: Annotated[
+        list[str] | None,
+        typer.Option("--price", help="Of one unit, such as disks=400; may be repeated."),
+    ] = None,
+    objective: Annotated[
+        str, typer.Option(help="What is to be small, such as mean, wait, p95, p99.9, wait_p95.")
+    ] = "mean",
+    workers: Annotated[
+        int | None,
+        typer.Option("-j", "--workers", min=1, help="Processes; by default one per core."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="A page with sliders (.html), or the table of all points (.csv, .parquet).",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    max_bytes: MaxBytes = None,
+    settings: SetOption = None,
+    reuse: Reuse = False,
+    keep_journal: KeepJournal = False,
+) -> None:
+    """Predict every policy on machines of other sizes, under other loads; nothing is simulated.
+
+    Loads are those of today's machine: all machines meet the same jobs. A page takes usual values
+    of what is not given. With -o the same command goes on where it was broken off.
+    """
+    from qmodels.io.scenario import load_scenario
+    from qmodels.io.settings import parse_settings
+    from validation.commands.axes import parsed_axes
+    from validation.study.what_if.page import page_axes, what_if_page
+
+    paged = output is not None and output.suffix.lower() in _PAGE
+    if output is not None and not output.resolve().parent.is_dir():
+        raise ModelError(f"{output}: there is no such folder; make it or name another")
+    if output is not None and not paged:
+        from validation.sweeps.results import check_writer
+
+        check_writer(output)
+    varied = parsed_axes([*(over or []), *(axes or [])])
+    prices = {key: _price(key, values) for key, values in parsed_axes(price or []).items()}
+    if not varied and not paged:
+        raise ModelError(
+            "say what to vary, such as --over processors=64:256 disks=8:64, or -o whatif.html for "
+            "a page of all that is usual"
+        )
+    plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
+    if paged:
+        varied = page_axes(plan, varied)
+    found = _predicted(plan, varied, prices, objective, output, workers, reuse, keep_journal)
+    if output is not None:
+        text = what_if_page(found) if paged else None
+        _write(found, output, text)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), allow_nan=False))
+    elif not paged:
+        say_changes(plan.changes)
+        typer.echo(found.table())
+    if output is not None:
+        typer.echo(f"{output}: {found.predictions:,} predictions", err=True)
+
+
+def _price(key: str, values: list[Any]) -> float:
+    if len(values) != 1:
+        raise ModelError(f"--price {key}: give one price for each unit")
+    value: float = values[0]
+    return value
+
+
+def _predicted(
+    plan: Scenario,
+    varied: Mapping[str, Sequence[Any]],
+    prices: Mapping[str, float],
+    objective: str,
+    output: Path | None,
+    workers: int | None,
+    reuse: bool,
+    keep: bool,
+) -> WhatIf:
+    from qmodels.commands.progress import progress_shown
+    from validation.study.what_if import what_if
+    from validation.sweeps.engines import engine
+
+    module = "validation.study.what_if.grid"
+    with (
+        progress_shown() as progress,
+        kept_work(output, module, workers=workers, reuse=reuse, keep=keep) as working,
+        engine(workers=workers if output is None else 1) as chosen,
+    ):
+        return what_if(
+            plan, varied, prices, objective=objective,
+            executor=working.processes or chosen.executor, progress=progress,
+        )  # fmt: skip
+
+
+def _write(found: WhatIf, output: Path, page: str | None) -> None:
+    if page is None:
+        from validation.sweeps.results import write_table
+
+        write_table(found.to_frame(), output)
+        return
+    made = output.with_name(f".{output.name}.part")
+    try:
+        made.write_text(page, encoding="utf-8")
+        made.replace(output)
+    except OSError as error:
+        raise ModelError(f"{output}: cannot be written ({error.strerror or error})") from None
+    finally:
+        made.unlink(missing_ok=True)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import block_array, coo_array, csr_array, eye_array, kron
 
 from qmodels.markov import QBDSolution
-from qmodels.memory import check_memory, memory_limit
+from qmodels.memory import check_memory, check_seconds, memory_limit
 from qmodels.networks.many_server import waiting_rates
 from qmodels.networks.occupancy import Entries, sorted_csr
-from qmodels.networks.response import places_behind, rates_summed
+from qmodels.networks.response import SECONDS_A_RATE, places_behind, rates_summed
 from qmodels.networks.sojourn import SojournLaw
 from qmodels.policies.models.policy_queue import PolicyQueue
 from qmodels.policies.models.staged_jobs import StagedJobs
@@ -64,13 +64,14 @@ def staged_response(
     def check(places: int) -> None:
         full, fewer = comb(c + m - 1, m - 1), comb(c + m - 2, m - 1)
         states = stages * (m * (comb(c + m - 1, m) + places * fewer) + (places + 1) * full)
-        check_memory(
+        rates = states * (2 * m + stages + m)
+        what = (
             f"a job followed with {places} behind it beside {c} of {m} stages, a chain of "
-            f"{states:,} states,",
-            _BYTES * states * (2 * m + stages + m),
-            limit,
-            "allow a larger truncation, use laws of lower order, or simulate",
+            f"{states:,} states,"
         )
+        fix = "allow a larger truncation, use laws of lower order, or simulate"
+        check_memory(what, _BYTES * rates, limit, fix)
+        check_seconds(what, SECONDS_A_RATE * rates, memory, fix)
 
     places, bound = places_behind(chain, queue.arrival_rate, c, truncation, check)
     beside = _Beside(staged, places)

@@ -61,15 +61,28 @@ loads = [0.3]
 """
 STRATEGIES = """title = "sizes"
 seed = 1
+[mesh]
+rows = 8
+columns = 12
+depth = 1
+io_side = "west"
 [machine]
-nodes = [16, 8]
-io_nodes = 4
+strategies = ["PLAS", "MC-Elongated", "Paging"]
+hop = 1
+buffer = 1
+disk_pace = 1
 [jobs]
 count = 60
-mean_interarrival = 60.0
 mean_size = 10.0
-messages = 20
+mean_interarrival = 60.0
+[traffic]
+flits = 5
+io_share = 0.5
+slots = 4
+[study]
 replications = 2
+completions = 50
+times = [50, 100]
 """
 NUMBER = re.compile(r"(?<![\w.])\d+(\.\d+)?(?![\w.])")
 HUGE = ("0", "1000000", "1000000000", "1000000000000000000")
@@ -239,7 +252,7 @@ CASES = [
 #: In the gate those that took all memory or minutes; the others with --full.
 GATE = {
     ("predict", "processors = 1000000000"),
-    ("allocate", "nodes = [1000000000, 8]"),
+    ("allocate", "rows = 1000000000"),
 }  # fmt: skip
 
 

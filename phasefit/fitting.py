@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit import sampling
-from phasefit.checks import one_of, real_array, whole_number
+from phasefit.checks import one_of, real_array, real_number, whole_number
 from phasefit.diagnostics import Candidate, FitReport, log_likelihood
 from phasefit.em import LARGEST, EMResult, Family, maximise
+from phasefit.em.cost import estimated_seconds, largest_within, orders_within
 from phasefit.empirical import dependence, empirical, ks_distance
 from phasefit.errors import InfeasibleMomentsError, ModelError
 from phasefit.moments import match_moments
@@ -27,6 +28,8 @@ FAMILIES: Final = ("hyper-erlang", "coxian", "general", "moments")
 CRITERIA: Final = ("bic", "aic", "cv")
 
 _FOLDS = 5
+#: Orders that are tried where nothing is said.
+_MOST_TRIED: Final = 8
 
 
 def fit(
@@ -38,9 +41,10 @@ def fit(
     censored: Any = None,
     criterion: str = "bic",
     hold_moments: int = 0,
-    max_order: int = 8,
+    max_order: int | None = None,
     bootstrap: int = 0,
     random_state: RandomState = None,
+    seconds: float | None = None,
 ) -> FitReport:
     """Fit a phase-type law to samples and report how well it fits.
 
@@ -60,12 +64,15 @@ def fit(
         Schwarz's or Akaike's criterion, or 5-fold cross-validation of the likelihood.
     hold_moments : {0, 1, 2}
         The first moments of the data that the law must meet; the likelihood chooses the rest.
-    max_order : int
-        Largest order tried where `order` is not given.
+    max_order : int, optional
+        Largest order tried where `order` is not given; by default 8, or as many as `seconds` allow.
     bootstrap : int
         Number of resamplings for `FitReport.bands` and `FitReport.ks_pvalue`; 200 will do.
     random_state : None, int, numpy Generator or RandomState
         For starts, folds and resampling. The same seed gives the same report.
+    seconds : float, optional
+        Seconds of computing that may be begun, by an estimate good to a factor of two; any number
+        by default.
 
     Returns
     -------
@@ -74,7 +81,8 @@ def fit(
     Raises
     ------
     ModelError
-        If an argument is out of its range, or too little was observed.
+        If an argument is out of its range, too little was observed, or the fit would take longer
+        than `seconds`; it names the order that would do.
     InfeasibleMomentsError
         If no law tried has the moments to be held.
 
@@ -114,6 +122,19 @@ def fit(
         raise ModelError(f"hold_moments must be 0, 1 or 2, got {held}")
     orders = _orders(order, max_order, family)
     observations, remarks = _observed(samples, weights, censored)
+    if seconds is not None and family != "moments":
+        folds = _FOLDS if criterion == "cv" and order is None else 0
+        limit = real_number("seconds", seconds, above=0.0)
+        wanted = orders[-1]
+        orders = _orders_in_time(
+            orders, observations, family, held, (folds, replicas), limit,
+            fixed=order is not None or max_order is not None,
+        )  # fmt: skip
+        if orders[-1] < wanted:
+            remarks += (
+                f"orders up to {orders[-1]} were tried: higher ones would take more than the "
+                f"{limit:g} s of computing allowed.",
+            )
     search = _Search(family, held, int(rng.integers(2**31)))
 
     tried = search.over(observations, orders)
@@ -372,8 +393,44 @@ def _rank(candidate: Candidate, criterion: str) -> float:
     return -candidate.log_likelihood
 
 
-def _orders(order: int | None, max_order: int, family: str) -> tuple[int, ...]:
-    most = whole_number("max_order", max_order, least=1)
+def _orders_in_time(
+    orders: tuple[int, ...],
+    observations: Observations,
+    family: str,
+    held: int,
+    again: tuple[int, int],
+    limit: float,
+    *,
+    fixed: bool,
+) -> tuple[int, ...]:
+    """The orders, or fewer unless they are `fixed`; ModelError if these take too long.
+
+    `again` is how many folds and how many bootstrap samples are fitted besides.
+    """
+    folds, replicas = again
+    times = 1 + folds + 2 * replicas
+    one = estimated_seconds(observations, family, orders, held)
+    if times * one <= limit:
+        return orders
+    several = len(orders) > 1
+    most = orders_within if several else largest_within
+    would_do = most(limit / times, observations, family, orders[-1], held)
+    if would_do and not fixed:
+        return orders[:would_do]
+    ways = [f"{'max_order' if several else 'order'} {would_do}"] if would_do else []
+    if replicas and (fewer := int((limit / one - 1 - folds) / 2)) >= 1:
+        ways.append(f"bootstrap {fewer:,}")
+    wanted = f"orders up to {orders[-1]}" if several else f"order {orders[-1]}"
+    raise ModelError(
+        f"a {family} fit of {wanted}{f', {times:,} times,' if times > 1 else ''} would take some "
+        f"{times * one:,.0f} s of computing, more than the {limit:g} s allowed; "
+        + (f"{' or '.join(ways)} would do, or " if ways else "")
+        + "allow more seconds"
+    )
+
+
+def _orders(order: int | None, max_order: int | None, family: str) -> tuple[int, ...]:
+    most = _MOST_TRIED if max_order is None else whole_number("max_order", max_order, least=1)
     if family == "moments":
         if order is not None:
             raise ModelError("the moments decide the order of their law; leave order out")

@@ -47,7 +47,7 @@ def main() -> None:
         plugin.load()(app)
     try:
         with stoppable(_farewell):
-            app()
+            _run()
     except Stopped as stopped:
         _farewell(stopped.number)
         os._exit(stopped.exit_code)  # threads that still compute must not hold it up
@@ -68,22 +68,36 @@ def main() -> None:
         _say(str(error))
         sys.exit(PRECISION_NOT_REACHED)
     finally:
-        if outputs := sys.modules.get("qmodels.io.outputs"):
-            outputs.release_outputs()
+        _release_outputs()
+
+
+def _run() -> None:
+    """The command, and giving up what it claimed while a signal still ends that in order."""
+    from qmodels.commands.stopping import Stopped
+
+    try:
+        app()
+    except BaseException as ended:  # the parser ends every command by SystemExit
+        if not isinstance(ended, Stopped):  # the farewell says first what was claimed
+            _release_outputs()
+        raise
+
+
+def _release_outputs() -> None:
+    if outputs := sys.modules.get("qmodels.io.outputs"):
+        outputs.release_outputs()
 
 
 def _farewell(number: int) -> None:
     """Say that a signal ended the command and what is kept; what was half made is removed."""
     from qmodels.commands.stopping import SIGNALS, all_kept
 
-    kept = "nothing was written"
-    if outputs := sys.modules.get("qmodels.io.outputs"):
-        claimed = outputs.claimed_outputs()
-        outputs.release_outputs()
-        if claimed:
-            kept = f"{', '.join(map(str, claimed))}: as before this run"
-    if keepers := all_kept():
-        kept = "; ".join([*([kept] if kept != "nothing was written" else []), *keepers])
+    outputs = sys.modules.get("qmodels.io.outputs")
+    clauses = [*(outputs.outputs_in_words() if outputs else []), *all_kept()]
+    _release_outputs()
+    if locks := sys.modules.get("qmodels.locks"):
+        locks.remove_lock_files()  # of whatever else was open or being opened, such as a journal
+    kept = "; ".join(clauses) or "nothing was written"
     _say(f"{SIGNALS[number]}; {kept}. To go on, give the same command again.")  # type: ignore[index]
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):

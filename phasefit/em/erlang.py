@@ -53,6 +53,24 @@ def partitions(total: int, largest: int | None = None) -> Iterator[tuple[int, ..
             yield (first, *rest)
 
 
+def count_settings(order: int) -> tuple[int, int]:
+    """Ways to share so many phases among branches, and the branches of all of them together.
+
+    Examples
+    --------
+    Of four phases: 4, 3 + 1, 2 + 2, 2 + 1 + 1, and 1 + 1 + 1 + 1.
+
+    >>> count_settings(4)
+    (5, 12)
+    """
+    ways, branches = [1] + [0] * order, [0] * (order + 1)
+    for phases in range(1, order + 1):
+        for total in range(phases, order + 1):  # one more branch of so many phases
+            ways[total] += ways[total - phases]
+            branches[total] += branches[total - phases] + ways[total - phases]
+    return ways[order], branches[order]
+
+
 def fit(
     observations: Observations,
     order: int,

@@ -45,7 +45,10 @@ def _fit(
         int | None,
         typer.Option(min=1, help="Number of phases; by default chosen by the criterion."),
     ] = None,
-    max_order: Annotated[int, typer.Option(min=1, help="Largest order tried.")] = 8,
+    max_order: Annotated[
+        int | None,
+        typer.Option(min=1, help="Largest order tried; by default 8, or what the time allows."),
+    ] = None,
     family: Annotated[
         str, typer.Option(help="hyper-erlang, coxian, general or moments.")
     ] = "hyper-erlang",
@@ -70,6 +73,10 @@ def _fit(
     log_columns: LogColumns = None,
     timezone: LogZone = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    seconds: Annotated[
+        float,
+        typer.Option(help="Seconds of computing that may be begun, by an estimate."),
+    ] = 5.0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figure and the tables.")
     ] = None,
@@ -93,7 +100,7 @@ def _fit(
         return
     report = fit(
         samples, order=order, family=family, criterion=criterion, hold_moments=hold_moments,
-        max_order=max_order, bootstrap=bootstrap, random_state=seed,
+        max_order=max_order, bootstrap=bootstrap, random_state=seed, seconds=seconds,
     )  # fmt: skip
     if output is not None:
         _write(report, output)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from qmodels.errors import ModelError
-from qmodels.locks import held_lock
+from qmodels.locks import FileLock, held_lock
 
 #: In a folder made beside its target: all its files are complete and may be moved there.
 _COMPLETE: Final = ".complete"
@@ -27,15 +27,11 @@ _TAKEN_ALONG: Final = 1000
 class _Claim:
     """A folder of results that belongs to this process, from its claim to its release."""
 
-    def __init__(self, folder: Path, lock: int | None, made: list[Path]) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder  # without links
-        self.lock = lock  # descriptor of the lock file; None where the file system has no locks
-        self.made = made  # parents that did not exist before
+        self.lock: FileLock | None = None  # stays None where the file system has no locks
+        self.made: list[Path] = []  # parents that did not exist before
         self.written = False  # whether results have appeared in it
-
-    @property
-    def lock_file(self) -> Path:
-        return _beside(self.folder, "lock")
 
     def sweep(self) -> None:
         """Remove what a killed process left beside the folder, or finish what it had begun."""
@@ -48,9 +44,7 @@ class _Claim:
     def release(self) -> None:
         if self.lock is not None:
             self.sweep()
-            with suppress(OSError):
-                self.lock_file.unlink()
-            os.close(self.lock)
+            self.lock.give_up()
             self.lock = None
         for parent in reversed(self.made):
             with suppress(OSError):
@@ -77,34 +71,39 @@ def claim_output(folder: Path) -> None:
     target = _checked(folder)
     if target in _claims:
         return
-    made: list[Path] = []
+    # Entered before anything is made, so that a signal at any moment leaves nothing.
+    claim = _claims[target] = _Claim(target)
     try:
         for parent in reversed([p for p in target.parents if not p.exists()]):
+            claim.made.append(parent)
             parent.mkdir()
-            made.append(parent)
+        claim.lock = _locked(folder, target)
         trial = tempfile.mkdtemp(prefix=_beside(target, "").name, dir=target.parent)
         os.rmdir(trial)
-        claim = _Claim(target, _locked(folder, target), made)
-    except OSError as error:
-        for parent in reversed(made):
-            parent.rmdir()
+    except (ModelError, OSError) as error:
+        _claims.pop(target).release()
+        if isinstance(error, ModelError):
+            raise
         raise ModelError(
             f"{folder}: cannot be written to ({error.strerror or error}); name another folder"
         ) from None
-    _claims[target] = claim
     if claim.lock is not None:
         claim.sweep()
 
 
-def claimed_outputs() -> list[Path]:
-    """Folders that this process has claimed and written nothing into so far."""
-    return [claim.folder for claim in _claims.values() if not claim.written]
+def outputs_in_words() -> list[str]:
+    """What became of each folder that this process has claimed, a clause each."""
+    return [
+        f"{claim.folder}: {'all results are there' if claim.written else 'as before this run'}"
+        for claim in _claims.values()
+    ]
 
 
 def release_outputs() -> None:
     """Give up all claims, with what was being made; finished results stay."""
-    while _claims:
-        _claims.popitem()[1].release()
+    for target, claim in list(_claims.items()):
+        claim.release()
+        _claims.pop(target, None)  # last: a signal in between leaves it to be released again
 
 
 atexit.register(release_outputs)
@@ -184,7 +183,7 @@ def _beside(target: Path, ending: str) -> Path:
     return target.parent / f".{name}.qmodels-{ending}"
 
 
-def _locked(folder: Path, target: Path) -> int | None:
+def _locked(folder: Path, target: Path) -> FileLock | None:
     """Lock the file beside the folder; ModelError if another process holds it."""
     try:
         return held_lock(_beside(target, "lock"))

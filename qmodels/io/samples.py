@@ -7,6 +7,9 @@ import gzip
 import os
 import re
 import zlib
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -27,9 +30,12 @@ SERIES = {
     "size": "sizes",
 }
 MAX_BYTES = 500_000_000
+#: Empty lines and comments of a table: a packed file of nothing else is soon told from one.
+MAX_IDLE = 100_000
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 _HEAD = 1_000_000  # bytes that show whether a file is a job log
+_BLOCK = 4_000_000
 
 
 def read_samples(
@@ -97,7 +103,7 @@ def read_samples(
         return _of_log(file, column, status, max_bytes, log)
     if status is not None:
         raise ModelError(f"{file} is not a job log, so its jobs have no status; leave it out")
-    return *_of_table(file, _lines(file, max_bytes or MAX_BYTES), column), ()
+    return *_of_table(file, _numbered(file, max_bytes or MAX_BYTES), column), ()
 
 
 def _head(file: str) -> list[str]:
@@ -106,16 +112,44 @@ def _head(file: str) -> list[str]:
     return lines[:-1] if len(lines) > 1 else lines
 
 
-def _lines(file: str, max_bytes: int) -> list[str]:
-    """Lines of text, decompressed if need be, within a budget of memory."""
-    content = _content(file, max_bytes + 1)
-    if len(content) > max_bytes:
-        raise TraceFormatError(
-            file,
-            f"has more than max_bytes = {max_bytes:,} bytes of text; select from it, or raise "
-            f"max_bytes (--max-bytes of a command)",
-        )
-    return _decoded(content)
+def _numbered(file: str, max_bytes: int) -> Iterator[tuple[int, str]]:
+    """Lines of text that are neither empty nor comments, with their numbers, one at a time."""
+    at = idle = 0
+    for lines in _blocks(file, max_bytes):
+        for line in _decoded(lines):
+            at += 1
+            text = line.lstrip()
+            if text and not text.startswith("#"):
+                yield at, line
+                continue
+            idle += 1
+            if idle > MAX_IDLE:
+                raise TraceFormatError(
+                    file,
+                    f"more than {MAX_IDLE:,} lines are empty or comments; leave them out",
+                    line=at,
+                )
+
+
+def _blocks(file: str, max_bytes: int) -> Iterator[bytes]:
+    """Whole lines, some megabytes at a time, without the last newline of each block."""
+    total = 0
+    rest: list[bytes] = []
+    with _opened(file) as source:
+        while block := _read(file, source, _BLOCK):
+            total += len(block)
+            if total > max_bytes:
+                raise TraceFormatError(
+                    file,
+                    f"has more than max_bytes = {max_bytes:,} bytes of text; select from it, or "
+                    f"raise max_bytes (--max-bytes of a command)",
+                )
+            lines, newline, begun = block.rpartition(b"\n")
+            if newline:
+                yield b"".join([*rest, lines])
+                rest = []
+            rest.append(begun)
+    yield b"".join(rest)
 
 
 def _decoded(content: bytes) -> list[str]:
@@ -124,15 +158,25 @@ def _decoded(content: bytes) -> list[str]:
 
 def _content(file: str, most: int) -> bytes:
     """At most so many bytes of text from the start of a plain or gzip file."""
+    with _opened(file) as source:
+        return _read(file, source, most)
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[Any]:
+    """The text of a plain or gzip file, as bytes."""
     with open_regular(file, what="a table or a job log") as stream:
-        try:
-            packed = stream.read(2) == b"\x1f\x8b"
-            stream.seek(0)
-            source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
-            content: bytes = source.read(most)
-        except (OSError, EOFError, ValueError, zlib.error) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise TraceFormatError(file, f"cannot be read: {reason}") from error
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        yield gzip.GzipFile(fileobj=stream) if packed else stream
+
+
+def _read(file: str, source: Any, most: int) -> bytes:
+    try:
+        content: bytes = source.read(most)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TraceFormatError(file, f"cannot be read: {reason}") from error
     return content
 
 
@@ -162,42 +206,36 @@ def _of_log(
     return samples, column, log.warnings
 
 
-def _of_table(file: str, lines: list[str], column: str | None) -> tuple[Array, str]:
-    numbered = [
-        (at, line)
-        for at, line in enumerate(lines, start=1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
-    if not numbered:
+def _of_table(
+    file: str, numbered: Iterator[tuple[int, str]], column: str | None
+) -> tuple[Array, str]:
+    at, line = next(numbered, (0, ""))
+    if not at:
         raise TraceFormatError(file, "holds no numbers")
-    first = _cells(file, *numbered[0])
+    first = _cells(file, at, line)
     if all(_NUMBER.fullmatch(cell) for cell in first):
         if len(first) > 1:
             raise TraceFormatError(
-                file,
-                f"has {len(first)} columns without names; give them names",
-                line=numbered[0][0],
+                file, f"has {len(first)} columns without names; give them names", line=at
             )
         if column is not None:
             raise ModelError(
                 f"{file} has no header, so no column {column!r:.60}; leave column out, or put "
                 f"the name into the first line"
             )
-        names, name = first, "value"
-        field = 0
+        names, name, field = first, "value", 0
+        values = array("d", [_number(file, at, name, first[0])])
     else:
         names, name = first, _chosen(file, first, column)
-        field = names.index(name)
-        numbered = numbered[1:]
-    if not numbered:
-        raise TraceFormatError(file, "holds a header, but no numbers")
-    values = np.empty(len(numbered))
-    for i, (at, line) in enumerate(numbered):
+        field, values = names.index(name), array("d")
+    for at, line in numbered:
         cells = _cells(file, at, line)
         if len(cells) != len(names):
             raise TraceFormatError(file, f"has {len(cells)} fields, not {len(names)}", line=at)
-        values[i] = _number(file, at, name, cells[field])
-    return values, name
+        values.append(_number(file, at, name, cells[field]))
+    if not values:
+        raise TraceFormatError(file, "holds a header, but no numbers")
+    return np.array(values), name
 
 
 def _cells(file: str, at: int, line: str) -> list[str]:

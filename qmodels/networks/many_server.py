@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb, fsum
-from typing import TYPE_CHECKING, Any
+from math import fsum
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,16 +14,19 @@ from scipy.sparse import csr_array
 
 from phasefit import MAP, PhaseType
 from phasefit.checks import real_array, whole_number
-from qmodels.errors import ModelError, UnstableError
+from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import QBD, QBDSolution, solve_qbd
-from qmodels.memory import check_memory, memory_limit
 from qmodels.networks.occupancy import Centre, dense_kron, sharing_centre
+from qmodels.networks.sizes import check_queue, occupancy_counts, queue_memory
 from qmodels.networks.waiting import waiting_rates
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
+
+#: More servers than any chain of jobs one by one could be solved for in time.
+_MOST_SERVERS: Final = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,8 @@ class ManyServerQueue:
     ModelError
         If a law has an atom at zero, a speed is not positive, or not just one of `servers` and
         `speeds` is given.
+    MemoryBudgetError
+        If the servers are more than any chain can follow.
 
     References
     ----------
@@ -84,7 +88,12 @@ class ManyServerQueue:
         if (self.servers is None) == (self.speeds is None):
             raise ModelError("give servers (how many, at speed one) or speeds, and not both")
         if self.speeds is None:
-            speeds = np.ones(whole_number("servers", self.servers, least=1))  # type: ignore[arg-type]
+            count = whole_number("servers", self.servers, least=1)  # type: ignore[arg-type]
+            if count > _MOST_SERVERS:
+                raise MemoryBudgetError(
+                    f"{count:,} servers are more than the {_MOST_SERVERS:,} that a chain can follow"
+                )
+            speeds = np.ones(count)
         else:
             speeds = real_array("speeds", self.speeds)
         if speeds.ndim != 1 or speeds.size == 0 or speeds.min() <= 0.0:
@@ -116,10 +125,9 @@ class ManyServerQueue:
         return queue_memory(self._sizes)
 
     @property
-    def _sizes(self) -> list[int]:
+    def _sizes(self) -> Array:
         """Phases of the levels 0..c."""
-        m = self.service.order
-        return [self.arrivals.order * comb(k + m - 1, m - 1) for k in range(self._speeds.size + 1)]
+        return self.arrivals.order * occupancy_counts(self._speeds.size, self.service.order)
 
     def chain(self, *, memory: float | None = None) -> QBD:
         """Rates of the chain: the level counts jobs, a phase is an arrival stage and how many
@@ -128,22 +136,15 @@ class ManyServerQueue:
         Parameters
         ----------
         memory : float, optional
-            Bytes that solving may take; half of the machine's memory by default.
+            Bytes that solving may take. By default half of the machine's memory, and then no more
+            than about five seconds of computing.
 
         Raises
         ------
         MemoryBudgetError
-            If that would not do; nothing has been allocated then.
+            If that would not do; nothing has been allocated then. It names sizes that would.
         """  # noqa: D205
-        c, stages = self._speeds.size, self.arrivals.order
-        check_memory(
-            f"{c} jobs in service of order {self.service.order} with arrivals of order {stages}, "
-            f"blocks of {self._sizes[-1]} states,",
-            self.memory_needed,
-            memory_limit(memory),
-            "use a service or demand law of lower order (one with scv >= 1 has order 2), or fewer "
-            "servers or partitions",
-        )
+        check_queue("service", self._speeds.size, self.service.order, self.arrivals.order, memory)
         return queue_chain(self.process, self._centre, self._busy[1])
 
     def solve(self, *, memory: float | None = None) -> ManyServerSolution:
@@ -152,14 +153,15 @@ class ManyServerQueue:
         Parameters
         ----------
         memory : float, optional
-            Bytes that the solution may take; half of the machine's memory by default.
+            Bytes that the solution may take. By default half of the machine's memory, and then no
+            more than about five seconds of computing.
 
         Raises
         ------
         UnstableError
             If jobs arrive at least as fast as they can be served.
         MemoryBudgetError
-            If the chain would not fit.
+            If the chain would not fit or take longer.
         """
         started = time.perf_counter()
         if self.arrival_rate >= self.capacity:
@@ -425,15 +427,6 @@ def queue_chain(arrivals: MAP, centre: Centre, followed: Array) -> QBD:
         down.append(dense_kron(same, dense_block(centre.leave, here[k], here[k - 1])))
     down.append(dense_kron(same, followed))
     return QBD(up, local, down)
-
-
-def queue_memory(sizes: Sequence[float]) -> float:
-    """Bytes that solving a queue takes, by the phases of its levels 0..c; inf if too many."""
-    phases = np.asarray(sizes, dtype=float)
-    with np.errstate(over="ignore"):
-        squares = phases**2
-        # numbers held at the same time: for the square of each level, and of the largest
-        return 8.0 * (4.0 * float(squares.sum()) + 12.0 * float(squares[-1]))
 
 
 def dense_block(matrix: csr_array, rows: slice, columns: slice) -> Array:

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from phasefit import PhaseType, mixture
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
-from qmodels.memory import FEWER_STATES, check_memory, memory_limit
+from qmodels.memory import (
+    FEWER_STATES,
+    MOST_SECONDS,
+    check_memory,
+    check_seconds,
+    memory_limit,
+)
 from qmodels.networks.arguments import count, positive_law, trusted
 from qmodels.networks.class_chain import class_chain
 from qmodels.networks.occupancy import essential
@@ -25,6 +31,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
+
+#: Seconds for a product of two coefficients, and for a vector of mean value analysis, as measured.
+_PRODUCT, _VECTOR = 1.6e-8, 8e-6
 
 METHODS: Final = ("auto", "product-form", "convolution", "mva", "chain")
 _EPS: Final = float(np.finfo(float).eps)
@@ -186,10 +195,10 @@ class MultiClassNetwork:
                     f'exponential one; use method="chain", or "auto"'
                 )
             if method == "mva":
-                flow, at_disk, states = self._mean_values(limit)
-                pmf, how = self._convolved(limit)[2], "exact (mean value analysis)"
+                flow, at_disk, states = self._mean_values(memory)
+                pmf, how = self._convolved(memory)[2], "exact (mean value analysis)"
             else:
-                flow, at_disk, pmf = self._convolved(limit)
+                flow, at_disk, pmf = self._convolved(memory)
                 how, states = "exact (product form, convolution)", self.population + 1
             error = 64.0 * (self.population + 4.0) * _EPS
         jobs = np.array([c.population for c in self.classes], dtype=float)
@@ -209,12 +218,23 @@ class MultiClassNetwork:
             seconds=time.perf_counter() - started,
         )
 
-    def _convolved(self, limit: float) -> tuple[Array, Array, Array]:
+    def _products(self) -> float:
+        """Products of coefficients that `_convolved` adds up."""
+        sizes = np.array([c.population + 1.0 for c in self.classes])
+        before, after = np.cumsum(sizes) - sizes, np.cumsum(sizes[::-1])[::-1] - sizes
+        both = (before + after) * sizes  # the products of all classes, from either end
+        rest = np.maximum(before, 1.0) * np.maximum(after, 1.0)  # and those without each class
+        return float((both + rest + 2.0 * (before + after) * sizes).sum())
+
+    def _convolved(self, memory: float | None) -> tuple[Array, Array, Array]:
         """Throughput and mean at the disk of each class, law of the number at the disk."""
         total, count = self.population, len(self.classes)
-        check_memory(
-            f"{total} jobs of {count} classes", 64.0 * (total + 1.0) * count, limit, FEWER_STATES
-        )
+        what = f"{total:,} jobs of {count:,} classes"
+        check_memory(what, 64.0 * (total + 1.0) * count, memory_limit(memory), FEWER_STATES)
+        seconds = _PRODUCT * self._products()
+        if memory is None and seconds > MOST_SECONDS:
+            fewer = int(total * (MOST_SECONDS / seconds) ** 0.5)
+            check_seconds(what, seconds, memory, f"take some {fewer:,} jobs of as many classes")
         log_factorial = log_factorials(total)
         unit = max(max(c.delay.mean, c.disk.mean) for c in self.classes)
         parts = []
@@ -248,7 +268,7 @@ class MultiClassNetwork:
             flow[k] /= c.delay.mean
         return flow, at_disk, weights / mass
 
-    def _mean_values(self, limit: float) -> tuple[Array, Array, int]:
+    def _mean_values(self, memory: float | None) -> tuple[Array, Array, int]:
         """Exact mean value analysis over all vectors of populations."""
         if self.servers > 1:
             raise ModelError(f"mva is for one server, got {self.servers}; use convolution")
@@ -258,9 +278,13 @@ class MultiClassNetwork:
         check_memory(
             f"mva over {vectors} vectors of populations",
             1e4 * vectors,
-            min(limit, 1e10),
+            min(memory_limit(memory), 1e10),
             FEWER_STATES,
         )
+        check_seconds(
+            f"mva over {vectors:,} vectors of populations", _VECTOR * vectors, memory,
+            "use convolution",
+        )  # fmt: skip
         think = np.array([c.delay.mean for c in self.classes])
         service = np.array([c.disk.mean for c in self.classes])
         queue = np.zeros(shape)

@@ -8,7 +8,6 @@ tables, so one assembly serves every queue discipline, and the tagged job as wel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,12 +99,9 @@ class Occupancies:
     @classmethod
     def of(cls, jobs: int, stages: int) -> Occupancies:
         """Enumerate them."""
-        sizes = [comb(n + stages - 1, stages - 1) for n in range(jobs + 1)]
+        binomial = _binomials(jobs + stages, stages)
+        sizes = binomial[stages - 1 : stages + jobs, stages - 1]
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        binomial = np.array(
-            [[min(comb(n, k), 2**62) for k in range(stages)] for n in range(jobs + stages + 1)],
-            dtype=np.int64,
-        )
         counts = np.empty((starts[-1], stages), dtype=np.int32)
         more = np.empty((starts[-1], stages), dtype=np.int64)
         _kernels.occupancies(jobs, binomial, starts, counts, more)
@@ -114,6 +110,15 @@ class Occupancies:
             inside = np.flatnonzero(more[:, a] >= 0)
             fewer[more[inside, a], a] = inside
         return cls(starts, counts, more, fewer)
+
+
+def _binomials(most: int, below: int) -> NDArray[np.int64]:
+    """Binomial coefficients, (n, k) for n = 0..most and k < below, by Pascal's rule, up to 2^62."""
+    table = np.zeros((most + 1, below), dtype=np.uint64)
+    table[:, 0] = 1
+    for n in range(1, most + 1):  # two of at most 2^62 do not overflow
+        table[n, 1:] = np.minimum(table[n - 1, 1:] + table[n - 1, :-1], 2**62)
+    return table.astype(np.int64)
 
 
 def sharing_centre(law: PhaseType, jobs: int, speeds: Array) -> Centre:

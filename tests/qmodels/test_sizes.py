@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-import resource
-import subprocess
-import sys
 import time
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -31,6 +26,7 @@ from qmodels.policies.base import _check_running
 from qmodels.policies.choice.candidates import default_candidates, too_many_jobs
 from qmodels.programs import Burst, Phase, Program, WorkingSet, WorkloadMix, fit_runs
 from qmodels.programs.side_by_side import times_of_parts
+from tests.forked import Forked
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
 ONE = Program([Phase(io=Burst(1.0), cpu=Burst(9.0))])
@@ -63,14 +59,42 @@ multiprogramming = 2
 [study]
 loads = [0.3]
 """
+STRATEGIES = """title = "sizes"
+seed = 1
+[mesh]
+rows = 8
+columns = 12
+depth = 1
+io_side = "west"
+[machine]
+strategies = ["PLAS", "MC-Elongated", "Paging"]
+hop = 1
+buffer = 1
+disk_pace = 1
+[jobs]
+count = 60
+mean_size = 10.0
+mean_interarrival = 60.0
+[traffic]
+flits = 5
+io_share = 0.5
+slots = 4
+[study]
+replications = 2
+completions = 50
+times = [50, 100]
+"""
 NUMBER = re.compile(r"(?<![\w.])\d+(\.\d+)?(?![\w.])")
 HUGE = ("0", "1000000", "1000000000", "1000000000000000000")
-#: Seconds of processor time that a command may work; those that it takes to start come on top.
+#: Seconds of processor time that a command may work; those that imports take come on top.
 MOST = 5.0
-START = """
+IMPORTS = """
 import qmodels.cli, qmodels.commands.recommend, qmodels.policies.choice.recommendation
 import qmodels.io.scenario, qmodels.commands.surface, qmodels.commands.predict
-import qmodels.io.subjects, qmodels.io.outputs, validation.commands.simulate, validation
+import qmodels.io.subjects, qmodels.io.outputs, qmodels.policies.models.response
+import validation.commands.simulate, validation.sharing.simulator, validation.machine.play
+import validation.study.run, validation.study.report, validation.machine.scenario
+import validation.experiments, pandas, sympy, matplotlib.pyplot, qmodels.plotting
 """
 
 
@@ -198,9 +222,9 @@ def test_policies_of_very_many_jobs_are_not_proposed():
     assert not too_many_jobs(System(processors=256, disks=16, min_processors=4))
 
 
-def spoilt():
-    """The scenario with one of its numbers at a time set to each of `HUGE`."""
-    lines = SCENARIO.splitlines()
+def spoilt(given):
+    """A file with one of its numbers at a time set to each of `HUGE`, and the line changed."""
+    lines = given.splitlines()
     for i, line in enumerate(lines):
         for match in NUMBER.finditer(line):
             for value in HUGE:
@@ -209,55 +233,54 @@ def spoilt():
                 yield "\n".join([*lines[:i], changed, *lines[i + 1 :]]), changed
 
 
-def within_limits():
-    resource.setrlimit(resource.RLIMIT_CPU, (60, 65))
-
-
-def processor_seconds(program, *words):
-    """What a Python program takes of the processor, and how it ended."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words],
-        capture_output=True, text=True, preexec_fn=within_limits, check=False,
-    )  # fmt: skip
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done
-
-
-@lru_cache(maxsize=1)
-def starting_seconds():
-    """What the commands take to load what they all need, now and on this machine."""
-    seconds, done = processor_seconds(START)
-    assert done.returncode == 0, done.stderr
-    return seconds
-
-
-SPOILT = list(spoilt())
-COMMANDS = (("predict",), ("recommend",), ("surface",), ("simulate", "--jobs", "200"))
-CASES = list(itertools.product(COMMANDS, SPOILT))
-#: In the gate one that took all memory; the others with --full.
+COMMANDS = {
+    "predict": SCENARIO, "recommend": SCENARIO, "surface": SCENARIO, "simulate": SCENARIO,
+    "study": SCENARIO, "sweep": SCENARIO, "allocate": STRATEGIES,
+}  # fmt: skip
+#: What is given beside the file, so that a file with its numbers as they were takes a second.
+OPTIONS = {
+    "simulate": ["--jobs", "200"],
+    "study": ["-j", "1", "-o", "out"],
+    "sweep": ["machine.disks=8,16", "--dry-run", "-j", "1"],
+    "allocate": ["-j", "1"],
+}
+CASES = [
+    (command, text, changed)
+    for command, given in COMMANDS.items()
+    for text, changed in spoilt(given)
+]
+#: In the gate those that took all memory or minutes; the others with --full.
 GATE = {
     ("predict", "processors = 1000000000"),
+    ("allocate", "rows = 1000000000"),
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory):
+    server = Forked(IMPORTS, tmp_path_factory.mktemp("commands"))
+    yield server
+    server.close()
 
 
 @pytest.mark.parametrize(
     ("command", "text"),
     [
         pytest.param(
-            command, text, id=f"{command[0]}-{changed}",
-            marks=[] if (command[0], changed) in GATE else pytest.mark.slow,
+            command, text, id=f"{command}-{changed}",
+            marks=[] if (command, changed) in GATE else pytest.mark.slow,
         )
-        for command, (text, changed) in CASES
+        for command, text, changed in CASES
     ],
 )  # fmt: skip
-def test_any_number_of_a_scenario_may_be_absurd(tmp_path, command, text):
-    (tmp_path / "s.toml").write_text(text, encoding="utf-8")
-    seconds, done = processor_seconds(
-        "from qmodels.cli import main; main()", *command, str(tmp_path / "s.toml")
-    )
-    assert "Traceback" not in done.stderr
-    assert done.returncode in (0, 1, 2, 3, 4)
-    if done.returncode:
-        assert done.stderr.strip()
-    assert seconds - starting_seconds() < MOST
+def test_any_number_of_a_scenario_may_be_absurd(tmp_path, forked, command, text):
+    file = tmp_path / "s.toml"
+    file.write_text(text, encoding="utf-8")
+    options = [str(tmp_path / word) if word == "out" else word for word in OPTIONS.get(command, [])]
+    done = forked.run("from qmodels.cli import main; main()", command, str(file), *options)
+    assert "Traceback" not in done.err
+    assert done.code in (0, 1, 2, 3, 4), done.err
+    if done.code:
+        assert done.err.strip()
+    assert done.seconds < MOST
+    assert done.megabytes < 3000

@@ -103,4 +103,9 @@ def test_times_and_rates_are_read_as_written():
         172800.0,
         600,
     ]
+    # of several units, as a budget is given: they fall, and each is named
+    assert [seconds(x) for x in ("1h30min", "1h 30 min", "2d12h0.5s")] == [5400.0, 5400.0, 216000.5]
+    for slip in ("30min1h", "1h30", "1h1h", "1h30m5min", "h", "", "1hour", "1 2h", "1,5h"):
+        with pytest.raises(ModelError, match="is no time"):
+            seconds(slip)
     assert bytes_per_second("20GB/s") == bytes_per_second(20e9) == 2e10

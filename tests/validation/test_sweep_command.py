@@ -14,7 +14,7 @@ from tests.validation.test_sweep_journal import ROOT
 from validation import compare_strategies, simulate
 from validation.commands import sweep
 from validation.commands.axes import parsed_axes
-from validation.commands.sweep import _seconds, _share
+from validation.commands.sweep import _budget, _share
 from validation.machine.scenario import load_plan
 from validation.study.sweep import plan_sweep, read_sweep, run_sweep
 from validation.sweeps.journal import JournalReader
@@ -186,7 +186,8 @@ def test_a_table_may_be_parquet_or_the_extra_is_named(allocation, tmp_path):
         ([RUNS, "--kind", "allocate"], "is a scenario of policies"),
         ([RUNS, "--kind", "guess"], "kind"),
         ([RUNS, "--precision", "200%"], "between 0 and 100 %"),
-        ([RUNS, "--budget", "soon"], "is no time"),
+        ([RUNS, "--budget", "soon"], "--budget: 'soon' is no time"),
+        ([RUNS, "--budget", "0s"], "--budget: it must be > 0"),
         ([RUNS, "-o", "t.txt"], r"ends in \.csv or \.parquet"),
         (["results"], "takes one journal"),
         (["results", "no.journal"], "there is no journal"),
@@ -208,7 +209,7 @@ def test_axes_are_read_as_they_are_meant():
     assert parsed_axes(["policy=SP(4,16),TS(2,1;M=2),DP(1)"]) == {
         "policy": ["SP(4,16)", "TS(2,1;M=2)", "DP(1)"]
     }
-    assert (_share("1%"), _share("0.05"), _seconds("1h30min"), _seconds("45s")) == (
+    assert (_share("1%"), _share("0.05"), _budget("1h30min"), _budget("45s")) == (
         0.01, 0.05, 5400.0, 45.0,
     )  # fmt: skip
 

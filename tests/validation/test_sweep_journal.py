@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -10,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from qmodels import locks
+from qmodels.commands.stopping import Stopped
 from qmodels.errors import ModelError
+from qmodels.locks import remove_lock_files
+from tests.interrupts import interrupted_everywhere
+from tests.qmodels.test_stopping import start
 from tests.sweep_child import table
 from validation.sweeps.engines import engine
 from validation.sweeps.journal import Journal, JournalReader, Kept
@@ -204,3 +210,57 @@ def test_seeded_bug_a_journal_that_forgets_is_noticed(tmp_path, monkeypatch):
         run_tasks(table(3, 0.0), journal)
     with JournalReader(tmp_path / "j") as reader:
         assert reader.repeated() == 6
+
+
+def test_a_signal_at_any_line_leaves_a_journal_that_opens_and_no_lock(tmp_path):
+    def work():
+        with Journal(tmp_path / "j", version="1") as journal:
+            journal.add([Kept("a", "1")])
+            journal.commit()
+
+    ends = 0
+    for _ in interrupted_everywhere(work, "journal.py", "locks.py"):
+        remove_lock_files()  # as the farewell of a command does
+        assert {file.name for file in tmp_path.iterdir()} <= {"j", "j-journal"}
+        for lock in list(locks._ours):
+            lock.give_up()
+        ends += 1
+    assert ends > 80
+    with Journal(tmp_path / "j", version="1") as journal:
+        assert journal.known_keys() == {"a": 0.0}
+
+
+def test_a_signal_during_the_last_commit_leaves_no_lock(tmp_path, monkeypatch):
+    journal = Journal(tmp_path / "j", version="1")
+
+    def end():
+        raise Stopped(15)
+
+    monkeypatch.setattr(journal, "_end", end)
+    with pytest.raises(Stopped):
+        journal.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["j"]
+
+
+def test_a_command_that_must_be_ended_from_outside_leaves_no_lock(tmp_path):
+    """Compiled code holds the main thread, so that the journal is never closed."""
+    script = """
+        from pathlib import Path
+        from validation.sweeps.journal import Journal, Kept
+        def work():
+            with Journal(Path(sys.argv_journal), version="1") as journal:
+                journal.add([Kept("a", "1")])
+                journal.commit()
+                matrix = np.random.default_rng(1).random((9000, 9000))
+                print("ready", flush=True)
+                matrix @ matrix
+        main(work)
+    """.replace("sys.argv_journal", repr(str(tmp_path / "j")))
+    process = start(script)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert [file.name for file in tmp_path.iterdir()] == ["j"]
+    with Journal(tmp_path / "j", version="1") as journal:
+        assert journal.known("a") == "1"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from phasefit.checks import real_number
+from qmodels.commands.quantities import seconds
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 FAILED = 1  #: exit code when runs failed
 PRECISION_NOT_REACHED = 4  #: when the budget was spent first, or a precision given up
 RESULTS: Final = "results"
-_UNITS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def register(app: typer.Typer) -> None:
@@ -119,7 +119,7 @@ def _sweep(
     )  # fmt: skip
     if words:
         say_changes(told(unchecked_tables(scenario), words), err=True)
-    spent = None if budget is None else _seconds(budget)
+    spent = None if budget is None else _budget(budget)
     if dry_run:
         _say_forecast(plan, workers, spent)
         return
@@ -236,10 +236,9 @@ def _share(text: str) -> float:
     return found
 
 
-def _seconds(text: str) -> float:
-    """A time such as 30min or 1h30min."""
-    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(min|s|h|d)", text)
-    found = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    if "".join(number + unit for number, unit in parts) != text.replace(" ", "") or found <= 0:
-        raise ModelError(f"--budget: {text!r:.40} is no time; write 45s, 30min, 1h30min or 2d")
-    return found
+def _budget(text: str) -> float:
+    """Seconds of a time such as 30min or 1h30min."""
+    try:
+        return real_number("it", seconds(text), above=0.0)
+    except ModelError as error:
+        raise ModelError(f"--budget: {error}") from None

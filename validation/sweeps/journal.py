@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from qmodels.errors import ModelError
-from qmodels.locks import held_lock
+from qmodels.locks import FileLock, held_lock
 
 #: Number in the header of the file, and layout of the tables in it.
 _APPLICATION, _LAYOUT = 0x716D6A6C, 1
@@ -105,7 +105,7 @@ class Journal:
             self.close()
             raise
 
-    def _locked(self) -> int | None:
+    def _locked(self) -> FileLock | None:
         try:
             if self.file.is_dir():
                 raise ModelError(f"{self.file}: is a folder; name a file for the journal")
@@ -269,25 +269,26 @@ class Journal:
     def close(self, *, remove: bool = False) -> None:
         """Commit and let the file go, or remove it with all that belongs to it."""
         with self._guard:
-            if self._open is not None:
-                try:
-                    with self._said():
-                        if self._session:
-                            self._end()
-                finally:
-                    with suppress(sqlite3.Error):
-                        self._open.close()
-                    self._open = None
-            if self._lock is not None:
+            try:
+                if self._open is not None:
+                    self._let_go(self._open)
                 if remove:
                     for left in (self.file, self.file.with_name(f"{self.file.name}-journal")):
                         left.unlink(missing_ok=True)
-                with suppress(OSError):
-                    self._lock_file.unlink()
-                os.close(self._lock)
-                self._lock = None
-            elif remove:
-                self.file.unlink(missing_ok=True)
+            finally:  # also where a signal or a full disk ended the last commit
+                if self._lock is not None:
+                    self._lock.give_up()
+                    self._lock = None
+
+    def _let_go(self, db: sqlite3.Connection) -> None:
+        try:
+            with self._said():
+                if self._session:
+                    self._end()
+        finally:
+            with suppress(sqlite3.Error):
+                db.close()
+            self._open = None
 
     def _end(self) -> None:
         if not self._db.in_transaction:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from math import comb
 from typing import Final
 
 import numpy as np
@@ -15,7 +14,9 @@ from phasefit import PhaseType, match_moments
 from phasefit.checks import one_of
 from qmodels.errors import InfeasibleMomentsError, ModelError, UnstableError
 from qmodels.markov import solve_qbd
+from qmodels.memory import MOST_SECONDS
 from qmodels.networks.occupancy import sharing_centre
+from qmodels.networks.sizes import check_queue, occupancy_counts, queue_seconds
 from qmodels.policies.base import AbstractPolicy, RunningJobs, running_jobs, work_bound
 from qmodels.policies.models.crowding import crowded_running, follows_crowding
 from qmodels.policies.models.decomposition import decomposed_running
@@ -263,15 +264,7 @@ def _at_one_speed(
 ) -> BuiltModel:
     """The speed-scaled model of jobs that all get on at the same speed."""
     max_running, m = jobs.throughput.size, demand.order
-    check_blocks(
-        f"{max_running} running jobs with a demand of order {m} and arrivals of order "
-        f"{workload.arrivals.order}",
-        [float(comb(k + m - 1, m - 1)) for k in range(max_running + 1)],
-        workload.arrivals,
-        memory,
-        "use a service or demand law of lower order (one with scv >= 1 has order 2), or fewer "
-        "servers or partitions",
-    )
+    check_queue("demand", max_running, m, workload.arrivals.order, memory)
     centre = sharing_centre(demand, max_running, np.concatenate([[0.0], jobs.speeds]))
     sizes = np.diff(centre.starts)
     running = RunningChain(
@@ -356,8 +349,8 @@ def _reduced(
     """The law, or the nearest of the simpler ones whose chain is not too large."""
     max_running = running_jobs(policy, system, workload).throughput.size
     for law, simplification in _simpler(full):
-        m = law.order
-        if comb(max_running + m - 1, m - 1) * workload.arrivals.order <= _KEPT:
+        sizes = workload.arrivals.order * occupancy_counts(max_running, law.order)
+        if sizes[-1] <= _KEPT and queue_seconds(sizes) <= MOST_SECONDS:
             return law, (simplification,) if simplification else ()
     simplification = f"a demand of scv {full.scv:.3g} taken as exponential"
     return PhaseType.exponential(mean=1.0), (simplification,)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from phasefit import PhaseType
 from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies, sharing_centre
+from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.decomposition import (
     JobShape,
     nearest_shape,
@@ -110,10 +111,10 @@ def crowded_running(
             )
     check_blocks(
         f"the chain of {c} jobs of {shape.order} stages",
-        [float(comb(k + shape.order - 1, shape.order - 1)) for k in range(c + 1)],
+        occupancy_counts(c, shape.order).tolist(),
         workload.arrivals,
         memory,
-        "use laws of lower order",
+        "use laws of lower order or fewer partitions",
     )
     machine = _Disks(arrangement, workload)
     said += machine.simplifications

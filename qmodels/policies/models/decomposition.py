@@ -104,7 +104,7 @@ def decomposed_running(
             count_states(on_disks, order),
             workload.arrivals,
             memory,
-            "use laws of lower order",
+            "use laws of lower order or fewer partitions",
         )
         running = running_on_disks(on_disks, stages)
         simplifications = tuple(filter(None, simplified))

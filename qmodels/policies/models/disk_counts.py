@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.job_stages import JobStages
 from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.state_search import explored
@@ -81,18 +81,20 @@ def count_states(on_disks: DiskPartitions, order: int) -> list[float]:
         for group in on_disks.groups:
             slots, alike = on_disks.slots[group.start], group.stop - group.start
             most = min(sum(slots), on_disks.max_running)
-            states = [_ways(slots, order, y) for y in range(most + 1)]
+            states = _ways(slots, order, most)
             levels = np.nan_to_num(_choose(levels, states, alike), nan=np.inf)
     return [float(x) for x in levels]
 
 
-def _ways(slots: Sequence[int], order: int, jobs: int) -> float:
-    """Ways to place so many jobs in the stages of classes with so many slots."""
-    ways = [1.0] + [0.0] * jobs
-    for most in slots:
-        one = [float(comb(y + order - 1, order - 1)) if y <= most else 0.0 for y in range(jobs + 1)]
-        ways = [sum(ways[i] * one[y - i] for i in range(y + 1)) for y in range(jobs + 1)]
-    return ways[jobs]
+def _ways(slots: Sequence[int], order: int, most: int) -> list[float]:
+    """Ways to place 0..most jobs in the stages of classes with so many slots; inf if too many."""
+    ways = np.zeros(most + 1)
+    ways[0] = 1.0
+    for room in slots:
+        one = occupancy_counts(most, order)
+        one[room + 1 :] = 0.0
+        ways = np.nan_to_num(np.convolve(ways, one)[: most + 1], nan=np.inf)
+    return [float(x) for x in ways]
 
 
 def _choose(levels: Array, states: list[float], alike: int) -> Array:

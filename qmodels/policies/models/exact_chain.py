@@ -60,7 +60,8 @@ def exact_running(arrangement: Arrangement, workload: Workload, memory: float | 
         count_states(on_disks, order),
         workload.arrivals,
         memory,
-        'use model="decomposition" or "speed-scaled", laws of lower order or fewer phases',
+        'use model="decomposition" or "speed-scaled", laws of lower order, fewer phases or '
+        "phase_count = Geometric(mean)",
     )
     running = running_on_disks(on_disks, stages)
     exact = not simplifications

@@ -12,14 +12,10 @@ from scipy.sparse import csr_array
 
 from phasefit import MAP, PhaseType
 from qmodels.markov import QBD, QBDSolution, solve_chain
-from qmodels.memory import check_memory, memory_limit
-from qmodels.networks.many_server import (
-    arrival_process,
-    dense_block,
-    queue_chain,
-    queue_memory,
-)
+from qmodels.memory import MOST_SECONDS, check_memory, check_seconds, memory_limit
+from qmodels.networks.many_server import arrival_process, dense_block, queue_chain
 from qmodels.networks.occupancy import Centre
+from qmodels.networks.sizes import queue_memory, queue_seconds
 from qmodels.policies.base import AbstractPolicy
 from qmodels.policies.models.recorded_errors import regime
 from qmodels.policies.models.staged_jobs import StagedJobs
@@ -174,11 +170,21 @@ class SolvedQueue:
 def check_blocks(
     what: str, sizes: Sequence[float], arrivals: PhaseType | MAP, memory: float | None, fix: str
 ) -> None:
-    """MemoryBudgetError if a queue with so many running states at each level would not fit."""
+    """MemoryBudgetError if a queue with so many running states at each level would not do.
+
+    It would not fit in memory, or, where that is not given, take longer than is begun unasked.
+    """
     states = np.asarray(sizes, dtype=float) * arrivals.order
-    check_memory(
-        f"{what}, blocks of {states[-1]:.6g} states,",
-        queue_memory(states.tolist()),
-        memory_limit(memory),
-        fix,
-    )
+    blocks, seconds = f"{what}, blocks of {states[-1]:.6g} states,", queue_seconds(states)
+    if memory is None and seconds > MOST_SECONDS:
+        # all levels by one factor, so that the cubes that it takes do
+        fewer = float(states[-1]) * (MOST_SECONDS / seconds) ** (1.0 / 3.0)
+        fix += f" (some {_rounded(fewer):,} states would do)"
+    check_memory(blocks, queue_memory(states), memory_limit(memory), fix)
+    check_seconds(blocks, seconds, memory, fix)
+
+
+def _rounded(number: float) -> int:
+    """The first two digits of a number, rounded down."""
+    unit = int(10 ** max(0, len(str(int(number))) - 2))
+    return int(number) // unit * unit

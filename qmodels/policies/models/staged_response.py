@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import block_array, coo_array, csr_array, eye_array, kron
 
 from qmodels.markov import QBDSolution
-from qmodels.memory import check_memory, memory_limit
+from qmodels.memory import check_memory, check_seconds, memory_limit
 from qmodels.networks.occupancy import Entries
 from qmodels.networks.response import (
+    SECONDS_A_RATE,
     begin_of,
     followed_law,
     places_behind,
@@ -74,13 +75,14 @@ def staged_response(
         full, fewer = comb(c + m - 1, m - 1), comb(c + m - 2, m - 1)
         served = m * (comb(c + m - 1, m) + places * fewer)
         states = stages * (served + several * (places + 1) * full)
-        check_memory(
+        rates = states * (2 * m + stages + m)
+        what = (
             f"a job followed with {places} behind it beside {c} of {m} stages, a chain of "
-            f"{states:,} states,",
-            _BYTES * states * (2 * m + stages + m),
-            limit,
-            "allow a larger truncation, use laws of lower order, or simulate",
+            f"{states:,} states,"
         )
+        fix = "allow a larger truncation, use laws of lower order, or simulate"
+        check_memory(what, _BYTES * rates, limit, fix)
+        check_seconds(what, SECONDS_A_RATE * rates, memory, fix)
 
     places, bound = places_behind(chain, queue.arrival_rate, c, truncation, check)
     beside = _Beside(staged, places)

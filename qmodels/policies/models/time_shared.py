@@ -8,9 +8,9 @@ queue counts the running jobs by the branch of the law of demand that their size
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from math import comb
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from phasefit import PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks.occupancy import Occupancies, sharing_centre
 from qmodels.networks.product_form import log_factorials
+from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models.given_speeds import level_factors
 from qmodels.policies.models.partition_occupancy import (
     MOST_AT_DISK,
@@ -111,7 +112,7 @@ def time_shared_running(
     c, m = arrangement.max_running, demand.order
     check_blocks(
         f"the chain of {label}",
-        [float(comb(k + m - 1, m - 1)) for k in range(c + 1)],
+        occupancy_counts(c, m).tolist(),
         workload.arrivals,
         memory,
         "use a demand law of lower order, or fewer partitions",
@@ -320,18 +321,21 @@ class _Machine:
         """Rates of partitions by their jobs where k jobs are spread evenly over everything."""
         partitions, used = self.arrangement.processor_partitions, len(self.sizes)
         jobs = spread(max(k, 1), partitions)
-        logs: list[float] = []  # of the transfer of each job, as slow as its disk is
-        total = 0.0  # jobs per second of all partitions
-        for disk in range(used):
-            held = tuple(n for n in jobs[disk::used] if n)
-            if not held:
-                continue
-            for j, rate in self._at_disk(held, cpu).items():
-                total += held.count(j) * rate
-                if self.io > 0.0:
-                    ratio = float(ratio_of_computing(j, min(cpu[j] * rate, 1.0)))
-                    logs += [float(np.log(ratio * cpu[j]))] * held.count(j)
-        transfer = float(np.exp(np.mean(logs))) if logs else 0.0
+        # jobs on the partitions of a disk, by how many disks have partitions held like that
+        alike = Counter(tuple(n for n in jobs[disk::used] if n) for disk in range(used))
+        alike.pop((), None)
+        found = [
+            (j, rate, times * held.count(j))
+            for held, times in alike.items()
+            for j, rate in self._at_disk(held, cpu).items()
+        ]
+        on, rate, weight = (np.array(part) for part in zip(*found, strict=True))
+        total = float(rate @ weight)  # jobs per second of all partitions
+        transfer = 0.0  # geometric mean of that of each partition, as slow as its disk is
+        if self.io > 0.0:
+            own = np.array(cpu)[on]
+            logs = np.log(ratio_of_computing(on, np.minimum(own * rate, 1.0)) * own)
+            transfer = float(np.exp(logs @ weight / weight.sum()))
         numbers = np.arange(1, self.arrangement.multiprogramming + 1)
         computing = np.array(cpu[1:])
         rates = private_computing(numbers, transfer / computing) / computing

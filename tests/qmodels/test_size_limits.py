@@ -1,0 +1,226 @@
+"""Laws of high order and many jobs: solved within seconds, or refused with a size that does."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+
+from phasefit import PhaseType, fit
+from qmodels.errors import MemoryBudgetError, ModelError
+from qmodels.memory import MOST_SECONDS
+from qmodels.networks import JobClass, MultiClassNetwork
+from qmodels.networks.many_server import ManyServerQueue
+from qmodels.networks.occupancy import Occupancies
+from qmodels.networks.sizes import most_that, occupancy_counts, queue_seconds
+from qmodels.policies import (
+    DynamicPartitioning,
+    SpaceSharing,
+    System,
+    TimeSharing,
+    Workload,
+    predict,
+)
+from qmodels.policies.models.disk_counts import _ways
+from qmodels.programs import Burst, Phase, Program
+from tests.laws import EXPONENTIAL
+
+SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
+ONE = Program([Phase(io=Burst(1.0), cpu=Burst(9.0))])
+TWO = Program([Phase(io=Burst(1.0), cpu=Burst(9.0)), Phase(io=Burst(2.0), cpu=Burst(3.0))])
+MACHINE = System(processors=128, disks=16)
+
+
+def erlang(phases, mean=1.0):
+    return PhaseType.erlang(phases=phases, mean=mean)
+
+
+def varied(phases, mean=1.0):
+    """As many exponentials of different means, from a tenth to ten of the same."""
+    law = PhaseType.hyperexponential(
+        weights=np.full(phases, 1.0 / phases), means=np.geomspace(0.1, 10.0, phases)
+    )
+    return law.scale(mean / law.mean)
+
+
+def queue(arrivals, service, servers):
+    return ManyServerQueue(
+        arrivals.scale(1.0 / arrivals.mean), service.scale(0.7 * servers / service.mean), servers
+    )
+
+
+def predicted(policy, processors=128, disks=16, model="auto", **laws):
+    return predict(
+        policy, System(processors=processors, disks=disks), Workload(ONE, **laws), model=model,
+        arrival_rate=1e-4,
+    )  # fmt: skip
+
+
+REFUSED = {
+    "PH60/PH60/1": (lambda: queue(erlang(60), erlang(60), 1).solve(), "service law.* at most 20"),
+    "PH60/PH60/4": (lambda: queue(erlang(60), erlang(60), 4).solve(), "service law.* at most 3"),
+    "M/PH60/2": (lambda: queue(EXPONENTIAL, erlang(60), 2).solve(), "at most 49, or fewer servers"),
+    "more phases than floats can count": (
+        lambda: predicted(DP(1), 3000, 4, demand=erlang(400)), "demand law.* at most 1, or fewer"),
+    "10^5 servers": (lambda: queue(EXPONENTIAL, EXPONENTIAL, 10**5).solve(), "at most 62,"),
+    "10^9 servers": (lambda: queue(EXPONENTIAL, EXPONENTIAL, 10**9), "than the 100,000"),
+    "DP of 500 servers and order 10": (
+        lambda: predicted(DP(1), 500, 4, demand=erlang(10)), "at most 1, or fewer .* at most 4"),
+    "DP of 500 servers and order 2": (
+        lambda: predicted(DP(1), 500, 4, demand=varied(2)), "at most 1, or fewer .* at most 440"),
+    "arrivals of order 60": (
+        lambda: predicted(DP(1), 128, 16, demand=varied(2), arrivals=varied(60, 1e4)),
+        "at most 1, or fewer .* at most 16"),
+    "bursts of order 30, exact": (
+        lambda: predicted(SP(2, 1), model="exact", io_bursts=erlang(30), cpu_bursts=varied(30)),
+        "states would do"),
+    "bursts of order 30, many jobs": (
+        lambda: predicted(DP(4), 500, 4, io_bursts=erlang(30), cpu_bursts=erlang(30)),
+        "fewer partitions.* states would do"),
+    "three classes of 10^4 jobs": (
+        lambda: MultiClassNetwork(
+            [JobClass(10**4, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve(),
+        "take some [0-9,]+ jobs"),
+    "mean values of 10^6 vectors": (
+        lambda: MultiClassNetwork(
+            [JobClass(99, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve("mva"),
+        "use convolution"),
+}  # fmt: skip
+SOLVED = {
+    "PH30/PH30/1": lambda: queue(erlang(30), erlang(30), 1).solve().mean_response,
+    "M/PH1000/1": lambda: queue(EXPONENTIAL, varied(1000), 1).solve().mean_response,
+    "M/PH40/2": lambda: queue(EXPONENTIAL, erlang(40), 2).solve().mean_response,
+    "M/M/50000": lambda: queue(EXPONENTIAL, EXPONENTIAL, 50_000).solve().mean_response,
+    "bursts of order 30": lambda: predicted(
+        SP(16, 4), io_bursts=erlang(30), cpu_bursts=varied(30)).mean_response,
+    "bursts of order 30, decomposed": lambda: predicted(
+        SP(16, 4), model="decomposition", io_bursts=erlang(30), cpu_bursts=varied(30)
+    ).mean_response,
+    "512 jobs that take turns": lambda: predicted(
+        TS(128, 16, 4), demand=erlang(10)).mean_response,
+    "DP of 430 servers and order 2": lambda: predicted(
+        DP(1), 430, 4, demand=varied(2)).mean_response,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", list(REFUSED))
+def test_what_takes_long_is_refused_at_once_with_a_size_that_would_do(case):
+    work, says = REFUSED[case]
+    began = time.process_time()
+    with pytest.raises(MemoryBudgetError, match=says):
+        work()
+    assert time.process_time() - began < MOST_SECONDS / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", list(SOLVED))
+def test_what_is_begun_ends_within_some_seconds(case):
+    began = time.process_time()
+    assert SOLVED[case]() > 0.0
+    assert time.process_time() - began < MOST_SECONDS
+
+
+@pytest.mark.parametrize(("order", "servers"), [(60, 2), (7, 12), (200, 1)])
+def test_the_sizes_that_are_named_are_the_largest_that_are_begun(order, servers):
+    asked = queue(EXPONENTIAL, erlang(order), servers)
+    try:
+        asked.chain()
+    except MemoryBudgetError as error:
+        named = {
+            what: int(number.replace(",", ""))
+            for what, number in re.findall(
+                r"(lower order|partitions), at most ([0-9,]+)", str(error)
+            )
+        }
+        assert set(named) == {"lower order", "partitions"}
+        for more, fits in ((0, True), (1, False)):
+            sizes = [
+                occupancy_counts(servers, named["lower order"] + more),
+                occupancy_counts(named["partitions"] + more, order),
+            ]
+            assert [queue_seconds(each) <= MOST_SECONDS for each in sizes] == [fits, fits]
+    else:
+        assert queue_seconds(asked._sizes) <= MOST_SECONDS
+
+
+def test_whoever_gives_memory_is_not_held_up():
+    asked = queue(EXPONENTIAL, erlang(51), 2)
+    with pytest.raises(MemoryBudgetError, match="give memory"):
+        asked.chain()
+    assert len(asked.chain(memory=1e10).local) == 3
+
+
+def test_the_largest_that_fits_is_found():
+    for most in (0, 1, 2, 7, 100):
+        for last in range(most + 2):
+            assert most_that(lambda n, last=last: n <= last, most) == min(last, most)
+
+
+def test_ways_to_place_jobs_are_those_counted_one_by_one():
+    for slots, order, most in (((2, 3), 2, 6), ((1,), 3, 2), ((0, 4), 1, 4)):
+        by_hand = [0] * (most + 1)
+        for jobs in np.ndindex(*(room + 1 for room in slots)):
+            if sum(jobs) <= most:
+                ways = [int(occupancy_counts(k, order)[k]) for k in jobs]
+                by_hand[sum(jobs)] += int(np.prod(ways))
+        assert _ways(slots, order, most) == by_hand
+
+
+def test_the_occupancies_of_a_law_of_high_order_are_enumerated_in_time():
+    """The table of binomials alone took four seconds at order 1,000."""
+    began = time.process_time()
+    ways = Occupancies.of(1, 1000)
+    assert time.process_time() - began < 1.0
+    assert ways.starts.tolist() == [0, 1, 1001]
+    assert (ways.counts[1:].sum(axis=1) == 1).all()
+
+
+def sample(size=20_000):
+    return np.random.default_rng(1).lognormal(size=size)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"order": 30}, "order 2[4-9] would do"),
+        ({"max_order": 30}, "max_order (1[5-9]|2[0-9]) would do"),
+        ({"order": 30, "family": "general"}, r"order [5-9] would do"),
+        ({"order": 100, "family": "coxian"}, r"order [5-9] would do"),
+        ({"order": 30, "hold_moments": 2}, r"order 1[0-2] would do"),
+        ({"order": 2, "bootstrap": 10**9}, r"bootstrap [0-9,]+ would do"),
+        ({"order": 20, "bootstrap": 20}, r"order [0-9]+ or bootstrap [0-9]+ would do"),
+    ],
+)
+def test_a_fit_that_takes_long_is_refused_at_once_with_the_order_that_would_do(options, says):
+    data = sample()
+    began = time.process_time()
+    with pytest.raises(ModelError, match=says):
+        fit(data, seconds=5.0, random_state=1, **options)
+    assert time.process_time() - began < 1.0
+
+
+def test_orders_that_nobody_asked_for_are_left_out_and_it_is_said():
+    report = fit(sample(300), family="coxian", seconds=1.0, random_state=1)
+    assert 1 <= report.distribution.order < 8
+    assert any("were tried: higher ones would take more" in said for said in report.warnings)
+    assert not any("were tried" in said for said in fit(sample(300), seconds=9.0).warnings)
+
+
+def test_a_limit_that_is_not_met_changes_nothing():
+    free, limited = (fit(sample(300), seconds=given, random_state=1) for given in (None, 5.0))
+    assert free.table() == limited.table()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "options"),
+    [("hyper-erlang", {}), ("hyper-erlang", {"hold_moments": 2}), ("general", {}), ("coxian", {})],
+)
+def test_the_order_that_is_said_to_do_does(family, options):
+    data = sample()
+    with pytest.raises(ModelError) as raised:
+        fit(data, family=family, order=30, seconds=5.0, **options)
+    order = int(re.search(r"order (\d+) would do", str(raised.value))[1])
+    began = time.process_time()
+    fit(data, family=family, order=order, seconds=5.0, random_state=1, **options)
+    assert time.process_time() - began < 1.5 * MOST_SECONDS  # an estimate, of a shared machine

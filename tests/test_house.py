@@ -1,6 +1,8 @@
 """Rules of the whole project: private names stay at home, every command says what it is for."""
 
 import ast
+import importlib
+import inspect
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -109,3 +111,19 @@ def test_no_text_names_an_extra_by_a_package_that_is_not_published():
     texts = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     texts += [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     assert [str(p) for p in texts if "qmodels-hpc[" in p.read_text(encoding="utf-8")] == []
+
+
+def test_what_can_be_imported_from_the_packages_shows_how_it_is_used():
+    """Results of longer runs are shown by what makes them, or by a page."""
+    shown_elsewhere = {"Study", "WhatIf", "run_study"}
+    without = []
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if not (inspect.isclass(thing) or inspect.isfunction(thing)):
+                continue
+            error = inspect.isclass(thing) and issubclass(thing, (Exception, Warning))
+            if not error and ">>>" not in (inspect.getdoc(thing) or ""):
+                without.append(name)
+    assert set(without) <= shown_elsewhere

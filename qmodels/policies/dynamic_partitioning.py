@@ -61,6 +61,16 @@ class DynamicPartitioning(AbstractPolicy):
     ----------
     .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
        behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.4.
+
+    Examples
+    --------
+    At least eight processors for each job, so that at most eight of them run on 64:
+
+    >>> from qmodels import System
+    >>> DynamicPartitioning(4).label
+    'DP(4)'
+    >>> DynamicPartitioning(4).arrangement(System(64, 8, min_processors=8)).max_running
+    8
     """
 
     disk_partitions: int

@@ -30,7 +30,16 @@ CONFIDENCE: Final = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """Long-run averages of a policy under a workload."""
+    """Long-run averages of a policy under a workload.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, Program, SpaceSharing
+    >>> work = Workload(Program([Phase(io=16.0, cpu=1024.0)]))
+    >>> found = predict(SpaceSharing(1, 1), System(16, 16), work, load=0.5)
+    >>> found.policy, round(found.mean_response, 2), round(float(found.percentile(0.95)), 1)
+    ('SP(1,1)', 132.06, 395.6)
+    """
 
     policy: str  #: such as SP(4,16)
     arrival_rate: float  #: jobs per second

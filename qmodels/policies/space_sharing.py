@@ -60,6 +60,16 @@ class SpaceSharing(AbstractPolicy):
     ----------
     .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
        behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.3.
+
+    Examples
+    --------
+    Four partitions of the processors, two of the disks, and three partitions of unequal sizes:
+
+    >>> from qmodels import System
+    >>> SpaceSharing(4, 2).label, SpaceSharing(3, 1, sizes=(32, 16, 16)).label
+    ('SP(4,2)', 'SP(3,1;32+16+16)')
+    >>> SpaceSharing(4, 2).arrangement(System(64, 8)).max_running
+    4
     """
 
     processor_partitions: int

@@ -70,6 +70,16 @@ class TimeSharing(AbstractPolicy):
     .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
        behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.5. The cap of
        M min(K_P, K_D) jobs printed there contradicts its section 4.2; see docs/design.md.
+
+    Examples
+    --------
+    Two partitions of the processors with up to three jobs each:
+
+    >>> from qmodels import System
+    >>> TimeSharing(2, 2, multiprogramming=3).label
+    'TS(2,2;M=3)'
+    >>> TimeSharing(2, 2, multiprogramming=3).arrangement(System(64, 8)).max_running
+    6
     """
 
     processor_partitions: int

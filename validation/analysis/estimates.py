@@ -15,7 +15,14 @@ from validation.analysis.seeding import stream
 
 @dataclass(frozen=True)
 class Estimate:
-    """A sample mean with its confidence interval, mean +/- half_width."""
+    """A sample mean with its confidence interval, mean +/- half_width.
+
+    Examples
+    --------
+    >>> found = Estimate(mean=10.0, half_width=2.0, confidence=0.95, replications=11)
+    >>> found.low, found.high, found.contains(12.5)
+    (8.0, 12.0, False)
+    """
 
     mean: float
     half_width: float  #: infinite when one replication tells nothing of the spread

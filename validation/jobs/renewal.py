@@ -173,6 +173,14 @@ class ReplayedJobs(AbstractJobs):
     ------
     ModelError
         If the lengths differ or a value is negative or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> jobs = ReplayedJobs([1.0, 1.0, 4.0], [3.0, 6.0, 9.0])
+    >>> gaps, work = jobs.draw(3, rng=np.random.default_rng(1))
+    >>> sorted(gaps.tolist()), sorted(work.tolist())
+    ([0.5, 0.5, 2.0], [0.5, 1.0, 1.5])
     """
 
     interarrivals: ArrayLike

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation:
-    """What was measured over independent replications, each quantity with its interval."""
+    """What was measured over independent replications, each quantity with its interval.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, Program, SpaceSharing, System, Workload
+    >>> from validation import simulate
+    >>> work = Workload(Program([Phase(io=4.0, cpu=12.0)]))
+    >>> found = simulate(SpaceSharing(1, 1), System(4, 2), work, load=0.3, replications=4, jobs=400)
+    >>> found.policy, found.replications, found.mean_response.half_width > 0.0
+    ('SP(1,1)', 4, True)
+    """
 
     policy: str  #: such as SP(4,16)
     arrival_rate: float  #: jobs per second

@@ -55,7 +55,18 @@ Side = TypeVar("Side", bound=HasMeanResponse, covariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement(Generic[Side]):
-    """A prediction beside a simulation or measurement of the same system."""
+    """A prediction beside a simulation or measurement of the same system.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, Program, SpaceSharing, System, Workload
+    >>> work = Workload(Program([Phase(io=4.0, cpu=12.0)]))
+    >>> found = crossvalidate(
+    ...     SpaceSharing(1, 1), System(4, 2), work, load=0.3, replications=4, jobs=400
+    ... )
+    >>> found.prediction.policy, found.covered
+    ('SP(1,1)', True)
+    """
 
     prediction: Prediction
     simulation: Side

@@ -18,6 +18,8 @@ FREE_TEXT = frozenset(
 
 _MOST_LINES = 200  # of one row: a here-document in a command line
 _MOST_WAYS = 300  # to share bars out among columns of free text
+_MOST_SURPLUS = 60  # bars in free text of one row
+_MOST_REJECTED = 1000  # rows, if they are more than those that were read
 
 
 class Odd(Exception):
@@ -83,6 +85,8 @@ class Rows:
             if found is not None:
                 count += 1
                 yield found
+            elif self.count_rejected > max(count, _MOST_REJECTED):
+                break
         if self.count_rejected > count:
             raise self._lines.fault(
                 f"has not the {width} fields of the other rows or of the header, like most rows "
@@ -93,8 +97,12 @@ class Rows:
     def _mended(self, line: str, began: bool, odd: Odd | None) -> Any:
         """The row that begins with this line and the lines after it; None where there is none."""
         fields, taken = line.split("|"), [line]
+        if began and self._goes_on(line, fields, odd):
+            self.continued += 1  # of the free text that ends the row before
+            return None
         found, clear = self._placed(fields)
-        while found is None and clear and len(taken) < _MOST_LINES:
+        most = self._width + _MOST_SURPLUS
+        while found is None and clear and len(taken) < _MOST_LINES and len(fields) <= most:
             following = next(self._lines, None)
             if following is None:
                 break
@@ -107,9 +115,6 @@ class Rows:
             self.mended += 1
             return found
         self._lines.put_back(taken[1:])
-        if began and self._free and self._free[-1] == self._width - 1 and not self._begins(line):
-            self.continued += 1  # of the free text that ends the row before
-            return None
         if odd is not None:
             raise self._lines.fault(f"{odd.what}", odd.field)
         self.count_rejected += 1
@@ -161,13 +166,19 @@ class Rows:
         found, clear = self._placed(fields)
         return found is not None or not clear
 
-    def _begins(self, line: str) -> bool:
-        """Whether a line begins like a row: its first fields are sound, up to the free text."""
-        fields = line.split("|")
-        some = min(len(fields), self._free[0])
-        if not some or not fields[0]:
+    def _goes_on(self, line: str, fields: list[str], odd: Odd | None) -> bool:
+        """Whether a line belongs to the free text that ends the row before it.
+
+        It does if it does not begin like a row: its first fields, up to the first of free text,
+        are not sound. Where all behind them is, they were damaged, and the line is a row.
+        """
+        if not self._free or self._free[-1] != self._width - 1 or not self._free[0]:
             return False
-        return self._check([*fields[:some], *[""] * (self._width - some)])
+        before = self._free[0]
+        padded = [*fields[:before], *[""] * (self._width - min(before, len(fields)))]
+        if fields[0] and self._check(padded):
+            return False
+        return odd is None or not self._check([*[""] * before, *fields[before:]])
 
     def notes(self) -> list[str]:
         """Sentences on what was mended and what was left out."""

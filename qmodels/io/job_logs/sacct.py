@@ -74,6 +74,7 @@ class Sacct(AbstractJobFormat):
         meaning = _Meaning(file, names, choices)
         rows = Rows(lines, len(names), _free(names), meaning.values, meaning.check)
         table, clock = meaning.table, meaning.clock
+        table.numbered = True
         for values in rows:
             if values is _STEP:
                 table.left_out[STEPS] += 1

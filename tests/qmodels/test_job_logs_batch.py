@@ -191,10 +191,10 @@ def test_processors_of_lsf_are_told_or_more_by_its_hosts(tmp_path, hosts, cores,
 
 def test_jobs_of_lsf_that_never_ran_and_other_events_are_left_out(tmp_path):
     file = made(tmp_path, lsf(), lsf(10, start=0, hosts=()), lsf(11, event="JOB_NEW"),
-                lsf(12, status=32))  # fmt: skip
+                lsf(12, status=32), lsf(13, status=192))  # fmt: skip
     log = read_jobs(file, unit="cores")
-    assert log.jobs["job"].tolist() == [9, 12]
-    assert log.jobs["status"].tolist() == [1, 0]
+    assert log.jobs["job"].tolist() == [9, 12, 13]
+    assert log.jobs["status"].tolist() == [1, 0, 1]
     assert "Jobs that never started, left out: 1." in log.warnings
     assert log.header["Queue"] == "1 batch"
 
@@ -222,7 +222,7 @@ def test_a_record_of_lsf_that_is_cut_is_named(tmp_path):
     with pytest.raises(TraceFormatError, match="quote that is not closed") as caught:
         read_jobs(made(tmp_path, whole, whole[:-8] + '"', whole), unit="cores")
     assert caught.value.line == 2
-    with pytest.raises(TraceFormatError, match="numExHosts"):
+    with pytest.raises(TraceFormatError, match="jStatus.*is no status"):
         read_jobs(made(tmp_path, whole.replace(' 0  2 "n"', ' 7 2 "n"')), unit="cores")
 
 

@@ -10,7 +10,7 @@ from qmodels.io._swf_log import JobLog
 from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
 from qmodels.io.job_logs.lines import Lines
 from qmodels.io.job_logs.stamps import Clock
-from qmodels.io.job_logs.states import NOT_KNOWN, SLURM
+from qmodels.io.job_logs.states import SLURM
 from qmodels.io.job_logs.table import JobTable, begun, job_number, whole_number
 
 _FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^\s"]+)')
@@ -21,7 +21,7 @@ _NAMES = {
     _END: "end time", _JOB: "job", _PROCESSORS: "numProcessors", _SUBMIT: "submitTime",
     _START: "startTime", _ASKED: "numAskedHosts",
 }  # fmt: skip
-_STATUS = {64: SLURM["COMPLETED"], 32: SLURM["FAILED"]}
+_DONE, _EXIT = 64, 32  # bits of the status, beside that of what ran afterwards
 _UNITS = {"cores": "its processors", "nodes": "the hosts that ran it"}
 _MOST_LINES = 200  # of one record: a command over several lines
 
@@ -99,7 +99,7 @@ def _enter(table: JobTable, clock: Clock, lines: Lines, f: Sequence[str], line: 
     count = read(at, whole_number, "numExHosts")
     hosts = f[at + 1 : at + 1 + count]
     status_at = at + 1 + count
-    status = read(status_at, whole_number, "jStatus")
+    status = read(status_at, _status, "jStatus")
     index = f[status_at + _INDEX] if status_at + _INDEX < len(f) else ""
     table.numbered &= index.isdecimal()  # else all of an array have one number
     task = lines.value("idx", index, job_number, line=line) if index.isdecimal() else -1
@@ -114,8 +114,15 @@ def _enter(table: JobTable, clock: Clock, lines: Lines, f: Sequence[str], line: 
     more = start is not None and slots > said
     table.add(
         submit, start, end, len(names) if table.unit == "nodes" else max(said, slots),
-        job=read(_JOB, job_number), task=task, status=_STATUS.get(status, NOT_KNOWN),
+        job=read(_JOB, job_number), task=task, status=status,
         requested_processors=said if table.unit == "cores" and said else -1,
         user=f[_USER], queue=f[_QUEUE],
     )  # fmt: skip
     return bool(more)
+
+
+def _status(text: str) -> int:
+    status = whole_number(text, most=4096)
+    if not status & (_DONE | _EXIT):
+        raise ValueError("is no status of a job that has ended, as 64 (done) or 32 (exit)")
+    return SLURM["COMPLETED" if status & _DONE else "FAILED"]

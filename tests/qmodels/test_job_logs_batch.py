@@ -222,7 +222,7 @@ def test_a_record_of_lsf_that_is_cut_is_named(tmp_path):
     with pytest.raises(TraceFormatError, match="quote that is not closed") as caught:
         read_jobs(made(tmp_path, whole, whole[:-8] + '"', whole), unit="cores")
     assert caught.value.line == 2
-    with pytest.raises(TraceFormatError, match="jStatus.*is no status"):
+    with pytest.raises(TraceFormatError, match=r"jStatus.*is no status"):
         read_jobs(made(tmp_path, whole.replace(' 0  2 "n"', ' 7 2 "n"')), unit="cores")
 
 

@@ -82,6 +82,11 @@ def test_a_column_that_is_missing_is_named(tmp_path, name):
     assert caught.value.line == 1
 
 
+def test_columns_that_are_named_without_a_number_of_jobs_are_refused(tmp_path):
+    with pytest.raises(TraceFormatError, match="no column 'JobID'"):
+        read(tmp_path, row(), columns=HEADER.replace("JobID", "Id").split("|"))
+
+
 def test_a_file_without_sizes_says_which_columns_to_add(tmp_path):
     with pytest.raises(TraceFormatError, match="AllocCPUS, NCPUS, AllocNodes, NNodes, AllocTRES"):
         read(tmp_path, f"7|{TIMES}|COMPLETED", header="JobID|Submit|Start|End|State")

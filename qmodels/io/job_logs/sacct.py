@@ -129,7 +129,9 @@ class _Meaning:
         for name in _NEEDED:
             if name.lower() not in self.place:
                 raise name_column(file, name, names)
-        self.id = self.place.get("jobid", self.place.get("jobidraw", 0))
+        if not {"jobid", "jobidraw"} & set(self.place):
+            raise name_column(file, "JobID", names)
+        self.id = self.place.get("jobid", self.place.get("jobidraw", -1))
         self.raw_id = self._at("JobIDRaw") if "jobid" in self.place else -1
         self.unit = chosen_unit(file, choices.unit, self._units())
         self.size, self.resource, self.size_from = self._size()

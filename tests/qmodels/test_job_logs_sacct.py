@@ -62,6 +62,21 @@ def test_a_bar_at_the_end_of_every_line_is_that_of_sacct_p(tmp_path):
     assert log.jobs["job"].tolist() == [7, 8]
 
 
+@pytest.mark.parametrize("sign", [",", ";", "\t", "^"])
+def test_another_sign_may_part_the_fields_as_by_delimiter(tmp_path, sign):
+    lines = [row(), row("7.0"), row(8, name="a|b".replace("|", sign))]
+    log = read(tmp_path, *(line.replace("|", sign) for line in lines),
+               header=HEADER.replace("|", sign))  # fmt: skip
+    assert log.jobs["job"].tolist() == [7, 8]
+    assert log.warnings[0].startswith("Read as sacct (")
+
+
+def test_a_map_of_columns_makes_a_table_of_it(tmp_path):
+    file = a_log(tmp_path, row())
+    columns = {"submit": "Submit", "start": "Start", "end": "End", "nodes": "NNodes"}
+    assert read_jobs(file, columns=columns).jobs["processors"].tolist() == [2]
+
+
 def test_without_a_header_row_the_columns_are_named(tmp_path):
     file = tmp_path / "n.txt"
     file.write_text(row() + "\n" + row(8) + "\n")

@@ -45,6 +45,8 @@ class Rows:
         Reads the fields of a row; raises Odd where one is not what its column says.
     check : callable
         Whether all fields of known kinds are sound, those that are not used too.
+    sign : str
+        What parts the fields.
 
     Notes
     -----
@@ -61,18 +63,19 @@ class Rows:
         free: Sequence[int],
         values: Callable[[Sequence[str]], Any],
         check: Callable[[Sequence[str]], bool],
+        sign: str = "|",
     ) -> None:
-        self._lines, self._width, self._free = lines, width, list(free)
+        self._lines, self._width, self._free, self._sign = lines, width, list(free), sign
         self._values, self._check = values, check
         self.mended = self.continued = 0
         self.rejected: list[int] = []
         self.count_rejected = 0
 
     def __iter__(self) -> Iterator[Any]:
-        width, read = self._width, self._values
+        width, read, sign = self._width, self._values, self._sign
         count = 0
         for line in self._lines:
-            fields = line.split("|")
+            fields = line.split(sign)
             if len(fields) == width:
                 try:
                     found = read(fields)
@@ -96,7 +99,7 @@ class Rows:
 
     def _mended(self, line: str, began: bool, odd: Odd | None) -> Any:
         """The row that begins with this line and the lines after it; None where there is none."""
-        fields, taken = line.split("|"), [line]
+        fields, taken = line.split(self._sign), [line]
         if began and self._goes_on(line, fields, odd):
             self.continued += 1  # of the free text that ends the row before
             return None
@@ -109,7 +112,7 @@ class Rows:
             taken.append(following)
             if self._is_row(following):
                 break
-            fields = [*fields[:-1], *"\n".join([fields[-1], following]).split("|")]
+            fields = [*fields[:-1], *"\n".join([fields[-1], following]).split(self._sign)]
             found, clear = self._placed(fields)
         if found is not None:
             self.mended += 1
@@ -129,7 +132,7 @@ class Rows:
             return None, True
         readings: list[Any] = []
         for shares in self._ways(surplus):
-            row = _merged(fields, dict(zip(self._free, shares, strict=False)))
+            row = _merged(fields, dict(zip(self._free, shares, strict=False)), self._sign)
             if len(row) != self._width or not self._check(row):
                 continue
             try:
@@ -160,7 +163,7 @@ class Rows:
 
     def _is_row(self, line: str) -> bool:
         """Whether a line is a row by itself."""
-        fields = line.split("|")
+        fields = line.split(self._sign)
         if len(fields) < self._width:
             return False
         found, clear = self._placed(fields)
@@ -200,12 +203,12 @@ class Rows:
         return found
 
 
-def _merged(fields: list[str], shares: dict[int, int]) -> list[str]:
+def _merged(fields: list[str], shares: dict[int, int], sign: str) -> list[str]:
     """The fields with so many more of them given to these columns."""
     row: list[str] = []
     at = 0
     while at < len(fields):
         more = shares.get(len(row), 0)
-        row.append("|".join(fields[at : at + more + 1]))
+        row.append(sign.join(fields[at : at + more + 1]))
         at += more + 1
     return row

@@ -15,6 +15,7 @@ NO_TIME = frozenset({"", "unknown", "none", "n/a", "na", "nan", "null", "nat", "
 #: Seconds from here on are beyond the year 5000: milliseconds, most likely.
 LATEST = 1e11
 
+_MOST_HOURS = 100_000  # that are remembered: those of eleven years
 _TWO = {f"{n:02d}": n for n in range(60)}
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?", re.ASCII)
 _DURATION = re.compile(
@@ -122,6 +123,8 @@ class Clock:
         after = (when - hour).total_seconds()
         evenly = (first[0] + after, first[1] + after) == (early, late) and self._even(hour)
         if evenly and text[4] == "-":
+            if len(self._hours) >= _MOST_HOURS:
+                self._hours.clear()
             self._hours[text[:13]] = first
         return late if late != early and not_before is not None and early < not_before else early
 

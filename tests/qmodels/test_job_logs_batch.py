@@ -14,6 +14,7 @@ import pytest
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import JobLog, read_jobs
+from tests.qmodels.test_swf import processor_seconds
 
 T0, T1, T2 = 1709280000, 1709280600, 1709284200  # submitted, started, ended
 
@@ -156,13 +157,17 @@ def lsf(
     status: int = 64,
     command: str = "run",
     event: str = "JOB_FINISH",
+    index: int | None = 0,
 ) -> str:
     names = " ".join(f'"{host}"' for host in asked)
     ran = " ".join(f'"{host}"' for host in hosts)
     return (
         f'"{event}" "10.1" {T2} {job} 500 33816627 {processors} {T0} 0 0 {start} "ann" "batch" '
         f'"select[mem > 4]" "" "" "login 1" "/home/ann" "" "" "" "17" {len(asked)} {names} '
-        f'{len(hosts)} {ran} {status} 60.0 "my ""job""" "{command}" 0.1 0.2 0 0'
+        f'{len(hosts)} {ran} {status} 60.0 "my ""job""" "{command}" '
+        + "0 " * 19
+        + '"" "default" 0 8 "" ""'
+        + (f" {index} 0 0" if index is not None else "")
     )
 
 
@@ -186,12 +191,21 @@ def test_processors_of_lsf_are_told_or_more_by_its_hosts(tmp_path, hosts, cores,
 
 def test_jobs_of_lsf_that_never_ran_and_other_events_are_left_out(tmp_path):
     file = made(tmp_path, lsf(), lsf(10, start=0, hosts=()), lsf(11, event="JOB_NEW"),
-                lsf(12, status=32))  # fmt: skip
+                lsf(12, status=32), lsf(13, status=192))  # fmt: skip
     log = read_jobs(file, unit="cores")
-    assert log.jobs["job"].tolist() == [9, 12]
-    assert log.jobs["status"].tolist() == [1, 0]
+    assert log.jobs["job"].tolist() == [9, 12, 13]
+    assert log.jobs["status"].tolist() == [1, 0, 1]
     assert "Jobs that never started, left out: 1." in log.warnings
     assert log.header["Queue"] == "1 batch"
+
+
+def test_elements_of_an_array_of_lsf_that_ran_together_are_not_one_job(tmp_path):
+    log = read_jobs(made(tmp_path, lsf(index=1), lsf(index=2), lsf(index=2)), unit="cores")
+    assert log.jobs["job"].tolist() == [9, 9]
+    assert "Rows that repeat another one, left out: 1." in log.warnings
+    # Of older versions, whose records are shorter, nothing tells them apart.
+    log = read_jobs(made(tmp_path, lsf(index=None), lsf(index=None)), unit="cores")
+    assert log.jobs["job"].tolist() == [9, 9]
 
 
 def test_text_of_lsf_may_hold_blanks_quotes_and_newlines(tmp_path):
@@ -201,16 +215,14 @@ def test_text_of_lsf_may_hold_blanks_quotes_and_newlines(tmp_path):
 
 def test_a_record_of_lsf_that_is_cut_is_named(tmp_path):
     whole = lsf()
-    places = {whole.index('"ann"'): "numAskedHosts", len(whole) // 3: "submitTime"}
-    for at, _ in places.items():
+    for cut, field in (('"ann"', "numAskedHosts"), (f"{T0} 0 0", "submitTime")):
         with pytest.raises(TraceFormatError) as caught:
-            read_jobs(made(tmp_path, whole, whole[:at], whole), unit="cores")
-        assert caught.value.line == 2
-        assert caught.value.field
+            read_jobs(made(tmp_path, whole, whole[: whole.index(cut)], whole), unit="cores")
+        assert (caught.value.line, caught.value.field) == (2, field)
     with pytest.raises(TraceFormatError, match="quote that is not closed") as caught:
         read_jobs(made(tmp_path, whole, whole[:-8] + '"', whole), unit="cores")
     assert caught.value.line == 2
-    with pytest.raises(TraceFormatError, match="numExHosts"):
+    with pytest.raises(TraceFormatError, match=r"jStatus.*is no status"):
         read_jobs(made(tmp_path, whole.replace(' 0  2 "n"', ' 7 2 "n"')), unit="cores")
 
 
@@ -324,6 +336,8 @@ def test_sequences_of_delays_have_a_run_time(tmp_path):
          "contains itself", "profiles.b"),
         (batsim(bjob(1, 0, "none")), "names no profile", "jobs[0].profile"),
         (batsim(bjob(1, "soon")), "number of seconds", "jobs[0].subtime"),
+        (batsim(bjob(1, -1)), "not negative", "jobs[0].subtime"),
+        (batsim(bjob(1, res=2**31)), "below 2.31", "jobs[0].res"),
         (batsim(bjob(1, res=1.5)), "whole number", "jobs[0].res"),
         (batsim(bjob(1, res=True)), "whole number", "jobs[0].res"),
         (batsim({"id": 1, "res": 1, "profile": "d"}), "is missing", "jobs[0].subtime"),
@@ -390,6 +404,11 @@ def test_a_table_is_parted_by_the_sign_that_gives_its_columns(tmp_path, sign):
     lines = [["Created", "Began", "Ended", "CPUs"], ["0", "5", "9.5", "2"], ["3", "5", "9", "1"]]
     log = read_jobs(made(tmp_path, *(sign.join(line) for line in lines)), columns=MAP)
     assert log.jobs[["submit", "wait", "run"]].to_numpy().tolist() == [[0, 5, 4.5], [3, 2, 4]]
+
+
+def test_a_header_of_very_many_columns_is_refused_in_a_moment(tmp_path):
+    with processor_seconds(20.0), pytest.raises(TraceFormatError, match="no column"):
+        read_jobs(made(tmp_path, ",".join(f"c{i}" for i in range(100_000))), columns=MAP)
 
 
 def test_a_run_time_stands_in_for_start_and_end(tmp_path):

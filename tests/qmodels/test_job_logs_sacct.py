@@ -13,6 +13,7 @@ import pytest
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import JobLog, read_jobs
+from tests.qmodels.test_swf import processor_seconds
 
 HEADER = "JobID|JobName|Submit|Start|End|State|NCPUS|NNodes|Elapsed"
 #: 08:00 to 09:00 and an hour's run, as fields.
@@ -61,6 +62,21 @@ def test_a_bar_at_the_end_of_every_line_is_that_of_sacct_p(tmp_path):
     assert log.jobs["job"].tolist() == [7, 8]
 
 
+@pytest.mark.parametrize("sign", [",", ";", "\t", "^"])
+def test_another_sign_may_part_the_fields_as_by_delimiter(tmp_path, sign):
+    lines = [row(), row("7.0"), row(8, name="a|b".replace("|", sign))]
+    log = read(tmp_path, *(line.replace("|", sign) for line in lines),
+               header=HEADER.replace("|", sign))  # fmt: skip
+    assert log.jobs["job"].tolist() == [7, 8]
+    assert log.warnings[0].startswith("Read as sacct (")
+
+
+def test_a_map_of_columns_makes_a_table_of_it(tmp_path):
+    file = a_log(tmp_path, row())
+    columns = {"submit": "Submit", "start": "Start", "end": "End", "nodes": "NNodes"}
+    assert read_jobs(file, columns=columns).jobs["processors"].tolist() == [2]
+
+
 def test_without_a_header_row_the_columns_are_named(tmp_path):
     file = tmp_path / "n.txt"
     file.write_text(row() + "\n" + row(8) + "\n")
@@ -79,6 +95,11 @@ def test_a_column_that_is_missing_is_named(tmp_path, name):
         read_jobs(a_log(tmp_path, row(), header=header), "sacct", unit="cores")
     assert caught.value.field == name
     assert caught.value.line == 1
+
+
+def test_columns_that_are_named_without_a_number_of_jobs_are_refused(tmp_path):
+    with pytest.raises(TraceFormatError, match="no column 'JobID'"):
+        read(tmp_path, row(), columns=HEADER.replace("JobID", "Id").split("|"))
 
 
 def test_a_file_without_sizes_says_which_columns_to_add(tmp_path):
@@ -188,6 +209,26 @@ def test_a_line_of_text_that_begins_like_a_row_is_told_and_is_none(tmp_path):
     assert any("left out: 1 (line 3)" in sentence for sentence in log.warnings)
 
 
+def test_a_row_whose_beginning_is_damaged_is_no_text_of_the_row_before(tmp_path):
+    with pytest.raises(TraceFormatError) as caught:
+        read(tmp_path, row() + "|x", row("8#") + "|y", row(9) + "|z", header=SUBMIT_LINE)
+    assert (caught.value.line, caught.value.field) == (3, "JobID")
+
+
+def test_a_header_that_does_not_go_with_the_rows_is_noticed_soon(tmp_path):
+    """All rows lack a field, so that any two of them together have too many."""
+    lines = [row(i, name="a").rpartition("|")[0] for i in range(1, 20_000)]
+    with processor_seconds(20.0), pytest.raises(TraceFormatError, match="9 fields of the other"):
+        read(tmp_path, *lines)
+
+
+def test_a_here_document_of_many_lines_is_read_in_a_moment(tmp_path):
+    document = "|sbatch <<EOF\n" + "a | b\n" * 20_000 + "EOF"
+    with processor_seconds(20.0):
+        log = read(tmp_path, row() + document, row(8) + "|x", header=SUBMIT_LINE)
+    assert log.jobs["job"].tolist() == [7, 8]
+
+
 def test_a_here_document_in_the_middle_of_a_row_is_joined(tmp_path):
     header = HEADER.replace("JobName", "SubmitLine")
     text = "sbatch <<EOF\n#!/bin/bash\n\nsrun a | b\n\nEOF"
@@ -243,6 +284,7 @@ def test_a_file_most_of_whose_rows_are_short_is_refused(tmp_path):
     ("wrong", "field"),
     [
         (row(times=TIMES.replace("08:10", "08:61")), "Start"),
+        (row(times=TIMES.replace("08:10:00", "08:10:60")), "Start"),
         (row(times=TIMES.replace("2024-03-01T09", "yesterday T9")), "End"),
         (row(times=TIMES.replace("2024-03-01T08:00:00", "1709280000000")), "Submit"),
         (row(cpus="many"), "NCPUS"),

@@ -18,6 +18,8 @@ FREE_TEXT = frozenset(
 
 _MOST_LINES = 200  # of one row: a here-document in a command line
 _MOST_WAYS = 300  # to share bars out among columns of free text
+_MOST_SURPLUS = 60  # bars in free text of one row
+_MOST_REJECTED = 1000  # rows, if they are more than those that were read
 
 
 class Odd(Exception):
@@ -43,6 +45,8 @@ class Rows:
         Reads the fields of a row; raises Odd where one is not what its column says.
     check : callable
         Whether all fields of known kinds are sound, those that are not used too.
+    sign : str
+        What parts the fields.
 
     Notes
     -----
@@ -59,18 +63,19 @@ class Rows:
         free: Sequence[int],
         values: Callable[[Sequence[str]], Any],
         check: Callable[[Sequence[str]], bool],
+        sign: str = "|",
     ) -> None:
-        self._lines, self._width, self._free = lines, width, list(free)
+        self._lines, self._width, self._free, self._sign = lines, width, list(free), sign
         self._values, self._check = values, check
         self.mended = self.continued = 0
         self.rejected: list[int] = []
         self.count_rejected = 0
 
     def __iter__(self) -> Iterator[Any]:
-        width, read = self._width, self._values
+        width, read, sign = self._width, self._values, self._sign
         count = 0
         for line in self._lines:
-            fields = line.split("|")
+            fields = line.split(sign)
             if len(fields) == width:
                 try:
                     found = read(fields)
@@ -83,6 +88,8 @@ class Rows:
             if found is not None:
                 count += 1
                 yield found
+            elif self.count_rejected > max(count, _MOST_REJECTED):
+                break
         if self.count_rejected > count:
             raise self._lines.fault(
                 f"has not the {width} fields of the other rows or of the header, like most rows "
@@ -92,24 +99,25 @@ class Rows:
 
     def _mended(self, line: str, began: bool, odd: Odd | None) -> Any:
         """The row that begins with this line and the lines after it; None where there is none."""
-        fields, taken = line.split("|"), [line]
+        fields, taken = line.split(self._sign), [line]
+        if began and self._goes_on(line, fields, odd):
+            self.continued += 1  # of the free text that ends the row before
+            return None
         found, clear = self._placed(fields)
-        while found is None and clear and len(taken) < _MOST_LINES:
+        most = self._width + _MOST_SURPLUS
+        while found is None and clear and len(taken) < _MOST_LINES and len(fields) <= most:
             following = next(self._lines, None)
             if following is None:
                 break
             taken.append(following)
             if self._is_row(following):
                 break
-            fields = [*fields[:-1], *"\n".join([fields[-1], following]).split("|")]
+            fields = [*fields[:-1], *"\n".join([fields[-1], following]).split(self._sign)]
             found, clear = self._placed(fields)
         if found is not None:
             self.mended += 1
             return found
         self._lines.put_back(taken[1:])
-        if began and self._free and self._free[-1] == self._width - 1 and not self._begins(line):
-            self.continued += 1  # of the free text that ends the row before
-            return None
         if odd is not None:
             raise self._lines.fault(f"{odd.what}", odd.field)
         self.count_rejected += 1
@@ -124,7 +132,7 @@ class Rows:
             return None, True
         readings: list[Any] = []
         for shares in self._ways(surplus):
-            row = _merged(fields, dict(zip(self._free, shares, strict=False)))
+            row = _merged(fields, dict(zip(self._free, shares, strict=False)), self._sign)
             if len(row) != self._width or not self._check(row):
                 continue
             try:
@@ -155,19 +163,25 @@ class Rows:
 
     def _is_row(self, line: str) -> bool:
         """Whether a line is a row by itself."""
-        fields = line.split("|")
+        fields = line.split(self._sign)
         if len(fields) < self._width:
             return False
         found, clear = self._placed(fields)
         return found is not None or not clear
 
-    def _begins(self, line: str) -> bool:
-        """Whether a line begins like a row: its first fields are sound, up to the free text."""
-        fields = line.split("|")
-        some = min(len(fields), self._free[0])
-        if not some or not fields[0]:
+    def _goes_on(self, line: str, fields: list[str], odd: Odd | None) -> bool:
+        """Whether a line belongs to the free text that ends the row before it.
+
+        It does if it does not begin like a row: its first fields, up to the first of free text,
+        are not sound. Where all behind them is, they were damaged, and the line is a row.
+        """
+        if not self._free or self._free[-1] != self._width - 1 or not self._free[0]:
             return False
-        return self._check([*fields[:some], *[""] * (self._width - some)])
+        before = self._free[0]
+        padded = [*fields[:before], *[""] * (self._width - min(before, len(fields)))]
+        if fields[0] and self._check(padded):
+            return False
+        return odd is None or not self._check([*[""] * before, *fields[before:]])
 
     def notes(self) -> list[str]:
         """Sentences on what was mended and what was left out."""
@@ -189,12 +203,12 @@ class Rows:
         return found
 
 
-def _merged(fields: list[str], shares: dict[int, int]) -> list[str]:
+def _merged(fields: list[str], shares: dict[int, int], sign: str) -> list[str]:
     """The fields with so many more of them given to these columns."""
     row: list[str] = []
     at = 0
     while at < len(fields):
         more = shares.get(len(row), 0)
-        row.append("|".join(fields[at : at + more + 1]))
+        row.append(sign.join(fields[at : at + more + 1]))
         at += more + 1
     return row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -27,8 +28,8 @@ class Rows:
         self._lines = lines
         self._reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
         self.header: list[str] = next(self._read(), [])
-        for name in self.header:
-            if self.header.count(name) > 1 and name:
+        for name, count in Counter(self.header).items():
+            if count > 1 and name:
                 raise lines.fault("is the name of two columns", name[:40])
 
     def __iter__(self) -> Iterator[list[str]]:
@@ -52,10 +53,7 @@ class Rows:
 
     def read(self, name: str, text: str, how: Callable[[str], Any]) -> Any:
         """What `how` makes of a field; a ValueError names the line and the field."""
-        try:
-            return how(text)
-        except ValueError as error:
-            raise self._lines.fault(f"{text[:40]!a}: {error}", name) from None
+        return self._lines.value(name, text, how)
 
 
 def find_columns(header: Sequence[str]) -> dict[str, int]:

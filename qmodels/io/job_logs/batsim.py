@@ -22,6 +22,7 @@ MAX_JSON = 100_000_000
 UNNAMED = "processors"
 _DELAYS, _SEQUENCES = ("DelayProfile", "delay"), ("SequentialCompositionProfile", "composed")
 _LONGEST = 1e11  # seconds
+_MOST_RESOURCES = 2**31
 _COLUMNS = (
     "job_id", "submission_time", "requested_number_of_resources", "starting_time", "finish_time",
 )  # fmt: skip
@@ -93,11 +94,13 @@ def _list(file: str, found: Mapping[str, Any], key: str) -> Iterator[Mapping[str
 
 
 def _number(file: str, field: str, given: object, *, whole: bool = False) -> float:
-    """A number of seconds or of resources, 0 or more."""
+    """A number of seconds, or a whole one as of resources; 0 or more."""
     number = given if isinstance(given, int | float) and not isinstance(given, bool) else math.nan
-    if not abs(number) < _LONGEST or (whole and number != int(number)):
-        kind = "a whole number" if whole else "a number of seconds"
-        raise TraceFormatError(file, f"must be {kind} below 1e11, got {given!r:.40}", field=field)
+    most = _MOST_RESOURCES if whole else _LONGEST
+    if not 0 <= number < most or (whole and number != int(number)):
+        kind = "a whole number below 2^31" if whole else "a number of seconds below 1e11"
+        what = f"must be {kind}, and not negative, got {given!r:.40}"
+        raise TraceFormatError(file, what, field=field)
     return float(number)
 
 
@@ -109,12 +112,12 @@ def _enter(table: JobTable, times: _Times, file: str, field: str, job: Mapping[s
     size = _number(file, f"{field}.res", job["res"], whole=True)
     run = times.of(job["profile"], f"{field}.profile")
     wall = job.get("walltime")
-    limit = -1.0 if wall is None else _number(file, f"{field}.walltime", wall)
+    limit = -1.0 if wall in (None, -1) else _number(file, f"{field}.walltime", wall)
     ended = 0 <= limit < run
     name = str(job.get("id", "")).rpartition("!")[2]
     number = int(name) if name.isascii() and name.isdecimal() and len(name) < 16 else -1
     table.add_run(
-        submit, limit if ended else run, int(min(size, 2**31 - 1)), job=number,
+        submit, limit if ended else run, int(size), job=number,
         requested_time=limit, status=SLURM["TIMEOUT" if ended else "COMPLETED"],
     )  # fmt: skip
 

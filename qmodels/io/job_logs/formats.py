@@ -147,5 +147,8 @@ def said_name(path: str) -> str:
 def name_column(file: str, name: str, known: Sequence[str]) -> TraceFormatError:
     """The error for a column that is not there."""
     return TraceFormatError(
-        file, f"has no column {name!r:.60}; {suggestion(name, known, 'it has')}", line=1, field=name
+        file,
+        f"has no column {name!r:.60}; {suggestion(name, known[:200], 'it has')}",
+        line=1,
+        field=name,
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from qmodels.errors import TraceFormatError
 from qmodels.io._swf_parse import _chunks as blocks
@@ -59,6 +60,15 @@ class Lines:
         if at == self._ends_within:
             what += " (the file ends within this line: is it cut short?)"
         return TraceFormatError(self.file, what, line=at, field=field)
+
+    def value(
+        self, field: str, text: str, how: Callable[[str], Any], *, line: int | None = None
+    ) -> Any:
+        """What `how` makes of the text of a field; its ValueError becomes the error of `fault`."""
+        try:
+            return how(text)
+        except ValueError as error:
+            raise self.fault(f"{text[:40]!a}: {error}", field, line=line) from None
 
     def _read(self, file: str, max_bytes: int) -> Iterator[str]:
         rest, count = b"", 0

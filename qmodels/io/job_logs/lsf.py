@@ -7,20 +7,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from qmodels.io._swf_log import JobLog
-from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices, chosen_unit
+from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
 from qmodels.io.job_logs.lines import Lines
-from qmodels.io.job_logs.stamps import Clock, zone_of
-from qmodels.io.job_logs.states import NOT_KNOWN, SLURM
-from qmodels.io.job_logs.table import JobTable, job_number, whole_number
+from qmodels.io.job_logs.stamps import Clock
+from qmodels.io.job_logs.states import SLURM
+from qmodels.io.job_logs.table import JobTable, begun, job_number, whole_number
 
-_FIELD = re.compile(r'"((?:[^"]|"")*)"|([^\s"]+)')
+_FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^\s"]+)')
 _BEGIN = re.compile(r'\s*"?JOB_[A-Z_]+[0-9]?"?\s|\s*"?EVENT_[A-Z_]+"?\s')
 _END, _JOB, _PROCESSORS, _SUBMIT, _START, _USER, _QUEUE, _ASKED = 2, 3, 6, 7, 10, 11, 12, 22
+_INDEX = 29  #: fields behind the status: of the job in its array
 _NAMES = {
     _END: "end time", _JOB: "job", _PROCESSORS: "numProcessors", _SUBMIT: "submitTime",
     _START: "startTime", _ASKED: "numAskedHosts",
 }  # fmt: skip
-_STATUS = {64: SLURM["COMPLETED"], 32: SLURM["FAILED"]}
+_DONE, _EXIT = 64, 32  # bits of the status, beside that of what ran afterwards
 _UNITS = {"cores": "its processors", "nodes": "the hosts that ran it"}
 _MOST_LINES = 200  # of one record: a command over several lines
 
@@ -41,10 +42,8 @@ class Lsf(AbstractJobFormat):
     @classmethod
     def read(cls, file: str, choices: Choices) -> JobLog:
         """See `AbstractJobFormat.read`."""
-        unit = chosen_unit(file, choices.unit, _UNITS)
-        lines = Lines(file, choices.max_bytes)
-        table = JobTable(file, choices, unit)
-        clock = Clock(zone_of(choices.timezone))
+        lines, table, clock = begun(file, choices, _UNITS)
+        table.numbered = True
         differ = 0
         for line in lines:
             if not line.strip():
@@ -60,8 +59,8 @@ class Lsf(AbstractJobFormat):
                 f"Jobs that held more processors than numProcessors, by the hosts that ran them, "
                 f"which are taken: {differ:,}."
             )
-        said = f"Read as lsf ({cls.title}), known by its first line; sizes are {unit}: "
-        said += f"{_UNITS[unit]}."
+        said = f"Read as lsf ({cls.title}), known by its first line; sizes are {table.unit}: "
+        said += f"{_UNITS[table.unit]}."
         return table.log(clock, known_as=said, header={"Format": cls.name})
 
 
@@ -92,17 +91,18 @@ def _enter(table: JobTable, clock: Clock, lines: Lines, f: Sequence[str], line: 
         if at >= len(f):
             what = f"is missing: the line has {len(f)} fields"
             raise lines.fault(what, named, line=line)
-        try:
-            return how(f[at])
-        except ValueError as error:
-            raise lines.fault(f"{f[at][:40]!a}: {error}", named, line=line) from None
+        return lines.value(named, f[at], how, line=line)
 
     submit, start, end = (read(at, clock.seconds) for at in (_SUBMIT, _START, _END))
     said = read(_PROCESSORS, whole_number)
     at = _ASKED + 1 + read(_ASKED, whole_number)
     count = read(at, whole_number, "numExHosts")
     hosts = f[at + 1 : at + 1 + count]
-    status = read(at + 1 + count, whole_number, "jStatus")
+    status_at = at + 1 + count
+    status = read(status_at, _status, "jStatus")
+    index = f[status_at + _INDEX] if status_at + _INDEX < len(f) else ""
+    table.numbered &= index.isdecimal()  # else all of an array have one number
+    task = lines.value("idx", index, job_number, line=line) if index.isdecimal() else -1
     slots, names = 0, set()
     for host in hosts:
         times, star, name = host.partition("*")
@@ -114,8 +114,15 @@ def _enter(table: JobTable, clock: Clock, lines: Lines, f: Sequence[str], line: 
     more = start is not None and slots > said
     table.add(
         submit, start, end, len(names) if table.unit == "nodes" else max(said, slots),
-        job=read(_JOB, job_number), status=_STATUS.get(status, NOT_KNOWN),
+        job=read(_JOB, job_number), task=task, status=status,
         requested_processors=said if table.unit == "cores" and said else -1,
         user=f[_USER], queue=f[_QUEUE],
     )  # fmt: skip
     return bool(more)
+
+
+def _status(text: str) -> int:
+    status = whole_number(text, most=4096)
+    if not status & (_DONE | _EXIT):
+        raise ValueError("is no status of a job that has ended, as 64 (done) or 32 (exit)")
+    return SLURM["COMPLETED" if status & _DONE else "FAILED"]

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qmodels.io._swf_log import JobLog
-from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices, chosen_unit
+from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
 from qmodels.io.job_logs.lines import Lines
-from qmodels.io.job_logs.stamps import Clock, duration, zone_of
+from qmodels.io.job_logs.stamps import Clock, duration
 from qmodels.io.job_logs.states import SLURM
-from qmodels.io.job_logs.table import JobTable, job_number, whole_number
+from qmodels.io.job_logs.table import JobTable, begun, job_number, whole_number
 
 _LINE = re.compile(
     r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2};([A-Za-z]);([^;]*);(.*)",
@@ -38,10 +38,8 @@ class Pbs(AbstractJobFormat):
     @classmethod
     def read(cls, file: str, choices: Choices) -> JobLog:
         """See `AbstractJobFormat.read`."""
-        unit = chosen_unit(file, choices.unit, _UNITS)
-        lines = Lines(file, choices.max_bytes)
-        table = JobTable(file, choices, unit)
-        clock = Clock(zone_of(choices.timezone))
+        lines, table, clock = begun(file, choices, _UNITS)
+        table.numbered = True
         for line in lines:
             if not line.strip():
                 continue
@@ -51,8 +49,8 @@ class Pbs(AbstractJobFormat):
             if match[1] == "E":
                 _enter(table, clock, lines, match[2], _keys(match[3]))
         said = (
-            f"Read as pbs ({cls.title}), known by its first line; sizes are {unit}, from "
-            f"{_UNITS[unit]} or else from what was asked for."
+            f"Read as pbs ({cls.title}), known by its first line; sizes are {table.unit}, from "
+            f"{_UNITS[table.unit]} or else from what was asked for."
         )
         return table.log(clock, known_as=said, header={"Format": cls.name})
 
@@ -73,10 +71,7 @@ def _enter(table: JobTable, clock: Clock, lines: Lines, text: str, keys: Mapping
     def read(key: str, how: Any, missing: Any) -> Any:
         if key not in keys:
             return missing
-        try:
-            return how(keys[key])
-        except ValueError as error:
-            raise lines.fault(f"{keys[key][:40]!a}: {error}", key) from None
+        return lines.value(key, keys[key], how)
 
     submit, queued, start, end = (
         read(key, clock.seconds, None) for key in ("ctime", "qtime", "start", "end")

@@ -7,7 +7,7 @@ Names of jobs and command lines may hold bars and newlines, so a row is not alwa
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qmodels.errors import TraceFormatError
@@ -40,6 +40,7 @@ _SIZES = {
     "gpus": ((), ("gres/gpu",)),
 }
 _REQUESTED = {"cores": "ReqCPUS", "nodes": "ReqNodes", "gpus": ""}
+_IDS = frozenset({"jobid", "jobidraw"})
 _NEEDED = ("Submit", "Start", "End", "State")
 _ID = re.compile(r"([0-9]{1,15})(?:_([0-9]{1,15}))?(?:\+([0-9]{1,9}))?", re.ASCII)
 _BUNDLE = re.compile(r"[0-9]{1,15}_\[.*", re.ASCII)
@@ -61,8 +62,10 @@ class Sacct(AbstractJobFormat):
     def recognises(cls, lines: Sequence[str], choices: Choices) -> bool:
         """By a header row with JobID, or by the columns that were named."""
         first = next((line for line in lines if line.strip()), "")
-        names = {name.lower() for name in first.split("|")}
-        if len(names) > 2 and names & {"jobid", "jobidraw"} and names & {"submit", "start", "end"}:
+        if isinstance(choices.columns, Mapping):  # for a table
+            return False
+        names = {name.lower() for name in first.split(_sign(first))}
+        if names & _IDS and names & {"submit", "start", "end"}:
             return True
         return isinstance(choices.columns, list | tuple) and "|" in first
 
@@ -70,10 +73,11 @@ class Sacct(AbstractJobFormat):
     def read(cls, file: str, choices: Choices) -> JobLog:
         """See `AbstractJobFormat.read`."""
         lines = Lines(file, choices.max_bytes)
-        names, known_by = _header(lines, choices)
+        names, known_by, sign = _header(lines, choices)
         meaning = _Meaning(file, names, choices)
-        rows = Rows(lines, len(names), _free(names), meaning.values, meaning.check)
+        rows = Rows(lines, len(names), _free(names), meaning.values, meaning.check, sign)
         table, clock = meaning.table, meaning.clock
+        table.numbered = True
         for values in rows:
             if values is _STEP:
                 table.left_out[STEPS] += 1
@@ -89,23 +93,34 @@ class Sacct(AbstractJobFormat):
         return table.log(clock, known_as=said, header={"Format": cls.name})
 
 
-def _header(lines: Lines, choices: Choices) -> tuple[list[str], str]:
-    """Names of the columns, and what they are known by."""
+def _sign(header: str) -> str:
+    """What parts the fields: a bar, or what sacct --delimiter was given."""
+    for sign in ",;\t^~":
+        if _IDS & {name.lower() for name in header.split(sign)}:
+            return sign if sign in header else "|"
+    return "|"
+
+
+def _header(lines: Lines, choices: Choices) -> tuple[list[str], str, str]:
+    """Names of the columns, what they are known by, and the sign that parts them."""
     first = next((line for line in lines if line.strip()), "")
     given = column_names(lines.file, choices.columns)
     if given is not None:
-        if [name.lower() for name in first.split("|")] != [name.lower() for name in given]:
-            lines.put_back([first])
-        return given, "the columns named"
-    names = first.split("|")
+        sign = _sign(first)
+        if [name.lower() for name in first.split(sign)] == [name.lower() for name in given]:
+            return given, "the columns named", sign
+        lines.put_back([first])
+        return given, "the columns named", "|"
+    sign = _sign(first)
+    names = first.split(sign)
     if len(names) > 1 and not names[-1]:  # sacct -p ends every line with a bar
         names[-1] = " "
-    if not {"jobid", "jobidraw"} & {name.lower() for name in names}:
+    if not _IDS & {name.lower() for name in names}:
         raise lines.fault(
             "the first line names no JobID: let sacct print its header row, or name the columns "
             "in their order (columns = ['JobID', 'Submit', ...])", "JobID",
         )  # fmt: skip
-    return names, "its header row"
+    return names, "its header row", sign
 
 
 def _free(names: Sequence[str]) -> list[int]:
@@ -128,7 +143,9 @@ class _Meaning:
         for name in _NEEDED:
             if name.lower() not in self.place:
                 raise name_column(file, name, names)
-        self.id = self.place.get("jobid", self.place.get("jobidraw", 0))
+        if not _IDS & set(self.place):
+            raise name_column(file, "JobID", names)
+        self.id = self.place.get("jobid", self.place.get("jobidraw", -1))
         self.raw_id = self._at("JobIDRaw") if "jobid" in self.place else -1
         self.unit = chosen_unit(file, choices.unit, self._units())
         self.size, self.resource, self.size_from = self._size()
@@ -148,10 +165,9 @@ class _Meaning:
 
     def enter(self, values: tuple[Any, ...]) -> None:
         """Enter what was read of a row in the table."""
-        submit, start, end, size, job, task, part, asked, limit, cpu, state, user, queue = values[
-            :-1
-        ]
-        self.differ += values[-1]
+        (submit, start, end, size, job, task, part, asked, limit, cpu, state, user, queue,
+         differs) = values  # fmt: skip
+        self.differ += differs
         self.table.add(
             submit, start, end, size, job=job, task=task, part=part, requested_processors=asked,
             requested_time=limit, cpu_time=cpu, status=self.states.code(state), user=user,
@@ -302,7 +318,7 @@ def _resource(text: str, name: str) -> int:
 
 
 def _is_state(text: str) -> bool:
-    return re.fullmatch(r"[A-Z_]+\+?( by \S+)?", text) is not None
+    return re.fullmatch(r"[A-Za-z_]+\+?( by \S+)?", text) is not None
 
 
 def _is_id(text: str) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from qmodels.io._swf_log import JobLog
-from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices, chosen_unit
+from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
 from qmodels.io.job_logs.lines import Lines
-from qmodels.io.job_logs.stamps import LATEST, Clock, zone_of
+from qmodels.io.job_logs.stamps import LATEST, Clock
 from qmodels.io.job_logs.states import SLURM
-from qmodels.io.job_logs.table import JobTable, job_number, whole_number
+from qmodels.io.job_logs.table import JobTable, begun, job_number, whole_number
 
 _QUEUE, _OWNER, _JOB, _SUBMIT, _START, _END, _FAILED, _EXIT = 0, 3, 5, 8, 9, 10, 11, 12
 _SLOTS, _TASK, _PE_TASK = 34, 35, 41
@@ -44,14 +44,13 @@ class Sge(AbstractJobFormat):
     @classmethod
     def read(cls, file: str, choices: Choices) -> JobLog:
         """See `AbstractJobFormat.read`."""
-        unit = chosen_unit(file, choices.unit, _UNITS)
-        lines = Lines(file, choices.max_bytes)
-        table = JobTable(file, choices, unit)
-        clock = Clock(zone_of(choices.timezone))
+        lines, table, clock = begun(file, choices, _UNITS)
+        table.numbered = True
         for line in lines:
             if line.strip() and not line.startswith("#"):
                 _enter(table, clock, lines, line.split(":"))
-        said = f"Read as sge ({cls.title}), known by its fields; sizes are {unit}: {_UNITS[unit]}."
+        said = f"Read as sge ({cls.title}), known by its fields; sizes are {table.unit}: "
+        said += f"{_UNITS[table.unit]}."
         return table.log(clock, known_as=said, header={"Format": cls.name})
 
 
@@ -59,10 +58,7 @@ def _enter(table: JobTable, clock: Clock, lines: Lines, f: Sequence[str]) -> Non
     def read(at: int, how: Any) -> Any:
         if at >= len(f):
             raise lines.fault(f"is missing: the line has {len(f)} fields", _NAMES[at])
-        try:
-            return how(f[at])
-        except ValueError as error:
-            raise lines.fault(f"{f[at][:40]!a}: {error}", _NAMES[at]) from None
+        return lines.value(_NAMES[at], f[at], how)
 
     def seconds(text: str) -> float | None:
         """UGE writes milliseconds, which no second of the epoch is before the year 5138."""

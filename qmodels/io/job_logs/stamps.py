@@ -11,11 +11,12 @@ from functools import lru_cache
 from qmodels.errors import ModelError
 
 #: Words for a time that is not known.
-NO_TIME = frozenset({"", "unknown", "none", "n/a", "na", "nan", "null", "nat", "-"})
+NO_TIME = frozenset({"", "unknown", "none", "n/a", "na", "nan", "null", "nat", "-", "-1"})
 #: Seconds from here on are beyond the year 5000: milliseconds, most likely.
 LATEST = 1e11
 
-_TWO = {f"{n:02d}": n for n in range(61)}
+_MOST_HOURS = 100_000  # that are remembered: those of eleven years
+_TWO = {f"{n:02d}": n for n in range(60)}
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?", re.ASCII)
 _DURATION = re.compile(
     r"(?:([0-9]{1,6})[-:](?=[0-9]+:[0-9]+:))?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{1,2})"
@@ -102,7 +103,10 @@ class Clock:
                 return None
             self.absolute = True
             return value
-        return self._other(text, not_before)
+        try:
+            return self._other(text, not_before)
+        except OverflowError:
+            raise ValueError("not a time") from None
 
     def _other(self, text: str, not_before: float | None) -> float:
         """A date and time: remembered by its hour where the clock runs evenly in it."""
@@ -119,6 +123,8 @@ class Clock:
         after = (when - hour).total_seconds()
         evenly = (first[0] + after, first[1] + after) == (early, late) and self._even(hour)
         if evenly and text[4] == "-":
+            if len(self._hours) >= _MOST_HOURS:
+                self._hours.clear()
             self._hours[text[:13]] = first
         return late if late != early and not_before is not None and early < not_before else early
 

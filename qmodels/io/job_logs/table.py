@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._swf_log import JobLog, read_log
 from qmodels.io._swf_parse import FIELDS, LARGEST, one_line
-from qmodels.io.job_logs.formats import Choices, said_name
-from qmodels.io.job_logs.stamps import Clock
+from qmodels.io.job_logs.formats import Choices, chosen_unit, said_name
+from qmodels.io.job_logs.lines import Lines
+from qmodels.io.job_logs.stamps import Clock, zone_of
 from qmodels.io.swf import STATUS, _codes, _keep_arrivals, _keep_selected
 
 NEVER_STARTED = "Jobs that never started"
@@ -66,12 +67,16 @@ class JobTable:
         Rows that are no usable jobs, by reason.
     notes : list of str
         Sentences for the log's warnings.
+    numbered : bool
+        Whether job, task and part tell all jobs apart, so that a row with those of another and
+        the same times is that row again. Elements of an array may well begin and end together.
     """
 
     def __init__(self, file: str, choices: Choices, unit: str) -> None:
         self.file, self.choices, self.unit = file, choices, unit
         self.left_out: Counter[str] = Counter()
         self.notes: list[str] = []
+        self.numbered = False
         self.users, self.queues = Names(), Names()
         self.no_size = f"Jobs without {unit}"
         whole = ("job", "task", "part", "processors", "requested_processors", "status", "user")
@@ -185,7 +190,7 @@ class JobTable:
     def _distinct(self, columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Without rows that say the same of the same job again, as overlapping extracts hold."""
         job, task = columns["job"], columns["task"]
-        if (np.diff(job) > 0).all() or (job < 0).any():
+        if not self.numbered or (np.diff(job) > 0).all():
             return columns
         keys = [columns[name] for name in ("run", "wait", "submit", "part")]
         order = np.lexsort((*keys, task, job))
@@ -244,6 +249,13 @@ class JobTable:
         lines = {"UnixStartTime": f"{first:.0f}"}
         zone = self.choices.timezone
         return lines if zone is None else lines | {"TimeZoneString": zone}
+
+
+def begun(file: str, choices: Choices, units: Mapping[str, str]) -> tuple[Lines, JobTable, Clock]:
+    """The lines of a file, the table of its jobs and their clock, for sizes of one of `units`."""
+    unit = chosen_unit(file, choices.unit, units)
+    lines = Lines(file, choices.max_bytes)
+    return lines, JobTable(file, choices, unit), Clock(zone_of(choices.timezone))
 
 
 def _of_clock(table: JobTable, clock: Clock) -> list[str]:

@@ -20,6 +20,7 @@ from phasefit import PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks.occupancy import Occupancies, sharing_centre
 from qmodels.networks.product_form import log_factorials
+from qmodels.policies.models.even_loads import even_rates
 from qmodels.policies.models.partition_occupancy import (
     MOST_AT_DISK,
     Held,
@@ -295,33 +296,19 @@ class _Machine:
         if self.level_of_detail == 0:
             found = _occupancy(self.rooms)
             return found.solved(lambda held, k: apart(held, first[k]), arrival_rate)
-        even = [self._even(row, k) for k, row in enumerate(rows)]
+
+        @cache
+        def shared(held: Held, like: int) -> dict[int, float]:
+            return self._at_disk(held, rows[like])
+
+        arrangement = self.arrangement
+        even = even_rates(
+            rows, first, shared, io=self.io, disk_partitions=len(self.sizes),
+            processor_partitions=arrangement.processor_partitions,
+        )  # fmt: skip
         if self.level_of_detail == 1:
             return _occupancy(self.alike).solved(lambda held, k: even[k], arrival_rate)
         return self._spread(even)
-
-    def _even(self, cpu: list[float], k: int) -> dict[int, float]:
-        """Rates of partitions by their jobs where k jobs are spread evenly over everything."""
-        partitions, used = self.arrangement.processor_partitions, len(self.sizes)
-        jobs = spread(max(k, 1), partitions)
-        logs: list[float] = []  # of the transfer of each job, as slow as its disk is
-        total = 0.0  # jobs per second of all partitions
-        for disk in range(used):
-            held = tuple(n for n in jobs[disk::used] if n)
-            if not held:
-                continue
-            for j, rate in self._at_disk(held, cpu).items():
-                total += held.count(j) * rate
-                if self.io > 0.0:
-                    ratio = float(ratio_of_computing(j, min(cpu[j] * rate, 1.0)))
-                    logs += [float(np.log(ratio * cpu[j]))] * held.count(j)
-        transfer = float(np.exp(np.mean(logs))) if logs else 0.0
-        numbers = np.arange(1, self.arrangement.multiprogramming + 1)
-        computing = np.array(cpu[1:])
-        rates = private_computing(numbers, transfer / computing) / computing
-        # groups of unequal size have unequal disks, so that their mean is not that of all
-        rates *= total / sum(float(rates[j - 1]) for j in jobs if j)
-        return dict(zip(numbers.tolist(), rates.tolist(), strict=True))
 
     def _at_disk(self, held: Held, cpu: list[float]) -> dict[int, float]:
         """As `partition_rates`; with too many jobs for it, the disk or the processors limit."""

@@ -44,6 +44,8 @@ from qmodels.policies.system import Arrangement, Workload, spread
 
 Array = NDArray[np.float64]
 
+#: What is said of disks in order of arrival or at random whose jobs are taken to share them.
+TAKEN_AS_SHARED: Final = "disks taken as shared, though their bursts take turns"
 #: States of the occupancy up to which it is followed.
 MOST_OCCUPANCIES: Final = 6000
 #: A demand that varies hardly more than an exponential one has one class.
@@ -205,7 +207,7 @@ class _Machine:
         if not self.arrangement.sizes_hold:
             said.append("partitions taken at their mean size")
         if self.sharing != "ps":
-            said.append("disks taken as shared, though their bursts take turns")
+            said.append(TAKEN_AS_SHARED)
         if self.turns and not self.persistent:
             said.append("computation bursts taken as exponential where they take turns")
         return tuple(said)

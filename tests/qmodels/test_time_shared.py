@@ -8,6 +8,7 @@ import pytest
 
 from phasefit import match_moments, mixture
 from qmodels.policies import SpaceSharing, System, TimeSharing, Workload, capacity, predict
+from qmodels.policies.models.even_loads import even_rates
 from qmodels.policies.models.partition_occupancy import (
     Occupancy,
     PartitionRooms,
@@ -22,6 +23,7 @@ from qmodels.policies.models.turns import (
     private_computing,
     ratio_of_computing,
 )
+from qmodels.policies.system import spread
 from qmodels.programs import Burst, Phase, Program, WorkingSet
 
 SP, TS = SpaceSharing, TimeSharing
@@ -279,3 +281,33 @@ def test_the_scales_of_two_classes_do_not_depend_on_the_unit_of_time():
         one = predict(policy, System(16, 4), slow, arrival_rate=rate)
         other = predict(policy, System(16, 4), quick, arrival_rate=3600 * rate)
         assert other.mean_response * 3600 == pytest.approx(one.mean_response, rel=1e-8)
+
+
+@pytest.mark.parametrize(("processors", "disks"), [(8, 4), (7, 3), (4, 4), (5, 1)])
+def test_rates_of_evenly_spread_jobs_are_those_found_one_by_one(processors, disks):
+    """All numbers of jobs at once against one after the other, disk after disk."""
+    io, most = 0.7, 3
+    rows = [[1.0, 1.0, 0.9 + 0.01 * k, 0.8] for k in range(most * processors + 1)]
+    first = [rows.index(row) for row in rows]
+    found = even_rates(
+        rows,
+        first,
+        lambda held, like: partition_rates(held, io, rows[like]),
+        io=io,
+        processor_partitions=processors,
+        disk_partitions=disks,
+    )
+    for k in (1, processors - 1, processors, 2 * processors + 1, most * processors):
+        jobs, cpu, logs, total = spread(k, processors), rows[k], [], 0.0
+        for disk in range(disks):
+            held = tuple(n for n in jobs[disk::disks] if n)
+            for j, rate in partition_rates(held, io, cpu).items() if held else ():
+                total += held.count(j) * rate
+                ratio = float(ratio_of_computing(j, min(cpu[j] * rate, 1.0)))
+                logs += [np.log(ratio * cpu[j])] * held.count(j)
+        transfer = np.exp(np.mean(logs))
+        rates = {
+            j: float(private_computing(j, transfer / cpu[j])) / cpu[j] for j in range(1, most + 1)
+        }
+        scale = total / sum(rates[j] for j in jobs if j)
+        assert found[k] == pytest.approx({j: scale * x for j, x in rates.items()}, rel=1e-12)

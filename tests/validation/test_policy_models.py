@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from phasefit import PhaseType
+from phasefit import MAP, PhaseType
 from qmodels.policies import (
     DynamicPartitioning,
     SpaceSharing,
@@ -126,7 +126,17 @@ def test_a_prediction_states_nothing_where_it_is_exact_and_where_nothing_is_know
     work = Workload.from_scv(Program([Phase(io=1.0, cpu=9.0)]), demand_scv=3.0)
     machine = System(8, 4)
     assert predict(SP(2, 2), machine, work, load=0.3).recorded_error() == 0.0
-    assert predict(SP(4, 1), machine, work, load=0.3).recorded_error() is None
+    assert 0.0 < predict(SP(4, 1), machine, work, load=0.3).recorded_error() < 0.1
+    # the recorded points of this model were of one job to a partition, shared disks, one program,
+    # and no points had arrivals that depend on those before
+    turns = predict(TS(2, 2), machine, work, load=0.2, model="speed-scaled")
+    assert turns.recorded_error() is None
+    in_order = System(8, 4, disk_discipline="fcfs")
+    assert predict(SP(4, 1), in_order, work, load=0.3).recorded_error() is None
+    tides = MAP.modulated([[0.0, 0.1], [0.1, 0.0]], rates=[1.8, 0.2])
+    dependent = Workload(work.program, work.demand, tides)
+    assert predict(SP(4, 1), machine, dependent, load=0.3).recorded_error() is None
+    assert predict(TS(2, 2), machine, dependent, load=0.2).recorded_error() is None
     near = predict(TS(2, 2), machine, work, load=0.3)
     assert 0.0 < near.recorded_error() < 0.5
     assert 0.0 < near.recorded_error(0.95) < 0.6

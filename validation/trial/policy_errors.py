@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from qmodels.errors import ModelError
+from qmodels.errors import ConvergenceError, ModelError
 from qmodels.policies import capacity, predict
 from qmodels.policies.models.build import demand_law
 from qmodels.policies.models.recorded_errors import SHARES, regime
@@ -26,7 +26,14 @@ REPLICATIONS, JOBS = 12, 10_000
 MOST_JOBS: Final = 60_000
 
 
-def compared(point: GridPoint, *, model: str = "auto", seed: int = 0) -> dict[str, Any]:
+def compared(
+    point: GridPoint,
+    *,
+    model: str = "auto",
+    seed: int = 0,
+    least_jobs: int = JOBS,
+    most_jobs: int = MOST_JOBS,
+) -> dict[str, Any]:
     """One point predicted and simulated, as a row of a table.
 
     Parameters
@@ -36,6 +43,8 @@ def compared(point: GridPoint, *, model: str = "auto", seed: int = 0) -> dict[st
         As for `qmodels.predict`; the rate is that fraction of the capacity of "auto" in any case.
     seed : int
         Of the simulation.
+    least_jobs, most_jobs : int
+        Jobs measured in each run; between these as many as its relaxation time asks for.
 
     Returns
     -------
@@ -51,7 +60,7 @@ def compared(point: GridPoint, *, model: str = "auto", seed: int = 0) -> dict[st
     spent = time.process_time() - began
     scvs = point.workload.arrivals.scv, demand_law(*given)[0].scv
     relaxation = relaxation_jobs(point.fraction, found.solved.queue.running.max_running, *scvs)
-    jobs = min(max(JOBS, math.ceil(MEASURED * relaxation)), MOST_JOBS)
+    jobs = min(max(least_jobs, math.ceil(MEASURED * relaxation)), most_jobs)
     run = simulate(
         *given, arrival_rate=rate, replications=REPLICATIONS, jobs=jobs, percentiles=SHARES,
         seed=seed, point=point.number, workers=1,
@@ -65,7 +74,7 @@ def compared(point: GridPoint, *, model: str = "auto", seed: int = 0) -> dict[st
     for q in SHARES:
         try:
             value = float(found.percentile(q))
-        except ModelError:
+        except (ModelError, ConvergenceError):  # no such law, or one too large to be followed
             value = float("nan")
         row |= _beside(f"p{100 * q:g}", value, run.percentile(q))
     return row

@@ -37,7 +37,7 @@ from qmodels.policies.models.policy_queue import (
     SolvedQueue,
     check_blocks,
 )
-from qmodels.policies.models.time_shared import time_shared_running
+from qmodels.policies.models.time_shared import TAKEN_AS_SHARED, time_shared_running
 from qmodels.policies.models.time_sharing_chain import time_sharing_running
 from qmodels.policies.models.unequal import unequal_running
 from qmodels.policies.speed_table import SpeedTable
@@ -250,9 +250,26 @@ def _built(
             built = unequal_running(arrangement, workload, demand, simplifications, memory)
         else:
             built = _at_one_speed(jobs, workload, demand, simplifications, memory)
+    left_out = _left_out(built, arrangement, workload)
+    built = replace(built, simplifications=(*built.simplifications, *left_out))
     if not arrangement.overheads:
         return built
     return _with_overheads(built, policy.label, arrangement, workload, memory)
+
+
+def _left_out(built: BuiltModel, arrangement: Arrangement, workload: Workload) -> tuple[str, ...]:
+    """What the model leaves out whatever its size, in words; () for nothing."""
+    said = []
+    turns = arrangement.system.disk_discipline != "ps"
+    if built.name == "speed-scaled" and turns and not arrangement.private:
+        said.append(TAKEN_AS_SHARED)
+    if built.at_rate is not None and not built.exact:
+        # the occupancy is solved with Poisson arrivals and no pauses, the queue with the true ones
+        if workload.arrivals.order > 1:
+            said.append("who is on which partition found as with Poisson arrivals of the same rate")
+        if arrangement.overheads:
+            said.append("who is on which disk found as if dividing took no time")
+    return tuple(said)
 
 
 def _at_one_speed(

@@ -20,6 +20,7 @@ from qmodels.policies.base import AbstractPolicy
 from qmodels.policies.models.recorded_errors import regime
 from qmodels.policies.models.staged_jobs import StagedJobs
 from qmodels.policies.system import System, Workload
+from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
@@ -146,8 +147,21 @@ class SolvedQueue:
     def regime(self) -> str:
         """What kind of prediction it is, for the errors that were recorded; see `regime`."""
         arrangement = self.policy.arrangement(self.system)
+        name = self.built.name
+        # what the recorded points had none of is no regime of theirs
+        like = not isinstance(self.workload.arrivals, MAP)
+        if name == "speed-scaled":
+            like = (
+                like
+                and not self.workload.has_bursts
+                and arrangement.multiprogramming == 1
+                and self.system.disk_discipline == "ps"
+                and not arrangement.overheads
+                and len(set(arrangement.sizes or ())) <= 1
+                and len(parts(self.workload.program)) == 1
+            )
         return regime(
-            self.built.name,
+            name if like else f"{name} beyond the recorded points",
             turns=arrangement.cpu_discipline == "fcfs",
             scv=self.workload.demand.scv,
             load=self.queue.arrival_rate / self.built.capacity,

@@ -8,7 +8,6 @@ queue counts the running jobs by the branch of the law of demand that their size
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Final
@@ -21,6 +20,7 @@ from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks.occupancy import Occupancies, sharing_centre
 from qmodels.networks.product_form import log_factorials
 from qmodels.networks.sizes import occupancy_counts
+from qmodels.policies.models.even_loads import even_rates
 from qmodels.policies.models.given_speeds import level_factors
 from qmodels.policies.models.partition_occupancy import (
     MOST_AT_DISK,
@@ -45,6 +45,8 @@ from qmodels.policies.system import Arrangement, Workload, spread
 
 Array = NDArray[np.float64]
 
+#: What is said of disks in order of arrival or at random whose jobs are taken to share them.
+TAKEN_AS_SHARED: Final = "disks taken as shared, though their bursts take turns"
 #: States of the occupancy up to which it is followed.
 MOST_OCCUPANCIES: Final = 6000
 #: A demand that varies hardly more than an exponential one has one class.
@@ -221,7 +223,7 @@ class _Machine:
         if not self.arrangement.sizes_hold:
             said.append("partitions taken at their mean size")
         if self.sharing != "ps":
-            said.append("disks taken as shared, though their bursts take turns")
+            said.append(TAKEN_AS_SHARED)
         if self.turns and not self.persistent:
             said.append("computation bursts taken as exponential where they take turns")
         return tuple(said)
@@ -312,36 +314,19 @@ class _Machine:
         if self.level_of_detail == 0:
             found = _occupancy(self.rooms)
             return found.solved(lambda held, k: apart(held, first[k]), arrival_rate)
-        even = [self._even(row, k) for k, row in enumerate(rows)]
+
+        @cache
+        def shared(held: Held, like: int) -> dict[int, float]:
+            return self._at_disk(held, rows[like])
+
+        arrangement = self.arrangement
+        even = even_rates(
+            rows, first, shared, io=self.io, disk_partitions=len(self.sizes),
+            processor_partitions=arrangement.processor_partitions,
+        )  # fmt: skip
         if self.level_of_detail == 1:
             return _occupancy(self.alike).solved(lambda held, k: even[k], arrival_rate)
         return self._spread(even)
-
-    def _even(self, cpu: list[float], k: int) -> dict[int, float]:
-        """Rates of partitions by their jobs where k jobs are spread evenly over everything."""
-        partitions, used = self.arrangement.processor_partitions, len(self.sizes)
-        jobs = spread(max(k, 1), partitions)
-        # jobs on the partitions of a disk, by how many disks have partitions held like that
-        alike = Counter(tuple(n for n in jobs[disk::used] if n) for disk in range(used))
-        alike.pop((), None)
-        found = [
-            (j, rate, times * held.count(j))
-            for held, times in alike.items()
-            for j, rate in self._at_disk(held, cpu).items()
-        ]
-        on, rate, weight = (np.array(part) for part in zip(*found, strict=True))
-        total = float(rate @ weight)  # jobs per second of all partitions
-        transfer = 0.0  # geometric mean of that of each partition, as slow as its disk is
-        if self.io > 0.0:
-            own = np.array(cpu)[on]
-            logs = np.log(ratio_of_computing(on, np.minimum(own * rate, 1.0)) * own)
-            transfer = float(np.exp(logs @ weight / weight.sum()))
-        numbers = np.arange(1, self.arrangement.multiprogramming + 1)
-        computing = np.array(cpu[1:])
-        rates = private_computing(numbers, transfer / computing) / computing
-        # groups of unequal size have unequal disks, so that their mean is not that of all
-        rates *= total / sum(float(rates[j - 1]) for j in jobs if j)
-        return dict(zip(numbers.tolist(), rates.tolist(), strict=True))
 
     def _at_disk(self, held: Held, cpu: list[float]) -> dict[int, float]:
         """As `partition_rates`; with too many jobs for it, the disk or the processors limit."""

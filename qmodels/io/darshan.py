@@ -338,9 +338,11 @@ def _origin(file: str, said: dict[str, Any]) -> RunOrigin:
 def _program(words: list[str]) -> str:
     """Name of a command without folders; of a script, not of what interprets it."""
     names = [os.path.basename(word)[:MAX_NAME] for word in words]
-    script = next((n for w, n in zip(words[1:], names[1:], strict=True) if w[0] != "-"), "")
-    if names and script and _INTERPRETER.fullmatch(names[0]):
-        names = [script]
+    if names and _INTERPRETER.fullmatch(names[0]):
+        # Options go before the script; -c has none, and -m a module in its place.
+        at = next((k for k, word in enumerate(words) if k and word[0] != "-"), 0)
+        if "-c" not in words[1 : at + 1]:
+            names = [names[at]]
     return names[0] if names and is_name(names[0]) else ""
 
 

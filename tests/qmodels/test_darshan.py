@@ -228,6 +228,7 @@ class TestNoLog:
     [
         ("/apps/bin/solver -n 4 in.cfg", "solver"), ("solver", "solver"), ("", ""),
         ("/usr/bin/python3.11 -u train.py --epochs 3", "train.py"), ("python3", "python3"),
+        ("python3 -c from x import y; y()", "python3"), ("python -m train --x", "train"),
         ("/opt/julia ./run.jl x", "run.jl"), ("pythonic a.py", "pythonic"), ("bad\0name x", ""),
     ],
 )  # fmt: skip

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._event_kinds import EventKinds
 from qmodels.io._trace_text import beginning
 from qmodels.io.darshan import MODULES, POSIX, is_darshan
+from qmodels.io.event_kinds import EventKinds
 from qmodels.io.run_table import (
     LEAST_ALLOTMENTS,
     MAX_NAME,

@@ -67,7 +67,11 @@ class CheckpointPlan:
 
 
 def checkpoint_plan(
-    source: Path | None, *, job: Mapping[str, Any], storage: Mapping[str, Any]
+    source: Path | None,
+    *,
+    job: Mapping[str, Any],
+    storage: Mapping[str, Any],
+    found: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> CheckpointPlan:
     """Read a file, with what was given as options over it.
 
@@ -77,6 +81,8 @@ def checkpoint_plan(
         A TOML file with the tables ``[job]`` and ``[storage]``.
     job, storage : mapping
         Options of the same names; None for what was not given.
+    found : mapping, optional
+        Values by table that were found in a trace: over the file, and under the options.
 
     Raises
     ------
@@ -85,14 +91,15 @@ def checkpoint_plan(
     """
     spec = CheckpointFile() if source is None else read_tables(source, CheckpointFile)
     tables: dict[str, dict[str, Any]] = spec.model_dump(exclude_unset=True)
-    for name, given in (("job", job), ("storage", storage)):
+    traced = [(name, values) for name, values in (found or {}).items()]
+    for name, given in (*traced, ("job", job), ("storage", storage)):
         kept = {key: value for key, value in given.items() if value is not None}
         table = tables.setdefault(name, {})
         # One way to say a number takes the place of the other.
         for one, other in (("size", "model"), ("bandwidth", "system")):
             if one in kept:
                 table.pop(other, None)
-            if other in kept and other == "model":
+            if other in kept and (other == "model" or one in (found or {}).get(name, {})):
                 table.pop(one, None)
         table |= kept
     spec = checked_tables(source or Path("options"), CheckpointFile, tables)

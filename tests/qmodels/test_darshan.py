@@ -18,6 +18,7 @@ import pytest
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import _darshan_child as child
 from qmodels.io import darshan
+from qmodels.io._darshan_origin import program_name
 from qmodels.io.darshan import read_darshan
 from qmodels.io.traces import read_trace
 from qmodels.programs.traces import StorageTargets
@@ -233,7 +234,7 @@ class TestNoLog:
     ],
 )  # fmt: skip
 def test_a_program_is_called_like_its_executable_or_its_script(command, name):
-    found = darshan._program(command.split())
+    found = program_name(command.split())
     assert found == name
 
 

@@ -140,7 +140,13 @@ def _read_folder(
         names = sorted(os.listdir(folder))
     except OSError as error:
         raise TraceFormatError(folder, f"cannot be read: {error.strerror}") from None
-    files = [os.path.join(folder, name) for name in names if name.lower().endswith(EVENT_FILES)]
+    there = set(names)
+    files = [
+        os.path.join(folder, name)
+        for name in names
+        # A file that lies beside its packed form is one file.
+        if name.lower().endswith(EVENT_FILES) and name.removesuffix(".gz") not in there - {name}
+    ]
     if not files:
         what = f"has no file of trace events ({', '.join(EVENT_FILES)}), of which it could be a run"
         raise TraceFormatError(folder, what)

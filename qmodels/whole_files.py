@@ -12,7 +12,7 @@ from qmodels.errors import ModelError
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise ModelError unless a file could be written there: before the work that fills it."""
     file = Path(path)
-    if file.is_dir():
+    if os.path.isdir(file):
         raise ModelError(f"{file} cannot be written: it is a folder; name a file")
     beside = file.with_name(f".{secrets.token_hex(8)}.tmp") if file.name else file
     try:

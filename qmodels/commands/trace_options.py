@@ -36,6 +36,6 @@ Events = Annotated[
 
 def event_choices(options: list[str] | None) -> tuple[tuple[str, str], ...]:
     """Check the options `--event` and give them as pairs."""
-    from qmodels.io._event_kinds import event_rules
+    from qmodels.io.event_kinds import event_rules
 
     return tuple(event_rules(options or ()).items())

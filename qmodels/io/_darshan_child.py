@@ -225,7 +225,8 @@ def _read(
             rows.extend(take(record))
             counters += 1
     found["counters"] = counters
-    if "LUSTRE" in modules:
+    # Libraries before 3.4.6 give records of another form, without components.
+    if "LUSTRE" in modules and hasattr(lib, "lustre_comp_counter_names"):
         found["targets"], found["elsewhere"] = _targets(lib, handle, modules, module)
     return rows, found
 
@@ -263,13 +264,13 @@ def _targets(
     totals: dict[int, int] = {}
     seen: set[int] = set()
     for record in _records(lib, handle, modules["LUSTRE"]["idx"], "LUSTRE"):
-        head = _Lustre.from_address(record)
-        bytes_moved, size = moved.get(head.id, (0, 0))
-        if head.id in seen or not bytes_moved:  # each process has a record of a shared file
+        file = ctypes.c_uint64.from_address(record).value
+        bytes_moved, size = moved.get(file, (0, 0))
+        if file in seen or not bytes_moved:  # each process has a record of a shared file
             continue
-        used = _used_targets(head, size)
+        used = _used_targets(record, size)
         if used:
-            seen.add(head.id)
+            seen.add(file)
         for number in used:
             totals[number] = totals.get(number, 0) + bytes_moved // len(used)
     if len(totals) > _MOST_TARGETS:
@@ -278,8 +279,9 @@ def _targets(
     return [[number, total] for number, total in sorted(totals.items())], elsewhere
 
 
-def _used_targets(head: Any, size: int) -> list[int]:
+def _used_targets(record: int, size: int) -> list[int]:
     """The targets of one file's layout that hold a part of its first `size` bytes."""
+    head = _Lustre.from_address(record)
     if not 0 <= head.components <= _MOST_COMPONENTS or not 0 <= head.stripes <= _MOST_TARGETS:
         raise Damaged("the number of stripes of a file is impossible")
     used: list[int] = []

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from qmodels.errors import TraceFormatError
-from qmodels.io._event_kinds import LAYERS, WRITE, EventKinds
 from qmodels.io._trace_text import Budget, beginning, lines, whole
+from qmodels.io.event_kinds import LAYERS, WRITE, EventKinds
 from qmodels.programs.traces import KINDS, UNKNOWN, Trace
 
 MAX_WHOLE = 100_000_000  #: bytes of text where the events are not one per line

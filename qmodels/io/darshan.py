@@ -8,7 +8,6 @@ import importlib.util
 import json
 import math
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -22,19 +21,12 @@ from numpy.typing import NDArray
 from phasefit.checks import one_of
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import _darshan_child as child
+from qmodels.io._darshan_origin import run_origin
 from qmodels.io._swf_log import file_name
 from qmodels.io._swf_parse import one_line
 from qmodels.io.files import open_regular
-from qmodels.io.run_table import MAX_NAME, is_name
 from qmodels.programs.quantities import positive
-from qmodels.programs.traces import (
-    MOST_PROCESSES,
-    UNKNOWN,
-    IOTotals,
-    RunOrigin,
-    StorageTargets,
-    Trace,
-)
+from qmodels.programs.traces import MOST_PROCESSES, UNKNOWN, IOTotals, Trace
 
 Array = NDArray[np.float64]
 
@@ -46,8 +38,6 @@ _SEGMENT = np.dtype([("offset", "<i8"), ("bytes", "<i8"), ("start", "<f8"), ("en
 _MOST_JSON = 1_000_000
 _MOST_SECONDS = 1e9  # of a run, about 30 years
 _MOST_BINS = 10**8
-_MOST_TARGET = 10**9
-_INTERPRETER = re.compile(r"(python|perl|ruby|julia|Rscript|bash|sh)[0-9.]*", re.ASCII)
 _CLOCK_TICK = 1.0  # seconds, of the clock of Darshan 3.3 and older
 _LATE = 10.0  # seconds after the end of a run that an operation may end, but for 1 % of the run
 
@@ -272,7 +262,7 @@ def _trace(file: str, module: str, answer: _Answer) -> Trace:
         raise _damaged(file, f"it says that the run took {duration:g} s")
     flags = _flags(file, said)
     _check_module(file, module, flags)
-    origin = _origin(file, said)
+    origin = run_origin(said)
     timed, counted = np.split(answer.rows, [said["records"]])
     totals, warnings = _totals(counted)
     width = 0.0
@@ -313,35 +303,6 @@ def _trace(file: str, module: str, answer: _Answer) -> Trace:
         rank, start, end, kind, processes, duration, moved, file, tuple(warnings), width,
         complete, totals, origin,
     )  # fmt: skip
-
-
-def _origin(file: str, said: dict[str, Any]) -> RunOrigin:
-    """Program, job, start and storage targets, none of which a damaged log need have."""
-    command, job, start = said.get("command"), said.get("job"), said.get("start")
-    program = _program(one_line(command).split() if isinstance(command, str) else [])
-    began = 0.0
-    if isinstance(start, list) and all(isinstance(n, int) and 0 <= n < 2**40 for n in start):
-        began = float(sum(n * unit for n, unit in zip(start, (1.0, 1e-9), strict=False)))
-    targets = None
-    if rows := said.get("targets"):
-        try:
-            columns = np.array(rows, dtype=np.int64).reshape(len(rows), 2).T
-            elsewhere = _whole(file, said, "elsewhere", most=2**62)
-        except (TypeError, ValueError, OverflowError):
-            raise _damaged(file, "its table of storage targets") from None
-        if columns[0].max() > _MOST_TARGET:
-            raise _damaged(file, "the number of a storage target is impossible")
-        targets = StorageTargets(columns[0], columns[1], elsewhere)
-    return RunOrigin(program, job[:40] if isinstance(job, str) else "", began, targets)
-
-
-def _program(words: list[str]) -> str:
-    """Name of a command without folders; of a script, not of what interprets it."""
-    names = [os.path.basename(word)[:MAX_NAME] for word in words]
-    script = next((n for w, n in zip(words[1:], names[1:], strict=True) if w[0] != "-"), "")
-    if names and script and _INTERPRETER.fullmatch(names[0]):
-        names = [script]
-    return names[0] if names and is_name(names[0]) else ""
 
 
 def _seconds(text: object) -> float:

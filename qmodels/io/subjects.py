@@ -190,7 +190,7 @@ def read_subject(
         raise ModelError(f"give a file or the name of a profile, got {given!r:.60}")
     path = Path(given)
     chosen = choices or TraceChoices()
-    if path.is_dir():
+    if os.path.isdir(path):
         (found,) = read_traced_runs(
             path, choices=chosen.of_many(given, max_bytes), progress=progress
         )
@@ -234,7 +234,7 @@ def read_tables_of_runs(
     ModelError
         If the choices do not go with the input: a table says all by itself.
     """
-    folders = [path for path in given if path.is_dir()]
+    folders = [path for path in given if os.path.isdir(path)]
     if choices != TraceChoices() and not folders:
         raise ModelError("--gap, --on-disks, --module and --event go with folders of traces only")
     traced = dict(

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qmodels.errors import TraceFormatError
-from qmodels.io.traces import EVENT_FILES
+from qmodels.io._trace_text import beginning
+from qmodels.io.traces import COLUMNS, EVENT_FILES
 
 LOGS = (".darshan",)
 TIMELINES = (".csv", ".csv.gz")
@@ -96,7 +97,7 @@ def find_runs(folder: str) -> list[RunFiles]:
     """
     top, below = _listed(folder)
     runs = [run for name in top for run in _of_file(folder, name)]
-    events = [name for name in top if name.lower().endswith(EVENT_FILES)]
+    events = [name for name in top if _holds_events(folder, name)]
     named = {name: NamedRun.parse(_stem(name)) for name in events}
     if events and any(each.processors is None for each in named.values()):
         raise TraceFormatError(
@@ -118,7 +119,7 @@ def _of_folder(folder: str, name: str) -> Iterator[RunFiles]:
     """The run of a folder, or its runs where it holds several Darshan logs."""
     files, _ = _listed(folder)
     named = NamedRun.parse(name)
-    events = [file for file in files if file.lower().endswith(EVENT_FILES)]
+    events = [file for file in files if _holds_events(folder, file)]
     if events:
         declared = {int(n) for file in events for n in _RANKS.findall(file)}
         ranks = declared.pop() if len(declared) == 1 else None
@@ -136,11 +137,19 @@ def _of_file(folder: str, name: str) -> Iterator[RunFiles]:
         yield RunFiles(path, NamedRun.parse(_stem(name)))
 
 
+def _holds_events(folder: str, name: str) -> bool:
+    """Whether a file has trace events; JSON may be anything else as well."""
+    lower = name.lower()
+    if not lower.endswith(EVENT_FILES):
+        return False
+    if not lower.endswith((".json", ".json.gz")):
+        return True
+    start = beginning(os.path.join(folder, name), 4096)
+    return b'"ph"' in start or b'"traceEvents"' in start
+
+
 def _is_timeline(path: str) -> bool:
     """Whether a CSV file has the columns of a timeline; others may lie beside the traces."""
-    from qmodels.io._trace_text import beginning
-    from qmodels.io.traces import COLUMNS
-
     header = beginning(path, 1000).decode("utf-8-sig", errors="replace").partition("\n")[0]
     return set(COLUMNS) <= {field.strip(' "\r') for field in header.split(",")}
 

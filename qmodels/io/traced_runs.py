@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._event_kinds import EventKinds
 from qmodels.io._trace_text import beginning
 from qmodels.io.darshan import MODULES, POSIX, is_darshan
+from qmodels.io.event_kinds import EventKinds
 from qmodels.io.run_table import (
     LEAST_ALLOTMENTS,
     MAX_NAME,
@@ -91,6 +91,7 @@ class _Run:
     processors: int
     disks: int
     repeat: int | None
+    by_log: bool  #: whether the log decided the disks
 
 
 def read_traced_runs(
@@ -275,6 +276,7 @@ def _settled(files: RunFiles, trace: Trace, folder: str, chosen: RunChoices) -> 
     named = files.named
     origin = trace.origin or RunOrigin()
     disks = named.disks or chosen.disks
+    by_log = disks is None
     if disks is None and origin.targets is not None:
         disks = origin.targets.distinct or None
     if disks is None:
@@ -287,7 +289,7 @@ def _settled(files: RunFiles, trace: Trace, folder: str, chosen: RunChoices) -> 
     program = named.program or origin.program or folder
     program = program[:MAX_NAME] if is_name(program[:MAX_NAME]) else "program"
     processors = named.processors or files.ranks or trace.processes
-    return _Run(files, trace, program, processors, disks, named.repeat)
+    return _Run(files, trace, program, processors, disks, named.repeat, by_log)
 
 
 def _warned(runs: list[tuple[RunFiles, Trace]]) -> Iterator[str]:
@@ -313,9 +315,9 @@ def _about_storage(runs: list[_Run]) -> Iterator[str]:
         name = os.path.basename(run.files.path)
         targets = None if run.trace.origin is None else run.trace.origin.targets
         if targets is not None and targets.distinct:
-            if run.disks == targets.distinct:
+            if run.by_log:
                 by_log.append(run.disks)
-            else:
+            elif run.disks != targets.distinct:
                 other.append(f"{name}: {run.disks}, where its log has {targets.distinct}")
             if targets.effective < _UNEVEN * targets.distinct:
                 uneven.append(f"{name}: {targets.effective:.3g} of {targets.distinct}")

@@ -13,11 +13,11 @@ import numpy as np
 
 from phasefit.checks import suggestion, whole_number
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._event_kinds import EventKinds
 from qmodels.io._swf_log import file_name
 from qmodels.io._trace_events import read_events
 from qmodels.io._trace_text import beginning, lines
 from qmodels.io.darshan import POSIX, is_darshan, read_darshan
+from qmodels.io.event_kinds import EventKinds
 from qmodels.programs.quantities import LARGEST, positive
 from qmodels.programs.traces import KINDS, SHORTEST, UNKNOWN, Trace, process_count
 
@@ -140,7 +140,13 @@ def _read_folder(
         names = sorted(os.listdir(folder))
     except OSError as error:
         raise TraceFormatError(folder, f"cannot be read: {error.strerror}") from None
-    files = [os.path.join(folder, name) for name in names if name.lower().endswith(EVENT_FILES)]
+    there = set(names)
+    files = [
+        os.path.join(folder, name)
+        for name in names
+        # A file that lies beside its packed form is one file.
+        if name.lower().endswith(EVENT_FILES) and name.removesuffix(".gz") not in there - {name}
+    ]
     if not files:
         what = f"has no file of trace events ({', '.join(EVENT_FILES)}), of which it could be a run"
         raise TraceFormatError(folder, what)

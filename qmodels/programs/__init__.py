@@ -12,10 +12,12 @@ from qmodels.programs.allotments import (
 )
 from qmodels.programs.bursts import (
     Bursts,
+    CommonPhases,
     FoundWorkingSets,
     GapSensitivity,
     TracedProgram,
     TracePhases,
+    common_phases,
     find_bursts,
     find_phases,
     find_working_sets,
@@ -32,7 +34,7 @@ from qmodels.programs.profiles import PROFILES, profile, reference_mix
 from qmodels.programs.random_laws import RandomLaw
 from qmodels.programs.scaling import FittedComponent, FittedProgram, fit_runs
 from qmodels.programs.speedup import SpeedupSurface, mean_of_ratios, speedup_surface
-from qmodels.programs.traces import IOTotals, Trace
+from qmodels.programs.traces import IOTotals, RunOrigin, StorageTargets, Trace
 
 __all__ = [
     "PROFILES",
@@ -41,6 +43,7 @@ __all__ = [
     "Burst",
     "Bursts",
     "Change",
+    "CommonPhases",
     "Comparison",
     "FittedComponent",
     "FittedProgram",
@@ -54,8 +57,10 @@ __all__ = [
     "PricedAllotment",
     "Program",
     "RandomLaw",
+    "RunOrigin",
     "Signature",
     "SpeedupSurface",
+    "StorageTargets",
     "Trace",
     "TracePhases",
     "TracedProgram",
@@ -63,6 +68,7 @@ __all__ = [
     "WorkloadMix",
     "allotment_path",
     "best_allotment",
+    "common_phases",
     "compare_runs",
     "find_bursts",
     "find_phases",

@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -140,6 +141,9 @@ def _bury(child: int) -> None:
 def _passing_on() -> Iterator[list[int]]:
     """Pass signals on to the process whose number is put into the list."""
     child: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield child  # signals go to the main thread, whose business they are
+        return
     early: list[int] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:

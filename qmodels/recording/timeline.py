@@ -15,6 +15,8 @@ from qmodels.whole_files import write_whole
 
 Array = NDArray[np.float64]
 
+_LEAST = 1e-3  # of an interval, below which it holds none of a kind
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -135,9 +137,9 @@ def segments_of(rows: Array) -> Iterator[tuple[float, float, str, int]]:
         if does_io[k]:
             kind = "io" if not moved[k] else "read" if read[k] > written[k] else "write"
         pieces = []
-        if io[k] > 0:
+        if io[k] > _LEAST * length[k]:
             pieces.append((io[k], kind, int(moved[k])))
-        if busy[k] > 0:
+        if busy[k] > _LEAST * length[k]:
             pieces.append((busy[k], "compute", 0))
         if len(pieces) == 2 and computed and follows[k]:
             pieces.reverse()  # it went on computing, and then began to read or write

@@ -18,6 +18,7 @@ import pytest
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import _darshan_child as child
 from qmodels.io import darshan
+from qmodels.io._darshan_origin import program_name
 from qmodels.io.darshan import read_darshan
 from qmodels.io.traces import read_trace
 from qmodels.programs.traces import StorageTargets
@@ -228,11 +229,12 @@ class TestNoLog:
     [
         ("/apps/bin/solver -n 4 in.cfg", "solver"), ("solver", "solver"), ("", ""),
         ("/usr/bin/python3.11 -u train.py --epochs 3", "train.py"), ("python3", "python3"),
+        ("python3 -c from x import y; y()", "python3"), ("python -m train --x", "train"),
         ("/opt/julia ./run.jl x", "run.jl"), ("pythonic a.py", "pythonic"), ("bad\0name x", ""),
     ],
 )  # fmt: skip
 def test_a_program_is_called_like_its_executable_or_its_script(command, name):
-    found = darshan._program(command.split())
+    found = program_name(command.split())
     assert found == name
 
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -237,6 +238,10 @@ class TestARealProgram:
         daemon = f"head -c 50000000 /dev/zero > {tmp_path}/d; sleep 0.4"
         found = record_command(["sh", "-c", f"( ( {daemon} ) & ) ; sleep 0.8"])
         assert found.bytes_moved >= 50_000_000
+
+    def test_may_be_recorded_from_any_thread(self):
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(record_command, ["sh", "-c", "exit 4"]).result().exit_code == 4
 
     def test_that_maps_files_or_sleeps_has_no_io_by_calls(self, tmp_path):
         found = record_command(["sleep", "0.3"])

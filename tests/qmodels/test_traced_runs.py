@@ -111,6 +111,7 @@ class TestTimelines:
         (folder / "runs.csv").write_text("program,phase,kind,p,d,seconds\n")
         (folder / ".hidden.darshan").write_text("x")
         (folder / "empty").mkdir()
+        (folder / "settings.json").write_text('{"a": 1}')
         assert [Path(run.path).name for run in find_runs(str(folder))] == [
             "solver.p1d1.csv", "solver.p2d1.csv", "solver.p4d1.csv"
         ]  # fmt: skip
@@ -252,6 +253,30 @@ class TestDarshanLogs:
         (said,) = [x for x in found.remarks if "whole seconds" in x]
         assert said.endswith("(and 2 more runs like it)")
 
+    def test_with_counters_only_are_one_phase_each_and_say_so(self, maker, tmp_path):
+        lib = maker.library()
+        for p in (1, 2, 4):
+            operations, seconds = maker.program(p, 1, [1.0] * 17)
+            maker.write_log(lib, tmp_path / f"{p}.darshan", command="/x/s", seconds=seconds, job=p,
+                            targets=[[3]] * p, operations=operations, timeline=False)  # fmt: skip
+        (found,) = read_traced_runs(tmp_path)
+        frame = found.table.frame
+        assert len(frame) == 6
+        for (p, kind), rows in frame.groupby(["p", "kind"]):
+            io = 40.0 + 8 * 6.0  # each process does I/O for as long as all together
+            expected = io if kind == "io" else 8 * (1 + 80 / p) + 0.55
+            assert rows["seconds"].tolist() == pytest.approx([expected], rel=0.03)
+        assert any("counters but no timeline" in remark for remark in found.remarks)
+        assert any("each run is one phase" in remark for remark in found.remarks)
+
+    def test_are_read_by_the_layer_of_io_that_is_asked_for(self, tmp_path):
+        for log in sorted(EXAMPLE.glob("*.darshan"))[:3]:
+            (tmp_path / log.name).write_bytes(log.read_bytes())
+        done = called("surface", tmp_path, "--module", "STDIO")
+        assert done.returncode == 3
+        assert "has no records of STDIO; it has POSIX" in done.stderr
+        assert called("surface", tmp_path, "--module", "NFS").returncode == 3
+
     def test_with_targets_unevenly_loaded_say_so(self, maker, tmp_path):
         lib = maker.library()
         for p in (2, 3, 4):
@@ -326,7 +351,12 @@ class TestDFTracer:
 
     @pytest.mark.parametrize("strings", [True, False])
     def test_a_folder_of_files_is_one_run(self, folder, strings):
-        trace = read_trace(folder(3, strings=strings))
+        made = folder(3, strings=strings)
+        # DFTracer may leave a file and its packed form.
+        (made / "trace-0-of-3.pfw.gz").write_bytes(
+            gzip.compress((made / "trace-0-of-3.pfw").read_bytes())
+        )
+        trace = read_trace(made)
         assert trace.processes == 3
         assert np.bincount(trace.rank[trace.kind == "compute"]).tolist() == [25] * 3
         lengths = (trace.end - trace.start)[trace.kind == "compute"]

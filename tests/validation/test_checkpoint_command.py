@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from qmodels import ModelError, ScenarioError
+from qmodels.checkpoints.presets import system
 from qmodels.commands.quantities import bytes_per_second, seconds
-from tests.command import invoked
+from tests.command import called, invoked
 from validation.checkpoints.scenario import checkpoint_plan
 from validation.commands.checkpoint import register
 
@@ -109,3 +110,49 @@ def test_times_and_rates_are_read_as_written():
         with pytest.raises(ModelError, match="is no time"):
             seconds(slip)
     assert bytes_per_second("20GB/s") == bytes_per_second(20e9) == 2e10
+
+
+def made_timeline(folder):
+    """Twelve checkpoints of 24 GB, each after 580 s of work and written in 20 s; a small log."""
+    rows = ["rank,start,end,kind,bytes"]
+    for k in range(1, 13):
+        start = 600 * k + 0.1 * k / 3  # no round numbers
+        rows += [f"{rank},{start},{start + 20},write,12000000000" for rank in (0, 1)]
+        rows.append(f"0,{600 * k + 300},{600 * k + 301},write,1000")
+    file = folder / "run.csv"
+    file.write_text("\n".join(rows) + "\n")
+    return file
+
+
+def test_checkpoints_found_in_a_trace_take_the_place_of_options(tmp_path):
+    words = ["checkpoint", "--trace", made_timeline(tmp_path), "--jobs", 4, "--mtbf", "24h",
+             "--replications", 2, "--json"]  # fmt: skip
+    done = called(*words)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "12 checkpoints of 24 GB, each after 9.67 min of work and written in 20 s, at 1.2 GB/s"
+        in (done.stderr)
+    )
+    assert json.loads(done.stdout)["jobs"] == 4
+    assert called("checkpoint", "--module", "STDIO").returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("job", "storage", "size", "interval", "bandwidth"),
+    [
+        ({}, {}, 2e9, 500.0, 1e9), ({"size": "5GB"}, {}, 5e9, 500.0, 1e9),
+        ({"interval": "1h"}, {"bandwidth": "20GB/s"}, 2e9, 3600.0, 2e10),
+        ({"model": "llama3-405b"}, {"system": "llama3"}, 5.29e12, 500.0, None),
+    ],
+)  # fmt: skip
+def test_options_go_before_what_a_trace_shows_and_that_before_a_file(
+    tmp_path, job, storage, size, interval, bandwidth
+):
+    file = tmp_path / "pool.toml"
+    file.write_text('[job]\nsize = "1GB"\ninterval = "2h"\n[storage]\nbandwidth = "7GB/s"\n')
+    found = {"job": {"size": 2e9, "interval": 500.0}, "storage": {"bandwidth": 1e9}}
+    plan = checkpoint_plan(file, job=job, storage=storage, found=found)
+    assert plan.job.size == pytest.approx(size, rel=0.02)
+    assert plan.job.interval == interval
+    assert plan.storage.bandwidth == (system("llama3").storage.bandwidth if bandwidth is None
+                                      else bandwidth)  # fmt: skip

@@ -14,7 +14,7 @@ from qmodels.checkpoints.presets import model_bytes, system
 from qmodels.commands.byte_counts import byte_count
 from qmodels.commands.quantities import bytes_per_second, seconds
 from qmodels.errors import ModelError
-from qmodels.io.settings import both, checked_with, given_options
+from qmodels.io.settings import both, checked_with, given_options, laid_over
 from qmodels.io.toml_tables import Count, Table, unchecked_tables
 
 Quantity = str | float | int
@@ -75,6 +75,7 @@ def checkpoint_plan(
     job: Mapping[str, Any],
     storage: Mapping[str, Any],
     settings: Mapping[str, Any] | None = None,
+    found: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> CheckpointPlan:
     """Read a file, with what was given as options over it.
 
@@ -88,6 +89,8 @@ def checkpoint_plan(
         remain.
     settings : mapping, optional
         Further values by dotted key, such as ``"job.jitter"``; see `qmodels.io.settings`.
+    found : mapping, optional
+        Values by table that were found in a trace: over the file, and under the options.
 
     Raises
     ------
@@ -96,6 +99,10 @@ def checkpoint_plan(
     """
     tables = {} if source is None else unchecked_tables(source)
     given = both(given_options({"job": job, "storage": storage}), settings or {})
+    traced = given_options(found or {})
+    tables = laid_over(CheckpointFile, tables, traced)
+    if "storage.bandwidth" in traced and "storage.system" in given:
+        del tables["storage"]["bandwidth"]  # whoever names a system wants its bandwidth
     spec = checked_with(source or Path("options"), CheckpointFile, tables, given)
     return _plan(spec)
 

@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 
 from qmodels.commands.set_option import SetOption, say_changes
+from qmodels.commands.trace_options import Events, Module, event_choices
+from qmodels.errors import ModelError
 
 
 def register(app: typer.Typer) -> None:
@@ -56,6 +58,15 @@ def _checkpoint(
         str | None,
         typer.Option(help="Time to copy the state aside, for writing behind the work; 5s."),
     ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            help="Take size, interval and rate of the checkpoints found in a trace (Darshan, "
+            "DFTracer, CSV), but for what is given."
+        ),
+    ] = None,
+    module: Module = None,
+    event: Events = None,
     replications: Annotated[int, typer.Option(min=2, help="Independent runs.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     workers: Annotated[
@@ -78,8 +89,12 @@ def _checkpoint(
     from validation.checkpoints.ways import compare_ways
 
     words = parse_settings(settings)
+    found, said = _traced(trace, module, event)
+    for line in said:
+        typer.echo(f"- {line}", err=True)
     plan = checkpoint_plan(
         scenario,
+        found=found,
         job={
             "size": size, "model": model, "interval": interval, "mtbf": mtbf,
             "downtime": downtime, "mode": mode, "jobs": jobs, "snapshot": snapshot,
@@ -114,3 +129,32 @@ def _checkpoint(
             typer.echo(f"- {line}")
     if output is not None:
         typer.echo(str(output / "report.html"))
+
+
+def _traced(
+    file: Path | None, module: str | None, event: list[str] | None
+) -> tuple[dict[str, dict[str, float]], list[str]]:
+    """Values of the checkpoints of a trace, by table and key, and what there is to say."""
+    if file is None:
+        if module is not None or event:
+            raise ModelError("--module and --event go with --trace only")
+        return {}, []
+    from qmodels.commands.durations import in_words
+    from qmodels.io.darshan import POSIX
+    from qmodels.io.traces import read_trace
+    from qmodels.programs.bursts import find_checkpoints
+
+    trace = read_trace(file, module=module or POSIX, events=dict(event_choices(event)))
+    found = find_checkpoints(trace)
+    values: dict[str, dict[str, float]] = {
+        "job": {"size": round(found.size), "interval": round(found.interval, 6)},
+        "storage": {"bandwidth": round(found.rate)},
+    }
+    said = [
+        f"{file} has {len(found)} checkpoints of {found.size / 1e9:.4g} GB, each after "
+        f"{in_words(found.interval)} of work and written in {in_words(found.duration)}, at "
+        f"{found.rate / 1e9:.3g} GB/s: the storage's bandwidth unless --bandwidth says another.",
+        *found.remarks,
+        *trace.warnings,
+    ]
+    return values, said

@@ -77,6 +77,7 @@ def write_log(
     start: float = 1_700_000_000.0,
     processes: int | None = None,
     whole_seconds: bool = False,
+    timeline: bool = True,
 ) -> None:
     """Write the log of one run: each process has its operations, and a file on its targets."""
     fd = ctypes.c_void_p(lib.darshan_log_create(str(path).encode(), 0, 0))
@@ -99,7 +100,7 @@ def write_log(
             stripes = targets[rank]
             layout.append(struct.pack("<Qq", 100 + rank, rank) + struct.pack(
                 f"<5q{len(stripes)}q", 64, 1, 0, 1 << 20, len(stripes), *stripes))  # fmt: skip
-    modules = {POSIX: counted, LUSTRE: layout, DXT_POSIX: timed}
+    modules = {POSIX: counted, LUSTRE: layout, DXT_POSIX: timed if timeline else []}
     for module, records in modules.items():
         if content := b"".join(records):
             lib.darshan_log_put_mod(fd, module, content, len(content), VERSIONS[module])

@@ -1,5 +1,6 @@
 """Bursts, phases and working sets of one traced run, and the program that they make."""
 
+from qmodels.programs.bursts.checkpoints import FoundCheckpoints, find_checkpoints
 from qmodels.programs.bursts.common import CommonPhases, common_phases
 from qmodels.programs.bursts.detection import Bursts, find_bursts
 from qmodels.programs.bursts.phases import TracePhases, find_phases, phase_of_totals
@@ -14,12 +15,14 @@ from qmodels.programs.bursts.working_sets import (
 __all__ = [
     "Bursts",
     "CommonPhases",
+    "FoundCheckpoints",
     "FoundWorkingSets",
     "GapSensitivity",
     "TracePhases",
     "TracedProgram",
     "common_phases",
     "find_bursts",
+    "find_checkpoints",
     "find_phases",
     "find_working_sets",
     "gap_sensitivity",

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("phasefit", "qmodels", "validation")
 COMMANDS = ("allocate", "balance", "checkpoint", "compare", "demo", "fit", "mesh", "predict",
-            "recommend", "simulate", "study", "surface", "sweep", "validate")  # fmt: skip
+            "recommend", "simulate", "slices", "study", "surface", "sweep", "validate")  # fmt: skip
 
 
 def room(module: str) -> str:

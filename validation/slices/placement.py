@@ -10,8 +10,8 @@ import numpy as np
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError
-from validation.allocation._kernels import words_for_room
 from validation.allocation.curves import hilbert_curve_in_space
+from validation.allocation.searches import words_for_room
 from validation.slices import _kernels as kernels
 from validation.slices.pod import Pod, Shape
 

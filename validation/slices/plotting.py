@@ -18,7 +18,6 @@ from qmodels.plotting.style import (
     axes_or_new,
     plain_text,
     set_legend,
-    set_title,
 )
 from validation.allocation.plotting import job_stack
 from validation.slices.pod import in_text
@@ -51,7 +50,7 @@ def largest_utilisation(study: SliceStudy, ax: Axes | None = None) -> Axes:
         else "share of the chips held"
     )  # fmt: skip
     ax.grid(axis="x", alpha=0.3)
-    set_legend(ax)
+    set_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(study.disciplines))
     return ax
 
 
@@ -59,14 +58,15 @@ def waits_by_slice(study: SliceStudy, ax: Axes | None = None) -> Axes:
     """Mean wait of each slice at the load, in order of arrival; growing queues are left out."""
     ax = axes_or_new(ax, figsize=(7.5, 3.8))
     discipline = study.disciplines[0]
+    unit, name_of_unit = _unit(study, discipline)
     for k, name in enumerate(study.strategies):
         run = study.of(name, discipline).loaded
         if run.growing:
             continue
         seen = [own for own in run.shapes if own.wait is not None]
         x = [np.prod(own.shape) for own in seen]
-        means = [own.wait.mean for own in seen if own.wait is not None]
-        errors = [own.wait.half_width for own in seen if own.wait is not None]
+        means = [own.wait.mean / unit for own in seen if own.wait is not None]
+        errors = [own.wait.half_width / unit for own in seen if own.wait is not None]
         ax.errorbar(x, means, yerr=errors, color=COLOURS[k % len(COLOURS)], label=name,
                     marker="o", ms=4, capsize=2, lw=1.0)  # fmt: skip
     ax.set_xscale("log", base=2)
@@ -75,13 +75,26 @@ def waits_by_slice(study: SliceStudy, ax: Axes | None = None) -> Axes:
         ticks = [float(np.prod(own.shape)) for own in shapes]
         ax.set_xticks(ticks, [in_text(own.shape) for own in shapes], rotation=20)
     ax.set_xlabel("slice" if len(shapes) <= 12 else "chips of the slice")
-    ax.set_ylabel(f"mean wait [{study.unit}]")
+    ax.set_ylabel(f"mean wait [{name_of_unit}]")
     ax.set_ylim(bottom=0.0)
     ax.set_title(f"{discipline}, load {study.load:.2g}", fontsize=10)
     ax.grid(alpha=0.3)
     if ax.get_legend_handles_labels()[0]:
         set_legend(ax)
     return ax
+
+
+def _unit(study: SliceStudy, discipline: str) -> tuple[float, str]:
+    """Seconds, minutes or hours, by the longest mean wait."""
+    if study.unit != "s":
+        return 1.0, study.unit
+    runs = [study.of(name, discipline).loaded for name in study.strategies]
+    waits = [own.wait.mean for run in runs if not run.growing for own in run.shapes if own.wait]
+    longest = max(waits, default=0.0)
+    return next(
+        (length, name) for length, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
+        if longest >= 2 * length or length == 1.0
+    )  # fmt: skip
 
 
 def layouts(study: SliceStudy) -> Figure:
@@ -105,6 +118,6 @@ def layouts(study: SliceStudy) -> Figure:
     for ax, run in zip(panels.ravel(), runs, strict=False):
         held = run.occupancy()
         job_stack(held, ax=ax)
-        set_title(ax, run.strategy, f": {held.free} free")
+        ax.set_title(f"{run.strategy}, {held.free} free", fontsize=9)
         ax.set_xlabel("")
     return figure

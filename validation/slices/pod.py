@@ -178,7 +178,7 @@ class Pod:
                 for turned in whole
             ]
             if anywhere and in_blocks[0].nodes <= self.count:
-                return (tuple(in_blocks[0]),)
+                return ((in_blocks[0].x, in_blocks[0].y, in_blocks[0].z),)
             found = [turned for turned in in_blocks if turned.fit(self.sides)]
         if not found:
             chips = [a * b for a, b in zip(self.blocks, self.block, strict=True)]
@@ -187,7 +187,7 @@ class Pod:
                 f"a slice of {in_text(own)} {larger} a pod of {in_text(chips)}"
                 f"{' in any direction' if self.turning else ''}"
             )
-        return tuple(tuple(turned) for turned in dict.fromkeys(found))
+        return tuple((turned.x, turned.y, turned.z) for turned in dict.fromkeys(found))
 
     def slice_of(self, chips: int) -> Shape:
         """The slice for so many chips: the least box that holds them, nearest to a cube.

@@ -121,7 +121,7 @@ def _decision(study: SliceStudy, best: Ways) -> list[str]:
     gap = compare(free.loaded.runs["wait"], queue.loaded.runs["wait"])
     more = {
         "better": "the switch does more for the mean wait than the other queue",
-        "worse": "the other queue does more for the mean wait than the switch, and costs nothing",
+        "worse": "the other queue does more for the mean wait than the switch",
         "undecided": "which of the two does more for the mean wait is undecided in these runs",
     }[gap.verdict]
     return [
@@ -166,8 +166,9 @@ def _time(study: SliceStudy, found: Estimate | None) -> str:
     if found is None:
         return "unknown"
     if study.unit == "s":
-        return in_words(found.mean)
-    return f"{found.mean:.2g} {study.unit}"
+        half = in_words(found.half_width, like=found.mean)
+        return f"{in_words(found.mean)} (± {half})" if found.mean > 0.0 else "not at all"
+    return f"{found.mean:.2g} ± {found.half_width:.1g} {study.unit}"
 
 
 def write_slice_report(study: SliceStudy, folder: Path, *, command: str) -> Path:

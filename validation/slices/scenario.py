@@ -112,10 +112,11 @@ def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
         block=as_shape("block", spec.pod.block), turning=spec.pod.turning,
     )  # fmt: skip
     table, study = spec.jobs, spec.study
-    common = (
-        tuple(study.strategies or USUAL_STRATEGIES), tuple(study.disciplines or USUAL_DISCIPLINES),
-        study.replications, study.seed,
-    )  # fmt: skip
+    common: dict[str, Any] = {
+        "strategies": tuple(study.strategies or USUAL_STRATEGIES),
+        "disciplines": tuple(study.disciplines or USUAL_DISCIPLINES),
+        "replications": study.replications, "seed": study.seed,
+    }  # fmt: skip
     if table.log is not None:
         if table.mix is not None or table.hold is not None:
             raise ModelError("a log has slices and times of its own: leave out mix and hold")
@@ -132,10 +133,14 @@ def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
         mix = SliceMix(mix.shapes, mix.weights, tuple(mean * m for m in mix.means), mix.name)
         title, unit = f"{title}, held for {in_words(mean)} on average", "s"
     load = _LOAD if table.load is None else table.load
-    return SlicePlan(pod, mix, load, 1, table.count or 4000, unit, title, *common, ())
+    notes = ("EASY is played with exact run times for estimates.",)
+    return SlicePlan(
+        pod, mix, load, 1, table.count or 4000, unit, title,
+        notes=notes if "easy" in map(str.lower, common["disciplines"]) else (), **common,
+    )  # fmt: skip
 
 
-def _of_log(pod: Pod, table: JobTable, path: Path, common: tuple[Any, ...]) -> SlicePlan:
+def _of_log(pod: Pod, table: JobTable, path: Path, common: dict[str, Any]) -> SlicePlan:
     """The jobs of a log, by a rule that is stated."""
     from qmodels.io.swf import read_swf
 
@@ -167,8 +172,8 @@ def _of_log(pod: Pod, table: JobTable, path: Path, common: tuple[Any, ...]) -> S
         )
     title = f"{len(jobs.sizes):,} jobs of {path.name}"
     return SlicePlan(
-        pod, streams, None, processors, table.count or len(jobs.sizes), "s", title, *common,
-        tuple(notes),
+        pod, streams, None, processors, table.count or len(jobs.sizes), "s", title,
+        notes=tuple(notes), **common,
     )  # fmt: skip
 
 

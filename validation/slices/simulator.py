@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
 from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream
-from validation.jobs.stream import AbstractStreams, JobStream, spawned
+from validation.jobs.stream import AbstractStreams, JobStream, job_count, spawned
 from validation.slices import _kernels as kernels
 from validation.slices.placement import (
     DISCIPLINES,
@@ -89,7 +89,7 @@ def simulate_slices(
     law : PhaseType, optional
         Of the time that a slice is held, scaled to the mean of its shape; by default exponential.
     count : int
-        Jobs of a replication; the first tenth is left out, and so is the last twentieth.
+        Jobs of a replication of a mix; the first tenth is left out, and so is the last twentieth.
     backlog : int
         Jobs that wait where there is no load.
     replications : int
@@ -119,6 +119,8 @@ def simulate_slices(
 
     Notes
     -----
+    Users of a mix expect the times that their jobs take; those of a log what they requested.
+
     Contiguous strategies give boxes, turned in the order of `orientations` until one fits. A slice
     smaller than a block lies inside one: blocks that are opened already are tried first, then free
     ones, each in scan order, without wrapping. What ends at a moment has gone before anything
@@ -142,28 +144,28 @@ def simulate_slices(
     """
     strategy = strategy_name(strategy or ("any-blocks" if pod.switch else "FF"))
     discipline = discipline_name(discipline)
-    total = whole_number("count", count, least=20)
+    total = whole_number("count", job_count(count), least=20)
     runs = whole_number("replications", replications, least=1)
-    keys = [stream(seed, "slices", run) for run in range(runs)]
+    work_of: Callable[[int], _Work]
     if isinstance(jobs, AbstractStreams):
         if load is not None:
             raise ModelError("streams have times of their own: leave out load")
-        played = [jobs.draw(rng=rng) for rng in keys]
-        shapes, works = sliced(played, pod, processors)
+        drawn = [jobs.draw(rng=stream(seed, "slices", run)) for run in range(runs)]
+        shapes, works = sliced(drawn, pod, processors)
         load = _offered(works, shapes, pod)
-        waiting = 0
+        waiting, work_of = 0, partial(_of_run, works)
     else:
         mix = SliceMix.of(jobs, pod)
         shapes = mix.shapes
         waiting = _backlog(load, backlog, discipline, total)
         rate = 1.0 if load is None else mix.arrival_rate(pod, real_number("load", load, above=0.0))
-        works = [_drawn(mix, law, total, rate, rng) for rng in keys]
+        work_of = partial(_drawn, mix, law, total, rate, seed)
     place = place_of(pod, shapes, strategy)
-    one = partial(_one, pod, place, DISCIPLINES[discipline], waiting)
+    one = partial(_one, pod, place, DISCIPLINES[discipline], waiting, work_of)
     report = no_progress if progress is None else progress
     found: list[_Played] = []
     with given_or(executor, thread_pool, min(worker_count(workers), runs)) as pool:
-        for done, run in enumerate(pool.map(one, works), start=1):
+        for done, run in enumerate(pool.map(one, range(runs)), start=1):
             found.append(run)
             report("replications", done, runs)
 
@@ -225,11 +227,15 @@ def _backlog(load: float | None, backlog: int, discipline: str, total: int) -> i
     return most
 
 
+def _of_run(works: Sequence[_Work], run: int) -> _Work:
+    return works[run]
+
+
 def _drawn(
-    mix: SliceMix, law: PhaseType | None, count: int, rate: float, rng: np.random.Generator
+    mix: SliceMix, law: PhaseType | None, count: int, rate: float, seed: int, run: int
 ) -> _Work:
     """Poisson arrivals; gaps, shapes and times have generators of their own."""
-    for_gaps, for_shapes, for_times = spawned(rng, 3)
+    for_gaps, for_shapes, for_times = spawned(stream(seed, "slices", run), 3)
     of = for_shapes.choice(len(mix.shapes), count, p=mix.weights)
     if law is None:
         times = for_times.standard_exponential(count)
@@ -252,7 +258,7 @@ class _Played:
         self.events, self.picture = int(tally.events[0]), tally.picture
         inside = (jobs.starts >= tally.window[0]) & (jobs.starts < tally.window[1])
         came = (jobs.arrivals >= tally.window[0]) & (jobs.arrivals < tally.window[1])
-        self.carried = np.count_nonzero(inside) / max(np.count_nonzero(came), 1)
+        self.carried = int(np.count_nonzero(inside)) / max(int(np.count_nonzero(came)), 1)
         self.of, self.waits = work.of[came], (jobs.starts - jobs.arrivals)[came]
 
     def share_refused(self, c: int | None = None) -> float:
@@ -267,7 +273,15 @@ class _Played:
         return float(own.mean() if q is None else np.quantile(own, q))
 
 
-def _one(pod: Pod, place: kernels.Place, discipline: int, waiting: int, work: _Work) -> _Played:
+def _one(
+    pod: Pod,
+    place: kernels.Place,
+    discipline: int,
+    waiting: int,
+    work_of: Callable[[int], _Work],
+    run: int,
+) -> _Played:
+    work = work_of(run)
     total = work.of.size
     warm, enough = total // _WARM, total - total // _TAIL
     jobs = kernels.Jobs(
@@ -308,7 +322,7 @@ def _summary(
 ) -> SliceSimulation:
     full = load is None
 
-    def waits(c: int | None) -> dict[str, Estimate | None]:
+    def waits(c: int | None) -> dict[str, Any]:
         return {
             key: None if full else over([run.wait(c, q) for run in found])
             for key, q in (("wait", None), ("wait_p95", 0.95), ("wait_p99", 0.99))

@@ -1,6 +1,6 @@
 """Compiled kernels of slices: where one goes, and the event loop of a pod and its queue."""
 
-from validation.allocation._kernels import largest_free_box
+from validation.allocation.searches import largest_free_box
 from validation.slices._kernels.events import (
     EASY,
     FCFS,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from validation.allocation._kernels import largest_free_box
+from validation.allocation.searches import largest_free_box
 from validation.slices._kernels.placing import (
     COMPILED,
     INLINED,
@@ -52,7 +52,7 @@ class Queue(NamedTuple):
     running: np.ndarray  #: (most,) jobs
     ends: np.ndarray
     expected: np.ndarray  #: ends by the estimates
-    count: np.ndarray  #: (4,) running, waiting, entered, started
+    numbers: np.ndarray  #: (4,) running, waiting, entered, started
 
 
 class Tally(NamedTuple):
@@ -85,7 +85,7 @@ def _waits(queue, jobs, j):
     else:
         queue.after[queue.last[c]] = j
     queue.last[c] = j
-    queue.count[1] += 1
+    queue.numbers[1] += 1
 
 
 @njit(**INLINED)
@@ -98,7 +98,7 @@ def _leaves(queue, c, before):
         queue.after[before] = queue.after[j]
     if queue.last[c] == j:
         queue.last[c] = before
-    queue.count[1] -= 1
+    queue.numbers[1] -= 1
 
 
 @njit(**INLINED)
@@ -107,21 +107,21 @@ def _runs(place, held, queue, jobs, j, now):
     listed(place, held, jobs.of[j])
     takes(place, held, jobs.of[j], j)
     jobs.starts[j] = now
-    n = queue.count[0]
+    n = queue.numbers[0]
     queue.running[n] = j
     queue.ends[n] = now + jobs.demands[j]
     queue.expected[n] = now + jobs.estimates[j]
-    queue.count[0] = n + 1
-    queue.count[3] += 1
+    queue.numbers[0] = n + 1
+    queue.numbers[3] += 1
 
 
 @njit(**INLINED)
 def _tops_up(queue, jobs, window, now):
     """Let jobs in until so many wait."""
-    while queue.count[1] < window and queue.count[2] < jobs.of.size:
-        j = queue.count[2]
+    while queue.numbers[1] < window and queue.numbers[2] < jobs.of.size:
+        j = queue.numbers[2]
         jobs.arrivals[j] = now
-        queue.count[2] += 1
+        queue.numbers[2] += 1
         _waits(queue, jobs, j)
 
 
@@ -171,13 +171,13 @@ def _reserved(place, held, later, queue, jobs, head, now):
     while reserved == np.inf:
         # One that has outlived its estimate is expected to end now.
         moment = np.inf
-        for i in range(queue.count[0]):
+        for i in range(queue.numbers[0]):
             ends = max(queue.expected[i], now)
             if gone < ends < moment:
                 moment = ends
         if moment == np.inf:
             break
-        for i in range(queue.count[0]):
+        for i in range(queue.numbers[0]):
             if max(queue.expected[i], now) == moment:
                 gives_back(place, later, jobs.of[queue.running[i]], queue.running[i])
         gone = moment
@@ -242,9 +242,9 @@ def _schedules(place, held, later, queue, jobs, discipline, window, now):
     while again:
         again = False
         head = _starts_heads(place, held, queue, jobs, window, now)
-        if discipline == EASY and head >= 0 and queue.count[1] > 1:
+        if discipline == EASY and head >= 0 and queue.numbers[1] > 1:
             _backfills(place, held, later, queue, jobs, head, now)
-            if queue.count[1] < window and queue.count[2] < jobs.of.size:
+            if queue.numbers[1] < window and queue.numbers[2] < jobs.of.size:
                 _tops_up(queue, jobs, window, now)
                 again = True
 
@@ -252,7 +252,7 @@ def _schedules(place, held, later, queue, jobs, discipline, window, now):
 @njit(**INLINED)
 def _next_end(queue):
     best, soonest = -1, np.inf
-    for i in range(queue.count[0]):
+    for i in range(queue.numbers[0]):
         if queue.ends[i] < soonest:
             best, soonest = i, queue.ends[i]
     return best
@@ -262,11 +262,11 @@ def _next_end(queue):
 def _ends(place, held, queue, jobs, i):
     j = queue.running[i]
     gives_back(place, held, jobs.of[j], j)
-    n = queue.count[0] - 1
+    n = queue.numbers[0] - 1
     queue.running[i] = queue.running[n]
     queue.ends[i] = queue.ends[n]
     queue.expected[i] = queue.expected[n]
-    queue.count[0] = n
+    queue.numbers[0] = n
 
 
 @njit(**INLINED)
@@ -280,7 +280,7 @@ def _passes(place, held, queue, jobs, tally, now, until, every):
     if span > 0.0:
         chips = place.block[0] * place.block[1] * place.block[2]
         tally.held[0] += span * (held.busy.size * chips - held.free[1])
-        tally.held[2] += span * queue.count[1]
+        tally.held[2] += span * queue.numbers[1]
         head = _oldest(queue)
         if head >= 0:
             c = jobs.of[head]
@@ -302,17 +302,17 @@ def play(place, held, later, queue, jobs, tally, discipline, window, warm, enoug
     now, open_jobs = 0.0, 0
     total = jobs.of.size
     while True:
-        j = queue.count[2]
+        j = queue.numbers[2]
         arrives = jobs.arrivals[j] if j < total and window == 0 else np.inf
         i = _next_end(queue)
         ends = queue.ends[i] if i >= 0 else np.inf
-        if window > 0 and j == total and queue.count[1] < window:
+        if window > 0 and j == total and queue.numbers[1] < window:
             tally.window[1] = now
             for b in range(held.busy.size):
                 tally.picture[b] = -2 if held.used[b] > 0 else held.owner[b]
             return
         if arrives == np.inf and ends == np.inf:
-            if window == 0 or queue.count[2] == total:
+            if window == 0 or queue.numbers[2] == total:
                 return
             ends = now  # the first jobs of a full queue
         until = min(arrives, ends)
@@ -326,7 +326,7 @@ def play(place, held, later, queue, jobs, tally, discipline, window, warm, enoug
             for c in range(queue.failed.size):
                 queue.failed[c] = False
         else:
-            queue.count[2] += 1
+            queue.numbers[2] += 1
             c = jobs.of[j]
             if discipline == LOSS:
                 if finds(place, held, c, True):
@@ -338,5 +338,5 @@ def play(place, held, later, queue, jobs, tally, discipline, window, warm, enoug
             open_jobs += 1
         if window == 0 and open_jobs >= enough and now > tally.window[1]:
             return
-        if window > 0 and tally.window[0] == np.inf and queue.count[3] >= warm:
+        if window > 0 and tally.window[0] == np.inf and queue.numbers[3] >= warm:
             tally.window[0] = now

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from validation.allocation._kernels import (
+from validation.allocation.searches import (
     BEST_FIT,
     aligned_base,
     box_nodes,

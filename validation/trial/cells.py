@@ -35,7 +35,7 @@ KEPT_OUT_SEED, KEPT_OUT_SHARE = 20260, 0.25
 #: What `cause_of` says.
 NOISE: Final = "within both intervals"
 SPEEDS: Final = "speeds in the queue other than in the loss run"
-SHARES: Final = "running jobs do not all get on at one speed"
+SHARES: Final = "no mean of speeds: some jobs get on faster, or an arrangement stays"
 #: What `acceptance` asks of corrected predictions (specification of the trial, section 5).
 MEDIAN, NINE_TENTHS, WORST, COVERAGE, TAU, SEPARABLE = 0.02, 0.06, 0.12, 0.85, 0.9, 0.03
 
@@ -202,7 +202,7 @@ def cause_of(error: float, at_seen_speeds: float, within: bool) -> str:
     >>> cause_of(-0.2, -0.02, False)
     'speeds in the queue other than in the loss run'
     >>> cause_of(-0.06, -0.05, False)
-    'running jobs do not all get on at one speed'
+    'no mean of speeds: some jobs get on faster, or an arrangement stays'
     """
     if within:
         return NOISE

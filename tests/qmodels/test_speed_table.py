@@ -1,5 +1,7 @@
 """`predict(running=...)`: speeds from anywhere in the queue of a policy, with their intervals."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -59,7 +61,7 @@ def test_speeds_of_a_loss_system_of_long_and_short_jobs_give_the_answer_back():
     chain = usual.solved.queue.running
     work = chain.processors_busy / (8.0 * 64.0 / 8.0)  # eight processors for 64 / 8 s
     first = chain.centre.starts
-    own = np.array([work[a:b].mean() for a, b in zip(first[1:-1], first[2:], strict=True)])
+    own = np.array([work[a:b].mean() for a, b in pairwise(first[1:])])
     for _ in range(100):
         own = own / level_factors(chain.centre, work, own)[1:]
     given = predict(policy, MACHINE, VARIABLE, load=0.3, running=own)

@@ -13,7 +13,8 @@ import numpy as np
 from phasefit import PhaseType
 from qmodels.commands.durations import in_words
 from qmodels.errors import ModelError, ScenarioError, UnstableError
-from qmodels.io.scenario import Scenario, TrialPlan
+from qmodels.io.mesh_trial import TrialPlan
+from qmodels.io.scenario import Scenario
 from qmodels.policies import AbstractPolicy, SpeedTable, predict
 from qmodels.policies.models.build import demand_law
 from qmodels.progress import Progress, no_progress

@@ -266,12 +266,13 @@ def _task(
     group = max(1, io_nodes // arrangement.disk_partitions)
     flits = plan.packets * PACKET * p * group
     law, _ = demand_law(policy, system, scenario.workload)
+    names = [f.name for f in fields(policy)]  # type: ignore[arg-type]
     kind = type(policy)
     ours = kind.__module__.startswith("qmodels.")
     given = {
         "rows": plan.rows, "columns": plan.columns, "strategy": plan.strategy,
         "policy": policy.name if ours else f"{kind.__module__}:{kind.__qualname__}",
-        "policy_options": {f.name: getattr(policy, f.name) for f in fields(policy)},
+        "policy_options": {name: getattr(policy, name) for name in names},
         "cpu_to_io": p * float(program.mean_cpu(p, d)) / system.processors * system.disks
         / disk_work,
         "io_flits": flits, "phases": phases, "demand_scv": law.scv,

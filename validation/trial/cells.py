@@ -258,12 +258,14 @@ def acceptance(frame: pd.DataFrame) -> dict[str, float]:
 def mean_tau(frame: pd.DataFrame) -> float:
     """Rank correlation of simulated and corrected strategies, mean over cells and loads.
 
-    NaN where nowhere two strategies can be compared.
+    Strategies that are equal on either side, such as two that place all jobs alike, count neither
+    for nor against; NaN where nowhere two can be compared.
     """
     taus = []
     for _, group in frame.groupby(["cell", "load"], sort=False):
         pairs = list(combinations(zip(group["corrected"], group["simulated"], strict=True), 2))
-        same = sum((a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in pairs)
-        if pairs:
-            taus.append((2 * same - len(pairs)) / len(pairs))
+        signs = [np.sign(a[0] - b[0]) * np.sign(a[1] - b[1]) for a, b in pairs]
+        told = [sign for sign in signs if sign]
+        if told:
+            taus.append(float(np.mean(told)))
     return float(np.mean(taus)) if taus else float("nan")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from phasefit import MAP, PhaseType, match_moments
-from phasefit.checks import one_of, suggestion
+from phasefit.checks import one_of
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
 from qmodels.io._scenario_arrivals import dependent_arrivals
 from qmodels.io._scenario_file import (
@@ -23,11 +23,11 @@ from qmodels.io._scenario_file import (
     PhaseTable,
     ProgramTable,
     ScenarioFile,
-    TrialTable,
     ValidationTable,
     WorkingSetTable,
 )
 from qmodels.io.job_logs import read_jobs
+from qmodels.io.mesh_trial import TrialPlan, labelled, trial_plan
 from qmodels.io.policy_tables import PolicyTable, TimeLawTable
 from qmodels.io.runs import read_runs
 from qmodels.io.settings import checked_with, dotted, laid_over, naming, told
@@ -56,20 +56,6 @@ class ValidationPlan:
     replications: int
     jobs: int | None  #: jobs measured in each replication; None lets the simulator choose
     replay_log: bool  #: also play the log back in its own order
-
-
-@dataclass(frozen=True, eq=False)
-class TrialPlan:
-    """Which predictions are held against a mesh, and how long that is simulated."""
-
-    rows: int
-    columns: int
-    strategy: str  #: which processors a job gets, by the name of a strategy
-    policies: tuple[AbstractPolicy, ...]
-    capacity_fraction: float  #: arrival rate, as a fraction of the capacity that was measured
-    replications: int
-    jobs: int  #: measured in each replication
-    packets: int  #: of a node to each of its I/O nodes in a phase of a mean job
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +274,7 @@ def _scenario(
         validation=_validation(source, spec.validation, policies, log, only_fitting or only_known),
         burst_laws=burst_laws,
         # a machine whose size is varied has no mesh of its own
-        trial=None if only_fitting else _trial(source, spec, policies),
+        trial=None if only_fitting else trial_plan(source, spec, policies),
         changes=(f"{', '.join(too_large)} left out: too many partitions for this machine",)
         if too_large
         else (),
@@ -608,45 +594,6 @@ def _axis(
     return tuple(sorted(set(given)))
 
 
-def _trial(
-    source: Path, spec: ScenarioFile, policies: tuple[AbstractPolicy, ...]
-) -> TrialPlan | None:
-    machine, table = spec.machine, spec.trial or TrialTable()
-    if machine.mesh is None:
-        if machine.strategy is not None or spec.trial is not None:
-            key = "machine.strategy" if machine.strategy is not None else "trial"
-            fail(source, key, "there is no mesh; add [machine] mesh = [rows, columns], or drop it")
-        return None
-    if machine.strategy is None:
-        fail(source, "machine.mesh", 'say which nodes jobs get, such as strategy = "MC"')
-    rows, columns = machine.mesh
-    if rows * columns != machine.processors:
-        fail(
-            source,
-            "machine.mesh",
-            f"{rows} rows of {columns} are {rows * columns} nodes, and the machine has "
-            f"{machine.processors} processors; give sides whose product that is",
-        )
-    by_label = {policy.label: policy for policy in policies}
-    checked = spec.validation.policies if spec.validation else list(by_label)
-    chosen = checked[:1] if table.policies is None else table.policies
-    return TrialPlan(
-        rows, columns, machine.strategy, _labelled(source, "trial", chosen, by_label),
-        table.capacity_fraction, table.replications, table.jobs, table.packets,
-    )  # fmt: skip
-
-
-def _labelled(
-    source: Path, table: str, labels: list[str], known: Mapping[str, AbstractPolicy]
-) -> tuple[AbstractPolicy, ...]:
-    """The policies of a study that a table names."""
-    for i, label in enumerate(labels):
-        if label not in known:
-            hint = suggestion(label, known)
-            fail(source, f"{table}.policies[{i}]", f"no policy {label!r} in this study; {hint}")
-    return tuple(known[label] for label in dict.fromkeys(labels))
-
-
 def _validation(
     source: Path,
     spec: ValidationTable | None,
@@ -662,7 +609,7 @@ def _validation(
         wanted = [label for label in wanted if label in by_label]
         if not wanted:
             return None
-    chosen = _labelled(source, "validation", wanted, by_label)
+    chosen = labelled(source, "validation", wanted, by_label)
     if spec.replay_log and log is None:
         fail(source, "validation.replay_log", "there is no [log] to replay; add one or drop it")
     return ValidationPlan(

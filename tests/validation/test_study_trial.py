@@ -13,6 +13,7 @@ from validation.study.findings import findings
 from validation.study.report import write_report
 from validation.study.run import run_study
 from validation.study.trial import check_trial, study_trial
+from validation.sweeps.plain import from_text, to_text
 from validation.trial.bursts import alone
 from validation.trial.replications import cell_of
 
@@ -105,6 +106,13 @@ def test_the_paragraph_says_how_far_to_trust_it_and_what_more_would_cost(study):
     both = float(np.hypot(half, trial.corrected_half_width))
     if both <= 0.1 * mean:
         assert ("agree within" in said) == (abs(trial.corrected - mean) <= both)
+
+
+def test_what_the_mesh_answered_can_be_kept_by_a_study_that_is_broken_off(study):
+    [trial] = study.trials
+    again = from_text(to_text(trial.found))
+    assert replace(trial, found=again).trust() == trial.trust()
+    assert replace(trial, found=again).to_frame().equals(trial.to_frame())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from qmodels.policies import SpeedTable, predict
 from qmodels.policies.base import running_jobs
 from validation.analysis.seeding import stream
 from validation.trial.bursts import alone, workload
-from validation.trial.cells import acceptance, cell_name, compare_strategies, kept_out
+from validation.trial.cells import acceptance, cell_name, compare_strategies, kept_out, mean_tau
 from validation.trial.chain import PREDICTED, SIMULATED, approximation_chain
 from validation.trial.control import control_mean, controlled, speed_scaled_responses
 from validation.trial.link_speeds import link_speeds
@@ -192,6 +192,15 @@ def test_acceptance_counts_what_the_specification_asks():
         )
     )
     assert (wrong["separable"], wrong["ordered"], wrong["tau"]) == (1, 0, -1)
+
+
+def test_strategies_that_place_all_jobs_alike_count_neither_for_nor_against():
+    frame = rows(
+        ("a", 0.5, "x", 100.0, 101.0, [100.0], True), ("a", 0.5, "y", 100.0, 101.0, [100.0], True),
+        ("a", 0.5, "z", 120.0, 119.0, [120.0], True), ("b", 0.5, "x", 1.0, 2.0, [1.0], True),
+    )  # fmt: skip
+    assert mean_tau(frame) == 1.0
+    assert np.isnan(mean_tau(frame[:2]))
 
 
 def test_which_cells_are_kept_out_hangs_on_their_names_alone():

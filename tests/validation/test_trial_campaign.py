@@ -88,7 +88,7 @@ def test_the_campaign_and_what_it_leaves_out_are_the_grid():
     parts = campaign_parts()
     names = [cell_name({**part.given, "strategy": "MC"}) for part in parts]
     assert len(set(names)) == len(names)
-    assert sum(name.startswith("8x8") for name in names) == 12
+    assert sum(name.startswith("8x8") for name in names) == 10
     assert not set(names) & set(not_run())
     assert len(not_run()) + len(set(names)) == 75
     for part in parts:
@@ -100,6 +100,7 @@ def rows(**changes):
     base = {
         "cell": "a", "load": 0.5, "policy": "SP(2,1)", "strategy": ["x", "y"],
         "simulated": [100.0, 110.0], "corrected": [101.0, 111.0], "half_width": 0.01,
+        "corrected_half_width": 0.02,
         "error": [0.01, 0.009], "error_uncorrected": [0.3, np.inf], "covers": True,
         "kept_out": False,
         "values": [list(np.linspace(99, 101, 9)), list(np.linspace(109, 111, 9))],
@@ -115,6 +116,8 @@ def test_findings_hold_fail_or_are_undecided_for_the_right_reason():
     assert [f.verdict for f in off if f.claim == "T-5"] == ["fails"]
     noisy = findings(rows(error=[0.2, 0.2], half_width=0.3))
     assert [f.verdict for f in noisy if f.claim == "T-4"] == ["undecided"] * 3
+    missed = findings(rows(error=[0.2, 0.2], half_width=0.3, covers=False))
+    assert [f.verdict for f in missed if f.claim == "T-5"] == ["undecided"]
     apart = findings(rows(values=[[100.0, 300.0], [100.0, 300.0]], simulated=100.0))
     assert [f.verdict for f in apart if f.claim == "T-6"] == ["undecided"]
     assert bounded(0.02, 0.0, 0.02) == "holds"

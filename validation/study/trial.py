@@ -6,19 +6,21 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from phasefit import PhaseType
 from qmodels.commands.durations import in_words
 from qmodels.errors import ModelError, ScenarioError, UnstableError
-from qmodels.io.scenario import Scenario, TrialPlan
+from qmodels.io.mesh_trial import TrialPlan
+from qmodels.io.scenario import Scenario
 from qmodels.policies import AbstractPolicy, SpeedTable, predict
 from qmodels.policies.models.build import demand_law
 from qmodels.progress import Progress, no_progress
 from validation.analysis.estimates import Estimate
 from validation.sweeps.executors import parallel_map
+from validation.trial.agreement import DECISIVE_PRECISION
 from validation.trial.bursts import workload
 from validation.trial.chain import STEPS, Chain, approximation_chain
 from validation.trial.loss_run import loss_run
@@ -28,8 +30,9 @@ from validation.trial.scenario import DISK_PACE, PACKET
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Half-width of an interval, relative to the mean, beyond which nothing is said to agree.
-_DECISIVE: Final = 0.10
+#: Jobs of a start of the loss run, at least, and for each pair of numbers of running jobs: the
+#: machine wanders through them all.
+_LEAST_JOBS, _JOBS_EACH_PAIR = 40, 2
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ class MeshTrial:
         mean, half = self.simulated.mean, self.simulated.half_width
         both = float(np.hypot(half, self.corrected_half_width))
         gap = abs(self.corrected - mean)
-        if not both <= _DECISIVE * mean:
+        if not both <= DECISIVE_PRECISION * mean:
             return (
                 f"Both together are known to no better than {both / mean:.0%}, too little to say "
                 f"whether they agree: nothing is confirmed."
@@ -263,12 +266,13 @@ def _task(
     group = max(1, io_nodes // arrangement.disk_partitions)
     flits = plan.packets * PACKET * p * group
     law, _ = demand_law(policy, system, scenario.workload)
+    names = [f.name for f in fields(policy)]  # type: ignore[arg-type]
     kind = type(policy)
     ours = kind.__module__.startswith("qmodels.")
     given = {
         "rows": plan.rows, "columns": plan.columns, "strategy": plan.strategy,
         "policy": policy.name if ours else f"{kind.__module__}:{kind.__qualname__}",
-        "policy_options": {f.name: getattr(policy, f.name) for f in fields(policy)},
+        "policy_options": {name: getattr(policy, name) for name in names},
         "cpu_to_io": p * float(program.mean_cpu(p, d)) / system.processors * system.disks
         / disk_work,
         "io_flits": flits, "phases": phases, "demand_scv": law.scv,
@@ -301,7 +305,8 @@ def _own_prediction(scenario: Scenario, policy: AbstractPolicy, rate: float) -> 
 def try_on_mesh(task: MeshTask) -> MeshFound:
     """Measure the speeds of running jobs, predict with them, and simulate every stage."""
     cell = cell_of(task.given)
-    run = loss_run(cell, starts=task.replications, jobs=max(40, task.jobs), seed=task.seed)
+    jobs = max(_LEAST_JOBS, task.jobs, _JOBS_EACH_PAIR * cell.most_running**2)
+    run = loss_run(cell, starts=task.replications, jobs=jobs, seed=task.seed)
     rate = task.fraction * float(run.table.throughput[-1])
     began = time.process_time()
     chain = approximation_chain(

@@ -35,7 +35,7 @@ KEPT_OUT_SEED, KEPT_OUT_SHARE = 20260, 0.25
 #: What `cause_of` says.
 NOISE: Final = "within both intervals"
 SPEEDS: Final = "speeds in the queue other than in the loss run"
-SHARES: Final = "running jobs do not all get on at one speed"
+SHARES: Final = "no mean of speeds: some jobs get on faster, or an arrangement stays"
 #: What `acceptance` asks of corrected predictions (specification of the trial, section 5).
 MEDIAN, NINE_TENTHS, WORST, COVERAGE, TAU, SEPARABLE = 0.02, 0.06, 0.12, 0.85, 0.9, 0.03
 
@@ -202,7 +202,7 @@ def cause_of(error: float, at_seen_speeds: float, within: bool) -> str:
     >>> cause_of(-0.2, -0.02, False)
     'speeds in the queue other than in the loss run'
     >>> cause_of(-0.06, -0.05, False)
-    'running jobs do not all get on at one speed'
+    'no mean of speeds: some jobs get on faster, or an arrangement stays'
     """
     if within:
         return NOISE
@@ -258,12 +258,14 @@ def acceptance(frame: pd.DataFrame) -> dict[str, float]:
 def mean_tau(frame: pd.DataFrame) -> float:
     """Rank correlation of simulated and corrected strategies, mean over cells and loads.
 
-    NaN where nowhere two strategies can be compared.
+    Strategies that are equal on either side, such as two that place all jobs alike, count neither
+    for nor against; NaN where nowhere two can be compared.
     """
     taus = []
     for _, group in frame.groupby(["cell", "load"], sort=False):
         pairs = list(combinations(zip(group["corrected"], group["simulated"], strict=True), 2))
-        same = sum((a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in pairs)
-        if pairs:
-            taus.append((2 * same - len(pairs)) / len(pairs))
+        signs = [np.sign(a[0] - b[0]) * np.sign(a[1] - b[1]) for a, b in pairs]
+        told = [sign for sign in signs if sign]
+        if told:
+            taus.append(float(np.mean(told)))
     return float(np.mean(taus)) if taus else float("nan")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
@@ -104,12 +104,17 @@ def _with_arrangements(
         memory,
         "use fewer arrangements, or a demand law of lower order",
     )
+    capacity = built.capacity * float(factors.min())
+    return replace(_changed(built, lambda chain: frozen_chain(chain, factors)), capacity=capacity)
+
+
+def _changed(built: BuiltModel, change: Callable[[RunningChain], RunningChain]) -> BuiltModel:
+    """The model with its running jobs changed, at every arrival rate."""
     at_rate = built.at_rate
     return replace(
         built,
-        running=frozen_chain(built.running, factors),
-        capacity=built.capacity * float(factors.min()),
-        at_rate=None if at_rate is None else lambda rate: frozen_chain(at_rate(rate), factors),
+        running=change(built.running),
+        at_rate=None if at_rate is None else lambda rate: change(at_rate(rate)),
     )
 
 
@@ -314,12 +319,7 @@ def _with_overheads(
         memory,
         "use an overhead or demand law of lower order",
     )
-    at_rate = built.at_rate
-    return replace(
-        built,
-        running=with_overhead(built.running, laws),
-        at_rate=None if at_rate is None else lambda rate: with_overhead(at_rate(rate), laws),
-    )
+    return _changed(built, lambda chain: with_overhead(chain, laws))
 
 
 def _chosen(

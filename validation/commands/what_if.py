@@ -115,7 +115,7 @@ def _what_if(
         from validation.sweeps.results import check_writer
 
         check_writer(output)
-    varied = parsed_axes([*(over or []), *(axes or [])])
+    varied: dict[str, Sequence[Any]] = dict(parsed_axes([*(over or []), *(axes or [])]))
     prices = {key: _price(key, values) for key, values in parsed_axes(price or []).items()}
     if not varied and not paged:
         raise ModelError(

@@ -389,6 +389,32 @@ class TestInABrowser:
         assert re.search(r'<p id="answer"[^>]*>At load [\d.]+ on \d+ processors', found)
         assert "NaN" not in found
 
+    @pytest.mark.parametrize(
+        ("over", "options", "words"),
+        [
+            # no axis at all, and one load: nothing to slide, nothing between
+            ({"load": [0.3], "policy": ["SP(1,1)"]}, {}, "SP(1,1) has the least mean response"),
+            # names instead of numbers, machines that there are not, a percentile
+            (
+                {"machine.disk_discipline": ["fcfs"], "disks": [1, 8], "processors": [1, 32],
+                 "load": [0.2, 0.3], "policy": ["SP(4,2)", "SP(1,1)"]},
+                {"objective": "p95"}, "95th percentile of the response",
+            ),
+            # every load is more than today's machine can carry
+            (
+                {"processors": [64], "disks": [16], "load": [1.2, 1.4, 1.6], "policy": ["SP(4,2)"]},
+                {}, "there is no best policy: no policy carries this load; SP(4,2) carries most",
+            ),
+        ],
+    )  # fmt: skip
+    def test_odd_grids_are_shown_too(self, scenario, tmp_path, over, options, words):
+        page = what_if_page(what_if(scenario, over, **options))
+        found = self.dom(page, tmp_path).split("<script")[0]
+        assert words in found
+        assert "NaN" not in found
+        assert "undefined" not in found
+        assert "Infinity" not in found
+
     def test_a_step_of_a_slider_is_drawn_at_once(self, page, tmp_path):
         digest = base64.b64encode(hashlib.sha256(STEPS.encode()).digest()).decode()
         timed = page.replace("script-src ", f"script-src &#39;sha256-{digest}&#39; ", 1)

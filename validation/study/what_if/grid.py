@@ -43,7 +43,7 @@ SCHEMA: Final = 1
 ENDS: Final = (0.8, MOST_BUSY)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WhatIf:
     """Predictions over a grid of machines, jobs, loads and policies."""
 
@@ -55,6 +55,13 @@ class WhatIf:
     objective: Quantity
     machines: tuple[Machine, ...]  #: the last axis fastest
     seconds: float  #: time it took
+
+    def __repr__(self) -> str:
+        names = ", ".join(axis.name for axis in self.axes) or "nothing"
+        return (
+            f"<what if: {len(self.machines)} machines over {names}, {len(self.loads)} loads, "
+            f"{self.predictions:,} predictions of {self.objective.label}>"
+        )
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -78,6 +85,19 @@ class WhatIf:
             if cell.load == load and cell.machine.setting == wanted:
                 return cell
         raise ModelError(f"the grid has no point at load {load:g} with {wanted}")
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What has to be known of all answers, a sentence each."""
+        scenario = self.scenario
+        found = [f"Not as in the scenario's file: {text}." for text in scenario.changes]
+        found += [scenario.mix_note] if scenario.mix_note else []
+        if scenario.fits:
+            found.append(
+                "The programs were learnt from timed runs. On more processors or disks than were "
+                "run their times are extrapolated, and the stated errors do not count that."
+            )
+        return tuple(found)
 
     @property
     def today(self) -> dict[str, Any]:
@@ -135,6 +155,7 @@ class WhatIf:
         return {
             "schema": SCHEMA,
             "set": list(self.scenario.changes),
+            "remarks": list(self.remarks),
             "objective": self.objective.name,
             "load_1_rate": self.bound,
             "today": self.today,
@@ -169,7 +190,8 @@ def what_if(
     Parameters
     ----------
     scenario : Scenario, str or Path
-        From `qmodels.io.load_scenario`, or its file: today's machine and jobs.
+        From `qmodels.io.load_scenario`, or its file: today's machine and jobs. Other machines are
+        made of its `tables`, which `load_scenario(settings=)` changes and `replace` does not.
     over : mapping
         Values by what takes them: "processors", "disks", "scv" (of the demand, variance /
         mean^2), "load", "policy" (labels), or a key of the scenario such as

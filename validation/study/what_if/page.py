@@ -10,11 +10,11 @@ import numpy as np
 
 from qmodels.errors import ModelError
 from qmodels.io.scenario import Scenario
-from qmodels.pages.what_if import GridAxis, GridPolicy, PageGrid
+from qmodels.pages.what_if import MOST_CHARACTERS, GridAxis, GridPolicy, PageGrid
 from qmodels.pages.what_if import what_if_page as page_of
 from qmodels.policies import AbstractPolicy, System
 from qmodels.policies.choice.recommendation import TIE
-from validation.study.what_if.axes import LOAD, POLICY, SHORT, axes_of
+from validation.study.what_if.axes import LOAD, POLICY, SHORT, axes_of, loads_of
 from validation.study.what_if.cells import Cell, Curve
 from validation.study.what_if.grid import ENDS, WhatIf
 
@@ -51,6 +51,27 @@ def page_axes(scenario: Scenario, over: Mapping[str, Sequence[Any]]) -> dict[str
         kept = [p.label for p in scenario.policies if _jobs(p, system) <= MOST_JOBS]
         found[POLICY] = kept or [policy.label for policy in scenario.policies]
     return found
+
+
+def check_size(scenario: Scenario, over: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse a grid whose page would be too large, before it is computed.
+
+    Raises
+    ------
+    ModelError
+        If its numbers alone would take more characters than a page may have.
+    """
+    curves = len(over[POLICY])
+    for axis in axes_of(scenario, over):
+        curves *= len(axis.values)
+    points = curves * (len(loads_of(scenario, over)) + len(ENDS))
+    # five bytes for each point and four for each curve, four characters for three bytes
+    characters = (5 * points + 4 * curves) * 4 / 3
+    if characters > MOST_CHARACTERS:
+        raise ModelError(
+            f"{points:,} points, which would make a page of {characters / 1e6:.1f} million "
+            f"characters; at most {MOST_CHARACTERS / 1e6:.0f}: give fewer values or policies"
+        )
 
 
 def _jobs(policy: AbstractPolicy, system: System) -> int:
@@ -157,9 +178,7 @@ def _today(found: WhatIf) -> list[Cell]:
 
 def _notes(found: WhatIf, labels: Sequence[str]) -> list[str]:
     scenario = found.scenario
-    notes = [f"Not as in the scenario's file: {text}." for text in scenario.changes]
-    if scenario.mix_note:
-        notes.append(scenario.mix_note)
+    notes = [*found.remarks]
     notes.append(
         f"{found.predictions:,} predictions, none simulated. Load 1 is {found.bound:.4g} jobs/s, "
         f"the ceiling of today's machine ({scenario.system.processors} processors, "

@@ -60,13 +60,13 @@ class PageGrid:
         Rising; of today's machine.
     start : float
         The load shown first.
-    end : float
-        Share of its capacity at which each curve has its last point.
+    ends : sequence of float
+        Shares of its capacity at which each curve has a point of its own.
     policies : sequence of GridPolicy
         The simplest first: of equals the first is named best.
-    values : (machines, policies, n + 1) array
-        Predicted; last of the end of the curve. NaN where there is no answer.
-    errors : (machines, policies, n + 1) array
+    values : (machines, policies, n + k) array
+        Predicted at the loads, then at the k ends of each curve. NaN where there is no answer.
+    errors : (machines, policies, n + k) array
         Relative errors stated for them; infinite where none can be.
     capacity : (machines, policies) array
         Largest stable load; NaN where the policy does not fit or could not be computed.
@@ -95,7 +95,7 @@ class PageGrid:
     axes: Sequence[GridAxis]
     loads: Array
     start: float
-    end: float
+    ends: Sequence[float]
     policies: Sequence[GridPolicy]
     values: Array
     errors: Array
@@ -110,9 +110,9 @@ class PageGrid:
     def __post_init__(self) -> None:
         machines = int(np.prod([len(axis.values) for axis in self.axes], dtype=int))
         shape = machines, len(self.policies)
+        whole = (*shape, len(self.loads) + len(self.ends))
         for name, wanted in (
-            ("values", (*shape, len(self.loads) + 1)), ("errors", (*shape, len(self.loads) + 1)),
-            ("capacity", shape), ("misfits", shape),
+            ("values", whole), ("errors", whole), ("capacity", shape), ("misfits", shape),
         ):  # fmt: skip
             found = np.shape(getattr(self, name))
             if found != wanted:
@@ -145,7 +145,7 @@ def what_if_page(grid: PageGrid) -> str:
     >>> grid = PageGrid(
     ...     title="A study", objective="mean response", unit="s",
     ...     axes=[GridAxis("disks", "disks", (8,), 0, True)], loads=np.array([0.5]), start=0.5,
-    ...     end=0.92, policies=[GridPolicy("DP(1)", "DP", "")], values=one, errors=0.1 * one,
+    ...     ends=[0.92], policies=[GridPolicy("DP(1)", "DP", "")], values=one, errors=0.1 * one,
     ...     capacity=one[:, :, 0], misfits=one[:, :, 0] < 0, refused={}, machine_axes=[],
     ...     other_axis=None, notes=[], table=[["load"], ["0.5"]])
     >>> page = what_if_page(grid)
@@ -198,7 +198,7 @@ def _data(grid: PageGrid) -> dict[str, Any]:
         ],
         "loads": [float(load) for load in grid.loads],
         "load": grid.start,
-        "end": grid.end,
+        "ends": list(grid.ends),
         "policies": [vars(policy) for policy in grid.policies],
         "errors": stated.tolist(),
         "values": _floats(np.where(known, grid.values, 0.0)),

@@ -19,7 +19,7 @@ const whatIf = (function () {
     return found;
   }
 
-  /* The data of the page as arrays: values [machine][policy][load, then the end of the curve]. */
+  /* The data of the page as arrays: values [machine][policy][load, then the ends of the curve]. */
   function open(data) {
     const strides = [];
     let size = 1;
@@ -29,9 +29,9 @@ const whatIf = (function () {
     }
     return {
       data: data, strides: strides, machines: size,
-      width: data.loads.length + 1,
+      width: data.loads.length + data.ends.length,
       values: floats(data.values), capacity: floats(data.capacity), codes: bytes(data.codes),
-      nodes: new Map()
+      nodes: new Map(), rankings: new Map()
     };
   }
 
@@ -51,7 +51,7 @@ const whatIf = (function () {
     let found = grid.nodes.get(key);
     if (found) return found;
     const first = key * grid.width, most = grid.capacity[key], ends = [];
-    const loads = grid.data.loads.concat([grid.data.end * most]);
+    const loads = grid.data.loads.concat(grid.data.ends.map((share) => share * most));
     for (let i = 0; i < grid.width; i++) {
       if (grid.codes[first + i] !== NO_ANSWER) ends.push([loads[i], first + i]);
     }
@@ -62,34 +62,48 @@ const whatIf = (function () {
       g: kept.map((each) => grid.values[each[1]] * (1 - each[0] / most)),
       error: kept.map((each) => errorOf(grid, grid.codes[each[1]]))
     };
+    found.off = found.x.map((_, i) => leftOut(found.x, found.g, i));
     grid.nodes.set(key, found);
     return found;
   }
 
-  /* Lagrange's polynomial through the points first..last. */
-  function through(x, g, first, last, at) {
+  /* Lagrange's polynomial through the points first..last, perhaps without one of them. */
+  function through(x, g, first, last, at, without) {
     let sum = 0;
     for (let i = first; i <= last; i++) {
+      if (i === without) continue;
       let part = g[i];
-      for (let j = first; j <= last; j++) if (j !== i) part *= (at - x[j]) / (x[i] - x[j]);
+      for (let j = first; j <= last; j++) {
+        if (j !== i && j !== without) part *= (at - x[j]) / (x[i] - x[j]);
+      }
       sum += part;
     }
     return sum;
   }
 
-  /* Value between two predicted points by a cubic through four of them; how far it may be off is
-     what it differs from the straight line, at most within the gap. Fewer than three points say
-     nothing about that, so there is no answer between them; nor is there one outside. */
+  /* How far a predicted point is missed if it is left out and taken from its neighbours; 0 at the
+     ends, which have neighbours on one side only. */
+  function leftOut(x, g, i) {
+    if (i === 0 || i === x.length - 1) return 0;
+    const first = Math.max(0, i - 2), last = Math.min(x.length - 1, i + 2);
+    return Math.abs(through(x, g, first, last, x[i], i) / g[i] - 1);
+  }
+
+  /* Value between two predicted points by a cubic through four of them. How far it may be off is
+     the most that it differs from the straight line within the gap, or that the same rule misses
+     either point by if that is left out. Fewer than three points say nothing about that, so there
+     is no answer between them; nor is there one outside. */
   function between(grid, m, p, load, most) {
     const curve = nodes(grid, m, p), x = curve.x, g = curve.g, n = x.length;
-    if (n < 3 || load < x[0] || load > x[n - 1]) return { why: "not computed" };
+    if (n > 0 && load > x[n - 1]) return { why: "not predicted so near to its capacity" };
+    if (n < 3 || load < x[0]) return { why: "not predicted" };
     let k = 0;
     while (k < n - 2 && load > x[k + 1]) k++;
     const first = Math.max(0, k - 1), last = Math.min(n - 1, k + 2);
     const line = (at) => g[k] + (g[k + 1] - g[k]) * (at - x[k]) / (x[k + 1] - x[k]);
     const value = through(x, g, first, last, load) / (1 - load / most);
-    if (!(value > 0)) return { why: "not computed" };
-    let gap = 0;
+    if (!(value > 0)) return { why: "not predicted" };
+    let gap = Math.max(curve.off[k], curve.off[k + 1]);
     for (const share of BETWEEN) {
       const at = x[k] + share * (x[k + 1] - x[k]);
       gap = Math.max(gap, Math.abs(through(x, g, first, last, at) / line(at) - 1));
@@ -104,7 +118,7 @@ const whatIf = (function () {
     const key = m * grid.data.policies.length + p, most = grid.capacity[key];
     if (grid.data.refused[m] !== undefined) return { why: grid.data.refused[m] };
     if (grid.data.misfits.includes(key)) return { why: "does not fit this machine" };
-    if (!(most > 0)) return { why: "not computed" };
+    if (!(most > 0)) return { why: "not predicted" };
     if (load >= most) return { why: "unstable", capacity: most };
     const stop = grid.data.loads.findIndex((each) => Math.abs(each - load) < 1e-9);
     let found;
@@ -112,7 +126,7 @@ const whatIf = (function () {
       found = between(grid, m, p, load, most);
     } else {
       const place = key * grid.width + stop, code = grid.codes[place];
-      found = code === NO_ANSWER ? { why: "not computed" } :
+      found = code === NO_ANSWER ? { why: "not predicted" } :
         { value: grid.values[place], error: errorOf(grid, code), between: 0 };
     }
     found.capacity = most;
@@ -131,6 +145,13 @@ const whatIf = (function () {
   /* All policies, the best first, as `qmodels recommend` ranks them; policies are in the order of
      their simplicity, so that the first of equals is the simplest. */
   function ranked(grid, m, load) {
+    const stop = grid.data.loads.indexOf(load), key = m * grid.data.loads.length + stop;
+    if (stop < 0) return compared(grid, m, load);
+    if (!grid.rankings.has(key)) grid.rankings.set(key, compared(grid, m, load));
+    return grid.rankings.get(key);  // the maps ask for the same ones at every step of a slider
+  }
+
+  function compared(grid, m, load) {
     const rows = grid.data.policies.map((_, p) => Object.assign({ policy: p }, at(grid, m, p, load)));
     const known = rows.filter((row) => row.value !== undefined);
     const sure = known.filter((row) => row.error < Infinity).sort((a, b) => a.value - b.value);

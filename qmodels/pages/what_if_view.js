@@ -11,7 +11,6 @@
   const state = { load: data.load, places: data.axes.map((axis) => axis.start), policy: BEST,
     prices: data.axes.map((axis) => axis.price) };
   const element = (name) => document.getElementById(name);
-  let drawing = false;
 
   // ---- words and numbers
 
@@ -72,8 +71,10 @@
       for (let i = 0; i < slides; i++) {
         found.push([slide(i), whatIf.at(grid, m, p, slide(i))]);
       }
-      const end = data.end * (grid.capacity[m * data.policies.length + p] || 0);
-      if (end < slide(slides - 1)) found.push([end, whatIf.at(grid, m, p, end)]);
+      for (const share of data.ends) {
+        const end = share * grid.capacity[m * data.policies.length + p];
+        if (end < slide(slides - 1)) found.push([end, whatIf.at(grid, m, p, end)]);
+      }
       return found.sort((a, b) => a[0] - b[0]);
     });
     const text = label(first) + ": " + data.objective + " against load on " + machineWords();
@@ -437,7 +438,7 @@
       element(id + "-out").textContent = text;
     };
     const stop = data.loads.some((each) => Math.abs(each - state.load) < 1e-9);
-    set("load", index, digits(state.load) + (stop ? "" : " (between two predicted)"));
+    set("load", index, digits(state.load) + (stop ? "" : ", interpolated"));
     data.axes.forEach((axis, i) => {
       if (axis.values.length > 1) {
         set("axis-" + i, state.places[i], shownValue(axis, state.places[i]) +
@@ -451,8 +452,6 @@
   }
 
   function update(moved) {
-    if (drawing) return;
-    drawing = true;
     const rows = whatIf.ranked(grid, here(), state.load);
     showControls();
     say(rows);
@@ -467,7 +466,6 @@
       // Browsers refuse too many changes of the address a second, and some frames refuse all.
       try { history.replaceState(null, "", link); } catch (error) { /* the link below has it */ }
     }
-    drawing = false;
   }
 
   build();

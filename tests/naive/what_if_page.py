@@ -21,7 +21,7 @@ class Held:
         self.labels = [policy["label"] for policy in self.data["policies"]]
         sizes = [len(axis["values"]) for axis in self.data["axes"]]
         shape = (*sizes, len(self.labels))
-        whole = (*shape, len(self.loads) + 1)
+        whole = (*shape, len(self.loads) + len(self.data["ends"]))
         self.values = self._array("values", "<f4").reshape(whole)
         self.codes = self._array("codes", "u1").reshape(whole)
         self.capacity = self._array("capacity", "<f4").reshape(shape)
@@ -34,7 +34,8 @@ class Held:
 
     def nodes(self, place):
         """Loads, responses and errors of the predicted points of one curve, by load."""
-        ends = [*self.loads, self.data["end"] * float(self.capacity[place])]
+        most = float(self.capacity[place])
+        ends = [*self.loads, *(share * most for share in self.data["ends"])]
         known = [
             (load, float(value), self.error(code))
             for load, value, code in zip(ends, self.values[place], self.codes[place], strict=True)
@@ -60,4 +61,9 @@ class Held:
         line = np.polynomial.Polynomial.fit(x[k : k + 2], g[k : k + 2], 1)
         inside = x[k] + np.array([0.25, 0.5, 0.75]) * (x[k + 1] - x[k])
         gap = float(np.max(np.abs(curve(inside) / line(inside) - 1)))
+        for i in (k, k + 1):
+            if 0 < i < len(x) - 1:
+                others = [j for j in range(max(0, i - 2), min(len(x), i + 3)) if j != i]
+                rest = np.polynomial.Polynomial.fit(x[others], g[others], len(others) - 1)
+                gap = max(gap, abs(float(rest(x[i])) / g[i] - 1))
         return float(curve(load)) / (1 - load / most), gap

@@ -22,6 +22,7 @@ from validation.study import demo
 from validation.study.what_if import what_if
 from validation.study.what_if.advice import FASTER, OPEN, TIED, advice, spending, verdict
 
+RUNS = Path(__file__).parents[2] / "docs" / "examples" / "measured-runs.toml"
 DEMO = Path(demo.__file__).with_name("scenario.toml")
 SMALL = """
 title = "A small machine"
@@ -337,8 +338,20 @@ class TestTheCommand:
             (["processors=32", "-o", "out.txt"], "ends in .csv or .parquet"),
             (["processors=32", "-o", "nowhere/at/all/page.html"], "there is no such folder"),
             (["processors=32", "--objective", "p9x"], "p9x"),
+            (["load=.001:.9:.00001", "-o", "page.html"], r"page of [\d.]+ million"),
         ],
     )
     def test_refuses_before_the_work(self, small, words, said):
         with pytest.raises(ModelError, match=said):
             self.called(small, *words, "-j", 1)
+
+
+def test_programs_learnt_from_runs_are_not_learnt_again_and_said_to_be_extrapolated(monkeypatch):
+    from qmodels.io import scenario as reader
+
+    plan = load_scenario(RUNS)
+    monkeypatch.setattr(reader, "fit_runs", None)  # seconds for each machine
+    found = what_if(plan, {"disks": [4], "load": [0.1], "policy": ["SP(2,1)"]})
+    assert [cell.best is not None for cell in found.cells] == [True, True]
+    assert "extrapolated" in found.remarks[-1]
+    assert "2 machines over disks" in repr(found)

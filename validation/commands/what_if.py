@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -16,11 +16,11 @@ from qmodels.errors import ModelError
 from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 
 if TYPE_CHECKING:
-    from qmodels.io.scenario import Scenario
     from validation.study.what_if import WhatIf
 
 #: What may be written, by the ending of the file's name.
 _PAGE: Final = (".html", ".htm")
+_COMPUTES: Final = "validation.study.what_if.grid"
 
 
 def register(app: typer.Typer) -> None:
@@ -103,19 +103,18 @@ def _what_if(
     Loads are those of today's machine: all machines meet the same jobs. A page takes usual values
     of what is not given. With -o the same command goes on where it was broken off.
     """
+    from qmodels.commands.progress import progress_shown
     from qmodels.io.scenario import load_scenario
     from qmodels.io.settings import parse_settings
     from validation.commands.axes import parsed_axes
-    from validation.study.what_if.page import page_axes, what_if_page
+    from validation.study.what_if import what_if
+    from validation.study.what_if.page import check_size, page_axes
+    from validation.sweeps.engines import engine
 
     paged = output is not None and output.suffix.lower() in _PAGE
-    if output is not None and not output.resolve().parent.is_dir():
-        raise ModelError(f"{output}: there is no such folder; make it or name another")
-    if output is not None and not paged:
-        from validation.sweeps.results import check_writer
-
-        check_writer(output)
-    varied = parsed_axes([*(over or []), *(axes or [])])
+    if output is not None:
+        _check_output(output, paged)
+    varied: dict[str, Sequence[Any]] = dict(parsed_axes([*(over or []), *(axes or [])]))
     prices = {key: _price(key, values) for key, values in parsed_axes(price or []).items()}
     if not varied and not paged:
         raise ModelError(
@@ -125,17 +124,37 @@ def _what_if(
     plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
     if paged:
         varied = page_axes(plan, varied)
-    found = _predicted(plan, varied, prices, objective, output, workers, reuse, keep_journal)
-    if output is not None:
-        text = what_if_page(found) if paged else None
-        _write(found, output, text)
+        check_size(plan, varied)
+    with (
+        progress_shown() as progress,
+        kept_work(output, _COMPUTES, workers=workers, reuse=reuse, keep=keep_journal) as working,
+        engine(workers=workers if output is None else 1) as chosen,
+    ):
+        found = what_if(
+            plan, varied, prices, objective=objective,
+            executor=working.processes or chosen.executor, progress=progress,
+        )  # fmt: skip
+        if output is not None:  # within the block: what cannot be written is kept in the journal
+            _write(found, output, paged)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), allow_nan=False))
     elif not paged:
         say_changes(plan.changes)
         typer.echo(found.table())
+    for remark in found.remarks[len(plan.changes) :]:
+        typer.echo(f"- {remark}", err=True)
     if output is not None:
         typer.echo(f"{output}: {found.predictions:,} predictions", err=True)
+
+
+def _check_output(output: Path, paged: bool) -> None:
+    """Refuse before the work what could not be written after it."""
+    if not paged:
+        from validation.sweeps.results import check_writer
+
+        check_writer(output)
+    if not output.resolve().parent.is_dir():
+        raise ModelError(f"{output}: there is no such folder; make it or name another")
 
 
 def _price(key: str, values: list[Any]) -> float:
@@ -145,41 +164,17 @@ def _price(key: str, values: list[Any]) -> float:
     return value
 
 
-def _predicted(
-    plan: Scenario,
-    varied: Mapping[str, Sequence[Any]],
-    prices: Mapping[str, float],
-    objective: str,
-    output: Path | None,
-    workers: int | None,
-    reuse: bool,
-    keep: bool,
-) -> WhatIf:
-    from qmodels.commands.progress import progress_shown
-    from validation.study.what_if import what_if
-    from validation.sweeps.engines import engine
-
-    module = "validation.study.what_if.grid"
-    with (
-        progress_shown() as progress,
-        kept_work(output, module, workers=workers, reuse=reuse, keep=keep) as working,
-        engine(workers=workers if output is None else 1) as chosen,
-    ):
-        return what_if(
-            plan, varied, prices, objective=objective,
-            executor=working.processes or chosen.executor, progress=progress,
-        )  # fmt: skip
-
-
-def _write(found: WhatIf, output: Path, page: str | None) -> None:
-    if page is None:
+def _write(found: WhatIf, output: Path, paged: bool) -> None:
+    if not paged:
         from validation.sweeps.results import write_table
 
         write_table(found.to_frame(), output)
         return
+    from validation.study.what_if.page import what_if_page
+
     made = output.with_name(f".{output.name}.part")
     try:
-        made.write_text(page, encoding="utf-8")
+        made.write_text(what_if_page(found), encoding="utf-8")
         made.replace(output)
     except OSError as error:
         raise ModelError(f"{output}: cannot be written ({error.strerror or error})") from None

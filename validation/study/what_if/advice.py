@@ -2,17 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from qmodels.commands.durations import in_words
-from qmodels.policies.choice.recommendation import BEST, TIE, RankedPolicy, overlap
-from validation.study.what_if.grid import Cell, WhatIf
+from qmodels.policies.choice.objectives import Quantity
+from qmodels.policies.choice.recommendation import TIE, RankedPolicy, overlap
+from validation.study.what_if.axes import Axis
+from validation.study.what_if.cells import Cell
 
 FASTER, SLOWER, TIED, OPEN = "faster", "slower", "a tie within the errors", "undecided"
 _MOST_ROWS: Final = 40
 _MOST_NAMES: Final = 3
+
+
+class Answers(Protocol):
+    """What is said here is said of these: a `WhatIf`."""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """What is varied besides load and policy."""
+
+    @property
+    def loads(self) -> tuple[float, ...]:
+        """Of today's machine."""
+
+    @property
+    def prices(self) -> Mapping[str, float]:
+        """Of one unit, by name of the axis."""
+
+    @property
+    def objective(self) -> Quantity:
+        """What is to be small."""
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every machine at every load."""
+
+    @property
+    def today(self) -> dict[str, Any]:
+        """The scenario's own value of each axis that has one."""
+
+    def cell(self, load: float, **setting: Any) -> Cell:
+        """The cell of a load and of values by name of the axis."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +67,7 @@ def verdict(new: RankedPolicy, old: RankedPolicy) -> str:
     return FASTER if new is low else SLOWER
 
 
-def spending(found: WhatIf, load: float) -> tuple[Step, ...]:
+def spending(found: Answers, load: float) -> tuple[Step, ...]:
     """The least response that so much money buys, step by step, beginning with today's machine.
 
     A machine that costs more and is not predicted to be sooner is no step. Other things than
@@ -53,7 +86,7 @@ def spending(found: WhatIf, load: float) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def advice(found: WhatIf) -> list[str]:
+def advice(found: Answers) -> list[str]:
     """Sentences: today's machine, what each change alone does, and what to buy."""
     lines: list[str] = []
     for load in found.loads:
@@ -66,13 +99,13 @@ def advice(found: WhatIf) -> list[str]:
     return lines
 
 
-def _at(found: WhatIf, load: float, setting: dict[str, Any]) -> Cell:
+def _at(found: Answers, load: float, setting: dict[str, Any]) -> Cell:
     """A cell, with the first value of an axis that has none of today."""
     whole = {axis.name: axis.values[axis.today or 0] for axis in found.axes} | setting
     return found.cell(load, **whole)
 
 
-def _priced(found: WhatIf, load: float) -> Iterator[Cell]:
+def _priced(found: Answers, load: float) -> Iterator[Cell]:
     """Cells at a load that differ from today's only in what has a price."""
     for cell in found.cells:
         others = {k: v for k, v in cell.machine.setting.items() if k not in found.prices}
@@ -80,7 +113,7 @@ def _priced(found: WhatIf, load: float) -> Iterator[Cell]:
             yield cell
 
 
-def _of_today(found: WhatIf, now: Cell) -> str:
+def _of_today(found: Answers, now: Cell) -> str:
     where = ", ".join(_amount(name, value) for name, value in now.machine.setting.items())
     best = now.best
     if best is None:
@@ -91,7 +124,7 @@ def _of_today(found: WhatIf, now: Cell) -> str:
     )
 
 
-def _alone(found: WhatIf, load: float, now: Cell) -> Iterator[str]:
+def _alone(found: Answers, load: float, now: Cell) -> Iterator[str]:
     """What each change of one thing does, all others as today."""
     for axis in found.axes:
         for place, value in enumerate(axis.values):
@@ -115,7 +148,7 @@ def _alone(found: WhatIf, load: float, now: Cell) -> Iterator[str]:
                 )
 
 
-def _which(found: WhatIf, load: float, now: Cell) -> Iterator[str]:
+def _which(found: Answers, load: float, now: Cell) -> Iterator[str]:
     """For rising amounts of money, which one thing to spend all of it on."""
     alone: dict[str, list[Cell]] = {
         name: [
@@ -134,7 +167,7 @@ def _which(found: WhatIf, load: float, now: Cell) -> Iterator[str]:
         last = text
 
 
-def _choice(found: WhatIf, alone: dict[str, list[Cell]], money: float, now: Cell) -> str:
+def _choice(found: Answers, alone: dict[str, list[Cell]], money: float, now: Cell) -> str:
     """What to spend so much on, where at least two things can be had for it."""
     affordable = {
         name: [cell for cell in cells if (cell.money or 0.0) <= money]
@@ -186,13 +219,13 @@ def _ties(cell: Cell) -> str:
     return f"; within the errors {', '.join(ties[:_MOST_NAMES])}{more} may be as good"
 
 
-def _shown(found: WhatIf, row: RankedPolicy, like: RankedPolicy | None = None) -> str:
+def _shown(found: Answers, row: RankedPolicy, like: RankedPolicy | None = None) -> str:
     """A value with its stated error."""
     error = "exact" if row.method == "exact" else f"+- {row.error:.0%}"
     return f"{_size(found, row, like or row)} ({error})"
 
 
-def _size(found: WhatIf, row: RankedPolicy, like: RankedPolicy) -> str:
+def _size(found: Answers, row: RankedPolicy, like: RankedPolicy) -> str:
     if found.objective.unit == "s":
         return in_words(row.value, like=like.value)
     return f"{row.value:.4g} {found.objective.unit}".rstrip()
@@ -207,7 +240,7 @@ def _plain(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def table(found: WhatIf) -> str:
+def text_of(found: Answers) -> str:
     """The best policy of every machine and load, then the money and the sentences."""
     names = [axis.name for axis in found.axes]
     head = "".join(f"{name:>12}" for name in names) + f"{'load':>7}"
@@ -223,7 +256,7 @@ def table(found: WhatIf) -> str:
     return "\n".join([*lines, "", *(f"- {text}" for text in advice(found))])
 
 
-def _line(found: WhatIf, names: Sequence[str], cell: Cell) -> str:
+def _line(found: Answers, names: Sequence[str], cell: Cell) -> str:
     text = "".join(f"{_plain(cell.machine.setting[name]):>12}" for name in names)
     text += f"{cell.load:>7.3g}"
     text += f"{cell.money:>+10.6g}" if cell.money is not None else ""
@@ -236,7 +269,7 @@ def _line(found: WhatIf, names: Sequence[str], cell: Cell) -> str:
     return f"{text}  {best.label:<14}{best.value:>20.6g} {error:>6}  {others}"
 
 
-def _curve(found: WhatIf, load: float) -> Iterator[str]:
+def _curve(found: Answers, load: float) -> Iterator[str]:
     yield f"what money buys at load {load:.3g}, beyond today's machine"
     for step in spending(found, load):
         best = step.cell.best
@@ -247,6 +280,3 @@ def _curve(found: WhatIf, load: float) -> Iterator[str]:
             f"{step.money:>10,.6g}  {where}: {_shown(found, best)} under {best.label}"
             f"{how if step.verdict else ''}"
         )
-
-
-__all__ = ["BEST", "Step", "advice", "spending", "table", "verdict"]

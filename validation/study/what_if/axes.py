@@ -79,7 +79,7 @@ def _axis(scenario: Scenario, name: str, key: str, values: Sequence[Any]) -> Axi
         raise ModelError(f"{name} has no values; give one at least")
     own = _own(scenario, key)
     numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in listed)
-    if numbers and any(not isfinite(v) for v in listed):
+    if numbers and any(not isfinite(float(v)) for v in listed):
         raise ModelError(f"{name}: values must be finite, got {listed!r:.60}")
     if own is not None and isinstance(own, (int, float)) == numbers and own not in listed:
         listed.append(own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -17,7 +17,6 @@ from qmodels.io.scenario import Scenario, load_scenario, make_scenario, with_set
 from qmodels.policies import AbstractPolicy, System, Workload, work_bound
 from qmodels.policies.choice.objectives import Quantity, objective_of
 from qmodels.policies.choice.recommendation import (
-    BEST,
     SATURATED,
     SLOWER,
     UNKNOWN,
@@ -29,7 +28,9 @@ from qmodels.policies.models.build import built_model
 from qmodels.policies.models.recorded_errors import MOST_BUSY
 from qmodels.progress import Progress, no_progress
 from validation.sharing.points import policy_of
+from validation.study.what_if.advice import advice, text_of
 from validation.study.what_if.axes import POLICY, Axis, axes_of, loads_of, prices_of
+from validation.study.what_if.cells import Cell, Curve, Machine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,60 +38,12 @@ if TYPE_CHECKING:
 #: Points that one grid may have.
 MOST_POINTS: Final = 1_000_000
 SCHEMA: Final = 1
+#: Shares of its capacity at which a curve has points of its own; the last is the largest of which
+#: errors are recorded.
+ENDS: Final = (0.8, MOST_BUSY)
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """One policy on one machine over the load."""
-
-    policy: AbstractPolicy
-    capacity: float  #: jobs per second; NaN where it could not be computed
-    rows: tuple[RankedPolicy, ...]  #: a row for each load, not compared with others
-    end: RankedPolicy  #: at the largest share of the capacity of which errors are recorded
-
-
-@dataclass(frozen=True, eq=False)
-class Machine:
-    """One combination of the values of all axes: a machine and the jobs on it."""
-
-    place: tuple[int, ...]  #: of each axis' value
-    setting: Mapping[str, Any]  #: value by name of the axis
-    system: System | None  #: None where there is no such machine
-    curves: tuple[Curve, ...]
-    misfits: tuple[str, ...]  #: labels of policies that do not fit it
-    refused: str = ""  #: why there is no such machine
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """One machine at one load: all policies compared."""
-
-    machine: Machine
-    load: float
-    money: float | None  #: what it costs beyond today's machine; None without prices
-    rows: tuple[RankedPolicy, ...]  #: best first, as in a `Recommendation`; empty for no machine
-
-    @property
-    def best(self) -> RankedPolicy | None:
-        """The best policy's row; None where none can carry the load or is to be trusted."""
-        return self.rows[0] if self.rows and self.rows[0].status == BEST else None
-
-    @property
-    def why_none(self) -> str:
-        """Why there is no best policy; "" where there is one."""
-        if self.best is not None:
-            return ""
-        if self.machine.refused:
-            return self.machine.refused
-        if not self.rows:
-            return f"no policy fits: {', '.join(self.machine.misfits)}"
-        if all(row.status == SATURATED for row in self.rows):
-            most = max(self.rows, key=lambda row: row.capacity)
-            return f"no policy carries the load; {most.label} carries most"
-        return f"{self.rows[0].label} is {self.rows[0].status}: {self.rows[0].note}"
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WhatIf:
     """Predictions over a grid of machines, jobs, loads and policies."""
 
@@ -102,6 +55,13 @@ class WhatIf:
     objective: Quantity
     machines: tuple[Machine, ...]  #: the last axis fastest
     seconds: float  #: time it took
+
+    def __repr__(self) -> str:
+        names = ", ".join(axis.name for axis in self.axes) or "nothing"
+        return (
+            f"<what if: {len(self.machines)} machines over {names}, {len(self.loads)} loads, "
+            f"{self.predictions:,} predictions of {self.objective.label}>"
+        )
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -127,6 +87,19 @@ class WhatIf:
         raise ModelError(f"the grid has no point at load {load:g} with {wanted}")
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What has to be known of all answers, a sentence each."""
+        scenario = self.scenario
+        found = [f"Not as in the scenario's file: {text}." for text in scenario.changes]
+        found += [scenario.mix_note] if scenario.mix_note else []
+        if scenario.fits:
+            found.append(
+                "The programs were learnt from timed runs. On more processors or disks than were "
+                "run their times are extrapolated, and the stated errors do not count that."
+            )
+        return tuple(found)
+
+    @property
     def today(self) -> dict[str, Any]:
         """The scenario's own value of each axis that has one."""
         return {axis.name: axis.values[axis.today] for axis in self.axes if axis.today is not None}
@@ -135,9 +108,8 @@ class WhatIf:
         """What a machine costs beyond today's; None without prices."""
         if not self.prices:
             return None
-        return sum(
-            price * (setting[name] - self.today[name]) for name, price in self.prices.items()
-        )
+        gap = sum(p * (setting[name] - self.today[name]) for name, p in self.prices.items())
+        return float(gap)
 
     def _cell(self, machine: Machine, place: int) -> Cell:
         rows = ranked([curve.rows[place] for curve in machine.curves]) if machine.curves else ()
@@ -150,7 +122,7 @@ class WhatIf:
             row.value == row.value
             for machine in self.machines
             for curve in machine.curves
-            for row in (*curve.rows, curve.end)
+            for row in (*curve.rows, *curve.ends)
         )
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -180,11 +152,10 @@ class WhatIf:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
-        from validation.study.what_if.advice import advice
-
         return {
             "schema": SCHEMA,
             "set": list(self.scenario.changes),
+            "remarks": list(self.remarks),
             "objective": self.objective.name,
             "load_1_rate": self.bound,
             "today": self.today,
@@ -198,9 +169,7 @@ class WhatIf:
 
     def table(self) -> str:
         """The best policy of every machine and load, and what follows from it, as text."""
-        from validation.study.what_if.advice import table
-
-        return table(self)
+        return text_of(self)
 
 
 def _known(value: float) -> float | None:
@@ -221,7 +190,8 @@ def what_if(
     Parameters
     ----------
     scenario : Scenario, str or Path
-        From `qmodels.io.load_scenario`, or its file: today's machine and jobs.
+        From `qmodels.io.load_scenario`, or its file: today's machine and jobs. Other machines are
+        made of its `tables`, which `load_scenario(settings=)` changes and `replace` does not.
     over : mapping
         Values by what takes them: "processors", "disks", "scv" (of the demand, variance /
         mean^2), "load", "policy" (labels), or a key of the scenario such as
@@ -268,7 +238,7 @@ def what_if(
     >>> [(*cell.machine.setting.values(), cell.money) for cell in found.cells]
     [(32, 128, 0.0), (32, 256, 128.0), (64, 128, 128.0), (64, 256, 256.0)]
     >>> [round(cell.best.value, 1) for cell in found.cells]
-    [62.0, 24.0, 55.3, 19.1]
+    [22.6, 12.3, 22.6, 10.2]
     """
     started = time.perf_counter()
     base = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
@@ -351,6 +321,7 @@ def _predicted(
         misfits = tuple(p.label for p in policies.values() if p not in fitting)
         # One partial call for all policies, of which an executor that remembers makes one key.
         of_policy = partial(curve_of, plan.system, plan.workload, rates, objective.name, base.model)
+        asked: list[Callable[[], Any]]
         if executor is None:
             asked = [partial(of_policy, policy) for policy in fitting]
         else:
@@ -401,7 +372,7 @@ def curve_of(
     model: str,
     policy: AbstractPolicy,
 ) -> tuple[float, tuple[PlainRow, ...]]:
-    """Capacity of a policy, and what is predicted at each rate; last at `MOST_BUSY` of it.
+    """Capacity of a policy, and what is predicted at each rate, then at `ENDS` of the capacity.
 
     Plain values, so that a journal can keep them: status, value, error, capacity, method, note.
     """
@@ -410,9 +381,9 @@ def curve_of(
         most = built_model(policy, system, workload, model).capacity
     except ModelError as error:
         blank = (UNKNOWN, nan, nan, nan, "", str(error))
-        return nan, (blank,) * (len(rates) + 1)
+        return nan, (blank,) * (len(rates) + len(ENDS))
     found: list[PlainRow] = []
-    for rate in (*rates, MOST_BUSY * most):
+    for rate in (*rates, *(share * most for share in ENDS)):
         if rate >= most:
             found.append((SATURATED, nan, nan, most, "", ""))
             continue
@@ -435,4 +406,4 @@ def _curve(policy: AbstractPolicy, plain: tuple[float, Sequence[PlainRow]]) -> C
         )
         for status, value, error, _, method, note in rows
     ]  # fmt: skip
-    return Curve(policy, most, tuple(made[:-1]), made[-1])
+    return Curve(policy, most, tuple(made[: -len(ENDS)]), tuple(made[-len(ENDS) :]))

@@ -10,13 +10,13 @@ import numpy as np
 
 from qmodels.errors import ModelError
 from qmodels.io.scenario import Scenario
-from qmodels.pages.what_if import GridAxis, GridPolicy, PageGrid
+from qmodels.pages.what_if import MOST_CHARACTERS, GridAxis, GridPolicy, PageGrid
 from qmodels.pages.what_if import what_if_page as page_of
 from qmodels.policies import AbstractPolicy, System
 from qmodels.policies.choice.recommendation import TIE
-from qmodels.policies.models.recorded_errors import MOST_BUSY
-from validation.study.what_if.axes import LOAD, POLICY, SHORT, axes_of
-from validation.study.what_if.grid import Cell, Curve, WhatIf
+from validation.study.what_if.axes import LOAD, POLICY, SHORT, axes_of, loads_of
+from validation.study.what_if.cells import Cell, Curve
+from validation.study.what_if.grid import ENDS, WhatIf
 
 #: What a page shows where nothing else is asked for. A third of a minute to a minute of computing.
 LOADS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.3)
@@ -44,13 +44,34 @@ def page_axes(scenario: Scenario, over: Mapping[str, Sequence[Any]]) -> dict[str
         if SHORT[name] not in given:
             found[name] = sorted({max(round(own * size), least) for size in _SIZES})
     if "demand.scv" not in given and scenario.burst_laws is None:
-        own = float(scenario.demand.scv)
-        found["scv"] = [scv for scv in _SCVS if abs(scv - own) > _NEAR * scv] or [own]
+        variable = float(scenario.demand.scv)
+        found["scv"] = [scv for scv in _SCVS if abs(scv - variable) > _NEAR * scv] or [variable]
     found.setdefault(LOAD, LOADS)
     if POLICY not in found:
         kept = [p.label for p in scenario.policies if _jobs(p, system) <= MOST_JOBS]
         found[POLICY] = kept or [policy.label for policy in scenario.policies]
     return found
+
+
+def check_size(scenario: Scenario, over: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse a grid whose page would be too large, before it is computed.
+
+    Raises
+    ------
+    ModelError
+        If its numbers alone would take more characters than a page may have.
+    """
+    curves = len(over[POLICY])
+    for axis in axes_of(scenario, over):
+        curves *= len(axis.values)
+    points = curves * (len(loads_of(scenario, over)) + len(ENDS))
+    # five bytes for each point and four for each curve, four characters for three bytes
+    characters = (5 * points + 4 * curves) * 4 / 3
+    if characters > MOST_CHARACTERS:
+        raise ModelError(
+            f"{points:,} points, which would make a page of {characters / 1e6:.1f} million "
+            f"characters; at most {MOST_CHARACTERS / 1e6:.0f}: give fewer values or policies"
+        )
 
 
 def _jobs(policy: AbstractPolicy, system: System) -> int:
@@ -82,7 +103,7 @@ def what_if_page(found: WhatIf) -> str:
     if not policies or not found.predictions:
         raise ModelError("no point of the grid has an answer; give lower loads or other policies")
     place = {policy.label: p for p, policy in enumerate(policies)}
-    shape = len(found.machines), len(policies), len(found.loads) + 1
+    shape = len(found.machines), len(policies), len(found.loads) + len(ENDS)
     values, errors = np.full(shape, nan), np.full(shape, nan)
     capacity, misfits = np.full(shape[:2], nan), np.zeros(shape[:2], dtype=bool)
     for m, machine in enumerate(found.machines):
@@ -105,7 +126,7 @@ def what_if_page(found: WhatIf) -> str:
             axes=axes,
             loads=np.array(found.loads),
             start=_start(found),
-            end=MOST_BUSY,
+            ends=ENDS,
             policies=[
                 GridPolicy(p.label, p.name, _words(p, found.scenario.system)) for p in policies
             ],
@@ -123,7 +144,7 @@ def what_if_page(found: WhatIf) -> str:
 
 
 def _numbers(curve: Curve) -> tuple[list[float], list[float]]:
-    rows = (*curve.rows, curve.end)
+    rows = (*curve.rows, *curve.ends)
     return [row.value for row in rows], [row.error for row in rows]
 
 
@@ -157,9 +178,7 @@ def _today(found: WhatIf) -> list[Cell]:
 
 def _notes(found: WhatIf, labels: Sequence[str]) -> list[str]:
     scenario = found.scenario
-    notes = [f"Not as in the scenario's file: {text}." for text in scenario.changes]
-    if scenario.mix_note:
-        notes.append(scenario.mix_note)
+    notes = [*found.remarks]
     notes.append(
         f"{found.predictions:,} predictions, none simulated. Load 1 is {found.bound:.4g} jobs/s, "
         f"the ceiling of today's machine ({scenario.system.processors} processors, "

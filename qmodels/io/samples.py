@@ -127,7 +127,8 @@ def _numbered(file: str, max_bytes: int) -> Iterator[tuple[int, str]]:
 
 def _blocks(file: str, max_bytes: int) -> Iterator[bytes]:
     """Whole lines, some megabytes at a time, without the last newline of each block."""
-    total, rest = 0, []
+    total = 0
+    rest: list[bytes] = []
     with _opened(file) as source:
         while block := _read(file, source, _BLOCK):
             total += len(block)

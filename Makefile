@@ -46,7 +46,7 @@ define suite_on
 	$(PYTHON) -m venv --clear $(2)
 	$(2)/bin/python -m pip install -q uv
 	$(2)/bin/uv pip install -q --python $(2)/bin/python --resolution $(1) -e '.[test]'
-	$(2)/bin/python -m pytest -q -n 2
+	$(2)/bin/python -m pytest -q -n 2 --dist loadfile
 endef
 
 format: $(VENV)/.test

@@ -7,12 +7,14 @@ itself. So the seconds are those of the work, and a hundred commands are afforda
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+_ROOT = Path(__file__).resolve().parents[1]
 _SERVER = """
 import json, os, resource, sys
 {imports}
@@ -66,6 +68,7 @@ class Forked:
         self.server = subprocess.Popen(
             [sys.executable, "-c", _SERVER.format(imports=imports)], cwd=folder,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(_ROOT), *sys.path])},
         )  # fmt: skip
 
     def run(self, code: str, *words: str, most: float = 60.0) -> Ended:

@@ -18,6 +18,9 @@ Spread: TypeAlias = Array | csr_array
 
 #: Up to this many phases, structure costs more than it saves.
 SMALL = 64
+#: Share of the jumps up below which a kind of them is taken for one that does not recur: near the
+#: end of the floats the times at such phases are zero already, as if they could not be left.
+HARDLY_EVER = 1e-250
 TRAPPED = "phase {} can never come down to a lower level again"
 
 
@@ -88,7 +91,8 @@ class Levels:
     def _dual(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Factors]:
         """Factors of I - S transposed, on the kinds that recur; those that do and do not."""
         weight = self._weights
-        kept, rare = np.flatnonzero(weight > 0.0), np.flatnonzero(weight == 0.0)
+        often = weight > HARDLY_EVER * weight.max()
+        kept, rare = np.flatnonzero(often), np.flatnonzero(~often)
         inner = self.ratio[np.ix_(kept, kept)]
         off = inner.T * weight[kept] / weight[kept, None]
         excess = self.drift * self.up_from(self.record)[kept] / weight[kept]

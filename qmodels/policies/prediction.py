@@ -166,7 +166,8 @@ def predict(
         of its bursts. "auto" takes time-sharing where partitions hold several jobs, crowding
         where bursts have laws and the speed-scaled model is not exact, else that.
     memory : float, optional
-        Bytes that the chain may take; half of the machine's memory by default.
+        Bytes that the chain may take. By default half of the machine's memory, and then no more
+        than about five seconds of computing.
     running : SpeedTable or (c,) array_like, optional
         X(k), the jobs per second that k = 1..c running jobs complete together, in place of what
         the policy's own model says; measured on a machine or by a simulator, or from any other
@@ -188,7 +189,7 @@ def predict(
     UnstableError
         If the load is at or beyond the policy's capacity; names the largest stable load.
     MemoryBudgetError
-        If the chain would not fit in memory.
+        If the chain would not fit in memory, or take longer.
     ModelError
         If the arguments make no model.
 

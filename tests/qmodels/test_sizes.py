@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import time
 
 import numpy as np
@@ -244,6 +245,8 @@ OPTIONS = {
     "sweep": ["machine.disks=8,16", "--dry-run", "-j", "1"],
     "allocate": ["-j", "1"],
 }
+SIMULATING = ("simulate", "allocate", "study", "sweep")
+REFUSED = (2, 3)  #: exit codes
 CASES = [
     (command, text, changed)
     for command, given in COMMANDS.items()
@@ -274,13 +277,25 @@ def forked(tmp_path_factory):
     ],
 )  # fmt: skip
 def test_any_number_of_a_scenario_may_be_absurd(tmp_path, forked, command, text):
-    file = tmp_path / "s.toml"
-    file.write_text(text, encoding="utf-8")
-    options = [str(tmp_path / word) if word == "out" else word for word in OPTIONS.get(command, [])]
-    done = forked.run("from qmodels.cli import main; main()", command, str(file), *options)
+    done = ended(forked, tmp_path, command, text)
     assert "Traceback" not in done.err
+    assert done.megabytes < 3000
+    # What is simulated takes as long as it says, and can be broken off and gone on with.
+    if command in SIMULATING and "to do" in done.err:
+        assert done.code in (0, 1, 2, 4, -signal.SIGXCPU)
+        return
     assert done.code in (0, 1, 2, 3, 4), done.err
     if done.code:
         assert done.err.strip()
-    assert done.seconds < MOST
-    assert done.megabytes < 3000
+    if done.code in REFUSED or done.seconds > MOST:
+        usual = 0.0 if done.code in REFUSED else ended(forked, tmp_path, command).seconds
+        assert done.seconds < MOST + usual
+
+
+def ended(forked, folder, command, text=None):
+    """A command on a text, or on its file as it is."""
+    (folder / "s.toml").write_text(text or COMMANDS[command], encoding="utf-8")
+    options = [str(folder / word) if word == "out" else word for word in OPTIONS.get(command, [])]
+    return forked.run(
+        "from qmodels.cli import main; main()", command, str(folder / "s.toml"), *options, most=30
+    )

@@ -232,3 +232,25 @@ def test_a_queue_that_cannot_keep_up_is_refused(rate):
     with pytest.raises(UnstableError) as caught:
         ManyServerQueue(EXPONENTIAL.scale(1.0 / rate), EXPONENTIAL, servers=2).solve()
     assert caught.value.capacity == 2.0
+
+
+@pytest.mark.parametrize("rare", [1e-5, 1e-6, 1e-9])
+def test_phases_rarer_than_floats_can_tell_are_no_trap(rare):
+    """Two branches of one mean are one exponential law; 50 jobs of the second hardly ever meet."""
+    law = PhaseType.hyperexponential(weights=[1.0 - rare, rare], means=[1.0, 1.0])
+    found, one = (
+        ManyServerQueue(EXPONENTIAL.scale(1 / 60), service, servers=70).solve()
+        for service in (law, EXPONENTIAL)
+    )
+    assert found.mean_wait == pytest.approx(one.mean_wait, rel=1e-12)
+    assert found.wait_probability == pytest.approx(one.wait_probability, rel=1e-12)
+
+
+def test_many_servers_of_a_law_of_unequal_stages_are_no_trap():
+    """`phase 182 can never come down to a lower level again` was said of a fine queue."""
+    law = PhaseType.hyperexponential(weights=[0.5, 0.5], means=[0.1, 10.0]).scale(1.0 / 5.05)
+    waits = [
+        ManyServerQueue(EXPONENTIAL.scale(1.0 / (0.75 * c)), law, servers=c).solve().mean_wait
+        for c in (150, 220)
+    ]
+    assert 0.0 < waits[1] < waits[0] < 1e-4

@@ -200,5 +200,5 @@ def check_blocks(
 
 def _rounded(number: float) -> int:
     """The first two digits of a number, rounded down."""
-    unit = int(10 ** max(0, len(str(int(number))) - 2))
+    unit: int = 10 ** max(0, len(str(int(number))) - 2)
     return int(number) // unit * unit

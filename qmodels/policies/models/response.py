@@ -135,7 +135,8 @@ def response_of(
     truncation : float
         What cutting off the queue behind a job may change in any probability at most.
     memory : float, optional
-        Bytes that the chain may take; half of the machine's memory by default.
+        Bytes that the chain may take. By default half of the machine's memory, and then no more
+        than a percentile takes about five seconds for.
 
     Returns
     -------

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io.subjects import read_subject
 from qmodels.io.traced_runs import read_traced_runs
 from qmodels.io.traces import read_trace
 from tests.command import called
@@ -117,6 +118,8 @@ class TestDFTracer:
         assert any("not by the processes with events" in remark for remark in found.remarks)
 
     def test_files_side_by_side_are_one_run_and_not_a_set(self, folder):
+        subject = read_subject(str(folder(3)))
+        assert (subject.kind, len(subject.run.bursts)) == ("trace", 25)
         with pytest.raises(TraceFormatError, match="processes of one run; give each run a folder"):
             read_traced_runs(folder(2))
 

@@ -20,6 +20,7 @@ from qmodels.io.runs import RunTable, read_runs
 from qmodels.io.scenario import load_programs, read_scenario_file
 from qmodels.io.settings import told
 from qmodels.io.toml_tables import unchecked_tables
+from qmodels.io.trace_folders import is_one_run
 from qmodels.io.traced_runs import RunChoices, read_traced_runs
 from qmodels.io.traces import read_trace
 from qmodels.programs import FittedProgram, Program, WorkloadMix, fit_runs
@@ -153,8 +154,8 @@ def read_subject(
     ----------
     given : str
         Path of a scenario (TOML), of measured runs (CSV or JSON lines), of a trace (Darshan
-        log, trace events, CSV) or of a folder of traces of several runs, told apart by name and
-        content; or the name of a profile.
+        log, trace events, CSV, a folder of the trace events of its processes) or of a folder of
+        traces of several runs, told apart by name and content; or the name of a profile.
     program : str, optional
         Which one, where there are several.
     choices : TraceChoices, optional
@@ -190,7 +191,7 @@ def read_subject(
         raise ModelError(f"give a file or the name of a profile, got {given!r:.60}")
     path = Path(given)
     chosen = choices or TraceChoices()
-    if os.path.isdir(path):
+    if os.path.isdir(path) and not is_one_run(given):
         (found,) = read_traced_runs(
             path, choices=chosen.of_many(given, max_bytes), progress=progress
         )
@@ -261,6 +262,8 @@ def read_tables_of_runs(
 
 
 def _kind(path: Path) -> Kind:
+    if os.path.isdir(path):
+        return "trace"  # of which the files are the processes
     name = path.name.lower()
     if name.endswith(".toml"):
         return "scenario"

@@ -115,6 +115,12 @@ def find_runs(folder: str) -> list[RunFiles]:
     return sorted(runs, key=lambda run: _natural(run.path))
 
 
+def is_one_run(folder: str) -> bool:
+    """Whether a folder holds trace events of the processes of one run, and not several runs."""
+    events = [name for name in _listed(folder)[0] if _holds_events(folder, name)]
+    return any(NamedRun.parse(_stem(name)).processors is None for name in events)
+
+
 def _of_folder(folder: str, name: str) -> Iterator[RunFiles]:
     """The run of a folder, or its runs where it holds several Darshan logs."""
     files, _ = _listed(folder)

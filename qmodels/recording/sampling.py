@@ -77,14 +77,14 @@ def sample_command(
     if interval > _INTERVALS[1]:
         raise ModelError(f"interval must be at most {_INTERVALS[1]:g} s, got {interval:g}")
     log = Log(ProcessTree(storage=storage))
-    with _passing_on() as child:
+    with _passing_on() as started:
         began = time.monotonic()
         try:
             process = subprocess.Popen(words)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ModelError(f"{words[0]} cannot be started: {reason}") from None
-        child.append(process.pid)
+        started(process.pid)
         looking = time.process_time()
         share = _SHARE * max(1.0, (os.cpu_count() or 1) / 2)
         pace, there = interval, True
@@ -138,13 +138,18 @@ def _bury(child: int) -> None:
 
 
 @contextmanager
-def _passing_on() -> Iterator[list[int]]:
-    """Pass signals on to the process whose number is put into the list."""
+def _passing_on() -> Iterator[Callable[[int], None]]:
+    """Give a function that names the process to which signals are passed on from then."""
     child: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield child  # signals go to the main thread, whose business they are
+        yield child.append  # signals go to the main thread, whose business they are
         return
     early: list[int] = []
+
+    def started(pid: int) -> None:
+        child.append(pid)
+        while early:
+            pass_on(early.pop(0), None)
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         if not child:
@@ -166,7 +171,7 @@ def _passing_on() -> Iterator[list[int]]:
             number = getattr(signal, name)
             if signal.getsignal(number) is not signal.SIG_IGN:
                 before[number] = signal.signal(number, pass_on)
-        yield child
+        yield started
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -162,6 +162,8 @@ def test_runs_without_any_io_or_any_pause_are_one_phase():
     idle = Trace([], [], [], [], 2, 5.0)
     found = common_phases([idle, idle])
     assert (found.io.tolist(), found.cpu.tolist()) == ([[0], [0]], [[5], [5]])
+    touched = Trace([0, 0], [0.0, 3.0], [0.0, 4.0], ["read"] * 2, 1, 5.0)  # the first took no time
+    assert common_phases([touched], gap=1.0).io.tolist() == [[0, 1]]
     busy = Trace([0], [0.0], [5.0], ["read"], 1, 5.0)
     assert common_phases([busy]).io.tolist() == [[5.0]]
 

@@ -345,11 +345,13 @@ class TestSignals:
         sent = []
         monkeypatch.setattr(sampling.os, "kill", lambda pid, number: sent.append(number))
         monkeypatch.setattr(sampling, "_in_foreground", lambda: True)
-        with sampling._passing_on() as child:
-            child.append(12345)
+        with sampling._passing_on() as started:
+            signal.raise_signal(signal.SIGUSR1)  # before there is anybody to tell
+            assert not sent
+            started(12345)
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGTERM)
-        assert sent == [signal.SIGTERM]
+        assert sent == [signal.SIGUSR1, signal.SIGTERM]
 
 
 class TestBadInput:

@@ -104,9 +104,10 @@ def common_phases(traces: Sequence[Trace], gap: float | None = None) -> CommonPh
         )
         return _finished(found, None, None, remarks)
     gaps, agreed = _gaps(traces, gap)
-    found = [find_phases(find_bursts(trace, g)) for trace, g in zip(traces, gaps, strict=True)]
-    leads = [bool(phases.io[0] == 0 and phases.trace.is_io.any()) for phases in found]
-    counts = {len(phases) - lead for phases, lead in zip(found, leads, strict=True)}
+    bursts = [find_bursts(trace, each) for trace, each in zip(traces, gaps, strict=True)]
+    found = [find_phases(each) for each in bursts]
+    leads = [len(phases) > len(each) for phases, each in zip(found, bursts, strict=True)]
+    counts = {len(each) for each in bursts}
     spread = f"{min(gaps):.3g}" if len(set(gaps)) == 1 else f"{min(gaps):.3g} to {max(gaps):.3g}"
     if len(counts) > 1 or not agreed:
         remarks.append(

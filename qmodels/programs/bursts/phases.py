@@ -84,6 +84,8 @@ class TracePhases:
             f"counted as I/O: {self.pauses.sum():.6g} s of pauses, {self.others.sum():.6g} "
             f"process-seconds of processes without I/O",
         ]
+        if self.recorded is not None:
+            lines.append(f"of the computation {self.recorded.sum():.6g} s are on record")
         if self.compute_overlap is not None:
             overlap = self.compute_overlap.sum()
             lines.append(f"of that recorded as computation: {overlap:.6g} process-seconds")

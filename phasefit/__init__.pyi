@@ -1,9 +1,10 @@
 from .arrival_fitting import MapFit as MapFit
 from .arrival_fitting import fit_map as fit_map
-from .arrival_fitting import match_map as match_map
 from .arrival_process import MAP as MAP
 from .canonical import canonical_form as canonical_form
 from .canonical import reduce_order as reduce_order
+from .canonical_arrivals import lag1_range as lag1_range
+from .canonical_arrivals import match_map as match_map
 from .closure import convolve as convolve
 from .closure import equilibrium as equilibrium
 from .closure import maximum as maximum

@@ -10,6 +10,17 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
+def _drawn(cdf, rng):
+    """Place that a row of cumulative probabilities leads to; without a draw if it is certain."""
+    k = 0
+    if cdf[0] < 1.0:
+        u = rng.random()
+        while u >= cdf[k]:
+            k += 1
+    return k
+
+
+@njit(cache=True, nogil=True)
 def walk_to_absorption(start_cdf, start_phase, jump_cdf, jump_phase, scale, rng, out):
     """Fill ``out`` (size,) with absorption times.
 
@@ -20,20 +31,10 @@ def walk_to_absorption(start_cdf, start_phase, jump_cdf, jump_phase, scale, rng,
     absorbed = scale.size
     for s in range(out.size):
         clock = 0.0
-        k = 0
-        if start_cdf[0] < 1.0:
-            u = rng.random()
-            while u >= start_cdf[k]:
-                k += 1
-        phase = start_phase[k]
+        phase = start_phase[_drawn(start_cdf, rng)]
         while phase != absorbed:
             clock += rng.standard_exponential() * scale[phase]
-            k = 0
-            if jump_cdf[phase, 0] < 1.0:
-                u = rng.random()
-                while u >= jump_cdf[phase, k]:
-                    k += 1
-            phase = jump_phase[phase, k]
+            phase = jump_phase[phase, _drawn(jump_cdf[phase], rng)]
         out[s] = clock
 
 
@@ -45,22 +46,12 @@ def walk_from_event_to_event(start_cdf, start_phase, jump_cdf, jump_to, scale, r
     to n + j leads to phase j with an event. scale (n,): mean holding times in s.
     """
     n = scale.size
-    k = 0
-    if start_cdf[0] < 1.0:
-        u = rng.random()
-        while u >= start_cdf[k]:
-            k += 1
-    phase = start_phase[k]
+    phase = start_phase[_drawn(start_cdf, rng)]
     for s in range(out.size):
         clock = 0.0
         while True:
             clock += rng.standard_exponential() * scale[phase]
-            k = 0
-            if jump_cdf[phase, 0] < 1.0:
-                u = rng.random()
-                while u >= jump_cdf[phase, k]:
-                    k += 1
-            phase = jump_to[phase, k]
+            phase = jump_to[phase, _drawn(jump_cdf[phase], rng)]
             if phase >= n:
                 phase -= n
                 break

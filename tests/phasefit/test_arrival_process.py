@@ -106,7 +106,6 @@ def test_the_two_ways_to_the_dispersion_meet(process):
 @every_map
 def test_gaps_that_are_drawn_have_the_moments_and_correlations(process):
     groups = process.rvs((200, 1000), 5)
-    assert groups.mean(axis=1).std() > 0
     for seen, wanted in (
         (groups.mean(axis=1), process.mean),
         ((groups**2).mean(axis=1), process.moment(2)),

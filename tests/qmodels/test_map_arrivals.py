@@ -34,6 +34,13 @@ every_process = pytest.mark.parametrize("process", PROCESSES.values(), ids=PROCE
 COX = PhaseType.coxian(rates=[3.0, 0.5], continue_probabilities=[0.2])
 
 
+LAWS = {
+    "erlang": PhaseType.erlang(phases=3, mean=1.0),
+    "hyperexponential": match_moments(1.0, 6.0),
+    "coxian": COX,
+}
+
+
 def written_out(process, service, servers, most):
     """Every state (jobs, arrival phase, stage of each server in order): a dense chain."""
     from itertools import product
@@ -164,13 +171,6 @@ def test_arrivals_that_only_look_dependent_give_the_numbers_of_independent_ones(
     assert laws[1].sf(times) == pytest.approx(laws[0].sf(times), rel=1e-9)
 
 
-LAWS = {
-    "erlang": PhaseType.erlang(phases=3, mean=1.0),
-    "hyperexponential": match_moments(1.0, 6.0),
-    "coxian": COX,
-}
-
-
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_a_renewal_process_gives_the_numbers_of_its_law(law):
     slow = law.scale(1.0 / (2.5 * law.mean))
@@ -197,6 +197,39 @@ def test_responses_at_several_speeds_have_the_mean_of_the_queue(process):
     law, bound = response_law(found)
     assert bound <= 1e-12
     assert law.mean == pytest.approx(found.mean_response, rel=1e-8)
+
+
+@pytest.mark.parametrize(("servers", "service"), [(1, ONE), (3, LAWS["erlang"])])
+def test_a_source_that_is_on_and_off_is_renewal_with_two_branches(servers, service):
+    """An interrupted Poisson process (A. Kuczura, Bell Syst. Tech. J. 52 (1973) 437-448)."""
+    source = MAP.modulated([[0.0, 0.5], [0.2, 0.0]], rates=[3.0, 0.0]).at_rate(0.8 * servers)
+    one, two = (ManyServerQueue(a, service, servers=servers).solve() for a in (source.gaps, source))
+    assert two.mean_wait == pytest.approx(one.mean_wait, rel=1e-12)
+    assert two.wait.sf([1.0, 9.0]) == pytest.approx(one.wait.sf([1.0, 9.0]), rel=1e-12)
+    assert two.wait.order == one.wait.order
+
+
+def test_phases_that_are_left_for_good_change_nothing():
+    begun = MAP.from_rates(
+        [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]],
+        [[2.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 1.0, 2.0]],
+    ).at_rate(1.2)
+    one, two = (
+        ManyServerQueue(a, ONE, speeds=[1.0, 0.8]).solve() for a in (ONE.scale(1 / 1.2), begun)
+    )
+    assert two.mean_wait == pytest.approx(one.mean_wait, rel=1e-12)
+    assert two.wait.sf(1.0) == pytest.approx(one.wait.sf(1.0), rel=1e-12)
+    assert response_law(two)[0].mean == pytest.approx(one.mean_response, rel=1e-10)
+
+
+@pytest.mark.parametrize("load", [1e-6, 1e-3, 0.3, 0.9, 0.9999])
+def test_waits_keep_their_digits_at_any_load(load):
+    """Modulation ten thousand times as slow as the jobs: the law beside the chain by Little."""
+    slow = MAP.modulated([[0.0, 1e-4], [1e-4, 0.0]], rates=[1.8, 0.2]).at_rate(4.0 * load)
+    found = ManyServerQueue(slow, LAWS["erlang"], servers=4).solve()
+    assert found.wait.mean == pytest.approx(found.mean_wait, rel=1e-12)
+    mean = found.positive_wait.mean * found.wait_probability
+    assert mean == pytest.approx(found.mean_wait, rel=1e-12)
 
 
 def test_the_return_of_a_fluid_solves_its_equation(rng):

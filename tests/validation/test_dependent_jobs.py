@@ -6,7 +6,7 @@ import pytest
 from phasefit import MAP, PhaseType, match_moments
 from qmodels.errors import ModelError
 from qmodels.policies import SpaceSharing, System, Workload, predict
-from qmodels.programs import Phase, Program
+from qmodels.programs import Burst, Geometric, Phase, Program
 from validation import simulate
 from validation.jobs import DependentJobs, RenewalJobs
 
@@ -62,3 +62,23 @@ def test_the_simulator_and_the_model_agree_where_the_model_is_exact(policy):
     alone = predict(policy, machine, Workload(WORK.program, WORK.demand, TIDES.gaps), load=0.4)
     assert alone.mean_wait < 0.8 * found.mean_wait
     assert not run.mean_response.contains(alone.mean_response)
+
+
+def test_percentiles_of_bursts_on_one_disk_are_those_of_the_simulator():
+    """The chain by stage is exact on one disk partition, and follows what comes behind a job."""
+    program = Program(
+        [Phase(io=Burst(8.0, law="min(d, p/2)"), cpu=Burst(24.0, law="p"))],
+        phase_count=Geometric(3),
+    )
+    machine, policy = System(8, 2, min_processors=2), SpaceSharing(4, 1)
+    work = Workload(program, io_bursts=match_moments(1.0, 3.0), arrivals=TIDES)
+    found = predict(policy, machine, work, load=0.35)
+    assert (found.method, found.model) == ("exact", "crowding")
+    shares = (0.5, 0.95, 0.99)
+    run = simulate(
+        policy, machine, work, load=0.35, seed=3, replications=12, jobs=15_000, percentiles=shares,
+    )  # fmt: skip
+    seen = [run.mean_response, *(run.percentile(q) for q in shares)]
+    wanted = [found.mean_response, *(found.percentile(q) for q in shares)]
+    for one, other in zip(seen, wanted, strict=True):
+        assert abs(one.mean - other) < 4.0 * one.half_width / 2.2  # t at 95 %, 11 degrees

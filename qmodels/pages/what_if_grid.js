@@ -5,6 +5,8 @@ const whatIf = (function () {
   const NO_ERROR = 255;      // code of an error that cannot be stated: the model is not trusted
   const NO_ANSWER = 254;     // code of a point without a prediction
   const EQUAL = 3e-7;        // relative difference of two numbers that may be one in 32 bits
+  const NEAR = 0.02;         // shares of the capacity at which two points are as good as one
+  const MOST_OFF = 0.25;     // a value that may be off by more is none
   const BETWEEN = [0.25, 0.5, 0.75];
 
   function bytes(text) {
@@ -51,12 +53,15 @@ const whatIf = (function () {
     let found = grid.nodes.get(key);
     if (found) return found;
     const first = key * grid.width, most = grid.capacity[key], ends = [];
-    const loads = grid.data.loads.concat(grid.data.ends.map((share) => share * most));
+    const data = grid.data, loads = data.loads.concat(grid.data.ends.map((share) => share * most));
     for (let i = 0; i < grid.width; i++) {
       if (grid.codes[first + i] !== NO_ANSWER) ends.push([loads[i], first + i]);
     }
     ends.sort((a, b) => a[0] - b[0]);
-    const kept = ends.filter((each, i) => i === 0 || each[0] - ends[i - 1][0] > 1e-9);
+    // A curve's own point beside a load's would only make the cubic worse.
+    const kept = ends.filter((each) => each[1] - first < data.loads.length ||
+      !ends.some((other) => other[1] - first < data.loads.length &&
+        Math.abs(other[0] - each[0]) < NEAR * most));
     found = {
       x: kept.map((each) => each[0]),
       g: kept.map((each) => grid.values[each[1]] * (1 - each[0] / most)),
@@ -90,26 +95,27 @@ const whatIf = (function () {
   }
 
   /* Value between two predicted points by a cubic through four of them. How far it may be off is
-     the most that it differs from the straight line within the gap, or that the same rule misses
-     either point by if that is left out. Fewer than three points say nothing about that, so there
-     is no answer between them; nor is there one outside. */
+     estimated by the most that it differs from the straight line within the gap, and what the same
+     rule misses either point by if that is left out, all added. Fewer than three points say nothing
+     about that, so there is no answer between them; nor is there one outside. */
   function between(grid, m, p, load, most) {
     const curve = nodes(grid, m, p), x = curve.x, g = curve.g, n = x.length;
     if (n > 0 && load > x[n - 1]) return { why: "not predicted so near to its capacity" };
     if (n < 3 || load < x[0]) return { why: "not predicted" };
     let k = 0;
     while (k < n - 2 && load > x[k + 1]) k++;
-    const first = Math.max(0, k - 1), last = Math.min(n - 1, k + 2);
+    const first = Math.max(0, Math.min(k - 1, n - 4)), last = Math.min(n - 1, first + 3);
     const line = (at) => g[k] + (g[k + 1] - g[k]) * (at - x[k]) / (x[k + 1] - x[k]);
     const value = through(x, g, first, last, load) / (1 - load / most);
     if (!(value > 0)) return { why: "not predicted" };
-    let gap = Math.max(curve.off[k], curve.off[k + 1]);
+    let gap = 0;
     for (const share of BETWEEN) {
       const at = x[k] + share * (x[k + 1] - x[k]);
       gap = Math.max(gap, Math.abs(through(x, g, first, last, at) / line(at) - 1));
     }
-    const model = Math.max(curve.error[k], curve.error[k + 1]);
-    return { value: value, error: model, between: gap };
+    gap += curve.off[k] + curve.off[k + 1];
+    if (!(gap <= MOST_OFF)) return { why: "too few predicted loads here" };
+    return { value: value, error: Math.max(curve.error[k], curve.error[k + 1]), between: gap };
   }
 
   /* What is known of a policy on a machine at a load: a value, its error and how far the value

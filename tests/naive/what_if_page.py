@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-NO_ANSWER, NO_ERROR = 254, 255
+NO_ANSWER, NO_ERROR, MOST_OFF = 254, 255, 0.25
 
 
 class Held:
@@ -36,18 +36,20 @@ class Held:
         """Loads, responses and errors of the predicted points of one curve, by load."""
         most = float(self.capacity[place])
         ends = [*self.loads, *(share * most for share in self.data["ends"])]
-        known = [
-            (load, float(value), self.error(code))
-            for load, value, code in zip(ends, self.values[place], self.codes[place], strict=True)
-            if code != NO_ANSWER
-        ]
+        whole = zip(ends, self.values[place], self.codes[place], strict=True)
+        rows = [(load, float(v), self.error(c)) if c != NO_ANSWER else None for load, v, c in whole]
+        known = [row for row in rows[: len(self.loads)] if row is not None]
+        for row in rows[len(self.loads) :]:  # the curve's own, unless beside one of all curves
+            stops = [row_of_all[0] for row_of_all in rows[: len(self.loads)] if row_of_all]
+            if row is not None and all(abs(row[0] - stop) >= 0.02 * most for stop in stops):
+                known.append(row)
         return sorted(known)
 
     def between(self, place, load):
         """Response at a load between two predicted ones, and how far it may be off, relatively.
 
         A polynomial by least squares through as many points as it has coefficients; None where
-        fewer than three are known or the load lies outside them.
+        fewer than three are known, the load lies outside them, or it may be off by over a quarter.
         """
         known = self.nodes(place)
         if len(known) < 3 or not known[0][0] <= load <= known[-1][0]:
@@ -56,7 +58,8 @@ class Held:
         x = np.array([row[0] for row in known])
         g = np.array([row[1] for row in known]) * (1 - x / most)
         k = min(int(np.searchsorted(x, load)) - 1, len(x) - 2) if load > x[0] else 0
-        near = slice(max(0, k - 1), min(len(x), k + 3))
+        first = max(0, min(k - 1, len(x) - 4))
+        near = slice(first, first + 4)
         curve = np.polynomial.Polynomial.fit(x[near], g[near], len(x[near]) - 1)
         line = np.polynomial.Polynomial.fit(x[k : k + 2], g[k : k + 2], 1)
         inside = x[k] + np.array([0.25, 0.5, 0.75]) * (x[k + 1] - x[k])
@@ -65,5 +68,5 @@ class Held:
             if 0 < i < len(x) - 1:
                 others = [j for j in range(max(0, i - 2), min(len(x), i + 3)) if j != i]
                 rest = np.polynomial.Polynomial.fit(x[others], g[others], len(others) - 1)
-                gap = max(gap, abs(float(rest(x[i])) / g[i] - 1))
-        return float(curve(load)) / (1 - load / most), gap
+                gap += abs(float(rest(x[i])) / g[i] - 1)
+        return (float(curve(load)) / (1 - load / most), gap) if gap <= MOST_OFF else None

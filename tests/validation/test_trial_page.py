@@ -37,7 +37,9 @@ def test_the_section_has_errors_ranks_the_worst_and_what_was_not_run(recorded):
     assert recorded.count("| ± 1.0% |") == min(6, WORST_ROWS)
     first = recorded.index("MBS | 0.6 | +65.0%")
     assert first < recorded.index("Random | 0.6 | +3.3%")
-    assert "16x22 TS(4,1;M=2) 8:1" in recorded
+    left = recorded.partition("- 16x22: ")[2]
+    assert "TS(4,1;M=2) 8:1, " in left
+    assert "SP(4,1) 1:1 N=12, " in left
 
 
 def test_without_a_record_it_says_so(tmp_path):

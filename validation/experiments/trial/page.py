@@ -98,4 +98,12 @@ def _worst(table: pd.DataFrame) -> Iterator[str]:
 
 def _left() -> Iterator[str]:
     names = not_run()
-    yield f"Of the grid, {len(names)} cells were not run: {'; '.join(names)}."
+    yield f"Of the grid {len(names)} cells were not run (5 phases, scv 1 and writes unless said):"
+    yield ""
+    for place in dict.fromkeys(name.split()[0] for name in names):
+        some = [name for name in names if name.startswith(place)]
+        short = [
+            " ".join(word for word in name.split()[1:] if word not in ("N=5", "scv=1", "write"))
+            for name in some
+        ]
+        yield f"- {place}: {', '.join(short)}"

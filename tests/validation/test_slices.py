@@ -282,6 +282,26 @@ def test_where_jobs_overtake_some_do_start_later_with_any_blocks():
     assert some_later("EASY", parts=False) > 0
 
 
+def test_no_exception_is_known_for_parts_of_blocks():
+    """Outside what is proved: where a part lies decides which blocks are opened."""
+    assert some_later("fcfs", parts=True) == 0
+
+
+def test_losses_of_boxes_depend_on_the_law_and_those_of_any_blocks_on_its_mean_alone():
+    """Outside the chain of placed boxes, whose times are exponential."""
+    shapes, loads = ((1, 1, 1), (2, 1, 1)), (1.0, 0.6)
+    pod, law = Pod((4, 1, 1)), PhaseType.erlang(phases=20, mean=1.0)
+    away = {}
+    for name in ("any-blocks", "FF"):
+        found = simulate_slices(
+            pod, SliceMix(shapes, loads), 2.2 / 4, strategy=name, discipline="loss", law=law,
+            count=60_000, replications=10,
+        )  # fmt: skip
+        exact = slice_losses(pod, shapes, loads, strategy=name).refused[1]
+        away[name] = abs(found.shapes[1].refused.z_score(exact))
+    assert away["any-blocks"] < 3.7 < away["FF"]
+
+
 @pytest.mark.parametrize("strategy", ["any-blocks", "FF", "BF", "aligned", "block"])
 def test_with_exact_estimates_the_first_starts_when_easy_promised_or_before(strategy):
     promised = 0

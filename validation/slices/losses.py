@@ -103,7 +103,7 @@ def slice_losses(
     [0.11887581, 0.29358147]
     >>> rings = slice_losses(Pod((4, 1, 1)), [(1, 1, 1), (2, 1, 1)], [1.0, 0.6])
     >>> [round(share, 8) for share in rings.refused], rings.states
-    ([0.11412217, 0.31013569], 35)
+    ([0.11412217, 0.31013569], 34)
     """
     name = strategy_name(strategy or ("any-blocks" if pod.switch else "FF"))
     if isinstance(shapes, str | SliceMix):

@@ -100,6 +100,8 @@ def _overtaking(study: SliceStudy, best: Ways, discipline: str) -> str:
             "undecided": "fills the pod no better that could be shown",
         }[gap.verdict]
         text += "; at the load "
+    else:
+        text = f"{text.rstrip()}: "
     text += f"a job waits {_wait(study, other.loaded)} instead of {_wait(study, best.loaded)}"
     largest, before = other.loaded.shapes[-1], best.loaded.shapes[-1]
     if largest.wait is not None and before.wait is not None and not other.loaded.growing:

@@ -113,8 +113,10 @@ def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
     )  # fmt: skip
     table, study = spec.jobs, spec.study
     common: dict[str, Any] = {
-        "strategies": tuple(study.strategies or USUAL_STRATEGIES),
-        "disciplines": tuple(study.disciplines or USUAL_DISCIPLINES),
+        "strategies": tuple(USUAL_STRATEGIES if study.strategies is None else study.strategies),
+        "disciplines": tuple(
+            USUAL_DISCIPLINES if study.disciplines is None else study.disciplines
+        ),
         "replications": study.replications, "seed": study.seed,
     }  # fmt: skip
     if table.log is not None:
@@ -124,7 +126,7 @@ def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
         return _of_log(pod, table, folder / table.log, common)
     if table.processors is not None:
         raise ModelError("processors belong to a log; slices of a mix are in chips")
-    mix = SliceMix.of(table.mix or "halving", pod)
+    mix = SliceMix.of("halving" if table.mix is None else table.mix, pod)
     title, unit = f"mix {mix.name}", "holding times"
     if table.hold is not None:
         mean = seconds(table.hold)
@@ -157,7 +159,10 @@ def _of_log(pod: Pod, table: JobTable, path: Path, common: dict[str, Any]) -> Sl
     asked = np.array([chips[s] for s in sizes.tolist()], float)
     needed = sizes / processors
     work = float(asked @ jobs.demands)
-    own = work / (float(jobs.arrivals[-1] - jobs.arrivals[0]) * pod.chips)
+    length = float(jobs.arrivals[-1] - jobs.arrivals[0])
+    if length <= 0.0:
+        raise ModelError(f"{path}: all jobs come at one moment; a load needs arrivals in time")
+    own = work / (length * pod.chips)
     factor = 1.0 if table.load is None else own / table.load
     streams = LogStreams(log, jobs=table.count, arrival_factor=factor, largest=most, start="random")
     each = "a chip" if processors == 1 else f"{processors} processors a chip"

@@ -18,6 +18,7 @@ from qmodels.checkpoints.formulas import best_alone, daly, goodput_alone, goodpu
 from qmodels.checkpoints.model import Checkpointing, Storage
 from qmodels.errors import ModelError
 from qmodels.networks import ClosedNetwork
+from qmodels.networks.sizes import most_that
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -289,16 +290,7 @@ def jobs_that_fit(
     def reaches(number: int) -> bool:
         return predict_checkpoints(job, storage, number).goodput >= wanted
 
-    if not reaches(1):
-        return 0
-    low, high = 1, 2
-    while high <= most and reaches(high):
-        low, high = high, 2 * high
-    high = min(high, most + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if reaches(middle) else (low, middle)
-    return low
+    return most_that(reaches, most)
 
 
 def _apart(storage: Storage, jobs: int) -> bool:

@@ -11,7 +11,7 @@ from qmodels.errors import MemoryBudgetError
 #: Share of the machine's memory that a solver may take by default.
 _SHARE: Final = 0.5
 #: Seconds of computing that are begun unasked; with `memory` given any number.
-MOST_SECONDS: Final = 5.0
+MOST_SECONDS: Final = 30.0
 #: What helps where laws and a population decide the size of a chain.
 FEWER_STATES: Final = "take laws of fewer phases, a smaller population, or raise memory"
 

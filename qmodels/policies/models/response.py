@@ -136,7 +136,7 @@ def response_of(
         What cutting off the queue behind a job may change in any probability at most.
     memory : float, optional
         Bytes that the chain may take. By default half of the machine's memory, and then no more
-        than a percentile takes about five seconds for.
+        than a percentile takes about half a minute for.
 
     Returns
     -------

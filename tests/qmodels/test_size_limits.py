@@ -77,10 +77,10 @@ REFUSED = {
         lambda: MultiClassNetwork(
             [JobClass(10**4, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve(),
         "take some [0-9,]+ jobs"),
-    "mean values of 7*10^6 vectors": (
+    "mean values of 3*10^7 vectors": (
         lambda: MultiClassNetwork(
-            [JobClass(190, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve("mva"),
-        "use convolution"),
+            [JobClass(299, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve("mva"),
+        "a smaller population"),
 }  # fmt: skip
 SOLVED = {
     "PH30/PH30/1": lambda: queue(erlang(30), erlang(30), 1).solve().mean_response,

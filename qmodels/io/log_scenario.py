@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from qmodels.io._scenario_file import LawTable
-from qmodels.io.scenario import Scenario, _axis, _law, _scale_to_log
+from qmodels.io._scenario_laws import law_of
+from qmodels.io._scenario_programs import scale_to_log
+from qmodels.io.scenario import Scenario, _axis
 from qmodels.io.swf import JobLog
 from qmodels.policies import System, work_bound
 from qmodels.programs import Program, WorkloadMix
@@ -41,10 +43,10 @@ def scenario_of_log(log: JobLog, system: System, program: Program | WorkloadMix)
     90.0
     """
     busy = log.with_work
-    factor = _scale_to_log(log, system, program)
+    factor = scale_to_log(log, system, program)
     scaled = program.scaled(factor)
-    arrivals, arrivals_from = _law(log.path, "arrivals", LawTable(), log)
-    demand, demand_from = _law(log.path, "demand", LawTable(), log)
+    arrivals, arrivals_from = law_of(log.path, "arrivals", LawTable(), log)
+    demand, demand_from = law_of(log.path, "demand", LawTable(), log)
     return Scenario(
         path=log.path,
         title=f"The jobs of {log.path.name}",

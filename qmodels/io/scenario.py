@@ -7,42 +7,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from phasefit import MAP, PhaseType, match_moments
+from phasefit import MAP, PhaseType
 from phasefit.checks import one_of
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
 from qmodels.io._scenario_arrivals import dependent_arrivals
 from qmodels.io._scenario_file import (
-    BurstLawsTable,
-    BurstTable,
     DemandTable,
-    LawTable,
     LogTable,
-    PhaseCountTable,
-    PhaseTable,
-    ProgramTable,
     ScenarioFile,
     ValidationTable,
-    WorkingSetTable,
 )
+from qmodels.io._scenario_laws import burst_laws_of, law_of, time_law
+from qmodels.io._scenario_programs import programs_of, scale_to_log
 from qmodels.io.job_logs import read_jobs
 from qmodels.io.mesh_trial import TrialPlan, labelled, trial_plan
 from qmodels.io.policy_tables import PolicyTable, TimeLawTable
-from qmodels.io.runs import read_runs
 from qmodels.io.settings import checked_with, dotted, laid_over, naming, told
 from qmodels.io.swf import JobLog
 from qmodels.io.toml_tables import at_key, checked_tables, fail, unchecked_tables
 from qmodels.policies import MODELS, AbstractPolicy, System, Workload, find_policy
 from qmodels.programs import (
-    Burst,
     FittedProgram,
-    Geometric,
-    Phase,
     Program,
-    WorkingSet,
     WorkloadMix,
-    fit_runs,
 )
 from qmodels.programs.model import parts
 
@@ -230,20 +217,20 @@ def _scenario(
     places = {"mesh", "strategy"}
     system = at_key(source, "machine", System, **spec.machine.model_dump(exclude=places))
     log = like.log if like is not None else _read_log(source, spec.log, max_bytes)
-    program, fits = _programs(source, spec, like)
+    program, fits = programs_of(source, spec, None if like is None else like.fits)
     time_scale = 1.0
     if spec.demand.scale_to_log:
         if log is None:
             fail(source, "demand.scale_to_log", "there is no [log] to scale to; add one or drop it")
         time_scale = like.time_scale if like is not None else at_key(
-            source, "demand.scale_to_log", _scale_to_log, log, system, program
+            source, "demand.scale_to_log", scale_to_log, log, system, program
         )  # fmt: skip
         program = program.scaled(time_scale)
-    arrivals, arrivals_from = dependent_arrivals(source, spec.arrivals, log) or _law(
+    arrivals, arrivals_from = dependent_arrivals(source, spec.arrivals, log) or law_of(
         source, "arrivals", spec.arrivals, log
     )
-    demand, demand_from = _law(source, "demand", spec.demand, log)
-    burst_laws = _burst_laws(source, spec)
+    demand, demand_from = law_of(source, "demand", spec.demand, log)
+    burst_laws = burst_laws_of(source, spec)
     if burst_laws is not None:
         demand_from += "; predictions and simulations take the laws of [bursts] instead"
     policies, too_large = _policies(source, spec.policy, system, only_fitting)
@@ -319,7 +306,7 @@ def load_programs(
     ScenarioError, TraceFormatError
         As for `load_scenario`.
     """
-    return _programs(Path(path), read_scenario_file(path, settings=settings))[0]
+    return programs_of(Path(path), read_scenario_file(path, settings=settings))[0]
 
 
 def read_scenario_file(
@@ -357,180 +344,6 @@ def _read_log(source: Path, spec: LogTable | None, max_bytes: int | None) -> Job
         raise
     except ModelError as error:
         fail(source, "log", str(error))
-
-
-def _programs(
-    source: Path, spec: ScenarioFile, like: Scenario | None = None
-) -> tuple[Program | WorkloadMix, Mapping[str, FittedProgram]]:
-    if (spec.program is None) == (spec.runs is None):
-        fail(source, "program", "give either [[program]] tables or one [runs] table")
-    if spec.runs is not None:
-        # the runs are those of `like`, and fitting them takes seconds
-        fits = dict(like.fits) if like else fit_runs(read_runs(source.parent / spec.runs.path))
-        weights = spec.runs.weights or dict.fromkeys(fits, 1.0)
-        if set(weights) != set(fits):
-            fail(
-                source,
-                "runs.weights",
-                f"give one weight for each measured program: {', '.join(sorted(fits))}",
-            )
-        programs = [at_key(source, "runs.path", getattr, fit, "program") for fit in fits.values()]
-        return WorkloadMix(programs, [weights[n] for n in fits]), fits
-    tables = spec.program or []
-    programs = [_program(source, f"program[{i}]", table) for i, table in enumerate(tables)]
-    if len(programs) == 1:
-        return programs[0], {}
-    return WorkloadMix(programs, [table.weight for table in tables]), {}
-
-
-def _program(source: Path, key: str, table: ProgramTable) -> Program:
-    if table.working_sets is not None:
-        if table.io is not None or table.cpu is not None:
-            fail(source, key, "give either io and cpu, or working_sets, not both")
-        sets = table.working_sets
-    elif table.io is None or table.cpu is None:
-        fail(source, key, "give io and cpu (one phase, repeated), or working_sets")
-    else:
-        sets = [
-            WorkingSetTable(repeat=table.repeat, phases=[PhaseTable(io=table.io, cpu=table.cpu)])
-        ]
-
-    def build() -> Program:
-        return Program(
-            [
-                WorkingSet(
-                    group.repeat,
-                    [
-                        Phase(
-                            io=_burst(source, f"{key}.io", phase.io, "d", group.repeat),
-                            cpu=_burst(source, f"{key}.cpu", phase.cpu, "p", group.repeat),
-                        )
-                        for phase in group.phases
-                    ],
-                )
-                for group in sets
-            ],
-            name=table.name,
-            phase_count=_phase_count(source, f"{key}.phase_count", table.phase_count),
-        )
-
-    return at_key(source, key, build)
-
-
-def _phase_count(
-    source: Path, key: str, table: PhaseCountTable | None
-) -> Geometric | list[float] | None:
-    if table is None:
-        return None
-    if (table.mean is None) == (table.probabilities is None):
-        fail(source, key, "give either mean (geometric) or probabilities (of 1, 2, ... phases)")
-    if table.mean is not None:
-        return at_key(source, key, Geometric, table.mean)
-    return table.probabilities
-
-
-def _burst(source: Path, key: str, table: BurstTable, default_law: str, repeat: int) -> Burst:
-    if table.total is not None and table.seconds is None:
-        seconds, each = table.total, 1.0 / repeat
-    elif table.seconds is not None and table.total is None:
-        seconds, each = table.seconds, 1.0
-    else:
-        fail(source, key, "give either seconds (of each phase) or total (over all repeats)")
-    slow = table.slowdown
-    return at_key(
-        source,
-        key,
-        Burst,
-        seconds * each,
-        sequential=table.sequential * each,
-        per_processor=table.per_processor * each,
-        growth=table.growth,
-        law=table.law or default_law,
-        slowdown=None if slow is None else (slow.up_to_processors, slow.factor),
-    )
-
-
-def _scale_to_log(log: JobLog, system: System, program: Program | WorkloadMix) -> float:
-    """Factor that gives the programs the log's mean work, on the sizes that its jobs had."""
-    busy = log.with_work
-    sizes, counts = np.unique(busy.sizes, return_counts=True)
-    on_time = float(np.average(sizes * program.mean_time(sizes, system.disks), weights=counts))
-    if on_time <= 0:
-        raise ModelError("the programs take no time, so they cannot be scaled to the log")
-    return float(busy.work.mean()) / on_time
-
-
-def _given_law(
-    source: Path, key: str, spec: LawTable | TimeLawTable, mean: float = 1.0
-) -> tuple[PhaseType, str] | None:
-    """The law that a table holds, and where it comes from; None where it holds none."""
-    given = [name for name in ("scv", "alpha", "T") if getattr(spec, name) is not None]
-    if given not in ([], ["scv"], ["alpha", "T"]):
-        fail(source, key, f"give scv, or alpha and T, or neither; got {', '.join(given)}")
-    if given == ["alpha", "T"]:
-        law = at_key(source, key, PhaseType, spec.alpha, spec.T)
-        return law, f"phase-type law of order {law.order} given in the scenario"
-    if given == ["scv"]:
-        scv = float(spec.scv or 0.0)
-        law = at_key(source, f"{key}.scv", match_moments, mean, mean**2 * (1.0 + scv))
-        return law, f"squared coefficient of variation {spec.scv:g} given in the scenario"
-    return None
-
-
-def _burst_laws(source: Path, spec: ScenarioFile) -> tuple[PhaseType, PhaseType] | None:
-    """Laws of the bursts of I/O and computation; exponential where only the other is given."""
-    tables: BurstLawsTable | None = spec.bursts
-    if tables is None:
-        return None
-    if tables.io is None and tables.cpu is None:
-        fail(source, "bursts", "give io, cpu or both, such as io = { scv = 1.0 }")
-    given = [name for name in ("scv", "alpha", "T") if getattr(spec.demand, name) is not None]
-    given += ["mix"] * (spec.demand.mix == "mean")
-    if given:
-        fail(
-            source,
-            f"demand.{given[0]}",
-            "with [bursts] every burst has its own law and the demand follows from these; drop "
-            "this key, or drop [bursts]",
-        )
-    laws = []
-    for name, table in (("io", tables.io), ("cpu", tables.cpu)):
-        found = None if table is None else _given_law(source, f"bursts.{name}", table)
-        laws.append(PhaseType.exponential(mean=1.0) if found is None else found[0])
-    return laws[0], laws[1]
-
-
-def _time_law(source: Path, key: str, table: TimeLawTable) -> PhaseType:
-    """A law of a time in seconds; exponential where only its mean is given."""
-    if table.alpha is not None or table.T is not None:
-        if table.mean is not None:
-            fail(source, f"{key}.mean", "alpha and T say the mean already; drop one of them")
-    elif table.mean is None:
-        fail(source, f"{key}.mean", "this key is missing; add it (seconds), or give alpha and T")
-    found = _given_law(source, key, table, table.mean or 1.0)
-    return PhaseType.exponential(mean=table.mean or 1.0) if found is None else found[0]
-
-
-def _law(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[PhaseType, str]:
-    given = _given_law(source, key, spec)
-    if given is not None:
-        return given
-    if log is None:
-        return PhaseType.exponential(mean=1.0), "exponential, since nothing else was given"
-    # Jobs without work are thinned out: a fit of all arrivals and of the work of some would give
-    # each of them the mean work of the others.
-    busy = at_key(source, "log", lambda: log.with_work)
-    sample = busy.interarrivals if key == "arrivals" else busy.work
-    if sample.size < 2 or sample.max() <= 0:
-        fail(source, "log", f"too few jobs are selected to fit {key}: {sample.size}; select more")
-    mean = float(sample.mean())
-    squares = sample / mean
-    squares *= squares
-    second = float(squares.mean()) * mean**2
-    law = at_key(source, key, match_moments, mean, second)
-    thinned = len(log.jobs) - len(busy.jobs)
-    without = f", without {thinned:,} jobs of no known work" if thinned else ""
-    return law, f"first two moments of {sample.size:,} values in {log.path.name}{without}"
 
 
 def _mix(spec: DemandTable, log: JobLog | None) -> str:
@@ -575,7 +388,7 @@ def _stands_for(source: Path, key: str, table: PolicyTable) -> list[AbstractPoli
         value = getattr(table, name)
         if isinstance(value, list) and value and isinstance(value[0], TimeLawTable):
             where = [f"{key}.{name}" + (f"[{n}]" if value[1:] else "") for n in range(len(value))]
-            laws = [_time_law(source, at, law) for at, law in zip(where, value, strict=True)]
+            laws = [time_law(source, at, law) for at, law in zip(where, value, strict=True)]
             value = tuple(laws) if laws[1:] else laws[0]
         values[name] = value
     return list(find_policy(table.kind).from_table(values))  # type: ignore[attr-defined]

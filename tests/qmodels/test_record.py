@@ -312,8 +312,10 @@ def test_in_full_the_program_of_the_examples_is_recorded_as_it_timed_itself(
     assert max(ratios) <= 0.1
 
 
+# A suite in the background has the keyboard's signal ignored, and its children inherit that.
 RECORDER = """
-    import sys
+    import signal, sys
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     from qmodels import cli
     from qmodels.commands.record import register
     register(cli.app)
@@ -335,9 +337,12 @@ class TestSignals:
              str(tmp_path / "a.csv"), "--", "sh", "-c", script],
             stdout=subprocess.PIPE, start_new_session=True,
         ) as process:  # fmt: skip
-            assert process.stdout.readline() == b"ready\n"
-            process.send_signal(number)
-            assert process.wait(60) == 5
+            try:
+                assert process.stdout.readline() == b"ready\n"
+                process.send_signal(number)
+                assert process.wait(60) == 5
+            finally:
+                process.kill()  # else leaving the block waits for it
         assert (tmp_path / "got").read_text() == "got\n"
         assert read_trace(tmp_path / "a.csv").duration > 0.3
 

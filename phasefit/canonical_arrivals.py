@@ -143,7 +143,9 @@ def _of_gamma(start: Array, rates: Array, gamma: float) -> MAP:
     q, r = float(start[0]), float(rates[0] / rates[1])
     if gamma >= 0.0:
         found = _form_one(q, r, gamma)
-        assert found is not None  # within `_range`
+        if found is None:  # at the end of `_range`, beyond it by rounding
+            found = _form_one(q, r, min(gamma, _largest(q, r)))
+        assert found is not None
         return MAP.acyclic(rates=rates, a=found[0], b=found[1])
     b = min(q - gamma * (r + q), 1.0)
     a = min(-gamma / b, 1.0) if b > 0.0 else 0.0

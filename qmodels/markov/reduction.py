@@ -91,7 +91,7 @@ class Levels:
     def _dual(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Factors]:
         """Factors of I - S transposed, on the kinds that recur; those that do and do not."""
         weight = self._weights
-        often = weight > HARDLY_EVER * weight.max()
+        often = weight > HARDLY_EVER * weight.max(initial=0.0)
         kept, rare = np.flatnonzero(often), np.flatnonzero(~often)
         inner = self.ratio[np.ix_(kept, kept)]
         off = inner.T * weight[kept] / weight[kept, None]

@@ -168,3 +168,13 @@ def test_gaps_that_make_no_fit_are_refused(gaps, words):
         fit_map(gaps)
     with pytest.raises(ModelError, match="scales"):
         fit_map(np.arange(100.0), scales=4)
+
+
+def test_the_end_of_the_range_is_reached_though_rounding_lies_beyond_it():
+    """Two rates that are all but equal: the largest correlation is a double root."""
+    for rate in (1.45841942, 1.458419400001, 2.0):
+        series = PhaseType([0.45841941, 0.54158059], [[-1.45841938, 1.45841938], [0.0, -rate]])
+        moments = [series.moment(k) for k in (1, 2, 3)]
+        for lag1 in lag1_range(*moments):
+            found = match_map(*moments, lag1)
+            assert found.autocorrelation(1) == pytest.approx(lag1, abs=1e-7)

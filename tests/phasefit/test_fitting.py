@@ -306,7 +306,7 @@ class TestRefusals:
         "option",
         [
             {"order": 0}, {"order": -1}, {"order": 1.5}, {"order": nan}, {"order": "2"},
-            {"order": [1]}, {"max_order": 0}, {"max_order": None}, {"max_order": inf},
+            {"order": [1]}, {"max_order": 0}, {"max_order": inf},
             {"max_order": 10**9}, {"order": 10**9}, {"order": 31, "family": "general"},
             {"family": "erlang"}, {"family": None}, {"family": 3}, {"family": np.ones(2)},
             {"criterion": "ml"}, {"criterion": None}, {"criterion": ["bic"]},

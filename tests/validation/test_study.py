@@ -166,6 +166,7 @@ def test_the_worst_warnings_come_first(study):
 
     class Scenario:
         log, time_scale, fits, mix_note = Log(), 263.8, {}, "every job is the mean program"
+        changes = ()
 
     grave, light = _warnings(Scenario, 0.3)
     assert grave[0].startswith("The programs' times were multiplied by 263.8")

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from phasefit.checks import real_number
-from qmodels.commands.quantities import seconds
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
 
@@ -238,6 +236,9 @@ def _share(text: str) -> float:
 
 def _budget(text: str) -> float:
     """Seconds of a time such as 30min or 1h30min."""
+    from phasefit.checks import real_number
+    from qmodels.commands.quantities import seconds
+
     try:
         return real_number("it", seconds(text), above=0.0)
     except ModelError as error:

@@ -347,7 +347,7 @@ class TestTheCommand:
 
 
 def test_programs_learnt_from_runs_are_not_learnt_again_and_said_to_be_extrapolated(monkeypatch):
-    from qmodels.io import scenario as reader
+    from qmodels.io import _scenario_programs as reader
 
     plan = load_scenario(RUNS)
     monkeypatch.setattr(reader, "fit_runs", None)  # seconds for each machine

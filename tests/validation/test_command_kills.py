@@ -3,10 +3,12 @@
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -78,15 +80,28 @@ def finished(name, out):
     return tables(out)
 
 
+def kept_runs(journal):
+    """How many runs a journal holds that another process writes; 0 while there is none."""
+    try:
+        with closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True)) as source:
+            return source.execute("SELECT count(*) FROM result").fetchone()[0]
+    except sqlite3.Error:  # not there yet, or just being written
+        return 0
+
+
 def test_a_comparison_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(tmp_path):
     number = signal.SIGTERM
     out, journal = tmp_path / "out", tmp_path / "out.journal"
     running = started("allocate", out, 1)
-    while not (journal.exists() and journal.stat().st_size > 60_000):  # some runs are kept
-        assert running.poll() is None
-        time.sleep(0.02)
-    running.send_signal(number)
-    _, said = running.communicate(timeout=60)
+    try:
+        while not kept_runs(journal):
+            assert running.poll() is None, "it was done before any of its runs was seen kept"
+            time.sleep(0.02)
+        running.send_signal(number)
+        _, said = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        running.communicate()
     assert running.returncode == ENDS[number]
     assert f"finished runs are kept in {journal}" in said
     assert "give the same command again" in said

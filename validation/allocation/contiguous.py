@@ -92,7 +92,7 @@ class FF(BoxStrategy):
 
 @register
 @dataclass(frozen=True)
-class TFF(BoxStrategy):
+class TFF(FF):
     """`FF` with turning: the first order of the sides for which there is a free box.
 
     Examples
@@ -106,10 +106,6 @@ class TFF(BoxStrategy):
     turning: bool = True
 
     name = "TFF"
-
-    def base(self, held: Occupancy, box: Sides) -> Ints | None:
-        """See `BoxStrategy.base`."""
-        return in_scan_order(held, box)
 
 
 @register
@@ -148,7 +144,7 @@ class BF(BoxStrategy):
 
 @register
 @dataclass(frozen=True)
-class TBF(BoxStrategy):
+class TBF(BF):
     """`BF` with turning: the first order of the sides for which there is a free box.
 
     Examples
@@ -162,10 +158,6 @@ class TBF(BoxStrategy):
     turning: bool = True
 
     name = "TBF"
-
-    def base(self, held: Occupancy, box: Sides) -> Ints | None:
-        """See `BoxStrategy.base`."""
-        return snuggest(held, box)
 
 
 @register
@@ -209,7 +201,7 @@ class BL(BoxStrategy):
 
 @register
 @dataclass(frozen=True)
-class TBL(BoxStrategy):
+class TBL(BL):
     """`BL` with turning: the first order of the sides for which there is a free box.
 
     Examples
@@ -223,7 +215,3 @@ class TBL(BoxStrategy):
     turning: bool = True
 
     name = "TBL"
-
-    def base(self, held: Occupancy, box: Sides) -> Ints | None:
-        """See `BoxStrategy.base`."""
-        return beside_a_busy_box(held, box)

@@ -149,8 +149,9 @@ class DynamicPartitioning(AbstractPolicy):
         c, disks = system.max_processor_partitions, self.disk_partitions
         d = system.disks / disks
         shares = system.processors / np.arange(1.0, c + 1.0)
+        # Disk partitions without a job add nothing; a million of them would take seconds.
         rows = [
-            groups_at_work([[1] * y for y in spread(i, disks)], program, p, d, times=times)
+            groups_at_work([[1] * y for y in spread(i, min(i, disks))], program, p, d, times=times)
             for i, (p, times) in enumerate(
                 zip(shares.tolist(), mean_times(program, shares, d), strict=True), start=1
             )

@@ -16,6 +16,7 @@ from qmodels.policies import (
     predict,
     work_bound,
 )
+from qmodels.policies.base import running_jobs
 from qmodels.programs import Burst, Phase, Program
 from tests.laws import REFERENCE_MACHINE
 
@@ -206,6 +207,14 @@ def test_perfect_speedup_without_io_makes_dynamic_partitioning_one_fast_server()
     program = Program([Phase(io=0.0, cpu=64.0)])
     found = predict(DP(1), System(processors=64, disks=1), Workload(program), load=0.7)
     assert found.mean_jobs == pytest.approx(0.7 / 0.3, rel=1e-11)
+
+
+def test_disk_partitions_that_no_job_can_use_cost_nothing():
+    """A billion of them, listed one by one, filled the memory; four jobs use four of them."""
+    program = Program([Phase(io=Burst(3.0), cpu=Burst(5.0))])
+    many = running_jobs(DP(10**9), System(4, 10**9), Workload(program))
+    four = running_jobs(DP(4), System(4, 4), Workload(program))
+    assert np.array_equal(many.throughput, four.throughput)
 
 
 def test_dynamic_partitioning_is_exact_only_if_all_bursts_gain_alike_from_processors():

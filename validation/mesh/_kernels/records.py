@@ -14,7 +14,7 @@ import numpy as np
 #: those of the tables at every call made them some thirteen times slower.
 COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 #: A call with all tables as arguments would cost as much as the work it does.
-INLINED: Any = COMPILED | {"inline": "always"}
+INLINED: Any = COMPILED | {"forceinline": True, "no_cpython_wrapper": True}
 
 FAR = 1 << 60
 

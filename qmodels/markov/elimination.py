@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dtrsm
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from qmodels.errors import ModelError
 from qmodels.markov import _kernels
@@ -89,6 +91,37 @@ def factor(off: Array, excess: Array, *, trapped: str = "state {} is never left"
     if row >= 0:
         raise ModelError(trapped.format(row))
     return _packed(packed)
+
+
+@dataclass(frozen=True, eq=False)
+class PartFactors:
+    """Factors of an M-matrix whose states fall into parts that do not lead to each other."""
+
+    parts: tuple[tuple[NDArray[np.intp], Factors], ...]
+
+    def solve_left(self, b: Array) -> Array:
+        """Solution x of x M = b for `b` (m, n), without the rows that are zero in a part."""
+        x = np.zeros_like(b)
+        for states, factors in self.parts:
+            rows = np.flatnonzero(b[:, states].any(axis=1))
+            x[np.ix_(rows, states)] = factors.solve_left(b[np.ix_(rows, states)])
+        return x
+
+
+def factor_apart(
+    off: Array, excess: Array, *, trapped: str = "state {} is never left"
+) -> PartFactors:
+    """What `factor` does, for each part of the states that no entry connects to another."""
+    count, label = connected_components(csr_array(off), directed=False)
+    parts = []
+    for part in range(count):
+        states = np.flatnonzero(label == part)
+        packed, rest = np.ascontiguousarray(off[np.ix_(states, states)]), excess[states]
+        row = _eliminate(packed, rest)
+        if row >= 0:
+            raise ModelError(trapped.format(states[row]))
+        parts.append((states, _packed(packed)))
+    return PartFactors(tuple(parts))
 
 
 def balance(off: Array) -> Array:

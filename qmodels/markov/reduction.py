@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from qmodels.errors import ConvergenceError, UnstableError
+from qmodels.errors import UnstableError
+from qmodels.markov.doubling import TRAPPED, phases_of_return
 from qmodels.markov.elimination import Factors, balance, factor
+from qmodels.markov.kinds import Spread, kinds, times
 
 Array = NDArray[np.float64]
-Spread: TypeAlias = Array | csr_array
 
-#: Up to this many phases, structure costs more than it saves.
-SMALL = 64
 #: Share of the jumps up below which a kind of them is taken for one that does not recur: near the
 #: end of the floats the times at such phases are zero already, as if they could not be left.
 HARDLY_EVER = 1e-250
-TRAPPED = "phase {} can never come down to a lower level again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,86 +136,17 @@ class Levels:
 
 
 def solve_levels(up: Array, local: Array, down: Array, tol: float, max_steps: int) -> Levels:
-    """Solve homogeneous levels by cyclic reduction without subtractions.
-
-    Each step removes every second level. What is left are jumps over 2^k levels: up with rates
-    ``spread @ chain @ lead``, down with `fall`; the diagonal follows from them. The jumps up keep
-    their outer factors, so there are never more kinds of them.
-    """
+    """Solve homogeneous levels by cyclic reduction, see `phases_of_return`."""
     phases = balance(up + local + down)
     upward, downward = float(phases @ up.sum(axis=1)), float(phases @ down.sum(axis=1))
     if upward >= downward:
         raise UnstableError("homogeneous levels", upward, downward)
     spread, lead = kinds(up)
     down_sum = down.sum(axis=1)
-    returns, steps = _returns(spread, lead, local, down, tol, max_steps)
+    returns, steps = phases_of_return(spread, lead, local, down, tol, max_steps)
     stay = local + spread @ returns
     below = factor(stay, down_sum, trapped=TRAPPED)
     record = balance(stay + down)
     record /= record @ down_sum
     climb = below.solve_left(lead)
     return Levels(spread, climb, down, returns, below, phases, upward, downward, record, steps)
-
-
-def _returns(
-    spread: Spread, lead: Array, local: Array, down: Array, tol: float, max_steps: int
-) -> tuple[Array, int]:
-    """Phase of the return after a jump up of each kind, (r, n), and the steps it took."""
-    stay, fall, returns = local, down, np.zeros_like(lead)
-    few = lead.size > SMALL**2 and np.count_nonzero(lead) < lead.size / 16
-    onto: Spread = csr_array(lead) if few else lead
-    chain = np.eye(len(lead))  # jumps lead to chain @ onto
-    mass = lead.sum(axis=1)
-    missing = decline = 1.0
-    for step in range(1, max_steps + 1):
-        out = spread @ mass + fall.sum(axis=1)
-        factors = factor(stay, out, trapped=TRAPPED)
-        jump = times(chain, onto)
-        after_jump = factors.solve_left(jump)
-        back = after_jump @ fall
-        returns += back
-        if missing * decline**2 < tol:  # what this step added was the last that counts
-            return returns, step
-        after_fall = factors.solve_left(fall)
-        stay = stay + spread @ back
-        stay += times(times(after_fall, spread) @ chain, onto)
-        fall = after_fall @ fall
-        chain = times(after_jump, spread) @ chain
-        before, mass = mass, chain @ lead.sum(axis=1)
-        # steps add geometrically less: each factor is the square of the one before
-        decline = float((mass / before.clip(min=1e-300)).max(initial=0.0))
-        missing = decline * float((back / returns.clip(min=1e-300)).max(initial=0.0))
-        if missing < tol:
-            return returns, step
-    raise ConvergenceError("cyclic reduction", max_steps, missing, returns)
-
-
-def kinds(up: Array) -> tuple[Spread, Array]:
-    """Factors of `up` (n, m): how fast each phase jumps up (n, r), where each kind leads (r, m).
-
-    Rows proportional to each other up to rounding are of one kind; a kind's row sums to one.
-    """
-    speed = up.sum(axis=1)
-    rows = np.flatnonzero(speed > 0.0)
-    lead = up[rows] / speed[rows, None]
-    # proportional rows agree in any weighted sum; irrational weights make others differ
-    mark = lead @ (0.5 + np.arange(1, up.shape[1] + 1) * 0.6180339887498949 % 1.0)
-    order = np.argsort(mark, kind="stable")
-    run = np.cumsum(np.diff(mark[order], prepend=-1.0) > 1e-13)
-    first = order[np.searchsorted(run, run)]  # the leader of each row in that order
-    close = np.abs(lead[order] - lead[first]) <= 2e-15 * lead[first]
-    leader = np.empty(rows.size, dtype=np.intp)
-    leader[order] = np.where(close.all(axis=1), first, order)
-    kept, kind = np.unique(leader, return_inverse=True)
-    if len(up) > SMALL:
-        return csr_array((speed[rows], (rows, kind)), shape=(len(up), kept.size)), lead[kept]
-    spread = np.zeros((len(up), kept.size))
-    spread[rows, kind] = speed[rows]
-    return spread, lead[kept]
-
-
-def times(dense: Array, spread: Spread) -> Array:
-    """Product of a vector or matrix and a spread."""
-    if isinstance(spread, np.ndarray):
-        return np.asarray(dense @ spread)
-    return np.ascontiguousarray((spread.T @ dense.T).T)

@@ -16,7 +16,7 @@ from phasefit import MAP, PhaseType
 from phasefit.checks import real_array, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import QBD, QBDSolution, solve_qbd
-from qmodels.networks.occupancy import Centre, dense_kron, sharing_centre
+from qmodels.networks.occupancy import Centre, dense_kron, kron_sum, sharing_centre
 from qmodels.networks.sizes import check_queue, occupancy_counts, queue_memory
 from qmodels.networks.waiting import waiting_rates
 
@@ -419,13 +419,17 @@ def queue_chain(arrivals: MAP, centre: Centre, followed: Array) -> QBD:
     for k in range(c + 1):
         states: Array = np.eye(centre.size(k))
         moves = dense_block(centre.local, here[k], here[k])
-        local.append(dense_kron(arrivals.jumps, states) + dense_kron(same, moves))
+        local.append(kron_sum(arrivals.jumps, moves))
         # beyond c an arrival waits and leaves the jobs in service as they are
         starts = dense_block(centre.enter, here[k], here[k + 1]) if k < c else states
         up.append(dense_kron(arrivals.D1, starts))
     for k in range(1, c + 1):
         down.append(dense_kron(same, dense_block(centre.leave, here[k], here[k - 1])))
     down.append(dense_kron(same, followed))
+    for block in (*up, *local, *down):  # nobody else has them: the chain need not copy them
+        for each in (block, block.base):
+            if each is not None:
+                each.setflags(write=False)
     return QBD(up, local, down)
 
 

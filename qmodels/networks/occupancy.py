@@ -20,6 +20,9 @@ from qmodels.networks import _kernels
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+#: Entries of a product from which on it is filled block by block.
+_MANY = 100_000
+
 
 @dataclass(frozen=True, eq=False)
 class Centre:
@@ -264,5 +267,22 @@ class Entries:
 
 def dense_kron(a: Array, b: Array) -> Array:
     """Kronecker product of two matrices; `numpy.kron` takes ten times as long for small ones."""
-    whole = a[:, None, :, None] * b[None, :, None, :]
+    if a.size * b.size < _MANY:
+        whole = a[:, None, :, None] * b[None, :, None, :]
+    else:  # zeros that are never written take no time
+        whole = np.zeros((a.shape[0], b.shape[0], a.shape[1], b.shape[1]))
+        for i, j in np.argwhere(a).tolist():
+            np.multiply(b, a[i, j], out=whole[i, :, j, :])
     return whole.reshape(a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
+
+
+def kron_sum(a: Array, b: Array) -> Array:
+    """Kronecker sum: two square matrices that each move their own part of a state."""
+    n = len(b)
+    if a.size * b.size < _MANY:
+        return dense_kron(a, np.eye(n)) + dense_kron(np.eye(len(a)), b)
+    whole = dense_kron(np.eye(len(a)), b)
+    moves = np.arange(n)
+    for i, j in np.argwhere(a).tolist():
+        whole[i * n + moves, j * n + moves] += a[i, j]
+    return whole

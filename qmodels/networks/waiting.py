@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from phasefit import MAP
 from qmodels.markov import QBDSolution
+from qmodels.markov.doubling import TRAPPED
 from qmodels.markov.elimination import factor
 from qmodels.markov.fluid import first_return
-from qmodels.markov.reduction import TRAPPED, kinds
+from qmodels.markov.kinds import kinds
 from qmodels.networks.occupancy import dense_kron
 
 Array = NDArray[np.float64]

@@ -1,0 +1,326 @@
+"""Cyclic reduction of levels that are all alike: how many levels a step spans doubles each time.
+
+Two forms of the same doubling. The first keeps all phases and subtracts nothing. Where a chain has
+come down so many levels that it has forgotten how it set out, its returns are mixtures of a few;
+from there on the second form works with those few, see `_Slab`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr, solve_triangular
+from scipy.sparse import csr_array
+
+from qmodels.errors import ConvergenceError, ModelError
+from qmodels.markov.elimination import factor, factor_apart
+from qmodels.markov.kinds import SMALL, Spread, times
+
+Array = NDArray[np.float64]
+Part: TypeAlias = slice | NDArray[np.intp]
+
+TRAPPED: Final = "phase {} can never come down to a lower level again"
+#: Phases from which on it pays to look for parts, zeros and few kinds of returns.
+_LARGE: Final = 256
+#: Least entry, over the largest of its row and column, for returns to count as mixed. What is cut
+#: off is a share of the largest entries: this keeps it one of the least as well.
+_MIXED: Final = 0.02
+#: Singular values below this share of the first are rounding.
+_NOISE: Final = 1e-15
+#: Largest difference between a row and the mixture in its place that is rounding.
+_ROUNDING: Final = 1e-13
+
+
+def phases_of_return(
+    spread: Spread,
+    lead: Array,
+    local: Array,
+    down: Array,
+    tol: float,
+    max_steps: int,
+    *,
+    least: int = _LARGE,
+) -> tuple[Array, int]:
+    """Phase in which a level is entered again after a jump up of each kind.
+
+    Parameters
+    ----------
+    spread : (n, r) array
+        Rate of the jumps up of each kind, see `qmodels.markov.kinds.kinds`.
+    lead : (r, n) ndarray
+        Phase one level higher after a jump of each kind.
+    local, down : (n, n) ndarray
+        Rates within a level and to the next lower one.
+    tol : float
+        Share of an entry that what is left out may make up.
+    max_steps : int
+        Doublings allowed.
+    least : int
+        Phases from which on parts, zeros and few kinds of returns are looked for.
+
+    Returns
+    -------
+    returns : (r, n) ndarray
+    steps : int
+
+    Raises
+    ------
+    ConvergenceError
+        If `max_steps` did not do; it carries the returns found so far.
+    ModelError
+        If some phase can never come down again.
+
+    Notes
+    -----
+    Each step removes every second level. What is left are jumps over 2^k levels: up with rates
+    ``spread @ chain @ lead``, down with `fall`; the diagonal follows from them. The jumps up keep
+    their outer factors, so there are never more kinds of them. The rows and columns of `fall`
+    that hold a rate stay the same; only those are stored.
+    """
+    large = len(local) >= least
+    falls = _held(down, 1, large)
+    lands = _held(down, 0, large)
+    fall: Spread = down[falls][:, lands]
+    if large:  # the first step meets the rates as they were given: mostly zeros
+        fall = csr_array(fall)
+    few = lead.size > SMALL**2 and np.count_nonzero(lead) < lead.size / 16
+    onto: Spread = csr_array(lead) if few else lead
+    stay = np.array(local)
+    chain, jump = np.eye(len(lead)), lead  # jumps lead to chain @ onto
+    total = _Total(np.zeros_like(lead), lead.sum(axis=1), tol)
+    for step in range(1, max_steps + 1):
+        out = np.asarray(spread @ total.mass)
+        out[falls] += fall.sum(axis=1)
+        factors = (factor_apart if large and step == 1 else factor)(stay, out, trapped=TRAPPED)
+        after_jump = factors.solve_left(jump)
+        back = times(after_jump[:, falls], fall)
+        if total.add(back, lands):
+            return total.returns, step
+        whole = _widened(fall, lands, len(local))
+        after_fall = factors.solve_left(whole)
+        stay[:, lands] += spread @ back
+        rises, through = times(after_fall, spread), times(after_jump, spread)
+        if step > 1:
+            rises, through = rises @ chain, through @ chain
+        stay[falls] += times(rises, onto)
+        fall, chain = times(after_fall[:, falls], fall), through
+        if total.grown(chain @ lead.sum(axis=1), back, lands):
+            return total.returns, step
+        if large and total.far_from_done:
+            few_returns = mixtures(fall, fall.shape[0] // 6)
+            if few_returns is not None:
+                levels = _Levels(spread, lead, stay, chain, falls, lands)
+                found = _by_slabs(levels, few_returns, total, step, max_steps)
+                if found is not None:
+                    return found
+        jump = times(chain, onto)
+    raise ConvergenceError("cyclic reduction", max_steps, total.missing, total.returns)
+
+
+@dataclass(eq=False)
+class _Total:
+    """The returns added up so far, and when to stop."""
+
+    returns: Array
+    mass: Array  #: probability that a jump up is followed by so many more as the levels spanned
+    tol: float
+    missing: float = 1.0
+    decline: float = 1.0
+
+    def add(self, back: Array, lands: Part) -> bool:
+        """Add what a step found; True if that was the last that counts."""
+        self.returns[:, lands] += back
+        return self.missing * self.decline**2 < self.tol
+
+    def grown(self, mass: Array, back: Array, lands: Part) -> bool:
+        """Go on to twice the levels; True if all that is to come is next to nothing."""
+        before, self.mass = self.mass, mass
+        # steps add geometrically less: each factor is the square of the one before
+        self.decline = float((mass / before.clip(min=1e-300)).max(initial=0.0))
+        share = back / self.returns[:, lands].clip(min=1e-300)
+        self.missing = self.decline * float(share.max(initial=0.0))
+        return self.missing < self.tol
+
+    @property
+    def far_from_done(self) -> bool:
+        """Whether more than two steps are to come, as far as one can tell."""
+        return self.missing**4 > self.tol
+
+
+class _Levels(NamedTuple):
+    """Levels after some steps of the reduction, see `phases_of_return`."""
+
+    spread: Spread
+    lead: Array
+    stay: Array
+    chain: Array
+    falls: Part
+    lands: Part
+
+
+class Mixtures(NamedTuple):
+    """A non-negative matrix as mixtures of a few laws: ``weights @ laws``."""
+
+    rows: NDArray[np.intp]  #: those that became the laws
+    weights: Array  #: (m, k), rates; some may be negative, the sums over a row are not
+    laws: Array  #: (k, n), rows that sum to one
+
+
+def mixtures(matrix: Array, most: int) -> Mixtures | None:
+    """`matrix` (m, n) as mixtures of fewer than `most` of its rows; None if it is not.
+
+    It is if entries of a row and column differ little and the rows span no more than `most`
+    dimensions, both up to rounding. The rows are chosen by elimination with pivots in a random
+    projection [1]_; that the mixtures are the rows is then checked entry by entry.
+
+    References
+    ----------
+    .. [1] N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", *SIAM
+       Review* 53 (2011) 217-288, sec. 5.2.
+    """
+    row = matrix.max(axis=1)
+    column = matrix.max(axis=0)
+    if most < 2 or not (row.min() > 1e-250 and column.min() > 1e-250):
+        return None
+    even = matrix / row[:, None]
+    even /= even.max(axis=0)
+    if even.min() < _MIXED:
+        return None
+    seen = even @ np.random.default_rng(0).standard_normal((even.shape[1], most))
+    upper, order = qr(seen.T, mode="r", pivoting=True, check_finite=False)
+    size = np.abs(upper.diagonal())
+    rank = int(np.count_nonzero(size > _NOISE * size[0]))
+    if rank >= most:
+        return None
+    chosen, others = order[:rank], order[rank:]
+    weights = np.zeros((len(matrix), rank))
+    weights[chosen] = np.eye(rank)
+    weights[others] = solve_triangular(upper[:rank, :rank], upper[:rank, rank:]).T
+    if np.abs(even - weights @ even[chosen]).max() > _ROUNDING:
+        return None
+    total = matrix[chosen].sum(axis=1)
+    scale = total / row[chosen]
+    return Mixtures(chosen, row[:, None] * weights * scale, matrix[chosen] / total[:, None])
+
+
+def _by_slabs(
+    levels: _Levels, returns: Mixtures, total: _Total, step: int, most: int
+) -> tuple[Array, int] | None:
+    """Go on with few kinds of returns; None, with `total` as it was, if that does not hold."""
+    kept = _Total(total.returns.copy(), total.mass, total.tol, total.missing, total.decline)
+    try:
+        slab = _Slab.of(levels, returns, kept.mass)
+        while step < most:
+            step += 1
+            back = slab.back
+            if back.min() < 0.0:
+                return None
+            last = kept.add(back, levels.lands)
+            if last or kept.grown(levels.chain @ slab.up.sum(axis=1), back, levels.lands):
+                return kept.returns, step
+            slab = slab.doubled(levels.chain)
+    except ModelError:  # rounding took away a way out
+        return None
+    raise ConvergenceError("cyclic reduction", step, kept.missing, kept.returns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Slab:
+    """As many levels as the reduction spans so far, seen from its two ends.
+
+    It is entered from below after a jump of each of r kinds and from above in each of k laws of
+    phases; it is left upward in a kind or downward in a law. All numbers are probabilities. Two
+    slabs on top of each other make one of twice the height, as two layers of glass do [1]_: light
+    passes, is thrown back, or goes to and fro between them. Only what leaves downward at all is
+    held as ``left @ laws``, with k columns in `left`, and never by itself.
+
+    The way to and fro is an M-matrix of order r whose row sums are known, so that the elimination
+    subtracts nothing that matters close to saturation.
+
+    References
+    ----------
+    .. [1] C.-H. Guo, B. Iannazzo, B. Meini, "On the doubling algorithm for a (shifted)
+       nonsymmetric algebraic Riccati equation", *SIAM J. Matrix Anal. Appl.* 29 (2007) 1083-1100.
+    """
+
+    back: Array  #: (r, n), what the last doubling adds to the returns
+    up: Array  #: (r, r), entered from below and left upward
+    between: Array  #: (r, r), to and fro once: down out of the upper slab, up out of the lower one
+    through: Array  #: (r, k), down out of the upper slab and through the lower one, before `laws`
+    rebound: Array  #: (k, r), entered from above in one of `laws` and left upward
+    core: Array  #: (k, k), entered from above in one of `laws`: left downward, before `laws`
+    laws: Array  #: (k, n), phases in which a slab that was crossed downward is left
+
+    @classmethod
+    def of(cls, levels: _Levels, returns: Mixtures, mass: Array) -> _Slab:
+        """The slab of one level of what the reduction left."""
+        spread, lead, stay, chain, falls, lands = levels
+        rates = returns.weights.sum(axis=1)
+        out = np.asarray(spread @ mass)
+        out[falls] += rates
+        factors = factor(stay, out, trapped=TRAPPED)
+        below = factors.solve_left(lead)
+        above = factors.solve_left(_widened(returns.laws, lands, len(stay)))
+        bounce = below[:, falls] @ returns.weights
+        rebound = times(above, spread) @ chain
+        core = above[:, falls] @ returns.weights
+        return cls(
+            (chain @ bounce) @ returns.laws,
+            times(below, spread) @ chain,
+            bounce @ rebound,
+            bounce @ core,
+            rebound,
+            core,
+            returns.laws,
+        )
+
+    def doubled(self, chain: Array) -> _Slab:
+        """Two of these, one on top of the other; `chain` leads to the lower one."""
+        excess = self.up.sum(axis=1) + self.through.sum(axis=1)
+        fro = factor(self.between, excess, trapped=TRAPPED)
+        passes, falls_through = fro.solve(self.up), fro.solve(self.through)
+        added = self.up @ falls_through
+        rises = self.rebound @ passes
+        crossed = self.core + self.rebound @ falls_through
+        through = self.through + added @ self.core
+        between = self.between + added @ self.rebound + through @ rises
+        rebound = self.rebound + self.core @ rises
+        back, up = (chain @ added) @ self.laws, self.up @ passes
+        fewer = mixtures(crossed @ self.laws, len(crossed) // 2)
+        if fewer is None:
+            return _Slab(
+                back, up, between, through @ crossed, rebound, self.core @ crossed, self.laws
+            )
+        # the same in terms of fewer laws: crossed @ laws is weights @ fewer.laws
+        sums = crossed[fewer.rows].sum(axis=1)
+        chosen = crossed[fewer.rows] / sums[:, None]
+        return _Slab(
+            back,
+            up,
+            between,
+            through @ fewer.weights,
+            chosen @ rebound,
+            chosen @ self.core @ fewer.weights,
+            fewer.laws,
+        )
+
+
+def _held(matrix: Array, axis: int, look: bool) -> Part:
+    """Columns (axis 0) or rows (axis 1) with a rate; all of them where not to look."""
+    if not look:
+        return slice(None)
+    held = np.flatnonzero(matrix.any(axis=axis))
+    return slice(None) if held.size == len(matrix) else held
+
+
+def _widened(rows: Spread, lands: Part, n: int) -> Array:
+    """`rows` with all n columns again."""
+    dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+    if isinstance(lands, slice):
+        return np.asarray(dense)
+    wide = np.zeros((len(dense), n))
+    wide[:, lands] = dense
+    return wide

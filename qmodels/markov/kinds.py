@@ -1,0 +1,46 @@
+"""Jumps up that lead to the same place, put together: the low rank of the upward rates."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+Array = NDArray[np.float64]
+Spread: TypeAlias = Array | csr_array
+
+#: Up to this many phases, structure costs more than it saves.
+SMALL = 64
+
+
+def kinds(up: Array) -> tuple[Spread, Array]:
+    """Factors of `up` (n, m): how fast each phase jumps up (n, r), where each kind leads (r, m).
+
+    Rows proportional to each other up to rounding are of one kind; a kind's row sums to one.
+    """
+    speed = up.sum(axis=1)
+    rows = np.flatnonzero(speed > 0.0)
+    lead = up[rows] / speed[rows, None]
+    # proportional rows agree in any weighted sum; irrational weights make others differ
+    mark = lead @ (0.5 + np.arange(1, up.shape[1] + 1) * 0.6180339887498949 % 1.0)
+    order = np.argsort(mark, kind="stable")
+    run = np.cumsum(np.diff(mark[order], prepend=-1.0) > 1e-13)
+    first = order[np.searchsorted(run, run)]  # the leader of each row in that order
+    close = np.abs(lead[order] - lead[first]) <= 2e-15 * lead[first]
+    leader = np.empty(rows.size, dtype=np.intp)
+    leader[order] = np.where(close.all(axis=1), first, order)
+    kept, kind = np.unique(leader, return_inverse=True)
+    if len(up) > SMALL:
+        return csr_array((speed[rows], (rows, kind)), shape=(len(up), kept.size)), lead[kept]
+    spread = np.zeros((len(up), kept.size))
+    spread[rows, kind] = speed[rows]
+    return spread, lead[kept]
+
+
+def times(dense: Array, spread: Spread) -> Array:
+    """Product of a vector or matrix and a spread."""
+    if isinstance(spread, np.ndarray):
+        return np.asarray(dense @ spread)
+    return np.ascontiguousarray((spread.T @ dense.T).T)

@@ -21,7 +21,8 @@ from qmodels.programs.traces import Trace
 from qmodels.recording.timeline import write_timeline
 from tests.mutations import refusal, survived
 
-STRICT = {"runs", "packed", "extra-p", "extra-p file", "extra-p text"}  #: hardly any damage goes unnoticed
+#: Hardly any damage goes unnoticed.
+STRICT = {"runs", "packed", "extra-p", "extra-p file", "extra-p text"}
 
 
 def event(k, **changes):

@@ -71,6 +71,8 @@ TESTED = (
              ("qmodels.recording.sampling", "qmodels.recording.timeline")),
     Campaign("trace-mutations", 20.0, "tests/qmodels/test_trace_mutations.py -k hundred_thousand",
              ("qmodels.io.traced_runs", "qmodels.io.runs", "qmodels.recording.timeline")),
+    Campaign("scaling-task", 2.0, "tests/qmodels/test_scaling_intervals.py -k number_1_the_task",
+             ("qmodels.programs.scaling.forecast",)),
     Campaign("scaling", 60.0, "tests/qmodels/test_scaling_intervals.py -k InFull",
              ("qmodels.programs.scaling.forecast", "qmodels.programs.scaling.next_run")),
 )  # fmt: skip

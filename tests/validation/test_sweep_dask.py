@@ -166,5 +166,5 @@ def test_twenty_kills_of_scheduler_worker_and_client_lose_nothing(
     cluster[0].close()
     assert not any(map(_alive, below))
     found = {"results": results, "repeated": repeated, "sessions": len(sessions), "orphans": 0}
-    for name, number in (killed | found).items():
+    for name, number in (dict(killed) | found).items():
         record_property(name, number)

@@ -249,6 +249,10 @@ class TestTheMaker:
         assert command == f"{COMMAND}, `record/liu-fig3.csv`"
         assert "1 rows: 0 hold, 1 fail, 0 are undecided" in page
 
+    def test_a_bar_in_the_numbers_ends_no_cell(self, tmp_path):
+        recorded(tmp_path / "record", finding("L-22", "holds", "largest |z| 1.3 | bound 3.3"))
+        assert made_row(tmp_path, self.CELL)[0] == r"our lines: largest \|z\| 1.3, bound 3.3"
+
     def test_says_when_the_code_has_changed_since(self, tmp_path):
         recorded(tmp_path / "record", finding("L-22", "holds", "range 2 %"))
         file = tmp_path / "record" / "liu-fig3.toml"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
 from qmodels.commands.durations import in_words
 
@@ -43,7 +43,7 @@ def progress_shown() -> Iterator[Progress]:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-    with Bar(console=Console(stderr=True), transient=True) as bar:
+    with Bar(console=Console(file=cast("IO[str]", _Screen(sys.stderr))), transient=True) as bar:
         tasks: dict[str, TaskID] = {}
 
         def show(what: str, done: int, total: int) -> None:
@@ -52,6 +52,25 @@ def progress_shown() -> Iterator[Progress]:
             bar.update(tasks[what], completed=done, total=total)
 
         yield show
+
+
+class _Screen:
+    """A terminal that may go while work goes on: what can no longer be shown is left out."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CLASS = "jobs"
 _STRATEGIES = "jmt.engine.NetStrategies"
+_SCHEMAS, _SCHEMA = "http://www.w3.org/2001/XMLSchema-instance", "xsi:noNamespaceSchemaLocation"
 
 
 def as_line(prediction: Prediction) -> str:
@@ -45,12 +46,15 @@ if __name__ == "__main__":
 def as_jmt(prediction: Prediction) -> str:
     """A .jsimg file, opened by JSIMgraph or run by ``java -cp JMT.jar jmt.commandline.Jmt sim``."""
     arrivals, service, servers = _servers(prediction, "JMT")
-    archive = ElementTree.Element("archive", name="queue.jsimg")
+    archive = ElementTree.Element(
+        "archive", {"xmlns:xsi": _SCHEMAS, _SCHEMA: "Archive.xsd"}, name="queue.jsimg"
+    )
     archive.append(ElementTree.Comment(f" {_title(prediction)} "))
+    # JMT's command takes the name of the schema off this element, and fails where there is none.
     sim = ElementTree.SubElement(
-        archive, "sim", disableStatisticStop="false", logDecimalSeparator=".", logDelimiter=",",
-        logPath="", logReplaceMode="0", maxSamples="10000000", name="queue.jsimg", polling="1.0",
-        seed="1",
+        archive, "sim", {_SCHEMA: "SIMmodeldefinition.xsd"}, disableStatisticStop="false",
+        logDecimalSeparator=".", logDelimiter=",", logPath="", logReplaceMode="0",
+        maxSamples="10000000", name="queue.jsimg", polling="1.0", seed="1",
     )  # fmt: skip
     ElementTree.SubElement(
         sim, "userClass", name=CLASS, priority="0", referenceSource="arrivals", type="open"

@@ -53,7 +53,13 @@ _EXPERIMENT_MINUTES = {
     "mache-table2-packets-per-job": 20.0, "mache-table2-packets-per-node": 20.0,
     "mache-sdsc": 60.0,
 }  # fmt: skip
+_SWEEPS = tuple(f"validation.sweeps.{name}" for name in ("engines", "journal", "pools", "run"))
 TESTED = (
+    Campaign("kills", 8.0, "tests/validation/test_sweep_run.py -k 'hundred_kills or same_bytes'",
+             _SWEEPS),
+    # with the extra `distributed`; without it there is nothing to record
+    Campaign("kills-on-a-cluster", 8.0,
+             "tests/validation/test_sweep_dask.py -k 'twenty_kills or same_bytes'", _SWEEPS),
     Campaign("coverage", 20.0, "tests/validation/test_sharing_precision.py -k thousand_runs",
              ("validation.sharing.simulator",)),
     Campaign("exact-configurations", 10.0,
@@ -70,7 +76,9 @@ TESTED = (
     Campaign("recording", 2.0, "tests/qmodels/test_record.py -k in_full",
              ("qmodels.recording.sampling", "qmodels.recording.timeline")),
     Campaign("trace-mutations", 20.0, "tests/qmodels/test_trace_mutations.py -k hundred_thousand",
-             ("qmodels.io.traced_runs",)),
+             ("qmodels.io.traced_runs", "qmodels.io.runs", "qmodels.recording.timeline")),
+    Campaign("scaling-task", 2.0, "tests/qmodels/test_scaling_intervals.py -k number_1_the_task",
+             ("qmodels.programs.scaling.forecast",)),
     Campaign("scaling", 60.0, "tests/qmodels/test_scaling_intervals.py -k InFull",
              ("qmodels.programs.scaling.forecast", "qmodels.programs.scaling.next_run")),
 )  # fmt: skip

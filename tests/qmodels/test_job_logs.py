@@ -29,7 +29,7 @@ from qmodels.io.samples import read_samples
 from qmodels.io.scenario import load_scenario
 from tests.batch_logs import COLUMNS, SAID, WRITERS, some_jobs, written
 from tests.command import invoked
-from tests.qmodels.test_swf import mutated, processor_seconds
+from tests.mutations import processor_seconds, refusal, survived
 from validation.commands import allocate
 
 NAMES = list(WRITERS)
@@ -433,32 +433,25 @@ def outcome(file: Path, said: dict[str, object]) -> str:
     try:
         log = read_jobs(file, **said)
     except TraceFormatError as error:
-        names_the_file = (error.file, str(error)[: len(str(file))]) == (str(file), str(file))
-        return "error" if names_the_file else "an error that does not name its file"
+        return refusal(error, file)
     table = log.jobs.to_numpy(float)
     assert np.isfinite(table).all()
     assert (np.diff(log.jobs["submit"]) >= 0).all()
     assert (log.jobs["size"] > 0).all() or said.get("format") == "swf"
     assert (log.jobs["run"] >= 0).all()
-    return "log"
+    return "read"
 
 
-def campaign(folder: Path, name: str, rounds: int, seed: int) -> None:
+def campaign(folder: Path, name: str, rounds: int, seed: int) -> Counter[str]:
     """Read mutated files of one format; `seed` makes each of them again."""
     rng = np.random.default_rng([seed, NAMES.index(name)])
-    file = written(folder, name, some_jobs(6, rng))
-    text, seen = file.read_bytes(), Counter()
-    for number in range(rounds):
-        file.write_bytes(mutated(text, rng))
-        try:
-            with processor_seconds(20.0):
-                seen[outcome(file, {"format": name} | SAID[name])] += 1
-        except Exception as error:
-            error.add_note(f"{name} log {number} of seed {seed}")
-            raise
-    assert set(seen) == {"log", "error"}
-    # A table has a fixed number of fields and little text: most accidents show.
-    assert min(seen.values()) > rounds / 50, seen
+    file, said = written(folder, name, some_jobs(6, rng)), {"format": name} | SAID[name]
+    note = f"{name} logs of seed {seed}"
+    seen = survived(file, file.read_bytes(), lambda it: outcome(it, said), rounds, rng, note)
+    # A table has a fixed number of fields and little text: most accidents show. Of Batsim's JSON
+    # one damaged copy in forty is sound, 6 +- 2.5 in 250.
+    assert min(seen["read"], rounds - seen["read"]) > rounds / 100, seen
+    return seen
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -468,8 +461,11 @@ def test_mutated_logs_give_a_log_or_a_typed_error(tmp_path, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_hundred_thousand_mutated_logs_give_a_log_or_a_typed_error(tmp_path, name):
-    """Fresh ones each time; the seed is printed, and stands in the note of an error."""
+def test_a_hundred_thousand_mutated_logs_give_a_log_or_a_typed_error(
+    tmp_path, name, record_property
+):
+    """Fresh ones each time; the seed is on record, and stands in the note of an error."""
     seed = secrets.randbits(32)
-    print(f"mutated {name} logs of seed {seed}")
-    campaign(tmp_path, name, 100_000, seed)
+    record_property("seed", seed)
+    for what, count in campaign(tmp_path, name, 100_000, seed).items():
+        record_property(what, count)

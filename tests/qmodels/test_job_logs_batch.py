@@ -14,7 +14,7 @@ import pytest
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import JobLog, read_jobs
-from tests.qmodels.test_swf import processor_seconds
+from tests.mutations import processor_seconds
 
 T0, T1, T2 = 1709280000, 1709280600, 1709284200  # submitted, started, ended
 

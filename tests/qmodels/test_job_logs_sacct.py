@@ -13,7 +13,7 @@ import pytest
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import JobLog, read_jobs
-from tests.qmodels.test_swf import processor_seconds
+from tests.mutations import processor_seconds
 
 HEADER = "JobID|JobName|Submit|Start|End|State|NCPUS|NNodes|Elapsed"
 #: 08:00 to 09:00 and an hour's run, as fields.

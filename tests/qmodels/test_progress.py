@@ -1,5 +1,7 @@
 """How far long work has come: a bar on a terminal, a line for each stage elsewhere."""
 
+import contextlib
+import errno
 import io
 import sys
 
@@ -41,6 +43,25 @@ def test_an_error_in_the_work_ends_the_bar_and_is_passed_on(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     with pytest.raises(ZeroDivisionError), progress_shown() as progress:
         progress("runs", 1 // 0, 1)
+
+
+@pytest.mark.parametrize("raised", [None, ZeroDivisionError])
+def test_a_terminal_that_goes_changes_nothing_of_how_the_work_ends(monkeypatch, raised):
+    class Gone(Terminal):
+        def write(self, text):
+            raise OSError(errno.EIO, "Input/output error")
+
+        def flush(self):
+            self.write("")
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    with (
+        pytest.raises(raised) if raised else contextlib.nullcontext(),
+        progress_shown() as progress,
+    ):
+        progress("runs", 1, 2)
+        if raised:
+            raise raised
 
 
 def test_work_that_nobody_watches_says_nothing(capsys):

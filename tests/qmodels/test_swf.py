@@ -9,7 +9,6 @@ import itertools
 import math
 import os
 import secrets
-import signal
 import subprocess
 import sys
 import tracemalloc
@@ -27,6 +26,7 @@ from hypothesis import strategies as st
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import JobLog, _swf_parse, read_swf, write_swf
 from qmodels.io._swf_parse import FIELDS, WHOLE
+from tests.mutations import processor_seconds, refusal, survived
 
 HEADER = """\
 ; Version: 2.2
@@ -676,68 +676,16 @@ def test_the_fast_way_takes_all_ordinary_rows(numbers):
     np.testing.assert_array_equal(fast, numbers)
 
 
-def mutated(text: bytes, rng: np.random.Generator) -> bytes:
-    """`text` after one to three small accidents."""
-    data = bytearray(text)
-    for _ in range(rng.integers(1, 4)):
-        at, length = int(rng.integers(len(data))), int(rng.integers(1, 40))
-        match rng.integers(5):
-            case 0:
-                data[at] = int(rng.integers(256))
-            case 1:
-                del data[at : at + length]
-            case 2:
-                data[at:at] = data[at // 2 : at // 2 + length]
-            case 3:
-                data[at:at] = rng.choice(
-                    [
-                        b"nan",
-                        b"\x00",
-                        b"1e999",
-                        b"_",
-                        b"\n",
-                        b" ",
-                        b";",
-                        b"\r",
-                        b"-",
-                        b"\xd9\xa3",
-                        b"9" * 99,
-                    ]
-                ).rstrip(b"!")
-            case _:
-                del data[at:]
-        data = data or bytearray(b"x")
-    return bytes(data)
-
-
 def outcome(file: Path) -> str:
     """Read; only a log that is sound or a typed error may come of it, and no endless loop."""
     try:
         log = read_swf(file)
-    except TraceFormatError:
-        found = "error"
-    else:
-        found = "log"
-        assert np.isfinite(log.jobs.to_numpy(float)).all()
-        assert (np.diff(log.jobs["submit"]) >= 0).all()
-        log.doubts(), log.table()
-    return found
-
-
-@contextlib.contextmanager
-def processor_seconds(most: float):
-    """Raise RuntimeError when the block has computed for so long, waiting not counted."""
-
-    def give_up(number, frame):
-        raise RuntimeError(f"not ended after {most:g} s of processor time")
-
-    before = signal.signal(signal.SIGVTALRM, give_up)
-    signal.setitimer(signal.ITIMER_VIRTUAL, most)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-        signal.signal(signal.SIGVTALRM, before)
+    except TraceFormatError as error:
+        return refusal(error, file)
+    assert np.isfinite(log.jobs.to_numpy(float)).all()
+    assert (np.diff(log.jobs["submit"]) >= 0).all()
+    log.doubts(), log.table()
+    return "read"
 
 
 def test_an_endless_loop_would_be_noticed():
@@ -749,26 +697,19 @@ def test_an_endless_loop_would_be_noticed():
         endless()
 
 
-def campaign(folder: Path, rounds: int, seed: int) -> None:
-    """Read mutated logs; `seed` makes each of them again."""
+def campaign(folder: Path, rounds: int, seed: int) -> dict[str, int]:
+    """Read mutated logs, plain ones and packed ones; `seed` makes each of them again."""
     rng = np.random.default_rng(seed)
     rows = [job(i, i * 7.5, wait=i % 3, user=i % 4, cpu_time=2.25) for i in range(1, 25)]
     text = (HEADER + "\n".join(rows) + "\n").encode()
-    packed = gzip.compress(text, mtime=0)
-    file = folder / "mutated.swf"
-    seen = {"plain log": 0, "plain error": 0, "gzip log": 0, "gzip error": 0}
-    for number in range(rounds):
-        for kind, content in (("plain", text), ("gzip", packed)):
-            file.write_bytes(mutated(content, rng))
-            try:
-                # A log of two dozen jobs takes some milliseconds.
-                with processor_seconds(20.0):
-                    seen[f"{kind} {outcome(file)}"] += 1
-            except Exception as error:
-                error.add_note(f"{kind} log {number} of seed {seed}")
-                raise
-    for kind in ("plain log", "plain error", "gzip error"):
+    seen: dict[str, int] = {}
+    for kind, content in (("plain", text), ("gzip", gzip.compress(text, mtime=0))):
+        note = f"{kind} logs of seed {seed}"
+        found = survived(folder / "mutated.swf", content, outcome, rounds, rng, note)
+        seen |= {f"{kind} {name}": count for name, count in found.items()}
+    for kind in ("plain read", "plain refused with its line", "gzip refused"):
         assert seen[kind] > rounds / 20, f"the mutations hardly ever give a {kind}: {seen}"
+    return seen
 
 
 def test_mutated_logs_give_a_log_or_a_typed_error(tmp_path):
@@ -776,11 +717,12 @@ def test_mutated_logs_give_a_log_or_a_typed_error(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_million_mutated_logs_give_a_log_or_a_typed_error(tmp_path):
-    """Fresh ones each time; the seed is printed, and stands in the note of an error."""
+def test_a_million_mutated_logs_give_a_log_or_a_typed_error(tmp_path, record_property):
+    """Fresh ones each time; the seed is on record, and stands in the note of an error."""
     seed = secrets.randbits(32)
-    print(f"mutated logs of seed {seed}")
-    campaign(tmp_path, 500_000, seed)
+    record_property("seed", seed)
+    for name, count in campaign(tmp_path, 500_000, seed).items():
+        record_property(name, count)
 
 
 # --- statistics -----------------------------------------------------------------------------

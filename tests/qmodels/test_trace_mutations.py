@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
-import resource
 import secrets
+import tempfile
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +17,12 @@ from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.runs import read_runs
 from qmodels.io.traced_runs import read_traced_runs
 from qmodels.io.traces import read_trace
-from tests.qmodels.test_swf import mutated, processor_seconds
+from qmodels.programs.traces import Trace
+from qmodels.recording.timeline import write_timeline
+from tests.mutations import refusal, survived
 
-STRICT = {"packed", "extra-p", "extra-p file", "extra-p text"}  #: hardly any damage goes unnoticed
+#: Hardly any damage goes unnoticed.
+STRICT = {"runs", "packed", "extra-p", "extra-p file", "extra-p text"}
 
 
 def event(k, **changes):
@@ -71,9 +76,31 @@ DATA .75
 """
 
 
+def recorded():
+    """What `qmodels record` leaves: two processes that read, compute and write."""
+    start = np.array([0.0, 0.5, 4.0, 0.0, 0.25, 4.5])
+    end = np.array([0.5, 4.0, 5.0, 0.25, 4.5, 5.0])
+    kind = np.array(["read", "compute", "write"] * 2)
+    moved = np.array([10**9, 0, 10**8] * 2)
+    trace = Trace(np.repeat([0, 1], 3), start, end, kind, 2, 5.0, moved, "./solver")
+    with tempfile.TemporaryDirectory() as folder:
+        write_timeline(trace, Path(folder) / "run.csv")
+        return (Path(folder) / "run.csv").read_bytes()
+
+
+def table_of_runs():
+    rows = [
+        f"solver,{phase},{kind},{p},{d},{3.0 / p},{repeat}"
+        for p, d in ((1, 1), (2, 1), (4, 2)) for phase in (1, 2) for kind in ("io", "cpu")
+        for repeat in (1, 2)
+    ]  # fmt: skip
+    return "\n".join(["program,phase,kind,p,d,seconds,repeat", *rows]).encode()
+
+
 CONTENTS = {
     "dftracer": ("run.pfw", dftracer()), "chrome pairs": ("run.json", chrome()),
-    "timeline": ("run.csv", timeline()),
+    "timeline": ("run.csv", timeline()), "recorded": ("run.csv", recorded()),
+    "runs": ("runs.csv", table_of_runs()),
     "packed": ("run.pfw.gz", gzip.compress(dftracer(), mtime=0)),
     "extra-p": ("runs.jsonl", extra_p()),
     "extra-p file": ("runs.json", extra_p_file()), "extra-p text": ("runs.txt", extra_p_text()),
@@ -84,7 +111,7 @@ CONTENTS = {
 def outcome(kind, file):
     """Read a damaged file: whatever is given must be sound, and an error say where it is."""
     try:
-        if kind.startswith("extra-p"):
+        if kind.startswith("extra-p") or kind == "runs":
             frame = read_runs(file).frame
         elif kind == "folder":
             (found,) = read_traced_runs(file.parent)
@@ -96,8 +123,8 @@ def outcome(kind, file):
             assert trace.end.max(initial=0.0) <= trace.duration
             assert trace.rank.max(initial=0) < trace.processes
             return "read"
-    except TraceFormatError:
-        return "refused"
+    except TraceFormatError as error:
+        return refusal(error, file, *([file.parent] if kind == "folder" else []))
     except ModelError:
         if kind == "folder":  # of several files together
             return "refused"
@@ -109,24 +136,12 @@ def outcome(kind, file):
 
 def campaign(folder, kind, rounds, seed):
     """Read mutated files; `seed` makes each of them again."""
-    rng = np.random.default_rng(seed)
     name, content = CONTENTS[kind]
     for p in (1, 4) if kind == "folder" else ():
         (folder / f"solver.p{p}d1.csv").write_bytes(timeline(p))
-    file = folder / name
-    seen = {"read": 0, "refused": 0}
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for number in range(rounds):
-        file.write_bytes(mutated(content, rng))
-        try:
-            with processor_seconds(20.0):
-                seen[outcome(kind, file)] += 1
-        except Exception as error:
-            error.add_note(f"{kind} {number} of seed {seed}")
-            raise
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert grown < 200_000, f"{grown} kB"  # of files of a kilobyte
-    assert seen["refused"] > rounds / 20, seen
+    rng, note = np.random.default_rng(seed), f"{kind} of seed {seed}"
+    seen = survived(folder / name, content, partial(outcome, kind), rounds, rng, note)
+    assert rounds - seen["read"] > rounds / 20, seen
     if kind not in STRICT:
         assert seen["read"] > rounds / 100, seen
     return seen
@@ -139,11 +154,14 @@ def test_mutated_traces_give_a_trace_or_a_typed_error(tmp_path, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(CONTENTS))
-def test_a_hundred_thousand_mutated_traces_give_a_trace_or_a_typed_error(tmp_path, kind):
-    """Fresh ones each time; the seed is printed, and stands in the note of an error."""
+def test_a_hundred_thousand_mutated_traces_give_a_trace_or_a_typed_error(
+    tmp_path, kind, record_property
+):
+    """Fresh ones each time; the seed is on record, and stands in the note of an error."""
     seed = secrets.randbits(32)
-    rounds = 100_000
-    print(f"seed {seed}:", campaign(tmp_path, kind, rounds, seed))
+    record_property("seed", seed)
+    for what, count in campaign(tmp_path, kind, 100_000, seed).items():
+        record_property(what, count)
 
 
 @pytest.mark.skipif(

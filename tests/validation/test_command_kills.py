@@ -1,7 +1,10 @@
 """Commands that are stopped at any moment: nothing half made, no orphan, and they go on."""
 
+import contextlib
 import os
+import pty
 import random
+import select
 import signal
 import sqlite3
 import subprocess
@@ -29,6 +32,14 @@ COMMANDS = {
     "validate": ["validate", "rosti-fig6", "--quick"],
     "surface": ["surface", str(RUNS), "--program", "solver"],
 }
+TABLE_2 = ["validate", "mache-table2", "--quick"]  # the full one takes minutes
+#: A test run in the background of a shell, or by nohup, has signals ignored, and so its children.
+CODE = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL);"
+    "from qmodels.cli import main; main()"
+)
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
 #: Exit codes of a command that a signal ended, or that was done before.
 ENDS = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGKILL: -signal.SIGKILL}
 
@@ -37,15 +48,9 @@ def started(name, out, workers):
     words = [*COMMANDS[name], "-o", str(out)]
     if name != "surface":
         words += ["-j", str(workers)]
-    # A test run in the background of a shell has its interrupts ignored, and so its children.
-    code = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from qmodels.cli import main; main()"
-    )
     return subprocess.Popen(
-        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        [sys.executable, "-c", CODE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, cwd=ROOT, env=ENVIRONMENT,
     )  # fmt: skip
 
 
@@ -110,6 +115,67 @@ def test_a_comparison_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(tmp
     again = finished("allocate", out)
     assert again == finished("allocate", tmp_path / "undisturbed")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "undisturbed"]
+
+
+def in_a_terminal(words, journal, least, end):
+    """Run a command in a terminal of its own until the journal has so many runs, then `end` it.
+
+    `end` gets the process and the terminal's other side. What was printed, and how it ended.
+    """
+    process, screen = pty.fork()
+    if not process:
+        os.chdir(ROOT)
+        os.execve(sys.executable, [sys.executable, "-c", CODE, *words], ENVIRONMENT)
+    printed = b""
+    while kept_runs(journal) < least:
+        if select.select([screen], [], [], 0.05)[0]:
+            printed += os.read(screen, 10_000)
+        assert os.waitpid(process, os.WNOHANG) == (0, 0), printed.decode()
+    end(process, screen)
+    status = os.waitpid(process, 0)[1]
+    with contextlib.suppress(OSError):
+        os.close(screen)
+    return printed.decode(), os.waitstatus_to_exitcode(status)
+
+
+def journal_of(journal):
+    """Its runs, how many were computed twice, and its sessions."""
+    with closing(sqlite3.connect(journal)) as source:
+        numbers = "SELECT count(*), sum(times > 1), (SELECT count(*) FROM session) FROM result"
+        return source.execute(numbers).fetchone()
+
+
+@pytest.mark.slow
+def test_table_2_goes_on_when_its_terminal_was_closed_and_then_killed(tmp_path, record_property):
+    """The walk of `docs/how-to/run-a-campaign.md`, on the quick form of that campaign."""
+    out, journal = tmp_path / "table2", tmp_path / "table2.journal"
+    words = [*TABLE_2, "-o", str(out), "-j", "1"]
+    _, code = in_a_terminal(words, journal, 4, lambda _, screen: os.close(screen))
+    assert code == 128 + signal.SIGHUP
+    held = kept_runs(journal)
+    assert held >= 4
+    _, code = in_a_terminal(
+        words, journal, held + 4, lambda process, _: os.kill(process, signal.SIGKILL)
+    )
+    assert code == -signal.SIGKILL
+    assert not out.exists()
+    then = kept_runs(journal)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, *words, "--keep-journal"], capture_output=True, text=True,
+        cwd=ROOT, env=ENVIRONMENT, check=False, timeout=600,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr  # 1: a finding fails
+    runs, twice, sessions = journal_of(journal)
+    assert (twice, sessions) == (0, 3)
+    assert runs > then
+    alone = subprocess.run(
+        [sys.executable, "-c", CODE, *words[:-3], str(tmp_path / "alone"), "-j", "1"],
+        capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT, check=False, timeout=600,
+    )  # fmt: skip
+    assert alone.returncode == done.returncode
+    assert tables(out) == tables(tmp_path / "alone")
+    for name, number in {"closed at": held, "killed at": then, "runs": runs, "twice": 0}.items():
+        record_property(name, number)
 
 
 @pytest.mark.slow

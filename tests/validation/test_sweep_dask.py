@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import pytest
 
@@ -111,9 +112,11 @@ def wait_for(file):
 
 
 @pytest.mark.slow
-def test_twenty_kills_of_scheduler_worker_and_client_lose_nothing(tmp_path, cluster):
+def test_twenty_kills_of_scheduler_worker_and_client_lose_nothing(
+    tmp_path, cluster, record_property
+):
     """The scheduler's death ends the command in words; the next one goes on."""
-    rng, journal, kills, ends = random.Random(3), tmp_path / "j", 0, []
+    rng, journal, kills, ends, killed = random.Random(3), tmp_path / "j", 0, [], Counter()
     count, ms = 1200, 20.0
     while True:
         wait_for(cluster[0].file)
@@ -144,6 +147,7 @@ def test_twenty_kills_of_scheduler_worker_and_client_lose_nothing(tmp_path, clus
                 else:
                     cluster[0].scheduler.kill()
                 kills += 1
+                killed[who] += 1
             text, _ = running.communicate(timeout=300)
             ends.append((kills, running.returncode))
             if running.returncode == 0:
@@ -156,7 +160,11 @@ def test_twenty_kills_of_scheduler_worker_and_client_lose_nothing(tmp_path, clus
     assert sum(code == 3 for _, code in ends) >= 6
     assert text == done(tmp_path / "undisturbed", table(count, ms), 2)
     with JournalReader(journal) as reader:
-        assert (len(reader.results()), reader.repeated()) == (2 * count, 0)
+        results, repeated, sessions = len(reader.results()), reader.repeated(), reader.sessions()
+    assert (results, repeated) == (2 * count, 0)
     below = children(cluster[0].nanny.pid)
     cluster[0].close()
     assert not any(map(_alive, below))
+    found = {"results": results, "repeated": repeated, "sessions": len(sessions), "orphans": 0}
+    for name, number in (dict(killed) | found).items():
+        record_property(name, number)

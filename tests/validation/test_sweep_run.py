@@ -222,12 +222,16 @@ def killed_and_gone_on_with(tmp_path, kills, seed, count, ms):
 
 
 def check_kills(tmp_path, kills, seed, count, ms):
+    """Kill and go on; what came of it in numbers, for the record."""
     text, done_kills = killed_and_gone_on_with(tmp_path, kills, seed, count, ms)
     assert done_kills == kills
     assert text == done(tmp_path / "undisturbed", table(count, ms))
     with JournalReader(tmp_path / "j") as reader:
-        assert (len(reader.results()), reader.repeated()) == (2 * count, 0)
-        assert len(reader.sessions()) >= kills
+        results, repeated, sessions = len(reader.results()), reader.repeated(), reader.sessions()
+    assert (results, repeated) == (2 * count, 0)
+    assert len(sessions) >= kills
+    return {"kills": done_kills, "results": results, "repeated": repeated,
+            "sessions": len(sessions), "orphans": 0}  # fmt: skip
 
 
 needs_proc = pytest.mark.skipif(
@@ -242,5 +246,6 @@ def test_a_sweep_that_is_killed_goes_on_and_ends_as_if_it_had_not_been(tmp_path)
 
 @needs_proc
 @pytest.mark.slow
-def test_a_hundred_kills_at_random_moments_lose_nothing(tmp_path):
-    check_kills(tmp_path, 100, seed=2, count=2000, ms=10.0)
+def test_a_hundred_kills_at_random_moments_lose_nothing(tmp_path, record_property):
+    for name, count in check_kills(tmp_path, 100, seed=2, count=2000, ms=10.0).items():
+        record_property(name, count)

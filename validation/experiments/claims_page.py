@@ -183,7 +183,8 @@ def _filled(row: Row, folder: Path) -> tuple[str, ...]:
     ]
     told = dict.fromkeys(finding.detail for claim, finding in found if claim != "*")
     stale = "" if all(record.fresh for record in known) else STALE
-    cells[3] = _joined(reading, "; ".join(told).replace(" | ", ", "), stale)
+    numbers = "; ".join(told).replace(" | ", ", ").replace("|", r"\|")  # a bar would end the cell
+    cells[3] = _joined(reading, numbers, stale)
     computed = all_hold(finding.verdict for _, finding in found)
     if cells[4] in COMPUTED or (cells[4] == AFTERWARDS and computed != "holds"):
         cells[4] = computed

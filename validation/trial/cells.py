@@ -24,6 +24,7 @@ from validation.trial.grid import load_points
 from validation.trial.link_speeds import link_speeds
 from validation.trial.loss_run import STARTS, loss_run
 from validation.trial.replications import JOBS, WARM_UP, cell_of, run_one
+from validation.trial.speed_estimates import speeds_of_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +101,9 @@ def compare_strategies(
     ]
     measured = spread(measured_speeds, asked, what="loss runs")
     tables = {
-        name: SpeedTable.of_runs(found["speeds"], f"loss run of {starts} starts")
+        name: speeds_of_runs(
+            found["work"], found["spans"], found["tilt"], f"loss run of {starts} starts"
+        )
         for name, found in zip(strategies, measured, strict=True)
     }
     points = load_points(given, tables, loads, jobs=jobs, warm_up=warm_up, seed=seed)
@@ -116,11 +119,12 @@ def compare_strategies(
 
 
 def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The speeds of a loss run of a cell given as plain data, (starts, c), and what they cost."""
+    """What a loss run of a cell given as plain data did, each (starts, c), and what it cost."""
     own = {name: asked[name] for name in ("starts", "loss_jobs", "seed")}
     cell = cell_of({name: value for name, value in asked.items() if name not in own})
     run = loss_run(cell, starts=own["starts"], jobs=own["loss_jobs"], seed=own["seed"])
-    return {"speeds": run.speeds.tolist(), "jobs": run.jobs, "seconds": run.seconds}
+    kept = {name: getattr(run, name).tolist() for name in ("work", "spans", "tilt")}
+    return {**kept, "jobs": run.jobs, "seconds": run.seconds}
 
 
 def _replicated(task: tuple[Mapping[str, Any], int]) -> dict[str, float]:

@@ -21,6 +21,7 @@ from validation.trial.bursts import alone, workload
 from validation.trial.history import COMPUTE, TRANSFER, Played
 from validation.trial.machine import play_cell
 from validation.trial.scenario import Cell
+from validation.trial.speed_estimates import speeds_of_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,9 @@ WAITING: Final = 0.0
 class LossRun:
     """What a loss run measured."""
 
-    speeds: Array  #: (starts, c) jobs of mean demand per cycle while k = 1..c run
+    work: Array  #: (starts, c) demand done while k = 1..c ran, in jobs of mean demand
+    spans: Array  #: (starts, c) cycles with k running
+    tilt: Array  #: (starts, c) how far work at the disks is out of proportion, see `tilt_of`
     rates: Array  #: (c,) at which jobs came while 0..c-1 ran
     jobs: int  #: simulated, the pilot's included
     seconds: float  #: of a processor that it took
@@ -51,8 +54,8 @@ class LossRun:
     @property
     def table(self) -> SpeedTable:
         """X(k) with their covariance over the starts, as `qmodels.predict` takes them."""
-        source = f"loss run of {len(self.speeds)} starts, {self.label}"
-        return SpeedTable.of_runs(self.speeds, source)
+        source = f"loss run of {len(self.work)} starts, {self.label}"
+        return speeds_of_runs(self.work, self.spans, self.tilt, source)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number of running jobs."""
@@ -101,7 +104,7 @@ def loss_run(
     Raises
     ------
     ModelError
-        If some number of running jobs was never seen, or the arguments make no run.
+        If some number of running jobs was seen in one start at most, or the arguments make no run.
 
     Notes
     -----
@@ -116,7 +119,7 @@ def loss_run(
     >>> cell = Cell.of(rows=4, columns=4, policy="SP", policy_options={"processor_partitions": 2,
     ...     "disk_partitions": 2}, strategy="MC", cpu_to_io=2.0)
     >>> run = loss_run(cell, starts=2, jobs=20)
-    >>> run.speeds.shape
+    >>> run.spans.shape
     (2, 2)
     """
     began = time.process_time()
@@ -138,27 +141,24 @@ def loss_run(
     else:
         chosen = running_jobs(cell.policy, cell.system, workload(cell)).throughput
         spent = max(PILOT_JOBS, 6 * most)
-        pilot = ask(np.append(chosen, 0.0), spent, "pilot")
-        chosen = np.where(np.isfinite(pilot), pilot, chosen)
-    rows = []
+        done, lasted, _ = ask(np.append(chosen, 0.0), spent, "pilot")
+        chosen = np.divide(done, lasted, out=chosen, where=done > 0.0)
+    found = []
     for start in range(starts):
-        rows.append(ask(np.append(chosen, waiting * chosen[-1]), jobs, start))
+        found.append(ask(np.append(chosen, waiting * chosen[-1]), jobs, start))
         progress("loss run", start + 1, starts)
-    speeds = np.array(rows)
-    if not np.isfinite(speeds).all():
-        missing = 1 + int(np.flatnonzero(~np.isfinite(speeds).all(axis=0))[0])
-        raise ModelError(
-            f"{cell.label}: some start never had {missing} jobs running; use more jobs, or rates "
-            f"that lead there"
-        )
-    seconds = time.process_time() - began
-    return LossRun(speeds, chosen, starts * jobs + spent, seconds, cell.label)
+    work, spans, tilt = np.swapaxes(found, 0, 1)
+    run = LossRun(
+        work, spans, tilt, chosen, starts * jobs + spent, time.process_time() - began, cell.label
+    )
+    _ = run.table  # tells of a number of running jobs that was not seen
+    return run
 
 
 def one_start(
     cell: Cell, rates: Array, jobs: int, start: int | str, *, links: str, disks: str, seed: int
 ) -> Array:
-    """X(1..c) of one run from an empty machine, (c,); NaN where a number was not seen.
+    """Work, cycles and tilt with 1..c running, of one run from an empty machine, (3, c).
 
     rates (c + 1,) at which jobs come while 0..c run.
     """
@@ -169,7 +169,9 @@ def one_start(
         cell, LossArrivals(rates, rng), demands, links=links, disks=disks,
         seed=word(seed, "loss run messages", start), completions=max(1, jobs - cell.most_running),
     )  # fmt: skip
-    return speeds_of(cell, played, demands, "infinite" if links == "infinite" else "finite")
+    where = "infinite" if links == "infinite" else "finite"
+    work, spans = work_and_time(cell, played, demands, where)
+    return np.array([work, spans, tilt_of(cell, played, demands, where)])
 
 
 def frozen_speeds(
@@ -210,7 +212,8 @@ def frozen_speeds(
                 cell, np.zeros(jobs), demands, seed=word(seed, "frozen", number),
                 completions=jobs - cell.most_running,
             )  # fmt: skip
-            found[half, number] = speeds_of(cell, played, demands)[-1]
+            work, spans = work_and_time(cell, played, demands)
+            found[half, number] = work[-1] / spans[-1]
     level = float(found.mean())
     relative = found / found.mean(axis=1, keepdims=True)
     spread = np.cov(relative)
@@ -220,13 +223,6 @@ def frozen_speeds(
     return result
 
 
-def speeds_of(cell: Cell, played: Played, demands: Array, links: str = "finite") -> Array:
-    """Demand done per cycle while k = 1..c jobs ran, in jobs of mean demand; NaN where none did."""
-    done, spans = work_and_time(cell, played, demands, links)
-    speeds: Array = np.divide(done, spans, out=np.full(spans.size, np.nan), where=spans > 0)
-    return speeds
-
-
 def work_and_time(
     cell: Cell, played: Played, demands: Array, links: str = "finite"
 ) -> tuple[Array, Array]:
@@ -234,6 +230,17 @@ def work_and_time(
     most = cell.most_running
     done = played.credited_with(credits_of(cell, played, demands, links), most)[1:]
     return done, played.time_with(most)[1:]
+
+
+def tilt_of(cell: Cell, played: Played, demands: Array, links: str = "finite") -> Array:
+    """Work at the disks less work elsewhere, each over its share of a mean job's, (c,)."""
+    bursts, shape = alone(cell, cell.partitions, links), cell.shape
+    at_disks = shape.phases * bursts.io.at(1.0) / bursts.job(shape.phases)
+    if not 0.0 < at_disks < 1.0:
+        return np.zeros(cell.most_running)
+    credits = credits_of(cell, played, demands, links)
+    share = np.where(played.pieces[:, 2] == TRANSFER, 1.0 / at_disks, -1.0 / (1.0 - at_disks))
+    return played.credited_with(credits * share, cell.most_running)[1:]
 
 
 def credits_of(cell: Cell, played: Played, demands: Array, links: str = "finite") -> Array:

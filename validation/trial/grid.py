@@ -15,7 +15,7 @@ import numpy as np
 from qmodels.policies import SpeedTable
 from qmodels.policies.base import running_jobs
 from validation.trial.bursts import workload
-from validation.trial.loss_run import JOBS_EACH, LEAST_JOBS, one_start
+from validation.trial.loss_run import JOBS_EACH, LEAST_JOBS, WAITING, one_start
 from validation.trial.replications import cell_of
 from validation.trial.speed_estimates import speeds_of_runs
 
@@ -33,7 +33,7 @@ VARIANTS: Final[tuple[dict[str, Any], ...]] = (
 )  # fmt: skip
 
 #: What a start of a loss run keeps for each number of running jobs.
-_KEPT: Final = ("done", "time", "tilt")
+_KEPT: Final = ("done", "time")
 
 
 def policies(rows: int, columns: int) -> Iterator[dict[str, Any]]:
@@ -75,7 +75,7 @@ def loss_points(
 
 
 def run_start(point: Mapping[str, Any], replication: int) -> dict[str, float]:
-    """One start of a loss run: "done1", "time1", "tilt1", "done2", ... as `speeds_of_runs` takes.
+    """One start of a loss run: "done1", "time1", "done2", ... as `speeds_of_runs` takes them.
 
     Jobs come at the speeds that the model itself gives the running jobs.
     """
@@ -83,7 +83,8 @@ def run_start(point: Mapping[str, Any], replication: int) -> dict[str, float]:
     rates = running_jobs(cell.policy, cell.system, workload(cell)).throughput
     jobs = int(point.get("jobs", max(LEAST_JOBS, JOBS_EACH * cell.most_running)))
     found = one_start(
-        cell, np.append(rates, 0.0), jobs, replication, seed=int(point.get("seed", 0)),
+        cell, np.append(rates, WAITING * rates[-1]), jobs, replication,
+        seed=int(point.get("seed", 0)),
         links=point.get("links", "shared"), disks=point.get("disks", "packets"),
     )  # fmt: skip
     return {
@@ -96,10 +97,10 @@ def run_start(point: Mapping[str, Any], replication: int) -> dict[str, float]:
 def table_of(rows: Sequence[Mapping[str, float]]) -> SpeedTable:
     """The table of a loss run from what `run_start` returned for each start."""
     numbers = range(1, len(rows[0]) // len(_KEPT) + 1)
-    work, spans, tilt = (
+    work, spans = (
         np.array([[row[f"{what}{k}"] for k in numbers] for row in rows]) for what in _KEPT
     )
-    return speeds_of_runs(work, spans, tilt, "loss run")
+    return speeds_of_runs(work, spans, "loss run")
 
 
 def load_points(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,13 +11,8 @@ from qmodels.policies import SpeedTable
 
 Array = NDArray[np.float64]
 
-#: Fewest runs of which a coefficient is fitted for the control variate.
-FEWEST: Final = 6
 
-
-def speeds_of_runs(
-    work: ArrayLike, spans: ArrayLike, tilt: ArrayLike | None = None, source: str = ""
-) -> SpeedTable:
+def speeds_of_runs(work: ArrayLike, spans: ArrayLike, source: str = "") -> SpeedTable:
     """X(k) as work over time of all runs together, with the covariance of their spread.
 
     Parameters
@@ -27,9 +20,6 @@ def speeds_of_runs(
     work, spans : (runs, c) array_like
         Demand done while k = 1..c jobs ran, in mean jobs, and for how long; a number of jobs that
         some run did not see has 0 in both.
-    tilt : (runs, c) array_like, optional
-        Work at the disks less work elsewhere, each over its share of a mean job's. Its long-run
-        mean is zero, for every job does both in one proportion: a control variate.
     source : str
         Where they come from, for `SpeedTable`.
 
@@ -48,15 +38,9 @@ def speeds_of_runs(
     time is several times as sensitive; a quotient of sums, as in renewal reward processes, is off
     only by one over all jobs. Its errors are those of ``work - X spans``, linearised [1]_.
 
-    While more jobs than usual transfer, the disks do more and the processors less. So how far the
-    two are out of proportion tells of a part of the noise, and a regression on it takes that part
-    off [2]_, with two degrees of freedom less than runs.
-
     References
     ----------
     .. [1] W. G. Cochran, *Sampling Techniques*, 3rd ed., Wiley 1977, ch. 6.
-    .. [2] S. S. Lavenberg, P. D. Welch, "A perspective on the use of control variables to increase
-       the efficiency of Monte Carlo simulations", *Management Science* 27 (3), 1981.
 
     Examples
     --------
@@ -80,19 +64,4 @@ def speeds_of_runs(
         )
     n, speeds = len(done), done.sum(axis=0) / lasted.sum(axis=0)
     errors = (done - speeds * lasted) / lasted.mean(axis=0)
-    free, inflated = n - 1, np.ones(speeds.size)
-    if tilt is not None and n >= FEWEST:
-        known = real_array("tilt", tilt) / lasted.mean(axis=0)
-        apart = known - known.mean(axis=0)
-        spread = (apart**2).sum(axis=0)
-        slope = np.divide(
-            (errors * apart).sum(axis=0), spread, out=np.zeros_like(spread), where=spread > 0.0
-        )
-        errors = errors - slope * known
-        speeds = speeds + errors.mean(axis=0)
-        leverage = np.divide(
-            n * known.mean(axis=0) ** 2, spread, out=np.zeros_like(spread), where=spread > 0.0
-        )
-        free, inflated = n - 2, np.sqrt(1.0 + leverage)
-    left = (errors - errors.mean(axis=0)) * inflated
-    return SpeedTable(speeds, left.T @ left / (n * free), float(free), source)
+    return SpeedTable(speeds, errors.T @ errors / (n * (n - 1)), n - 1.0, source)

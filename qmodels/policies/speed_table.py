@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -108,6 +108,30 @@ class SpeedTable:
             raise ModelError(f"runs must be two or more rows of throughputs, got {rows.shape}")
         spread = np.atleast_2d(np.cov(rows, rowvar=False)) / len(rows)
         return cls(rows.mean(axis=0), spread, len(rows) - 1.0, source)
+
+    def less_sure(self, share: float) -> SpeedTable:
+        """The same speeds, off by one more factor for all of them that is known only so well.
+
+        Parameters
+        ----------
+        share : float
+            Standard deviation of that factor, such as 0.01 where a machine at work was seen to
+            differ so much from the condition in which its speeds were measured; at least 0.
+
+        Returns
+        -------
+        SpeedTable
+            With as many degrees of freedom as make the sum of both variances of X(c) right to
+            second order (Welch and Satterthwaite), the factor's taken as known.
+        """
+        variance = real_number("share", share, least=0.0) ** 2
+        more = variance * np.outer(self.throughput, self.throughput)
+        known = np.zeros_like(more) if self.covariance is None else self.covariance
+        spread, own = known + more, float(known[-1, -1])
+        free = self.degrees_of_freedom
+        if own > 0.0:
+            free *= (float(spread[-1, -1]) / own) ** 2
+        return replace(self, covariance=spread, degrees_of_freedom=free)
 
     @property
     def factors(self) -> Array:

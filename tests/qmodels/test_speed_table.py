@@ -255,3 +255,19 @@ def test_the_capacity_of_the_policy_itself_is_untouched():
     before = capacity(SpaceSharing(1, 1), MACHINE, WORK)
     predict(SpaceSharing(1, 1), MACHINE, WORK, arrival_rate=0.01, running=[0.02])
     assert capacity(SpaceSharing(1, 1), MACHINE, WORK) == before
+
+
+def test_a_factor_that_is_known_only_so_well_widens_the_interval():
+    """One server: R = 1 / (X - rate), so a share s of X makes q s X / (X - rate)^2 of it."""
+    table = SpeedTable([0.2], [[1e-6]], 9)
+    unsure = table.less_sure(0.01)
+    # Variances 1e-6 and 4e-6: nine degrees of freedom times (5 / 1)^2.
+    assert unsure.covariance == pytest.approx(np.array([[5e-6]]))
+    assert unsure.degrees_of_freedom == pytest.approx(225.0)
+    known = SpeedTable([0.2]).less_sure(0.01)
+    one = predict(SpaceSharing(1, 1), MACHINE, WORK, arrival_rate=0.15, running=known)
+    assert one.mean_response == pytest.approx(20.0)
+    assert one.half_width == pytest.approx(1.959964 * 0.002 / 0.05**2, rel=1e-4)
+    assert table.less_sure(0.0).half_widths() == pytest.approx(table.half_widths())
+    with pytest.raises(ModelError, match="share"):
+        table.less_sure(-0.1)

@@ -88,7 +88,7 @@ def test_the_campaign_and_what_it_leaves_out_are_the_grid():
     parts = campaign_parts()
     names = [cell_name({**part.given, "strategy": "MC"}) for part in parts]
     assert len(set(names)) == len(names)
-    assert sum(name.startswith("8x8") for name in names) == 10
+    assert sum(name.startswith("8x8") for name in names) == 25
     assert not set(names) & set(not_run())
     assert len(not_run()) + len(set(names)) == 75
     for part in parts:

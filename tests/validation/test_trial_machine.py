@@ -132,6 +132,26 @@ def test_under_dp_a_job_that_is_left_alone_gets_the_whole_machine():
     assert alone_run.finish[0] < run.finish[1] < halved.finish[1]
 
 
+@pytest.mark.parametrize("disks", ["packets", "ps"])
+@pytest.mark.parametrize(("policy", "options", "more"), POLICIES[1:6:2])
+def test_a_run_that_stops_early_has_done_what_the_whole_run_had_by_then(
+    policy, options, more, disks
+):
+    """The bursts under way count with what was done: the whole run's, as if each went evenly."""
+    known = cell(policy, options, **more)
+    arrivals, demands = some_jobs(12, 2000.0)
+    whole = play_cell(known, arrivals, demands, disks=disks)
+    stopped = play_cell(known, arrivals, demands, disks=disks, completions=5)
+    begin, end, share = whole.pieces[:, 3:].T
+    lasts = np.maximum(end - begin, 1.0)
+    by_then = share * np.clip((stopped.end - begin) / lasts, 0.0, 1.0)
+    under_way = (begin < stopped.end) & (end > stopped.end)
+    assert under_way.any()
+    # No burst goes quite evenly: a tenth of one, for each that is under way, is what that makes.
+    assert stopped.pieces[:, 5].sum() == pytest.approx(by_then.sum(), abs=0.1 * under_way.sum())
+    assert len(stopped.pieces) >= (end <= stopped.end).sum() + under_way.sum()
+
+
 @pytest.mark.parametrize("flits", [8, 400])
 def test_under_dp_a_burst_may_end_in_the_cycle_in_which_another_job_leaves(flits):
     """Two jobs alike, on halves alike, with nothing to share: both end as one does."""

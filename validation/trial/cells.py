@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from itertools import combinations
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from qmodels.errors import UnstableError
 from qmodels.policies import SpeedTable, predict
+from qmodels.policies.prediction import CONFIDENCE, Prediction
 from qmodels.progress import Progress, no_progress
 from validation.analysis.estimates import estimate
 from validation.analysis.seeding import stream
@@ -23,7 +24,9 @@ from validation.trial.control import control_mean, controlled
 from validation.trial.grid import load_points
 from validation.trial.link_speeds import link_speeds
 from validation.trial.loss_run import STARTS, loss_run
+from validation.trial.model_error import model_error
 from validation.trial.replications import JOBS, WARM_UP, cell_of, run_one
+from validation.trial.speed_estimates import speeds_of_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +103,7 @@ def compare_strategies(
     ]
     measured = spread(measured_speeds, asked, what="loss runs")
     tables = {
-        name: SpeedTable.of_runs(found["speeds"], f"loss run of {starts} starts")
+        name: speeds_of_runs(found["work"], found["spans"], f"loss run of {starts} starts")
         for name, found in zip(strategies, measured, strict=True)
     }
     points = load_points(given, tables, loads, jobs=jobs, warm_up=warm_up, seed=seed)
@@ -116,11 +119,12 @@ def compare_strategies(
 
 
 def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The speeds of a loss run of a cell given as plain data, (starts, c), and what they cost."""
+    """What a loss run of a cell given as plain data did, each (starts, c), and what it cost."""
     own = {name: asked[name] for name in ("starts", "loss_jobs", "seed")}
     cell = cell_of({name: value for name, value in asked.items() if name not in own})
     run = loss_run(cell, starts=own["starts"], jobs=own["loss_jobs"], seed=own["seed"])
-    return {"speeds": run.speeds.tolist(), "jobs": run.jobs, "seconds": run.seconds}
+    kept = {name: getattr(run, name).tolist() for name in ("work", "spans")}
+    return {**kept, "jobs": run.jobs, "seconds": run.seconds}
 
 
 def _replicated(task: tuple[Mapping[str, Any], int]) -> dict[str, float]:
@@ -139,8 +143,9 @@ def _row(
     work = workload(cell)
     ask = partial(predict, cell.policy, cell.system, work, arrival_rate=rate)
     began = time.process_time()
-    corrected = ask(running=table)
+    corrected = ask(running=table.less_sure(model_error(cell)))
     once = time.process_time() - began
+    measured = ask(running=table)
     cheap, link_seconds = link_speeds(cell)
     seen = observed_speeds(found, table.throughput)
     answers = {}
@@ -154,7 +159,7 @@ def _row(
     simulated, values = controlled(responses, [row["control"] for row in found], known)
     raw = estimate(responses)
     mean, half = simulated.mean, simulated.half_width
-    width = corrected.half_width or 0.0
+    width, own = corrected.half_width or 0.0, measured.half_width or 0.0
     error = corrected.mean_response / mean - 1.0
     within = abs(error) * mean <= float(np.hypot(width, half))
     return {
@@ -162,7 +167,8 @@ def _row(
         "load": load, "rho": rate / table.throughput[-1], "arrival_rate": rate,
         "simulated": mean, "half_width": half / mean, "half_width_raw": raw.half_width / raw.mean,
         "corrected": corrected.mean_response, "corrected_half_width": width / mean,
-        "error": error,
+        "measured_half_width": own / mean, "measured_quantile": table.quantile(CONFIDENCE),
+        "slope": slope_of(ask, table.throughput, rate), "error": error,
         "error_uncorrected": answers["uncorrected"] / mean - 1.0,
         "error_link_loads": answers["link_loads"] / mean - 1.0,
         "error_seen_speeds": answers["seen_speeds"] / mean - 1.0,
@@ -175,6 +181,13 @@ def _row(
         "seconds_prediction": once, "seconds_link_loads": link_seconds,
         "values": values.tolist(),
     }  # fmt: skip
+
+
+def slope_of(ask: Callable[..., Prediction], speeds: Array, rate: float) -> float:
+    """By how much a share of all speeds changes a share of the mean response."""
+    step = min(1e-4, 0.5 * (1.0 - rate / float(speeds[-1])))
+    fast, slow = (ask(running=speeds * (1.0 + sign * step)).mean_response for sign in (1, -1))
+    return float(np.log(slow / fast) / (2.0 * step))
 
 
 def observed_speeds(found: Sequence[Mapping[str, float]], known: Array) -> Array:

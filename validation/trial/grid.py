@@ -15,8 +15,9 @@ import numpy as np
 from qmodels.policies import SpeedTable
 from qmodels.policies.base import running_jobs
 from validation.trial.bursts import workload
-from validation.trial.loss_run import JOBS_EACH, LEAST_JOBS, one_start
+from validation.trial.loss_run import JOBS_EACH, LEAST_JOBS, WAITING, one_start
 from validation.trial.replications import cell_of
+from validation.trial.speed_estimates import speeds_of_runs
 
 #: The machines: 8x8 is quick, 16x16 that of Liu et al., 16x22 a Paragon.
 PLACES: Final = ((8, 8), (16, 16), (16, 22))
@@ -30,6 +31,9 @@ RATIOS: Final = (8.0, 2.0, 0.5)
 VARIANTS: Final[tuple[dict[str, Any], ...]] = (
     {"io": "read"}, {"phases": 12}, {"demand_scv": 4.0}, {"disk": "ejection"},
 )  # fmt: skip
+
+#: What a start of a loss run keeps for each number of running jobs.
+_KEPT: Final = ("done", "time")
 
 
 def policies(rows: int, columns: int) -> Iterator[dict[str, Any]]:
@@ -71,25 +75,32 @@ def loss_points(
 
 
 def run_start(point: Mapping[str, Any], replication: int) -> dict[str, float]:
-    """One start of a loss run: X(1), X(2), ... by the names "X1", "X2", ...
+    """One start of a loss run: "done1", "time1", "done2", ... as `speeds_of_runs` takes them.
 
-    Jobs come at the speeds that the model itself gives the running jobs; NaN for a number of
-    running jobs that was not seen.
+    Jobs come at the speeds that the model itself gives the running jobs.
     """
     cell = cell_of(point)
     rates = running_jobs(cell.policy, cell.system, workload(cell)).throughput
     jobs = int(point.get("jobs", max(LEAST_JOBS, JOBS_EACH * cell.most_running)))
-    speeds = one_start(
-        cell, np.append(rates, 0.0), jobs, replication, seed=int(point.get("seed", 0)),
+    found = one_start(
+        cell, np.append(rates, WAITING * rates[-1]), jobs, replication,
+        seed=int(point.get("seed", 0)),
         links=point.get("links", "shared"), disks=point.get("disks", "packets"),
     )  # fmt: skip
-    return {f"X{k}": float(value) for k, value in enumerate(speeds, start=1)}
+    return {
+        f"{what}{k}": float(value)
+        for what, row in zip(_KEPT, found, strict=True)
+        for k, value in enumerate(row, start=1)
+    }
 
 
 def table_of(rows: Sequence[Mapping[str, float]]) -> SpeedTable:
     """The table of a loss run from what `run_start` returned for each start."""
-    names = [f"X{k}" for k in range(1, len(rows[0]) + 1)]
-    return SpeedTable.of_runs([[row[name] for name in names] for row in rows], "loss run")
+    numbers = range(1, len(rows[0]) // len(_KEPT) + 1)
+    work, spans = (
+        np.array([[row[f"{what}{k}"] for k in numbers] for row in rows]) for what in _KEPT
+    )
+    return speeds_of_runs(work, spans, "loss run")
 
 
 def load_points(

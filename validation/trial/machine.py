@@ -378,8 +378,20 @@ class _Run:
         self.pieces.append(piece)
         job.left = left
 
+    def _note_under_way(self) -> None:
+        """Note what has been done of the bursts that are under way: the run ends here."""
+        packet = self.cell.shape.packet
+        for job in self.running.values():
+            if job.status == UNDER_WAY:
+                self._interrupt(job)
+            if job.status == DRAINING:
+                # A node has one packet on its way, of which half is there in the mean.
+                halves = 0.5 * packet * job.nodes.size / self._volume(job)
+                self._piece(job, min(job.left_after + halves, job.left))
+
     def played(self) -> Played:
-        """What happened."""
+        """What happened, with what was done of the bursts that are under way."""
+        self._note_under_way()
         return Played.of(self)
 
 
@@ -405,7 +417,8 @@ def play_cell(
     seed : int
         Of the strategy's draws, of ties among disk groups, and of where nodes begin their packets.
     completions : int, optional
-        Stop when so many jobs have ended; by default when all have.
+        Stop when so many jobs have ended; by default when all have. Bursts that are then under way
+        are noted with the share of them that has been done.
     links : {"shared", "private", "infinite"}
         "private": each running job has its own copy of the links, and the disks are shared.
     disks : {"packets", "ps"}

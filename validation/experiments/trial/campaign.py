@@ -1,9 +1,9 @@
 """The trial as a campaign: which cells of the grid are run, and what the rows say of the models.
 
 The grid of the specification has 75 cells of eight strategies and three loads, some eight hours of
-a processor. What is run here is one cell of 8x8 for each policy with two strategies, for one policy
-more ratios, all strategies and long jobs, and a cell of each larger machine; `not_run` says what is
-left. What was left out was chosen by what it costs. A quarter of the cells, drawn by their names
+a processor. What is run here are all 25 cells of 8x8 at two loads, one of them by all strategies,
+and of the larger machines a cell of each kind of policy at one load; `not_run` says what is left.
+What was left out was chosen by what it costs. A quarter of the cells, drawn by their names
 (`validation.trial.cells.kept_out`), is reported apart.
 """
 
@@ -27,7 +27,7 @@ from validation.trial.cells import (
     compare_strategies,
     kept_out,
 )
-from validation.trial.grid import STRATEGIES, cells
+from validation.trial.grid import PLACES, STRATEGIES, cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,33 +65,32 @@ class Part:
 
 
 _FOUR: Final = {"processor_partitions": 4, "disk_partitions": 1}
-_PLAIN: Final = {"policy": "SP", "policy_options": _FOUR, "cpu_to_io": 2.0}
-_HALF: Final = Effort(jobs=60, warm_up=30, loss_jobs=80)
+#: Policies of the larger machines: one of each kind.
+_LARGE: Final = ("SP(4,1)", "DP(1)", "TS(2,2;M=2)")
+_FEWER: Final = Effort(jobs=80, warm_up=30)
 
 
 def campaign_parts() -> list[Part]:
     """The cells that are run, in the order in which they are."""
-    plain, policies, others = [], [], []
+    middle, others = [], []
     for given in cells([(8, 8)]):
-        ratio, own = given["cpu_to_io"], given["policy_options"] == _FOUR
-        if given == {"rows": 8, "columns": 8, **_PLAIN}:
-            plain.append(Part(given, STRATEGIES, (0.3, *LOADS)))
-        elif own and given["policy"] == "SP" and ratio in (0.5, 8.0):
-            plain.append(Part(given))
-        elif ratio == 2.0 and given["policy"] != "SP":
-            policies.append(Part(given, TWO))
-        elif ratio == 2.0:
-            others.append(Part(given, TWO, (0.8,)))
-        elif given.get("phases") == 12:
-            others.append(Part(given, ("MC",), (0.8,)))
-    middle, large = {"rows": 16, "columns": 16}, {"rows": 16, "columns": 22}
-    return [
-        *plain,
-        *policies,
-        Part(middle | _PLAIN, TWO, (0.8,)),
-        Part(large | _PLAIN, ("MC",), (0.8,), _HALF),
-        *others,
+        if given["cpu_to_io"] != 2.0:
+            others.append(Part(given, TWO))
+        else:
+            all_of_them = given["policy_options"] == _FOUR and given["policy"] == "SP"
+            middle.append(Part(given, STRATEGIES if all_of_them else THREE))
+    large = [
+        Part(given, TWO, (0.6,), _FEWER)
+        for given in cells(PLACES[1:])
+        if given["cpu_to_io"] == 2.0 and _policy(given) in _LARGE
     ]
+    return [*middle, *large, *others]
+
+
+def _policy(given: dict[str, Any]) -> str:
+    from validation.trial.replications import cell_of
+
+    return cell_of({**given, "strategy": "MC"}).policy.label
 
 
 def quick_parts() -> list[Part]:
@@ -107,15 +106,21 @@ def quick_parts() -> list[Part]:
     return [Part(place | kind, TWO, (0.6,), few) for kind in kinds]
 
 
+def grid_names() -> list[str]:
+    """Names of all cells of the grid, each without its strategies."""
+    return [_name(given) for given in cells()]
+
+
 def not_run() -> list[str]:
-    """Cells of the grid that the campaign leaves out, each without its strategies."""
+    """Cells of the grid that the campaign leaves out."""
+    done = {_name(part.given) for part in campaign_parts()}
+    return [name for name in grid_names() if name not in done]
+
+
+def _name(given: dict[str, Any]) -> str:
     from validation.trial.cells import cell_name
 
-    def name(given: dict[str, Any]) -> str:
-        return cell_name({**given, "strategy": "MC"})
-
-    done = {name(part.given) for part in campaign_parts()}
-    return [found for found in map(name, cells()) if found not in done]
+    return cell_name({**given, "strategy": "MC"})
 
 
 def run_trial(options: RunOptions) -> Outcome:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from validation.experiments.record import read_record
-from validation.experiments.trial.campaign import not_run
+from validation.experiments.trial.campaign import grid_names
 from validation.trial.cells import mean_tau
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ def record_section(record: Path) -> str:
     if read_record(record, "trial") is None:
         return "There is no record of the campaign `qmodels validate trial`.\n"
     table = pd.read_csv(record / "trial.csv")
-    return "\n".join([*_errors(table), "", *_ranks(table), "", *_worst(table), "", *_left()]) + "\n"
+    return (
+        "\n".join([*_errors(table), "", *_ranks(table), "", *_worst(table), "", *_left(table)])
+        + "\n"
+    )
 
 
 def _groups(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -96,8 +99,9 @@ def _worst(table: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _left() -> Iterator[str]:
-    names = not_run()
+def _left(table: pd.DataFrame) -> Iterator[str]:
+    done = set(table["cell"])
+    names = [each for each in grid_names() if each not in done]
     yield f"Of the grid {len(names)} cells were not run (5 phases, scv 1 and writes unless said):"
     yield ""
     for place in dict.fromkeys(name.split()[0] for name in names):

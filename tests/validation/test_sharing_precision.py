@@ -9,7 +9,7 @@ from scipy.stats import binom, expon
 from phasefit import PhaseType
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.policies import SpaceSharing, System, TimeSharing, Workload
-from qmodels.programs import Phase, Program
+from qmodels.programs import Phase, Program, WorkingSet
 from validation import Estimate, RenewalJobs, simulate
 from validation.analysis.estimates import estimate, until_precise
 from validation.analysis.seeding import stream
@@ -219,3 +219,15 @@ def test_bursts_of_two_laws_go_to_transfers_and_to_computation():
 def test_a_load_whose_runs_would_not_fit_is_refused_before_anything_is_drawn():
     with pytest.raises(MemoryBudgetError, match="give jobs and warm_up"):
         one_server(1.0, 1 - 1e-7)
+
+
+def test_jobs_of_a_million_bursts_are_refused_unless_their_number_is_given(monkeypatch):
+    """The length of a run is ours by default, so that what it costs is ours to foresee."""
+    long = Workload(Program([WorkingSet(1_000_000, [Phase(io=1e-6, cpu=1e-6)])]))
+    with pytest.raises(MemoryBudgetError, match=r"give jobs \([\d,]+ take 20 minutes\)"):
+        simulate(SP(1, 1), MACHINE, long, load=0.3)
+    monkeypatch.setattr("validation.sharing.simulator.MOST_SECONDS", 0.0)
+    short = Workload(Program([Phase(io=1.0, cpu=1.0)]))
+    assert simulate(SP(1, 1), MACHINE, short, load=0.3, jobs=50).jobs == 50
+    with pytest.raises(MemoryBudgetError):
+        simulate(SP(1, 1), MACHINE, short, load=0.3)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import real_vector, share, whole_number
-from qmodels.errors import UnstableError
+from qmodels.errors import MemoryBudgetError, UnstableError
 from qmodels.memory import check_memory, memory_limit
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
 from qmodels.policies.prediction import chosen_rate
@@ -38,6 +38,8 @@ THIRDS = 3
 #: Relaxation times of the queue: warm-up and measured part of a replication of fixed length, and
 #: the measured part and the least sum of all where a precision is asked for.
 WARM_UP, MEASURED, STEP, FLOOR = 10, 100, 30, 300
+#: Seconds of computing that are begun unless `jobs` is given, and bursts that a core does in one.
+MOST_SECONDS, BURSTS_A_SECOND = 1200.0, 2e7
 #: Share of a capacity in doubt that the length of a run reckons with at most.
 MOST_DOUBTFUL = 0.95
 
@@ -123,7 +125,8 @@ def simulate(
         If the load is at or beyond the capacity that `qmodels.policies.capacity` predicts, by
         more than the policy's `capacity_error`.
     MemoryBudgetError
-        If the jobs of a replication would not fit in memory.
+        If the jobs of a replication would not fit in memory, or if the runs would take over
+        twenty minutes and `jobs` is not given.
     ModelError
         If the arguments make no model.
 
@@ -202,6 +205,8 @@ def simulate(
         memory_limit(),
         "give jobs and warm_up, fewer workers, or a lower load",
     )
+    if jobs is None:
+        _check_length(total, replications, 2.0 * workload.program.mean_phases)
     runs: list[tuple[Array, int]] = []
     report = no_progress if progress is None else progress
     # Of things at the top of a module only, so that an executor may be one of processes.
@@ -278,6 +283,21 @@ def _replicate(
         part.mean() if part.size else 0.0 for part in np.array_split(response[inside], THIRDS)
     ]
     return np.concatenate([means, np.quantile(response[inside], percentiles), thirds]), events
+
+
+def _check_length(jobs: int, replications: int, bursts: float) -> None:
+    """MemoryBudgetError for runs of a length that we chose which take longer than anybody expects.
+
+    Whoever gives the number of jobs has chosen it, and is not held up.
+    """
+    seconds = replications * jobs * bursts / BURSTS_A_SECOND
+    if seconds > MOST_SECONDS:
+        fit = max(1, int(jobs * MOST_SECONDS / seconds))
+        raise MemoryBudgetError(
+            f"{replications} replications of {jobs:,} jobs with {bursts:,.6g} bursts each would "
+            f"take some {seconds / 60:,.0f} minutes of computing; describe the program by fewer "
+            f"phases, or give jobs ({fit:,} take 20 minutes), and wait"
+        )
 
 
 def _grows(thirds: Array) -> bool:

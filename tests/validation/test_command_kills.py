@@ -78,10 +78,11 @@ def stopped(name, out, workers, number, after):
     return running.returncode, said, took, time.monotonic() - began
 
 
-def finished(name, out):
+def finished(name, out, before=""):
     running = started(name, out, 1)
     _, said = running.communicate(timeout=600)
     assert running.returncode in (0, 1), said
+    assert before in said
     return tables(out)
 
 
@@ -112,7 +113,7 @@ def test_a_comparison_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(tmp
     assert "give the same command again" in said
     assert journal.exists()
     assert not out.exists()
-    again = finished("allocate", out)
+    again = finished("allocate", out, before=f"{journal}: finished runs to go on with: ")
     assert again == finished("allocate", tmp_path / "undisturbed")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "undisturbed"]
 
@@ -165,6 +166,7 @@ def test_table_2_goes_on_when_its_terminal_was_closed_and_then_killed(tmp_path, 
         cwd=ROOT, env=ENVIRONMENT, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stderr  # 1: a finding fails
+    assert f"{journal}: finished runs to go on with: {then}" in done.stderr
     runs, twice, sessions = journal_of(journal)
     assert (twice, sessions) == (0, 3)
     assert runs > then

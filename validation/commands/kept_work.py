@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,21 +21,27 @@ KeepJournal = Annotated[
 ]
 
 
+@contextmanager
 def kept_work(
     output: Path | None,
     *modules: str,
     workers: int | None = None,
     reuse: bool = False,
     keep: bool = False,
-) -> AbstractContextManager[Keepers]:
+) -> Iterator[Keepers]:
     """Executors whose work the same command finds done; see `validation.sweeps.keeping.keepers`.
 
-    Without an output folder nothing is kept.
+    Without an output folder nothing is kept. What was done before is said on standard error: the
+    stages of the work count anew, and would look as if it were lost.
     """
     from qmodels.commands.shell import shell_line
     from validation.sweeps.keeping import journal_beside, keepers
 
-    return keepers(
-        None if output is None else journal_beside(output), *modules, workers=workers,
-        reuse=reuse, keep=keep, command=shell_line(["qmodels", *sys.argv[1:]]),
-    )  # fmt: skip
+    file = None if output is None else journal_beside(output)
+    command = shell_line(["qmodels", *sys.argv[1:]])
+    with keepers(
+        file, *modules, workers=workers, reuse=reuse, keep=keep, command=command
+    ) as working:
+        if working.before:
+            print(f"{file}: finished runs to go on with: {working.before:,}", file=sys.stderr)
+        yield working

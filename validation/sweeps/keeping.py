@@ -145,6 +145,7 @@ class Keepers:
 
     threads: KeepingExecutor | None = None
     processes: KeepingExecutor | None = None
+    before: int = 0  #: finished runs that the journal held when it was opened
 
     @property
     def cpu_seconds(self) -> float:
@@ -190,6 +191,7 @@ def keepers(
         return
     count = worker_count(workers)
     journal = Journal(file, version=code_version(*modules), reuse=reuse, command=command)
+    before = journal.count()
     both = (
         KeepingExecutor(lambda: ThreadPoolExecutor(count), journal),
         # One process is this one: starting another would only cost its imports.
@@ -197,7 +199,7 @@ def keepers(
     )
     try:
         with kept(journal.finished):
-            yield Keepers(*both)
+            yield Keepers(*both, before)
     except BaseException:
         for each in both:
             each.let_go()

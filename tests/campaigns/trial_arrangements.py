@@ -1,6 +1,6 @@
-"""A cell whose arrangement stays while jobs wait: predicted by a mean and by several speeds.
+"""A cell whose arrangement stays while jobs wait: predicted by means of speeds and by several.
 
-``python -m tests.campaigns.trial_arrangements`` takes about a minute of CPU.
+``python -m tests.campaigns.trial_arrangements`` takes about two minutes of CPU.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ GIVEN = {
 LOADS = (0.6, 0.8)
 #: Of the measured speeds, and of the jobs that the predictions are held against.
 SEED, JOBS_SEED = 1, 5
+REPLICATIONS = 32
 
 
 def main() -> None:
-    """Predict both ways and simulate."""
+    """Predict with speeds of a loss system, of one with a queue, and of arrangements; simulate."""
     cell, rows = cell_of(GIVEN), []
-    mean = loss_run(cell, starts=8, jobs=120, seed=SEED).table
+    mean = loss_run(cell, starts=8, jobs=120, seed=SEED, waiting=0.0).measured
+    waiting = loss_run(cell, starts=8, jobs=120, seed=SEED).measured
     several = replace(mean, frozen=frozen_speeds(cell, jobs=50, seed=SEED))
     for load in LOADS:
         rate = load * float(mean.throughput[-1])
@@ -35,7 +37,7 @@ def main() -> None:
             **GIVEN, "arrival_rate": rate, "speeds": mean.throughput.tolist(), "jobs": 250,
             "warm_up": 80, "seed": JOBS_SEED,
         }  # fmt: skip
-        found = [run_one(point, replication) for replication in range(12)]
+        found = [run_one(point, replication) for replication in range(REPLICATIONS)]
         simulated, _ = controlled(
             [row["response"] for row in found], [row["control"] for row in found],
             control_mean(cell, mean.throughput, rate),
@@ -44,7 +46,7 @@ def main() -> None:
             "cell": cell.label, "load": load, "simulated": simulated.mean,
             "half_width": simulated.half_width / simulated.mean,
         }  # fmt: skip
-        for name, table in (("mean", mean), ("arrangements", several)):
+        for name, table in (("mean", mean), ("waiting", waiting), ("arrangements", several)):
             made = predict(
                 cell.policy, cell.system, workload(cell), arrival_rate=rate, running=table
             )

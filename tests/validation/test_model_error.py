@@ -1,12 +1,23 @@
 """What a corrected prediction is off beyond the noise of what it was made of."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from qmodels.errors import ModelError
-from validation.trial.model_error import excess_error, model_error
+from validation.trial.model_error import (
+    DIVIDED,
+    SPACE,
+    TURNS,
+    errors_of_rows,
+    excess_error,
+    model_error,
+)
 from validation.trial.replications import cell_of
 
+RECORD = Path(__file__).resolve().parents[2] / "docs" / "record" / "trial.csv"
 PLACE = {"rows": 4, "columns": 4, "strategy": "MC", "cpu_to_io": 1.0, "io_flits": 4096.0}
 
 
@@ -28,6 +39,13 @@ def test_rows_that_hang_on_no_speed_tell_nothing():
     for bad in (([0.1], [0.0], [1.0]), ([0.1, 0.2], [0.1], [1.0])):
         with pytest.raises(ModelError, match="three rows"):
             excess_error(*bad)
+
+
+def test_the_errors_are_those_of_the_record():
+    """Rounded up in the fourth decimal; the record must be made anew with what measures speeds."""
+    found = errors_of_rows(pd.read_csv(RECORD))
+    for name, value in {"SPACE": SPACE, "DIVIDED": DIVIDED, "TURNS": TURNS}.items():
+        assert found[name] <= value < found[name] + 1.1e-4
 
 
 def test_every_kind_of_policy_has_a_recorded_error_below_two_percent():

@@ -12,11 +12,18 @@ from qmodels.policies import SpeedTable, predict
 from qmodels.policies.base import running_jobs
 from validation.analysis.seeding import stream
 from validation.trial.bursts import alone, workload
-from validation.trial.cells import acceptance, cell_name, compare_strategies, kept_out, mean_tau
+from validation.trial.cells import (
+    acceptance,
+    cell_name,
+    compare_strategies,
+    kept_out,
+    mean_tau,
+    measured_speeds,
+)
 from validation.trial.chain import PREDICTED, SIMULATED, approximation_chain
 from validation.trial.control import control_mean, controlled, speed_scaled_responses
 from validation.trial.link_speeds import link_speeds
-from validation.trial.loss_run import loss_run
+from validation.trial.loss_run import ARRANGEMENTS, arrangement_lasts, loss_run
 from validation.trial.machine import play_cell
 from validation.trial.replications import cell_of, draw_jobs, run_one
 
@@ -33,7 +40,7 @@ GATE = {
 
 @pytest.mark.parametrize("jobs", [80, 16])
 def test_jobs_that_never_meet_do_k_times_what_one_does(jobs):
-    """K_D = K_P and infinite links: X(k) = k / T, however short the run: all that is done counts."""
+    """K_D = K_P, infinite links: X(k) = k / T, however short the run: all that is done counts."""
     cell = cell_of(APART)
     run = loss_run(cell, starts=4, jobs=jobs, links="infinite", seed=1)
     whole = alone(cell, 4, "infinite").job(cell.shape.phases)
@@ -67,6 +74,21 @@ def test_rates_and_drive_change_how_often_a_number_is_seen_not_its_speed():
     for options in ({"rates": [1.0]}, {"rates": [1.0] * 4, "drive": 1.0}, {"starts": 1}):
         with pytest.raises(ModelError):
             loss_run(cell, **options)
+
+
+def test_an_arrangement_lasts_where_dividing_draws_it_and_disks_differ():
+    """Speeds of several are measured there, with as many jobs again; elsewhere a mean does."""
+    dividing = {**SMALL, "policy": "DP", "min_processors": 4}
+    for given, lasts in (
+        ({**dividing, "policy_options": {"disk_partitions": 2}}, True),
+        ({**dividing, "policy_options": {"disk_partitions": 1}}, False),
+        ({**SMALL, "policy_options": {"processor_partitions": 4, "disk_partitions": 2}}, False),
+    ):
+        assert arrangement_lasts(cell_of(given)) == lasts
+        if lasts:
+            found = measured_speeds({**given, "starts": 2, "loss_jobs": 20, "seed": 1})
+            assert len(found["frozen"]) == ARRANGEMENTS
+            assert np.shape(found["work"]) == np.shape(found["spans"]) == (2, 4)
 
 
 def test_a_number_of_jobs_that_is_never_seen_is_an_error_not_a_guess():

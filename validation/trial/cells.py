@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +24,13 @@ from validation.trial.bursts import workload
 from validation.trial.control import control_mean, controlled
 from validation.trial.grid import load_points
 from validation.trial.link_speeds import link_speeds
-from validation.trial.loss_run import STARTS, loss_run
+from validation.trial.loss_run import (
+    STARTS,
+    WAITING,
+    arrangement_lasts,
+    frozen_speeds,
+    loss_run,
+)
 from validation.trial.model_error import model_error
 from validation.trial.replications import JOBS, WARM_UP, cell_of, run_one
 from validation.trial.speed_estimates import speeds_of_runs
@@ -102,10 +109,7 @@ def compare_strategies(
         for name in strategies
     ]
     measured = spread(measured_speeds, asked, what="loss runs")
-    tables = {
-        name: speeds_of_runs(found["work"], found["spans"], f"loss run of {starts} starts")
-        for name, found in zip(strategies, measured, strict=True)
-    }
+    tables = {name: _table(found) for name, found in zip(strategies, measured, strict=True)}
     points = load_points(given, tables, loads, jobs=jobs, warm_up=warm_up, seed=seed)
     tasks = [(point, replication) for point in points for replication in range(replications)]
     found = spread(_replicated, tasks, what="runs")
@@ -119,12 +123,32 @@ def compare_strategies(
 
 
 def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What a loss run of a cell given as plain data did, each (starts, c), and what it cost."""
+    """What a loss run of a cell given as plain data did, each (starts, c), and what it cost.
+
+    Where an arrangement lasts for a busy period several are measured, (E,), as "frozen". The loss
+    run is then a strict one: waiting would count slow arrangements for longer, and so does the
+    queue of several.
+    """
     own = {name: asked[name] for name in ("starts", "loss_jobs", "seed")}
     cell = cell_of({name: value for name, value in asked.items() if name not in own})
-    run = loss_run(cell, starts=own["starts"], jobs=own["loss_jobs"], seed=own["seed"])
-    kept = {name: getattr(run, name).tolist() for name in ("work", "spans")}
-    return {**kept, "jobs": run.jobs, "seconds": run.seconds}
+    lasting, jobs, seed = arrangement_lasts(cell), own["loss_jobs"], own["seed"]
+    run = loss_run(
+        cell, starts=own["starts"], jobs=jobs, waiting=0.0 if lasting else WAITING, seed=seed
+    )
+    found = {"work": run.work.tolist(), "spans": run.spans.tolist()}
+    if lasting:
+        began = time.process_time()
+        half = None if jobs is None else jobs // 2
+        found["frozen"] = frozen_speeds(cell, jobs=half, seed=seed).tolist()
+        return {**found, "jobs": run.jobs, "seconds": run.seconds + time.process_time() - began}
+    return {**found, "jobs": run.jobs, "seconds": run.seconds}
+
+
+def _table(found: Mapping[str, Any]) -> SpeedTable:
+    """The speeds of what `measured_speeds` returned."""
+    source = f"loss run of {len(found['work'])} starts"
+    table = speeds_of_runs(found["work"], found["spans"], source)
+    return replace(table, frozen=found["frozen"]) if "frozen" in found else table
 
 
 def _replicated(task: tuple[Mapping[str, Any], int]) -> dict[str, float]:
@@ -143,38 +167,33 @@ def _row(
     work = workload(cell)
     ask = partial(predict, cell.policy, cell.system, work, arrival_rate=rate)
     began = time.process_time()
-    corrected = ask(running=table.less_sure(model_error(cell)))
+    corrected, width = _answer(ask, table.less_sure(model_error(cell)))
     once = time.process_time() - began
-    measured = ask(running=table)
+    _, own = _answer(ask, table)
     cheap, link_seconds = link_speeds(cell)
     seen = observed_speeds(found, table.throughput)
-    answers = {}
-    for name, speeds in (("uncorrected", None), ("link_loads", cheap), ("seen_speeds", seen)):
-        try:
-            answers[name] = ask(running=speeds).mean_response
-        except UnstableError:
-            answers[name] = float("inf")
+    plain, by_loads, at_seen = (_answer(ask, speeds)[0] for speeds in (None, cheap, seen))
     known = control_mean(cell, table.throughput, rate)
     responses = [row["response"] for row in found]
     simulated, values = controlled(responses, [row["control"] for row in found], known)
     raw = estimate(responses)
     mean, half = simulated.mean, simulated.half_width
-    width, own = corrected.half_width or 0.0, measured.half_width or 0.0
-    error = corrected.mean_response / mean - 1.0
+    error = corrected / mean - 1.0
     within = abs(error) * mean <= float(np.hypot(width, half))
     return {
         "cell": cell_name(point), "policy": cell.policy.label, "strategy": cell.strategy.name,
         "load": load, "rho": rate / table.throughput[-1], "arrival_rate": rate,
         "simulated": mean, "half_width": half / mean, "half_width_raw": raw.half_width / raw.mean,
-        "corrected": corrected.mean_response, "corrected_half_width": width / mean,
-        "measured_half_width": own / mean, "measured_quantile": table.quantile(CONFIDENCE),
-        "slope": slope_of(ask, table.throughput, rate), "error": error,
-        "error_uncorrected": answers["uncorrected"] / mean - 1.0,
-        "error_link_loads": answers["link_loads"] / mean - 1.0,
-        "error_seen_speeds": answers["seen_speeds"] / mean - 1.0,
-        "covers": abs(error) * mean <= width,
+        "corrected": corrected, "corrected_half_width": width / mean,
+        "measured_half_width": own / mean,
+        "noise": float(np.hypot(own / table.quantile(CONFIDENCE), simulated.standard_error)) / mean,
+        "slope": slope_of(ask, table, rate), "error": error,
+        "error_uncorrected": plain / mean - 1.0,
+        "error_link_loads": by_loads / mean - 1.0,
+        "error_seen_speeds": at_seen / mean - 1.0,
+        "covers": abs(error) * mean <= width < float("inf"),  # which would say nothing
         "within_both": within,
-        "cause": cause_of(error, answers["seen_speeds"] / mean - 1.0, within),
+        "cause": cause_of(error, at_seen / mean - 1.0, within),
         "jobs": int(sum(row["jobs"] for row in found)), "loss_jobs": int(loss["jobs"]),
         "seconds_simulation": sum(row["seconds"] for row in found),
         "seconds_loss_run": loss["seconds"],
@@ -183,10 +202,27 @@ def _row(
     }  # fmt: skip
 
 
-def slope_of(ask: Callable[..., Prediction], speeds: Array, rate: float) -> float:
-    """By how much a share of all speeds changes a share of the mean response."""
-    step = min(1e-4, 0.5 * (1.0 - rate / float(speeds[-1])))
-    fast, slow = (ask(running=speeds * (1.0 + sign * step)).mean_response for sign in (1, -1))
+def _answer(
+    ask: Callable[..., Prediction], running: SpeedTable | Array | None
+) -> tuple[float, float]:
+    """Mean response and its half-width; infinite where there is no steady state."""
+    try:
+        made = ask(running=running)
+    except UnstableError:
+        return float("inf"), float("inf")
+    return made.mean_response, made.half_width or 0.0
+
+
+def slope_of(ask: Callable[..., Prediction], table: SpeedTable, rate: float) -> float:
+    """By how much a share of all speeds changes a share of the mean response; 0 if it has none."""
+    step = min(1e-4, 0.5 * (1.0 - rate / float(table.throughput[-1] * table.factors.min())))
+    if step <= 0.0:
+        return 0.0
+    known = replace(table, covariance=None)
+    fast, slow = (
+        _answer(ask, replace(known, throughput=table.throughput * (1.0 + sign * step)))[0]
+        for sign in (1, -1)
+    )
     return float(np.log(slow / fast) / (2.0 * step))
 
 

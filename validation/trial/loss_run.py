@@ -184,6 +184,16 @@ def one_start(
     return np.array(work_and_time(cell, played, demands, where))
 
 
+def arrangement_lasts(cell: Cell) -> bool:
+    """Whether a pairing of places and disks is drawn with a full machine and stays while it is.
+
+    Under dynamic partitioning every change of the number of jobs divides all anew, so that each
+    busy period has a pairing of its own. Under space sharing places outlast busy periods, and
+    under time sharing the disks of a place are always the same.
+    """
+    return cell.repartitioned and cell.policy_disks > 1
+
+
 def frozen_speeds(
     cell: Cell, *, arrangements: int = ARRANGEMENTS, jobs: int | None = None, seed: int = 0
 ) -> Array:

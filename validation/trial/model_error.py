@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,10 +11,27 @@ from phasefit.checks import real_array
 from qmodels.errors import ModelError
 from validation.trial.scenario import Cell
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: Standard deviation of the factor by which speeds in a queue differ from those of a loss run, by
-#: what a policy does with its partitions; by `excess_error` from the rows of
-#: docs/record/trial.csv that are not kept out.
+#: what a policy does with its partitions: `errors_of_rows` of docs/record/trial.csv, rounded up.
 SPACE, DIVIDED, TURNS = 0.0, 0.0, 0.0
+
+
+def errors_of_rows(rows: pd.DataFrame) -> dict[str, float]:
+    """The errors by kind, "SPACE", "DIVIDED" and "TURNS", from rows of a comparison.
+
+    Of the rows that are not kept out, and of strategies that place all jobs alike only the first.
+    """
+    kind = rows["policy"].str.slice(0, 2)
+    usable = ~rows["kept_out"] & np.isfinite(rows["noise"])
+    usable &= ~rows.duplicated(["cell", "load", "simulated", "corrected"])
+    found = {}
+    for policy, name in (("SP", "SPACE"), ("DP", "DIVIDED"), ("TS", "TURNS")):
+        some = rows[usable & (kind == policy)]
+        found[name] = excess_error(some["error"], some["noise"], some["slope"])
+    return found
 
 
 def model_error(cell: Cell) -> float:

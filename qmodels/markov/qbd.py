@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import real_number, whole_number
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.markov.elimination import balance, factor
 from qmodels.markov.qbd_solution import QBDSolution
@@ -21,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class QBD:
+class QBD(Record):
     """Transition rates of a chain that moves by one level at a time.
 
     Rates only: every diagonal is derived from them, so rows cannot fail to sum to zero and no

@@ -13,6 +13,7 @@ from scipy.special import gammainc, gammaincc, gammaln
 
 from phasefit import PhaseType, match_moments, mixture
 from phasefit.checks import whole_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import InfeasibleMomentsError, ModelError
 
 if TYPE_CHECKING:
@@ -49,8 +50,10 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class FlowEquivalent:
+class FlowEquivalent(Result):
     """A law fitted to the sojourn at the disk, with its distance from it."""
+
+    drawing = Drawing("quantity", "relative_error")
 
     distribution: PhaseType  #: the fitted law, seconds
     moments: int  #: moments matched

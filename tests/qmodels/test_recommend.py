@@ -28,6 +28,7 @@ from qmodels.policies.choice.objectives import Constraint, Quantity, objective_o
 from qmodels.policies.choice.policy_map import best_policies
 from qmodels.policies.choice.recommendation import recommend
 from qmodels.programs import Burst, Phase, Program
+from tests.command import result_of
 from tests.laws import REFERENCE_MACHINE, reference_workload
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
@@ -418,7 +419,7 @@ def test_without_a_load_each_of_the_scenario_gets_its_sentence(run):
 
 def test_the_command_gives_json_with_the_map(run):
     answer = run("--load", "0.4", "--listed", "--map", "--json", "--objective", "p90")
-    record = json.loads(answer.stdout)
+    record = result_of(answer.stdout)
     (found,) = record["recommendations"]
     assert found["objective"] == "p90"
     assert {row["policy"] for row in found["candidates"]} == {"SP(1,1)", "SP(2,1)"}
@@ -443,7 +444,7 @@ def test_when_no_policy_keeps_the_limit_the_command_fails_its_check(run):
 
 
 def test_more_levels_of_time_sharing_are_considered_when_asked_for(run):
-    record = json.loads(run("--load", "0.4", "--json", "--multiprogramming", "2, 3").stdout)
+    record = result_of(run("--load", "0.4", "--json", "--multiprogramming", "2, 3").stdout)
     labels = {row["policy"] for row in record["recommendations"][0]["candidates"]}
     assert {"TS(1,1;M=2)", "TS(1,1;M=3)"} <= labels
 

@@ -1,6 +1,5 @@
 import csv
 import html
-import json
 import os
 import re
 import shutil
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import validation
-from tests.command import called
+from tests.command import called, result_of
 
 DEMO = Path(validation.__file__).parent / "study" / "demo"
 QMODELS = Path(sys.executable).parent / "qmodels"
@@ -110,12 +109,11 @@ def test_the_same_seed_gives_the_same_table_for_any_number_of_workers(quick, tmp
     assert first == second
 
 
-def test_predictions_come_as_a_table_or_as_json_lines(quick):
+def test_predictions_come_as_a_table_or_as_json(quick):
     table = called("predict", quick, "--all")
     assert table.returncode == 0
     assert "SP(4,4)" in table.stdout
-    lines = called("predict", quick, "--json", "--load", "0.2").stdout.splitlines()
-    found = [json.loads(line) for line in lines]
+    found = result_of(called("predict", quick, "--json", "--load", "0.2").stdout)
     assert [f["policy"] for f in found] == [
         "SP(1,1)",
         "SP(4,1)",
@@ -200,7 +198,7 @@ def test_the_three_best_of_each_load_are_printed_unless_more_are_asked_for(quick
     rows = [line.split() for line in default[1:] if line.startswith(("SP", "TS"))]
     assert [row[1] for row in rows] == ["0.1"] * 3 + ["0.4"] * 3
     for load in ("0.1", "0.4"):
-        here = [json.loads(line) for line in printed("--json", "--load", load)]
+        here = result_of("\n".join(printed("--json", "--load", load)))
         assert len(here) == 5
         least = sorted((x for x in here if "method" in x), key=lambda x: x["mean_response"])[:3]
         assert [row[0] for row in rows if row[1] == load] == [x["policy"] for x in least]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import real_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from validation.slices.pod import Pod, SliceMix
 
@@ -22,8 +23,10 @@ _MOST_PHASES, _MOST_SETS = 1500, 3000
 
 
 @dataclass(frozen=True, eq=False)
-class SliceQueue:
+class SliceQueue(Result):
     """First come, first served, any blocks; times in seconds, None where no load was given."""
+
+    drawing = Drawing("", ("utilisation", "largest_utilisation"))
 
     pod: Pod
     mix: SliceMix

@@ -89,7 +89,7 @@ class FitReport(Result):
     --------
     >>> from phasefit.fitting import fit
     >>> times = PhaseType.erlang(phases=3, mean=6.0).rvs(2000, random_state=1)
-    >>> report = fit(times, max_order=4, random_state=1)
+    >>> report = fit(times, max_order=4, rng=1)
     >>> report.label, report.distribution.order, report.converged
     ('hyper-Erlang (3)', 3, True)
     >>> abs(report.moment_errors[0]) < 1e-6, report.ks < 0.03
@@ -228,7 +228,7 @@ class FitReport(Result):
         Examples
         --------
         >>> from phasefit.fitting import fit
-        >>> report = fit([1.0, 2.0, 4.0, 9.0], order=1, bootstrap=50, random_state=1)
+        >>> report = fit([1.0, 2.0, 4.0, 9.0], order=1, bootstrap=50, rng=1)
         >>> low, high = report.bands(4.0)
         >>> bool(low < report.distribution.sf(4.0) < high)
         True

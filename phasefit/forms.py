@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from phasefit.checks import Array, one_of
+from phasefit.checks import Array, named
 from phasefit.errors import ModelError
 
 #: What a law in JSON says it is, and what the first ones written said.
@@ -56,12 +56,12 @@ class Process(Protocol):
 
 def written(law: Law, form: str) -> str:
     """Return a law as the text of one of `FORMS`; ModelError where that form cannot hold it."""
-    return FORMS[one_of("form", form, list(FORMS))](law)
+    return FORMS[named("form", form, list(FORMS))](law)
 
 
 def written_process(process: Process, form: str) -> str:
     """Return an arrival process as the text of one of `PROCESS_FORMS`."""
-    return PROCESS_FORMS[one_of("form", form, list(PROCESS_FORMS))](process)
+    return PROCESS_FORMS[named("form", form, list(PROCESS_FORMS))](process)
 
 
 def read_json(text: str) -> Mapping[str, Any]:

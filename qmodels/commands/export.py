@@ -124,6 +124,6 @@ def _fitted(
 
     samples, name, remarks = read_samples(source, column=column, max_bytes=max_bytes)
     answers.remarks(remarks)
-    law = fit(samples, order=order, random_state=seed).distribution
+    law = fit(samples, order=order, rng=seed).distribution
     answers.remark(f"{name}: {len(samples)} values, {law!r}")
     return law

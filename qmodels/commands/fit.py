@@ -105,7 +105,7 @@ def _fit(
         return
     report = fit(
         samples, order=order, family=family, criterion=criterion, hold_moments=hold_moments,
-        max_order=max_order, bootstrap=bootstrap, random_state=seed, seconds=seconds,
+        max_order=max_order, bootstrap=bootstrap, rng=seed, seconds=seconds,
     )  # fmt: skip
     if output is not None:
         _write(report, output)

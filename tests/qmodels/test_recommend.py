@@ -203,7 +203,8 @@ def test_a_recommendation_can_be_written_down():
         ({"load": nan}, "load"),
         ({"load": 0.4, "candidates": []}, "no candidates"),
         ({"load": 0.4, "candidates": "SP(1,1)"}, "sequence of policies"),
-        ({"load": 0.4, "candidates": ["SP(1,1)"]}, "must be a policy"),
+        ({"load": 0.4, "candidates": [1]}, "must be a policy"),
+        ({"load": 0.4, "candidates": ["SP(1)"]}, "give 2 numbers"),
         ({"load": 0.4, "candidates": [SP(5, 1)]}, "use 1 to 4 partitions"),
         ({"load": 0.4, "objective": "speed"}, "no quantity"),
         ({"load": 0.4, "objective": None}, "must be a name"),
@@ -468,7 +469,7 @@ def test_an_option_that_makes_no_sense_is_a_typed_error(run, options):
 
 
 def test_a_load_beyond_all_is_left_out_where_another_can_be_carried(run):
-    answer = run("--load", "0.3", "--load", "5")
+    answer = run("--load", "0.3", "--load", "0.9999")
     assert answer.exit_code == 0
     assert answer.stdout.count("has the least") == 1
 

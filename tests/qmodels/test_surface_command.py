@@ -419,7 +419,7 @@ def test_a_range_of_one_number_is_that_number(run):
 
 
 def test_a_range_holds_the_most_numbers_it_says_and_no_more(run):
-    numbers = json.loads(
+    numbers = result_of(
         run("QCRD-2", "--processors", "2-100001", "--disks", "1", "--json")[0]
     )["processors"]  # fmt: skip
     assert len(numbers) == 100_000

@@ -130,6 +130,11 @@ class Checkpointing(Record):
     ModelError
         If a number is out of its range or a word is unknown.
 
+    References
+    ----------
+    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
+       dumps", *Future Generation Computer Systems* 22 (2006) 303-312.
+
     Examples
     --------
     A model of 405 billion parameters, one failure a day:

@@ -216,6 +216,19 @@ class BestInterval(Result):
 def best_interval(job: Checkpointing, storage: Storage, jobs: int = 1) -> BestInterval:
     """The interval at which `jobs` equal jobs get most work done.
 
+    Parameters
+    ----------
+    job : Checkpointing
+        Its own interval does not count.
+    storage : Storage
+    jobs : int
+        How many share the storage.
+
+    Returns
+    -------
+    BestInterval
+        In seconds, beside the classical intervals of a job by itself.
+
     Raises
     ------
     ModelError
@@ -225,6 +238,13 @@ def best_interval(job: Checkpointing, storage: Storage, jobs: int = 1) -> BestIn
     -----
     One job by itself has ``M (1 + W0(-e^{-C/M-1}))``, which depends neither on the downtime nor
     on the restore. More jobs write more seldom, because they wait for each other.
+
+    References
+    ----------
+    .. [1] J. W. Young, "A first order approximation to the optimum checkpoint interval", *Comm.
+       ACM* 17 (1974) 530-531.
+    .. [2] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
+       dumps", *Future Generation Computer Systems* 22 (2006) 303-312.
 
     Examples
     --------

@@ -44,6 +44,11 @@ class QBD(Record):
     ------
     ModelError
         If a shape does not fit its neighbours or a rate is negative or not finite.
+
+    References
+    ----------
+    .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins University
+       Press 1981, ch. 3.
     """
 
     up: Sequence[Array]

@@ -120,6 +120,11 @@ def flow_equivalent(law: Law, moments: int = 3, *, quantiles: int = 0) -> FlowEq
     branches than there are equations. Nothing is approximate about a sojourn kept as it is:
     ``sojourn.to_phase_type()`` is the exact law, of an order that may be large.
 
+    References
+    ----------
+    .. [1] K. M. Chandy, U. Herzog, L. Woo, "Parametric analysis of queuing networks", *IBM J. Res.
+       Develop.* 19 (1), 1975.
+
     Examples
     --------
     >>> from qmodels.networks import ClosedNetwork

@@ -91,6 +91,11 @@ class MultiClassNetwork(Record):
     ModelError
         If an argument is out of its range.
 
+    References
+    ----------
+    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
+       of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+
     Examples
     --------
     Two jobs that read much beside four that compute much:

@@ -214,6 +214,11 @@ def find_policy(kind: str) -> type[AbstractPolicy]:
     kind : str
         A name in `POLICIES`, in any case, or "module:Class" for a class that can be imported.
 
+    Returns
+    -------
+    type
+        A subclass of `AbstractPolicy`.
+
     Raises
     ------
     ModelError
@@ -221,6 +226,7 @@ def find_policy(kind: str) -> type[AbstractPolicy]:
 
     Examples
     --------
+    >>> from qmodels.policies import find_policy
     >>> find_policy("SP") is find_policy("qmodels.policies.space_sharing:SpaceSharing")
     True
     """
@@ -236,6 +242,10 @@ def parse_policy(label: str) -> AbstractPolicy:
         Such as "SP(4,4)", "DP(2)" or "TS(4,4;M=3)", in any case, blanks do not matter; the name of
         any policy in `POLICIES`, or "module:Class", and what is in brackets.
 
+    Returns
+    -------
+    AbstractPolicy
+
     Raises
     ------
     ModelError
@@ -244,6 +254,7 @@ def parse_policy(label: str) -> AbstractPolicy:
 
     Examples
     --------
+    >>> from qmodels.policies import parse_policy
     >>> parse_policy("sp(4, 16)").label, parse_policy("TS(2,2)").label
     ('SP(4,16)', 'TS(2,2;M=2)')
     """
@@ -381,6 +392,23 @@ def _running_jobs(policy: AbstractPolicy, system: System, program: AbstractProgr
 def work_bound(system: System, program: AbstractProgram) -> float:
     """Arrival rate that no policy can exceed, in jobs per second: the unit of *load*.
 
+    Parameters
+    ----------
+    system : System
+    program : Program or WorkloadMix
+
+    Returns
+    -------
+    float
+        Jobs per second.
+
+    Raises
+    ------
+    ModelError
+        If the program neither computes nor transfers.
+    MemoryBudgetError
+        If the machine has too many allotments to be compared.
+
     Notes
     -----
     The least work over all allotments of the machine: processor-seconds of the parallel
@@ -388,6 +416,12 @@ def work_bound(system: System, program: AbstractProgram) -> float:
     sequential parts left out. They take time but are counted as no work, since how many
     processors wait for them is the policy's choice; a centre that has nothing but sequential
     parts counts them on its least allotment.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, System
+    >>> work_bound(System(processors=16, disks=16), Program([Phase(io=16.0, cpu=1024.0)]))
+    0.015625
     """
     _check_allotments(system, program)
     centres = (

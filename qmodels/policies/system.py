@@ -41,6 +41,11 @@ class System(Record):
     ModelError
         If a count is not a whole number in its range or the discipline is another one.
 
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.1.
+
     Examples
     --------
     >>> System(processors=128, disks=32, min_processors=8).max_processor_partitions
@@ -113,6 +118,11 @@ class Workload(ByValue, Record):
     a factor of its own, and the number of phases is drawn from the program's `phase_count`; the
     law of a job's demand follows from that. The models "crowding", "decomposition" and "exact"
     follow the bursts and need the second kind.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, secs. 2.4 and 3.1.
 
     Examples
     --------

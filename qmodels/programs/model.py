@@ -79,6 +79,11 @@ class Signature(Result):
         Cumulative relative lengths, from 0 to 1; phase n lies between entries n - 1 and n.
     io_fraction : (N,) ndarray
         F_n, the share of I/O at the beginning of each phase.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.1, figure 2.
     """
 
     drawing = Drawing("phase", "io_fraction")
@@ -409,6 +414,11 @@ class WorkloadMix(ByValue, AbstractProgram):
     The class is drawn once per *job*. Drawing it anew for every *phase* gives the same means
     when all classes have equally many phases, but much smaller higher moments: the phases of a
     job are then independent, while here they are long or short together.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.4.
 
     Examples
     --------

@@ -84,6 +84,11 @@ class Burst(ByValue, Record):
     Equation (1) of the source: T_pd = s_pd (T - o_11) + o_pd with s_11 = 1. Random parameters
     enter the means by their means, which supposes s and T - o_11 independent, as in (3).
 
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, equation (1).
+
     Examples
     --------
     >>> burst = Burst(100.0, sequential=4.0, law="min(d, p/4)")
@@ -332,6 +337,11 @@ class Phase(ByValue, Record):
     ModelError
         If neither burst takes any time.
 
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.1.
+
     Examples
     --------
     >>> phase = Phase(io=1.0, cpu=3.0)
@@ -384,6 +394,11 @@ class WorkingSet(ByValue, Record):
     ------
     ModelError
         If there is no phase or `repeat` is out of range.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.1.
 
     Examples
     --------

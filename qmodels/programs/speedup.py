@@ -72,6 +72,11 @@ class SpeedupSurface(Result):
     ------
     ModelError
         If shapes do not fit or a number is out of range.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, equation (4) and what follows it.
     """
 
     processors: Array

@@ -310,6 +310,11 @@ def simulate_machine(
     ModelError
         If an argument is out of range, or see `play`.
 
+    References
+    ----------
+    .. [1] J. Mache, V. Lo, S. Garg, "Job scheduling that minimizes network contention due to both
+       communication and I/O", *Proc. IPPS* 2000, sec. 4.1.
+
     Examples
     --------
     >>> from validation.mesh import Mesh
@@ -359,6 +364,11 @@ def compare_strategies(
     ------
     ModelError
         If two strategies have one name, or see `simulate_machine`.
+
+    References
+    ----------
+    .. [1] A. M. Law, *Simulation Modeling and Analysis*, 5th ed., McGraw-Hill 2015, secs. 10.2.1
+       (paired intervals) and 11.2 (common random numbers).
 
     Examples
     --------

@@ -135,6 +135,11 @@ def simulate_candidates(
     Common random numbers: replication r brings the same jobs to every policy, so a difference
     is known better than either mean, and its interval is that of the paired differences.
 
+    References
+    ----------
+    .. [1] A. M. Law, *Simulation Modeling and Analysis*, 5th ed., McGraw-Hill 2015, secs. 10.2.1
+       (paired intervals) and 11.2 (common random numbers).
+
     Examples
     --------
     >>> from qmodels import Phase, Program, SpaceSharing

@@ -69,6 +69,11 @@ def slice_queue(pod: Pod, mix: SliceMix | str, load: float | None = None) -> Sli
     nothing need be known before they are first. One end can start several, so that the number
     behind falls by up to m at once; m levels together make a quasi-birth-death chain.
 
+    References
+    ----------
+    .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins University
+       Press 1981, chs. 1 and 3.
+
     Examples
     --------
     >>> found = slice_queue(Pod((2, 1, 1)), "1x1x1, 2x1x1", 0.5)

@@ -140,6 +140,11 @@ def best_policies(
     not solved; nor are, for percentiles from the 90th on, those whose mean is more than its
     percentile, which takes more than nine jobs in ten to be quicker than the mean.
 
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 4.
+
     Examples
     --------
     >>> from qmodels import Phase, Program

@@ -154,6 +154,11 @@ def capacity(
     policy, system, workload, model
         As for `qmodels.predict`, which states the same capacity and refuses loads from it on.
 
+    Returns
+    -------
+    float
+        Jobs per second.
+
     Raises
     ------
     ModelError
@@ -164,6 +169,13 @@ def capacity(
     Jobs that share disks carry as much as the closed network of all of them in product form.
     Under time sharing with turns the sizes of jobs matter too; simulated machines with jobs
     always waiting carried as much to within the policy's `capacity_error`.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, secs. 3.3-3.5.
+    .. [2] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
+       of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,10 @@ from phasefit.empirical import lag1
 from phasefit.errors import ModelError
 from phasefit.moments import match_moments
 from phasefit.moments3 import lower_bound, upper_bound
+from phasefit.records import Drawing, Result
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Fewest gaps that a fit is made of, and windows of a length that its dispersion is known from.
 FEWEST, WINDOWS = 50, 30
@@ -39,7 +43,7 @@ class Target(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class MapFit:
+class MapFit(Result):
     """A process fitted to a sequence of gaps, and how far it is what the data say.
 
     Examples
@@ -51,10 +55,25 @@ class MapFit:
     (2000, True)
     """
 
+    drawing = Drawing("target", ("wanted", "found"))
+
     process: MAP
     family: str  #: in words
     size: int  #: gaps that it was fitted to
     targets: tuple[Target, ...]
+
+    def record(self) -> dict[str, Any]:
+        """The process, and what was wanted beside what was found."""
+        return {
+            "family": self.family, "n": self.size, "D0": self.process.D0, "D1": self.process.D1,
+            "targets": self.targets,
+        }  # fmt: skip
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each target."""
+        import pandas as pd
+
+        return pd.DataFrame(list(self.targets), columns=["target", "wanted", "found", "met"])
 
     @property
     def moved(self) -> tuple[Target, ...]:

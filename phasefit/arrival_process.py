@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum, inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,11 +25,15 @@ from phasefit.checks import (
 )
 from phasefit.errors import ModelError
 from phasefit.phase_type import PhaseType
+from phasefit.records import Drawing, Result
 from phasefit.sampling import RandomState
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MAP:
+class MAP(Result):
     """Markovian arrival process MAP(D0, D1): events at some of the jumps of a Markov chain.
 
     Parameters
@@ -75,6 +79,8 @@ class MAP:
     >>> round(tides.dispersion(1.0), 4), round(tides.dispersion(1e6), 4)
     (1.5994, 7.4)
     """
+
+    drawing = Drawing("lag", "autocorrelation")
 
     D0: Array
     D1: Array
@@ -132,6 +138,17 @@ class MAP:
     def __repr__(self) -> str:
         lag1 = round(self.autocorrelation(1), 12) + 0.0  # no sign of a rounded zero
         return f"MAP(order={self.order}, mean={self.mean:.6g}, scv={self.scv:.6g}, lag1={lag1:.6g})"
+
+    def record(self) -> dict[str, Any]:
+        """The process in seconds, with every digit of its rates."""
+        return {"unit": "s", "D0": self.D0, "D1": self.D1, "mean": self.mean, "scv": self.scv}
+
+    def drawn(self) -> pd.DataFrame:
+        """How the times between events depend on each other: autocorrelation by lag."""
+        import pandas as pd
+
+        lags = np.arange(1, 21)
+        return pd.DataFrame({"lag": lags, "autocorrelation": self.autocorrelation(lags)})
 
     def to(self, form: str) -> str:
         """Return the process as the text that another tool reads.

@@ -74,10 +74,25 @@ def match_map(m1: float, m2: float, m3: float, lag1: float) -> MAP:
 def lag1_range(m1: float, m2: float, m3: float) -> tuple[float, float]:
     """Least and greatest lag-1 autocorrelation of processes of two phases with these moments.
 
+    Parameters
+    ----------
+    m1, m2, m3 : float
+        Raw moments of the times between events, in seconds, seconds^2 and seconds^3.
+
+    Returns
+    -------
+    low, high : float
+        Without a unit.
+
     Raises
     ------
     InfeasibleMomentsError
         If no such process has the moments.
+
+    References
+    ----------
+    .. [1] L. Bodrog, A. Heindl, G. Horvath, M. Telek, "A Markovian canonical form of second-order
+       matrix-exponential processes", *Eur. J. Oper. Res.* 190 (2008) 459-477.
 
     Examples
     --------

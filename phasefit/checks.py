@@ -184,6 +184,43 @@ def one_of(name: str, given: object, allowed: Iterable[str]) -> str:
     raise ModelError(f"{name} must be one of {', '.join(names)}, got {given!r:.60}{hint}")
 
 
+def folded(name: str) -> str:
+    """A name without what people write in two ways: case, blanks, dashes and underscores."""
+    return "".join(c for c in name.casefold() if c not in "-_" and not c.isspace())
+
+
+def spelled(given: object, allowed: Iterable[str]) -> str | None:
+    """The name among those allowed that `given` spells; None for none, or for one of two.
+
+    Examples
+    --------
+    >>> spelled("Speed_Scaled", ["speed-scaled", "exact"]), spelled("SP(4, 16)", ["SP(4,16)"])
+    ('speed-scaled', 'SP(4,16)')
+    """
+    names = list(allowed)
+    if not isinstance(given, str) or given in names:
+        return given if isinstance(given, str) else None
+    found = [name for name in names if folded(name) == folded(given[:200])]
+    return found[0] if len(found) == 1 else None
+
+
+def named(name: str, given: object, allowed: Iterable[str]) -> str:
+    """The name among those allowed that `given` spells, in any case, with any dashes or none.
+
+    Raises
+    ------
+    ModelError
+        As `one_of`, which takes nothing but the name itself.
+
+    Examples
+    --------
+    >>> named("family", "Hyper_Erlang", ("hyper-erlang", "coxian"))
+    'hyper-erlang'
+    """
+    names = list(allowed)
+    return one_of(name, spelled(given, names) or given, names)
+
+
 def within_order(what: str, order: int) -> int:
     """`order`, unless its matrices would be too large to hold."""
     if order > MAX_ORDER:

@@ -16,6 +16,7 @@ from phasefit.empirical import Empirical, ks_distance
 from phasefit.errors import ModelError
 from phasefit.observations import Observations
 from phasefit.phase_type import PhaseType
+from phasefit.records import Record, Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ _MISSED = 0.05
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(Record):
     """One of the laws that a fit tried."""
 
     label: str  #: family and structure
@@ -44,7 +45,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FitReport:
+class FitReport(Result):
     """A fitted law and what speaks for and against it; made by `phasefit.fit`.
 
     Parameters
@@ -88,7 +89,7 @@ class FitReport:
     --------
     >>> from phasefit.fitting import fit
     >>> times = PhaseType.erlang(phases=3, mean=6.0).rvs(2000, random_state=1)
-    >>> report = fit(times, max_order=4, random_state=1)
+    >>> report = fit(times, max_order=4, rng=1)
     >>> report.label, report.distribution.order, report.converged
     ('hyper-Erlang (3)', 3, True)
     >>> abs(report.moment_errors[0]) < 1e-6, report.ks < 0.03
@@ -227,7 +228,7 @@ class FitReport:
         Examples
         --------
         >>> from phasefit.fitting import fit
-        >>> report = fit([1.0, 2.0, 4.0, 9.0], order=1, bootstrap=50, random_state=1)
+        >>> report = fit([1.0, 2.0, 4.0, 9.0], order=1, bootstrap=50, rng=1)
         >>> low, high = report.bands(4.0)
         >>> bool(low < report.distribution.sf(4.0) < high)
         True
@@ -239,6 +240,19 @@ class FitReport:
         outside = (1.0 - level) / 2.0
         low, high = np.quantile(curves, [outside, 1.0 - outside], axis=0)
         return low, high
+
+    def record(self) -> dict[str, Any]:
+        """The law, how well it fits, what was tried and what is doubtful; not the data."""
+        law = self.distribution
+        return {
+            "n": self.size, "label": self.label, "order": law.order, "alpha": law.alpha, "T": law.T,
+            "atom": law.atom, "mean": law.mean, "scv": law.scv,
+            "log_likelihood": self.log_likelihood, "parameters": self.parameters, "aic": self.aic,
+            "bic": self.bic, "ks": self.ks, "ks_pvalue": self.ks_pvalue,
+            "moment_errors": self.moment_errors, "tail_errors": self.tail_errors,
+            "converged": self.converged, "criterion": self.criterion,
+            "candidates": self.candidates, "warnings": self.warnings,
+        }  # fmt: skip
 
     def to_frame(self) -> pd.DataFrame:
         """Compare data and law: a row for each moment and quantile.
@@ -319,7 +333,22 @@ class FitReport:
             return f"KS {self.ks:.4g}"
         return f"KS {self.ks:.4g}, p-value {self.ks_pvalue:.3g} from {len(self.replicas)} replicas"
 
-    def plot(self) -> Any:
+    def plot(self, ax: Any = None) -> Any:
+        """Draw P(X > x) of the data and of the law, with bands where there are any.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from phasefit.plotting import ccdf
+
+        return ccdf(self, ax=ax)
+
+    def figure(self) -> Any:
         """Draw density, ccdf, quantiles and likelihood, four panels.
 
         Returns

@@ -15,11 +15,12 @@ from scipy.optimize import brentq
 from phasefit.checks import Array, boolean, probabilities, shaped, whole_number
 from phasefit.errors import ModelError
 from phasefit.phase_type import PhaseType
+from phasefit.records import Law
 from phasefit.sampling import RandomState, dimensions, generator
 
 
 @dataclass(frozen=True, eq=False)
-class Extreme:
+class Extreme(Law):
     """Law of the smallest or the largest of independent phase-type variables.
 
     `phasefit.minimum` and `phasefit.maximum` build one chain, whose order is the product of the

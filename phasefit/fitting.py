@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit import sampling
-from phasefit.checks import one_of, real_array, real_number, whole_number
+from phasefit.checks import named, real_array, real_number, whole_number
 from phasefit.diagnostics import Candidate, FitReport, log_likelihood
 from phasefit.em import LARGEST, EMResult, Family, maximise
 from phasefit.em.cost import estimated_seconds, largest_within, orders_within
@@ -43,6 +43,7 @@ def fit(
     hold_moments: int = 0,
     max_order: int | None = None,
     bootstrap: int = 0,
+    rng: RandomState = None,
     random_state: RandomState = None,
     seconds: float | None = None,
 ) -> FitReport:
@@ -68,8 +69,10 @@ def fit(
         Largest order tried where `order` is not given; by default 8, or as many as `seconds` allow.
     bootstrap : int
         Number of resamplings for `FitReport.bands` and `FitReport.ks_pvalue`; 200 will do.
-    random_state : None, int, numpy Generator or RandomState
+    rng : numpy Generator, int, RandomState or None
         For starts, folds and resampling. The same seed gives the same report.
+    random_state : optional
+        The name that this had before `rng`, still taken. Laws keep it in `rvs`, as in scipy.stats.
     seconds : float, optional
         Seconds of computing that may be begun, by an estimate good to a factor of two; any number
         by default.
@@ -107,15 +110,14 @@ def fit(
     Examples
     --------
     >>> waits = PhaseType.hyperexponential(weights=[0.9, 0.1], means=[1.0, 30.0])
-    >>> report = fit(waits.rvs(3000, random_state=7), order=2, hold_moments=2, random_state=7)
+    >>> report = fit(waits.rvs(3000, random_state=7), order=2, hold_moments=2, rng=7)
     >>> report.label
     'hyper-Erlang (1, 1)'
     >>> [abs(error) < 1e-9 for error in report.moment_errors[:2]]
     [True, True]
     """
-    one_of("family", family, FAMILIES)
-    one_of("criterion", criterion, CRITERIA)
-    rng = sampling.generator(random_state)
+    family, criterion = named("family", family, FAMILIES), named("criterion", criterion, CRITERIA)
+    rng = sampling.either(rng, random_state)
     replicas = whole_number("bootstrap", bootstrap, least=0)
     held = whole_number("hold_moments", hold_moments, least=0)
     if held > 2:
@@ -198,7 +200,7 @@ class _Search:
                     family=cast(Family, self.family),
                     order=order,
                     hold_moments=self.held,
-                    random_state=self.seed,
+                    rng=self.seed,
                 )
             except InfeasibleMomentsError as error:
                 refusal = error

@@ -9,12 +9,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from phasefit.checks import Array, one_of
+from phasefit.checks import Array, named
 from phasefit.errors import ModelError
 
-#: What the JSON form says it is; the number grows when a field changes its meaning.
-SCHEMA: Final = "phasefit.phase-type/1"
-PROCESS_SCHEMA: Final = "phasefit.map/1"
+#: What a law in JSON says it is, and what the first ones written said.
+SCHEMAS: Final = ("phasefit.phase-type", "phasefit.phase-type/1")
+#: The newest version that is read.
+VERSION: Final = 1
 
 
 class Law(Protocol):
@@ -35,6 +36,7 @@ class Law(Protocol):
     @property
     def scv(self) -> float: ...  # noqa: D102
     def moment(self, k: int) -> float: ...  # noqa: D102
+    def to_json(self, *, indent: int | None = None) -> str: ...  # noqa: D102
 
 
 @runtime_checkable
@@ -49,16 +51,17 @@ class Process(Protocol):
     def mean(self) -> float: ...  # noqa: D102
     @property
     def scv(self) -> float: ...  # noqa: D102
+    def to_json(self, *, indent: int | None = None) -> str: ...  # noqa: D102
 
 
 def written(law: Law, form: str) -> str:
     """Return a law as the text of one of `FORMS`; ModelError where that form cannot hold it."""
-    return FORMS[one_of("form", form, list(FORMS))](law)
+    return FORMS[named("form", form, list(FORMS))](law)
 
 
 def written_process(process: Process, form: str) -> str:
     """Return an arrival process as the text of one of `PROCESS_FORMS`."""
-    return PROCESS_FORMS[one_of("form", form, list(PROCESS_FORMS))](process)
+    return PROCESS_FORMS[named("form", form, list(PROCESS_FORMS))](process)
 
 
 def read_json(text: str) -> Mapping[str, Any]:
@@ -69,8 +72,10 @@ def read_json(text: str) -> Mapping[str, Any]:
         raise ModelError(f"this is no JSON: {error}") from None
     if not isinstance(given, dict):
         raise ModelError("a law in JSON is an object with alpha and T")
-    if given.get("schema", SCHEMA) != SCHEMA:
-        raise ModelError(f"schema {given['schema']!r:.60} is not known; this reads {SCHEMA!r}")
+    if given.get("schema", SCHEMAS[0]) not in SCHEMAS:
+        raise ModelError(f"schema {given['schema']!r:.60} is not known; this reads {SCHEMAS[0]!r}")
+    if given.get("version", VERSION) != VERSION:
+        raise ModelError(f"version {given['version']!r:.20} is not known; this reads {VERSION}")
     missing = [name for name in ("alpha", "T") if name not in given]
     if missing:
         raise ModelError(f"the law lacks {' and '.join(missing)}")
@@ -91,18 +96,7 @@ def renewal_rates(law: Law, form: str) -> tuple[Array, Array]:
 
 
 def _as_json(law: Law) -> str:
-    fields: dict[str, Any] = {
-        "schema": SCHEMA,
-        "unit": "s",
-        "alpha": law.alpha.tolist(),
-        "T": law.T.tolist(),
-        "exit": law.exit.tolist(),
-        "atom": law.atom,
-        "mean": law.mean,
-        "scv": law.scv,
-        "moments": [law.moment(k) for k in (1, 2, 3)],
-    }
-    return json.dumps(fields, indent=1, allow_nan=False) + "\n"
+    return law.to_json(indent=1) + "\n"
 
 
 def _as_butools(law: Law) -> str:
@@ -113,15 +107,7 @@ def _as_butools(law: Law) -> str:
 
 
 def _process_as_json(process: Process) -> str:
-    fields = {
-        "schema": PROCESS_SCHEMA,
-        "unit": "s",
-        "D0": process.D0.tolist(),
-        "D1": process.D1.tolist(),
-        "mean": process.mean,
-        "scv": process.scv,
-    }
-    return json.dumps(fields, indent=1, allow_nan=False) + "\n"
+    return process.to_json(indent=1) + "\n"
 
 
 def _as_line(law: Law | Process) -> str:

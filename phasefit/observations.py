@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, log
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import Array, in_range, real_array, real_vector, whole_number
 from phasefit.errors import ModelError
+from phasefit.records import Drawing, Result
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Samples up to which every value is kept as it is.
 _EXACT: Final = 1000
@@ -83,7 +87,7 @@ def _totals(index: NDArray[np.int64], weights: Array) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class Observations:
+class Observations(Result):
     """Positive times with weights, some of them known only to lie in an interval.
 
     Build it with `Observations.of` or `Observations.binned`.
@@ -111,12 +115,35 @@ class Observations:
     (4.0, False, [2.0, 5.0])
     """
 
+    drawing = Drawing("value", "weight", log="x")
+
     values: Array
     weights: Array
     lower: Array
     upper: Array
     interval_weights: Array
     zeros: float = 0.0
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each time, and for each interval that holds one.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns value (NaN of an interval), lower, upper (seconds, equal where a time is known)
+            and weight.
+        """
+        import pandas as pd
+
+        unknown = np.full(self.lower.size, np.nan)
+        return pd.DataFrame(
+            {
+                "value": np.concatenate([self.values, unknown]),
+                "lower": np.concatenate([self.values, self.lower]),
+                "upper": np.concatenate([self.values, self.upper]),
+                "weight": np.concatenate([self.weights, self.interval_weights]),
+            }
+        )
 
     def __post_init__(self) -> None:
         groups = (("values", "weights"), ("lower", "upper", "interval_weights"))

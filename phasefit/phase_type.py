@@ -31,11 +31,12 @@ from phasefit.checks import (
     within_order,
 )
 from phasefit.errors import ModelError
+from phasefit.records import Law
 from phasefit.sampling import RandomState
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PhaseType:
+class PhaseType(Law):
     """Law PH(alpha, T) of the time until a finite Markov chain is absorbed.
 
     Parameters
@@ -142,6 +143,19 @@ class PhaseType:
         atom = f", atom={self.atom:.6g}" if self.atom else ""
         return f"PhaseType(order={self.order}, mean={self.mean:.6g}, scv={self.scv:.6g}{atom})"
 
+    def record(self) -> dict[str, Any]:
+        """The law in seconds, with every digit of its rates; `from_json` reads it back."""
+        return {
+            "unit": "s",
+            "alpha": self.alpha,
+            "T": self.T,
+            "exit": self.exit,
+            "atom": self.atom,
+            "mean": self.mean,
+            "scv": self.scv,
+            "moments": [self.moment(k) for k in (1, 2, 3)],
+        }
+
     # Other tools
 
     def to(self, form: str) -> str:
@@ -173,7 +187,7 @@ class PhaseType:
 
     @classmethod
     def from_json(cls, text: str) -> PhaseType:
-        """Law from what ``to("json")`` gave, every digit of its rates kept.
+        """Law from what `to_json` or ``to("json")`` gave, every digit of its rates kept.
 
         Parameters
         ----------

@@ -34,6 +34,13 @@ def generator(random_state: RandomState) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+def either(rng: RandomState, random_state: RandomState) -> np.random.Generator:
+    """The generator that `rng` means, or the name of it that scipy.stats uses; not both."""
+    if rng is not None and random_state is not None:
+        raise ModelError("give rng; random_state is another name for the same")
+    return generator(random_state if rng is None else rng)
+
+
 def dimensions(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     """`size` as a shape; None is the shape of a number."""
     if size is None:

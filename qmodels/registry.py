@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from phasefit.checks import nearest
+from phasefit.checks import nearest, spelled
 from phasefit.errors import ModelError
 
 Kind = TypeVar("Kind")
@@ -77,10 +77,8 @@ class Registry(dict[str, type[Kind]]):
         return entry
 
     def spelling(self, text: str) -> str | None:
-        """The name in the registry that is `text` in any case, or None."""
-        if text in self:
-            return text
-        return {name.casefold(): name for name in self}.get(text.casefold())
+        """The name in the registry that `text` spells (see `phasefit.checks.spelled`), or None."""
+        return spelled(text, self)
 
     def find(self, text: str) -> type[Kind]:
         """Return the class that `text` names.
@@ -88,7 +86,8 @@ class Registry(dict[str, type[Kind]]):
         Parameters
         ----------
         text : str
-            A name in the registry, in any case, or "module:Class" for a class that can be imported.
+            A name in the registry, in any case and with any dashes, or "module:Class" for a class
+            that can be imported.
 
         Raises
         ------

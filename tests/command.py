@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import typer
@@ -44,6 +45,14 @@ def called(*arguments: object) -> Done:
         except SystemExit as stop:
             code = int(stop.code or 0)
     return Done(code, out.getvalue(), err.getvalue())
+
+
+def result_of(printed: str) -> Any:
+    """What a command found, of the JSON that it printed on its last line."""
+    answer = json.loads(printed.splitlines()[-1])
+    assert list(answer) == ["schema", "version", "command", "result", "warnings"]
+    assert (answer["schema"], answer["version"]) == ("qmodels.command", 1)
+    return answer["result"]
 
 
 def invoked(register: Callable[[typer.Typer], None], *arguments: object) -> Result:

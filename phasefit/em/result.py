@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from phasefit.checks import Array, finite_rates
 from phasefit.observations import Observations
 from phasefit.phase_type import PhaseType
+from phasefit.records import Drawing, Result
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class EMResult:
+class EMResult(Result):
     """A law of greatest likelihood, as far as EM could climb from one start.
 
     Times are in seconds, so are likelihoods: a sum of logarithms of densities per second.
     """
+
+    drawing = Drawing("step", "log_likelihood")
 
     distribution: PhaseType
     log_likelihood: float  #: of all the data under `distribution`, not of the bins
@@ -26,7 +32,15 @@ class EMResult:
     converged: bool  #: False where the steps ran out
     parameters: int  #: free numbers of the law, the atom included
     label: str  #: family and form, such as "hyper-Erlang (1, 3)"
-    binning_error: float  #: distance per sample from the last likelihood in bins to the exact one
+    #: distance per sample from the last likelihood in bins to the exact one
+    binning_error: float
+
+    def to_frame(self) -> pd.DataFrame:
+        """Log-likelihood after each step."""
+        import pandas as pd
+
+        steps = range(1, len(self.trace) + 1)
+        return pd.DataFrame({"step": list(steps), "log_likelihood": list(self.trace)})
 
 
 def result(

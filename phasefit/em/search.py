@@ -11,7 +11,7 @@ from phasefit.em import erlang, general
 from phasefit.em.result import EMResult
 from phasefit.errors import ModelError
 from phasefit.observations import Observations
-from phasefit.sampling import RandomState, generator
+from phasefit.sampling import RandomState, either
 
 __all__ = ["EMResult", "maximise"]
 
@@ -28,6 +28,7 @@ def maximise(
     family: Family = "hyper-erlang",
     order: int,
     starts: int | None = None,
+    rng: RandomState = None,
     random_state: RandomState = None,
     tol: float = 1e-8,
     max_steps: int = 1000,
@@ -48,8 +49,10 @@ def maximise(
         Points to climb from, in every setting of a hyper-Erlang law; by default 2, 4 for a
         Coxian and 3 for a general law. The first few are placed by the data and the same on
         every call, the others at random.
-    random_state : None, int, numpy Generator or RandomState
+    rng : numpy Generator, int, RandomState or None
         Where the random starts come from; None takes fresh entropy.
+    random_state : optional
+        The name that this had before `rng`, still taken. Laws keep it in `rvs`, as in scipy.stats.
     tol : float
         A climb ends when a round of two or three steps gains at most this log-likelihood per
         sample.
@@ -127,7 +130,7 @@ def maximise(
             f"{data.lower.size} of the times are censored: the data have no moments to hold; use "
             f"hold_moments=0"
         )
-    rng = generator(random_state)
+    rng = either(rng, random_state)
     if family == "hyper-erlang":
         found = erlang.fit(data, order, starts, rng, tol, max_steps, hold)
     else:

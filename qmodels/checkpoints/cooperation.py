@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from scipy.optimize import brentq
 
 from phasefit.checks import real_number
+from phasefit.records import Drawing, Result
 from qmodels.checkpoints.model import Checkpointing, Storage
 from qmodels.errors import ModelError
 
 
 @dataclass(frozen=True)
-class WasteBound:
+class WasteBound(Result):
     """Periods that waste least while the storage keeps up; see `waste_bound`."""
+
+    drawing = Drawing("", ("waste", "pressure"))
 
     periods: tuple[float, ...]  #: seconds between checkpoints, by class
     waste: float  #: share of the nodes' time

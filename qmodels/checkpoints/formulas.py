@@ -46,6 +46,18 @@ def goodput_behind(
 ) -> float:
     """The same for a job that writes behind its work, where the write fits into an interval.
 
+    Parameters
+    ----------
+    interval, write, snapshot, restore, mtbf, downtime : float
+        Seconds; the job stands still for the `snapshot`, the write goes on behind its work.
+        `mtbf` may be infinite.
+
+    Returns
+    -------
+    float
+        ``tau e^{-l C} / [(e^{l (tau + s)} - 1) e^{l R} (D + M)]`` with ``l = 1 / M``: the last
+        write has to be done for its work to count.
+
     Examples
     --------
     >>> round(goodput_behind(100.0, 60.0, 2.0, 60.0, 1000.0, 20.0), 8)
@@ -61,6 +73,21 @@ def best_alone(write: float, mtbf: float) -> float:
     """Interval of the largest goodput of one job: ``M (1 + W0(-e^{-C/M - 1}))``, seconds.
 
     It depends neither on the downtime nor on the restore.
+
+    Parameters
+    ----------
+    write, mtbf : float
+        Seconds to write a checkpoint, and between failures on average.
+
+    Returns
+    -------
+    float
+        Seconds of work between two checkpoints.
+
+    References
+    ----------
+    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
+       dumps", *Future Generation Computer Systems* 22 (2006) 303-312.
 
     Examples
     --------
@@ -78,6 +105,21 @@ def best_alone(write: float, mtbf: float) -> float:
 def young(write: float, mtbf: float) -> float:
     """Young's interval, ``sqrt(2 C M)``, seconds: the first order.
 
+    Parameters
+    ----------
+    write, mtbf : float
+        Seconds to write a checkpoint, and between failures on average.
+
+    Returns
+    -------
+    float
+        Seconds of work between two checkpoints.
+
+    References
+    ----------
+    .. [1] J. W. Young, "A first order approximation to the optimum checkpoint interval", *Comm.
+       ACM* 17 (1974) 530-531.
+
     Examples
     --------
     >>> young(300.0, 10800.0)
@@ -88,6 +130,21 @@ def young(write: float, mtbf: float) -> float:
 
 def daly(write: float, mtbf: float) -> float:
     """Daly's interval of higher order, seconds; `mtbf` itself once the write is twice as long.
+
+    Parameters
+    ----------
+    write, mtbf : float
+        Seconds to write a checkpoint, and between failures on average.
+
+    Returns
+    -------
+    float
+        Seconds of work between two checkpoints.
+
+    References
+    ----------
+    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
+       dumps", *Future Generation Computer Systems* 22 (2006) 303-312.
 
     Examples
     --------

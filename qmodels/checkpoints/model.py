@@ -8,6 +8,7 @@ from typing import Final
 
 from phasefit import PhaseType
 from phasefit.checks import one_of, real_number, whole_number
+from phasefit.records import Record
 from qmodels.errors import ModelError
 
 MODES: Final = ("blocking", "waiting-works", "asynchronous")
@@ -17,7 +18,7 @@ ORDERS: Final = ("fcfs", "reads-first", "random", "least-waste")
 
 
 @dataclass(frozen=True)
-class Storage:
+class Storage(Record):
     """A file system that jobs share for their checkpoints.
 
     Parameters
@@ -82,7 +83,7 @@ class Storage:
 
 
 @dataclass(frozen=True)
-class Checkpointing:
+class Checkpointing(Record):
     """A job that saves its state at intervals, fails, and goes on from the last state saved.
 
     Parameters
@@ -128,6 +129,11 @@ class Checkpointing:
     ------
     ModelError
         If a number is out of its range or a word is unknown.
+
+    References
+    ----------
+    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
+       dumps", *Future Generation Computer Systems* 22 (2006) 303-312.
 
     Examples
     --------

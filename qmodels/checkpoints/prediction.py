@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from phasefit import PhaseType
 from phasefit.checks import one_of, share, whole_number
+from phasefit.records import Drawing, Result
 from qmodels.checkpoints.chain import has_chain, solve_checkpoints
 from qmodels.checkpoints.dilation import away_and_alone, dilation
 from qmodels.checkpoints.formulas import best_alone, daly, goodput_alone, goodput_behind, young
@@ -43,13 +44,15 @@ _ORDERS = (3, 4)
 
 
 @dataclass(frozen=True)
-class CheckpointPrediction:
+class CheckpointPrediction(Result):
     """What checkpoints cost; times in seconds.
 
     Where `method` is "depends on the start", constant timers never forget how the jobs began:
     `goodput` is the approximate mean over random starts, `low` and `high` are what starting all
     together and spread evenly give.
     """
+
+    drawing = Drawing("", ("goodput", "low", "high", "utilisation"))
 
     job: Checkpointing
     storage: Storage
@@ -110,10 +113,14 @@ class CheckpointPrediction:
 
     def table(self) -> str:
         """The prediction in lines."""
-        rows = self.to_dict()
+        rows = self._row()
         return "\n".join(f"{name:<14}{value}" for name, value in rows.items())
 
-    def to_dict(self) -> dict[str, object]:
+    def record(self) -> dict[str, Any]:
+        """What was asked and what was found; times in seconds."""
+        return self._row() | {"job": self.job, "storage": self.storage, "notes": self.notes}
+
+    def _row(self) -> dict[str, Any]:
         """Numbers and method, for a table or JSON."""
         return {
             "jobs": self.jobs,
@@ -132,7 +139,7 @@ class CheckpointPrediction:
         """One row of `to_dict`."""
         import pandas as pd
 
-        return pd.DataFrame([self.to_dict()])
+        return pd.DataFrame([self._row()])
 
 
 def predict_checkpoints(
@@ -192,8 +199,10 @@ def predict_checkpoints(
 
 
 @dataclass(frozen=True)
-class BestInterval:
+class BestInterval(Result):
     """The interval of the largest goodput, beside the classical ones, in seconds."""
+
+    drawing = Drawing("", ("interval", "young", "daly"), labels=("", "interval [s]"))
 
     interval: float
     goodput: float
@@ -207,6 +216,19 @@ class BestInterval:
 def best_interval(job: Checkpointing, storage: Storage, jobs: int = 1) -> BestInterval:
     """The interval at which `jobs` equal jobs get most work done.
 
+    Parameters
+    ----------
+    job : Checkpointing
+        Its own interval does not count.
+    storage : Storage
+    jobs : int
+        How many share the storage.
+
+    Returns
+    -------
+    BestInterval
+        In seconds, beside the classical intervals of a job by itself.
+
     Raises
     ------
     ModelError
@@ -216,6 +238,13 @@ def best_interval(job: Checkpointing, storage: Storage, jobs: int = 1) -> BestIn
     -----
     One job by itself has ``M (1 + W0(-e^{-C/M-1}))``, which depends neither on the downtime nor
     on the restore. More jobs write more seldom, because they wait for each other.
+
+    References
+    ----------
+    .. [1] J. W. Young, "A first order approximation to the optimum checkpoint interval", *Comm.
+       ACM* 17 (1974) 530-531.
+    .. [2] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
+       dumps", *Future Generation Computer Systems* 22 (2006) 303-312.
 
     Examples
     --------

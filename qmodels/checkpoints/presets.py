@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from phasefit.checks import one_of
+from phasefit.records import Record
 from qmodels.checkpoints.model import Storage
 
 
 @dataclass(frozen=True)
-class SystemPreset:
+class SystemPreset(Record):
     """A machine whose storage and failures were published."""
 
     storage: Storage

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qmodels.commands import answers
+from qmodels.commands.answers import AsJson, print_json
 from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.trace_options import Events, Gap, Module, OnDisks, event_choices
 
@@ -48,7 +49,7 @@ def _compare(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figure and the table.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
     gap: Gap = None,
     on_disks: OnDisks = None,
     module: Module = None,
@@ -58,6 +59,8 @@ def _compare(
     """Compare measured runs of two releases: what became slower, phase by phase, and how sure.
 
     Exit code 1 if a limit of --fail-if is broken.
+
+    For example: qmodels compare old.csv new.csv --fail-if "slowdown > 5% with 95%"
     """
     from qmodels.commands.options import pair
     from qmodels.commands.progress import progress_shown
@@ -76,16 +79,16 @@ def _compare(
         tables, remarks = read_tables_of_runs(
             old, new, choices=choices, max_bytes=max_bytes, progress=progress
         )
-    for remark in remarks:
-        typer.echo(f"- {remark}", err=True)
+    answers.remarks(remarks)
     found = compare_runs(*tables, program=program, target=at, level=level)
     judged = [each for limit in limits for each in found.judge(limit)]
-    for remark in found.remarks:
-        typer.echo(f"- {remark}", err=True)
+    answers.remarks(found.remarks)
     if output is not None:
         _write(found, judged, output)
-    typer.echo(json.dumps(_record(found, judged), allow_nan=False) if as_json
-               else "\n".join(_text(found, judged)))  # fmt: skip
+    if as_json:
+        print_json(_record(found, judged))
+    else:
+        typer.echo("\n".join(_text(found, judged)))
     if any(each.verdict == "broken" for each in judged):
         raise typer.Exit(LIMIT_BROKEN)
 

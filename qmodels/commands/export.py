@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from qmodels.commands import answers
+from qmodels.commands.answers import AsJson, print_json
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.choices import FORMS, Model, choice
+from qmodels.commands.options import check_load
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -32,10 +36,7 @@ def _export(
     ],
     form: Annotated[
         str,
-        typer.Option(
-            help="Of a queue: json, prism (Storm too), line, jmt. Of a law: json, butools, line, "
-            "matlab, jmt, prism."
-        ),
+        choice(FORMS, "--form", help="Of a queue not butools and matlab; Storm reads prism too."),
     ] = "json",
     policy: Annotated[
         str | None, typer.Option(help='Of a scenario: its policy, such as "SP(4,4)".')
@@ -43,9 +44,7 @@ def _export(
     load: Annotated[
         float | None, typer.Option(help="Of a scenario: the load; by default its first.")
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Of a scenario: the model, as for qmodels predict.")
-    ] = None,
+    model: Model = None,
     column: Annotated[
         str | None, typer.Option(help="Of a job log or CSV: its column, as for qmodels fit.")
     ] = None,
@@ -53,12 +52,14 @@ def _export(
         int | None, typer.Option(min=1, help="Of a fit: number of phases; else chosen by BIC.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of a fit: seed of its starts.")] = 0,
+    as_json: AsJson = False,
     max_bytes: MaxBytes = None,
 ) -> None:
     """Print a law or a queue as text that JMT, LINE, BuTools, PRISM, Storm or a program reads.
 
     For example: qmodels export site.toml --policy "SP(4,4)" --load 0.5 --form prism > queue.prism
     """
+    check_load(load)
     of_scenario = {"--policy": policy, "--load": load, "--model": model}
     of_samples = {"--column": column, "--order": order}
     if source.suffix == ".toml":
@@ -74,6 +75,9 @@ def _export(
             text = _read_law(source).to(form)
         else:
             text = _fitted(source, column, order, seed, max_bytes).to(form)
+    if as_json:
+        print_json({"file": str(source), "form": form, "text": text})
+        return
     typer.echo(text, nl=False)
 
 
@@ -86,7 +90,7 @@ def _without(source: Path, kind: str, options: Mapping[str, object]) -> None:
 def _predicted(
     source: Path, policy: str | None, load: float | None, model: str | None, max_bytes: int | None
 ) -> Prediction:
-    from phasefit.checks import one_of
+    from phasefit.checks import named
     from qmodels.io.scenario import load_scenario
     from qmodels.policies import predict
 
@@ -96,7 +100,7 @@ def _predicted(
     known = {each.label: each for each in plan.policies}
     if policy is None and len(known) > 1:
         raise ModelError(f"give --policy, one of {', '.join(known)}")
-    chosen = known[one_of("--policy", policy or next(iter(known)), list(known))]
+    chosen = known[named("--policy", policy or next(iter(known)), list(known))]
     at = plan.loads[0] if load is None else load
     return predict(chosen, plan.system, plan.workload, load=at, model=plan.model)
 
@@ -119,8 +123,7 @@ def _fitted(
     from qmodels.io.samples import read_samples
 
     samples, name, remarks = read_samples(source, column=column, max_bytes=max_bytes)
-    for remark in remarks:
-        typer.echo(f"- {remark}", err=True)
-    law = fit(samples, order=order, random_state=seed).distribution
-    typer.echo(f"- {name}: {len(samples)} values, {law!r}", err=True)
+    answers.remarks(remarks)
+    law = fit(samples, order=order, rng=seed).distribution
+    answers.remark(f"{name}: {len(samples)} values, {law!r}")
     return law

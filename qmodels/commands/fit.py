@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from qmodels.commands.answers import AsJson, print_json
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.choices import CRITERIA, FAMILIES, choice
 from qmodels.commands.log_options import (
     LogColumns,
     LogFormat,
@@ -50,9 +50,11 @@ def _fit(
         typer.Option(min=1, help="Largest order tried; by default 8, or what the time allows."),
     ] = None,
     family: Annotated[
-        str, typer.Option(help="hyper-erlang, coxian, general or moments.")
+        str, choice(FAMILIES, "--family", help="Of which laws one is chosen.")
     ] = "hyper-erlang",
-    criterion: Annotated[str, typer.Option(help="bic, aic or cv.")] = "bic",
+    criterion: Annotated[
+        str, choice(CRITERIA, "--criterion", help="What chooses among orders.")
+    ] = "bic",
     hold_moments: Annotated[
         int, typer.Option(min=0, max=2, help="How many moments of the data to match exactly.")
     ] = 0,
@@ -80,10 +82,13 @@ def _fit(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figure and the tables.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
     max_bytes: MaxBytes = None,
 ) -> None:
-    """Fit a phase-type law to a column of a job log, a CSV file or a list of numbers."""
+    """Fit a phase-type law to a column of a job log, a CSV file or a list of numbers.
+
+    For example: qmodels fit jobs.swf --column runtime -o fitted
+    """
     from phasefit.fitting import fit
     from qmodels.io.outputs import claim_output
     from qmodels.io.samples import read_samples
@@ -100,13 +105,12 @@ def _fit(
         return
     report = fit(
         samples, order=order, family=family, criterion=criterion, hold_moments=hold_moments,
-        max_order=max_order, bootstrap=bootstrap, random_state=seed, seconds=seconds,
+        max_order=max_order, bootstrap=bootstrap, rng=seed, seconds=seconds,
     )  # fmt: skip
     if output is not None:
         _write(report, output)
     if as_json:
-        record = {"file": str(file), "column": name} | _record(report)
-        typer.echo(json.dumps(record, allow_nan=False))
+        print_json({"file": str(file), "column": name} | report.record())
     else:
         typer.echo(report.table())
 
@@ -125,50 +129,7 @@ def _fit_process(
         typer.echo(found.table())
         typer.echo(f"D0 = {found.process.D0.tolist()}\nD1 = {found.process.D1.tolist()}")
         return
-    record = {
-        "file": str(file), "column": name, "n": found.size, "family": found.family,
-        "D0": found.process.D0.tolist(), "D1": found.process.D1.tolist(),
-        "targets": [target._asdict() for target in found.targets],
-    }  # fmt: skip
-    typer.echo(json.dumps(record, allow_nan=False))
-
-
-def _record(report: FitReport) -> dict[str, Any]:
-    """The report as plain values; what is not known is null."""
-    from dataclasses import asdict
-
-    law = report.distribution
-    record: dict[str, Any] = {
-        "n": report.size,
-        "label": report.label,
-        "order": law.order,
-        "alpha": law.alpha.tolist(),
-        "T": law.T.tolist(),
-        "atom": law.atom,
-        "mean": law.mean,
-        "scv": law.scv,
-        "log_likelihood": report.log_likelihood,
-        "parameters": report.parameters,
-        "aic": report.aic,
-        "bic": report.bic,
-        "ks": report.ks,
-        "ks_pvalue": report.ks_pvalue,
-        "moment_errors": list(report.moment_errors),
-        "tail_errors": list(report.tail_errors),
-        "converged": report.converged,
-        "criterion": report.criterion,
-        "candidates": [asdict(candidate) for candidate in report.candidates],
-        "warnings": list(report.warnings),
-    }
-    return {name: _plain(value) for name, value in record.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    print_json({"file": str(file), "column": name} | found.record())
 
 
 def _write(report: FitReport, output: Path) -> None:
@@ -177,7 +138,7 @@ def _write(report: FitReport, output: Path) -> None:
     from qmodels.io.outputs import output_folder
 
     with output_folder(output) as made:
-        report.plot().savefig(made / "fit.png", dpi=150)
+        report.figure().savefig(made / "fit.png", dpi=150)
         report.to_frame().to_csv(made / "fit.csv")
         pd.DataFrame(report.candidates).to_csv(made / "candidates.csv", index=False)
     typer.echo(str(output / "fit.png"), err=True)

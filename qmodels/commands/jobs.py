@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from qmodels.commands.answers import AsJson, print_json
 from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.log_options import (
     LogColumns,
@@ -20,9 +18,6 @@ from qmodels.commands.log_options import (
     LogZone,
     log_choices,
 )
-
-if TYPE_CHECKING:
-    from qmodels.io import JobLog
 
 
 def register(app: typer.Typer) -> None:
@@ -42,10 +37,13 @@ def _jobs(
         Path | None,
         typer.Option("-o", "--output", help="Write the jobs in SWF; gzip where it ends in .gz."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
     max_bytes: MaxBytes = None,
 ) -> None:
-    """Describe the jobs of a log: format, unit, what was left out and why, moments, load."""
+    """Describe the jobs of a log: format, unit, what was left out and why, moments, load.
+
+    For example: qmodels jobs sacct.txt --unit cores -o jobs.swf.gz
+    """
     from qmodels.errors import ModelError
     from qmodels.io import read_jobs, write_swf
 
@@ -58,9 +56,9 @@ def _jobs(
             raise ModelError(f"{output} is the log itself; name another file")
         write_swf(output, log.jobs, header=log.header)
         typer.echo(str(output), err=True)
-    record = _record(log)
+    record = log.record()
     if as_json:
-        typer.echo(json.dumps({"file": str(file)} | record, allow_nan=False))
+        print_json(record | {"file": str(file)})
         return
     typer.echo(log.table())
     if record["arrival_rate"] is not None:
@@ -68,28 +66,3 @@ def _jobs(
             f"Load: {record['arrival_rate']:.4g} jobs/s of known work keep "
             f"{record['offered_processors']:,.1f} {record['unit']} busy on average."
         )
-
-
-def _record(log: JobLog) -> dict[str, Any]:
-    """What is known of a log as plain values; null where it is not defined."""
-    from qmodels.errors import ModelError
-
-    rate = busy = None
-    with contextlib.suppress(ModelError):  # no two jobs of known work apart in time
-        rate, busy = log.with_work.arrival_rate, log.offered_processors
-    rows = log.summary().to_dict(orient="index")
-    return {
-        "format": log.header.get("Format", "swf"),
-        "unit": log.header.get("Unit", "processors"),
-        "jobs": len(log.jobs),
-        "arrival_rate": rate,
-        "offered_processors": busy,
-        "summary": {
-            str(name): {
-                str(key): value if math.isfinite(value) else None for key, value in row.items()
-            }
-            for name, row in rows.items()
-        },
-        "warnings": list(log.warnings),
-        "doubts": log.doubts(),
-    }

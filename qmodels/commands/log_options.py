@@ -7,22 +7,20 @@ from typing import Annotated, Any
 
 import typer
 
+from qmodels.commands import answers
+from qmodels.commands.choices import LOG_FORMATS, STATUSES, UNITS, choice
 from qmodels.errors import ModelError
 
 LogFormat = Annotated[
     str | None,
-    typer.Option(
-        "--format",
-        help="Of a job log: sacct, pbs, lsf, sge, batsim, batsim-csv, csv or swf; by default the "
-        "content tells.",
-    ),
+    choice(LOG_FORMATS, "--format", help="Of a job log; by default the content tells."),
 ]
 LogUnit = Annotated[
     str | None,
-    typer.Option(
+    choice(
+        UNITS,
         "--unit",
-        help="Of a job log: cores, nodes or gpus, what a processor stands for. To be said where "
-        "the log tells of several.",
+        help="Of a job log: what a processor stands for, where the log tells of several.",
     ),
 ]
 LogColumns = Annotated[
@@ -41,7 +39,7 @@ LogZone = Annotated[
     ),
 ]
 LogStatus = Annotated[
-    str | None, typer.Option(help="Of a job log: completed, failed or cancelled jobs only.")
+    str | None, choice(STATUSES, "--status", help="Of a job log: only the jobs that ended so.")
 ]
 LogPartition = Annotated[
     list[str] | None,
@@ -87,6 +85,5 @@ def log_choices(
 
 
 def say_of_log(remarks: Iterable[str]) -> None:
-    """Print on standard error what the reader of a log noticed."""
-    for remark in remarks:
-        typer.echo(f"- {remark}", err=True)
+    """Say what the reader of a log noticed."""
+    answers.remarks(remarks)

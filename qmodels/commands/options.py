@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from qmodels.errors import ModelError
 
 _MOST_NUMBERS = 100_000  # of processors, or of disks, in a range
+
+
+def check_load(load: float | Iterable[float] | None) -> None:
+    """ModelError for a load that no policy can carry, before anything is read.
+
+    Examples
+    --------
+    >>> check_load(80.0)
+    Traceback (most recent call last):
+    phasefit.errors.ModelError: --load must be in (0, 1), got 80; 80 % is 0.8
+    """
+    from phasefit.checks import share
+
+    given = [load] if isinstance(load, (int, float)) else load
+    for each in given or ():
+        share("--load", each, zero=False, one=False)
 
 
 def numbers(name: str, text: str | None) -> Any:

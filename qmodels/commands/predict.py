@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qmodels.commands import answers
+from qmodels.commands.answers import AsJson, print_json, with_changes
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.choices import Model
 from qmodels.commands.log_options import say_of_log
+from qmodels.commands.options import check_load
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
 
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
     from qmodels.io.scenario import Scenario
     from qmodels.policies import AbstractPolicy, Prediction
 
+#: Seconds in which nobody need know how far it has come.
+QUIET = 2.0
 #: Policies printed for each load unless more are asked for.
 BEST_SHOWN = 3
 
@@ -29,15 +35,9 @@ def register(app: typer.Typer) -> None:
 def _predict(
     scenario: Annotated[Path, typer.Argument(help="TOML file; see docs/reference/scenario.md.")],
     load: Annotated[
-        float | None, typer.Option(help="Only this load, above 0, of every policy.")
+        float | None, typer.Option(help="Only this load of every policy, between 0 and 1.")
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="auto, speed-scaled, crowding, time-sharing, decomposition or exact; "
-            "by default the scenario's."
-        ),
-    ] = None,
+    model: Model = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(help='Only this policy, such as "SP(4,16)", all its rows; may be repeated.'),
@@ -49,21 +49,19 @@ def _predict(
     everything: Annotated[
         bool, typer.Option("--all", help="All policies, saturated ones too.")
     ] = False,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="Print one JSON object per line: all rows, unless --policy or --best is given.",
-        ),
-    ] = False,
+    as_json: AsJson = False,
     max_bytes: MaxBytes = None,
     settings: SetOption = None,
 ) -> None:
     """Predict the policies of a scenario over its loads; nothing is simulated.
 
-    The three with the least mean response time are printed for each load, and which of them tie.
+    The three with the least mean response time are printed for each load, and which of them tie;
+    in JSON all, unless --best or --policy is given.
+
+    For example: qmodels predict site.toml --load 0.6 --all
     """
-    from phasefit.checks import one_of
+    from phasefit.checks import named
+    from qmodels.commands.progress import progress_shown
     from qmodels.errors import UnstableError
     from qmodels.io.scenario import load_scenario
     from qmodels.io.settings import parse_settings
@@ -72,18 +70,21 @@ def _predict(
 
     if everything and best is not None:
         raise ModelError("give either --all or --best, not both")
+    check_load(load)
     plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
     if model is not None:
         plan = plan.with_model(model)
     known = {each.label: each for each in plan.policies}
     chosen = [
-        known[one_of("--policy", name, list(known))] for name in dict.fromkeys(policy or known)
+        known[named("--policy", name, list(known))] for name in dict.fromkeys(policy or known)
     ]
     loads = plan.loads if load is None else (load,)
     found: dict[tuple[AbstractPolicy, float], Prediction] = {}
     refused: dict[AbstractPolicy, float] = {}
-    for each in chosen:
-        for at in loads:
+    total = len(chosen) * len(loads)
+    with progress_shown(after=QUIET) as progress:
+        for done, (each, at) in enumerate(product(chosen, loads)):
+            progress("predicting", done, total)
             try:
                 found[each, at] = predict(
                     each, plan.system, plan.workload, load=at, model=plan.model
@@ -96,22 +97,21 @@ def _predict(
     if plan.log is not None:
         say_of_log(plan.log.warnings)
     if plan.mix_note:
-        typer.echo(plan.mix_note, err=True)
+        answers.remark(plan.mix_note, mark="")
     if best is None and not (everything or policy or as_json):
         best = BEST_SHOWN
     if best is None:
         shown = [(each, at) for each in chosen for at in loads]
     else:
         shown = _best(found, chosen, loads, best)
-    rows: list[dict[str, object]] = [
-        found[each, at].to_dict()
+    rows: list[dict[str, Any]] = [
+        found[each, at].record()
         if (each, at) in found
         else {"policy": each.label, "load": at, "capacity": refused[each]}
         for each, at in shown
     ]
     if as_json:
-        for row in rows:
-            typer.echo(json.dumps(row | _set(plan), allow_nan=False))
+        print_json([with_changes(row, plan.changes) for row in rows])
         return
     say_changes(plan.changes)
     ties = _ties(found, chosen, loads, plan)
@@ -128,11 +128,6 @@ def _predict(
     if len(shown) < len(chosen) * len(loads):
         left = len(chosen) * len(loads) - len(shown)
         typer.echo(f"{left} more rows with --all; --policy NAME for all of one policy")
-
-
-def _set(plan: Scenario) -> dict[str, object]:
-    """What is not as in the file, for a row of JSON; nothing where all is."""
-    return {"set": list(plan.changes)} if plan.changes else {}
 
 
 def _best(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
@@ -20,8 +20,24 @@ EVERY: Final = 60.0
 
 
 @contextmanager
-def progress_shown() -> Iterator[Progress]:
-    """A bar on standard error where that is a terminal; elsewhere a line a stage and a minute."""
+def progress_shown(*, after: float = 0.0) -> Iterator[Progress]:
+    """A bar on standard error where that is a terminal; elsewhere a line a stage and a minute.
+
+    Nothing is shown before `after` seconds, for work that is mostly done by then.
+    """
+    if after > 0.0:
+        with ExitStack() as stack:
+            due = time.monotonic() + after
+            shown: list[Progress] = []
+
+            def wait(what: str, done: int, total: int) -> None:
+                if not shown and time.monotonic() >= due:
+                    shown.append(stack.enter_context(progress_shown()))
+                for report in shown:
+                    report(what, done, total)
+
+            yield wait
+        return
     if not sys.stderr.isatty():
         stages: dict[str, _Stage] = {}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
@@ -11,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qmodels.commands import answers
+from qmodels.commands.answers import AsJson, print_json, with_changes
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.choices import Model
 from qmodels.commands.log_options import (
     LogColumns,
     LogFormat,
@@ -22,7 +24,7 @@ from qmodels.commands.log_options import (
     log_choices,
     say_of_log,
 )
-from qmodels.commands.options import pair
+from qmodels.commands.options import check_load, pair
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
 
@@ -70,7 +72,7 @@ def _recommend(
     load: Annotated[
         list[float] | None,
         typer.Option(
-            help="Load, above 0; may be repeated. By default those of the scenario, or the log's."
+            help="Load, between 0 and 1; may be repeated. By default the scenario's or the log's."
         ),
     ] = None,
     arrival_rate: Annotated[
@@ -89,13 +91,7 @@ def _recommend(
     multiprogramming: Annotated[
         str, typer.Option(help="Levels M of time sharing to consider, such as 2,3,4.")
     ] = "2",
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="auto, speed-scaled, crowding, time-sharing, decomposition or exact; "
-            "by default the scenario's."
-        ),
-    ] = None,
+    model: Model = None,
     with_map: Annotated[
         bool,
         typer.Option(
@@ -106,7 +102,7 @@ def _recommend(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the tables and the map.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
     machine: Annotated[
         str | None,
         typer.Option(help="With a job log: processors and disks, such as 128,32."),
@@ -136,6 +132,8 @@ def _recommend(
     """Recommend a policy for a machine and its jobs; nothing is simulated.
 
     Exit code 1 if no policy keeps the constraints.
+
+    For example: qmodels recommend site.toml --load 0.7 --constraint "p95_s < 600"
     """
     from qmodels.commands.progress import progress_shown
     from qmodels.errors import UnstableError
@@ -146,6 +144,7 @@ def _recommend(
 
     if load and arrival_rate is not None:
         raise ModelError("give either --load or --arrival-rate, not both")
+    check_load(load)
     if output is not None:
         claim_output(output)
     choices = log_choices(
@@ -159,7 +158,7 @@ def _recommend(
         plan = plan.with_model(model)
     workload = plan.workload
     if plan.mix_note:
-        typer.echo(plan.mix_note, err=True)
+        answers.remark(plan.mix_note, mark="")
     levels = _levels(multiprogramming)
     candidates = plan.policies
     if not listed:
@@ -183,8 +182,7 @@ def _recommend(
                 )  # fmt: skip
             except UnstableError as error:
                 refused.append(error)
-    for each in refused:
-        typer.echo(f"- {each}", err=True)
+    answers.remarks(map(str, refused))
     if not found:
         raise max(refused, key=lambda error: error.capacity)
     drawn = None
@@ -198,8 +196,8 @@ def _recommend(
         record = {
             "recommendations": [each.record() for each in found],
             "map": None if drawn is None else drawn.records(),
-        } | ({"set": list(plan.changes)} if plan.changes else {})
-        typer.echo(json.dumps(record, allow_nan=False))
+        }
+        print_json(with_changes(record, plan.changes))
     else:
         say_changes(plan.changes)
         texts = [each.table() for each in found] if len(found) == 1 else [_summary(found)]
@@ -269,7 +267,7 @@ def _followed(candidates: tuple[AbstractPolicy, ...], model: str) -> tuple[Abstr
         return candidates
     left_out = dict.fromkeys(p.name for p in candidates if model not in p.models)
     if left_out:
-        typer.echo(f"- {', '.join(left_out)} left out: no {model} model", err=True)
+        answers.remark(f"{', '.join(left_out)} left out: no {model} model")
     return tuple(policy for policy in candidates if model in policy.models)
 
 
@@ -279,11 +277,10 @@ def _say_left_out(policies: tuple[AbstractPolicy, ...]) -> None:
         return
     names = ", ".join(policy.label for policy in policies[:3])
     more = f" and {len(policies) - 3} more" if len(policies) > 3 else ""
-    typer.echo(
-        f"- left out, though one of them may be the best: {names}{more}, which run more than 200 "
+    answers.remark(
+        f"left out, though one of them may be the best: {names}{more}, which run more than 200 "
         f"jobs at a time and take long; name them in the scenario and use --listed, or "
-        f"give the machine larger min_processors",
-        err=True,
+        f"give the machine larger min_processors"
     )
 
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from qmodels.commands import answers
+from qmodels.commands.answers import AsJson, print_json
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -39,10 +42,14 @@ def _record(
             help="Count bytes that reached storage, not all that calls moved (page cache, pipes).",
         ),
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a command and write when its processes did I/O and computed, for `qmodels surface`.
 
-    Needs Linux, and nothing of the program. The exit code is the command's.
+    Needs Linux, and nothing of the program. The exit code is the command's, whose output comes
+    before what --json prints.
+
+    For example: qmodels record -o solver.p8d4.r1.csv -- ./solver input.dat
     """
     from qmodels.recording.sampling import sample_command
     from qmodels.whole_files import check_writable
@@ -54,8 +61,16 @@ def _record(
 
     found = recording_of(sampled)
     write_timeline(found.trace, output)
-    for line in _said(found, output, storage):
-        typer.echo(f"- {line}", err=True)
+    answers.remarks(_said(found, output, storage))
+    if as_json:
+        trace = found.trace
+        print_json(
+            {
+                "file": str(output), "seconds": trace.duration, "processes": found.processes,
+                "at_once": trace.processes, "bytes": found.bytes_moved,
+                "exit_code": found.exit_code, "interval": found.interval,
+            }
+        )  # fmt: skip
     sys.stdout.flush()
     raise typer.Exit(found.exit_code)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qmodels.commands import answers
+from qmodels.commands.answers import AsJson, print_json, with_changes
 from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.commands.trace_options import Events, Gap, Module, OnDisks, event_choices
@@ -80,13 +81,16 @@ def _surface(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figures and tables.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
     max_bytes: MaxBytes = None,
     settings: SetOption = None,
 ) -> None:
-    """Compute how a program speeds up over processors and disks, and the best allotment."""
+    """Compute how a program speeds up over processors and disks, and the best allotment.
+
+    For example: qmodels surface runs.csv --budget 64 --disk-price 4
+    """
     if profiles:
-        _list()
+        _list(as_json)
         return
     if source is None:
         raise ModelError("name a file or a profile; qmodels surface --list lists the profiles")
@@ -113,23 +117,24 @@ def _surface(
             source, program=program, choices=choices, max_bytes=max_bytes, progress=progress,
             settings=parse_settings(settings),
         )  # fmt: skip
-    for remark in subject.remarks:
-        typer.echo(f"- {remark}", err=True)
+    answers.remarks(subject.remarks)
     wanted = _wanted(given, (subject.processors, subject.disks), asked)
     found = answer(subject, wanted)
     if output is not None:
         _write(found, output)
     if as_json:
-        more = {"set": list(subject.changes)} if subject.changes else {}
-        typer.echo(json.dumps(found.record() | more, allow_nan=False))
+        print_json(with_changes(found.record(), subject.changes))
     else:
         say_changes(subject.changes)
         typer.echo(text(found))
 
 
-def _list() -> None:
+def _list(as_json: bool) -> None:
     from qmodels.programs.profiles import PROFILES
 
+    if as_json:
+        print_json({"profiles": list(PROFILES.values())})
+        return
     for each in PROFILES.values():
         typer.echo(f"{each.name:<14} {each.phases:>3} phases; {each.note}")
 
@@ -194,7 +199,6 @@ def _write(found: Answer, output: Path) -> None:
 
     with output_folder(output) as made:
         names, left_out = write_files(found, made)
-    for sentence in left_out:
-        typer.echo(f"- {sentence}", err=True)
+    answers.remarks(left_out)
     for name in names:
         typer.echo(str(output / name), err=True)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from qmodels.commands.choices import MODULES, choice
+
 Gap = Annotated[
     float | None,
     typer.Option("--gap", help="Pause in seconds that separates two bursts of a trace."),
@@ -20,8 +22,7 @@ OnDisks = Annotated[
     ),
 ]
 Module = Annotated[
-    str | None,
-    typer.Option("--module", help="Layer of Darshan logs: POSIX (the default), MPI-IO or STDIO."),
+    str | None, choice(MODULES, "--module", help="Layer of Darshan logs; POSIX by default.")
 ]
 Events = Annotated[
     list[str] | None,

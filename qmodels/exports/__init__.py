@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from phasefit.checks import one_of
+from phasefit.checks import named
 from qmodels.exports import chains, simulators
 
 if TYPE_CHECKING:
@@ -52,4 +52,4 @@ def export_prediction(prediction: Prediction, form: str) -> str:
     >>> print(export_prediction(whole, "prism").splitlines()[0])
     // SP(1,1) at load 0.5: mean jobs 1.031746032
     """
-    return FORMS[one_of("form", form, list(FORMS))](prediction)
+    return FORMS[named("form", form, list(FORMS))](prediction)

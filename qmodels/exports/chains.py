@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: What the JSON form says it is; the number grows when a field changes its meaning.
-SCHEMA: Final = "qmodels.queue/1"
+#: What the JSON form says it is; the version grows when a field changes its meaning.
+SCHEMA: Final = "qmodels.queue"
+VERSION: Final = 1
 #: Chance of more jobs than a chain that is cut off can hold.
 CUT_OFF: Final = 1e-12
 #: Most rates that are written; a file of them has some hundred megabytes.
@@ -34,12 +35,13 @@ def as_json(prediction: Prediction) -> str:
     }
     fields: dict[str, Any] = {
         "schema": SCHEMA,
+        "version": VERSION,
         "unit": "jobs, seconds",
         "policy": prediction.policy,
         "model": prediction.model,
         "method": prediction.method,
         "load": prediction.load,
-        "arrivals": json.loads(prediction.solved.queue.arrivals.to("json")),
+        "arrivals": prediction.solved.queue.arrivals.to_dict(),
         "about": "quasi-birth-death chain: level = jobs in the system; up[k], local[k] and "
         "down[k - 1] hold the rates from level k to k + 1, within it and to k - 1; the last of "
         "each hold for all further levels",

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import nearest
 from phasefit.empirical import dependence, lag1
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.io._swf_parse import FIELDS, LARGEST, WHOLE, Header, count, timezone, whole
 
@@ -31,7 +32,7 @@ class _Owned(dict[str, NDArray[Any]]):
 
 
 @dataclass(frozen=True, eq=False)
-class JobLog:
+class JobLog(Result):
     """The jobs of a log, or those selected from it, in order of submission.
 
     Parameters
@@ -68,6 +69,8 @@ class JobLog:
     >>> log.work, round(log.offered_processors, 6)
     (array([120., 160.,  80.]), 1.333333)
     """
+
+    drawing = Drawing("run time [s]", "share that runs longer", log="xy")
 
     path: Path
     jobs: pd.DataFrame
@@ -229,6 +232,36 @@ class JobLog:
                 f"clock is coarse; a phase-type law has no such atom."
             )
         return [sentence for sentence in found if sentence]
+
+    def record(self) -> dict[str, Any]:
+        """What is known of the log; the jobs themselves are in `jobs`."""
+        return {
+            "file": str(self.path), "format": self.header.get("Format", "swf"),
+            "unit": self.header.get("Unit", "processors"), "jobs": len(self.jobs),
+            "arrival_rate": self._known("arrival_rate"),
+            "offered_processors": self._known("offered_processors"),
+            "summary": self.summary().to_dict(orient="index"), "warnings": self.warnings,
+            "doubts": self.doubts(),
+        }  # fmt: skip
+
+    def _known(self, name: str) -> float | None:
+        """A number of the jobs whose work is known; None where it is not defined."""
+        try:
+            rate = self.with_work.arrival_rate  # no load without a rate
+            return rate if name == "arrival_rate" else self.offered_processors
+        except ModelError:  # no two jobs of known work apart in time
+            return None
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each job; the same as `jobs`."""
+        return self.jobs
+
+    def drawn(self) -> pd.DataFrame:
+        """Run times above 0 and the share of the jobs that run longer, thinned to 300 of them."""
+        times = np.sort(self.runtimes[self.runtimes > 0])
+        places = np.unique(np.linspace(0, times.size - 1, min(times.size, 300)).astype(int))
+        longer = 1.0 - (places + 0.5) / max(times.size, 1)
+        return pd.DataFrame({"run time [s]": times[places], "share that runs longer": longer})
 
     def table(self) -> str:
         """Give the summary as text, with the number of jobs above and the warnings below."""

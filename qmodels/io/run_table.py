@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from phasefit.checks import suggestion
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, TraceFormatError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class MeasuredRun(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class RunTable:
+class RunTable(Result):
     """Measured runs of one or more programs.
 
     Parameters
@@ -61,8 +62,21 @@ class RunTable:
     ('solver',)
     """
 
+    drawing = Drawing("p", "seconds", by="phase", log="xy")
+
     frame: pd.DataFrame
     source: str = ""
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each timed burst; the same as `frame`."""
+        return self.frame
+
+    def drawn(self) -> pd.DataFrame:
+        """The rows in order of the processors, their phases named."""
+        named = self.frame.sort_values("p")
+        return named.assign(
+            phase=named["program"] + ", " + named["phase"].astype(str) + " " + named["kind"]
+        )
 
     def __post_init__(self) -> None:
         import pandas as pd

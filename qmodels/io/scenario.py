@@ -9,6 +9,7 @@ from typing import Any
 
 from phasefit import MAP, PhaseType
 from phasefit.checks import one_of
+from phasefit.records import Record
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
 from qmodels.io._scenario_arrivals import dependent_arrivals
 from qmodels.io._scenario_file import (
@@ -35,7 +36,7 @@ from qmodels.programs.model import parts
 
 
 @dataclass(frozen=True, eq=False)
-class ValidationPlan:
+class ValidationPlan(Record):
     """Which predictions are to be simulated."""
 
     policies: tuple[AbstractPolicy, ...]
@@ -46,7 +47,7 @@ class ValidationPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class Scenario:
+class Scenario(Record):
     """A scenario file, read and checked, as the objects it speaks of."""
 
     path: Path

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import one_of, whole_number
+from phasefit.records import Record
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._trace_text import beginning
 from qmodels.io.darshan import MODULES, POSIX, is_darshan
@@ -36,7 +37,7 @@ _UNEVEN = 0.8  # effective targets over distinct ones, below which it is told
 
 
 @dataclass(frozen=True)
-class TracedRuns:
+class TracedRuns(Record):
     """A table of runs made of traces, and how.
 
     Parameters
@@ -51,7 +52,7 @@ class TracedRuns:
 
 
 @dataclass(frozen=True)
-class RunChoices:
+class RunChoices(Record):
     """What a folder of traces does not tell and has to be said.
 
     Parameters

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from phasefit.checks import one_of, probability_vector, whole_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.markov.elimination import factor
 from qmodels.markov.sparse_rates import checked_rates, inflow
@@ -34,8 +35,10 @@ _ROUNDS, _BETWEEN, _PATIENCE = 400, 5, 4
 
 
 @dataclass(frozen=True, eq=False)
-class AbsorptionSolution:
+class AbsorptionSolution(Result):
     """Times to reach the targets of a chain, and which of them is reached first."""
+
+    drawing = Drawing("state", "moment 1", labels=("state", "mean time"))
 
     moments: Array  #: k-th raw moment of the time from each state, unit of time^k, (K, n)
     probabilities: Array  #: that a target is reached first, by state and target, (n, m)
@@ -69,6 +72,10 @@ class AbsorptionSolution:
             f"reaches {t}": p for t, p in zip(self.targets, self.probabilities.T, strict=True)
         }
         return pd.DataFrame(columns)
+
+    def drawn(self) -> pd.DataFrame:
+        """The same with the states as a column."""
+        return self.to_frame().rename_axis("state").reset_index()
 
 
 def solve_absorption(

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import block_array, csr_array, issparse
 
 from phasefit.checks import one_of, real_array
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.markov.elimination import balance, factor
 from qmodels.markov.sparse_rates import checked_block, recurrent_states, without_diagonal
@@ -31,8 +32,10 @@ _EPS: Final = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class BlockTridiagonalSolution:
+class BlockTridiagonalSolution(Result):
     """Stationary distribution of a chain in levels, and how far to trust it."""
+
+    drawing = Drawing("level", "probability")
 
     levels: tuple[Array, ...]  #: probability of each state of each level
     method: str  #: "forward" or "backward"

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from phasefit.checks import one_of, real_number, whole_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
 from qmodels.markov.block_tridiagonal import eliminate_levels, plan_levels
 from qmodels.markov.elimination import balance
@@ -46,8 +47,10 @@ _VECTORS: Final = 16.0
 
 
 @dataclass(frozen=True, eq=False)
-class ChainSolution:
+class ChainSolution(Result):
     """Stationary distribution of a chain, how it was found and how far to trust it."""
+
+    drawing = Drawing("state", "probability")
 
     probabilities: Array  #: long-run fraction of time in each state, (n,)
     method: str  #: "gth", "direct" or "iterative", with what was particular
@@ -67,6 +70,12 @@ class ChainSolution:
         import pandas as pd
 
         return pd.DataFrame([self._record()])
+
+    def drawn(self) -> pd.DataFrame:
+        """Probability of each state."""
+        import pandas as pd
+
+        return pd.DataFrame({"state": range(self.states), "probability": self.probabilities})
 
     def _record(self) -> dict[str, object]:
         return {

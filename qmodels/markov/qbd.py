@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phasefit.checks import real_number, whole_number
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.markov.doubling import TRAPPED
 from qmodels.markov.elimination import balance, factor
@@ -24,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class QBD:
+class QBD(Record):
     """Transition rates of a chain that moves by one level at a time.
 
     Rates only: every diagonal is derived from them, so rows cannot fail to sum to zero and no
@@ -46,6 +47,11 @@ class QBD:
     ------
     ModelError
         If a shape does not fit its neighbours or a rate is negative or not finite.
+
+    References
+    ----------
+    .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins University
+       Press 1981, ch. 3.
     """
 
     up: Sequence[Array]

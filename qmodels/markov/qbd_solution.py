@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import in_range, real_vector, shaped, whole_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.markov.reduction import Levels
 
@@ -22,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class QBDSolution:
+class QBDSolution(Result):
     """Steady state of a `QBD`: the levels up to b one by one, the rest geometric.
 
     Notes
@@ -42,6 +43,8 @@ class QBDSolution:
     >>> round(solution.moment(2), 12), round(solution.sf(9), 12)
     (3.0, 0.0009765625)
     """
+
+    drawing = Drawing("level", "probability")
 
     boundary: tuple[Array, ...]  #: pi_0 .. pi_b, one vector per level
     levels: Levels  #: the homogeneous levels from b on
@@ -168,6 +171,18 @@ class QBDSolution:
         import pandas as pd
 
         return pd.DataFrame([self._row()])
+
+    def record(self) -> dict[str, Any]:
+        """Means, rates and accuracy; the probabilities are asked by `pmf`."""
+        return self._row()
+
+    def drawn(self) -> pd.DataFrame:
+        """Probability of each level, to where one in a thousand is left or level 200."""
+        import pandas as pd
+
+        levels = np.arange(201)
+        shown = int(np.count_nonzero(np.asarray(self.sf(levels)) > 1e-3)) + 1
+        return pd.DataFrame({"level": levels[:shown], "probability": self.pmf(levels[:shown])})
 
     def _row(self) -> dict[str, float | int | str]:
         return {

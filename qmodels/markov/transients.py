@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from phasefit import absorption
 from phasefit.absorption import Chain
 from phasefit.checks import probability_vector, real_array, real_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
 from qmodels.markov.chain import solve_chain
 from qmodels.markov.sparse_rates import checked_rates, inflow
@@ -34,8 +35,10 @@ _MOST: Final = 5e6
 
 
 @dataclass(frozen=True, eq=False)
-class TransientSolution:
+class TransientSolution(Result):
     """Probabilities of the states of a chain at given times."""
+
+    drawing = Drawing("time", "probability", by="state")
 
     times: Array  #: as asked, (m,)
     probabilities: Array  #: (m, n)
@@ -58,6 +61,18 @@ class TransientSolution:
 
         index = pd.Index(self.times, name="time")
         return pd.DataFrame(self.probabilities, index=index)
+
+    def drawn(self) -> pd.DataFrame:
+        """A row for each time and state, the most probable states first."""
+        import pandas as pd
+
+        order = np.argsort(-self.probabilities.max(axis=0))[:10]
+        return pd.concat(
+            pd.DataFrame(
+                {"time": self.times, "state": f"state {i}", "probability": self.probabilities[:, i]}
+            )
+            for i in order
+        )
 
 
 def transient(

@@ -13,6 +13,7 @@ from scipy.special import gammainc, gammaincc, gammaln
 
 from phasefit import PhaseType, match_moments, mixture
 from phasefit.checks import whole_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import InfeasibleMomentsError, ModelError
 
 if TYPE_CHECKING:
@@ -49,8 +50,10 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class FlowEquivalent:
+class FlowEquivalent(Result):
     """A law fitted to the sojourn at the disk, with its distance from it."""
+
+    drawing = Drawing("quantity", "relative_error")
 
     distribution: PhaseType  #: the fitted law, seconds
     moments: int  #: moments matched
@@ -116,6 +119,11 @@ def flow_equivalent(law: Law, moments: int = 3, *, quantiles: int = 0) -> FlowEq
     at the quantiles, as what is to be small. By the theory of linear programmes it needs no more
     branches than there are equations. Nothing is approximate about a sojourn kept as it is:
     ``sojourn.to_phase_type()`` is the exact law, of an order that may be large.
+
+    References
+    ----------
+    .. [1] K. M. Chandy, U. Herzog, L. Woo, "Parametric analysis of queuing networks", *IBM J. Res.
+       Develop.* 19 (1), 1975.
 
     Examples
     --------

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from phasefit import MAP, PhaseType
+from phasefit import MAP, PhaseType, convolve
 from phasefit.checks import real_array, whole_number
+from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import QBD, QBDSolution, solve_qbd
 from qmodels.networks.occupancy import Centre, dense_kron, kron_sum, sharing_centre
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+#: Probability of a wait below which its law cannot be followed: its masses lose their digits.
+_LEAST_CHANCE: Final = 1e-290
 #: More servers than any chain of jobs one by one could be solved for in time.
 _MOST_SERVERS: Final = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class ManyServerQueue:
+class ManyServerQueue(Record):
     """Jobs that arrive one by one, at most c of them in service, the rest waiting in order.
 
     Parameters
@@ -190,7 +193,7 @@ class ManyServerQueue:
 
 
 @dataclass(frozen=True, eq=False)
-class ManyServerSolution:
+class ManyServerSolution(Result):
     """Steady state of a `ManyServerQueue`.
 
     References
@@ -210,6 +213,8 @@ class ManyServerSolution:
     >>> round(found.wait_probability, 4), round(found.positive_wait.mean, 2)
     (0.1789, 3.7)
     """
+
+    drawing = Drawing("jobs", "probability")
 
     queue: ManyServerQueue
     chain: QBDSolution  #: the level counts jobs
@@ -295,10 +300,41 @@ class ManyServerSolution:
         start, jumps, exits = self._wait_rates
         return PhaseType.from_rates(start / self._chance_in_range(), jumps, exits, atom=0.0)
 
+    @property
+    def response(self) -> PhaseType:
+        """Law of the time from arrival to departure: the wait and then a service.
+
+        The two are independent: who is first in line starts the moment a server is free, whatever
+        its own service will be. Where the servers have speeds, how fast a job goes on depends on
+        who else is there, so no such law is known.
+
+        Raises
+        ------
+        ModelError
+            If `ManyServerQueue.speeds` differ; its mean is `mean_response`.
+
+        Examples
+        --------
+        >>> one = PhaseType.exponential(mean=1.0)
+        >>> queue = ManyServerQueue(one.scale(2.0), one, servers=1).solve()
+        >>> round(queue.response.mean, 9), round(queue.response.sf(4.0), 9)
+        (2.0, 0.135335283)
+        """
+        speeds = self.queue._speeds
+        if (speeds != speeds[0]).any():
+            raise ModelError(
+                "with speeds that differ, how long a service takes depends on who else is in "
+                "service, so that the law of the response is not known; ask mean_response"
+            )
+        service = (
+            self.queue.service if speeds[0] == 1.0 else self.queue.service.scale(1 / speeds[0])
+        )
+        return service if self.wait_probability < _LEAST_CHANCE else convolve(self.wait, service)
+
     def _chance_in_range(self) -> float:
         """P(wait), unless it is too small for the masses of a law to keep their digits."""
         chance = fsum(self._arrivals_that_wait)
-        if chance < 1e-290:
+        if chance < _LEAST_CHANCE:
             raise ModelError(
                 f"the probability of a wait, {chance:.3g}, is too small for a float to follow its "
                 f"law; to all purposes every job starts at once"
@@ -329,6 +365,14 @@ class ManyServerSolution:
         import pandas as pd
 
         return pd.DataFrame([self._row()])
+
+    def record(self) -> dict[str, Any]:
+        """Means, probabilities and accuracy, times in seconds."""
+        return self._row()
+
+    def drawn(self) -> pd.DataFrame:
+        """Probability of each number of jobs in the system; see `QBDSolution.drawn`."""
+        return self.chain.drawn().rename(columns={"level": "jobs"})
 
     def _row(self) -> dict[str, float | int | str]:
         names = ("mean_response", "mean_wait", "wait_probability", "mean_jobs", "mean_waiting")

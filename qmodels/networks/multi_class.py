@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from phasefit import PhaseType, mixture
 from phasefit.checks import one_of, whole_number
+from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.memory import (
     FEWER_STATES,
@@ -40,7 +41,7 @@ _EPS: Final = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class JobClass:
+class JobClass(Record):
     """Jobs of one kind.
 
     Parameters
@@ -73,7 +74,7 @@ class JobClass:
 
 
 @dataclass(frozen=True, eq=False)
-class MultiClassNetwork:
+class MultiClassNetwork(Record):
     """Several classes of jobs, each with its own computation and disk laws, and one disk.
 
     Parameters
@@ -89,6 +90,11 @@ class MultiClassNetwork:
     ------
     ModelError
         If an argument is out of its range.
+
+    References
+    ----------
+    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
+       of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
 
     Examples
     --------
@@ -302,8 +308,10 @@ class MultiClassNetwork:
 
 
 @dataclass(frozen=True, eq=False)
-class MultiClassSolution:
+class MultiClassSolution(Result):
     """Steady state of a `MultiClassNetwork`; arrays have an entry for each class."""
+
+    drawing = Drawing("class", "mean_sojourn", labels=("class", "mean sojourn [s]"))
 
     network: MultiClassNetwork
     throughput: Array  #: jobs through the disk per second, (classes,)

@@ -24,6 +24,7 @@ from phasefit.checks import (
     shaped,
     whole_number,
 )
+from phasefit.records import Law
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
 from qmodels.markov.sweeps.m_matrix import MMatrix
 
@@ -38,7 +39,7 @@ _AFFORDABLE: Final = 2e10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SojournLaw:
+class SojournLaw(Law):
     """Phase-type law whose chain is too large for a matrix; every question is answered sparsely.
 
     Parameters
@@ -100,6 +101,11 @@ class SojournLaw:
             object.__setattr__(self, name, value)
         for array in (start, ends, rates.data):
             array.flags.writeable = False
+
+    def record(self) -> dict[str, Any]:
+        """Order and moments, in seconds; the chain is too large to be told."""
+        names = ("order", "mean", "std", "scv", "error_bound")
+        return {"unit": "s"} | {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         return f"SojournLaw(order={self.order}, mean={self.mean:.6g}, scv={self.scv:.6g})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from scipy.special import gammaln
 
 from phasefit import PhaseType, absorption
 from phasefit.checks import whole_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.memory import FEWER_STATES, check_memory, memory_limit
 from qmodels.networks import tagged
@@ -66,8 +67,10 @@ class Network(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class ClosedSolution:
+class ClosedSolution(Result):
     """Steady state of a `ClosedNetwork`."""
+
+    drawing = Drawing("jobs", "probability", labels=("jobs at the disk", ""))
 
     network: Network  #: the `ClosedNetwork` that was solved
     throughput: float  #: jobs through the disk per second
@@ -216,6 +219,16 @@ class ClosedSolution:
         import pandas as pd
 
         return pd.DataFrame([self._shown()])
+
+    def record(self) -> dict[str, Any]:
+        """Means, the law of the jobs at the disk, and accuracy."""
+        return self._shown() | {"disk_pmf": self.disk_pmf, "throughputs": self.throughputs}
+
+    def drawn(self) -> pd.DataFrame:
+        """Probability of each number of jobs at the disk."""
+        import pandas as pd
+
+        return pd.DataFrame({"jobs": range(self.disk_pmf.size), "probability": self.disk_pmf})
 
     def _shown(self) -> dict[str, object]:
         model = self.network

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 
 from phasefit import PhaseType
 from phasefit.checks import one_of, real_number
+from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.markov import (
     BlockTridiagonalSolution,
@@ -47,7 +48,7 @@ _EPS: Final = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class ClosedNetwork:
+class ClosedNetwork(Record):
     """Jobs that alternate between a delay and a queue: computation and one disk partition.
 
     Parameters

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from phasefit.plotting import BLUE, GREY, RED
+from phasefit.plotting import BLUE, GREY, RED, axes_or_new
 from qmodels.errors import ModelError
 
 __all__ = [
@@ -39,15 +38,6 @@ JOB_COLOURS = np.asarray(colormaps["tab20"].colors)  # type: ignore[attr-defined
 
 #: Labels on an axis of powers of two, at most.
 MOST_TICKS = 9
-
-
-def axes_or_new(ax: Axes | None, **figure: Any) -> Axes:
-    """Return `ax`, or the axes of a new figure that no global list keeps."""
-    if ax is None:
-        return Figure(layout="constrained", **figure).add_subplot()
-    if not isinstance(ax, Axes):
-        raise ModelError(f"ax must be matplotlib Axes, got {type(ax).__name__}")
-    return ax
 
 
 def outlined(colour: str = "#333333", width: float = 2.0) -> list[Any]:

@@ -5,6 +5,7 @@ from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
     find_policy,
+    parse_policy,
     register,
     work_bound,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "capacity",
     "default_candidates",
     "find_policy",
+    "parse_policy",
     "predict",
     "recommend",
     "register",

@@ -8,17 +8,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import whole_number
+from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.networks import disk_group_throughput
 from qmodels.policies.system import Arrangement, System, Workload
 from qmodels.programs import AbstractProgram, Program, WorkloadMix
 from qmodels.registry import Registry
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 
@@ -35,13 +39,28 @@ _MOST_TURNS: Final = 120_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class RunningJobs:
+class RunningJobs(Result):
     """How k = 1..c running jobs get on together, entry k - 1 of each array."""
+
+    drawing = Drawing("running", "throughput", labels=("running jobs", "jobs/s"))
 
     throughput: Array  #: (c,) jobs completed per second
     processors_busy: Array  #: (c,) mean number of processors in a computation burst
     disks_busy: Array  #: (c,) mean number of disks transferring
     exact: bool  #: whether the speeds hold without approximation
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each number of running jobs."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "running": np.arange(1, self.throughput.size + 1),
+                "throughput": self.throughput,
+                "processors_busy": self.processors_busy,
+                "disks_busy": self.disks_busy,
+            }
+        )
 
     @classmethod
     def of(cls, rows: Sequence[tuple[float, float, float]], *, exact: bool) -> RunningJobs:
@@ -56,7 +75,7 @@ class RunningJobs:
         return result
 
 
-class AbstractPolicy(abc.ABC):
+class AbstractPolicy(Record, abc.ABC):
     """A rule for sharing processors and disks among jobs.
 
     A subclass is a frozen dataclass that holds the policy's parameters; its fields are also the
@@ -136,6 +155,26 @@ class AbstractPolicy(abc.ABC):
         for values in product(*reversed(lists)):
             yield cls(**dict(zip(names, reversed(values), strict=True)))
 
+    @classmethod
+    def from_label(cls, inside: str) -> AbstractPolicy:
+        """The policy whose label has `inside` between its brackets; see `parse_policy`.
+
+        Whole numbers between commas, one for each field without a default, unless a class says
+        more.
+        """
+        parts = inside.split(",") if inside else []
+        if not all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts):
+            raise ModelError(f"{inside[:40]!r} are no whole numbers between commas")
+        own: Any = cls
+        wanted = [f.name for f in fields(own) if f.init and f.default is f.default_factory]
+        if len(parts) != len(wanted):
+            raise ModelError(f"give {len(wanted)} numbers ({', '.join(wanted)}), not {len(parts)}")
+        return cls(*map(int, parts))
+
+    def record(self) -> dict[str, Any]:
+        """The label, and the fields that a scenario would name."""
+        return {"label": self.label, "kind": self.name} | super().record()
+
     def allotment(self, system: System) -> tuple[float, float]:
         """Mean processors and disks of a job while all partitions are taken."""
         arrangement = self.arrangement(system)
@@ -175,6 +214,11 @@ def find_policy(kind: str) -> type[AbstractPolicy]:
     kind : str
         A name in `POLICIES`, in any case, or "module:Class" for a class that can be imported.
 
+    Returns
+    -------
+    type
+        A subclass of `AbstractPolicy`.
+
     Raises
     ------
     ModelError
@@ -182,10 +226,68 @@ def find_policy(kind: str) -> type[AbstractPolicy]:
 
     Examples
     --------
+    >>> from qmodels.policies import find_policy
     >>> find_policy("SP") is find_policy("qmodels.policies.space_sharing:SpaceSharing")
     True
     """
     return POLICIES.find(kind)
+
+
+def parse_policy(label: str) -> AbstractPolicy:
+    """The policy of a label, as results print it.
+
+    Parameters
+    ----------
+    label : str
+        Such as "SP(4,4)", "DP(2)" or "TS(4,4;M=3)", in any case, blanks do not matter; the name of
+        any policy in `POLICIES`, or "module:Class", and what is in brackets.
+
+    Returns
+    -------
+    AbstractPolicy
+
+    Raises
+    ------
+    ModelError
+        If it is no label, names no policy, or does not say all of it: an overhead of dynamic
+        partitioning has a law, which no label holds.
+
+    Examples
+    --------
+    >>> from qmodels.policies import parse_policy
+    >>> parse_policy("sp(4, 16)").label, parse_policy("TS(2,2)").label
+    ('SP(4,16)', 'TS(2,2;M=2)')
+    """
+    told = label.replace(" ", "")[:200] if isinstance(label, str) else ""
+    name, bracket, inside = told.partition("(")
+    if not (name and bracket and inside.endswith(")")):
+        raise ModelError(f'a policy is named such as "SP(4,4)", got {label!r:.60}')
+    kind = find_policy(name)
+    try:
+        return kind.from_label(inside[:-1])
+    except ModelError as error:
+        raise ModelError(f"policy {told}: {error}") from None
+
+
+def as_policy(policy: AbstractPolicy | str) -> AbstractPolicy:
+    """A policy as it is, or that of a label."""
+    return parse_policy(policy) if isinstance(policy, str) else policy
+
+
+def label_options(inside: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """What stands before the first semicolon of a label, and what is set behind it.
+
+    Examples
+    --------
+    >>> label_options("2,2;M=3;cpu=ps", ("m", "cpu"))
+    ('2,2', {'m': '3', 'cpu': 'ps'})
+    """
+    numbers, *rest = inside.split(";")
+    pairs = [part.casefold().partition("=") for part in rest]
+    options = {key: value for key, _, value in pairs}
+    if len(options) < len(pairs) or not all(key in known and value for key, _, value in pairs):
+        raise ModelError(f"after the numbers may stand {', '.join(known)}, once each, as in M=3")
+    return numbers, options
 
 
 def powers_of_two(most: int) -> list[int]:
@@ -290,6 +392,23 @@ def _running_jobs(policy: AbstractPolicy, system: System, program: AbstractProgr
 def work_bound(system: System, program: AbstractProgram) -> float:
     """Arrival rate that no policy can exceed, in jobs per second: the unit of *load*.
 
+    Parameters
+    ----------
+    system : System
+    program : Program or WorkloadMix
+
+    Returns
+    -------
+    float
+        Jobs per second.
+
+    Raises
+    ------
+    ModelError
+        If the program neither computes nor transfers.
+    MemoryBudgetError
+        If the machine has too many allotments to be compared.
+
     Notes
     -----
     The least work over all allotments of the machine: processor-seconds of the parallel
@@ -297,6 +416,12 @@ def work_bound(system: System, program: AbstractProgram) -> float:
     sequential parts left out. They take time but are counted as no work, since how many
     processors wait for them is the policy's choice; a centre that has nothing but sequential
     parts counts them on its least allotment.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, System
+    >>> work_bound(System(processors=16, disks=16), Program([Phase(io=16.0, cpu=1024.0)]))
+    0.015625
     """
     _check_allotments(system, program)
     centres = (

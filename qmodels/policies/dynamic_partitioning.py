@@ -98,6 +98,13 @@ class DynamicPartitioning(AbstractPolicy):
         mean = sum(law.mean for law in laws) / len(laws)
         return f"DP({self.disk_partitions};overhead={mean:.4g}s)"
 
+    @classmethod
+    def from_label(cls, inside: str) -> AbstractPolicy:
+        """See `AbstractPolicy.from_label`; a label says only the mean of an overhead."""
+        if ";" in inside:
+            raise ModelError("a label does not hold the law of an overhead; make the policy itself")
+        return super().from_label(inside)
+
     def in_words(self, system: System) -> str:
         """See `AbstractPolicy.in_words`."""
         most, k = system.max_processor_partitions, self.disk_partitions

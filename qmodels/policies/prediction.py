@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.checks import real_number
+from phasefit.checks import real_number, share
+from phasefit.records import Result
 from qmodels.errors import ModelError
-from qmodels.policies.base import AbstractPolicy, work_bound
+from qmodels.policies.base import AbstractPolicy, as_policy, work_bound
 from qmodels.policies.models.build import built_model, solved_queue
 from qmodels.policies.models.policy_queue import SolvedQueue
 from qmodels.policies.models.recorded_errors import recorded_error
@@ -29,7 +31,7 @@ CONFIDENCE: Final = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prediction:
+class Prediction(Result):
     """Long-run averages of a policy under a workload.
 
     Examples
@@ -122,10 +124,24 @@ class Prediction:
         """One row with a column per quantity."""
         import pandas as pd
 
-        return pd.DataFrame([self.to_dict()])
+        return pd.DataFrame([self.record()])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Every quantity by its name, as plain values."""
+    def plot(self, ax: Any = None) -> Any:
+        """Draw P(response > t); of a model that does not follow single jobs, the jobs' number."""
+        try:
+            law = self.response
+        except ModelError:
+            return self.solved.chain.plot(ax)
+        axes = law.plot(ax)
+        axes.set_title(self._heading(), fontsize=10, parse_math=False)
+        axes.set_xlabel("response time [s]")
+        return axes
+
+    def _heading(self) -> str:
+        return f"{self.policy} at load {self.load:.3g}"
+
+    def record(self) -> dict[str, Any]:
+        """Every quantity by its name; the queue itself is in `solved`."""
         return {name: getattr(self, name) for name in self._shown()}
 
     def _shown(self) -> list[str]:
@@ -135,12 +151,13 @@ class Prediction:
 
 
 def predict(
-    policy: AbstractPolicy,
+    policy: AbstractPolicy | str,
     system: System,
     workload: Workload,
     *,
     arrival_rate: float | None = None,
     load: float | None = None,
+    utilisation: float | None = None,
     model: str = "auto",
     memory: float | None = None,
     running: SpeedTable | ArrayLike | None = None,
@@ -149,13 +166,17 @@ def predict(
 
     Parameters
     ----------
-    policy : SpaceSharing, DynamicPartitioning, TimeSharing or another that was registered
+    policy : SpaceSharing, DynamicPartitioning, TimeSharing or another that was registered; or str
+        A text is a label such as "SP(4,4)", see `qmodels.policies.parse_policy`.
     system : System
     workload : Workload
     arrival_rate : float
-        Jobs per second. Give this or `load`.
+        Jobs per second. Give this, `load` or `utilisation`.
     load : float
         Arrival rate as a fraction of `work_bound`, the rate that no policy can exceed.
+    utilisation : float
+        Arrival rate as a fraction of this policy's own capacity, between 0 and 1. Policies at the
+        same utilisation meet different jobs: compare policies at the same load.
     model : {"auto", "speed-scaled", "crowding", "time-sharing", "decomposition", "exact"}
         "speed-scaled": every running job proceeds at the speed that k jobs have in equilibrium.
         "crowding", of SP and DP: jobs pass through their bursts, those of I/O as fast as disk
@@ -220,13 +241,25 @@ def predict(
     >>> whole = predict(SpaceSharing(1, 1), machine, Workload(program), load=0.5)
     >>> round(whole.mean_response, 6), whole.method
     (132.063492, 'exact')
+
+    The same with a label, at half of what that policy can do, which is less than half of the load:
+
+    >>> own = predict("SP(1,1)", machine, Workload(program), utilisation=0.5)
+    >>> round(own.load, 4), round(own.arrival_rate / own.capacity, 6)
+    (0.4923, 0.5)
     """
     started = time.perf_counter()
     if running is not None and not isinstance(running, SpeedTable):
         running = SpeedTable(np.asarray(running, dtype=float))
+    policy = as_policy(policy)
+    given = {"arrival_rate": arrival_rate, "load": load, "utilisation": utilisation}
+    check_one_given(given)
     built = built_model(policy, system, workload, model, memory, running)
     bound = work_bound(system, workload.program)
-    rate = chosen_rate(arrival_rate, load, bound)
+    if utilisation is None:
+        rate = chosen_rate(arrival_rate, load, bound)
+    else:
+        rate = share("utilisation", utilisation, zero=False, one=False) * built.capacity
     solved = solved_queue(built, policy, system, workload, rate)
     solution, at_work = solved.chain, solved.queue.running
     mean_jobs = solution.mean_level()
@@ -285,6 +318,16 @@ def _half_width(
             ends.append(solved_queue(built, policy, system, workload, rate).chain.mean_level())
         slopes[k] = (ends[0] - ends[1]) / (2.0 * step) / rate
     return running.quantile(CONFIDENCE) * math.sqrt(max(float(slopes @ spread @ slopes), 0.0))
+
+
+def check_one_given(given: Mapping[str, float | None]) -> None:
+    """ModelError unless just one of the ways to say a rate is used."""
+    if sum(value is not None for value in given.values()) != 1:
+        names = list(given)
+        raise ModelError(
+            f"give either {', '.join(names[:-1])} or {names[-1]}: jobs/s, a fraction of the work "
+            f"bound, or of the policy's own capacity"
+        )
 
 
 def chosen_rate(arrival_rate: float | None, load: float | None, bound: float) -> float:

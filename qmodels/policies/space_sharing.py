@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -91,6 +91,17 @@ class SpaceSharing(AbstractPolicy):
         """As the paper writes it, with the sizes of the partitions if they were given."""
         sizes = "" if self.sizes is None else ";" + "+".join(map(str, self.sizes))
         return f"SP({self.processor_partitions},{self.disk_partitions}{sizes})"
+
+    @classmethod
+    def from_label(cls, inside: str) -> AbstractPolicy:
+        """See `AbstractPolicy.from_label`; behind a semicolon the sizes, such as 32+16+16."""
+        numbers, semicolon, sizes = inside.partition(";")
+        plain = super().from_label(numbers)
+        if not semicolon:
+            return plain
+        if not all(part.isascii() and part.isdigit() for part in sizes.split("+")):
+            raise ModelError(f"{sizes[:40]!r} are no sizes such as 32+16+16")
+        return replace(plain, sizes=tuple(map(int, sizes.split("+"))))  # type: ignore[type-var]
 
     def in_words(self, system: System) -> str:
         """See `AbstractPolicy.in_words`."""

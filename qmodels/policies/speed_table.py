@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import positive_vector, real_array, real_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class SpeedTable:
+class SpeedTable(Result):
     """X(k), the jobs per second that k = 1..c running jobs complete together, and how well known.
 
     Parameters
@@ -59,6 +60,8 @@ class SpeedTable:
     >>> measured.max_running, measured.half_widths(0.95).round(5).tolist()
     (3, [0.00226, 0.00452, 0.00679])
     """
+
+    drawing = Drawing("running", ("throughput", "low", "high"), labels=("running jobs", "jobs/s"))
 
     throughput: Array
     covariance: Array | None = None

@@ -10,8 +10,10 @@ import numpy as np
 
 from phasefit import MAP, PhaseType, match_moments
 from phasefit.checks import one_of, real_number, whole_number
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.programs import AbstractProgram
+from qmodels.programs.quantities import ByValue
 
 DISK_DISCIPLINES: Final = ("ps", "fcfs", "siro")
 #: What a job of a mix is: one of the programs, or their mean.
@@ -21,7 +23,7 @@ _EXPONENTIAL: Final = PhaseType.exponential(mean=1.0)
 
 
 @dataclass(frozen=True)
-class System:
+class System(Record):
     """A machine of identical processors and identical disks, shared by parallel jobs.
 
     Parameters
@@ -38,6 +40,11 @@ class System:
     ------
     ModelError
         If a count is not a whole number in its range or the discipline is another one.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 3.1.
 
     Examples
     --------
@@ -71,7 +78,7 @@ class System:
 
 
 @dataclass(frozen=True, eq=False)
-class Workload:
+class Workload(ByValue, Record):
     """What the jobs ask for and how they arrive.
 
     Parameters
@@ -111,6 +118,11 @@ class Workload:
     a factor of its own, and the number of phases is drawn from the program's `phase_count`; the
     law of a job's demand follows from that. The models "crowding", "decomposition" and "exact"
     follow the bursts and need the second kind.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, secs. 2.4 and 3.1.
 
     Examples
     --------
@@ -184,7 +196,7 @@ Placement = Literal["fewest-at-disk", "idle-first"]
 
 
 @dataclass(frozen=True)
-class Arrangement:
+class Arrangement(Record):
     """The partitions that a policy makes of a machine, and who may start where.
 
     Processor partition c works on disk partition c mod K_D. Sizes of processor partitions come

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Literal
 
 from phasefit.checks import one_of, whole_number
+from qmodels.errors import ModelError
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
@@ -14,6 +15,7 @@ from qmodels.policies.base import (
     check_processor_partitions,
     disks_in_words,
     groups_at_work,
+    label_options,
     mean_times,
     powers_of_two,
     register,
@@ -102,6 +104,18 @@ class TimeSharing(AbstractPolicy):
         level += ";cap=min" if self.ts_cap == "min" else ""
         level += ";cpu=ps" if self.cpu_discipline == "ps" else ""
         return f"TS({self.processor_partitions},{self.disk_partitions};{level})"
+
+    @classmethod
+    def from_label(cls, inside: str) -> AbstractPolicy:
+        """See `AbstractPolicy.from_label`; M, cap and cpu behind semicolons, or their defaults."""
+        numbers, options = label_options(inside, ("m", "cap", "cpu"))
+        given: dict[str, Any] = {"ts_cap": options.get("cap"), "cpu_discipline": options.get("cpu")}
+        if "m" in options:
+            if not (options["m"].isascii() and options["m"].isdigit()):
+                raise ModelError(f"M must be a whole number, got {options['m']:.20}")
+            given["multiprogramming"] = int(options["m"])
+        known = {name: value for name, value in given.items() if value is not None}
+        return replace(super().from_label(numbers), **known)  # type: ignore[type-var]
 
     @property
     def max_running(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_vector
+from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import checked_point
 from qmodels.programs.model import AbstractProgram
@@ -29,8 +30,10 @@ _TIE = 1e-12  # values that agree to twelve digits are equal: plateaus are round
 
 
 @dataclass(frozen=True)
-class PricedAllotment:
+class PricedAllotment(Result):
     """The best allotment that a budget buys; among equals the cheapest."""
+
+    drawing = Drawing("", ("mean_time", "speedup"))
 
     budget: float  #: what may be spent
     price: float  #: of the allotment, in the unit of the budget
@@ -51,7 +54,7 @@ class PricedAllotment:
 
 
 @dataclass(frozen=True)
-class AllotmentPath:
+class AllotmentPath(Result):
     """The best allotment for each of several budgets, in increasing order.
 
     Parameters
@@ -87,8 +90,10 @@ class AllotmentPath:
 
 
 @dataclass(frozen=True)
-class MarginalValue:
+class MarginalValue(Result):
     """Speedup gained by one more processor and by one more disk; negative where it is lost."""
+
+    drawing = Drawing("", ("by_processor", "by_disk"), labels=("", "speedup gained"))
 
     processors: float
     disks: float

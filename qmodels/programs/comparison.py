@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import share, suggestion
+from phasefit.records import Record, Result
 from qmodels.errors import ModelError
 from qmodels.programs.scaling import fit_runs
 
@@ -43,7 +44,7 @@ class MeasuredRuns(Protocol):
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(Record):
     """How much longer the new release takes than the old one.
 
     Parameters
@@ -120,7 +121,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Limit:
+class Limit(Record):
     """A slowdown that must not be exceeded, and how sure it has to be that it is."""
 
     text: str
@@ -153,7 +154,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judged(Record):
     """A limit held against one change."""
 
     limit: Limit
@@ -165,7 +166,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """Two tables of runs, program by program and phase by phase.
 
     Parameters
@@ -226,6 +227,12 @@ class Comparison:
         import pandas as pd
 
         return pd.DataFrame([one.record() for one in self.changes])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the ratios with their intervals; see `qmodels.plotting.changes`."""
+        from qmodels.plotting import changes
+
+        return changes(self, ax=ax)
 
 
 def compare_runs(

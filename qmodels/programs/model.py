@@ -12,12 +12,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_array
+from phasefit.records import Drawing, Record, Result, short_text
 from qmodels.errors import ModelError
 from qmodels.programs.laws import checked_point
 from qmodels.programs.phases import (
@@ -28,14 +29,17 @@ from qmodels.programs.phases import (
     WorkingSet,
     checked_items,
 )
-from qmodels.programs.quantities import positive
+from qmodels.programs.quantities import ByValue, positive
 from qmodels.programs.sums import Sum
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Geometric:
+class Geometric(Record):
     """Number of phases N with P[N >= n] = (1 - 1/mean)^(n - 1), n = 1, 2, ...
 
     Parameters
@@ -66,7 +70,7 @@ class Fractions(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Signature:
+class Signature(Result):
     """Phase signature: a program's phases over its relative execution time.
 
     Parameters
@@ -75,10 +79,30 @@ class Signature:
         Cumulative relative lengths, from 0 to 1; phase n lies between entries n - 1 and n.
     io_fraction : (N,) ndarray
         F_n, the share of I/O at the beginning of each phase.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.1, figure 2.
     """
+
+    drawing = Drawing("phase", "io_fraction")
 
     boundaries: Array
     io_fraction: Array
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each phase: where it begins, how long it is, its share of I/O."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "phase": np.arange(1, self.io_fraction.size + 1),
+                "begins": self.boundaries[:-1],
+                "length": self.lengths,
+                "io_fraction": self.io_fraction,
+            }
+        )
 
     def __post_init__(self) -> None:
         for name in ("boundaries", "io_fraction"):
@@ -102,14 +126,28 @@ class Signature:
         return np.diff(self.boundaries)
 
 
-class AbstractProgram(abc.ABC):
+class AbstractProgram(Result, abc.ABC):
     """What a job asks for on average; a `Program` or a `WorkloadMix` of programs.
 
     Every time is in seconds per job, for `p` processors and `d` disks: real numbers > 0
     (a mean partition may be 128/3 processors) or arrays of them that broadcast.
     """
 
+    drawing = Drawing("phase", ("io", "cpu"), labels=("phase", "seconds"))
+
     name: str
+
+    def __repr__(self) -> str:
+        told = [("name", self.name), ("phases", self.mean_phases)]
+        told += [("io", float(self.mean_io(1.0, 1.0))), ("cpu", float(self.mean_cpu(1.0, 1.0)))]
+        return short_text(type(self).__name__, told if self.name else told[1:])
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each phase on one processor and one disk: mean seconds of its bursts."""
+        import pandas as pd
+
+        io, cpu = self.phase_times(1.0, 1.0)
+        return pd.DataFrame({"phase": np.arange(1, io.size + 1), "io": io, "cpu": cpu})
 
     @property
     @abc.abstractmethod
@@ -165,7 +203,7 @@ class AbstractProgram(abc.ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Program(AbstractProgram):
+class Program(ByValue, AbstractProgram):
     """A program: I/O working sets one after the other.
 
     Parameters
@@ -311,6 +349,12 @@ class Program(AbstractProgram):
         boundaries = np.concatenate([[0.0], ends / ends[-1]])
         return Signature(boundaries, np.array([phase.io_fraction for phase in self.phases]))
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the phase signature; see `qmodels.plotting.signature`."""
+        from qmodels.plotting import signature
+
+        return signature(self, ax=ax)
+
     def scaled(self, factor: float) -> Program:
         """Return the program with every time multiplied by `factor` > 0."""
         factor = positive("factor", factor, least=1e-18, most=1e18)
@@ -349,7 +393,7 @@ class Program(AbstractProgram):
 
 
 @dataclass(frozen=True, eq=False)
-class WorkloadMix(AbstractProgram):
+class WorkloadMix(ByValue, AbstractProgram):
     """Jobs of several classes: each job is one of the programs, chosen at random.
 
     Parameters
@@ -370,6 +414,11 @@ class WorkloadMix(AbstractProgram):
     The class is drawn once per *job*. Drawing it anew for every *phase* gives the same means
     when all classes have equally many phases, but much smaller higher moments: the phases of a
     job are then independent, while here they are long or short together.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.4.
 
     Examples
     --------

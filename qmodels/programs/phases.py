@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import boolean
+from phasefit.records import Record
 from qmodels.errors import ModelError
-from qmodels.programs.growth import AnyGrowth, NamedGrowth, checked_growth, evaluate_growth
+from qmodels.programs.growth import AnyGrowth, checked_growth, evaluate_growth
 from qmodels.programs.laws import (
     LEAST_UNITS,
     MOST_UNITS,
     AnyLaw,
-    ScalingLaw,
     checked_allotment,
     checked_law,
     evaluate,
@@ -29,6 +29,7 @@ from qmodels.programs.mean_ratios import AbstractMeanRatio
 from qmodels.programs.quadrature import Nodes, nodes_of
 from qmodels.programs.quantities import (
     SMALLEST,
+    ByValue,
     Quantity,
     as_sample,
     drawn,
@@ -47,7 +48,7 @@ MOST_PHASES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Burst:
+class Burst(ByValue, Record):
     """One burst of a phase, of I/O or of computation, and how it scales.
 
     Parameters
@@ -82,6 +83,11 @@ class Burst:
     -----
     Equation (1) of the source: T_pd = s_pd (T - o_11) + o_pd with s_11 = 1. Random parameters
     enter the means by their means, which supposes s and T - o_11 independent, as in (3).
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, equation (1).
 
     Examples
     --------
@@ -118,6 +124,21 @@ class Burst:
         object.__setattr__(self, "slowdown", _checked_slowdown(self.slowdown))
         object.__setattr__(self, "_mean_ratio", self._averaged())
         self.scaling(*checked_allotment(1.0, 1.0))
+
+    def record(self) -> dict[str, Any]:
+        """Mean seconds, the parts of them, and how they scale."""
+        total, fixed, growth = self._means
+        given: dict[str, Any] = {
+            "seconds": total, "sequential": fixed, "law": self.law, "per_processor": growth,
+            "growth": self.growth, "slowdown": self.slowdown, "paired": self.paired,
+        }  # fmt: skip
+        parts = ("seconds", "sequential", "per_processor")
+        laws = {name: getattr(self, name) for name in parts}
+        return given | {
+            f"law_of_{name}": value
+            for name, value in laws.items()
+            if not isinstance(value, (int, float, np.number))
+        }
 
     @property
     def method(self) -> str:
@@ -159,7 +180,7 @@ class Burst:
     def scaling_kind(self) -> Hashable:
         """Equal for bursts whose parallel times are proportional on all allotments."""
         if self._mean_ratio is not None:
-            return id(self)  # an average over what is particular to the burst
+            return self  # an average over what is particular to the burst
         return _kind(self.law), self.slowdown
 
     @property
@@ -302,7 +323,7 @@ class Burst:
 
 
 @dataclass(frozen=True, eq=False)
-class Phase:
+class Phase(ByValue, Record):
     """A burst of I/O and then a burst of computation.
 
     Parameters
@@ -315,6 +336,11 @@ class Phase:
     ------
     ModelError
         If neither burst takes any time.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.1.
 
     Examples
     --------
@@ -355,7 +381,7 @@ class Phase:
 
 
 @dataclass(frozen=True, eq=False)
-class WorkingSet:
+class WorkingSet(ByValue, Record):
     """Consecutive, statistically identical (groups of) phases.
 
     Parameters
@@ -368,6 +394,11 @@ class WorkingSet:
     ------
     ModelError
         If there is no phase or `repeat` is out of range.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 2.1.
 
     Examples
     --------
@@ -414,7 +445,7 @@ def checked_items(items: object, kind: Any, name: str) -> tuple[Any, ...]:
 
 def _kind(law: object) -> Hashable:
     """A law of ours by its value, somebody's function by what it is."""
-    return law if isinstance(law, (ScalingLaw, NamedGrowth)) else id(law)
+    return law if isinstance(law, Hashable) else id(law)
 
 
 def _as_burst(quantity: Quantity, law: str, name: str) -> Burst:

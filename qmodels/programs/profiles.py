@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from phasefit.checks import suggestion
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.programs.model import Program, WorkloadMix
 from qmodels.programs.phases import Burst, Phase, WorkingSet
@@ -25,7 +26,7 @@ SLOWDOWN = (8.0, 2.2)  #: the mixture is 2.2 times as slow in computation on 8 o
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(Record):
     """Totals of a synthetic program, seconds per job."""
 
     name: str

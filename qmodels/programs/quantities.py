@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit import PhaseType
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
 
@@ -34,8 +35,79 @@ class Law(Protocol):
 Quantity = float | Sequence[float] | NDArray[Any] | Law
 
 
+class ByValue:
+    """A frozen dataclass, declared with ``eq=False``, that equals another where all parts do.
+
+    Numbers, samples and laws of phase type or of scipy.stats are compared by what they hold,
+    functions of the user by which they are. The hash is kept, for programs are asked often; it
+    stays behind when they are pickled, as the hashes of texts differ between processes.
+
+    Examples
+    --------
+    >>> from qmodels.programs import Phase
+    >>> Phase(1.0, [2.0, 3.0]) == Phase(1.0, [2.0, 3.0]), Phase(1.0, 2.0) == Phase(1.0, 3.0)
+    (True, False)
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(other) is not type(self):
+            return NotImplemented
+        return hash(self) == hash(other) and self._value == other._value
+
+    def __hash__(self) -> int:
+        known: int | None = self.__dict__.get("_hash")
+        if known is None:
+            known = hash((type(self).__qualname__, self._value))
+            self.__dict__["_hash"] = known
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        parts: Any = self
+        return {f.name: self.__dict__[f.name] for f in fields(parts)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for value in state.values():
+            if isinstance(value, np.ndarray):  # copies made by pickle can be written
+                value.flags.writeable = False
+
+    @property
+    def _value(self) -> tuple[Hashable, ...]:
+        parts: Any = self
+        return tuple(value_key(getattr(self, f.name)) for f in fields(parts) if f.init)
+
+
+def value_key(value: Any) -> Hashable:
+    """What two parameters share only if they are equal.
+
+    Examples
+    --------
+    >>> value_key(np.array([1.0, 2.0])) == value_key(np.array([1.0, 2.0]))
+    True
+    """
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, PhaseType):
+        rates = (value_key(each) for each in (value.alpha, value.T, value.exit))
+        return "PhaseType", value.atom, *rates
+    if isinstance(value, (tuple, list)):
+        return tuple(map(value_key, value))
+    if hasattr(value, "dist") and hasattr(value, "kwds"):  # a frozen law of scipy.stats
+        import scipy.stats
+
+        law: Any = value
+        dist: Any = law.dist
+        named = getattr(scipy.stats, str(dist.name), None)
+        if type(named) is type(dist):  # not one of the user's, whose name tells nothing
+            kwds = tuple(sorted((name, value_key(each)) for name, each in law.kwds.items()))
+            return dist.name, value_key(law.args), kwds
+    return value if isinstance(value, Hashable) else id(value)
+
+
 @dataclass(frozen=True, eq=False)
-class ScaledLaw:
+class ScaledLaw(ByValue):
     """The law of `factor` times a random variable."""
 
     law: Law

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import real_array
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.programs.mean_ratios import (
     AbstractMeanRatio,
@@ -22,7 +23,7 @@ from qmodels.programs.mean_ratios import (
     ratios,
 )
 from qmodels.programs.quadrature import Nodes, nodes_of, reach
-from qmodels.programs.quantities import Quantity, as_sample, drawn, kept, mean_of
+from qmodels.programs.quantities import ByValue, Quantity, as_sample, drawn, kept, mean_of
 
 Array = NDArray[np.float64]
 OfLength = Callable[[Array], Any]
@@ -38,7 +39,7 @@ _LEAST_FED = 1e-12  # R of which less is taken as this: a disk that no processor
 
 
 @dataclass(frozen=True, eq=False)
-class RandomLaw:
+class RandomLaw(ByValue, Record):
     """A scaling law whose parameter is a random variable; the `law` of a `Burst`.
 
     Parameters

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import one_of, real_array
+from phasefit.records import MOST_COLUMNS, MOST_ROWS, Result, brief, html_table
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import MOST_UNITS, checked_point
 from qmodels.programs.model import AbstractProgram, Program, WorkloadMix
@@ -49,7 +50,7 @@ class SampledMean(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SpeedupSurface:
+class SpeedupSurface(Result):
     """Mean execution times of a program on a grid of allotments, and the ratios made of them.
 
     Parameters
@@ -71,6 +72,11 @@ class SpeedupSurface:
     ------
     ModelError
         If shapes do not fit or a number is out of range.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, equation (4) and what follows it.
     """
 
     processors: Array
@@ -96,6 +102,87 @@ class SpeedupSurface:
             raise ModelError(f"name must be a text, got {self.name!r:.60}")
         object.__setattr__(self, "mean_time", times)
         object.__setattr__(self, "reference", reference)
+
+    def __getitem__(self, allotment: tuple[Any, Any]) -> Any:
+        """Speedup on an allotment of the grid: ``surface[processors, disks]``.
+
+        Parameters
+        ----------
+        allotment : tuple
+            Processors and disks as they stand on the grid, each a number, a list of numbers or
+            ``:`` for all.
+
+        Returns
+        -------
+        float or ndarray
+            A number for two numbers; an axis for each list or ``:``.
+
+        Raises
+        ------
+        ModelError
+            If it is no pair, or a number is not on the grid; nothing is interpolated.
+
+        Examples
+        --------
+        >>> surface = SpeedupSurface([1, 2, 4], [1, 8], [[8, 6], [5, 3], [4, 2]], reference=8.0)
+        >>> surface[4, 8], surface[[1, 4], 8].tolist(), surface[:, 1].shape
+        (4.0, [1.3333333333333333, 4.0], (3,))
+        """
+        if not isinstance(allotment, tuple) or len(allotment) != 2:
+            raise ModelError(f"write surface[processors, disks], got {allotment!r:.60}")
+        axes = (("processors", self.processors), ("disks", self.disks))
+        i, j = (_places(*axis, given) for axis, given in zip(axes, allotment, strict=True))
+        found = self.speedup[np.ix_(np.atleast_1d(i), np.atleast_1d(j))]
+        shape = np.shape(i) + np.shape(j)
+        return float(found[0, 0]) if not shape else found.reshape(shape)
+
+    def to_xarray(self) -> Any:
+        """The surface as a data set of xarray, with coordinates processors and disks.
+
+        Returns
+        -------
+        xarray.Dataset
+            mean_time (seconds), speedup, efficiency and efficacy.
+
+        Raises
+        ------
+        ModelError
+            If xarray is not installed; says how to install it.
+        """
+        try:
+            import xarray
+        except ImportError:
+            raise ModelError(
+                "a data set needs xarray; install the extra: pip install '.[xarray]'"
+            ) from None
+        values = {
+            "mean_time": self.mean_time, "speedup": self.speedup,
+            "efficiency": self.efficiency(), "efficacy": self.efficacy(),
+        }  # fmt: skip
+        axes = {"processors": self.processors, "disks": self.disks}
+        about = {"name": self.name, "method": self.method, "reference_s": self.reference}
+        return xarray.Dataset(
+            {name: (tuple(axes), array) for name, array in values.items()}, axes, attrs=about
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Axes, mean times in seconds and speedups, as tables with a row for each processors."""
+        return {
+            "name": self.name, "method": self.method, "reference": self.reference,
+            "processors": self.processors, "disks": self.disks, "mean_time": self.mean_time,
+            "speedup": self.speedup,
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        """Speedups with processors down and disks across, as many as can be looked at."""
+        p, d = self.processors[:MOST_ROWS], self.disks[:MOST_COLUMNS]
+        rows = [
+            [brief(each), *map(brief, row)]
+            for each, row in zip(p.tolist(), self.speedup[: p.size, : d.size], strict=True)
+        ]
+        head = ["processors \\ disks", *map(brief, d.tolist())]
+        left = (self.processors.size - p.size, self.disks.size - d.size)
+        return html_table(f"{self._heading()}: speedup", head, rows, left=left)
 
     @property
     def speedup(self) -> Array:
@@ -340,6 +427,26 @@ def _job_times(
         n += 1
         alive = alive[phases[alive] > n]
     return times
+
+
+def _places(name: str, axis: Array, given: Any) -> NDArray[np.intp]:
+    """Where numbers stand on an axis: () for one number, (k,) for several or all."""
+    if isinstance(given, slice):
+        if given != slice(None):
+            raise ModelError(f"{name}: write : for all of them, or a list of numbers")
+        return np.arange(axis.size)
+    wanted = real_array(name, given)
+    if wanted.ndim > 1:
+        raise ModelError(f"{name} must be a number or a row of numbers, got {wanted.shape}")
+    places = np.searchsorted(axis, wanted).clip(0, axis.size - 1)
+    missing = np.atleast_1d(wanted)[np.atleast_1d(axis[places] != wanted)]
+    if missing.size:
+        near = axis[np.argsort(np.abs(axis - missing[0]))[:2]]
+        raise ModelError(
+            f"{missing[0]:g} {name} are not on the grid; the nearest are "
+            f"{' and '.join(f'{each:g}' for each in np.sort(near))}. Compute a surface with them"
+        )
+    return np.asarray(places)
 
 
 def _checked_axis(name: str, values: ArrayLike) -> Array:

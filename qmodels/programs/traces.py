@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import boolean, real_array
+from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.programs.quantities import LARGEST, positive
 
@@ -31,7 +32,7 @@ _MOST_BYTES = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class IOTotals:
+class IOTotals(Result):
     """What the counters of a log add up to, for each process and for shared files.
 
     Parameters
@@ -59,6 +60,8 @@ class IOTotals:
     >>> IOTotals([0, 1], [1.0, 2.0], [0.5, 0], [0.25, 0], [10, 20], [5, 0], [0, 0], [3, 4]).seconds
     3.75
     """
+
+    drawing = Drawing("rank", ("read", "write", "meta"), labels=("process", "seconds"))
 
     rank: Whole
     read: Array
@@ -96,7 +99,7 @@ class IOTotals:
 
 
 @dataclass(frozen=True, eq=False)
-class StorageTargets:
+class StorageTargets(Result):
     """How the bytes of a run were spread over the targets (disks, OSTs) of a file system.
 
     Parameters
@@ -125,9 +128,17 @@ class StorageTargets:
     (2, 2.0)
     """
 
+    drawing = Drawing("number", "bytes", labels=("storage target", "bytes"))
+
     number: Whole
     bytes: Whole
     elsewhere: int = 0
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each target."""
+        import pandas as pd
+
+        return pd.DataFrame({"number": self.number, "bytes": self.bytes})
 
     def __post_init__(self) -> None:
         for name in ("number", "bytes"):
@@ -155,7 +166,7 @@ class StorageTargets:
 
 
 @dataclass(frozen=True)
-class RunOrigin:
+class RunOrigin(Record):
     """What a log says about the run besides its I/O.
 
     Parameters
@@ -177,7 +188,7 @@ class RunOrigin:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(Result):
     """When the processes of one run did I/O, and perhaps when they computed.
 
     Parameters

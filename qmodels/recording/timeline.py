@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.records import Record
 from qmodels.programs.traces import SHORTEST, Trace
 from qmodels.recording.sampling import INTERVAL, LEAST_RATE, Log, Sampled, sample_command
 from qmodels.whole_files import write_whole
@@ -19,7 +20,7 @@ _LEAST = 1e-3  # of an interval, below which it holds none of a kind
 
 
 @dataclass(frozen=True)
-class Recording:
+class Recording(Record):
     """A timeline of a run, and how it was taken.
 
     Parameters

@@ -61,7 +61,7 @@ class TestEachPanel:
 
 class TestTheFigure:
     def test_has_four_panels_and_says_what_was_fitted(self):
-        figure = report().plot()
+        figure = report().figure()
         assert len(figure.axes) == 4
         assert "hyper-Erlang (1, 1), n = 20,000, KS" in figure.get_suptitle()
         assert drawn(figure)
@@ -69,10 +69,10 @@ class TestTheFigure:
     @pytest.mark.parametrize("samples", SAMPLES.values(), ids=SAMPLES)
     def test_can_be_drawn_of_whatever_was_observed(self, samples):
         law = LAW.scale(max(np.mean(samples) / LAW.mean, 1e-300))
-        assert drawn(report(samples, law).plot()).startswith(b"\x89PNG")
+        assert drawn(report(samples, law).figure()).startswith(b"\x89PNG")
 
     def test_does_without_data(self):
-        assert drawn(report(None).plot())
+        assert drawn(report(None).figure())
 
     def test_does_not_touch_the_state_of_pyplot(self):
         import matplotlib.pyplot as plt

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -14,7 +13,7 @@ from qmodels.errors import ModelError
 from qmodels.io.runs import COLUMNS, RunTable
 from qmodels.plotting import changes
 from qmodels.programs import Limit, compare_runs
-from tests.command import called
+from tests.command import called, result_of
 from tests.naive.outside import FAMILIES, NOISES, RUNS, Case, disturbed, table, times_of
 
 GRID = [(p, d) for p in (1, 2, 4, 8) for d in (1, 2)]
@@ -247,7 +246,7 @@ class TestTheCommand:
 
     def test_gives_json(self, files):
         done = called("compare", *files, "--json", "--fail-if", "any phase slowdown > 5% with 95%")
-        record = json.loads(done.stdout)
+        record = result_of(done.stdout)
         assert done.returncode == 1
         assert record["changes"][0]["part"] == "whole program"
         verdicts = {each["part"]: each["verdict"] for each in record["limits"]}

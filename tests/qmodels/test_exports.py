@@ -61,7 +61,7 @@ def test_the_chain_in_json_has_the_answer_beside_it(name):
     again = solve_qbd(QBD(**blocks))
     assert again.mean_level() == pytest.approx(prediction.mean_jobs, rel=1e-12)
     assert given["answer"]["mean_response"] == prediction.mean_response
-    assert given["schema"] == "qmodels.queue/1"
+    assert (given["schema"], given["version"]) == ("qmodels.queue", 1)
     law = PhaseType.from_json(json.dumps(given["arrivals"]))
     assert 1 / law.mean == pytest.approx(prediction.arrival_rate, rel=1e-15)
 
@@ -264,7 +264,7 @@ def test_the_command_prints_queues_and_laws(tmp_path):
         (["site.toml", "--column", "work"], "--column cannot apply"),
         (["law.json", "--load", "0.5"], "--load cannot apply"),
         (["absent.json"], "cannot be read"),
-        (["site.toml", "--policy", "SP(1,1)", "--load", "3"], "stable"),
+        (["site.toml", "--policy", "SP(1,1)", "--load", "3"], "--load must be in (0, 1)"),
     ],
 )
 def test_what_cannot_be_exported_is_said_in_one_line(words, message, tmp_path):

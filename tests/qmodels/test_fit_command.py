@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import subprocess
 import sys
 
@@ -16,6 +15,7 @@ from qmodels.commands import fit as fit_command
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import read_swf, write_swf
 from qmodels.io.samples import read_samples
+from tests.command import result_of
 
 NUMBERS = PhaseType.erlang(phases=2, mean=30.0).rvs(400, random_state=8).round(3)
 
@@ -173,7 +173,7 @@ class TestTheCommand:
     def test_gives_one_json_object_with_the_law_in_it(self, run, log):
         out, _, code = run("fit", log, "--column", "runtime", "--order", 2, "--json")
         assert code == 0
-        record = json.loads(out)
+        record = result_of(out)
         times = read_swf(log).runtimes
         assert record["n"] == times.size
         law = PhaseType(record["alpha"], record["T"])
@@ -190,7 +190,7 @@ class TestTheCommand:
             "fit", log, "--column", "work", "--hold-moments", 2, "--order", 3, "--json"
         )
         assert code == 0
-        assert np.abs(json.loads(out)["moment_errors"][:2]).max() < 1e-9
+        assert np.abs(result_of(out)["moment_errors"][:2]).max() < 1e-9
 
     def test_prints_the_same_bytes_for_the_same_seed(self, run, text):
         command = ("fit", text, "--order", 2, "--bootstrap", 3, "--seed", 5, "--json")
@@ -249,7 +249,7 @@ def test_an_arrival_process_is_printed_with_what_it_met(run, log, text):
     assert "dispersion in" in out
     assert "D0 = [[" in out
     out, _, code = run("fit", log, "--column", "interarrival", "--process", "--json")
-    record = json.loads(out)
+    record = result_of(out)
     assert code == 0
     assert {"D0", "D1", "targets", "n"} <= set(record)
     assert np.allclose(np.sum(record["D0"], axis=1) + np.sum(record["D1"], axis=1), 0.0)

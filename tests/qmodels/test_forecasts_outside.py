@@ -8,7 +8,6 @@ full are slow, and their figures lie in ``docs/record``.
 from __future__ import annotations
 
 import csv
-import json
 import math
 import tomllib
 from pathlib import Path
@@ -23,7 +22,7 @@ from qmodels.programs import fit_runs
 from qmodels.programs.scaling.candidates import runs_within
 from qmodels.programs.scaling.discrepancy import BEFOREHAND, learnt
 from qmodels.programs.scaling.pooling import pooled
-from tests.command import called
+from tests.command import called, result_of
 from tests.data import KEPT
 from tests.naive.outside import FAMILIES, NOISES, RUNS, Case
 from tests.naive.rivals import RIVALS, after_one_more, campaign
@@ -262,10 +261,10 @@ class TestRunsThatCanBeMade:
             "--program",
             "render",
         )
-        every = json.loads(called(*arguments).stdout)["fit"]["next_run"]["candidates"]
+        every = result_of(called(*arguments).stdout)["fit"]["next_run"]["candidates"]
         assert max(row["processors"] for row in every) == 24
         budget = sorted(row["core_seconds"] for row in every)[len(every) // 2]
-        some = json.loads(called(*arguments, "--run-budget", budget).stdout)
+        some = result_of(called(*arguments, "--run-budget", budget).stdout)
         costs = [row["core_seconds"] for row in some["fit"]["next_run"]["candidates"]]
         assert 0 < len(costs) < len(every)
         assert max(costs) <= budget

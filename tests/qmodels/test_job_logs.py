@@ -28,7 +28,7 @@ from qmodels.io.job_logs import FORMATS, AbstractJobFormat, Choices, known_by
 from qmodels.io.samples import read_samples
 from qmodels.io.scenario import load_scenario
 from tests.batch_logs import COLUMNS, SAID, WRITERS, some_jobs, written
-from tests.command import invoked
+from tests.command import invoked, result_of
 from tests.mutations import processor_seconds, refusal, survived
 from validation.commands import allocate
 
@@ -269,7 +269,7 @@ def test_the_same_jobs_give_the_same_prediction_in_every_format(tmp_path, jobs):
         done = invoked(predict.register, "predict", tmp_path / "study.toml", "--json")
         assert done.exit_code == 0, done.output
         assert f"- Read as {name} (" in done.stderr
-        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        rows = result_of(done.stdout)
         found[name] = [{key: row[key] for key in row if key != "seconds"} for row in rows]
     assert len(found["swf"]) == 4
     for name in NAMES:
@@ -311,7 +311,7 @@ def test_a_column_of_any_log_is_fitted(tmp_path, jobs, name):
     assert done.exit_code == 0, done.output
     done_well = jobs["status"] == 1
     work = (jobs["run"] * jobs["processors"])[done_well]
-    assert json.loads(done.stdout)["mean"] == pytest.approx(work.mean(), rel=1e-9)
+    assert result_of(done.stdout)["mean"] == pytest.approx(work.mean(), rel=1e-9)
 
 
 def test_a_table_stays_a_table_unless_a_log_is_asked_for(tmp_path, jobs):
@@ -333,7 +333,7 @@ def test_strategies_are_compared_on_the_jobs_of_any_log(tmp_path, jobs, name):
         )  # fmt: skip
         assert done.exit_code == 0, done.output
         assert f"- Read as {each} (" in done.stderr
-        found[each] = done.stdout
+        found[each] = result_of(done.stdout)
     assert found[name] == found["swf"]
 
 
@@ -346,7 +346,7 @@ def test_one_command_leads_from_a_raw_sacct_file_to_a_policy(tmp_path, jobs):
             "--machine", "32,4", "--min-processors", "8", "--program", "QCRD-2", "--json",
         )  # fmt: skip
         assert done.exit_code == 0, done.output
-        (found[name],) = json.loads(done.stdout)["recommendations"]
+        (found[name],) = result_of(done.stdout)["recommendations"]
     log = read_swf(tmp_path / "swf.log")
     assert found["swf"]["arrival_rate"] == pytest.approx(log.arrival_rate, rel=1e-9)
     assert found["swf"]["best"]
@@ -360,7 +360,7 @@ def test_a_log_is_described_and_written_again(tmp_path, jobs, name):
     file, again = written(tmp_path, name, jobs), tmp_path / "again.swf.gz"
     done = invoked(describe.register, "jobs", file, *words(name), "--json", "-o", again)
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
+    told = result_of(done.stdout)
     assert (told["format"], told["jobs"]) == (name, 300)
     assert told["warnings"][0].startswith(f"Read as {name} (")
     work = float((jobs["run"] * jobs["processors"]).mean())

@@ -28,6 +28,7 @@ from qmodels.policies.choice.objectives import Constraint, Quantity, objective_o
 from qmodels.policies.choice.policy_map import best_policies
 from qmodels.policies.choice.recommendation import recommend
 from qmodels.programs import Burst, Phase, Program
+from tests.command import result_of
 from tests.laws import REFERENCE_MACHINE, reference_workload
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
@@ -202,7 +203,8 @@ def test_a_recommendation_can_be_written_down():
         ({"load": nan}, "load"),
         ({"load": 0.4, "candidates": []}, "no candidates"),
         ({"load": 0.4, "candidates": "SP(1,1)"}, "sequence of policies"),
-        ({"load": 0.4, "candidates": ["SP(1,1)"]}, "must be a policy"),
+        ({"load": 0.4, "candidates": [1]}, "must be a policy"),
+        ({"load": 0.4, "candidates": ["SP(1)"]}, "give 2 numbers"),
         ({"load": 0.4, "candidates": [SP(5, 1)]}, "use 1 to 4 partitions"),
         ({"load": 0.4, "objective": "speed"}, "no quantity"),
         ({"load": 0.4, "objective": None}, "must be a name"),
@@ -418,7 +420,7 @@ def test_without_a_load_each_of_the_scenario_gets_its_sentence(run):
 
 def test_the_command_gives_json_with_the_map(run):
     answer = run("--load", "0.4", "--listed", "--map", "--json", "--objective", "p90")
-    record = json.loads(answer.stdout)
+    record = result_of(answer.stdout)
     (found,) = record["recommendations"]
     assert found["objective"] == "p90"
     assert {row["policy"] for row in found["candidates"]} == {"SP(1,1)", "SP(2,1)"}
@@ -443,7 +445,7 @@ def test_when_no_policy_keeps_the_limit_the_command_fails_its_check(run):
 
 
 def test_more_levels_of_time_sharing_are_considered_when_asked_for(run):
-    record = json.loads(run("--load", "0.4", "--json", "--multiprogramming", "2, 3").stdout)
+    record = result_of(run("--load", "0.4", "--json", "--multiprogramming", "2, 3").stdout)
     labels = {row["policy"] for row in record["recommendations"][0]["candidates"]}
     assert {"TS(1,1;M=2)", "TS(1,1;M=3)"} <= labels
 
@@ -467,7 +469,7 @@ def test_an_option_that_makes_no_sense_is_a_typed_error(run, options):
 
 
 def test_a_load_beyond_all_is_left_out_where_another_can_be_carried(run):
-    answer = run("--load", "0.3", "--load", "5")
+    answer = run("--load", "0.3", "--load", "0.9999")
     assert answer.exit_code == 0
     assert answer.stdout.count("has the least") == 1
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from qmodels.commands import predict, surface
@@ -11,7 +9,7 @@ from qmodels.errors import ModelError, ScenarioError
 from qmodels.io.scenario import ScenarioFile, load_scenario
 from qmodels.io.settings import both, laid_over, parse_settings, parse_value, told, value_at
 from qmodels.policies import predict as predicted
-from tests.command import invoked
+from tests.command import invoked, result_of
 from validation.machine.scenario import AllocationFile, load_plan
 
 SCENARIO = """
@@ -198,15 +196,15 @@ class TestCommands:
         assert done.exit_code == 0
         assert done.stdout.splitlines()[0] == "set: machine.disks = 8 (4 in the file)"
         done = invoked(predict.register, "predict", scenario, "--set", "machine.disks=8", "--json")
-        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        rows = result_of(done.stdout)
         assert {tuple(row["set"]) for row in rows} == {("machine.disks = 8 (4 in the file)",)}
         plain = invoked(predict.register, "predict", scenario, "--json")
-        assert "set" not in json.loads(plain.stdout.splitlines()[0])
+        assert "set" not in result_of(plain.stdout)[0]
 
     def test_lay_them_over_the_programs_of_a_surface(self, scenario):
         words = ("--set", "program.0.io.seconds=32", "--json")
-        found = json.loads(invoked(surface.register, "surface", scenario, *words).stdout)
-        plain = json.loads(invoked(surface.register, "surface", scenario, "--json").stdout)
+        found = result_of(invoked(surface.register, "surface", scenario, *words).stdout)
+        plain = result_of(invoked(surface.register, "surface", scenario, "--json").stdout)
         assert found["set"] == ["program.0.io.seconds = 32 (16.0 in the file)"]
         assert found["seconds_on_one"] - plain["seconds_on_one"] == pytest.approx(16.0)
 

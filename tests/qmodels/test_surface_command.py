@@ -22,6 +22,7 @@ from qmodels.pages import surface as interactive
 from qmodels.programs import fit_runs, speedup_surface
 from qmodels.programs.allotments import best_allotment
 from qmodels.programs.profiles import PROFILES, profile
+from tests.command import result_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 TRACE = "rank,start,end,kind\n" + "".join(
@@ -140,7 +141,7 @@ class TestAProfile:
 class TestTheBestAllotment:
     def test_is_that_of_all_whole_numbers_within_the_budget(self, run):
         out, _, _ = run("QCRD-2", "--budget", 64, "--disk-price", 4, "--json")
-        best = json.loads(out)["best"]
+        best = result_of(out)["best"]
         known = best_allotment(profile("QCRD-2"), budget=64, disk_price=4)
         assert (best["processors"], best["disks"]) == (known.processors, known.disks)
         assert best["speedup"] == pytest.approx(known.speedup)
@@ -148,7 +149,7 @@ class TestTheBestAllotment:
     def test_is_one_of_those_offered_where_some_are(self, run):
         asked = ("--processors", "1,16,32", "--disks", "1,4")
         out, _, _ = run("QCRD-2", "--budget", 40, "--disk-price", 4, *asked, "--json")
-        best = json.loads(out)["best"]
+        best = result_of(out)["best"]
         grid = speedup_surface(profile("QCRD-2"), [1, 16, 32], [1, 4])
         known = best_allotment(grid, budget=40, disk_price=4)
         assert (best["processors"], best["disks"]) == (known.processors, known.disks)
@@ -158,8 +159,8 @@ class TestTheBestAllotment:
     @pytest.mark.parametrize("asked", [("--processors", "1-128"), ("--disks", "1-32")])
     def test_of_numbers_given_for_one_kind_is_sought_among_all_of_the_other(self, run, asked):
         out, _, _ = run("QCRD-2", "--budget", 45, *asked, "--json")
-        free = json.loads(run("QCRD-2", "--budget", 45, "--json")[0])["best"]
-        assert json.loads(out)["best"] == free
+        free = result_of(run("QCRD-2", "--budget", 45, "--json")[0])["best"]
+        assert result_of(out)["best"] == free
         assert (free["processors"], free["disks"]) == (36, 9)
 
     def test_says_among_which_it_was_sought(self, run):
@@ -183,7 +184,7 @@ io = { seconds = 50.0, law = "min(d, p/4)" }
 cpu = { seconds = 500.0, per_processor = 0.0002 }
 """)  # fmt: skip
         asked = () if budget is None else ("--budget", budget)
-        best = json.loads(run(path, *asked, "--json")[0])
+        best = result_of(run(path, *asked, "--json")[0])
         assert not best["tried"]["every"]
         program = read_subject(str(path)).program
         grid = speedup_surface(program, np.arange(1, 3001), np.arange(1, 901))
@@ -196,7 +197,7 @@ cpu = { seconds = 500.0, per_processor = 0.0002 }
 
     def test_comes_with_what_one_more_is_worth(self, run):
         out, _, _ = run("QCRD-2", "--target", "16,4", "--json")
-        marginal = json.loads(out)["marginal"]
+        marginal = result_of(out)["marginal"]
         s = speedup_surface(profile("QCRD-2"), [16, 17], [4, 5]).speedup
         assert marginal["by_processor"] == pytest.approx(s[1, 0] - s[0, 0])
         assert marginal["by_disk"] == pytest.approx(s[0, 1] - s[0, 0], abs=1e-12)
@@ -229,7 +230,7 @@ class TestAScenario:
         assert out.startswith("one: 1 phase, 10 s on one processor and one disk, 10 % of it I/O")
 
     def test_gives_the_largest_allotment_by_its_machine(self, run, scenario):
-        found = json.loads(run(scenario, "--json")[0])
+        found = result_of(run(scenario, "--json")[0])
         assert found["processors"] == [1, 2, 4, 8, 16, 24]
         assert found["disks"] == [1, 2, 4, 6]
 
@@ -265,7 +266,7 @@ class TestRuns:
         assert "*" not in table
 
     def test_predict_what_the_fit_predicts(self, run, runs):
-        record = json.loads(run(runs, "--target", "64,8", "--level", ".8", "--json")[0])["fit"]
+        record = result_of(run(runs, "--target", "64,8", "--level", ".8", "--json")[0])["fit"]
         fitted = fit_runs(read_runs(runs))["solver"]
         expected = fitted.predict(64, 8, 0.8)
         assert record["target"]["time"] == pytest.approx(float(expected.time[0]))
@@ -280,7 +281,7 @@ class TestRuns:
         assert [x["remaining_variance"] for x in rows] == pytest.approx(known.remaining.data)
 
     def test_reach_four_times_beyond_what_was_run(self, run, runs):
-        found = json.loads(run(runs, "--json")[0])
+        found = result_of(run(runs, "--json")[0])
         assert (found["processors"][-1], found["disks"][-1]) == (32, 8)
 
     def test_on_one_disk_say_that_they_do_not_tell_of_more(self, run, runs, tmp_path):
@@ -292,7 +293,7 @@ class TestRuns:
         assert "d = 1" in err
         assert "no surface to draw" in err
         assert listed(tmp_path / "out") == {"times.png", "forecast.csv"}
-        record = json.loads(run(runs, "--target", "16,4", "--json")[0])
+        record = result_of(run(runs, "--target", "16,4", "--json")[0])
         assert record["best"] is None
         assert record["speedup"] is None
         target = record["fit"]["target"]
@@ -310,7 +311,7 @@ class TestRuns:
 
     def test_named_by_a_scenario_are_read_on_its_machine(self, run):
         out, _, code = run(EXAMPLES / "measured-runs.toml", "--program", "render", "--json")
-        found = json.loads(out)
+        found = result_of(out)
         assert code == 0
         assert (found["processors"][-1], found["disks"][-1]) == (64, 8)
         assert found["fit"]["components"]
@@ -318,7 +319,7 @@ class TestRuns:
     def test_as_json_lines_are_read_too(self, run, runs, tmp_path):
         path = tmp_path / "runs.jsonl"
         write_extrap(read_runs(runs), path)
-        found = [json.loads(run(file, "--json")[0]) for file in (runs, path)]
+        found = [result_of(run(file, "--json")[0]) for file in (runs, path)]
         assert found[0]["speedup"] == pytest.approx(np.array(found[1]["speedup"]))
 
     def test_of_which_bursts_are_missing_are_no_whole_runs(self, runs):
@@ -356,7 +357,7 @@ class TestATrace:
         assert "working set 1" in out
 
     def test_of_another_threshold_has_other_bursts(self, run, trace):
-        counts = [json.loads(run(trace, "--gap", g, "--json")[0])["trace"] for g in (5, 30)]
+        counts = [result_of(run(trace, "--gap", g, "--json")[0])["trace"] for g in (5, 30)]
         assert [found["bursts"] for found in counts] == [4, 1]
         assert counts[0]["sensitivity"]["gaps"]
 
@@ -389,7 +390,7 @@ class TestATrace:
     def test_in_a_real_log_is_read(self, run, shared_data):
         pytest.importorskip("darshan")
         log = shared_data / "darshan" / "pyd_dxt.darshan"
-        found = json.loads(run(log, "--gap", 1, "--json")[0])
+        found = result_of(run(log, "--gap", 1, "--json")[0])
         assert found["trace"]["bursts"] == 9
 
 
@@ -418,7 +419,7 @@ def test_a_range_of_one_number_is_that_number(run):
 
 
 def test_a_range_holds_the_most_numbers_it_says_and_no_more(run):
-    numbers = json.loads(
+    numbers = result_of(
         run("QCRD-2", "--processors", "2-100001", "--disks", "1", "--json")[0]
     )["processors"]  # fmt: skip
     assert len(numbers) == 100_000
@@ -579,7 +580,7 @@ def test_what_is_told_of_measured_runs_is_one_estimator(run, tmp_path):
     assert f"128 processors and 8 disks at a price of 136: {both}" in out
     assert f"{median:.4g} (" in out  # the table
     assert "by formula" not in out
-    record = json.loads(run(RUNS, "--program", "solver", *target, "--json")[0])
+    record = result_of(run(RUNS, "--program", "solver", *target, "--json")[0])
     assert record["best"]["speedup"] == record["marginal"]["speedup"] == median
     assert record["fit"]["target"]["speedup"] == median
     assert record["path"][-1]["speedup"] == median
@@ -588,5 +589,5 @@ def test_what_is_told_of_measured_runs_is_one_estimator(run, tmp_path):
 def test_a_superlinear_speedup_is_explained_below_the_table(run):
     out, _, _ = run("ESCAT-2", "--processors", "1,128", "--disks", "1,32")
     said = out.count("is more than the processors alone could give")
-    record = json.loads(run("ESCAT-2", "--processors", "1,128", "--disks", "1,32", "--json")[0])
+    record = result_of(run("ESCAT-2", "--processors", "1,128", "--disks", "1,32", "--json")[0])
     assert said == (max(record["speedup"][1]) > 128)

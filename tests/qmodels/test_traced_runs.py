@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from qmodels.io.runs import read_runs
 from qmodels.io.subjects import TraceChoices, read_subject
 from qmodels.io.trace_folders import NamedRun, find_runs
 from qmodels.io.traced_runs import RunChoices, read_traced_runs
-from tests.command import called
+from tests.command import called, result_of
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "darshan-runs"
 
@@ -150,7 +149,7 @@ class TestTimelines:
                       "-o", tmp_path / "out")  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert "2 bursts of I/O" in done.stderr
-        said = json.loads(done.stdout)
+        said = result_of(done.stdout)
         assert (said["kind"], said["name"]) == ("runs", "solver")
         assert len(said["fit"]["forecast"]) == 2
         assert read_runs(tmp_path / "out" / "runs.csv").programs == ("solver",)

@@ -2,7 +2,6 @@
 
 import csv
 import hashlib
-import json
 import re
 import sys
 
@@ -11,7 +10,7 @@ import pytest
 
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
 from qmodels.io import write_swf
-from tests.command import invoked
+from tests.command import invoked, result_of
 from validation.commands.allocate import register
 from validation.jobs import LogStreams, PoissonStreams
 from validation.machine import MixedTraffic, compare_strategies
@@ -41,7 +40,7 @@ def test_the_command_prints_what_compare_strategies_says(folder):
         "--seed", "7", "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    said = json.loads(done.stdout.splitlines()[-1])
+    said = result_of(done.stdout)
     from validation.machine import Machine
 
     machine = Machine(mesh=Mesh(8, 8, io_side="west"), traffic=MixedTraffic(0.3))
@@ -80,7 +79,7 @@ def test_a_wanted_utilisation_is_reached(folder):
         "--utilisation", 0.5, "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    said = json.loads(done.stdout.splitlines()[-1])
+    said = result_of(done.stdout)
     stages = [line.partition(":")[0] for line in done.stderr.splitlines()]
     assert stages[:2] == ["a first guess", "pilot runs"]
     assert "runs" in stages
@@ -101,7 +100,7 @@ def test_a_log_is_played_with_its_own_times_where_run_times_count(folder):
         "--replications", 1, "-j", 1, "--discipline", "EASY",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    said = json.loads(done.stdout.splitlines()[-1])["MBS"]
+    said = result_of(done.stdout)["MBS"]
     assert said["service"] == {"mean": pytest.approx(jobs["run"].mean()), "half_width": None}
     assert said["completed"]["mean"] == 40
     assert said["unit"] == "s"
@@ -152,7 +151,7 @@ def test_a_scenario_says_it_all_and_options_win(folder):
     assert (plan.seed, plan.replications, plan.times) == (3, 2, (300.0, 900.0))
     done = command("plan.toml", "--strategies", "SCBT", "--network", "worm", "--json", "-j", 1)
     assert done.exit_code == 0, done.output
-    assert list(json.loads(done.stdout.splitlines()[-1])) == ["SCBT"]
+    assert list(result_of(done.stdout)) == ["SCBT"]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +228,7 @@ class TestOwnStrategies:
             *SMALL, "--strategies", "own_last:Last,PLAS", "--mean-interarrival", 90, "--json"
         )
         assert done.exit_code == 0, done.output
-        assert list(json.loads(done.stdout.splitlines()[-1])) == ["last", "PLAS"]
+        assert list(result_of(done.stdout)) == ["last", "PLAS"]
 
     def test_one_runs_in_processes_of_their_own(self, folder):
         (folder / "own_far.py").write_text(self.GOOD)
@@ -339,9 +338,9 @@ def test_pictures_show_who_held_which_nodes():
     found = compare_strategies(
         Machine(mesh=Mesh(4, 4, io_side="west")), ["PLAS", "MC"], jobs, replications=2
     )
-    drawn = found.plot("turnaround")
+    drawn = found.plot(quantity="turnaround")
     assert [t.get_text() for t in drawn.get_yticklabels()][-1] == found.best("turnaround")
-    assert found.plot("service").get_xlabel() == "service [cycles]"
+    assert found.plot(quantity="service").get_xlabel() == "service [cycles]"
     with pytest.raises(ModelError, match="at most 12 times"):
         mesh_strip(run, np.arange(13.0))
 

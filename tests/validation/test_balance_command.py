@@ -1,6 +1,5 @@
 """`qmodels balance`: balancers compared from options, scenario files and logs, and checked."""
 
-import json
 import sys
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 import pytest
 
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
-from tests.command import invoked
+from tests.command import invoked, result_of
 from validation.cluster import Cluster, SyntheticTraces, compare_balancers, read_cluster_trace
 from validation.cluster.runs import SameTrace
 from validation.cluster.scenario import load_balance
@@ -34,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 def test_the_command_prints_what_compare_balancers_says(folder):
     done = command(*SMALL, "--balancers", "iocm-re,NLB", "--seed", "7", "--json")
     assert done.exit_code == 0, done.output
-    said = json.loads(done.stdout.splitlines()[-1])
+    said = result_of(done.stdout)
     traces = SyntheticTraces(jobs=40, nodes=4)
     found = compare_balancers(Cluster.of(4), traces, ["IOCM-RE", "NLB"], replications=2, seed=7)
     assert list(said) == ["IOCM-RE", "NLB"]
@@ -64,7 +63,7 @@ def test_the_output_folder_holds_jobs_nodes_and_pictures(folder):
     jobs[columns].to_csv(folder / "log.csv", index=False)
     again = command("log.csv", "--nodes", "4", "--balancers", "IOCM-PM", "--json", "-j", "1")
     assert again.exit_code == 0, again.output
-    slowdown = json.loads(again.stdout.splitlines()[-1])["IOCM-PM"]["slowdown"]
+    slowdown = result_of(again.stdout)["IOCM-PM"]["slowdown"]
     assert slowdown["mean"] == pytest.approx(jobs.slowdown.mean(), rel=1e-9)
     assert slowdown["half_width"] is None
 

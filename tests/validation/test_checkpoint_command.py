@@ -1,6 +1,5 @@
 """`qmodels checkpoint`: what a user types, what a user reads, and what is refused in words."""
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +8,7 @@ import pytest
 from qmodels import ModelError, ScenarioError
 from qmodels.checkpoints.presets import system
 from qmodels.commands.quantities import bytes_per_second, seconds
-from tests.command import called, invoked
+from tests.command import called, invoked, result_of
 from validation.checkpoints.scenario import checkpoint_plan
 from validation.commands.checkpoint import register
 
@@ -33,7 +32,7 @@ def test_a_report_is_written_and_says_what_was_found(tmp_path):
 
 def test_json_is_one_object_of_numbers():
     done = invoked(register, "checkpoint", *POOL, "--replications", 2, "--json")
-    found = json.loads(done.stdout)
+    found = result_of(done.stdout)
     assert found["jobs"] == 6
     assert len(found["ways"]) == 4
     assert found["jobs_that_fit"] >= 1
@@ -44,7 +43,7 @@ def test_one_job_needs_no_turns():
         register, "checkpoint", "--size", "2TB", "--bandwidth", "20GB/s", "--mtbf", "12h",
         "--replications", 2, "--json",
     )  # fmt: skip
-    assert [way["way"] for way in json.loads(done.stdout)["ways"]] == ["sharing", "behind the work"]
+    assert [way["way"] for way in result_of(done.stdout)["ways"]] == ["sharing", "behind the work"]
 
 
 def test_few_writers_are_warned_about_where_they_leave_bandwidth_idle():
@@ -133,7 +132,7 @@ def test_checkpoints_found_in_a_trace_take_the_place_of_options(tmp_path):
         "12 checkpoints of 24 GB, each after 9.67 min of work and written in 20 s, at 1.2 GB/s"
         in (done.stderr)
     )
-    assert json.loads(done.stdout)["jobs"] == 4
+    assert result_of(done.stdout)["jobs"] == 4
     assert called("checkpoint", "--module", "STDIO").returncode == 3
 
 

@@ -1,6 +1,5 @@
 import csv
 import html
-import json
 import os
 import re
 import shutil
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import validation
-from tests.command import called
+from tests.command import called, result_of
 
 DEMO = Path(validation.__file__).parent / "study" / "demo"
 QMODELS = Path(sys.executable).parent / "qmodels"
@@ -110,12 +109,11 @@ def test_the_same_seed_gives_the_same_table_for_any_number_of_workers(quick, tmp
     assert first == second
 
 
-def test_predictions_come_as_a_table_or_as_json_lines(quick):
+def test_predictions_come_as_a_table_or_as_json(quick):
     table = called("predict", quick, "--all")
     assert table.returncode == 0
     assert "SP(4,4)" in table.stdout
-    lines = called("predict", quick, "--json", "--load", "0.2").stdout.splitlines()
-    found = [json.loads(line) for line in lines]
+    found = result_of(called("predict", quick, "--json", "--load", "0.2").stdout)
     assert [f["policy"] for f in found] == [
         "SP(1,1)",
         "SP(4,1)",
@@ -171,23 +169,23 @@ def test_a_damaged_log_is_one_line_on_stderr_and_leaves_nothing_behind(tmp_path,
 
 
 def test_an_unstable_load_asked_for_is_refused_with_the_largest_that_is_not(quick):
-    done = called("predict", quick, "--load", "1.0")
+    done = called("predict", quick, "--load", "0.9999")
     assert done.returncode == 3
     assert "stable only below load" in done.stderr.splitlines()[-1]
 
 
 def test_an_unstable_load_is_answered_for_the_policies_asked_for(quick):
-    done = called("predict", quick, "--load", "1.5")
+    done = called("predict", quick, "--load", "0.9999")
     assert done.returncode == 3
     assert "TS(2,1;M=2), which of all 5 policies carries most: no steady state" in done.stderr
     for command in (["predict"], ["simulate", "--replications", "2", "--jobs", "100"]):
         asked = ["--policy", "SP(1,1)", "--policy", "SP(4,4)"]
-        done = called(*command[:1], quick, *command[1:], "--load", "1.5", *asked)
+        done = called(*command[:1], quick, *command[1:], "--load", "0.9999", *asked)
         assert done.returncode == 3
         assert "SP(1,1), which of all 2 policies carries most" in done.stderr
         assert "TS(" not in done.stderr
-    alone = called("predict", quick, "--load", "1.5", "--policy", "SP(1,1)").stderr
-    assert "SP(1,1): no steady state at load 1.5" in alone
+    alone = called("predict", quick, "--load", "0.9999", "--policy", "SP(1,1)").stderr
+    assert "SP(1,1): no steady state at load 0.9999" in alone
 
 
 def test_the_three_best_of_each_load_are_printed_unless_more_are_asked_for(quick):
@@ -200,7 +198,7 @@ def test_the_three_best_of_each_load_are_printed_unless_more_are_asked_for(quick
     rows = [line.split() for line in default[1:] if line.startswith(("SP", "TS"))]
     assert [row[1] for row in rows] == ["0.1"] * 3 + ["0.4"] * 3
     for load in ("0.1", "0.4"):
-        here = [json.loads(line) for line in printed("--json", "--load", load)]
+        here = result_of("\n".join(printed("--json", "--load", load)))
         assert len(here) == 5
         least = sorted((x for x in here if "method" in x), key=lambda x: x["mean_response"])[:3]
         assert [row[0] for row in rows if row[1] == load] == [x["policy"] for x in least]
@@ -208,10 +206,9 @@ def test_the_three_best_of_each_load_are_printed_unless_more_are_asked_for(quick
     assert len([line for line in printed("--all") if line.startswith(("SP", "TS"))]) == 10
     only = printed("--policy", "SP(4,1)", "--policy", "SP(1,1)")[1:3]
     assert [line.split()[0] for line in only] == ["SP(4,1)", "SP(4,1)"]
-    assert len(printed("--json")) == 10
-    assert len(printed("--json", "--all")) == 10
-    assert len(printed("--json", "--best", "2")) == 4
-    assert len(printed("--json", "--policy", "SP(1,1)")) == 2
+    for options, count in ((), 10), (("--all",), 10), (("--best", 2), 4):
+        assert len(result_of("\n".join(printed("--json", *options)))) == count
+    assert len(result_of("\n".join(printed("--json", "--policy", "SP(1,1)")))) == 2
     assert called("predict", quick, "--all", "--best", "2").returncode == 3
     assert "did you mean" in called("predict", quick, "--policy", "SP(4,44)").stderr
 

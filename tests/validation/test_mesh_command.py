@@ -1,11 +1,9 @@
-import json
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 from qmodels.errors import ModelError
-from tests.command import invoked
+from tests.command import invoked, result_of
 from validation.analysis.seeding import stream
 from validation.mesh import Mesh, Phase, Traffic, contend, latency_curve
 from validation.mesh.plotting import latency_against_load, link_map, phase_strip
@@ -23,7 +21,7 @@ def test_simulate_prints_what_contend_says_and_writes_a_table_and_two_figures(tm
                "--jobs", 3, "--size", 8, "--seed", 4, "--json", "-o", out)  # fmt: skip
     done = command(*options)
     assert done.exit_code == 0, done.output
-    said = json.loads(done.stdout.splitlines()[0])
+    said = result_of(done.stdout)
     mesh = Mesh(6, 5, io_side="west")
     nodes = stream(4, "nodes of the jobs").permutation(30)
     plan = Traffic.of(Phase(pattern="all-to-all"), Phase(pattern="write"))

@@ -1,6 +1,5 @@
 """A policy is one file and a line in the registry; everything else finds it there."""
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from qmodels.policies import (
     register,
 )
 from qmodels.policies.base import check_processor_partitions, groups_at_work
+from tests.command import result_of
 from tests.qmodels.policy_contract import CONTRACT, MACHINE, WORK
 from validation import simulate
 from validation.commands import simulate as simulate_command
@@ -151,11 +151,11 @@ def test_the_scenario_reader_finds_it(scenario):
 
 def test_the_commands_find_it_and_say_what_is_known_of_it(scenario):
     lines = command(predict_command, "predict", scenario, "--json")
-    rows = [json.loads(line) for line in lines.splitlines()]
+    rows = result_of(lines)
     for mine, known in zip(rows[:3], rows[3:], strict=True):
         assert mine["policy"].startswith("one-disk")
         assert mine["mean_response"] == known["mean_response"]
-    said = json.loads(command(recommend_command, "recommend", scenario, "--listed", "--json"))
+    said = result_of(command(recommend_command, "recommend", scenario, "--listed", "--json"))
     (listed,) = (each["candidates"] for each in said["recommendations"])
     found = {row["policy"]: row["mean_response"] for row in listed}
     for parts in (1, 2, 4):
@@ -163,7 +163,7 @@ def test_the_commands_find_it_and_say_what_is_known_of_it(scenario):
     lines = command(
         simulate_command, "simulate", scenario, "--json", "--jobs", 200, "--replications", 2
     )
-    played = {row["policy"]: row["mean_response"] for row in map(json.loads, lines.splitlines())}
+    played = {row["policy"]: row["mean_response"] for row in result_of(lines)}
     for parts in (1, 2, 4):
         assert played[f"one-disk({parts})"] == played[f"SP({parts},1)"]
 

@@ -1,6 +1,5 @@
 """A strategy and a queue discipline of the user's own: one class each, found wherever one looks."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from qmodels.errors import ModelError, ScenarioError
+from tests.command import result_of
 from tests.naive.allocation import choose as naive_choose
 from tests.naive.machine import starts as naive_starts
 from validation import DISCIPLINES, STRATEGIES
@@ -92,7 +92,7 @@ def command(path):
     register_command(app)
     done = CliRunner().invoke(app, ["allocate", str(path), "--json", "-j", "1"])
     assert done.exit_code == 0, done.output
-    return json.loads(done.stdout.splitlines()[-1])
+    return result_of(done.stdout)
 
 
 def test_the_scenario_reader_finds_all_three(own, tmp_path):

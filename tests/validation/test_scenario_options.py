@@ -1,7 +1,5 @@
 """A file says what Python says: for each option the same answer from both."""
 
-import json
-
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -22,6 +20,7 @@ from qmodels.policies import (
     recommend,
 )
 from qmodels.programs import Geometric, Phase, Program
+from tests.command import result_of
 from validation import crossvalidate, simulate
 from validation.commands import simulate as simulate_command
 from validation.study.run import run_study
@@ -135,7 +134,7 @@ def command(module, *arguments):
     module.register(app)
     done = CliRunner().invoke(app, [*map(str, arguments)])
     assert done.exit_code == 0, done.output
-    return json.loads(done.stdout.splitlines()[0])
+    return result_of(done.stdout)
 
 
 def test_a_file_predicts_what_python_predicts(case):

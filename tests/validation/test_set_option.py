@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from qmodels.commands.set_option import over_file
 from qmodels.errors import ModelError, ScenarioError
 from qmodels.io.scenario import load_scenario
 from qmodels.policies import predict
-from tests.command import invoked
+from tests.command import invoked, result_of
 from tests.validation.test_what_if import SMALL
 from validation.checkpoints.scenario import checkpoint_plan
 from validation.cluster.scenario import ClusterFile, plan_of
@@ -58,7 +56,7 @@ def test_a_simulation_says_it(small):
         simulate.register, "simulate", small, "--set", "machine.disks=8", "--policy", "DP(1)",
         "--load", 0.2, "--jobs", 50, "--replications", 2, "-j", 1, "--json",
     )  # fmt: skip
-    assert json.loads(done.stdout)["set"] == ["machine.disks = 8 (4 in the file)"]
+    assert result_of(done.stdout)[0]["set"] == ["machine.disks = 8 (4 in the file)"]
 
 
 class TestOptionsOverAFile:

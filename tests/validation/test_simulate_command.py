@@ -1,12 +1,10 @@
-import json
-
 import pandas as pd
 import pytest
 
 from qmodels import SpaceSharing
 from qmodels.errors import ModelError, UnstableError
 from qmodels.io.scenario import load_scenario
-from tests.command import invoked
+from tests.command import invoked, result_of
 from validation import simulate
 from validation.commands.simulate import NOT_PRECISE, register
 
@@ -42,7 +40,7 @@ def command(*arguments):
 def test_prints_what_simulate_says_at_every_load_of_the_scenario(scenario):
     done = command(scenario, "--policy", "SP(4,4)", "--jobs", 300, "--json")
     assert done.exit_code == 0, done.output
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    rows = result_of(done.stdout)
     plan = load_scenario(scenario)
     for place, (row, load) in enumerate(zip(rows, (0.1, 0.2), strict=True)):
         run = simulate(

@@ -1,12 +1,10 @@
 """`qmodels slices`: what a user types, what a user reads, and what is refused in words."""
 
-import json
-
 import pandas as pd
 import pytest
 
 from qmodels import ModelError, ScenarioError
-from tests.command import invoked
+from tests.command import invoked, result_of
 from validation.commands.slices import register
 from validation.slices.scenario import slice_plan
 from validation.slices.study import compare_slices
@@ -52,7 +50,7 @@ def test_json_is_one_object_of_numbers():
     done = invoked(
         register, "slices", "--strategies", "FF", "--disciplines", "fcfs", *QUICK, "--json"
     )
-    found = json.loads(done.stdout)
+    found = result_of(done.stdout)
     assert found["load"] == 0.5
     assert {row["queue"] for row in found["slices"]} == {"full", "at the load"}
 

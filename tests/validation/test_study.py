@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -220,3 +221,16 @@ def test_the_example_of_measured_runs_finds_the_law_that_made_them():
     for program, (io, cpu) in truth.items():
         assert float(program.mean_io(p, d)) == pytest.approx(io, rel=0.05)
         assert float(program.mean_cpu(p, d)) == pytest.approx(cpu, rel=0.05)
+
+
+def test_a_study_shows_itself_as_other_results_do(study):
+    read = json.loads(study.to_json())
+    assert (read["schema"], read["version"]) == ("validation.study", 1)
+    assert read == study.to_dict()
+    assert len(read["points"]) == len(study.to_frame())
+    assert len(repr(study)) <= 200
+    assert "<script" not in study._repr_html_()
+    assert study.plot().get_xlabel() == "load"
+    for part in (study.points[0], study.checks[0], study.checks[0].agreement):
+        assert json.loads(part.to_json()) == part.to_dict()
+        assert len(repr(part)) <= 200

@@ -15,7 +15,7 @@ from qmodels.errors import ModelError
 from qmodels.io.scenario import load_scenario
 from qmodels.policies import SpaceSharing, predict, work_bound
 from qmodels.policies.choice.recommendation import BEST, SATURATED, SLOWER, TIE, RankedPolicy
-from tests.command import invoked
+from tests.command import invoked, result_of
 from validation.commands import what_if as command
 from validation.commands.kept_work import kept_work
 from validation.study import demo
@@ -308,8 +308,8 @@ class TestTheCommand:
 
     def test_prints_one_object_with_a_schema(self, small):
         done = self.called(small, "processors=32", "-j", 1, "--json", "--set", "machine.disks=8")
-        found = json.loads(done.stdout)
-        assert found["schema"] == 1
+        found = result_of(done.stdout)
+        assert json.loads(done.stdout)["command"] == "what-if"
         assert found["set"] == ["machine.disks = 8 (4 in the file)"]
         assert found["axes"] == {"processors": [16, 32]}
         assert len(found["points"]) == 2 * 2 * 4

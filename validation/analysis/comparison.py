@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_vector
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from validation.analysis.estimates import Estimate, estimate, plus_minus
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 Verdict = Literal["better", "worse", "undecided"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """The paired difference of a first alternative to a second, with its interval.
 
     Attributes
@@ -39,9 +43,27 @@ class Comparison:
     'undecided'
     """
 
+    drawing = Drawing("quantity", "mean", half_width="half_width", labels=("", "difference"))
+
     difference: Estimate
     smaller_is_better: bool = True
     relative: bool = False
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row: the difference, its interval and the verdict."""
+        return self.difference.to_frame().assign(verdict=self.verdict)
+
+    def record(self) -> dict[str, Any]:
+        """The difference, its interval and the verdict."""
+        return self.difference.record() | {
+            "verdict": self.verdict,
+            "smaller_is_better": self.smaller_is_better,
+            "relative": self.relative,
+        }
+
+    def drawn(self) -> pd.DataFrame:
+        """The row, with a name for the only bar."""
+        return self.to_frame().assign(quantity=self.verdict)
 
     @property
     def verdict(self) -> Verdict:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import real_number, share, whole_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from validation.analysis.seeding import stream
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Result):
     """A sample mean with its confidence interval, mean +/- half_width.
 
     Examples
@@ -23,6 +28,8 @@ class Estimate:
     >>> found.low, found.high, found.contains(12.5)
     (8.0, 12.0, False)
     """
+
+    drawing = Drawing("quantity", "mean", half_width="half_width", labels=("", "estimate"))
 
     mean: float
     half_width: float  #: infinite when one replication tells nothing of the spread
@@ -38,6 +45,21 @@ class Estimate:
     def high(self) -> float:
         """Upper end of the interval."""
         return self.mean + self.half_width
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row: the mean, the interval and what it comes from."""
+        import pandas as pd
+
+        return pd.DataFrame([self.record()])
+
+    def record(self) -> dict[str, Any]:
+        """The mean, the interval and what it comes from."""
+        names = ("mean", "half_width", "low", "high", "confidence", "replications")
+        return {name: getattr(self, name) for name in names}
+
+    def drawn(self) -> pd.DataFrame:
+        """The row, with a name for the only bar."""
+        return self.to_frame().assign(quantity="mean")
 
     def contains(self, value: float) -> bool:
         """Whether `value` lies in the interval."""

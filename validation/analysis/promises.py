@@ -6,11 +6,13 @@ import abc
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from phasefit.records import Record
+
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class KeptPromises(abc.ABC):
+class KeptPromises(Record, abc.ABC):
     """A report on the contract of a class; what is checked is up to those who derive from it."""
 
     #: What each promise means.

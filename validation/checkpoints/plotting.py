@@ -1,8 +1,11 @@
-"""Figures of ways to write checkpoints."""
+"""Figures of ways to write checkpoints.
+
+What is drawn is known by its attributes: a result draws itself with these.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,16 +23,13 @@ from qmodels.plotting.style import (
     set_legend,
 )
 
-if TYPE_CHECKING:
-    from validation.checkpoints.ways import CheckpointStudy
-
 #: Marks closer than this (natural logarithms) share a name.
 _CLOSE = 0.12
 
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK)
 
 
-def goodput_against_interval(study: CheckpointStudy, ax: Axes | None = None) -> Axes:
+def goodput_against_interval(study: Any, ax: Axes | None = None) -> Axes:
     """Predicted goodput against the interval, the played points, and the classical intervals."""
     ax = axes_or_new(ax, figsize=(7.5, 4.2))
     for way, colour in zip(study.ways, COLOURS, strict=False):
@@ -62,7 +62,7 @@ def goodput_against_interval(study: CheckpointStudy, ax: Axes | None = None) -> 
     return ax
 
 
-def stall_percentiles(study: CheckpointStudy, ax: Axes | None = None) -> Axes:
+def stall_percentiles(study: Any, ax: Axes | None = None) -> Axes:
     """How long a checkpoint stops a job: median, 95 and 99 %, played."""
     ax = axes_or_new(ax, figsize=(7.5, 0.6 + 0.55 * len(study.ways)))
     for row, (way, colour) in enumerate(zip(study.ways, COLOURS, strict=False)):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import share
+from phasefit.records import Drawing, Record, Result
 from qmodels.checkpoints import Checkpointing, Storage
 from qmodels.errors import ModelError
 from validation.analysis.estimates import Estimate
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassResult:
+class ClassResult(Record):
     """The jobs of one class; times in seconds."""
 
     job: Checkpointing
@@ -46,8 +47,10 @@ class ClassResult:
 
 
 @dataclass(frozen=True, eq=False)
-class CheckpointSimulation:
+class CheckpointSimulation(Result):
     """Jobs at one storage, simulated."""
+
+    drawing = Drawing("class", "goodput", half_width="goodput_half_width")
 
     storage: Storage
     classes: tuple[ClassResult, ...]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from phasefit.records import Record
 from qmodels.checkpoints import Checkpointing, Storage, daly, young
 from qmodels.checkpoints.presets import model_bytes, system
 from qmodels.commands.byte_counts import byte_count
@@ -60,7 +61,7 @@ class CheckpointFile(Table):
 
 
 @dataclass(frozen=True)
-class CheckpointPlan:
+class CheckpointPlan(Record):
     """Jobs at one storage, ready to be compared."""
 
     job: Checkpointing

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import whole_number
+from phasefit.records import Record, Result
 from qmodels.checkpoints import (
     BestInterval,
     Checkpointing,
@@ -35,7 +36,7 @@ _POINTS = 41
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class Way(Record):
     """One way to write: the same jobs, another mode or other turns."""
 
     name: str
@@ -49,7 +50,7 @@ class Way:
 
 
 @dataclass(frozen=True, eq=False)
-class CheckpointStudy:
+class CheckpointStudy(Result):
     """All ways for one kind of job."""
 
     job: Checkpointing
@@ -59,6 +60,19 @@ class CheckpointStudy:
     ways: tuple[Way, ...]
     most: int | None  #: jobs that lose at most `TOLERATED` to each other, as the job writes now
     warnings: tuple[str, ...]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw goodput against the interval of every way; see `validation.checkpoints.plotting`."""
+        from validation.checkpoints.plotting import goodput_against_interval
+
+        return goodput_against_interval(self, ax)
+
+    def record(self) -> dict[str, Any]:
+        """How many jobs fit, and a row for each way."""
+        return {
+            "jobs": self.jobs, "jobs_that_fit": self.most, "ways": self.to_frame(),
+            "warnings": self.warnings,
+        }  # fmt: skip
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each way: goodput predicted and played, stalls, the best interval."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import one_of
+from phasefit.records import Result
 from validation.cluster._kernels.state import (
     BARRIER,
     CPU,
@@ -55,7 +56,7 @@ _GROWTH: Final = 1.5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ClusterRun:
+class ClusterRun(Result):
     """One run of a cluster.
 
     Times are seconds. A job's slowdown is the time from its arrival to its end, over the time that
@@ -192,6 +193,16 @@ class ClusterRun:
         found["refusals"] = self.refusals
         found["frozen"] = self.spent["migration"].sum()
         return {name: float(value) for name, value in found.items()}
+
+    def record(self) -> dict[str, Any]:
+        """What the run came to; its jobs are in `to_frame`."""
+        return {"balancer": self.balancer} | self.summary()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the loads of the nodes over time; see `validation.cluster.plotting.timeline`."""
+        from validation.cluster.plotting import timeline
+
+        return timeline(self, ax=ax)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each job."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import boolean, real_number, whole_number
+from phasefit.records import Record
 from qmodels.errors import ModelError
 
 Array = NDArray[np.float64]
@@ -20,7 +21,7 @@ TYPICAL_REQUEST = 0.256
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
+class Node(Record):
     """A workstation.
 
     Parameters
@@ -76,7 +77,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Cluster:
+class Cluster(Record):
     """Nodes of a network, shared by all jobs that run on them.
 
     Parameters

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, UnstableError
 from validation.cluster.node import TYPICAL_REQUEST, Cluster
 from validation.cluster.synthetic import SyntheticTraces
@@ -15,8 +16,10 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OpenPrediction:
+class OpenPrediction(Result):
     """What jobs meet that stay where they are sent, in a steady state."""
+
+    drawing = Drawing("", ("slowdown", "cpu_utilisation", "disk_utilisation"))
 
     slowdown: float  #: mean over the jobs
     response: float  #: mean seconds

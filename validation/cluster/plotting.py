@@ -1,4 +1,7 @@
-"""Figures of a cluster: nodes over time, what slowdowns are made of, their tails, migrations."""
+"""Figures of a cluster: nodes over time, what slowdowns are made of, their tails, migrations.
+
+What is drawn is known by its attributes: a result draws itself with these.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,6 @@ from qmodels.plotting.style import (
 
 if TYPE_CHECKING:
     from validation.analysis.estimates import Estimate
-    from validation.cluster.history import ClusterRun
 
 Array = NDArray[np.float64]
 
@@ -49,7 +51,7 @@ def colour_of(balancer: str) -> str:
     return _COLOURS.get(balancer, BLACK)
 
 
-def timeline(run: ClusterRun, what: str = "tasks", *, ax: Axes | None = None) -> Axes:
+def timeline(run: Any, what: str = "tasks", *, ax: Axes | None = None) -> Axes:
     """Draw "cpu", "disk" or "tasks" of every node over time, as shades.
 
     Parameters

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import one_of, whole_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.progress import Progress
 from validation.analysis.comparison import Comparison, compare
@@ -76,8 +77,10 @@ def _run_with_tails(task: tuple[ClusterPoint, int]) -> tuple[dict[str, float], A
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BalancerRuns:
+class BalancerRuns(Result):
     """What replications under one balancer gave."""
+
+    drawing = Drawing("replication", "slowdown")
 
     balancer: str
     values: Mapping[str, tuple[float, ...]] = field(repr=False)  #: of each, by quantity
@@ -91,6 +94,17 @@ class BalancerRuns:
         """How many."""
         return len(self.values["slowdown"])
 
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each replication."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.values)).rename_axis("replication").reset_index()
+
+    def record(self) -> dict[str, Any]:
+        """Every quantity as an estimate."""
+        known = {name: self[name] for name in self.values}
+        return {"balancer": self.balancer, "warnings": self.warnings} | known
+
     def __getitem__(self, name: str) -> Estimate:
         """The estimate of a quantity of `QUANTITIES`."""
         one_of("quantity", name, self.values)
@@ -98,7 +112,7 @@ class BalancerRuns:
 
 
 @dataclass(frozen=True, eq=False)
-class BalancerComparison:
+class BalancerComparison(Result):
     """Balancers fed the same jobs, replication by replication.
 
     Examples
@@ -198,7 +212,7 @@ class BalancerComparison:
                 )  # fmt: skip
         return pd.DataFrame(rows)
 
-    def plot(self, *, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw the slowdown of every balancer, with what it is made of."""
         from validation.cluster.plotting import slowdown_parts
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
+from phasefit.records import Record
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, read_tables
 from validation.cluster.balancing import BALANCERS, AbstractBalancer
@@ -112,7 +113,7 @@ _KEYS: Final[dict[str, dict[str, str]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class BalancePlan:
+class BalancePlan(Record):
     """A comparison of balancers, ready to run."""
 
     title: str

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import real_number, share, whole_number
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.cluster.node import TYPICAL_REQUEST, Node
 from validation.cluster.trace import ClusterTrace
@@ -27,7 +28,7 @@ _PER_MILLISECOND: Final = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class SyntheticTraces:
+class SyntheticTraces(Record):
     """Jobs of many users: CPU demands with a heavy tail, I/O rates that differ from job to job.
 
     Parameters
@@ -185,7 +186,7 @@ def _mean_requests(accesses: Array, rng: np.random.Generator) -> Array:
 
 
 @dataclass(frozen=True)
-class Application:
+class Application(Record):
     """A parallel program of which all jobs of a trace are runs."""
 
     name: str
@@ -211,7 +212,7 @@ APPLICATIONS: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApplicationTraces:
+class ApplicationTraces(Record):
     """Jobs that are all runs of one application, arriving alike for every application.
 
     Parameters

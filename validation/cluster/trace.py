@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_vector
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, TraceFormatError
 from validation.cluster.node import TYPICAL_REQUEST, Cluster
 
@@ -31,7 +32,7 @@ _USUAL: Final = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ClusterTrace:
+class ClusterTrace(Result):
     """Jobs in order of arrival. All tasks of a job are alike.
 
     Parameters
@@ -73,6 +74,8 @@ class ClusterTrace:
     >>> trace.jobs, trace.parallel.tolist()
     (2, [False, True])
     """
+
+    drawing = Drawing("arrival_s", "cpu_s", labels=("arrival [s]", "CPU demand [s]"), log="y")
 
     arrivals: ArrayLike
     homes: ArrayLike

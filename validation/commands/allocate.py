@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from qmodels.commands import answers
+from qmodels.commands.answers import AsJson, Workers, print_json
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.choices import NETWORKS, SIDES, choice
 from qmodels.commands.log_options import (
     LogColumns,
     LogFormat,
@@ -71,7 +73,9 @@ def _allocate(
     torus: Annotated[
         bool, typer.Option("--torus", help="Close every side to a ring; then without I/O nodes.")
     ] = False,
-    io: Annotated[str | None, typer.Option(help="Side with I/O nodes, by default west.")] = None,
+    io: Annotated[
+        str | None, choice(SIDES, "--io", help="Side with I/O nodes, by default west.")
+    ] = None,
     io_share: Annotated[
         float | None, typer.Option(help="Share of I/O among the messages, 0 to 1.")
     ] = None,
@@ -82,7 +86,7 @@ def _allocate(
     ] = None,
     network: Annotated[
         str | None,
-        typer.Option(help="What ends a job: worm, fluid, or none (its own demand)."),
+        choice(NETWORKS, "--network", help="What ends a job; with none its own demand."),
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Jobs of each run.")] = None,
     mean_interarrival: Annotated[
@@ -97,14 +101,11 @@ def _allocate(
     ] = None,
     replications: Annotated[int | None, typer.Option(min=1, help="Independent runs.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random numbers.")] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option("-j", "--workers", min=1, help="Processes; by default one per core."),
-    ] = None,
+    workers: Workers = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for figures and tables.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
     reuse: Reuse = False,
     keep_journal: KeepJournal = False,
     check: Annotated[
@@ -124,10 +125,12 @@ def _allocate(
     """Compare processor-allocation strategies on the same jobs, with paired differences.
 
     With an output folder the same command goes on where it was broken off.
+
+    For example: qmodels allocate --strategies MC,PLAS,MBS --jobs 500 --utilisation 0.6
     """
     find_own_modules()
     if check is not None:
-        _check(check, check_seconds)
+        _check(check, check_seconds, as_json)
         return
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output
@@ -151,8 +154,7 @@ def _allocate(
         claim_output(output)
     plan, changes = _plan(source, given, settings, max_bytes)
     say_changes(changes, err=as_json)
-    for warning in plan.warnings:
-        print(f"- {warning}", file=sys.stderr)
+    answers.remarks(plan.warnings)
     modules = ("validation.machine.runs", "validation.machine.loads")
     with (
         progress_shown() as progress,
@@ -167,21 +169,20 @@ def _allocate(
         if output is not None:
             _write(plan, found, output)
     if as_json:
-        record = {name: _record(found, name) for name in found.runs}
-        typer.echo(json.dumps(record, allow_nan=False))
+        print_json({name: _record(found, name) for name in found.runs})
     else:
         # Without a network the service is the job's own demand, whatever the strategy.
         timed = plan.machine.network == "none"
         typer.echo(found.table("turnaround" if timed else "service"))
 
 
-def _check(name: str, seconds: float) -> None:
+def _check(name: str, seconds: float, as_json: bool) -> None:
     from validation.allocation import check_strategy, load_strategy
 
     strategy = load_strategy(name)
     with within_seconds(seconds, f"strategy {strategy.name}"):
         found = check_strategy(strategy)
-    typer.echo(found.table())
+    print_json(found) if as_json else typer.echo(found.table())
     if not found.passed:
         raise typer.Exit(FAILED)
 
@@ -224,10 +225,9 @@ def _timed(
         executor=executor, progress=progress,
     )  # fmt: skip
     unit = "s" if plan.machine.network == "none" else "cycles"
-    print(
-        f"- Jobs arrive every {mean:g} {unit} on average, so that {plan.strategies[0].name} keeps "
-        f"{plan.utilisation:.0%} of the processors busy.",
-        file=sys.stderr,
+    answers.remark(
+        f"Jobs arrive every {mean:g} {unit} on average, so that {plan.strategies[0].name} keeps "
+        f"{plan.utilisation:.0%} of the processors busy."
     )
     streams: Any = replace(plan.streams, mean_interarrival=mean)  # type: ignore[type-var]
     return replace(plan, streams=streams)
@@ -271,7 +271,7 @@ def _write(plan: AllocationPlan, found: StrategyComparison, output: Path) -> Non
             folder / "replications.csv", index=False
         )
         for quantity in ("service", "turnaround"):
-            _save(found.plot(quantity).get_figure(), folder / f"{quantity}.png")
+            _save(found.plot(quantity=quantity).get_figure(), folder / f"{quantity}.png")
         _save(strategy_strips(first, np.array(times)), folder / "layouts.png")
         for k, history in enumerate(first):
             _save(gantt(history).get_figure(), folder / f"gantt-{k + 1}.png")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from qmodels.commands import answers
+from qmodels.commands.answers import AsJson, Workers, print_json
 from qmodels.commands.set_option import SetOption, say_changes
 from validation.commands.own_classes import find_own_modules, within_seconds
 
@@ -70,14 +71,11 @@ def _balance(
     cpu_load: Annotated[float | None, typer.Option(help="Instead: load of the CPUs.")] = None,
     replications: Annotated[int | None, typer.Option(min=1, help="Independent runs.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random numbers.")] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option("-j", "--workers", min=1, help="Processes; by default one per core."),
-    ] = None,
+    workers: Workers = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for figures and tables.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
     check: Annotated[
         str | None,
         typer.Option(help="Only check that this balancer keeps the rules of balancers, and stop."),
@@ -87,10 +85,13 @@ def _balance(
     ] = 120.0,
     settings: SetOption = None,
 ) -> None:
-    """Compare balancers of a cluster on the same jobs: slowdowns, and where the time went."""
+    """Compare balancers of a cluster on the same jobs: slowdowns, and where the time went.
+
+    For example: qmodels balance --balancers IOCM-RE,NLB --nodes 16 --jobs 500
+    """
     find_own_modules()
     if check is not None:
-        _check(check, check_seconds)
+        _check(check, check_seconds, as_json)
         return
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output
@@ -117,20 +118,19 @@ def _balance(
             plan.cluster, plan.traces, plan.balancers, replications=plan.replications,
             seed=plan.seed, workers=workers, progress=progress,
         )  # fmt: skip
-    for warning in found.warnings:
-        print(f"- {warning}", file=sys.stderr)
+    answers.remarks(found.warnings)
     if output is not None:
         _write(plan, found, output)
-    typer.echo(json.dumps(_record(found), allow_nan=False) if as_json else found.table())
+    print_json(_record(found)) if as_json else typer.echo(found.table())
 
 
-def _check(name: str, seconds: float) -> None:
+def _check(name: str, seconds: float, as_json: bool) -> None:
     from validation.cluster import BALANCERS, check_balancer
 
     balancer = BALANCERS.find(name)
     with within_seconds(seconds, f"balancer {balancer.name}"):
         found = check_balancer(balancer)
-    typer.echo(found.table())
+    print_json(found) if as_json else typer.echo(found.table())
     if not found.passed:
         raise typer.Exit(FAILED)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from qmodels.commands import answers
+from qmodels.commands.answers import AsJson, Workers, print_json, with_changes
+from qmodels.commands.choices import WRITE_MODES, choice
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.commands.trace_options import Events, Module, event_choices
 from qmodels.errors import ModelError
@@ -52,7 +54,7 @@ def _checkpoint(
         str | None, typer.Option(help="From a failure to the restore, such as 10min.")
     ] = None,
     mode: Annotated[
-        str | None, typer.Option(help="blocking, waiting-works or asynchronous.")
+        str | None, choice(WRITE_MODES, "--mode", help="Whether the job works while it writes.")
     ] = None,
     snapshot: Annotated[
         str | None,
@@ -69,16 +71,17 @@ def _checkpoint(
     event: Events = None,
     replications: Annotated[int, typer.Option(min=2, help="Independent runs.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
-    workers: Annotated[
-        int | None, typer.Option("-j", "--workers", min=1, help="Threads; by default one per core.")
-    ] = None,
+    workers: Workers = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the report.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
     settings: SetOption = None,
 ) -> None:
-    """Predict and play jobs that write checkpoints to one storage, in all the ways they could."""
+    """Predict and play jobs that write checkpoints to one storage, in all the ways they could.
+
+    For example: qmodels checkpoint --jobs 8 --model llama3-405b --system llama3
+    """
     from qmodels.commands.progress import progress_shown
     from qmodels.commands.shell import shell_line
     from qmodels.io.outputs import claim_output
@@ -90,8 +93,7 @@ def _checkpoint(
 
     words = parse_settings(settings)
     found, said = _traced(trace, module, event)
-    for line in said:
-        typer.echo(f"- {line}", err=True)
+    answers.remarks(said)
     plan = checkpoint_plan(
         scenario,
         found=found,
@@ -116,19 +118,13 @@ def _checkpoint(
         again = ["qmodels", *sys.argv[1:]]
         write_checkpoint_report(study, output, command=shell_line(again))
     if as_json:
-        frame = study.to_frame()
-        rows = json.loads(frame.to_json(orient="records"))
-        typer.echo(
-            json.dumps({"jobs": study.jobs, "jobs_that_fit": study.most, "ways": rows,
-                        "warnings": list(study.warnings)}
-                       | ({"set": list(changes)} if changes else {}))
-        )  # fmt: skip
+        print_json(with_changes(study.record(), changes))
     else:
         say_changes(changes)
         for line in (*findings(study), *(f"Note: {warning}" for warning in study.warnings)):
             typer.echo(f"- {line}")
     if output is not None:
-        typer.echo(str(output / "report.html"))
+        typer.echo(str(output / "report.html"), err=as_json)
 
 
 def _traced(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qmodels.commands.answers import AsJson, print_json
+from qmodels.commands.choices import FIDELITIES, SIDES, choice
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def _mesh(
         typer.Option(help="What every job sends, such as all-to-all or write; repeat for phases."),
     ],
     torus: Annotated[bool, typer.Option("--torus", help="Close every row and column.")] = False,
-    io: Annotated[str | None, typer.Option(help="Side with I/O nodes, such as west.")] = None,
+    io: Annotated[str | None, choice(SIDES, "--io", help="Side with I/O nodes.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many, all at once.")] = 1,
     size: Annotated[
         int | None, typer.Option(min=1, help="Nodes of each job, at random; by default all equal.")
@@ -41,7 +42,9 @@ def _mesh(
     flits: Annotated[int, typer.Option(min=1, help="Length of a message.")] = 8,
     rounds: Annotated[int, typer.Option(min=1, help="How often each pattern is sent.")] = 1,
     repeat: Annotated[int, typer.Option(min=1, help="How often the phases are run.")] = 1,
-    fidelity: Annotated[str, typer.Option(help="static, fluid or worm.")] = "worm",
+    fidelity: Annotated[
+        str, choice(FIDELITIES, "--fidelity", help="Loads alone, shared rates, or each flit.")
+    ] = "worm",
     hop: Annotated[int, typer.Option(min=1, help="Cycles of a header at each channel.")] = 1,
     buffer: Annotated[int, typer.Option(min=1, help="Flits that a channel buffers.")] = 1,
     disk_pace: Annotated[
@@ -51,9 +54,12 @@ def _mesh(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figures and the table.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Simulate jobs on random nodes of a mesh that contend for its links."""
+    """Simulate jobs on random nodes of a mesh that contend for its links.
+
+    For example: qmodels mesh --mesh 16x22 --pattern all-to-all --jobs 4
+    """
     import numpy as np
 
     from qmodels.io.outputs import claim_output
@@ -81,7 +87,10 @@ def _mesh(
     )  # fmt: skip
     if output is not None:
         _write(run, output)
-    typer.echo(json.dumps(_record(run), allow_nan=False) if as_json else run.table())
+    if as_json:
+        print_json(run.record())
+    else:
+        typer.echo(run.table())
 
 
 def parsed_sides(text: str) -> tuple[int, ...]:
@@ -97,37 +106,12 @@ def _place(sides: str, torus: bool, io: str | None) -> Mesh:
     return Mesh.of_sides(parsed_sides(sides), torus=torus, io_side=io)
 
 
-def _record(run: Contention) -> dict[str, Any]:
-    return {
-        "fidelity": run.fidelity,
-        "makespan": run.makespan,
-        "messages": run.messages,
-        "mean_latency": run.mean_latency,
-        "mean_blocking": run.mean_blocking,
-        "worst_link": run.mesh.channel_name(run.worst_link),
-        "worst_utilisation": float(run.utilisation[run.worst_link]),
-        "jobs": {str(job.job): job.response for job in run.completions},
-    }
-
-
 def _write(run: Contention, output: Path) -> None:
-    import pandas as pd
-
     from qmodels.io.outputs import output_folder
     from validation.mesh.plotting import link_map, phase_strip
 
-    numbers, begins, ends = run.mesh.link_ends()
-    table = pd.DataFrame(
-        {
-            "channel": numbers,
-            "from": [run.mesh.node_name(router) for router in begins.tolist()],
-            "to": [run.mesh.node_name(router) for router in ends.tolist()],
-            "flits": run.channel_flits[numbers],
-            "utilisation": run.utilisation[numbers],
-        }
-    )
     with output_folder(output) as made:
-        table.to_csv(made / "links.csv", index=False)
+        run.to_frame().to_csv(made / "links.csv", index=False)
         _save(link_map(run.mesh, run.utilisation), made / "links.png")
         if run.completions and len(run.completions[0].phases) <= 200:
             _save(phase_strip(run.completions[0]), made / "phases.png")

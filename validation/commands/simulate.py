@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qmodels.commands import answers
+from qmodels.commands.answers import AsJson, Workers, print_json, with_changes
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.options import check_load
 from qmodels.commands.set_option import SetOption, say_changes
 
 if TYPE_CHECKING:
@@ -45,24 +47,21 @@ def _simulate(
         int | None, typer.Option(min=1, help="Jobs measured in each run; by default as needed.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option("-j", "--workers", min=1, help="Threads; by default one per core."),
-    ] = None,
+    workers: Workers = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for simulations.csv.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per line.")
-    ] = False,
+    as_json: AsJson = False,
     max_bytes: MaxBytes = None,
     settings: SetOption = None,
 ) -> None:
     """Simulate the policies of a scenario over its loads, job by job.
 
     Exit code 4 if a precision was asked for and one of the simulations did not reach it.
+
+    For example: qmodels simulate site.toml --policy "SP(4,4)" --load 0.5 --precision 0.02
     """
-    from phasefit.checks import one_of
+    from phasefit.checks import named
     from qmodels.commands.progress import progress_shown
     from qmodels.errors import UnstableError
     from qmodels.io.outputs import claim_output
@@ -72,11 +71,12 @@ def _simulate(
     from qmodels.policies.choice.candidates import unstable_under_all
     from validation.sharing import simulate
 
+    check_load(load)
     if output is not None:
         claim_output(output)
     plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
     known = {each.label: each for each in plan.policies}
-    chosen = [known[one_of("--policy", name, list(known))] for name in policy or known]
+    chosen = [known[named("--policy", name, list(known))] for name in policy or known]
     loads = load or plan.loads
     runs: list[Simulation] = []
     rows: list[dict[str, Any]] = []
@@ -103,15 +103,14 @@ def _simulate(
         bound = work_bound(plan.system, plan.program)
         raise unstable_under_all(refused, min(loads) * bound, bound)
     if plan.mix_note:
-        typer.echo(plan.mix_note, err=True)
+        answers.remark(plan.mix_note, mark="")
     for run in runs:
         for text in run.warnings:
-            typer.echo(f"{run.policy} at load {run.load:.3g}: {text}", err=True)
+            answers.remark(f"{run.policy} at load {run.load:.3g}: {text}", mark="")
     if output is not None:
         _write(runs, output)
     if as_json:
-        more = {"set": list(plan.changes)} if plan.changes else {}
-        typer.echo("\n".join(json.dumps(row | more, allow_nan=False) for row in rows))
+        print_json([with_changes(row, plan.changes) for row in rows])
     else:
         say_changes(plan.changes)
         typer.echo(_text(rows))

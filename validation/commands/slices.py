@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from qmodels.commands.answers import AsJson, Workers, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -60,15 +61,16 @@ def _slices(
     jobs: Annotated[int | None, typer.Option(help="Jobs of each run; 4000, or the log's.")] = None,
     replications: Annotated[int | None, typer.Option(min=2, help="Independent runs; 8.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random numbers.")] = None,
-    workers: Annotated[
-        int | None, typer.Option("-j", "--workers", min=1, help="Threads; by default one per core.")
-    ] = None,
+    workers: Workers = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the report.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Play jobs that ask a pod for slices, as boxes or any blocks, in order or overtaking."""
+    """Play jobs that ask a pod for slices, as boxes or any blocks, in order or overtaking.
+
+    For example: qmodels slices --pod 4x4x4 --mix halving --load 0.5 -o slices
+    """
     from qmodels.commands.progress import progress_shown
     from qmodels.commands.shell import shell_line
     from qmodels.io.outputs import claim_output
@@ -103,16 +105,12 @@ def _slices(
         again = ["qmodels", *sys.argv[1:]]
         write_slice_report(study, output, command=shell_line(again))
     if as_json:
-        rows = json.loads(study.to_frame().to_json(orient="records"))
-        typer.echo(
-            json.dumps({"load": study.load, "slices": rows, "findings": findings(study),
-                        "notes": list(study.notes)}, allow_nan=False)
-        )  # fmt: skip
+        print_json(study.record() | {"findings": findings(study)})
     else:
         for line in (*findings(study), *(f"Note: {note}" for note in study.notes)):
             typer.echo(f"- {line}")
     if output is not None:
-        typer.echo(str(output / "report.html"))
+        typer.echo(str(output / "report.html"), err=as_json)
 
 
 def _listed(text: str | None) -> list[str] | None:

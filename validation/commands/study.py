@@ -10,14 +10,13 @@ from typing import Annotated
 
 import typer
 
+from qmodels.commands.answers import AsJson, Workers, print_json, with_changes
 from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.choices import Model
 from qmodels.commands.set_option import SetOption, say_changes
 from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 
 Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for the report.")]
-Workers = Annotated[
-    int | None, typer.Option("-j", "--workers", min=1, help="Threads; by default one per core.")
-]
 
 Interactive = Annotated[
     bool,
@@ -39,22 +38,19 @@ def _study(
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
     workers: Workers = None,
     interactive: Interactive = False,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="auto, speed-scaled, crowding, time-sharing, decomposition or exact; "
-            "by default the scenario's."
-        ),
-    ] = None,
+    model: Model = None,
     max_bytes: MaxBytes = None,
     reuse: Reuse = False,
     keep_journal: KeepJournal = False,
     settings: SetOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Predict every policy from a job log and programs, check by simulation, write a report.
 
     The same command goes on where it was broken off: simulations are kept beside the report until
     that is written.
+
+    For example: qmodels study site.toml -o site-report
     """
     command: list[object] = ["study", scenario, "-o", output]
     if max_bytes is not None:
@@ -63,7 +59,7 @@ def _study(
         command += ["--set", word]
     _run(
         scenario, output, seed, workers, interactive, command=command, model=model,
-        max_bytes=max_bytes, reuse=reuse, keep=keep_journal, settings=settings,
+        max_bytes=max_bytes, reuse=reuse, keep=keep_journal, settings=settings, as_json=as_json,
     )  # fmt: skip
 
 
@@ -77,8 +73,12 @@ def _demo(
     ] = None,
     interactive: Interactive = False,
     reuse: Reuse = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Run the study shipped with the package: the reference workload on 128 processors."""
+    """Run the study shipped with the package: the reference workload on 128 processors.
+
+    For example: qmodels demo -o qmodels-demo
+    """
     from validation.study import demo
 
     shipped = Path(demo.__file__).parent
@@ -87,7 +87,8 @@ def _demo(
         typer.echo(f"{scenario / 'scenario.toml'}")
         return
     source = shipped / "scenario.toml"
-    _run(source, output, seed, workers, interactive, command=["demo", "-o", output], reuse=reuse)
+    command: list[object] = ["demo", "-o", output]
+    _run(source, output, seed, workers, interactive, command=command, reuse=reuse, as_json=as_json)
 
 
 def _save_inputs(shipped: Path, folder: Path) -> None:
@@ -119,6 +120,7 @@ def _run(
     reuse: bool = False,
     keep: bool = False,
     settings: list[str] | None = None,
+    as_json: bool = False,
 ) -> None:
     from dataclasses import replace
 
@@ -152,6 +154,11 @@ def _run(
             again = shell_line(["qmodels", *command])
             report = write_report(study, output, command=again, interactive=interactive)
     say_changes(plan.changes, err=True)
-    for finding in findings(study):
+    found = findings(study)
+    for finding in found:
         print(f"- {finding}", file=sys.stderr)
-    typer.echo(str(report))
+    if as_json:
+        answer = study.record() | {"report": str(report), "findings": found}
+        print_json(with_changes(answer, plan.changes))
+    else:
+        typer.echo(str(report))

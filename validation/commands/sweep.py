@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from qmodels.commands import answers
+from qmodels.commands.answers import AsJson, Workers, print_json
+from qmodels.commands.choices import SWEEPS, choice
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
 
@@ -43,7 +46,7 @@ def _sweep(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(help="predict, simulate or allocate; by default the first or the last."),
+        choice(SWEEPS, "--kind", help="By default the first, or of strategies the last."),
     ] = None,
     replications: Annotated[
         int | None, typer.Option(min=1, help="Runs of each point, where they are random.")
@@ -59,10 +62,7 @@ def _sweep(
         str | None, typer.Option(help="Begin nothing new after this time, such as 30min or 2h.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option("-j", "--workers", min=1, help="Processes; by default one per core."),
-    ] = None,
+    workers: Workers = None,
     cluster: Annotated[
         str | None, typer.Option(help="Dask scheduler to use: its address, or its scheduler file.")
     ] = None,
@@ -88,19 +88,22 @@ def _sweep(
         bool, typer.Option("--dry-run", help="Say points, runs, time and memory, and stop.")
     ] = False,
     settings: SetOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Predict, simulate or allocate at every combination of some settings of a scenario.
 
     What is finished is never lost: the same command goes on after any end. Exit code 1 if runs
     failed, 4 if a budget or a precision was given up. `qmodels sweep results JOURNAL` prints what
     there is so far.
+
+    For example: qmodels sweep site.toml --over load=.1:.9:.1 disks=8,16,32 -o sweep.csv
     """
     from validation.sweeps.results import check_writer
 
     if output is not None:
         check_writer(output)
     if str(scenario) == RESULTS and not scenario.exists():
-        _results(axes or [], output, runs)
+        _results(axes or [], output, runs, as_json)
         return
     from qmodels.io.settings import parse_settings, told
     from qmodels.io.toml_tables import unchecked_tables
@@ -119,12 +122,12 @@ def _sweep(
         say_changes(told(unchecked_tables(scenario), words), err=True)
     spent = None if budget is None else _budget(budget)
     if dry_run:
-        _say_forecast(plan, workers, spent)
+        _say_forecast(plan, workers, spent, as_json)
         return
     place = output.name if output is not None else f"{scenario.stem}-sweep"
     beside = (output.parent if output is not None else Path()) / f"{place}.journal"
     found = _carried_out(plan, journal or beside, workers, cluster, spent, reuse)
-    _write(found, output, runs)
+    _write(found, output, runs, as_json)
     if journal is None and found.complete:
         beside.unlink(missing_ok=True)
     else:
@@ -157,35 +160,37 @@ def _carried_out(
         )
 
 
-def _results(words: list[str], output: Path | None, runs: bool) -> None:
+def _results(words: list[str], output: Path | None, runs: bool, as_json: bool) -> None:
     """Export a journal, of a sweep that may still go on."""
     from validation.study.sweep import read_sweep
 
     if len(words) != 1:
         raise ModelError("qmodels sweep results takes one journal")
     found = read_sweep(Path(words[0]))
-    _write(found, output, runs)
+    _write(found, output, runs, as_json)
     if not found.complete:
         done = sum(len(each) for each in found.points.values)
-        typer.echo(f"- {done:,} of {found.points.total():,} runs are done", err=True)
+        answers.remark(f"{done:,} of {found.points.total():,} runs are done")
 
 
-def _write(found: Sweep, output: Path | None, runs: bool) -> None:
+def _write(found: Sweep, output: Path | None, runs: bool, as_json: bool) -> None:
     from validation.sweeps.results import to_csv, write_table
 
     table = found.runs_frame() if runs else found.to_frame()
-    if output is None:
-        typer.echo(to_csv(table), nl=False)
-    else:
+    if output is not None:
         write_table(table, output)
         typer.echo(str(output), err=True)
+    if as_json:
+        print_json(found.record() | {"rows": table})
+    elif output is None:
+        typer.echo(to_csv(table), nl=False)
 
 
 def _end(found: Sweep) -> None:
     """Say what is missing, and end with the exit code of it."""
     for what in dict.fromkeys(found.failures.values()):
         count = sum(each == what for each in found.failures.values())
-        typer.echo(f"- {count:,} runs could not be done: {what}", err=True)
+        answers.remark(f"{count:,} runs could not be done: {what}")
     if found.failures:
         raise typer.Exit(FAILED)
     rows = found.points.rows()
@@ -203,12 +208,17 @@ def _end(found: Sweep) -> None:
         raise typer.Exit(PRECISION_NOT_REACHED)
 
 
-def _say_forecast(plan: SweepPlan, workers: int | None, budget: float | None) -> None:
+def _say_forecast(
+    plan: SweepPlan, workers: int | None, budget: float | None, as_json: bool
+) -> None:
     from qmodels.commands.durations import in_words
     from validation.study.sweep import forecast
     from validation.sweeps.executors import worker_count
 
     told, count = forecast(plan), worker_count(workers)
+    if as_json:
+        print_json(told.record() | {"workers": count})
+        return
     typer.echo(f"{told.points:,} points")
     more = " to begin with, more until they are precise" if plan.effort.precision else ""
     typer.echo(f"{told.runs:,} runs{more}")

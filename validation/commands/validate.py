@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qmodels.commands.answers import AsJson, Workers, print_json
 from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 
 if TYPE_CHECKING:
@@ -32,27 +33,31 @@ def _validate(
         typer.Option("--quick", help="Fewer simulated points with wider intervals; seconds each."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
-    workers: Annotated[
-        int | None,
-        typer.Option("-j", "--workers", min=1, help="Workers; by default one per core."),
-    ] = None,
+    workers: Workers = None,
     reuse: Reuse = False,
     keep_journal: KeepJournal = False,
     record: Annotated[
         Path | None,
         typer.Option(help="Also write results, findings and provenance into this folder."),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Repeat published figures: predict, simulate, and say whether their claims hold.
 
     Each claim holds, fails, or is undecided where the runs are too few to tell. Exit code 1 if one
     fails.
+
+    For example: qmodels validate rosti-fig6 --quick
     """
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output, output_folder
     from validation.experiments import EXPERIMENTS, RunOptions, SharedRuns
     from validation.experiments.record import Measured
 
+    if not experiments and as_json:
+        print_json([{"name": each.name, "source": each.source, "claim": each.claim}
+                    for each in EXPERIMENTS.values()])  # fmt: skip
+        return
     if not experiments:
         width = max(map(len, EXPERIMENTS))
         for name, experiment in EXPERIMENTS.items():
@@ -61,6 +66,7 @@ def _validate(
     chosen = [_known(name, list(EXPERIMENTS)) for name in dict.fromkeys(experiments)]
     claim_output(output)
     failed = False
+    found: list[dict[str, Any]] = []
     shared = SharedRuns()  # figures of one paper show the same simulations
     modules = {
         each.module for each in EXPERIMENTS.values() if each.module.startswith("validation.")
@@ -80,14 +86,15 @@ def _validate(
             with output_folder(output) as folder:
                 outcome.figure().savefig(folder / f"{name}.png", dpi=150)
                 outcome.table.to_csv(folder / f"{name}.csv", index=False)
-            typer.echo(f"{output / name}.png")
-            typer.echo(f"{output / name}.csv")
-            for finding in outcome.findings:
-                typer.echo(f"{finding}")
+            for line in (f"{output / name}.png", f"{output / name}.csv", *outcome.findings):
+                typer.echo(f"{line}", err=as_json)
+            found.append({"experiment": name, "findings": outcome.findings, "rows": outcome.table})
             failed |= any(finding.fails for finding in outcome.findings)
             if record is not None:
                 spent = measured.cpu_seconds + working.cpu_seconds - before
                 _record(record, EXPERIMENTS[name], outcome, spent, seed=seed, quick=quick)
+    if as_json:
+        print_json(found)
     if failed:
         raise typer.Exit(FAILED)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
+from qmodels.commands import answers
+from qmodels.commands.answers import AsJson, Workers, print_json
 from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
@@ -80,10 +81,7 @@ def _what_if(
     objective: Annotated[
         str, typer.Option(help="What is to be small, such as mean, wait, p95, p99.9, wait_p95.")
     ] = "mean",
-    workers: Annotated[
-        int | None,
-        typer.Option("-j", "--workers", min=1, help="Processes; by default one per core."),
-    ] = None,
+    workers: Workers = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -92,7 +90,7 @@ def _what_if(
             help="A page with sliders (.html), or the table of all points (.csv, .parquet).",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
     max_bytes: MaxBytes = None,
     settings: SetOption = None,
     reuse: Reuse = False,
@@ -102,6 +100,8 @@ def _what_if(
 
     Loads are those of today's machine: all machines meet the same jobs. A page takes usual values
     of what is not given. With -o the same command goes on where it was broken off.
+
+    For example: qmodels what-if site.toml --over processors=64:256 disks=8:64 -o whatif.html
     """
     from qmodels.commands.progress import progress_shown
     from qmodels.io.scenario import load_scenario
@@ -137,12 +137,11 @@ def _what_if(
         if output is not None:  # within the block: what cannot be written is kept in the journal
             _write(found, output, paged)
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), allow_nan=False))
+        print_json(found.record())
     elif not paged:
         say_changes(plan.changes)
         typer.echo(found.table())
-    for remark in found.remarks[len(plan.changes) :]:
-        typer.echo(f"- {remark}", err=True)
+    answers.remarks(found.remarks[len(plan.changes) :])
     if output is not None:
         typer.echo(f"{output}: {found.predictions:,} predictions", err=True)
 

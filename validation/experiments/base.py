@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from phasefit.checks import one_of
+from phasefit.records import Record
 from qmodels.progress import Progress, no_progress
 from validation.analysis.comparison import Comparison
 from validation.analysis.estimates import Estimate
@@ -27,7 +28,7 @@ _BORNE_OUT: Final[dict[str, Verdict]] = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Record):
     """A sentence of the source or of our own, and whether this run bears it out.
 
     A sentence that compares simulated alternatives is decided by the intervals of their paired
@@ -106,7 +107,7 @@ def all_above_zero(*differences: Estimate) -> Verdict:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Outcome(Record):
     """What one run of an experiment found."""
 
     table: pd.DataFrame  #: one row for each point; predictions and simulations in columns
@@ -161,7 +162,7 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(Record):
     """One figure or table: where it was published and how to run it again."""
 
     name: str  #: argument of ``qmodels validate``

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import real_number
+from phasefit.records import Record
 from qmodels.errors import ModelError
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class BoundedPareto:
+class BoundedPareto(Record):
     """Heavy-tailed law between two bounds: density proportional to x^(-shape - 1) on [low, high].
 
     Parameters

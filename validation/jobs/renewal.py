@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit import MAP
+from phasefit.records import Record
 from qmodels.errors import ModelError
 
 Array = NDArray[np.float64]
@@ -17,7 +18,7 @@ Array = NDArray[np.float64]
 BLOCK = 4096  #: jobs drawn at a time
 
 
-class AbstractJobs(abc.ABC):
+class AbstractJobs(Record, abc.ABC):
     """Where jobs come from: times between arrivals and sizes, both in units of their mean."""
 
     @property

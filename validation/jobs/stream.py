@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from phasefit import PhaseType
 from phasefit.checks import positive_vector, real_number, real_vector, whole_number
+from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
 from validation.mesh import Sides
@@ -29,7 +30,7 @@ MOST_JOBS = 10_000_000  #: jobs of one stream
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class JobStream:
+class JobStream(Result):
     """Jobs in order of arrival.
 
     Times are in the unit of the machine that plays them: cycles where it has a network, else
@@ -62,6 +63,8 @@ class JobStream:
     >>> stream.jobs, round(stream.offered(8), 6)
     (3, 0.319444)
     """
+
+    drawing = Drawing("arrival", "size")
 
     arrivals: Array
     sizes: Ints
@@ -191,7 +194,7 @@ class TableError(ModelError):
 USUAL_UTILISATION = 0.65
 
 
-class AbstractStreams(abc.ABC):
+class AbstractStreams(Record, abc.ABC):
     """Where job streams come from: one stream for each replication.
 
     A subclass is a frozen dataclass with a `name` and the method `draw`. In a file it is asked for

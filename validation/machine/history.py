@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_vector
+from phasefit.records import Result
 from validation.mesh import Mesh, Occupancy
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ QUANTITIES: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class History:
+class History(Result):
     """One run of a machine. Times are in the unit of the job stream.
 
     Arrays have one entry for each job, in order of arrival; those of jobs that did not start or
@@ -134,6 +135,16 @@ class History:
             "completed": float(count),
             "rejected": float(self.rejected.sum()),
         }
+
+    def record(self) -> dict[str, Any]:
+        """What the run came to; its jobs are in `to_frame`."""
+        return {"label": self.label, "unit": self.unit} | self.summary
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw who ran when; see `validation.machine.plotting.gantt`."""
+        from validation.machine.plotting import gantt
+
+        return gantt(self, ax=ax)
 
     def table(self) -> str:
         """Name, value and unit, one to a line."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from phasefit.checks import one_of, real_number
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.allocation import AbstractStrategy
 from validation.allocation.base import find_strategy
@@ -18,7 +19,7 @@ NETWORKS: Final = ("none", "fluid", "worm")
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Machine:
+class Machine(Record):
     """A space-shared machine: every job holds its nodes from its start to its end.
 
     Parameters

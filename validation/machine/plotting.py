@@ -1,4 +1,7 @@
-"""Figures of a machine: who holds which nodes at chosen times, when, and strategies compared."""
+"""Figures of a machine: who holds which nodes at chosen times, when, and strategies compared.
+
+What is drawn is known by its attributes: a result draws itself with these.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,12 @@ from validation.allocation.plotting import job_map, job_stack
 
 if TYPE_CHECKING:
     from validation.analysis.estimates import Estimate
-    from validation.machine.history import History
 
 #: Rectangles of the largest Gantt chart; more could not be told apart.
 _MOST_BARS = 200_000
 
 
-def gantt(history: History, *, ax: Axes | None = None, until: float | None = None) -> Axes:
+def gantt(history: Any, *, ax: Axes | None = None, until: float | None = None) -> Axes:
     """Draw which nodes each job holds over time: one bar for each run of successive nodes.
 
     Parameters
@@ -96,7 +98,7 @@ def _pieces(nodes: Any, order: Any) -> int:
     return int(np.count_nonzero(np.diff(np.sort(order[nodes])) > 1)) + 1
 
 
-def _queue(ax: Axes, history: History, below: float) -> None:
+def _queue(ax: Axes, history: Any, below: float) -> None:
     """How many jobs wait, as an area below the nodes."""
     kept = ~history.rejected
     waits = np.isfinite(history.start[kept])
@@ -119,7 +121,7 @@ def _queue(ax: Axes, history: History, below: float) -> None:
     ax.axhline(-0.5, color="#444444", lw=0.6)
 
 
-def mesh_strip(history: History, times: ArrayLike) -> Figure:
+def mesh_strip(history: Any, times: ArrayLike) -> Figure:
     """Draw the mesh coloured by job at some times, side by side.
 
     Parameters
@@ -160,7 +162,7 @@ def mesh_strip(history: History, times: ArrayLike) -> Figure:
     return figure
 
 
-def strategy_strips(histories: Sequence[History], times: ArrayLike) -> Figure:
+def strategy_strips(histories: Sequence[Any], times: ArrayLike) -> Figure:
     """Draw the mesh at some times, one row for each machine; a 3-D mesh as a stack of layers.
 
     Parameters

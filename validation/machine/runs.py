@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from phasefit.checks import whole_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.progress import Progress
 from validation.allocation import AbstractStrategy
@@ -33,12 +34,14 @@ _LARGER_IS_BETTER = ("throughput", "completed")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MachineRun:
+class MachineRun(Result):
     """What a machine gives, from independent replications. Times are in the unit of the jobs.
 
     Estimates have Student intervals over the replications; the names are those of
     `History.summary`, for example ``run["service"]``.
     """
+
+    drawing = Drawing("replication", "turnaround")
 
     label: str  #: strategy, discipline and network
     unit: str  #: of time: "cycles" with a network, "s" without
@@ -51,6 +54,11 @@ class MachineRun:
     def replications(self) -> int:
         """How many runs were made."""
         return len(self.values["service"])
+
+    def record(self) -> dict[str, Any]:
+        """Every quantity as an estimate."""
+        about = {"label": self.label, "unit": self.unit, "seed": self.seed}
+        return about | {name: self[name] for name in self.values}
 
     def __getitem__(self, name: str) -> Estimate:
         """The estimate of a quantity by its name."""
@@ -109,7 +117,7 @@ class MachineRun:
 
 
 @dataclass(frozen=True, eq=False)
-class StrategyComparison:
+class StrategyComparison(Result):
     """Machines that differ in one thing, fed the same jobs."""
 
     runs: Mapping[str, MachineRun]
@@ -236,7 +244,7 @@ class StrategyComparison:
             lines.append(f"undecided: {best} cannot be told from {', '.join(ties)}")
         return "\n".join(lines)
 
-    def plot(self, quantity: str = "service", ax: Any = None) -> Any:
+    def plot(self, ax: Any = None, *, quantity: str = "service") -> Any:
         """Draw a quantity of every run, best on top, on matplotlib Axes.
 
         Two intervals each: of the mean, thin, and of the paired difference to the best, thick.
@@ -302,6 +310,11 @@ def simulate_machine(
     ModelError
         If an argument is out of range, or see `play`.
 
+    References
+    ----------
+    .. [1] J. Mache, V. Lo, S. Garg, "Job scheduling that minimizes network contention due to both
+       communication and I/O", *Proc. IPPS* 2000, sec. 4.1.
+
     Examples
     --------
     >>> from validation.mesh import Mesh
@@ -351,6 +364,11 @@ def compare_strategies(
     ------
     ModelError
         If two strategies have one name, or see `simulate_machine`.
+
+    References
+    ----------
+    .. [1] A. M. Law, *Simulation Modeling and Analysis*, 5th ed., McGraw-Hill 2015, secs. 10.2.1
+       (paired intervals) and 11.2 (common random numbers).
 
     Examples
     --------

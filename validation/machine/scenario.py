@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from phasefit.records import Record
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.settings import checked_with
 from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, unchecked_tables
@@ -141,7 +142,7 @@ class AllocationFile(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class AllocationPlan:
+class AllocationPlan(Record):
     """A comparison of strategies, ready to run."""
 
     title: str

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import one_of, real_number, whole_number
+from phasefit.records import Result
 from qmodels.errors import ModelError
 from validation.mesh.fluid import fluid
 from validation.mesh.link_load import Job, link_load
@@ -17,6 +18,9 @@ from validation.mesh.results import Completion
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
 from validation.mesh.wormhole import Network
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,7 +30,7 @@ FIDELITIES: Final = ("static", "fluid", "worm")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Contention:
+class Contention(Result):
     """What the network made of some jobs. Times are cycles; one cycle moves a flit over a link."""
 
     mesh: Mesh = field(repr=False)
@@ -48,6 +52,31 @@ class Contention:
         """Number of the busiest link."""
         links = self.channel_flits[2 * self.mesh.routers :]
         return int(links.argmax()) + 2 * self.mesh.routers
+
+    def record(self) -> dict[str, Any]:
+        """Means, the busiest link and the response of every job."""
+        return {
+            "fidelity": self.fidelity, "makespan": self.makespan, "messages": self.messages,
+            "mean_latency": self.mean_latency, "mean_blocking": self.mean_blocking,
+            "worst_link": self.mesh.channel_name(self.worst_link),
+            "worst_utilisation": float(self.utilisation[self.worst_link]),
+            "jobs": {str(job.job): job.response for job in self.completions},
+        }  # fmt: skip
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each link: its number, its ends, its flits and its utilisation."""
+        import pandas as pd
+
+        numbers, begins, ends = self.mesh.link_ends()
+        return pd.DataFrame(
+            {
+                "channel": numbers,
+                "from": [self.mesh.node_name(router) for router in begins.tolist()],
+                "to": [self.mesh.node_name(router) for router in ends.tolist()],
+                "flits": self.channel_flits[numbers],
+                "utilisation": self.utilisation[numbers],
+            }
+        )
 
     def table(self) -> str:
         """Name and value, one to a line."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.checks import positive_vector, whole_number
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
@@ -17,7 +18,7 @@ from validation.mesh.wormhole import Network
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadPoint:
+class LoadPoint(Record):
     """One offered load. Loads are flits per node and cycle, times cycles."""
 
     offered: float

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.mesh._kernels import fluids, routes
 from validation.mesh.link_load import Job, channel_pace, expanded_jobs, wires
@@ -18,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FluidRun:
+class FluidRun(Record):
     """When the fluids of each job had all arrived, all jobs having started at 0."""
 
     finish: Mapping[Hashable, float]  #: cycles

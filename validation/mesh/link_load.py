@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.records import Result
 from qmodels.errors import ModelError
 from validation.mesh._kernels import routes
 from validation.mesh.topology import Mesh
 from validation.mesh.traffic import Expansion, Messages, Traffic, expand
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,13 +26,33 @@ Job = tuple[ArrayLike, Traffic]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LinkLoad:
+class LinkLoad(Result):
     """Flits per channel, and a time that no schedule of these messages can beat."""
 
     mesh: Mesh
     flits: Ints  #: (channels,)
     bound: float  #: cycles: of the busiest wire, or of a job's phases one after the other
     messages: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each link: its number, its ends and its flits."""
+        import pandas as pd
+
+        numbers, begins, ends = self.mesh.link_ends()
+        return pd.DataFrame(
+            {
+                "channel": numbers,
+                "from": [self.mesh.node_name(router) for router in begins.tolist()],
+                "to": [self.mesh.node_name(router) for router in ends.tolist()],
+                "flits": self.flits[numbers],
+            }
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the flits of each link in units of the bound; see `link_map`."""
+        from validation.mesh.plotting import link_map
+
+        return link_map(self.mesh, self.flits / max(self.bound, 1.0), ax=ax)
 
     @property
     def worst_link(self) -> int:

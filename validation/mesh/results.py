@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.records import Result
 from validation.mesh.topology import Mesh
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Completion:
+class Completion(Result):
     """A job whose messages have all been delivered.
 
     Times are cycles, whole ones with worms.
@@ -58,7 +59,7 @@ class Completion:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ChannelUse:
+class ChannelUse(Result):
     """What each channel has done since the beginning, (channels,) each."""
 
     mesh: Mesh

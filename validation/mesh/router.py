@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from phasefit.checks import boolean, whole_number
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.mesh._kernels.records import Timing
 
 
 @dataclass(frozen=True, kw_only=True)
-class Router:
+class Router(Record):
     """Timing of every router, in cycles; one cycle moves one flit over a link.
 
     Parameters

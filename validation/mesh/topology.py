@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import boolean, one_of, whole_number
+from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh._kernels.records import DIMENSION, Grid
 
@@ -78,7 +79,7 @@ class Sides(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mesh:
+class Mesh(Record):
     """A 2-D or 3-D mesh or torus and its I/O nodes: a place, at which nothing ever changes.
 
     Parameters

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import boolean, one_of, real_number, share, whole_number
+from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh._kernels import records as rec
 from validation.mesh._kernels import traffic as traffic_kernels
@@ -41,7 +42,7 @@ MAX_LISTED = 50_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrafficPhase:
+class TrafficPhase(Record):
     """All messages of one pattern; the next phase begins when the last has been delivered.
 
     Parameters
@@ -160,7 +161,7 @@ Phase = TrafficPhase
 
 
 @dataclass(frozen=True)
-class Traffic:
+class Traffic(Record):
     """The phases of a job in order, gone through `repeat` times.
 
     Examples
@@ -195,7 +196,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, eq=False)
-class Messages:
+class Messages(Record):
     """A list of messages, each made at its own time; every source sends its own in order.
 
     Parameters

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from phasefit.checks import whole_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, UnstableError
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
 from qmodels.policies.prediction import chosen_rate
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contest:
+class Contest(Result):
     """Policies in order of their simulated mean response time, all having met the same jobs."""
+
+    drawing = Drawing("policy", "mean_response", labels=("policy", "mean response [s]"))
 
     policies: tuple[AbstractPolicy, ...]  #: fastest first; saturated ones are left out
     simulations: tuple[Simulation, ...]  #: of each
@@ -131,6 +134,11 @@ def simulate_candidates(
     -----
     Common random numbers: replication r brings the same jobs to every policy, so a difference
     is known better than either mean, and its interval is that of the paired differences.
+
+    References
+    ----------
+    .. [1] A. M. Law, *Simulation Modeling and Analysis*, 5th ed., McGraw-Hill 2015, secs. 10.2.1
+       (paired intervals) and 11.2 (common random numbers).
 
     Examples
     --------

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from phasefit.checks import suggestion
+from phasefit.checks import spelled, suggestion
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.io.scenario import Scenario, make_scenario, with_settings
 from qmodels.policies import AbstractPolicy, predict
@@ -100,12 +100,14 @@ def policy_of(plan: Scenario, label: str) -> AbstractPolicy:
         If there is none; names the one that was probably meant.
     """
     known = {policy.label: policy for policy in plan.policies}
-    if label not in known:
+    found = spelled(label, known)
+    if found is None:
         for policy in default_candidates(plan.system, multiprogramming=_LEVELS):
             known.setdefault(policy.label, policy)
-    if label not in known:
+        found = spelled(label, known)
+    if found is None:
         raise ModelError(f"no policy {label} on this machine; {suggestion(label, known)}")
-    return known[label]
+    return known[found]
 
 
 def _load(point: Point, plan: Scenario) -> float:

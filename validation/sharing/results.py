@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from validation.analysis.estimates import Estimate
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulation:
+class Simulation(Result):
     """What was measured over independent replications, each quantity with its interval.
 
     Examples
@@ -25,6 +26,12 @@ class Simulation:
     >>> found.policy, found.replications, found.mean_response.half_width > 0.0
     ('SP(1,1)', 4, True)
     """
+
+    drawing = Drawing(
+        "",
+        ("mean_response", "mean_response_low", "mean_response_high", "mean_wait"),
+        labels=("", "seconds"),
+    )
 
     policy: str  #: such as SP(4,16)
     arrival_rate: float  #: jobs per second
@@ -82,6 +89,10 @@ class Simulation:
             else:
                 row[name] = "; ".join(value) if name == "warnings" else value
         return pd.DataFrame([row])
+
+    def record(self) -> dict[str, Any]:
+        """Every quantity by its name; the mean of each replication is in `responses`."""
+        return dict(self._named())
 
     def _named(self) -> list[tuple[str, Any]]:
         """Quantities by name, each percentile under its own, such as p95_response."""

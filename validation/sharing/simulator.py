@@ -16,6 +16,7 @@ from phasefit.checks import real_vector, share, whole_number
 from qmodels.errors import MemoryBudgetError, UnstableError
 from qmodels.memory import check_memory, memory_limit
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
+from qmodels.policies.base import as_policy
 from qmodels.policies.prediction import chosen_rate
 from qmodels.progress import Progress, no_progress
 from validation.analysis.estimates import estimate, until_precise
@@ -45,7 +46,7 @@ MOST_DOUBTFUL = 0.95
 
 
 def simulate(
-    policy: AbstractPolicy,
+    policy: AbstractPolicy | str,
     system: System,
     workload: Workload,
     *,
@@ -161,6 +162,7 @@ def simulate(
     True
     """
     started = time.perf_counter()
+    policy = as_policy(policy)
     largest_rate = capacity(policy, system, workload)
     bound = work_bound(system, workload.program)
     rate = chosen_rate(arrival_rate, load, bound)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import positive_vector, real_number, share, whole_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.slices import _kernels as kernels
 from validation.slices.placement import is_contiguous, nothing_held, place_of, strategy_name
@@ -26,8 +27,10 @@ MOST_STATES = 50_000
 
 
 @dataclass(frozen=True, eq=False)
-class SliceLosses:
+class SliceLosses(Result):
     """Shares of the jobs that are refused; `method` says whether they are exact."""
+
+    drawing = Drawing("slice", "refused", labels=("slice", "share of the jobs refused"))
 
     pod: Pod
     strategy: str
@@ -209,8 +212,10 @@ def _lay(held: kernels.Held, layout: _Layout) -> None:
 
 
 @dataclass(frozen=True)
-class SliceAvailability:
+class SliceAvailability(Result):
     """Share of a pod's blocks in whole slices of a size whose blocks are all up, on average."""
+
+    drawing = Drawing("", ("any_blocks", "fixed_places"))
 
     blocks: int  #: of a slice
     block_up: float  #: probability that a block is up

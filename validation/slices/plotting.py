@@ -1,8 +1,11 @@
-"""Figures of slices: what strategies keep busy, who waits, and how the slices lie."""
+"""Figures of slices: what strategies keep busy, who waits, and how the slices lie.
+
+What is drawn is known by its attributes: a result draws itself with these.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,14 +25,10 @@ from qmodels.plotting.style import (
 from validation.allocation.plotting import job_stack
 from validation.slices.pod import in_text
 
-if TYPE_CHECKING:
-    from validation.slices.results import SliceSimulation
-    from validation.slices.study import SliceStudy
-
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
 
 
-def largest_utilisation(study: SliceStudy, ax: Axes | None = None) -> Axes:
+def largest_utilisation(study: Any, ax: Axes | None = None) -> Axes:
     """Share of the chips held with a full queue; for a log, at its load."""
     ax = axes_or_new(ax, figsize=(7.5, 0.8 + 0.3 * len(study.ways)))
     rows = np.arange(len(study.strategies), dtype=float)
@@ -54,7 +53,7 @@ def largest_utilisation(study: SliceStudy, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def waits_by_slice(study: SliceStudy, ax: Axes | None = None) -> Axes:
+def waits_by_slice(study: Any, ax: Axes | None = None) -> Axes:
     """Mean wait of each slice at the load, in order of arrival; growing queues are left out."""
     ax = axes_or_new(ax, figsize=(7.5, 3.8))
     discipline = study.disciplines[0]
@@ -84,7 +83,7 @@ def waits_by_slice(study: SliceStudy, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _unit(study: SliceStudy, discipline: str) -> tuple[float, str]:
+def _unit(study: Any, discipline: str) -> tuple[float, str]:
     """Seconds, minutes or hours, by the longest mean wait."""
     if study.unit != "s":
         return 1.0, study.unit
@@ -97,9 +96,9 @@ def _unit(study: SliceStudy, discipline: str) -> tuple[float, str]:
     )  # fmt: skip
 
 
-def layouts(study: SliceStudy) -> Figure:
+def layouts(study: Any) -> Figure:
     """Who holds which block at the end of the first run, under each strategy."""
-    runs: list[SliceSimulation] = []
+    runs: list[Any] = []
     for name in study.strategies:
         way = study.of(name, study.disciplines[0])
         runs.append(way.full or way.loaded)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import boolean, positive_vector, suggestion, whole_number
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.allocation import near_cubic, orientations
 from validation.mesh import Mesh, Sides
@@ -66,7 +67,7 @@ def in_text(shape: Sequence[int]) -> str:
 
 
 @dataclass(frozen=True)
-class Pod:
+class Pod(Record):
     """Blocks of chips in a box, joined along three axes, or through a switch.
 
     Parameters
@@ -232,7 +233,7 @@ MIXES: Final[dict[str, tuple[tuple[Shape, float], ...]]] = {
 
 
 @dataclass(frozen=True)
-class SliceMix:
+class SliceMix(Record):
     """Which slices jobs ask for, how often, and how long they hold them.
 
     Parameters

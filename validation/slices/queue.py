@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import real_number
+from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from validation.slices.pod import Pod, SliceMix
 
@@ -22,8 +23,10 @@ _MOST_PHASES, _MOST_SETS = 1500, 3000
 
 
 @dataclass(frozen=True, eq=False)
-class SliceQueue:
+class SliceQueue(Result):
     """First come, first served, any blocks; times in seconds, None where no load was given."""
+
+    drawing = Drawing("", ("utilisation", "largest_utilisation"))
 
     pod: Pod
     mix: SliceMix
@@ -65,6 +68,11 @@ def slice_queue(pod: Pod, mix: SliceMix | str, load: float | None = None) -> Sli
     A state is who runs, the slice of the first that waits, and how many are behind it: of those
     nothing need be known before they are first. One end can start several, so that the number
     behind falls by up to m at once; m levels together make a quasi-birth-death chain.
+
+    References
+    ----------
+    .. [1] M. F. Neuts, *Matrix-Geometric Solutions in Stochastic Models*, Johns Hopkins University
+       Press 1981, chs. 1 and 3.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.records import Drawing, Record, Result
 from validation.analysis.estimates import Estimate
 from validation.slices.pod import Pod, Shape, in_text
 
@@ -22,7 +23,7 @@ _KEEPS_UP = 0.99
 
 
 @dataclass(frozen=True)
-class ShapeResult:
+class ShapeResult(Record):
     """The jobs of one shape; times in seconds, None where nothing was seen."""
 
     shape: Shape
@@ -34,8 +35,12 @@ class ShapeResult:
 
 
 @dataclass(frozen=True, eq=False)
-class SliceSimulation:
+class SliceSimulation(Result):
     """Jobs on a pod, simulated; times in seconds, None where nothing was seen."""
+
+    drawing = Drawing(
+        "slice", "wait", half_width="wait_half_width", labels=("slice", "mean wait [s]")
+    )
 
     pod: Pod
     strategy: str

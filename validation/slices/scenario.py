@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from phasefit.records import Record
 from qmodels.commands.durations import in_words
 from qmodels.commands.quantities import seconds
 from qmodels.errors import ModelError
@@ -61,7 +62,7 @@ class SliceFile(Table):
 
 
 @dataclass(frozen=True)
-class SlicePlan:
+class SlicePlan(Record):
     """A pod and its jobs, ready to be compared."""
 
     pod: Pod

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from phasefit.records import Record, Result
 from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
 from validation.jobs.stream import AbstractStreams
@@ -25,7 +26,7 @@ _BACKLOG: Final = 50
 
 
 @dataclass(frozen=True)
-class Ways:
+class Ways(Record):
     """One strategy under one discipline."""
 
     strategy: str
@@ -35,7 +36,7 @@ class Ways:
 
 
 @dataclass(frozen=True)
-class SliceStudy:
+class SliceStudy(Result):
     """All strategies under all disciplines, on the same jobs."""
 
     pod: Pod
@@ -58,6 +59,16 @@ class SliceStudy:
     def contiguous(self) -> tuple[str, ...]:
         """Strategies that give boxes."""
         return tuple(name for name in self.strategies if is_contiguous(name))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what each strategy keeps busy; see `validation.slices.plotting`."""
+        from validation.slices.plotting import largest_utilisation
+
+        return largest_utilisation(self, ax)
+
+    def record(self) -> dict[str, Any]:
+        """A row for each strategy, discipline and slice."""
+        return {"load": self.load, "slices": self.to_frame(), "notes": self.notes}
 
     def to_frame(self) -> pd.DataFrame:
         """Rows of `SliceSimulation.to_frame` for all of it; `queue` says how jobs came."""

@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError, ScenarioError
 from qmodels.io.scenario import Scenario
 from qmodels.policies import (
@@ -38,7 +39,7 @@ NEAR_SATURATION = (0.8, 0.9, 0.95, 0.98)
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class Point(Record):
     """One policy at one load; without a prediction where the policy is saturated."""
 
     policy: AbstractPolicy
@@ -47,7 +48,7 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
+class Check(Record):
     """One prediction beside the simulation, and beside the log played back where there is one."""
 
     policy: AbstractPolicy
@@ -57,8 +58,12 @@ class Check:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class Study(Result):
     """Everything that a study found out."""
+
+    drawing = Drawing(
+        "load", "mean_response_s", by="policy", labels=("load", "mean response time [s]")
+    )
 
     scenario: Scenario
     workload: Workload
@@ -90,6 +95,20 @@ class Study:
             load=load,
             arrival_rate=load * self.bound,
         )
+
+    def record(self) -> dict[str, Any]:
+        """Points, checks, capacities and warnings; what follows is in `findings`."""
+        return {
+            "title": self.scenario.title, "load_1_rate": self.bound, "log_load": self.log_load,
+            "loads": self.loads, "capacities": self.capacities, "points": self.to_frame(),
+            "warnings": self.warnings, "seconds": self.seconds,
+        }  # fmt: skip
+
+    def drawn(self) -> pd.DataFrame:
+        """Predictions of the policies that are fastest at some load of the sweep."""
+        best = {self.ranking(load)[0].policy for load in self.loads if self.ranking(load)}
+        table = self.to_frame()
+        return table[table["policy"].isin(best) & table["load"].isin(self.loads)]
 
     def to_frame(self) -> pd.DataFrame:
         """Long form: a row per policy and load of the sweep, then a row per simulated check."""

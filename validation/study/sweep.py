@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from phasefit.checks import one_of, real_number, whole_number
+from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.io.scenario import load_scenario, with_settings
 from qmodels.io.settings import laid_over
@@ -62,7 +63,7 @@ _TRIED, _TRIAL_SECONDS = 12, 10.0
 
 
 @dataclass(frozen=True, eq=False)
-class SweepPlan:
+class SweepPlan(Record):
     """The points of a sweep, and how much is to be done at each."""
 
     kind: Kind
@@ -76,7 +77,7 @@ class SweepPlan:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(Record):
     """What a sweep will take, from points that were tried."""
 
     points: int
@@ -292,12 +293,38 @@ def run_sweep(
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Sweep(Result):
     """What a sweep has found out so far."""
 
     points: PointTable
     complete: bool
     failures: Mapping[str, str]  #: by key, what could not be computed and why
+
+    def record(self) -> dict[str, Any]:
+        """A row for each point, and what could not be done."""
+        return {
+            "complete": self.complete, "rows": self.points.rows(),
+            "failures": sorted(set(self.failures.values())),
+        }  # fmt: skip
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the mean response time over the first axis of numbers; of allocation the turnaround.
+
+        Every combination of the other settings has a line. ModelError where no point is done yet.
+        """
+        from phasefit.plotting import columns
+
+        frame = self.to_frame()
+        axes = [name for name, _ in self.points.points[0].settings if name in frame]
+        across = next((name for name in axes if frame[name].dtype.kind in "iuf"), "")
+        found = next((name for name in ("mean_response", "turnaround") if name in frame), "")
+        if not (across and found):
+            raise ModelError("draw from to_frame(): no point is done yet, or no axis has numbers")
+        others = [name for name in axes if name != across]
+        if not others:
+            return columns(frame, Drawing(across, found), ax=ax)
+        told = frame.assign(setting=frame[others].astype(str).agg(", ".join, axis=1))
+        return columns(told, Drawing(across, found, by="setting"), ax=ax)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each point, in the order of the points."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from phasefit import PhaseType
+from phasefit.records import Drawing, Result
 from qmodels.commands.durations import in_words
 from qmodels.errors import ModelError, ScenarioError, UnstableError
 from qmodels.io.mesh_trial import TrialPlan
@@ -59,8 +60,10 @@ class MeshFound:
 
 
 @dataclass(frozen=True, eq=False)
-class MeshTrial:
+class MeshTrial(Result):
     """One policy of a study on the mesh: predicted, corrected and simulated, in seconds."""
+
+    drawing = Drawing("stage", "mean_response_s", half_width="half_width_s")
 
     policy: AbstractPolicy
     strategy: str

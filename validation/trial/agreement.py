@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
+from phasefit.records import Drawing, Record, Result
 from qmodels.policies import AbstractPolicy, Prediction, System, Workload, predict
+from qmodels.policies.base import as_policy
 from qmodels.progress import Progress
 from validation.analysis.estimates import Estimate
 from validation.sharing import Simulation, simulate
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Verdict = Literal["agrees", "differs", "undecided"]
 
@@ -27,7 +32,7 @@ class HasMeanResponse(Protocol):
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Record):
     """A mean response time from anywhere else, such as a log of a real machine."""
 
     mean_response: Estimate
@@ -35,7 +40,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Cause:
+class Cause(Record):
     """One reason why a prediction differs, found by switching it off."""
 
     name: str  #: such as "link contention between jobs"
@@ -54,7 +59,7 @@ Side = TypeVar("Side", bound=HasMeanResponse, covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreement(Generic[Side]):
+class Agreement(Result, Generic[Side]):
     """A prediction beside a simulation or measurement of the same system.
 
     Examples
@@ -68,9 +73,42 @@ class Agreement(Generic[Side]):
     ('SP(1,1)', True)
     """
 
+    drawing = Drawing(
+        "source", "mean_response", half_width="half_width", labels=("", "mean response")
+    )
+
     prediction: Prediction
     simulation: Side
     causes: tuple[Cause, ...] = ()  #: why they differ, where that was asked for
+
+    def record(self) -> dict[str, Any]:
+        """Both sides, how far they lie apart, the verdict and the causes."""
+        return {
+            "policy": self.prediction.policy, "load": self.prediction.load,
+            "predicted": self.prediction.mean_response, "method": self.prediction.method,
+            "simulated": self.simulation.mean_response, "gap": self.gap, "covered": self.covered,
+            "verdict": self.verdict, "resolution": self.resolution, "z_score": self.z_score,
+            "causes": {cause.name: cause.effect for cause in self.causes},
+        }  # fmt: skip
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row: the prediction, the interval of the simulation, and the verdict."""
+        import pandas as pd
+
+        known = self.record()
+        simulated = known.pop("simulated")
+        known |= {"simulated": simulated.mean, "half_width": simulated.half_width}
+        known["causes"] = self.why()
+        return pd.DataFrame([known])
+
+    def drawn(self) -> pd.DataFrame:
+        """Both sides, the simulated one with its interval."""
+        import pandas as pd
+
+        simulated = self.simulation.mean_response
+        rows = [("predicted", self.prediction.mean_response, 0.0)]
+        rows.append(("simulated", simulated.mean, simulated.half_width))
+        return pd.DataFrame(rows, columns=["source", "mean_response", "half_width"])
 
     @property
     def unexplained(self) -> float:
@@ -128,7 +166,7 @@ class Agreement(Generic[Side]):
 
 
 def crossvalidate(
-    policy: AbstractPolicy,
+    policy: AbstractPolicy | str,
     system: System,
     workload: Workload,
     *,
@@ -173,6 +211,7 @@ def crossvalidate(
     >>> crossvalidate(SpaceSharing(1, 1), machine, work, load=0.5, seed=1).verdict
     'agrees'
     """
+    policy = as_policy(policy)
     prediction = predict(
         policy, system, workload, arrival_rate=arrival_rate, load=load, model=model, memory=memory
     )

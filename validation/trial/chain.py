@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.records import Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.policies import SpeedTable, Workload, predict
 from qmodels.programs import Geometric, Phase, Program
@@ -64,7 +65,7 @@ _MACHINE: Final = {
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class Chain(Result):
     """Mean response of every stage at one load, in cycles."""
 
     label: str

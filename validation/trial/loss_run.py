@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import positive_vector, real_number, share, whole_number
+from phasefit.records import Result
 from qmodels.errors import ModelError
 from qmodels.policies import SpeedTable
 from qmodels.policies.base import running_jobs
@@ -42,7 +43,7 @@ WAITING: Final = 0.75
 
 
 @dataclass(frozen=True, eq=False)
-class LossRun:
+class LossRun(Result):
     """What a loss run measured."""
 
     work: Array  #: (starts, c) demand done while k = 1..c ran, in jobs of mean demand
@@ -63,6 +64,16 @@ class LossRun:
     def table(self) -> SpeedTable:
         """The same with what is known of their error in a queue, for `qmodels.predict`."""
         return self.measured.less_sure(self.model_error)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the speeds with their intervals; see `SpeedTable.plot`."""
+        return self.table.plot(ax)
+
+    def record(self) -> dict[str, Any]:
+        """The speeds and what they took."""
+        return {"label": self.label, "jobs": self.jobs, "seconds": self.seconds} | {
+            "speeds": self.table.to_frame()
+        }
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number of running jobs."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from phasefit import PhaseType, match_moments
 from phasefit.checks import one_of, real_number, whole_number
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.policies import AbstractPolicy, Arrangement, System, find_policy
 from validation.allocation import AbstractStrategy
@@ -26,7 +27,7 @@ PACKET: Final = 64  #: flits
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobPlan:
+class JobPlan(Record):
     """What a job of mean demand does: phases of I/O and then computation with an exchange.
 
     Parameters
@@ -111,7 +112,7 @@ class JobPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class Cell(Record):
     """One scenario: machine, jobs, policy and strategy; the load is chosen with each run.
 
     Parameters

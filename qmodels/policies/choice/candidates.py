@@ -8,7 +8,7 @@ from typing import Final
 
 from phasefit.checks import whole_number
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
-from qmodels.policies.base import POLICIES, AbstractPolicy
+from qmodels.policies.base import POLICIES, AbstractPolicy, as_policy
 from qmodels.policies.models.build import demand_law
 from qmodels.policies.models.recorded_errors import MOST_BUSY
 from qmodels.policies.system import System, Workload
@@ -108,20 +108,21 @@ def _runs(policy: AbstractPolicy, system: System) -> bool:
 
 
 def checked_candidates(
-    system: System, candidates: Sequence[AbstractPolicy] | None
+    system: System, candidates: Sequence[AbstractPolicy | str] | None
 ) -> tuple[AbstractPolicy, ...]:
-    """The candidates, each once; ModelError unless each is a policy that fits the machine."""
+    """The candidates or those of their labels, each once; ModelError for one that does not fit."""
     if candidates is None:
         return default_candidates(system)
     if isinstance(candidates, (str, bytes)) or not isinstance(candidates, Sequence):
         raise ModelError(f"candidates must be a sequence of policies, got {candidates!r:.60}")
     if not candidates:
         raise ModelError("there are no candidates; give at least one policy, or None for all")
-    for policy in candidates:
+    policies = [as_policy(candidate) for candidate in candidates]
+    for policy in policies:
         if not isinstance(policy, AbstractPolicy):
             raise ModelError(f"each candidate must be a policy, got {policy!r:.60}")
         policy.check(system)
-    return tuple(dict.fromkeys(candidates))
+    return tuple(dict.fromkeys(policies))
 
 
 def unstable_under_all(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from phasefit.records import Record
 from qmodels.errors import ModelError
 
 _MEANS: Final = {
@@ -28,7 +29,7 @@ _MOST_TEXT: Final = 500
 
 
 @dataclass(frozen=True)
-class Quantity:
+class Quantity(Record):
     """A number that a policy has under a workload: a mean, a utilisation or a percentile.
 
     Examples
@@ -75,7 +76,7 @@ class Quantity:
 
 
 @dataclass(frozen=True)
-class Constraint:
+class Constraint(Record):
     """An upper limit on a quantity.
 
     Examples

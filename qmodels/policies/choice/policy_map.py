@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from phasefit import match_moments
 from phasefit.checks import positive_vector
+from phasefit.records import Result
 from qmodels.errors import ModelError
 from qmodels.policies.base import AbstractPolicy, running_jobs, work_bound
 from qmodels.policies.choice.candidates import checked_candidates, stated_error
@@ -37,7 +38,7 @@ _HIGH: Final = 0.9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PolicyMap:
+class PolicyMap(Result):
     """Best policy at every load and every variability of the demand."""
 
     loads: Array  #: (n,) fractions of the work bound, rising
@@ -100,7 +101,7 @@ def best_policies(
     scvs: Sequence[float] = SCVS,
     objective: str = "mean_response",
     constraint: str | Sequence[str] | None = None,
-    candidates: Sequence[AbstractPolicy] | None = None,
+    candidates: Sequence[AbstractPolicy | str] | None = None,
     model: str = "auto",
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -138,6 +139,11 @@ def best_policies(
     Candidates that even alone on the machine would be slower than the best one found so far are
     not solved; nor are, for percentiles from the 90th on, those whose mean is more than its
     percentile, which takes more than nine jobs in ten to be quicker than the mean.
+
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, sec. 4.
 
     Examples
     --------

@@ -6,9 +6,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, nan
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from phasefit.checks import real_number
+from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.policies.base import AbstractPolicy, work_bound
 from qmodels.policies.choice.candidates import ROUNDING, checked_candidates, stated_error
@@ -30,7 +31,7 @@ BEST, TIE, SLOWER, UNDECIDED, EXCEEDS, SATURATED, UNKNOWN = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RankedPolicy:
+class RankedPolicy(Record):
     """A candidate with what was predicted of it."""
 
     policy: AbstractPolicy
@@ -49,13 +50,31 @@ class RankedPolicy:
         """As the paper writes it."""
         return self.policy.label
 
+    def record(self) -> dict[str, Any]:
+        """What was predicted; None for what is not known or, of an error, cannot be stated."""
+
+        def known(value: float) -> float | None:
+            return real_number("value", value) if isfinite(value) else None
+
+        return {
+            "policy": self.label,
+            "status": self.status,
+            "method": self.method,
+            "error": known(self.error),
+            "capacity": known(self.capacity),
+            **{name: known(value) for name, value in self.quantities.items()},
+            "note": self.note,
+        }
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Recommendation:
+class Recommendation(Result):
     """Candidates ranked under a load, the best first.
 
     Undecided are those that may be the best, but next to a capacity that is itself in doubt.
     """
+
+    drawing = Drawing("policy", "value", half_width="half_width")
 
     objective: Quantity
     constraints: tuple[Constraint, ...]
@@ -122,7 +141,7 @@ class Recommendation:
             "ties": [policy.label for policy in self.ties],
             "method": self.method,
             "reason": self.reason,
-            "candidates": [_plain(row) for row in self.rows],
+            "candidates": [row.record() for row in self.rows],
             "seconds": self.seconds,
         }
 
@@ -130,7 +149,26 @@ class Recommendation:
         """One row per candidate."""
         import pandas as pd
 
-        return pd.DataFrame([_plain(row) for row in self.rows])
+        return pd.DataFrame([row.record() for row in self.rows])
+
+    def drawn(self) -> pd.DataFrame:
+        """The objective of the candidates that have one, with the errors of the predictions."""
+        import pandas as pd
+
+        known = [row for row in self.rows if isfinite(row.value)]
+        return pd.DataFrame(
+            {
+                "policy": [row.label for row in known],
+                "value": [row.value for row in known],
+                "half_width": [row.value * row.error for row in known],
+            }
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the candidates with the errors of the models; see `Result.plot`."""
+        axes = super().plot(ax)
+        axes.set_xlabel(self.objective.label)
+        return axes
 
 
 def recommend(
@@ -141,7 +179,7 @@ def recommend(
     arrival_rate: float | None = None,
     objective: str = "mean_response",
     constraint: str | Sequence[str] | None = None,
-    candidates: Sequence[AbstractPolicy] | None = None,
+    candidates: Sequence[AbstractPolicy | str] | None = None,
     model: str = "auto",
     progress: Progress | None = None,
 ) -> Recommendation:
@@ -473,19 +511,3 @@ def _shown(value: float, unit: str) -> str:
 def _headed(name: str) -> str:
     unit = Quantity.read(name).unit
     return f"{name} [{unit}]" if unit else name
-
-
-def _plain(row: RankedPolicy) -> dict[str, object]:
-    # what is not known, and an error that cannot be stated
-    def known(value: float) -> float | None:
-        return real_number("value", value) if isfinite(value) else None
-
-    return {
-        "policy": row.label,
-        "status": row.status,
-        "method": row.method,
-        "error": known(row.error),
-        "capacity": known(row.capacity),
-        **{name: known(value) for name, value in row.quantities.items()},
-        "note": row.note,
-    }

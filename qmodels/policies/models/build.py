@@ -11,13 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType, match_moments
-from phasefit.checks import one_of
+from phasefit.checks import named
 from qmodels.errors import InfeasibleMomentsError, ModelError, UnstableError
 from qmodels.markov import solve_qbd
 from qmodels.memory import MOST_SECONDS
 from qmodels.networks.occupancy import sharing_centre
 from qmodels.networks.sizes import check_queue, occupancy_counts, queue_seconds
-from qmodels.policies.base import AbstractPolicy, RunningJobs, running_jobs, work_bound
+from qmodels.policies.base import (
+    AbstractPolicy,
+    RunningJobs,
+    as_policy,
+    running_jobs,
+    work_bound,
+)
 from qmodels.policies.models.crowding import crowded_running, follows_crowding
 from qmodels.policies.models.decomposition import decomposed_running
 from qmodels.policies.models.exact_chain import exact_running
@@ -70,7 +76,7 @@ def built_model(
     ModelError
         If the arguments make no model, or this model cannot follow the policy.
     """
-    one_of("model", model, MODELS)
+    model = named("model", model, MODELS)
     jobs = running_jobs(policy, system, workload)
     if running is None:
         return _built(policy, system, workload, model, memory, jobs)
@@ -139,7 +145,7 @@ def _at_given_speeds(
 
 
 def capacity(
-    policy: AbstractPolicy, system: System, workload: Workload, *, model: str = "auto"
+    policy: AbstractPolicy | str, system: System, workload: Workload, *, model: str = "auto"
 ) -> float:
     """Largest stable arrival rate of a policy, in jobs per second.
 
@@ -147,6 +153,11 @@ def capacity(
     ----------
     policy, system, workload, model
         As for `qmodels.predict`, which states the same capacity and refuses loads from it on.
+
+    Returns
+    -------
+    float
+        Jobs per second.
 
     Raises
     ------
@@ -159,6 +170,13 @@ def capacity(
     Under time sharing with turns the sizes of jobs matter too; simulated machines with jobs
     always waiting carried as much to within the policy's `capacity_error`.
 
+    References
+    ----------
+    .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program behavior
+       and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, secs. 3.3-3.5.
+    .. [2] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks
+       of queues with different classes of customers", *J. ACM* 22 (1975) 248-260.
+
     Examples
     --------
     >>> from qmodels import Phase, Program, SpaceSharing
@@ -166,7 +184,7 @@ def capacity(
     >>> round(capacity(SpaceSharing(1, 1), System(16, 16), work), 6)
     0.015385
     """
-    one_of("model", model, MODELS)
+    model, policy = named("model", model, MODELS), as_policy(policy)
     jobs = running_jobs(policy, system, workload)
     arrangement = policy.arrangement(system)
     name = _chosen(policy, arrangement, workload, jobs.exact) if model == "auto" else model

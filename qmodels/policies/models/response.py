@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from phasefit import PhaseType
 from phasefit.checks import probabilities, shaped
+from phasefit.records import Law
 from qmodels.errors import ModelError
 from qmodels.networks.many_server import ManyServerQueue, ManyServerSolution
 from qmodels.networks.response import response_law
@@ -23,7 +24,7 @@ TRUNCATION: Final = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class TimeLaw:
+class TimeLaw(Law):
     """Law of a time that a job spends: until it starts, or until it departs.
 
     Examples
@@ -38,6 +39,15 @@ class TimeLaw:
     law: PhaseType | SojournLaw  #: the law itself, in seconds
     method: str  #: "exact" for the policy as stated, else "approximate"
     truncation: float  #: what cutting off the queue may have changed in any probability; 0 if not
+
+    def record(self) -> dict[str, Any]:
+        """Moments and percentiles in seconds; the chain of the law is in `law`."""
+        shares = (0.5, 0.9, 0.95, 0.99)
+        return {
+            "unit": "s", "mean": self.mean, "std": self.std, "scv": self.scv,
+            "percentiles": {f"{q:g}": self.percentile(q) for q in shares},
+            "method": self.method, "truncation": self.truncation,
+        }  # fmt: skip
 
     @property
     def mean(self) -> float:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.detection import find_bursts
 from qmodels.programs.traces import UNKNOWN, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 
@@ -33,7 +38,7 @@ _SPREAD = 0.1  # of sizes or intervals, above which it is told
 
 
 @dataclass(frozen=True, eq=False)
-class FoundCheckpoints:
+class FoundCheckpoints(Result):
     """Checkpoints of a run, and what speaks against their being such.
 
     Parameters
@@ -54,6 +59,8 @@ class FoundCheckpoints:
         A sentence each.
     """
 
+    drawing = Drawing("start", "bytes", labels=("time [s]", "bytes"))
+
     start: Array
     end: Array
     bytes: Array
@@ -70,6 +77,12 @@ class FoundCheckpoints:
     def rate(self) -> float:
         """Bytes per second of the middle checkpoint."""
         return self.size / self.duration
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each checkpoint."""
+        import pandas as pd
+
+        return pd.DataFrame({"start": self.start, "end": self.end, "bytes": self.bytes})
 
 
 @dataclass(frozen=True, eq=False)

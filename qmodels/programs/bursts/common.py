@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.change_points import MOST_VALUES, find_runs
 from qmodels.programs.bursts.detection import find_bursts
@@ -29,7 +30,7 @@ _ALONE = 1.0  # seconds, the threshold of a run without two kinds of pauses
 
 
 @dataclass(frozen=True, eq=False)
-class CommonPhases:
+class CommonPhases(Record):
     """What each run spent in each phase of the program.
 
     Parameters

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import one_of
+from phasefit.records import Result
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.intervals import running_ends, runs, unions, work_done
 from qmodels.programs.quantities import LARGEST, positive
@@ -27,7 +28,7 @@ SHORTEST_GAP = 1e-9  # seconds
 
 
 @dataclass(frozen=True, eq=False)
-class Bursts:
+class Bursts(Result):
     """Bursts of I/O of one run, and what went on inside them that is not I/O.
 
     A burst lasts from its first operation to the end of its last; there may be pauses within it,

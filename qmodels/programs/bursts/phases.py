@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.detection import Bursts
 from qmodels.programs.bursts.intervals import unions, work_done
@@ -20,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class TracePhases:
+class TracePhases(Result):
     """The phases of one run: a burst of I/O and the computation up to the next, again and again.
 
     Parameters
@@ -45,6 +46,8 @@ class TracePhases:
         computing by that record; None where the trace records none. The rest of `cpu` is
         waiting, communication, and what the tracer did not see.
     """
+
+    drawing = Drawing("phase", ("io", "cpu"), labels=("phase", "seconds"))
 
     io: Array
     cpu: Array
@@ -75,6 +78,11 @@ class TracePhases:
         names = ("io", "cpu", "recorded", "pauses", "others", "compute_overlap")
         columns = {name: getattr(self, name) for name in names}
         return pd.DataFrame({name: x for name, x in columns.items() if x is not None})
+
+    def drawn(self) -> pd.DataFrame:
+        """The same with the number of the phase."""
+        frame = self.to_frame()
+        return frame.assign(phase=range(1, len(frame) + 1))
 
     def table(self) -> str:
         """Return the sums of the phases as text, and what was assumed."""

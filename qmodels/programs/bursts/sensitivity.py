@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_vector
+from phasefit.records import Result
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.detection import SHORTEST_GAP, By, operations
 from qmodels.programs.bursts.intervals import unions
@@ -25,7 +26,7 @@ _HALF_DECADES = 2  # default thresholds per factor of ten
 
 
 @dataclass(frozen=True, eq=False)
-class GapSensitivity:
+class GapSensitivity(Result):
     """How many bursts there are at each threshold.
 
     Parameters

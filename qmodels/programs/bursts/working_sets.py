@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import boolean
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.change_points import SCATTER, Run, find_runs
 from qmodels.programs.bursts.detection import find_bursts
@@ -30,7 +31,7 @@ TICK = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class FoundWorkingSets:
+class FoundWorkingSets(Result):
     """Runs of like phases, or of like sets of phases, in the order of the run.
 
     Parameters
@@ -39,6 +40,8 @@ class FoundWorkingSets:
     runs : tuple of Run
         First phase (from 0), phases of the set, and how often the set is gone through.
     """
+
+    drawing = Drawing("set", ("io", "cpu"), labels=("working set", "seconds"))
 
     phases: TracePhases
     runs: tuple[Run, ...]
@@ -78,7 +81,7 @@ class FoundWorkingSets:
 
 
 @dataclass(frozen=True, eq=False)
-class TracedProgram:
+class TracedProgram(Result):
     """A program made of one run, and what had to be assumed about it.
 
     Parameters
@@ -110,6 +113,10 @@ class TracedProgram:
     def to_frame(self) -> pd.DataFrame:
         """Return the working sets, a row per phase of each, seconds as measured."""
         return self.working_sets.to_frame()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the signature of the program; see `Program.plot`."""
+        return self.program.plot(ax)
 
 
 def find_working_sets(

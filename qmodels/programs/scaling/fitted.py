@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import one_of, real_array
+from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import checked_allotment
 from qmodels.programs.model import Program
@@ -43,7 +44,7 @@ FEW_RUNS, FAR = 10, 4.0
 
 
 @dataclass(frozen=True, eq=False)
-class FittedComponent:
+class FittedComponent(Record):
     """What the runs say about one burst."""
 
     phase: int
@@ -72,7 +73,7 @@ class FittedComponent:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedProgram:
+class FittedProgram(Result):
     """A program learnt from runs, and how far the runs can be trusted to tell.
 
     Parameters
@@ -89,6 +90,8 @@ class FittedProgram:
     cliffs : tuple of str
         Where residuals show a step rather than a smooth law, a sentence each.
     """
+
+    drawing = Drawing("burst", "sigma", labels=("burst", "noise, relative"))
 
     name: str
     components: tuple[FittedComponent, ...]
@@ -317,6 +320,19 @@ class FittedProgram:
             columns=["phase", "kind", "formula", "probability", "sigma", "runs", "allotments",
                      "relative_rms"],
         )  # fmt: skip
+
+    def record(self) -> dict[str, Any]:
+        """Laws of the bursts, how well they are known, and what the runs cannot tell."""
+        return {
+            "name": self.name, "runs": self.runs, "discrepancy": self.discrepancy,
+            "components": self.components, "unidentified": self.unidentified,
+            "cliffs": self.cliffs, "seed": self.seed, "method": self.method,
+        }  # fmt: skip
+
+    def drawn(self) -> pd.DataFrame:
+        """Noise of each burst, named by its phase."""
+        frame = self.to_frame()
+        return frame.assign(burst="phase " + frame["phase"].astype(str) + " " + frame["kind"])
 
     def table(self) -> str:
         """Return the components as text, and below them what the runs cannot tell."""

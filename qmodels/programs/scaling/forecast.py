@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.programs.scaling.discrepancy import Margin
 from qmodels.programs.scaling.identifiability import Design
@@ -34,7 +35,7 @@ _LEAST = 1e-100  # seconds: growth alone, seen on many processors only, takes no
 
 
 @dataclass(frozen=True, eq=False)
-class Forecast:
+class Forecast(Result):
     """What a program takes on other allotments, and how sure that is.
 
     All arrays have the shape of the allotments asked for. Where `mark` is ``"not
@@ -70,6 +71,8 @@ class Forecast:
     warnings : tuple of str
         Reasons to trust the intervals less, a sentence each.
     """
+
+    drawing = Drawing("processors", ("time", "time_low", "time_high"), by="disks", log="xy")
 
     processors: Array
     disks: Array

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.programs.scaling.discrepancy import Margin
 from qmodels.programs.scaling.identifiability import Design
@@ -28,7 +29,7 @@ _LIKELY = 0.1  # posterior probability at which a growing term asks for a run of
 
 
 @dataclass(frozen=True, eq=False)
-class NextRun:
+class NextRun(Result):
     """Candidate runs, the most useful first.
 
     Parameters
@@ -47,6 +48,8 @@ class NextRun:
     advice : str
         A sentence for whoever will do the run.
     """
+
+    drawing = Drawing("core_seconds", "remaining_variance", log="x")
 
     processors: Array
     disks: Array

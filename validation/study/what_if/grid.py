@@ -12,11 +12,13 @@ from math import inf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, ScenarioError
 from qmodels.io.scenario import Scenario, load_scenario, make_scenario, with_settings
 from qmodels.policies import AbstractPolicy, System, Workload, work_bound
 from qmodels.policies.choice.objectives import Quantity, objective_of
 from qmodels.policies.choice.recommendation import (
+    BEST,
     SATURATED,
     SLOWER,
     UNKNOWN,
@@ -37,14 +39,13 @@ if TYPE_CHECKING:
 
 #: Points that one grid may have.
 MOST_POINTS: Final = 1_000_000
-SCHEMA: Final = 1
 #: Shares of its capacity at which a curve has points of its own; the last is the largest of which
 #: errors are recorded.
 ENDS: Final = (0.8, MOST_BUSY)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WhatIf:
+class WhatIf(Result):
     """Predictions over a grid of machines, jobs, loads and policies."""
 
     scenario: Scenario
@@ -150,10 +151,28 @@ class WhatIf:
 
         return pd.DataFrame(list(self.records()))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, for JSON."""
+    def drawn(self) -> pd.DataFrame:
+        """The best of every machine and load, the cheapest first."""
+        frame = self.to_frame()
+        best = frame[frame["status"] == BEST]
+        return best.sort_values("money").assign(at=[f"load {load:.3g}" for load in best["load"]])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what the best policies make of the money, or without prices of the load."""
+        from phasefit.plotting import columns
+
+        name = self.objective.name
+        priced = Drawing("money", name, by="at", labels=("money", self.objective.label))
+        across = Drawing("load", name, by="machine", labels=("load", self.objective.label))
+        if self.prices:
+            return columns(self.drawn(), priced, ax=ax)
+        told = self.drawn().sort_values("load")
+        machine = told[[axis.name for axis in self.axes]].astype(str).agg(", ".join, axis=1)
+        return columns(told.assign(machine=machine if self.axes else ""), across, ax=ax)
+
+    def record(self) -> dict[str, Any]:
+        """Axes, prices, findings, and a record for each machine, load and policy."""
         return {
-            "schema": SCHEMA,
             "set": list(self.scenario.changes),
             "remarks": list(self.remarks),
             "objective": self.objective.name,

@@ -16,6 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import share
+from phasefit.errors import ModelError
 
 Array = NDArray[np.float64]
 
@@ -148,7 +149,7 @@ def density(report: Report, *, ax: Axes | None = None) -> Axes:
     >>> density(fit([1.0, 2.0, 4.0, 9.0], order=1)).get_xscale()
     'log'
     """
-    ax = _axes_or_new(ax)
+    ax = axes_or_new(ax)
     x = _times(report)
     if report.data is not None:
         edges, share = _histogram(report.data)
@@ -186,7 +187,7 @@ def ccdf(report: Report, *, ax: Axes | None = None, level: float = 0.95) -> Axes
     >>> ccdf(fit([1.0, 2.0, 4.0, 9.0], order=1)).get_yscale()
     'log'
     """
-    ax = _axes_or_new(ax)
+    ax = axes_or_new(ax)
     level = share("level", level, zero=False, one=False)
     x = _times(report)
     floor = 0.3 / max(report.size, 10.0)
@@ -229,7 +230,7 @@ def quantiles(report: Report, *, ax: Axes | None = None) -> Axes:
     >>> quantiles(fit([1.0, 2.0, 4.0, 9.0], order=1)).get_xlabel()
     'quantile of the data'
     """
-    ax = _axes_or_new(ax)
+    ax = axes_or_new(ax)
     ax.set(title="quantiles", xlabel="quantile of the data", ylabel="quantile of the fit")
     if report.data is None:
         return _without_data(ax)
@@ -276,7 +277,7 @@ def likelihood(report: Report, *, ax: Axes | None = None) -> Axes:
     >>> likelihood(fit([1.0, 2.0, 4.0, 9.0], order=1)).get_xlabel()
     'step'
     """
-    ax = _axes_or_new(ax)
+    ax = axes_or_new(ax)
     ax.set(title="log-likelihood", xlabel="step", ylabel="missing to the last, per observation")
     trace = np.asarray(report.trace, dtype=float)
     missing = (trace[-1] - trace[:-1]) / report.size if trace.size else trace
@@ -296,8 +297,13 @@ def likelihood(report: Report, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _axes_or_new(ax: Axes | None) -> Axes:
-    return ax if ax is not None else Figure(layout="constrained").add_subplot()
+def axes_or_new(ax: Axes | None, **figure: Any) -> Axes:
+    """Return `ax`, or the axes of a new figure that no global list keeps."""
+    if ax is None:
+        return Figure(layout="constrained", **figure).add_subplot()
+    if not isinstance(ax, Axes):
+        raise ModelError(f"ax must be matplotlib Axes, got {type(ax).__name__}")
+    return ax
 
 
 def _without_data(ax: Axes) -> Axes:

@@ -1,0 +1,151 @@
+"""Figures of laws and of tables that records give: Axes in, Axes out, nothing shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from phasefit.plotting.fits import BLUE, axes_or_new
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+_POINTS: Final = 300
+_MOST_BARS: Final = 40
+_MOST_LINES: Final = 10
+
+
+class Columns(Protocol):
+    """Which columns of a table are drawn; see `phasefit.records.Drawing`."""
+
+    @property
+    def x(self) -> str: ...  # noqa: D102
+    @property
+    def y(self) -> str | tuple[str, ...]: ...  # noqa: D102
+    @property
+    def by(self) -> str: ...  # noqa: D102
+    @property
+    def half_width(self) -> str: ...  # noqa: D102
+    @property
+    def log(self) -> str: ...  # noqa: D102
+    @property
+    def labels(self) -> tuple[str, str]: ...  # noqa: D102
+
+
+def columns(
+    table: pd.DataFrame, drawing: Columns, *, title: str = "", ax: Axes | None = None
+) -> Axes:
+    """Draw columns of a table: lines over numbers, bars over names.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    drawing : Drawing
+    title : str
+        Plain text; nothing in it is taken as mathematics.
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from phasefit.records import Drawing
+    >>> table = pd.DataFrame({"load": [0.2, 0.5], "response": [1.2, 2.0]})
+    >>> ax = columns(table, Drawing("load", "response"))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('load', 'response')
+    """
+    ax = axes_or_new(ax)
+    told = table if table.index.name is None else table.reset_index()
+    ys = (drawing.y,) if isinstance(drawing.y, str) else drawing.y
+    x, y = (
+        own or (names if isinstance(names, str) else "").replace("_", " ")
+        for own, names in zip(drawing.labels, (drawing.x, drawing.y), strict=True)
+    )
+    if drawing.x and told[drawing.x].dtype.kind in "iuf":
+        _lines(ax, told, drawing, ys)
+        ax.set(xlabel=x, ylabel=y)
+        for axis in drawing.log:
+            getattr(ax, f"set_{axis}scale")("log")
+    else:
+        _bars(ax, told, drawing, ys)
+        ax.set(xlabel=y, ylabel=x)
+        if "y" in drawing.log:
+            ax.set_xscale("log")
+    if title:
+        ax.set_title(title[:80], fontsize=10, parse_math=False)
+    if ax.get_legend_handles_labels()[0]:
+        for text in ax.legend().get_texts():
+            text.set_parse_math(False)
+    return ax
+
+
+def _lines(ax: Axes, table: pd.DataFrame, drawing: Columns, ys: tuple[str, ...]) -> None:
+    groups = [("", table)]
+    if drawing.by:
+        groups = [(str(name), part) for name, part in table.groupby(drawing.by, sort=False)]
+    for name, part in groups[:_MOST_LINES]:
+        for y in ys:
+            label = " ".join(text for text in (name, y.replace("_", " ") * (len(ys) > 1)) if text)
+            width = _half_widths(part, drawing)
+            ax.errorbar(
+                part[drawing.x], _floats(part[y]), yerr=width, label=label or None, capsize=2,
+                marker="." if len(part) < 60 else None,
+            )  # fmt: skip
+
+
+def _bars(ax: Axes, table: pd.DataFrame, drawing: Columns, ys: tuple[str, ...]) -> None:
+    if not drawing.x:  # a bar for each column of the only row
+        names = [y.replace("_", " ") for y in ys]
+        ax.barh(names, [float(table[y].iloc[0]) for y in ys], color=BLUE)
+        ax.invert_yaxis()
+        return
+    shown = table.head(_MOST_BARS)
+    places = np.arange(len(shown), dtype=float)
+    thick = 0.8 / len(ys)
+    for k, y in enumerate(ys):
+        ax.barh(
+            places + (k - (len(ys) - 1) / 2.0) * thick, _floats(shown[y]), thick,
+            xerr=_half_widths(shown, drawing), capsize=2,
+            label=y.replace("_", " ") if len(ys) > 1 else None,
+        )  # fmt: skip
+    ax.set_yticks(places, [str(name)[:40] for name in shown[drawing.x]])
+    for tick in ax.get_yticklabels():
+        tick.set_parse_math(False)
+    ax.invert_yaxis()
+
+
+def _floats(column: pd.Series[Any]) -> Array:
+    """Numbers of a column, NaN where there is none."""
+    return column.to_numpy(dtype=float, na_value=np.nan)
+
+
+def _half_widths(table: pd.DataFrame, drawing: Columns) -> Array | None:
+    """Error bars; none where the width is not known or infinite, which cannot be drawn."""
+    if not drawing.half_width or drawing.half_width not in table:
+        return None
+    width = _floats(table[drawing.half_width])
+    return np.where(np.isfinite(width), width, 0.0)
+
+
+def tail(law: Any, *, title: str = "", ax: Axes | None = None) -> Axes:
+    """Draw P(X > x) of a law over its times, down to one in a thousand.
+
+    Examples
+    --------
+    >>> from phasefit import PhaseType
+    >>> tail(PhaseType.exponential(mean=2.0)).get_ylabel()
+    'P(X > x)'
+    """
+    ax = axes_or_new(ax)
+    end = float(law.ppf(0.999))
+    x = np.linspace(0.0, end if end > 0.0 else 1.0, _POINTS)
+    ax.plot(x, np.asarray(law.sf(x), dtype=float), c=BLUE)
+    ax.set(xlabel="x [s]", ylabel="P(X > x)", yscale="log", ylim=(5e-4, 1.5))
+    if title:
+        ax.set_title(title[:80], fontsize=10, parse_math=False)
+    return ax

@@ -1,0 +1,52 @@
+"""Options whose value is one of a few names: shown as such, completed, and taken in any spelling.
+
+The names stand here too, for the help of a command must not load what it would take to work; a
+test holds them against the packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+import typer
+
+MODELS: Final = ("auto", "speed-scaled", "decomposition", "crowding", "time-sharing", "exact")
+FAMILIES: Final = ("hyper-erlang", "coxian", "general", "moments")
+CRITERIA: Final = ("bic", "aic", "cv")
+FORMS: Final = ("json", "butools", "line", "matlab", "jmt", "prism")
+LOG_FORMATS: Final = ("sacct", "pbs", "lsf", "sge", "batsim", "batsim-csv", "csv", "swf")
+UNITS: Final = ("cores", "nodes", "gpus")
+STATUSES: Final = ("completed", "failed", "cancelled")
+MODULES: Final = ("POSIX", "MPI-IO", "STDIO")
+FIDELITIES: Final = ("static", "fluid", "worm")
+NETWORKS: Final = ("none", "fluid", "worm")
+SIDES: Final = ("west", "east", "north", "south", "front", "back")
+WRITE_MODES: Final = ("blocking", "waiting-works", "asynchronous")
+SWEEPS: Final = ("predict", "simulate", "allocate")
+
+
+def choice(names: Sequence[str], *flags: str, help: str) -> Any:
+    """An option for one of some names, or for several where it may be repeated.
+
+    What is none of them is left as it is: whoever takes it says which one was meant.
+    """
+
+    def spell(value: Any) -> Any:
+        if not value:
+            return value
+        from phasefit.checks import spelled
+
+        if isinstance(value, str):
+            return spelled(value, names) or value
+        return [spelled(each, names) or each for each in value]
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.casefold().startswith(incomplete.casefold())]
+
+    return typer.Option(
+        *flags, metavar=f"[{'|'.join(names)}]", help=help, callback=spell, autocompletion=complete
+    )
+
+
+Model = Annotated[str | None, choice(MODELS, "--model", help="By default the scenario's.")]

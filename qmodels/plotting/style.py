@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
@@ -21,8 +22,8 @@ from qmodels.errors import ModelError
 __all__ = [
     "BLACK", "BLUE", "GREEN", "GREY", "JOB_COLOURS", "LIGHT_GREY", "MAP", "ORANGE", "PURPLE",
     "RED", "SKY", "Array", "axes_or_new", "checked_points", "contour_levels", "counted",
-    "merged_intervals", "outlined", "plain_text", "rectangles", "set_legend", "set_log2_ticks",
-    "set_title", "spread_indices",
+    "map_colours", "merged_intervals", "outlined", "plain_text", "rectangles", "set_legend",
+    "set_log2_ticks", "set_title", "spread_indices",
 ]  # fmt: skip
 
 Array = NDArray[np.float64]
@@ -39,6 +40,11 @@ JOB_COLOURS = np.asarray(colormaps["tab20"].colors)  # type: ignore[attr-defined
 
 #: Labels on an axis of powers of two, at most.
 MOST_TICKS = 9
+
+
+def map_colours(count: int) -> list[str]:
+    """So many colours of the map of surfaces, dark to light, as a page writes them."""
+    return [to_hex(colour) for colour in colormaps[MAP](np.linspace(0.0, 1.0, count))]
 
 
 def axes_or_new(ax: Axes | None, **figure: Any) -> Axes:

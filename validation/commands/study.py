@@ -22,7 +22,7 @@ Workers = Annotated[
 Interactive = Annotated[
     bool,
     typer.Option(
-        "--interactive", help="Add a speedup surface that can be turned; needs plotly, adds 5 MB."
+        "--interactive", help="Add a speedup surface that can be turned, cut and read off."
     ),
 ]
 
@@ -133,9 +133,6 @@ def _run(
 
     claim_output(output)
     if interactive:
-        from qmodels.pages.surface import check_installed
-
-        check_installed()  # before the work of minutes
         command.append("--interactive")
     with progress_shown() as progress:
         plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))

@@ -23,7 +23,6 @@ from validation.allocation.plotting import job_stack
 from validation.slices.pod import in_text
 
 if TYPE_CHECKING:
-    from validation.slices.results import SliceSimulation
     from validation.slices.study import SliceStudy
 
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
@@ -31,7 +30,7 @@ COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
 
 def largest_utilisation(study: SliceStudy, ax: Axes | None = None) -> Axes:
     """Share of the chips held with a full queue; for a log, at its load."""
-    ax = axes_or_new(ax, figsize=(7.5, 0.8 + 0.3 * len(study.ways)))
+    ax = axes_or_new(ax, figsize=(5.4, 0.9 + 0.3 * len(study.ways)))
     rows = np.arange(len(study.strategies), dtype=float)
     height = 0.8 / len(study.disciplines)
     for k, discipline in enumerate(study.disciplines):
@@ -56,7 +55,7 @@ def largest_utilisation(study: SliceStudy, ax: Axes | None = None) -> Axes:
 
 def waits_by_slice(study: SliceStudy, ax: Axes | None = None) -> Axes:
     """Mean wait of each slice at the load, in order of arrival; growing queues are left out."""
-    ax = axes_or_new(ax, figsize=(7.5, 3.8))
+    ax = axes_or_new(ax, figsize=(5.4, 3.8))
     discipline = study.disciplines[0]
     unit, name_of_unit = _unit(study, discipline)
     for k, name in enumerate(study.strategies):
@@ -99,25 +98,36 @@ def _unit(study: SliceStudy, discipline: str) -> tuple[float, str]:
 
 def layouts(study: SliceStudy) -> Figure:
     """Who holds which block at the end of the first run, under each strategy."""
-    runs: list[SliceSimulation] = []
-    for name in study.strategies:
-        way = study.of(name, study.disciplines[0])
-        runs.append(way.full or way.loaded)
-    across = min(3, len(runs))
-    down = -(-len(runs) // across)
+    across = min(3, len(study.strategies))
+    down = -(-len(study.strategies) // across)
+    wide, high = _size(study)
+    figure = Figure(figsize=(across * wide, down * high), layout="constrained")
+    panels: Any = figure.subplots(down, across, squeeze=False)
+    for ax in panels.ravel()[len(study.strategies) :]:
+        ax.remove()
+    for ax, name in zip(panels.ravel(), study.strategies, strict=False):
+        _draw_layout(study, name, ax)
+    return figure
+
+
+def layout_panel(study: SliceStudy, strategy: str) -> Figure:
+    """The picture of one strategy by itself."""
+    figure = Figure(figsize=_size(study), layout="constrained")
+    _draw_layout(study, strategy, figure.add_subplot())
+    return figure
+
+
+def _draw_layout(study: SliceStudy, strategy: str, ax: Axes) -> None:
+    way = study.of(strategy, study.disciplines[0])
+    held = (way.full or way.loaded).occupancy()
+    job_stack(held, ax=ax)
+    ax.set_title(f"{strategy}, {held.free} free", fontsize=9)
+    ax.set_xlabel("")
+
+
+def _size(study: SliceStudy) -> tuple[float, float]:
+    """Width and height in inches of the picture of a pod."""
     x, y, z = study.pod.blocks
     wide, high = 0.6 + 0.26 * (x + 0.45 * y), 0.6 + 0.26 * (0.45 * y + 0.6) * z
     scale = min(1.0, 6.0 / max(wide, high))
-    figure = Figure(
-        figsize=(across * max(1.8, scale * wide), down * max(1.8, scale * high)),
-        layout="constrained",
-    )
-    panels: Any = figure.subplots(down, across, squeeze=False)
-    for ax in panels.ravel()[len(runs) :]:
-        ax.remove()
-    for ax, run in zip(panels.ravel(), runs, strict=False):
-        held = run.occupancy()
-        job_stack(held, ax=ax)
-        ax.set_title(f"{run.strategy}, {held.free} free", fontsize=9)
-        ax.set_xlabel("")
-    return figure
+    return max(1.8, scale * wide), max(1.8, scale * high)

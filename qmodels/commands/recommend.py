@@ -183,10 +183,12 @@ def _recommend(
                 )  # fmt: skip
             except UnstableError as error:
                 refused.append(error)
+    worst = None if found else max(refused, key=lambda error: error.capacity)
     for each in refused:
-        typer.echo(f"- {each}", err=True)
-    if not found:
-        raise max(refused, key=lambda error: error.capacity)
+        if each is not worst:  # which is said as the error that ends the command
+            typer.echo(f"- {each}", err=True)
+    if worst is not None:
+        raise worst
     drawn = None
     if with_map:
         map_workers: MapWorkers = context.obj

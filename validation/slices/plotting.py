@@ -16,6 +16,7 @@ from qmodels.plotting.style import (
     ORANGE,
     PURPLE,
     axes_or_new,
+    bars_above_zero,
     plain_text,
     set_legend,
 )
@@ -66,8 +67,9 @@ def waits_by_slice(study: SliceStudy, ax: Axes | None = None) -> Axes:
         x = [np.prod(own.shape) for own in seen]
         means = [own.wait.mean / unit for own in seen if own.wait is not None]
         errors = [own.wait.half_width / unit for own in seen if own.wait is not None]
-        ax.errorbar(x, means, yerr=errors, color=COLOURS[k % len(COLOURS)], label=name,
-                    marker="o", ms=4, capsize=2, lw=1.0)  # fmt: skip
+        ax.errorbar(x, means, yerr=bars_above_zero(means, errors), label=name,
+                    color=COLOURS[k % len(COLOURS)], marker="o", ms=4, capsize=2,
+                    lw=1.0)  # fmt: skip
     ax.set_xscale("log", base=2)
     shapes = study.ways[0].loaded.shapes
     if len(shapes) <= 12:

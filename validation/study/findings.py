@@ -66,13 +66,15 @@ def meanings(study: Study) -> dict[str, str]:
     return {policy.label: policy.in_words(study.scenario.system) for policy in policies}
 
 
-def headline_policies(study: Study, most: int = 5) -> list[str]:
-    """Labels of the policies that the findings name first: the fastest, then who carries most."""
+def headline_policies(study: Study, most: int = 6) -> list[str]:
+    """Labels of the policies that the findings name: the fastest, who ties, who carries most."""
     found = {load: study.recommendation(load) for load in study.loads}
     fit = [load for load, each in found.items() if not _too_near(each)]
-    fastest = [found[load].rows[0].label for load in sorted(_headlines(study, fit))]
+    spoken = [found[load].rows for load in sorted(_headlines(study, fit))]
+    fastest = [rows[0].label for rows in spoken]
+    tied = [next((row.label for row in rows if row.status == TIE), "") for rows in spoken]
     carrying = [label for label, _ in _best_of_each_kind(study)]
-    return list(dict.fromkeys([*fastest, *carrying]))[:most]
+    return [label for label in dict.fromkeys([*fastest, *tied, *carrying]) if label][:most]
 
 
 def near_saturation(row: RankedPolicy, rate: float) -> str:

@@ -11,14 +11,29 @@ from matplotlib.figure import Figure
 
 from phasefit import MAP, PhaseType
 from qmodels.plotting import response_curves, surface_3d, surface_heatmap
-from qmodels.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, counted, set_legend
+from qmodels.plotting.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    bars_above_zero,
+    counted,
+    set_legend,
+    set_plain_log_ticks,
+)
 from qmodels.policies import AbstractPolicy
 from validation.study.findings import headline_policies
 from validation.study.run import Check, Study
 from validation.study.trial import MeshTrial
 
 #: Colours and lines of the few policies of the first figure: told apart without colour too.
-LOOKS: Final = ((BLUE, "-"), (RED, "--"), (GREEN, "-."), (PURPLE, ":"), (ORANGE, (0, (5, 1, 1, 1))))
+LOOKS: Final = (
+    (BLUE, "-"), (RED, "--"), (GREEN, "-."), (PURPLE, ":"), (ORANGE, (0, (5, 1, 1, 1))),
+    (BLACK, (0, (1, 2))),
+)  # fmt: skip
 
 
 def surface_figure(study: Study) -> Figure:
@@ -86,6 +101,7 @@ def answer_figure(study: Study) -> Figure:
             )  # fmt: skip
     ax.set(xlabel="load (1: the machine's ceiling)", ylabel="mean response time [s]", yscale="log",
            xlim=(0, 1))  # fmt: skip
+    set_plain_log_ticks(ax)
     ax.grid(lw=0.3)
     set_legend(ax, fontsize=9, loc="upper left")
     _mark_log(study, ax)
@@ -173,8 +189,8 @@ def _mark_log(study: Study, ax: Axes) -> None:
     if study.log_load is not None and study.log_load < 1:
         ax.axvline(study.log_load, color=GREY, lw=0.8, ls=":")
         ax.annotate(
-            "the log", (study.log_load, 0.98), xycoords=("data", "axes fraction"),
-            rotation=90, va="top", ha="right", fontsize=7, color=GREY,
+            "the log", (study.log_load, 0.02), xycoords=("data", "axes fraction"),
+            rotation=90, va="bottom", ha="right", fontsize=7, color=GREY,
         )  # fmt: skip
 
 
@@ -240,7 +256,8 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
         simulated = check.agreement.simulation.mean_response
         exact = check.agreement.prediction.method == "exact"
         ax.errorbar(
-            simulated.mean / predicted, y, xerr=simulated.half_width / predicted,
+            simulated.mean / predicted, y,
+            xerr=bars_above_zero([simulated.mean / predicted], [simulated.half_width / predicted]),
             color=BLUE if exact else RED, fmt="o" if exact else "s", ms=5, capsize=3,
             mfc=BLUE if exact else "white",
         )  # fmt: skip

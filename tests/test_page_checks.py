@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import pytest
 
 from tests.page_checks import contrast, problems
 
+DOCS = Path(__file__).parents[1] / "docs"
 GOOD = """<!doctype html><html lang="en"><head><meta name="viewport" content="x">
 <meta name="color-scheme" content="light dark"><title>A page</title>
 <style>:root { --ink: #000; --paper: #fff; --tint: #eee; }
@@ -54,3 +58,16 @@ def test_each_problem_is_found(old, new, said):
 def test_contrast_is_that_of_wcag():
     assert contrast("#000", "#ffffff") == pytest.approx(21.0)
     assert contrast("#777777", "#fff") == pytest.approx(4.48, abs=0.005)  # the known near miss
+
+
+def test_the_docs_give_captions_a_level_and_what_scrolls_the_focus():
+    mend = runpy.run_path(str(DOCS / "conf.py"))["_open_to_all"]
+    context = {
+        "body": '<pre>x</pre><div class="table-wrapper container">',
+        "furo_navigation_tree": '<p class="caption" role="heading">Learn</p>',
+    }
+    mend(None, "index", "page.html", context, None)
+    assert context["body"] == (
+        '<pre tabindex="0">x</pre><div tabindex="0" class="table-wrapper container">'
+    )
+    assert 'role="heading" aria-level="2"' in context["furo_navigation_tree"]

@@ -32,8 +32,8 @@ quality: $(VENV)/.test ## what the gate asks for beyond the tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-extras: $(VENV)/.core ## what reads Darshan logs and makes pages to turn
-	$(BIN)/python -m pip install -q -e '.[darshan,interactive]'
+extras: $(VENV)/.core ## what reads Darshan logs
+	$(BIN)/python -m pip install -q -e '.[darshan]'
 
 # Before a release: the suite on the lowest and on the highest versions that pyproject.toml allows.
 oldest: ## the suite on the lowest versions of all dependencies

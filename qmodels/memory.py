@@ -1,8 +1,10 @@
-"""How much memory and time a solver will take, known before any of it is spent."""
+"""How much memory and time a solver will take, known before any of it is spent, and what was."""
 
 from __future__ import annotations
 
 import os
+import resource
+import sys
 from typing import Final
 
 from phasefit.checks import real_number
@@ -43,3 +45,28 @@ def check_seconds(what: str, needed: float, memory: float | None, fix: str) -> N
             f"{MOST_SECONDS:g} s that are begun unasked; {fix}, or give memory, the bytes that it "
             f"may take, and wait"
         )
+
+
+def peak_memory() -> int:
+    """Most bytes that this process, or one that it started and waited for, has held so far."""
+    used = max(
+        resource.getrusage(whose).ru_maxrss
+        for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return used if sys.platform == "darwin" else 1024 * used
+
+
+def spent_in_words() -> str:
+    """What this process and those that it started have spent so far, as a sentence.
+
+    Examples
+    --------
+    >>> spent_in_words().startswith("By then the process had spent ")
+    True
+    """
+    used = os.times()
+    seconds = used.user + used.system + used.children_user + used.children_system
+    return (
+        f"By then the process had spent {seconds:.3g} s of processor time and held at most "
+        f"{peak_memory() / 1e6:.3g} MB of memory."
+    )

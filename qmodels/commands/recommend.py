@@ -182,9 +182,11 @@ def _recommend(
                 )  # fmt: skip
             except UnstableError as error:
                 refused.append(error)
-    answers.remarks(map(str, refused))
-    if not found:
-        raise max(refused, key=lambda error: error.capacity)
+    worst = None if found else max(refused, key=lambda error: error.capacity)
+    # The worst is said as the error that ends the command.
+    answers.remarks(str(each) for each in refused if each is not worst)
+    if worst is not None:
+        raise worst
     drawn = None
     if with_map:
         map_workers: MapWorkers = context.obj

@@ -39,7 +39,8 @@ def write_files(found: Answer, folder: Path) -> tuple[list[str], list[str]]:
     elif min(found.surface.speedup.shape) < 2:
         left_out.append("A surface of one row has no area to draw; give more processors or disks.")
     else:
-        left_out += _page(found, folder, names)
+        _write_page(found, folder)
+        names.append("surface.html")
     return names, left_out
 
 
@@ -84,14 +85,9 @@ def _measured_speedups(found: Answer) -> Any:
     return np.column_stack([points[:, :2], surface.reference / points[:, 2]])
 
 
-def _page(found: Answer, folder: Path, names: list[str]) -> list[str]:
-    from qmodels.errors import ModelError
-    from qmodels.pages.surface import check_installed, surface_page
+def _write_page(found: Answer, folder: Path) -> None:
+    from qmodels.pages.surface import surface_page
 
-    try:
-        check_installed()
-    except ModelError as error:
-        return [f"surface.html is left out: {error}"]
     assert found.surface is not None
     program = found.subject.program
     more = "" if program is None else superlinear(program, found.surface)
@@ -104,5 +100,3 @@ def _page(found: Answer, folder: Path, names: list[str]) -> list[str]:
         caption=said,
     )
     (folder / "surface.html").write_text(page, encoding="utf-8")
-    names.append("surface.html")
-    return []

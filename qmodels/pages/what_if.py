@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +12,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
-from qmodels.pages.page import page_templates, script_safe, source_hash
+from qmodels.pages.page import page_with_scripts, script_safe
 
 Array = NDArray[np.float64]
 
@@ -21,8 +20,9 @@ Array = NDArray[np.float64]
 NO_ANSWER, NO_ERROR = 254, 255
 #: Characters that a page may have.
 MOST_CHARACTERS: Final = 2_000_000
-_HERE: Final = Path(__file__).parent
-_SCRIPTS: Final = ("what_if_grid.js", "what_if_draw.js", "what_if_view.js")
+_SCRIPTS: Final = (
+    "draw.js", "what_if_grid.js", "what_if_words.js", "what_if_figures.js", "what_if_view.js",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -150,25 +150,12 @@ def what_if_page(grid: PageGrid) -> str:
     ...     other_axis=None, notes=[], table=[["load"], ["0.5"]])
     >>> page = what_if_page(grid)
     >>> page.count("<script"), page.count("<h1>What if: A study</h1>")
-    (4, 1)
+    (6, 1)
     """
-    scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
-    style = (_HERE / "what_if.css").read_text(encoding="utf-8")
-    policy = (
-        f"default-src 'none'; script-src {' '.join(map(source_hash, scripts))}; "
-        f"style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
-    )
-    page = (
-        page_templates(_HERE)
-        .get_template("what_if.html.j2")
-        .render(
-            grid=grid,
-            policy=policy,
-            scripts=[Markup(script) for script in scripts],  # our own files, not a user's text
-            page_style=Markup(style),
-            data=Markup(script_safe(_data(grid))),
-        )
-    )
+    page = page_with_scripts(
+        "what_if.html.j2", scripts=_SCRIPTS, styles=("live.css",), grid=grid,
+        data=Markup(script_safe(_data(grid))),
+    )  # fmt: skip
     if len(page) > MOST_CHARACTERS:
         raise ModelError(
             f"the page would have {len(page) / 1e6:.1f} million characters, at most "

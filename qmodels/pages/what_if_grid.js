@@ -7,6 +7,7 @@ const whatIf = (function () {
   const EQUAL = 3e-7;        // relative difference of two numbers that may be one in 32 bits
   const NEAR = 0.02;         // shares of the capacity at which two points are as good as one
   const MOST_OFF = 0.25;     // a value that may be off by more is none
+  const MOST_KEPT = 200;     // loads of which rankings are kept
   const BETWEEN = [0.25, 0.5, 0.75];
 
   function bytes(text) {
@@ -33,7 +34,7 @@ const whatIf = (function () {
       data: data, strides: strides, machines: size,
       width: data.loads.length + data.ends.length,
       values: floats(data.values), capacity: floats(data.capacity), codes: bytes(data.codes),
-      nodes: new Map(), rankings: new Map()
+      misfits: new Set(data.misfits), nodes: new Map(), rankings: new Map()
     };
   }
 
@@ -123,7 +124,7 @@ const whatIf = (function () {
   function at(grid, m, p, load) {
     const key = m * grid.data.policies.length + p, most = grid.capacity[key];
     if (grid.data.refused[m] !== undefined) return { why: grid.data.refused[m] };
-    if (grid.data.misfits.includes(key)) return { why: "does not fit this machine" };
+    if (grid.misfits.has(key)) return { why: "does not fit this machine" };
     if (!(most > 0)) return { why: "not predicted" };
     if (load >= most) return { why: "unstable", capacity: most };
     const stop = grid.data.loads.findIndex((each) => Math.abs(each - load) < 1e-9);
@@ -151,10 +152,14 @@ const whatIf = (function () {
   /* All policies, the best first, as `qmodels recommend` ranks them; policies are in the order of
      their simplicity, so that the first of equals is the simplest. */
   function ranked(grid, m, load) {
-    const stop = grid.data.loads.indexOf(load), key = m * grid.data.loads.length + stop;
-    if (stop < 0) return compared(grid, m, load);
-    if (!grid.rankings.has(key)) grid.rankings.set(key, compared(grid, m, load));
-    return grid.rankings.get(key);  // the maps ask for the same ones at every step of a slider
+    // The figures ask for the same ones at every step of a slider.
+    if (!grid.rankings.has(load)) {
+      if (grid.rankings.size > MOST_KEPT) grid.rankings.clear();
+      grid.rankings.set(load, []);
+    }
+    const kept = grid.rankings.get(load);
+    if (!kept[m]) kept[m] = compared(grid, m, load);
+    return kept[m];
   }
 
   function compared(grid, m, load) {

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
-from qmodels.plotting.style import MAP, RED, axes_or_new, set_legend
+from qmodels.plotting.style import MAP, RED, axes_or_new, set_legend, set_plain_log_ticks
 
 
 def response_curves(
@@ -52,6 +52,7 @@ def response_curves(
             label=label,
         )
     ax.set(xlabel="load", ylabel="mean response time [s]", yscale="log", xlim=(0, 1))
+    set_plain_log_ticks(ax)
     ax.grid(lw=0.3)
     set_legend(ax, fontsize=7, loc="upper left")
     return ax

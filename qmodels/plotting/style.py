@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from phasefit.plotting import BLUE, GREY, RED, axes_or_new
@@ -19,9 +21,10 @@ from qmodels.errors import ModelError
 
 __all__ = [
     "BLACK", "BLUE", "GREEN", "GREY", "JOB_COLOURS", "LIGHT_GREY", "MAP", "ORANGE", "PURPLE",
-    "RED", "SKY", "Array", "axes_or_new", "checked_points", "contour_levels", "counted",
-    "merged_intervals", "outlined", "plain_text", "rectangles", "set_legend", "set_log2_ticks",
-    "set_title", "spread_indices",
+    "RED", "SKY", "Array", "axes_or_new", "bars_above_zero", "checked_points",
+    "contour_levels", "counted", "map_colours", "merged_intervals", "outlined", "plain_text",
+    "rectangles", "set_legend", "set_log2_ticks", "set_plain_log_ticks", "set_title",
+    "spread_indices",
 ]  # fmt: skip
 
 Array = NDArray[np.float64]
@@ -38,6 +41,26 @@ JOB_COLOURS = np.asarray(colormaps["tab20"].colors)  # type: ignore[attr-defined
 
 #: Labels on an axis of powers of two, at most.
 MOST_TICKS = 9
+
+
+def bars_above_zero(mean: Any, half_width: Any) -> Array:
+    """Lengths (2, k) of error bars below and above means of what is never negative.
+
+    An interval wider than its mean ends at zero; an unknown one has no bar.
+
+    Examples
+    --------
+    >>> bars_above_zero([5.0, 5.0, 5.0], [1.0, 8.0, np.nan]).tolist()
+    [[1.0, 5.0, 0.0], [1.0, 8.0, 0.0]]
+    """
+    whole = np.asarray(half_width, dtype=float)
+    above = np.where(np.isfinite(whole), whole, 0.0)
+    return np.stack([np.minimum(above, np.maximum(np.asarray(mean, dtype=float), 0.0)), above])
+
+
+def map_colours(count: int) -> list[str]:
+    """So many colours of the map of surfaces, dark to light, as a page writes them."""
+    return [to_hex(colour) for colour in colormaps[MAP](np.linspace(0.0, 1.0, count))]
 
 
 def outlined(colour: str = "#333333", width: float = 2.0) -> list[Any]:
@@ -118,6 +141,16 @@ def set_log2_ticks(ax: Any, values: Array, axis: str, most: int = MOST_TICKS) ->
         ticks = np.array([low, high])
     ticks = ticks[:: -(-ticks.size // most)]
     getattr(ax, f"set_{axis}ticks")(ticks, [f"{2.0**t:.4g}" for t in ticks])
+
+
+def set_plain_log_ticks(ax: Any, axis: str = "y") -> None:
+    """Label a logarithmic axis as people write numbers: 5, 10, 20 instead of powers of ten."""
+    low, high = getattr(ax, f"get_{axis}lim")()
+    subs = (1.0, 2.0, 5.0) if high < 1e3 * low else (1.0,)
+    its = getattr(ax, f"{axis}axis")
+    its.set_major_locator(LogLocator(subs=subs))
+    its.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
+    its.set_minor_formatter(NullFormatter())
 
 
 def merged_intervals(start: Array, end: Array, gap: float) -> tuple[Array, Array]:

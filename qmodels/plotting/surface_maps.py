@@ -49,7 +49,8 @@ def draw_map(surface: Surface, ax: Axes, *, labelled: bool = True) -> None:
     x, y, z = np.log2(surface.processors), np.log2(surface.disks), surface.speedup.T
     # A surface without relief still needs a range of colours.
     norm = LogNorm(z.min() * 0.99, z.max() * 1.01)
-    mesh = ax.pcolormesh(x, y, z, cmap=MAP, shading="gouraud", norm=norm)
+    # Of a drawing in lines the shades are a picture: each triangle by itself would be a page long.
+    mesh = ax.pcolormesh(x, y, z, cmap=MAP, shading="gouraud", norm=norm, rasterized=True)
     levels = contour_levels(z)
     draw_lines(ax, x, y, z, levels, labelled=labelled)
     bar = ax.figure.colorbar(mesh, ax=ax)

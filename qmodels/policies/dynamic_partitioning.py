@@ -77,6 +77,10 @@ class DynamicPartitioning(AbstractPolicy):
     overhead: PhaseType | tuple[PhaseType, ...] | None = None
     name: ClassVar[str] = "DP"
     rank: ClassVar[int] = 1
+    legend: ClassVar[str] = (
+        "DP(d) is dynamic partitioning: the running jobs divide all processors equally, anew "
+        "whenever one comes or goes; the disks are cut into d partitions."
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.overhead, list):

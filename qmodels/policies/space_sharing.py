@@ -77,6 +77,10 @@ class SpaceSharing(AbstractPolicy):
     sizes: tuple[int, ...] | None = None
     name: ClassVar[str] = "SP"
     rank: ClassVar[int] = 0
+    legend: ClassVar[str] = (
+        "SP(p,d) is space sharing: the processors are cut into p partitions and the disks into d, "
+        "and each partition of processors runs one job at a time, which has it to itself."
+    )
 
     def __post_init__(self) -> None:
         if self.sizes is None:

@@ -92,6 +92,10 @@ class TimeSharing(AbstractPolicy):
     name: ClassVar[str] = "TS"
     models: ClassVar[tuple[str, ...]] = ("speed-scaled", "time-sharing", "exact")
     rank: ClassVar[int] = 2
+    legend: ClassVar[str] = (
+        "TS(p,d;M=m) is time sharing: partitions as under space sharing, but up to m jobs take "
+        "turns on each partition of processors."
+    )
 
     def __post_init__(self) -> None:
         one_of("ts_cap", self.ts_cap, ("product", "min"))

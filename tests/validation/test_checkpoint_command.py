@@ -9,6 +9,7 @@ from qmodels import ModelError, ScenarioError
 from qmodels.checkpoints.presets import system
 from qmodels.commands.quantities import bytes_per_second, seconds
 from tests.command import called, invoked, result_of
+from tests.page_checks import problems
 from validation.checkpoints.scenario import checkpoint_plan
 from validation.commands.checkpoint import register
 
@@ -19,6 +20,7 @@ def test_a_report_is_written_and_says_what_was_found(tmp_path):
     done = invoked(register, "checkpoint", *POOL, "--replications", 2, "-o", tmp_path / "out")
     assert done.exit_code == 0, done.output
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert problems(page) == []
     assert "6 jobs that checkpoint to one storage" in page
     assert page.count("<img") == 2
     ways = pd.read_csv(tmp_path / "out" / "ways.csv")

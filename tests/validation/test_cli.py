@@ -188,6 +188,12 @@ def test_an_unstable_load_is_answered_for_the_policies_asked_for(quick):
     assert "SP(1,1): no steady state at load 0.9999" in alone
 
 
+def test_an_unstable_load_is_said_once_by_recommend_too(quick):
+    loads = ["--load", "1.5", "--load", "1.6"]
+    said = called("recommend", quick, "--listed", *loads).stderr
+    assert [said.count(f"no steady state at load {load}") for load in loads[1::2]] == [1, 1]
+
+
 def test_the_three_best_of_each_load_are_printed_unless_more_are_asked_for(quick):
     def printed(*options):
         done = called("predict", quick, *options)

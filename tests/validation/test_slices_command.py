@@ -5,6 +5,7 @@ import pytest
 
 from qmodels import ModelError, ScenarioError
 from tests.command import invoked, result_of
+from tests.page_checks import problems
 from validation.commands.slices import register
 from validation.slices.scenario import slice_plan
 from validation.slices.study import compare_slices
@@ -36,8 +37,9 @@ def test_a_report_is_written_and_says_what_was_found(tmp_path):
     )
     assert done.exit_code == 0, done.output
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert problems(page) == []
     assert "contiguity costs" in page
-    assert page.count("<img") == 3
+    assert page.count("<img") == 2 + 3  # a picture of the pod for each strategy
     rows = pd.read_csv(tmp_path / "out" / "slices.csv")
     assert set(rows.strategy) == {"any-blocks", "FF", "BF"}
     assert set(rows.discipline) == {"fcfs", "first-fit", "EASY", "loss"}

@@ -13,6 +13,7 @@ from validation.study.demo import make_log
 from validation.study.findings import findings, limits_of_repartitioning
 from validation.study.plotting import (
     agreement_figure,
+    answer_figure,
     response_figure,
     surface_figure,
     workload_figure,
@@ -184,14 +185,14 @@ def test_every_check_is_played_back_with_the_log(study):
 
 
 @pytest.mark.parametrize(
-    "draw", [surface_figure, response_figure, agreement_figure, workload_figure]
+    "draw", [answer_figure, surface_figure, response_figure, agreement_figure, workload_figure]
 )
 def test_every_figure_has_labelled_axes_with_units(study, draw):
     figure = draw(study)
     figure.canvas.draw()
     labels = [ax.get_xlabel() + ax.get_ylabel() for ax in figure.axes]
     assert any(labels)
-    if draw is response_figure:
+    if draw in (answer_figure, response_figure):
         assert any("[s]" in label for label in labels)
 
 

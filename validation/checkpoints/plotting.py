@@ -31,7 +31,7 @@ COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK)
 
 def goodput_against_interval(study: Any, ax: Axes | None = None) -> Axes:
     """Predicted goodput against the interval, the played points, and the classical intervals."""
-    ax = axes_or_new(ax, figsize=(7.5, 4.2))
+    ax = axes_or_new(ax, figsize=(5.4, 4.0))
     for way, colour in zip(study.ways, COLOURS, strict=False):
         ax.plot(study.intervals, way.curve, color=colour, label=plain_text(way.name))
         ax.errorbar(
@@ -64,22 +64,26 @@ def goodput_against_interval(study: Any, ax: Axes | None = None) -> Axes:
 
 def stall_percentiles(study: Any, ax: Axes | None = None) -> Axes:
     """How long a checkpoint stops a job: median, 95 and 99 %, played."""
-    ax = axes_or_new(ax, figsize=(7.5, 0.6 + 0.55 * len(study.ways)))
+    ax = axes_or_new(ax, figsize=(5.4, 0.8 + 0.5 * len(study.ways)))
+    longest = max(way.played.percentile(0.99) for way in study.ways)
+    unit, name = next(
+        (unit, name) for unit, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
+        if longest >= 2.0 * unit or unit == 1.0
+    )  # fmt: skip
     for row, (way, colour) in enumerate(zip(study.ways, COLOURS, strict=False)):
-        median, most, all_but = (way.played.percentile(q) for q in (0.5, 0.95, 0.99))
+        median, most, all_but = (way.played.percentile(q) / unit for q in (0.5, 0.95, 0.99))
         ax.plot([median, all_but], [row, row], color=colour, linewidth=2)
         ax.plot(median, row, "o", color=colour)
         ax.plot(most, row, "|", color=colour, markersize=14)
         ax.plot(all_but, row, "|", color=colour, markersize=8)
         ax.annotate(
-            in_words(all_but), (all_but, row), xytext=(6, 0), textcoords="offset points",
+            in_words(unit * all_but), (all_but, row), xytext=(6, 0), textcoords="offset points",
             va="center", fontsize=8,
         )  # fmt: skip
     ax.set_yticks(range(len(study.ways)), [plain_text(way.name) for way in study.ways])
     ax.set_ylim(len(study.ways) - 0.5, -0.5)
-    longest = max(way.played.percentile(0.99) for way in study.ways)
-    ax.set_xlim(0.0, 1.18 * longest if longest > 0.0 else 1.0)
-    ax.set_xlabel("time that a checkpoint stops the job [s]: median, 95 %, 99 %")
+    ax.set_xlim(0.0, 1.18 * longest / unit if longest > 0.0 else 1.0)
+    ax.set_xlabel(f"time that a checkpoint stops the job [{name}]\nmedian, 95 %, 99 %")
     ax.grid(axis="x", alpha=0.3)
     return ax
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from qmodels.commands.durations import in_words
 from qmodels.io.outputs import output_folder
+from qmodels.memory import spent_in_words
 from qmodels.pages.page import NO_SCRIPTS, page_templates
 from validation.checkpoints.ways import TOLERATED, CheckpointStudy, Way
 
@@ -77,17 +78,18 @@ def write_checkpoint_report(study: CheckpointStudy, folder: Path, *, command: st
     ModelError
         If `folder` cannot be written to.
     """
+    from qmodels.plotting.embedded import panel
     from validation.checkpoints import plotting
 
     with output_folder(folder) as made:
-        images = {}
-        for name, draw in (
-            ("goodput", plotting.goodput_against_interval),
-            ("stalls", plotting.stall_percentiles),
+        figures = {}
+        for name, draw, alt in (
+            ("goodput", plotting.goodput_against_interval, _goodput_words(study)),
+            ("stalls", plotting.stall_percentiles, _stall_words(study)),
         ):
-            file = made / f"{name}.png"
-            draw(study).get_figure().savefig(file, dpi=150)  # type: ignore[union-attr]
-            images[name] = base64.b64encode(file.read_bytes()).decode("ascii")
+            drawn: Any = draw(study).get_figure()
+            drawn.savefig(made / f"{name}.png", dpi=150)
+            figures[name] = [panel(drawn, alt)]
         study.to_frame().to_csv(made / "ways.csv", index=False, float_format="%.8g")
         curves = pd.DataFrame({"interval": study.intervals})
         for way in study.ways:
@@ -102,13 +104,41 @@ def write_checkpoint_report(study: CheckpointStudy, folder: Path, *, command: st
             policy=NO_SCRIPTS,
             study=study,
             findings=findings(study),
+            gravest=study.warnings,
+            gravest_title="What may change these answers most",
             interval=in_words(study.job.interval),
-            images=images,
+            figures=figures,
             in_words=in_words,
             command=command,
+            spent=spent_in_words(),
         )
         (made / "report.html").write_text(page, encoding="utf-8")
     return folder / "report.html"
+
+
+def _goodput_words(study: CheckpointStudy) -> str:
+    """The curves of goodput in words."""
+    said = []
+    for way in study.ways:
+        top = int(np.argmax(way.curve))
+        said.append(
+            f"{way.name} {float(np.max(way.curve)):.1%} at {in_words(float(study.intervals[top]))}"
+        )
+    best = max(study.ways, key=lambda way: float(np.max(way.curve)))
+    first, last = (in_words(float(study.intervals[i])) for i in (0, -1))
+    return (
+        f"Goodput against the interval from {first} to {last}; the top of each curve: "
+        f"{', '.join(said)}. Highest is {best.name}."
+    )
+
+
+def _stall_words(study: CheckpointStudy) -> str:
+    """The percentiles of the stalls in words."""
+    said = [
+        f"{way.name} {', '.join(in_words(way.played.percentile(q)) for q in (0.5, 0.95, 0.99))}"
+        for way in study.ways
+    ]
+    return f"Median, 95 and 99 % of the time that a checkpoint stops a job: {'; '.join(said)}."
 
 
 def _subtitle(study: CheckpointStudy) -> str:

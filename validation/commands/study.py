@@ -21,7 +21,7 @@ Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for the rep
 Interactive = Annotated[
     bool,
     typer.Option(
-        "--interactive", help="Add a speedup surface that can be turned; needs plotly, adds 5 MB."
+        "--interactive", help="Add a speedup surface that can be turned, cut and read off."
     ),
 ]
 
@@ -135,9 +135,6 @@ def _run(
 
     claim_output(output)
     if interactive:
-        from qmodels.pages.surface import check_installed
-
-        check_installed()  # before the work of minutes
         command.append("--interactive")
     with progress_shown() as progress:
         plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))

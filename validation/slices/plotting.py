@@ -19,6 +19,7 @@ from qmodels.plotting.style import (
     ORANGE,
     PURPLE,
     axes_or_new,
+    bars_above_zero,
     plain_text,
     set_legend,
 )
@@ -30,7 +31,7 @@ COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
 
 def largest_utilisation(study: Any, ax: Axes | None = None) -> Axes:
     """Share of the chips held with a full queue; for a log, at its load."""
-    ax = axes_or_new(ax, figsize=(7.5, 0.8 + 0.3 * len(study.ways)))
+    ax = axes_or_new(ax, figsize=(5.4, 0.9 + 0.3 * len(study.ways)))
     rows = np.arange(len(study.strategies), dtype=float)
     height = 0.8 / len(study.disciplines)
     for k, discipline in enumerate(study.disciplines):
@@ -55,7 +56,7 @@ def largest_utilisation(study: Any, ax: Axes | None = None) -> Axes:
 
 def waits_by_slice(study: Any, ax: Axes | None = None) -> Axes:
     """Mean wait of each slice at the load, in order of arrival; growing queues are left out."""
-    ax = axes_or_new(ax, figsize=(7.5, 3.8))
+    ax = axes_or_new(ax, figsize=(5.4, 3.8))
     discipline = study.disciplines[0]
     unit, name_of_unit = _unit(study, discipline)
     for k, name in enumerate(study.strategies):
@@ -66,8 +67,9 @@ def waits_by_slice(study: Any, ax: Axes | None = None) -> Axes:
         x = [np.prod(own.shape) for own in seen]
         means = [own.wait.mean / unit for own in seen if own.wait is not None]
         errors = [own.wait.half_width / unit for own in seen if own.wait is not None]
-        ax.errorbar(x, means, yerr=errors, color=COLOURS[k % len(COLOURS)], label=name,
-                    marker="o", ms=4, capsize=2, lw=1.0)  # fmt: skip
+        ax.errorbar(x, means, yerr=bars_above_zero(means, errors), label=name,
+                    color=COLOURS[k % len(COLOURS)], marker="o", ms=4, capsize=2,
+                    lw=1.0)  # fmt: skip
     ax.set_xscale("log", base=2)
     shapes = study.ways[0].loaded.shapes
     if len(shapes) <= 12:
@@ -98,25 +100,36 @@ def _unit(study: Any, discipline: str) -> tuple[float, str]:
 
 def layouts(study: Any) -> Figure:
     """Who holds which block at the end of the first run, under each strategy."""
-    runs: list[Any] = []
-    for name in study.strategies:
-        way = study.of(name, study.disciplines[0])
-        runs.append(way.full or way.loaded)
-    across = min(3, len(runs))
-    down = -(-len(runs) // across)
+    across = min(3, len(study.strategies))
+    down = -(-len(study.strategies) // across)
+    wide, high = _size(study)
+    figure = Figure(figsize=(across * wide, down * high), layout="constrained")
+    panels: Any = figure.subplots(down, across, squeeze=False)
+    for ax in panels.ravel()[len(study.strategies) :]:
+        ax.remove()
+    for ax, name in zip(panels.ravel(), study.strategies, strict=False):
+        _draw_layout(study, name, ax)
+    return figure
+
+
+def layout_panel(study: Any, strategy: str) -> Figure:
+    """The picture of one strategy by itself."""
+    figure = Figure(figsize=_size(study), layout="constrained")
+    _draw_layout(study, strategy, figure.add_subplot())
+    return figure
+
+
+def _draw_layout(study: Any, strategy: str, ax: Axes) -> None:
+    way = study.of(strategy, study.disciplines[0])
+    held = (way.full or way.loaded).occupancy()
+    job_stack(held, ax=ax)
+    ax.set_title(f"{strategy}, {held.free} free", fontsize=9)
+    ax.set_xlabel("")
+
+
+def _size(study: Any) -> tuple[float, float]:
+    """Width and height in inches of the picture of a pod."""
     x, y, z = study.pod.blocks
     wide, high = 0.6 + 0.26 * (x + 0.45 * y), 0.6 + 0.26 * (0.45 * y + 0.6) * z
     scale = min(1.0, 6.0 / max(wide, high))
-    figure = Figure(
-        figsize=(across * max(1.8, scale * wide), down * max(1.8, scale * high)),
-        layout="constrained",
-    )
-    panels: Any = figure.subplots(down, across, squeeze=False)
-    for ax in panels.ravel()[len(runs) :]:
-        ax.remove()
-    for ax, run in zip(panels.ravel(), runs, strict=False):
-        held = run.occupancy()
-        job_stack(held, ax=ax)
-        ax.set_title(f"{run.strategy}, {held.free} free", fontsize=9)
-        ax.set_xlabel("")
-    return figure
+    return max(1.8, scale * wide), max(1.8, scale * high)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from qmodels.commands.durations import in_words
 from qmodels.io.outputs import output_folder
+from qmodels.memory import spent_in_words
 from qmodels.pages.page import NO_SCRIPTS, page_templates
 from validation.analysis.comparison import compare
 from validation.analysis.estimates import Estimate
@@ -173,6 +175,41 @@ def _time(study: SliceStudy, found: Estimate | None) -> str:
     return f"{found.mean:.2g} ± {found.half_width:.1g} {study.unit}"
 
 
+def _utilisation_words(study: SliceStudy) -> str:
+    """The bars of the shares held, in words."""
+    said = []
+    for way in study.ways:
+        held = (way.full or way.loaded).utilisation
+        said.append(f"{way.strategy} {way.discipline} {held.mean:.1%} ± {held.half_width:.1%}")
+    return f"Share of the chips held: {', '.join(said)}."
+
+
+def _waits_words(study: SliceStudy) -> str:
+    """The mean waits of the smallest and the largest slice, in words."""
+    said = []
+    for way in study.ways:
+        seen = [own for own in way.loaded.shapes if own.wait is not None]
+        if way.discipline == study.disciplines[0] and seen and not way.loaded.growing:
+            small, large = seen[0], seen[-1]
+            said.append(
+                f"{way.strategy} {_time(study, small.wait)} for {in_text(small.shape)} and "
+                f"{_time(study, large.wait)} for {in_text(large.shape)}"
+            )
+    if not said:
+        return f"Nothing is drawn: at load {study.load:.3g} every queue grows without end."
+    return f"Mean wait of each slice: {'; '.join(said)}."
+
+
+def _layout_words(study: SliceStudy, strategy: str) -> str:
+    """How full the picture of the pod is."""
+    way = study.of(strategy, study.disciplines[0])
+    held = (way.full or way.loaded).occupancy()
+    return (
+        f"Layers of the pod at the end of the first run under {strategy}: {held.free} of "
+        f"{np.prod(study.pod.blocks)} blocks are free."
+    )
+
+
 def write_slice_report(study: SliceStudy, folder: Path, *, command: str) -> Path:
     """Write report.html, slices.csv and the figures into `folder`.
 
@@ -181,19 +218,26 @@ def write_slice_report(study: SliceStudy, folder: Path, *, command: str) -> Path
     ModelError
         If `folder` cannot be written to.
     """
+    from qmodels.plotting.embedded import panel
     from validation.slices import plotting
 
     with output_folder(folder) as made:
-        images = {}
-        figures: list[tuple[str, Any]] = [
-            ("utilisation", plotting.largest_utilisation(study).get_figure()),
-            ("waits", plotting.waits_by_slice(study).get_figure()),
-            ("layouts", plotting.layouts(study)),
+        pictures: dict[str, Any] = {}
+        figures: list[tuple[str, Any, str]] = [
+            (
+                "utilisation", plotting.largest_utilisation(study).get_figure(),
+                _utilisation_words(study),
+            ),
+            ("waits", plotting.waits_by_slice(study).get_figure(), _waits_words(study)),
+        ]  # fmt: skip
+        for name, figure, alt in figures:
+            figure.savefig(made / f"{name}.png", dpi=130)
+            pictures[name] = [panel(figure, alt)]
+        plotting.layouts(study).savefig(made / "layouts.png", dpi=130, bbox_inches="tight")
+        pictures["layouts"] = [
+            panel(plotting.layout_panel(study, name), _layout_words(study, name))
+            for name in study.strategies
         ]
-        for name, figure in figures:
-            file = made / f"{name}.png"
-            figure.savefig(file, dpi=130, bbox_inches="tight")
-            images[name] = base64.b64encode(file.read_bytes()).decode("ascii")
         study.to_frame().to_csv(made / "slices.csv", index=False, float_format="%.8g")
         template = page_templates(Path(__file__).parent / "templates").get_template(
             "slices.html.j2"
@@ -204,10 +248,13 @@ def write_slice_report(study: SliceStudy, folder: Path, *, command: str) -> Path
             policy=NO_SCRIPTS,
             study=study,
             findings=findings(study),
-            images=images,
+            gravest=study.notes,
+            gravest_title="What to know of the jobs",
+            figures=pictures,
             time=lambda found: _time(study, found),
             in_text=in_text,
             command=command,
+            spent=spent_in_words(),
         )
         (made / "report.html").write_text(page, encoding="utf-8")
     return folder / "report.html"

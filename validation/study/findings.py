@@ -22,15 +22,19 @@ _MOST_TIES = 2
 _BUSY = 0.85
 
 
-def findings(study: Study) -> list[str]:
+def findings(study: Study, *, bare: bool = False) -> list[str]:
     """Sentences: the fastest policies, the highest loads, how far to trust both.
 
     The fastest policies are those of `qmodels.policies.recommend` at a light, a medium and the
     heaviest load and at the log's own; where others may be as good within the error of the models
-    no policy is called fastest. What a policy's label means is said where it first occurs.
+    no policy is called fastest. What a policy's label means is said where it first occurs, and of
+    a trial all; `bare` leaves both to the page that the sentences stand on.
     """
-    words = Glossary(study)
-    tried = [f"How far to trust it on a mesh: {trial.trust()}" for trial in study.trials]
+    words = Glossary(study, bare=bare)
+    tried = [
+        f"How far to trust it on a mesh: {trial.in_short() if bare else trial.trust()}"
+        for trial in study.trials
+    ]
     sentences = [*_fastest_policies(study, words), _highest_loads(study, words)]
     if study.checks or not tried:
         sentences.append(_trust(study, words))
@@ -38,22 +42,39 @@ def findings(study: Study) -> list[str]:
 
 
 class Glossary:
-    """Labels of policies, each with what it says the first time it is named."""
+    """Labels of policies, each with what it says the first time it is named, or bare."""
 
-    def __init__(self, study: Study) -> None:
-        self._policies = {policy.label: policy for policy in study.scenario.policies}
-        plan = study.scenario.validation
-        if plan is not None:
-            self._policies |= {policy.label: policy for policy in plan.policies}
-        self._system = study.scenario.system
+    def __init__(self, study: Study, *, bare: bool = False) -> None:
+        self.meanings = meanings(study)
+        self._bare = bare
         self._named: set[str] = set()
 
     def __call__(self, label: str) -> str:
         """The label, with its meaning in brackets the first time."""
-        if label in self._named:
+        if self._bare or label in self._named:
             return label
         self._named.add(label)
-        return f"{label} ({self._policies[label].in_words(self._system)})"
+        return f"{label} ({self.meanings[label]})"
+
+
+def meanings(study: Study) -> dict[str, str]:
+    """What the labels of all policies of a study say, in words."""
+    policies = [*study.scenario.policies, *(trial.policy for trial in study.trials)]
+    plan = study.scenario.validation
+    if plan is not None:
+        policies += plan.policies
+    return {policy.label: policy.in_words(study.scenario.system) for policy in policies}
+
+
+def headline_policies(study: Study, most: int = 6) -> list[str]:
+    """Labels of the policies that the findings name: the fastest, who ties, who carries most."""
+    found = {load: study.recommendation(load) for load in study.loads}
+    fit = [load for load, each in found.items() if not _too_near(each)]
+    spoken = [found[load].rows for load in sorted(_headlines(study, fit))]
+    fastest = [rows[0].label for rows in spoken]
+    tied = [next((row.label for row in rows if row.status == TIE), "") for rows in spoken]
+    carrying = [label for label, _ in _best_of_each_kind(study)]
+    return [label for label in dict.fromkeys([*fastest, *tied, *carrying]) if label][:most]
 
 
 def near_saturation(row: RankedPolicy, rate: float) -> str:
@@ -120,8 +141,8 @@ def _fastest(found: Recommendation, name: str, words: Glossary) -> str:
             else f"the next, {words(after.label)}, takes {after.value / best.value - 1.0:.0%} more"
         )
         return (
-            f"{at} the shortest mean response time is that of {words(best.label)}, {time}; "
-            f"{second}."
+            f"{at} the shortest mean response time is that of {words(best.label)}, {time} "
+            f"({_error(best)}); {second}."
         )
     others = [
         f"{words(row.label)}, {in_words(row.value, like=best.value)}" for row in ties[:_MOST_TIES]
@@ -136,17 +157,17 @@ def _fastest(found: Recommendation, name: str, words: Glossary) -> str:
     )
 
 
+def _error(row: RankedPolicy) -> str:
+    """The error that is stated for a time."""
+    return "exact for this model" if row.method == "exact" else f"± {row.error:.0%}"
+
+
 def _joined(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{'; '.join(parts[:-1])}; and {parts[-1]}"
 
 
 def _highest_loads(study: Study, words: Glossary) -> str:
-    best_of_kind: dict[str, tuple[str, float]] = {}
-    for policy in study.scenario.policies:
-        load = study.capacities[policy.label] / study.bound
-        if load > best_of_kind.get(policy.name, ("", 0.0))[1]:
-            best_of_kind[policy.name] = (policy.label, load)
-    ranked = sorted(best_of_kind.values(), key=lambda item: -item[1])
+    ranked = _best_of_each_kind(study)
     worst = min(study.capacities, key=study.capacities.__getitem__)
     said = "; ".join(f"{words(label)} {load:.2f}" for label, load in ranked)
     return (
@@ -155,6 +176,16 @@ def _highest_loads(study: Study, words: Glossary) -> str:
         f"machine's ceiling: the arrival rate at which all processors, or all disks, would always "
         f"be busy."
     )
+
+
+def _best_of_each_kind(study: Study) -> list[tuple[str, float]]:
+    """The policy of each kind that carries most, and the load that it carries, most first."""
+    best_of_kind: dict[str, tuple[str, float]] = {}
+    for policy in study.scenario.policies:
+        load = study.capacities[policy.label] / study.bound
+        if load > best_of_kind.get(policy.name, ("", 0.0))[1]:
+            best_of_kind[policy.name] = (policy.label, load)
+    return sorted(best_of_kind.values(), key=lambda item: -item[1])
 
 
 def _trust(study: Study, words: Glossary) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,28 +11,69 @@ from matplotlib.figure import Figure
 
 from phasefit import MAP, PhaseType
 from qmodels.plotting import response_curves, surface_3d, surface_heatmap
-from qmodels.plotting.style import BLUE, GREY, PURPLE, RED
+from qmodels.plotting.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    bars_above_zero,
+    counted,
+    set_legend,
+    set_plain_log_ticks,
+)
+from qmodels.policies import AbstractPolicy
+from validation.study.findings import headline_policies
 from validation.study.run import Check, Study
+from validation.study.trial import MeshTrial
+
+#: Colours and lines of the few policies of the first figure: told apart without colour too.
+LOOKS: Final = (
+    (BLUE, "-"), (RED, "--"), (GREEN, "-."), (PURPLE, ":"), (ORANGE, (0, (5, 1, 1, 1))),
+    (BLACK, (0, (1, 2))),
+)  # fmt: skip
 
 
 def surface_figure(study: Study) -> Figure:
     """The speedup surface, as a body and as a map; as a curve where one axis is a point."""
-    surface = study.surface
-    if min(surface.speedup.shape) == 1:
-        figure = Figure(figsize=(6, 4), layout="constrained")
-        ax = figure.add_subplot()
-        along = "disks" if surface.processors.size == 1 else "processors"
-        ax.plot(getattr(surface, along), surface.speedup.ravel(), marker=".", color=BLUE)
-        ax.set(xlabel=along, ylabel="speedup over one processor and one disk")
-        ax.grid(lw=0.3)
-        return figure
+    if min(study.surface.speedup.shape) == 1:
+        return surface_curve(study)
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     points = measured_allotments(study)
     body = figure.add_subplot(1, 2, 1, projection="3d")
     body.set_in_layout(False)  # its labels would be measured before they are projected
     body.set_position((0.0, 0.02, 0.5, 0.92))
-    surface_3d(surface, ax=body, points=points)
-    surface_heatmap(surface, ax=figure.add_subplot(1, 2, 2), points=points)
+    surface_3d(study.surface, ax=body, points=points)
+    surface_heatmap(study.surface, ax=figure.add_subplot(1, 2, 2), points=points)
+    return figure
+
+
+def surface_curve(study: Study) -> Figure:
+    """The speedups of a surface of one row or one column."""
+    surface = study.surface
+    figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+    ax = figure.add_subplot()
+    along = "disks" if surface.processors.size == 1 else "processors"
+    ax.plot(getattr(surface, along), surface.speedup.ravel(), marker=".", color=BLUE)
+    ax.set(xlabel=along, ylabel="speedup over one processor and one disk")
+    ax.grid(lw=0.3)
+    return figure
+
+
+def surface_map(study: Study) -> Figure:
+    """The speedup surface as a map alone."""
+    figure = Figure(figsize=(5.2, 4.2), layout="constrained")
+    surface_heatmap(study.surface, ax=figure.add_subplot(), points=measured_allotments(study))
+    return figure
+
+
+def surface_body(study: Study) -> Figure:
+    """The speedup surface as a body alone."""
+    figure = Figure(figsize=(5.2, 4.2))
+    body = figure.add_axes((0.05, 0.0, 0.9, 0.96), projection="3d")
+    surface_3d(study.surface, ax=body, points=measured_allotments(study))
     return figure
 
 
@@ -41,29 +83,43 @@ def measured_allotments(study: Study) -> np.ndarray | None:
     return np.unique(np.concatenate(runs), axis=0) if runs else None
 
 
+def answer_figure(study: Study) -> Figure:
+    """Mean response time against load under the policies that the findings name, with errors."""
+    figure = Figure(figsize=(4.8, 3.9), layout="constrained")
+    ax = figure.add_subplot()
+    ranked = [study.recommendation(load) for load in study.loads]
+    for label, look in zip(headline_policies(study), LOOKS, strict=False):
+        rows = [(x.load, row) for x in ranked for row in x.rows if row.label == label]
+        sure = [(load, row.value, min(row.error, 1.0 - 1e-6)) for load, row in rows
+                if np.isfinite(row.value) and np.isfinite(row.error)]  # fmt: skip
+        ax.plot(*curve_of(study, label), color=look[0], linestyle=look[1], lw=1.8, label=label)
+        if sure:
+            loads, times, errors = np.array(sure).T
+            ax.fill_between(
+                loads, times * (1.0 - errors), times * (1.0 + errors), color=look[0], alpha=0.16,
+                lw=0,
+            )  # fmt: skip
+    ax.set(xlabel="load (1: the machine's ceiling)", ylabel="mean response time [s]", yscale="log",
+           xlim=(0, 1))  # fmt: skip
+    set_plain_log_ticks(ax)
+    ax.grid(lw=0.3)
+    set_legend(ax, fontsize=9, loc="upper left")
+    _mark_log(study, ax)
+    return figure
+
+
 def response_figure(study: Study) -> Figure:
     """Mean response time against load, a panel for each number of disk partitions and policy."""
-    kinds = list(dict.fromkeys(p.policy.name for p in study.points))
-    rows = [kind for kind in kinds if kind != "DP"] or ["DP"]
-    disks = sorted({getattr(p.policy, "disk_partitions", 1) for p in study.points})
+    shown = response_panels(study)
+    disks = list(dict.fromkeys(k_d for _, k_d in shown))
+    rows = list(dict.fromkeys(kind for kind, _ in shown))
     figure = Figure(figsize=(3.7 * len(disks) + 0.6, 3.5 * len(rows) + 0.4), layout="constrained")
     axes = figure.subplots(len(rows), len(disks), sharex=True, sharey=True, squeeze=False)
     sizes = set()
-    for i, kind in enumerate(rows):
-        for j, k_d in enumerate(disks):
-            ax = axes[i, j]
-            curves = _curves(study, {kind, "DP"}, k_d)
-            response_curves(curves, ax=ax)
-            sizes.add(tuple(_size(label) for label in curves))
-            what = {"SP": "space sharing", "TS": "time sharing"}.get(kind, "dynamic partitioning")
-            ax.set_title(f"{what}, {k_d} disk partition{'s' if k_d > 1 else ''}", fontsize=10)
-            ax.label_outer()
-            if study.log_load is not None and study.log_load < 1:
-                ax.axvline(study.log_load, color=GREY, lw=0.8, ls=":")
-                ax.annotate(
-                    "the log", (study.log_load, 0.98), xycoords=("data", "axes fraction"),
-                    rotation=90, va="top", ha="right", fontsize=7, color=GREY,
-                )  # fmt: skip
+    for (kind, k_d), ax in zip(shown, axes.flat, strict=True):
+        curves = draw_responses(study, kind, k_d, ax)
+        sizes.add(tuple(_size(label) for label in curves))
+        ax.label_outer()
     if len(sizes) == 1:  # one legend serves all panels
         for ax in axes.flat:
             ax.get_legend().remove()
@@ -71,6 +127,76 @@ def response_figure(study: Study) -> Figure:
         ncols = max(2, 2 * len(disks))
         figure.legend(handles, *sizes, loc="outside lower center", ncols=ncols, fontsize=9)
     return figure
+
+
+def response_panels(study: Study) -> list[tuple[str, int]]:
+    """Kind of policy and number of disk partitions of each panel, row by row."""
+    kinds = list(dict.fromkeys(p.policy.name for p in study.points))
+    rows = [kind for kind in kinds if kind != "DP"] or ["DP"]
+    disks = sorted({_disks(p.policy) for p in study.points})
+    return [(kind, k_d) for kind in rows for k_d in disks]
+
+
+def response_panel(study: Study, kind: str, disk_partitions: int) -> Figure:
+    """One panel of `response_figure` by itself, on the same axes."""
+    figure, ax = _panel()
+    draw_responses(study, kind, disk_partitions, ax)
+    times = [p.prediction.mean_response for p in study.points if p.prediction]
+    if times:
+        ax.set_ylim(0.8 * min(times), 1.25 * max(times))
+    return figure
+
+
+def _panel() -> tuple[Figure, Axes]:
+    """A panel with axes at a fixed place: those beside each other match, and it is soon drawn."""
+    figure = Figure(figsize=(4.4, 3.6))
+    return figure, figure.add_axes((0.15, 0.14, 0.82, 0.77))
+
+
+def draw_responses(
+    study: Study, kind: str, disk_partitions: int, ax: Axes
+) -> dict[str, tuple[list[float], list[float]]]:
+    """Draw the policies of a kind, and dynamic partitioning beside them; return their curves."""
+    curves = panel_curves(study, kind, disk_partitions)
+    response_curves(curves, ax=ax)
+    ax.set_title(panel_title(kind, disk_partitions), fontsize=10)
+    _mark_log(study, ax)
+    return curves
+
+
+def panel_curves(
+    study: Study, kind: str, disk_partitions: int
+) -> dict[str, tuple[list[float], list[float]]]:
+    """Loads and mean response times in seconds of the policies of a panel, by label."""
+    return _curves(
+        study, lambda policy: policy.name in (kind, "DP") and _disks(policy) == disk_partitions
+    )
+
+
+def curve_of(study: Study, label: str) -> tuple[list[float], list[float]]:
+    """Loads and mean response times in seconds of one policy."""
+    return _curves(study, lambda policy: policy.label == label)[label]
+
+
+def panel_title(kind: str, disk_partitions: int) -> str:
+    """What a panel shows."""
+    names = {"SP": "space sharing", "TS": "time sharing", "DP": "dynamic partitioning"}
+    return f"{names.get(kind, kind)}, {counted(disk_partitions, 'disk partition')}"
+
+
+def _mark_log(study: Study, ax: Axes) -> None:
+    """A line at the log's own load."""
+    if study.log_load is not None and study.log_load < 1:
+        ax.axvline(study.log_load, color=GREY, lw=0.8, ls=":")
+        ax.annotate(
+            "the log", (study.log_load, 0.02), xycoords=("data", "axes fraction"),
+            rotation=90, va="bottom", ha="right", fontsize=7, color=GREY,
+        )  # fmt: skip
+
+
+def _disks(policy: AbstractPolicy) -> int:
+    """Its disk partitions; a policy of another kind may have none."""
+    return int(getattr(policy, "disk_partitions", 1))
 
 
 def _size(label: str) -> str:
@@ -85,8 +211,8 @@ def agreement_figure(study: Study) -> Figure | None:
     """Predicted over simulated mean response time, an interval for each check."""
     if not study.checks:
         return None
-    height = 1.4 + 0.3 * len(study.checks)
-    figure = Figure(figsize=(8.2, height), layout="constrained")
+    height = 1.6 + 0.26 * len(study.checks)
+    figure = Figure(figsize=(4.9, height), layout="constrained")
     agreement_intervals(study.checks, ax=figure.add_subplot())
     return figure
 
@@ -99,6 +225,13 @@ def trial_figure(study: Study) -> Figure | None:
     axes = figure.subplots(1, len(study.trials), squeeze=False)[0]
     for ax, trial in zip(axes, study.trials, strict=True):
         trial.found.chain.plot(ax, seconds=trial.cycle)
+    return figure
+
+
+def trial_panel(trial: MeshTrial) -> Figure:
+    """The way from the model to the mesh for one policy."""
+    figure = Figure(figsize=(4.8, 3.9), layout="constrained")
+    trial.found.chain.plot(figure.add_subplot(), seconds=trial.cycle)
     return figure
 
 
@@ -123,7 +256,8 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
         simulated = check.agreement.simulation.mean_response
         exact = check.agreement.prediction.method == "exact"
         ax.errorbar(
-            simulated.mean / predicted, y, xerr=simulated.half_width / predicted,
+            simulated.mean / predicted, y,
+            xerr=bars_above_zero([simulated.mean / predicted], [simulated.half_width / predicted]),
             color=BLUE if exact else RED, fmt="o" if exact else "s", ms=5, capsize=3,
             mfc=BLUE if exact else "white",
         )  # fmt: skip
@@ -144,35 +278,55 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
             ax.plot([], [], ls="none", ms=5, label=label, **style)  # type: ignore[arg-type]
     ax.set_yticks(
         range(len(checks)),
-        [f"{c.policy.label} at {c.fraction:.0%} of capacity" for c in checks],
-        fontsize=8,
+        [f"{c.policy.label}, {c.fraction:.0%}" for c in checks],
+        fontsize=9,
     )
+    ax.set_ylabel("policy, load as a share of its capacity")
     ax.invert_yaxis()
     ax.set_xlabel("simulated / predicted mean response time")
     low, high = ax.get_xlim()
     if high / max(low, 1e-9) > 5 and low > 0:
         ax.set_xscale("log")
-    ax.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=3, frameon=False)
+    ax.legend(fontsize=9, loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False)
     ax.grid(axis="x", lw=0.3)
     return ax
 
 
 def workload_figure(study: Study) -> Figure | None:
     """Tails of the log's interarrival times and work, with the fitted laws over them."""
-    log = study.scenario.log
-    if log is None:
+    if study.scenario.log is None:
         return None
     figure = Figure(figsize=(10, 3.8), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    for ax, (name, sample, law) in zip(figure.subplots(1, 2), log_and_laws(study), strict=True):
+        _draw_tail(name, sample, law, ax)
+    return figure
+
+
+def workload_panel(name: str, sample: np.ndarray, law: PhaseType) -> Figure:
+    """One of the two tails by itself."""
+    figure, ax = _panel()
+    _draw_tail(name, sample, law, ax)
+    return figure
+
+
+def _draw_tail(name: str, sample: np.ndarray, law: PhaseType, ax: Axes) -> None:
+    if sample.size:
+        tail(sample, law, ax=ax)
+    ax.set_xlabel(name)
+
+
+def log_and_laws(study: Study) -> list[tuple[str, np.ndarray, PhaseType]]:
+    """What was taken from the log, its positive values, and the law that was fitted to it."""
+    log = study.scenario.log
+    if log is None:
+        return []
     arrivals = study.scenario.arrivals
     law = arrivals.gaps if isinstance(arrivals, MAP) else arrivals
-    tail(log.with_work.interarrivals, law, ax=left)
-    left.set_xlabel("time between arrivals [s]")
     work = np.asarray(log.work)
-    if (work > 0).any():
-        tail(work[work > 0], study.scenario.demand, ax=right)
-    right.set_xlabel("work of a job [processor-seconds]")
-    return figure
+    return [
+        ("time between arrivals [s]", np.asarray(log.with_work.interarrivals), law),
+        ("work of a job [processor-seconds]", work[work > 0], study.scenario.demand),
+    ]
 
 
 def tail(sample: np.ndarray, law: PhaseType, *, ax: Axes | None = None) -> Axes:
@@ -209,14 +363,18 @@ def tail(sample: np.ndarray, law: PhaseType, *, ax: Axes | None = None) -> Axes:
 
 
 def _curves(
-    study: Study, kinds: set[str], disk_partitions: int
+    study: Study, wanted: Callable[[AbstractPolicy], bool]
 ) -> dict[str, tuple[list[float], list[float]]]:
     curves: dict[str, tuple[list[float], list[float]]] = {}
     for point in study.points:
-        policy = point.policy
-        if policy.name in kinds and getattr(policy, "disk_partitions", None) == disk_partitions:
-            loads, responses = curves.setdefault(policy.label, ([], []))
+        if wanted(point.policy):
+            loads, responses = curves.setdefault(point.policy.label, ([], []))
             if point.prediction:
                 loads.append(point.load)
                 responses.append(point.prediction.mean_response)
-    return curves
+    return {label: _in_order(*curve) for label, curve in curves.items()}
+
+
+def _in_order(loads: list[float], times: list[float]) -> tuple[list[float], list[float]]:
+    order = np.argsort(loads)
+    return [loads[i] for i in order], [times[i] for i in order]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import platform
 from importlib.metadata import version
 from pathlib import Path
@@ -10,21 +9,20 @@ from typing import Any
 
 from qmodels.commands.durations import in_words
 from qmodels.io.outputs import output_folder
-from qmodels.pages.page import NO_SCRIPTS, page_templates
-from qmodels.pages.surface import script_policy, surface_page
+from qmodels.memory import spent_in_words
+from qmodels.pages.page import NO_SCRIPTS, explained, page_templates, plain_number
+from qmodels.pages.surface import FRAME_POLICY, surface_page
+from qmodels.plotting.style import counted
 from qmodels.policies.choice.recommendation import BEST, TIE
 from qmodels.programs.superlinear import superlinear
-from validation.study.findings import findings, limits_of_repartitioning, near_saturation
+from validation.study.findings import (
+    findings,
+    limits_of_repartitioning,
+    meanings,
+    near_saturation,
+)
 from validation.study.run import Study
 from validation.trial.agreement import DECISIVE_PRECISION
-
-FIGURES = {
-    "workload": "What the log holds and what was fitted to it",
-    "surface": "Speedup over processors and disks",
-    "response": "Mean response time against load",
-    "agreement": "Predicted against simulated mean response time",
-    "trial": "From the model's assumptions to the mesh, step by step on the same jobs",
-}
 
 #: Warnings that stand directly under the findings, at most.
 _GRAVEST = 2
@@ -43,7 +41,7 @@ def write_report(study: Study, folder: Path, *, command: str, interactive: bool 
         What to type to get this report again.
     interactive : bool
         Whether the page also holds the speedup surface to turn and to read off, where it has
-        an area. That needs plotly and makes it 5 MB larger.
+        an area.
 
     Returns
     -------
@@ -53,7 +51,7 @@ def write_report(study: Study, folder: Path, *, command: str, interactive: bool 
     Raises
     ------
     ModelError
-        If `folder` cannot be written to, or plotly is wanted and not installed.
+        If `folder` cannot be written to.
 
     Notes
     -----
@@ -61,57 +59,55 @@ def write_report(study: Study, folder: Path, *, command: str, interactive: bool 
     so an interrupted run leaves an earlier report as it was.
 
     The page itself has no script. The surface to turn is a document of its own within it, in a
-    sandbox that cannot reach the page, and only its two scripts are admitted, by their hashes.
+    sandbox that cannot reach the page, and only its own scripts are admitted, by their hashes.
     """
+    from validation.study.panels import write_figures
+
     with output_folder(folder) as made:
-        figures = _draw(study, made)
+        write_figures(study, made)
         study.to_frame().to_csv(made / "predictions.csv", index=False, float_format="%.10g")
         for place, trial in enumerate(study.trials, start=1):
             number = "" if len(study.trials) == 1 else f"-{place}"
             table = trial.to_frame()
             table.to_csv(made / f"trial{number}.csv", index=False, float_format="%.10g")
-        page = _render(study, figures, made, command, interactive)
+        page = _render(study, command, interactive)
         (made / "report.html").write_text(page, encoding="utf-8")
     return folder / "report.html"
 
 
-def _draw(study: Study, folder: Path) -> list[str]:
-    from validation.study import plotting
+def _render(study: Study, command: str, interactive: bool) -> str:
+    from validation.study.panels import CAPTIONS, page_figures
 
-    drawn = []
-    for name in FIGURES:
-        figure = getattr(plotting, f"{name}_figure")(study)
-        if figure is not None:
-            figure.savefig(folder / f"{name}.png", dpi=150)
-            drawn.append(name)
-    return drawn
-
-
-def _render(study: Study, figures: list[str], folder: Path, command: str, interactive: bool) -> str:
     templates = page_templates(Path(__file__).parent / "templates")
+    labels = meanings(study)
+    templates.filters["explained"] = lambda text: explained(text, labels)
     turning = interactive and min(study.surface.speedup.shape) >= 2
     best = _best_by_load(study)
-    images = {
-        name: base64.b64encode((folder / f"{name}.png").read_bytes()).decode("ascii")
-        for name in figures
-    }
+    warnings = study.warnings[: min(study.grave, _GRAVEST)]
     return templates.get_template("report.html.j2").render(
+        title=study.scenario.title,
+        subtitle=_subtitle(study),
         study=study,
         scenario=study.scenario,
-        findings=findings(study),
-        images=images,
-        captions=FIGURES,
+        findings=findings(study, bare=True),
+        figures=page_figures(study),
+        captions=CAPTIONS,
         command=command,
         turning=_turning(study) if turning else None,
-        policy=script_policy() if turning else NO_SCRIPTS,
+        policy=FRAME_POLICY if turning else NO_SCRIPTS,
         versions=_versions(),
+        spent=spent_in_words(),
         summary=_summary(study),
         best=best,
-        meanings=_meanings(study, best),
-        gravest=study.warnings[: min(study.grave, _GRAVEST)],
+        legend=_legend(study),
+        meanings={label: labels[label] for label in labels if label in _in_tables(study, best)},
+        gravest=warnings,
+        gravest_title="What may change these answers most"
+        + (" (all warnings stand at the end)" if len(study.warnings) > len(warnings) else ""),
         limits=limits_of_repartitioning(study),
         superlinear=superlinear(study.scenario.program, study.surface),
         in_words=in_words,
+        plain_number=plain_number,
         precision=DECISIVE_PRECISION,
         replayed=any(check.replay for check in study.checks),
         seconds={
@@ -119,6 +115,21 @@ def _render(study: Study, figures: list[str], folder: Path, command: str, intera
             "simulate": sum(c.agreement.simulation.seconds for c in study.checks),
         },
     )
+
+
+def _subtitle(study: Study) -> str:
+    system = study.scenario.system
+    return (
+        f"{counted(system.processors, 'processor')}, {counted(system.disks, 'disk')}, "
+        f"{len(study.scenario.policies)} policies at {len(study.loads)} loads, {len(study.checks)} "
+        f"of the predictions simulated"
+    )
+
+
+def _legend(study: Study) -> list[str]:
+    """What the labels of each kind of policy in the study say, a sentence each."""
+    policies = [*study.scenario.policies, *(check.policy for check in study.checks)]
+    return [legend for legend in dict.fromkeys(policy.legend for policy in policies) if legend]
 
 
 def _turning(study: Study) -> str:
@@ -137,13 +148,13 @@ def _summary(study: Study) -> dict[str, Any] | None:
         [
             str(name),
             *(
-                f"{value:,.4g}" if column != "n" else f"{value:,.0f}"
+                plain_number(value) if column != "n" else f"{value:,.0f}"
                 for column, value in row.items()
             ),
         ]
         for name, row in table.iterrows()
     ]
-    return {"header": ["", *table.columns], "rows": rows}
+    return {"header": ["quantity", *table.columns], "rows": rows}
 
 
 def _best_by_load(study: Study) -> list[dict[str, Any]]:
@@ -175,14 +186,10 @@ def _best_by_load(study: Study) -> list[dict[str, Any]]:
     return rows
 
 
-def _meanings(study: Study, best: list[dict[str, Any]]) -> dict[str, str]:
-    """What the labels in the tables of the report say, in words."""
+def _in_tables(study: Study, best: list[dict[str, Any]]) -> set[str]:
+    """The labels in the tables of the report."""
     labels = {each["policy"] for row in best for each in row["best"]}
-    policies = {policy.label: policy for policy in study.scenario.policies}
-    policies |= {check.policy.label: check.policy for check in study.checks}
-    labels |= {check.policy.label for check in study.checks}
-    system = study.scenario.system
-    return {label: policy.in_words(system) for label, policy in policies.items() if label in labels}
+    return labels | {check.policy.label for check in study.checks}
 
 
 def _versions() -> dict[str, str]:

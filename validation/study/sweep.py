@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import resource
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
@@ -17,6 +16,7 @@ from qmodels.errors import ModelError
 from qmodels.io.scenario import load_scenario, with_settings
 from qmodels.io.settings import laid_over
 from qmodels.io.toml_tables import unchecked_tables
+from qmodels.memory import peak_memory
 from qmodels.progress import Progress
 from validation.machine.points import plan_of
 from validation.machine.scenario import AllocationFile, load_plan
@@ -227,8 +227,7 @@ def forecast(plan: SweepPlan) -> Forecast:
         if time.process_time() - began > _TRIAL_SECONDS:
             break
     each = (time.process_time() - began) / tried
-    memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Forecast(len(plan.points), plan.runs, tried, each * plan.runs, memory)
+    return Forecast(len(plan.points), plan.runs, tried, each * plan.runs, peak_memory())
 
 
 def run_sweep(

@@ -125,6 +125,15 @@ class MeshTrial(Result):
         """How far to trust the prediction, and what it would cost to be surer, in plain words."""
         return " ".join(self._sentences())
 
+    def in_short(self) -> str:
+        """What was simulated, what was predicted of it, and the verdict."""
+        first, _, verdict, *_ = self._sentences()
+        mean = self.simulated.mean
+        return (
+            f"{first} The corrected prediction is {in_words(self.corrected, like=mean)} "
+            f"({self.corrected / mean - 1.0:+.1%}). {verdict}"
+        )
+
     def _sentences(self) -> Iterator[str]:
         mean, half = self.simulated.mean, self.simulated.half_width
         load = f"{self.task.fraction:.0%} of the capacity measured there"

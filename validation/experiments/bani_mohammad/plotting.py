@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from matplotlib.figure import Figure
 
-from qmodels.plotting.style import BLUE, GREEN, GREY, ORANGE, RED
+from qmodels.plotting.style import BLUE, GREEN, GREY, ORANGE, RED, bars_above_zero
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,8 @@ def growth(table: pd.DataFrame) -> Figure:
         ):
             slope = rows.power.iloc[0]
             ax.errorbar(
-                rows["size"], rows["mean"], yerr=_bars(rows.half_width), fmt="o", ms=4, capsize=2,
+                rows["size"], rows["mean"], fmt="o", ms=4, capsize=2,
+                yerr=bars_above_zero(rows["mean"], rows.half_width),
                 color=colour, label=f"{count}: {name}^{slope:.2f}",
             )  # fmt: skip
             middle = np.exp(np.log(rows["size"]).mean()), np.exp(np.log(rows["mean"]).mean())
@@ -143,8 +144,10 @@ def prices(table: pd.DataFrame) -> Figure:
             row = here[here.strategy == name].iloc[0]
             whole = name in _WHOLE
             ax.errorbar(
-                row.wait / 1e3, row.service / 1e3, xerr=_bars(row.wait_half_width / 1e3),
-                yerr=_bars(row.service_half_width / 1e3), fmt=mark, ms=6, capsize=2, lw=0.8,
+                row.wait / 1e3, row.service / 1e3,
+                xerr=bars_above_zero([row.wait / 1e3], [row.wait_half_width / 1e3]),
+                yerr=bars_above_zero([row.service / 1e3], [row.service_half_width / 1e3]),
+                fmt=mark, ms=6, capsize=2, lw=0.8,
                 color=colour, mfc=colour if whole else "none", label=name,
             )  # fmt: skip
         low = ax.get_xlim()[0], ax.get_ylim()[0]
@@ -170,10 +173,7 @@ def _curve(
     ax: Any, rows: pd.DataFrame, quantity: str, colour: Any, mark: str, line: str, label: str
 ) -> None:
     ax.errorbar(
-        rows.load, rows[quantity], yerr=_bars(rows[f"{quantity}_half_width"]), color=colour,
+        rows.load, rows[quantity], color=colour,
+        yerr=bars_above_zero(rows[quantity], rows[f"{quantity}_half_width"]),
         marker=mark, ls=line, ms=4, lw=1.2, capsize=2, label=label,
     )  # fmt: skip
-
-
-def _bars(half_width: Any) -> Any:
-    return np.where(np.isfinite(half_width), half_width, 0.0)

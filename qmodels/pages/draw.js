@@ -1,0 +1,205 @@
+"use strict";
+/* Pictures made of SVG: numbers as text, axes, ticks, hatching. One global name, `draw`.
+   A picture is a list of items [key, name, attributes, inside, click]: `patch` changes of what
+   stands there only what differs, so that a step of a slider costs little. */
+const draw = (function () {
+  const SVG = "http://www.w3.org/2000/svg";
+
+  function digits(x, count) {
+    if (!(Math.abs(x) > 0)) return "0";
+    const short = Number(x.toPrecision(count || 4));
+    return Math.abs(short) >= 1e15 || Math.abs(short) < 1e-6 ? short.toExponential() :
+      String(short);
+  }
+
+  function made(parent, name) {
+    const element = document.createElementNS(name === "svg" ? SVG : parent.namespaceURI, name);
+    element.drawn = {};
+    return element;
+  }
+
+  function setAttributes(element, attributes) {
+    const before = element.drawn;
+    for (const key in attributes) {
+      const value = String(attributes[key]);
+      if (before[key] !== value) element.setAttribute(key, value);
+    }
+    for (const key in before) if (!(key in attributes)) element.removeAttribute(key);
+    element.drawn = {};
+    for (const key in attributes) element.drawn[key] = String(attributes[key]);
+  }
+
+  /* Make the children of an element these items: text, or a list of items, inside each. */
+  function patch(parent, items) {
+    const before = parent.parts || new Map(), after = new Map();
+    if (!parent.parts) parent.replaceChildren();
+    items.forEach((item, i) => {
+      const [key, name, attributes, inside, click] = item;
+      let element = before.get(key);
+      if (!element || element.localName !== name) element = made(parent, name);
+      after.set(key, element);
+      setAttributes(element, attributes);
+      if (Array.isArray(inside)) {
+        if (element.list !== inside) patch(element, inside);  // the same list: nothing has changed
+        element.list = inside;
+      } else if (inside !== undefined && element.said !== String(inside)) {
+        element.textContent = element.said = String(inside);
+      }
+      element.onclick = click || null;
+      if (parent.childNodes[i] !== element) parent.insertBefore(element, parent.childNodes[i] || null);
+    });
+    while (parent.childNodes.length > items.length) parent.lastChild.remove();
+    parent.parts = after;
+  }
+
+  /* A picture with its name for those who do not see it. */
+  function picture(id, title, items) {
+    patch(document.getElementById(id), [["title", "title", {}, title]].concat(items));
+  }
+
+  /* Text of an element; nothing is touched where it says so already. */
+  function say(id, text) {
+    const element = document.getElementById(id);
+    if (element.textContent !== text) element.textContent = text;
+  }
+
+  /* One call for all that happens until the next frame. */
+  function soon(work) {
+    let asked = false;
+    return () => {
+      if (asked) return;
+      asked = true;
+      requestAnimationFrame(() => { asked = false; work(); });
+    };
+  }
+
+  function logTicks(low, high) {
+    const found = [];
+    for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k++) {
+      for (const m of [1, 2, 5]) {
+        const at = m * Math.pow(10, k);
+        if (at >= low * 0.999 && at <= high * 1.001) found.push(at);
+      }
+    }
+    return found.length > 7 ? found.filter((_, i) => i % 2 === 0) : found;
+  }
+
+  function powersOfTwo(low, high) {
+    const found = [];
+    for (let k = Math.ceil(Math.log2(low) - 1e-9); k <= Math.log2(high) + 1e-9; k++) {
+      found.push(Math.pow(2, k));
+    }
+    const step = Math.ceil(found.length / 8);
+    return found.length > 1 ? found.filter((_, i) => i % step === 0) : [low, high];
+  }
+
+  function linearTicks(low, high) {
+    if (!(high > low)) return [low];
+    const raw = (high - low) / 5, base = Math.pow(10, Math.floor(Math.log10(raw)));
+    const step = [1, 2, 5, 10].map((m) => m * base).find((each) => each >= raw);
+    const found = [];
+    for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + 1e-9 * step; at += step) {
+      found.push(Math.abs(at) < 1e-9 * step ? 0 : at);
+    }
+    return found;
+  }
+
+  const SCALES = {
+    linear: { turn: (v) => v, ticks: linearTicks },
+    log: { turn: Math.log, ticks: logTicks },
+    two: { turn: Math.log, ticks: powersOfTwo }
+  };
+
+  /* Where values lie between two ends of a scale: 0 to 1. */
+  function place(scale, ends) {
+    const turn = SCALES[scale].turn, low = turn(ends[0]), wide = turn(ends[1]) - low || 1;
+    return (v) => (turn(v) - low) / wide;
+  }
+
+  /* Axes of a chart: their items, and how its numbers lie on the picture. */
+  function frame(box, xs, ys, names, scales) {
+    const [left, right, top, bottom] = [58, 12, 10, 44];
+    const w = box[0] - left - right, h = box[1] - top - bottom;
+    const across = scales ? scales[0] : "linear", up = scales ? scales[1] : "log";
+    const onX = place(across, xs), onY = place(up, ys);
+    const x = (v) => left + w * onX(v), y = (v) => top + h * (1 - onY(v));
+    const items = [["plot", "rect", { x: left, y: top, width: w, height: h, class: "plot" }]];
+    SCALES[across].ticks(xs[0], xs[1]).forEach((at, i) => items.push(
+      ["x" + i, "line", { x1: x(at), x2: x(at), y1: top, y2: top + h, class: "rule" }],
+      ["xt" + i, "text", { x: x(at), y: top + h + 16, class: "tick middle" }, digits(at, 3)]));
+    SCALES[up].ticks(ys[0], ys[1]).forEach((at, i) => items.push(
+      ["y" + i, "line", { x1: left, x2: left + w, y1: y(at), y2: y(at), class: "rule" }],
+      ["yt" + i, "text", { x: left - 6, y: y(at) + 4, class: "tick end" }, digits(at, 3)]));
+    items.push(
+      ["xn", "text", { x: left + w / 2, y: box[1] - 8, class: "name middle" }, names[0]],
+      ["yn", "text", { x: 14, y: top + h / 2, class: "name middle",
+        transform: "rotate(-90 14 " + (top + h / 2) + ")" }, names[1]]);
+    return { items: items, x: x, y: y, top: top, bottom: top + h };
+  }
+
+  function around(values) {
+    const known = values.filter((v) => v > 0 && v < Infinity);
+    if (!known.length) return null;
+    const low = Math.min(...known), high = Math.max(...known);
+    return [low / 1.25, high * 1.25];
+  }
+
+  /* Pieces of a curve between points without an answer. */
+  function runs(curve) {
+    const found = [[]];
+    for (const each of curve) {
+      if (each[1].value === undefined) found.push([]);
+      else found[found.length - 1].push(each);
+    }
+    return found.filter((run) => run.length > 1);
+  }
+
+  function point(f, range, x, y) {
+    return f.x(x).toFixed(1) + "," + f.y(Math.min(Math.max(y, range[0]), range[1])).toFixed(1);
+  }
+
+  function hatch(name) {
+    return ["tie", "pattern", { id: name + "-tie", width: 7, height: 7,
+      patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+    [["line", "line", { x1: 0, x2: 0, y1: 0, y2: 7, class: "hatch" }]]];
+  }
+
+  /* A slider with its name and its value in words; `input` gets its number. */
+  function slider(parent, id, name, ends, input) {
+    const box = document.createElement("div"), title = document.createElement("label");
+    const range = document.createElement("input"), out = document.createElement("output");
+    box.className = "control";
+    title.htmlFor = id;
+    title.textContent = name;
+    Object.assign(range, { type: "range", id: id, min: ends[0], max: ends[1], step: 1 });
+    out.htmlFor = id;
+    out.id = id + "-out";
+    range.addEventListener("input", () => input(Number(range.value)));
+    box.append(title, out, range);
+    parent.append(box);
+  }
+
+  function setSlider(id, value, text) {
+    const range = document.getElementById(id);
+    if (Number(range.value) !== value) range.value = value;
+    range.setAttribute("aria-valuetext", text);
+    say(id + "-out", text);
+  }
+
+  /* A list to choose from: pairs of value and words. */
+  function select(parent, id, name, choices, change) {
+    const box = document.createElement("div"), title = document.createElement("label");
+    const choice = document.createElement("select");
+    box.className = "control";
+    title.htmlFor = choice.id = id;
+    title.textContent = name;
+    choices.forEach((each) => choice.append(new Option(each[1], each[0])));
+    choice.addEventListener("change", () => change(choice.value));
+    box.append(title, choice);
+    parent.append(box);
+  }
+
+  return { around: around, digits: digits, frame: frame, hatch: hatch, patch: patch,
+    picture: picture, place: place, point: point, powersOfTwo: powersOfTwo, runs: runs, say: say,
+    select: select, setSlider: setSlider, slider: slider, soon: soon };
+})();

@@ -1,0 +1,65 @@
+"""Figures as parts of a page: scalable, and the same bytes for the same figure."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import matplotlib
+from matplotlib.figure import Figure
+
+#: Points of a figure are 1/72 inch, pixels of a page 1/96.
+_PIXELS = 96.0
+#: Resolution of what is too fine for lines, such as shades.
+_DPI = 150
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A picture of a page, with what it shows in words for those who do not see it."""
+
+    source: str  #: address that holds the picture itself
+    alt: str
+    width: int  #: pixels of a page
+    height: int
+
+
+def panel(figure: Figure, alt: str) -> Panel:
+    """Turn a figure into a picture that a page can hold.
+
+    Parameters
+    ----------
+    figure : Figure
+        About five inches wide at most, that its words can be read on a telephone.
+    alt : str
+        What it shows, with its numbers.
+
+    Returns
+    -------
+    Panel
+
+    Notes
+    -----
+    SVG with glyphs as outlines, so that it looks alike everywhere; without a date and with
+    names of its parts that depend on nothing but the figure.
+
+    Examples
+    --------
+    >>> figure = Figure(figsize=(2, 1))
+    >>> small = panel(figure, "nothing")
+    >>> small.width, small.height, small.source[:26], small == panel(figure, "nothing")
+    (192, 96, 'data:image/svg+xml;base64,', True)
+    """
+    made = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "qmodels", "svg.fonttype": "path"}):
+        figure.savefig(made, format="svg", metadata={"Date": None}, dpi=_DPI)
+    text = base64.b64encode(made.getvalue()).decode("ascii")
+    width, height = (round(_PIXELS * float(inches)) for inches in figure.get_size_inches())
+    return Panel(f"data:image/svg+xml;base64,{text}", alt, width, height)
+
+
+def panels(drawn: Iterable[tuple[Figure, str]]) -> Sequence[Panel]:
+    """Several figures with their descriptions, as pictures."""
+    return [panel(figure, alt) for figure, alt in drawn]

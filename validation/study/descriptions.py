@@ -1,0 +1,122 @@
+"""What the figures of a report show, in words and numbers, for those who do not see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from phasefit import PhaseType
+from qmodels.commands.durations import in_words
+from qmodels.pages.page import plain_number
+from qmodels.programs import SpeedupSurface
+from validation.study.run import Check, Study
+from validation.study.trial import MeshTrial
+
+Curves = Mapping[str, tuple[Sequence[float], Sequence[float]]]
+
+
+def lowest_curves(curves: Curves, what: str) -> str:
+    """Which of some response curves lies lowest at a light, a medium and a heavy load.
+
+    Examples
+    --------
+    >>> lowest_curves({"A": ([0.1, 0.5], [2.0, 9.0]), "B": ([0.1, 0.5], [3.0, 4.0])}, "Two.")
+    'Two. Lowest is at load 0.1 A with 2 s, at load 0.5 B with 4 s. Curves end at: A 0.5, B 0.5.'
+    """
+    drawn = {label: dict(zip(*curve, strict=True)) for label, curve in curves.items()}
+    shared: dict[float, dict[str, float]] = {}
+    for label, curve in drawn.items():
+        for load, time in curve.items():
+            shared.setdefault(load, {})[label] = time
+    # a load at which all are drawn that still have a steady state
+    loads = sorted(
+        load for load, times in shared.items()
+        if len(times) == sum(max(curve, default=0.0) >= load for curve in drawn.values())
+    )  # fmt: skip
+    if not loads:
+        return f"{what} No curve can be drawn: every policy is saturated."
+    chosen = dict.fromkeys((loads[0], loads[len(loads) // 2], loads[-1]))
+    said = []
+    for load in chosen:
+        label = min(shared[load], key=shared[load].__getitem__)
+        said.append(f"at load {load:.2g} {label} with {in_words(shared[load][label])}")
+    ends = [f"{label} {max(curve):.2g}" for label, curve in drawn.items() if curve]
+    return f"{what} Lowest is {', '.join(said)}. Curves end at: {', '.join(ends)}."
+
+
+def surface_words(surface: SpeedupSurface) -> str:
+    """Corners and top of a speedup surface."""
+    p, d, speedup = surface.processors, surface.disks, surface.speedup
+    best = surface.best()
+    corners = [(0, 0), (-1, 0), (0, -1), (-1, -1)]
+    said = dict.fromkeys(
+        f"{speedup[i, j]:.3g} on {p[i]:g} processor{_s(p[i])} and {d[j]:g} disk{_s(d[j])}"
+        for i, j in corners
+    )
+    least = plain_number(float(speedup.min()), 3)
+    return (
+        f"Speedup of {least} to {best.value:.3g}: {'; '.join(said)}. Largest on "
+        f"{best.processors:g} processors and {best.disks:g} disks."
+    )
+
+
+def tail_words(name: str, sample: np.ndarray, law: PhaseType) -> str:
+    """Where the tails of a log and of the law fitted to it lie."""
+    if not sample.size:
+        return f"Nothing to draw of the {name}: the log has no positive value."
+    law = law.scale(float(sample.mean()) / law.mean)
+    said = [
+        f"half are above {plain_number(float(np.quantile(sample, 0.5)), 3)} in the log and "
+        f"{plain_number(float(law.ppf(0.5)), 3)} by the law",
+        f"one in a hundred above {plain_number(float(np.quantile(sample, 0.99)), 3)} and "
+        f"{plain_number(float(law.ppf(0.99)), 3)}",
+    ]
+    return f"Tails of the {name}, the log's and the fitted law's: {', '.join(said)}."
+
+
+def agreement_words(checks: Sequence[Check]) -> str:
+    """The smallest and the largest gap between simulation and prediction, and what is covered."""
+    ratios = [
+        c.agreement.simulation.mean_response.mean / c.agreement.prediction.mean_response
+        for c in checks
+    ]
+    low, high = (int(f(ratios)) for f in (np.argmin, np.argmax))
+    covered = sum(c.agreement.covered for c in checks)
+    return (
+        f"Simulated over predicted mean response time of {len(checks)} checks, with 95 % "
+        f"intervals: from {_ratio(ratios, checks, low)} to {_ratio(ratios, checks, high)}. "
+        f"{covered} of {len(checks)} intervals hold 1, perfect agreement."
+    )
+
+
+def trial_words(trial: MeshTrial) -> str:
+    """The bars and lines of the way from the model to the mesh."""
+    bars = [
+        f"{row['stage']} {in_words(row['mean_response_s'])}"
+        for row in trial.to_frame().to_dict("records")
+        if np.isfinite(row["mean_response_s"])
+    ]
+    return (
+        f"Mean response time of {trial.policy.label} from the model's assumptions to the mesh: "
+        f"{', '.join(bars)}."
+    )
+
+
+def answer_words(study: Study, curves: Curves) -> str:
+    """Which of the policies that the findings name answers soonest, and who ties."""
+    said = lowest_curves(curves, "Mean response time against load, with bands of stated errors.")
+    ties = [
+        f"{load:.2g}" for load in study.loads
+        if any(row.status == "tie" for row in study.recommendation(load).rows)
+    ]  # fmt: skip
+    return f"{said} Within the errors policies tie at loads {', '.join(ties)}." if ties else said
+
+
+def _ratio(ratios: Sequence[float], checks: Sequence[Check], place: int) -> str:
+    check = checks[place]
+    return f"{ratios[place]:.3g} ({check.policy.label} at {check.fraction:.0%} of its capacity)"
+
+
+def _s(number: float) -> str:
+    return "" if number == 1 else "s"

@@ -1,10 +1,10 @@
 """Sphinx: the pages of this folder, and the reference out of the docstrings."""
 
-from importlib.metadata import version
+from importlib import metadata
 
 project = "qmodels"
 copyright = "2026, the qmodels developers"
-release = version("qmodels-hpc")
+release = metadata.version("qmodels-hpc")
 html_title = f"qmodels {release}"
 extensions = [
     "myst_parser",

@@ -59,8 +59,9 @@ claims: $(VENV)/.test ## docs/claims.md anew, of docs/claims and docs/record
 record: $(VENV)/.test ## run the campaigns that are not on record, one after the other (hours; goes on where it ended)
 	$(BIN)/python -m tests.campaigns
 
-docs: $(VENV)/.test
+docs: $(VENV)/.test ## the site, with what the gallery's programs print and draw today
 	$(BIN)/python -m pip install -q -e '.[docs]'
+	@rm -rf docs/reference/objects docs/gallery docs/notebooks # pages of objects that are gone fail the build
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
 
 lock: $(VENV)/.test ## refresh the lock files after a change of dependencies

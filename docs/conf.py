@@ -1,19 +1,47 @@
 """Sphinx: the pages of this folder, and the reference out of the docstrings."""
 
+from importlib import metadata
+
 project = "qmodels"
 copyright = "2026, the qmodels developers"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
+release = metadata.version("qmodels-hpc")
+html_title = f"qmodels {release}"
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
 templates_path = ["templates"]
 myst_enable_extensions = ["amsmath", "dollarmath"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "examples", "claims", "templates"]
+exclude_patterns = ["_build", "examples", "claims", "templates", "*/sg_execution_times.rst"]
+exclude_patterns += ["sg_execution_times.rst", "gallery/*.ipynb", "notebooks/*.ipynb"]
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 autosummary_generate = ["reference/api.md"]  # a page for each object that it names
 autosummary_ignore_module_all = False
 autosummary_imported_members = False
 suppress_warnings = ["myst.xref_missing", "autosummary"]
+# Programs that are run, with what they print and draw, whenever the site is built.
+sphinx_gallery_conf = {
+    "examples_dirs": ["examples/gallery", "examples/notebooks"],
+    "gallery_dirs": ["gallery", "notebooks"],
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "capture_repr": (),
+}
 
 
 def setup(app):

@@ -43,6 +43,7 @@ def main() -> None:
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small solves: threads only cost
     open_standard_streams()
+    _look_here_last()
     for plugin in entry_points(group="qmodels.commands"):
         plugin.load()(app)
     try:
@@ -69,6 +70,13 @@ def main() -> None:
         sys.exit(PRECISION_NOT_REACHED)
     finally:
         _release_outputs()
+
+
+def _look_here_last() -> None:
+    """Let module:Class name a class in the current folder; nothing there hides a package."""
+    with suppress(OSError):  # the folder may be gone
+        if os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
 
 
 def _run() -> None:

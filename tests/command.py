@@ -30,11 +30,16 @@ class Done:
     stderr: str
 
 
-def called(*arguments: object) -> Done:
-    """Run ``qmodels`` with these words, as `subprocess.run` would with its console script."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
+def called(*arguments: object, together: bool = False) -> Done:
+    """Run ``qmodels`` with these words, as `subprocess.run` would with its console script.
+
+    With `together` standard error is in `Done.stdout` as well, in the order of a terminal.
+    """
+    out, code = io.StringIO(), 0
+    err = out if together else io.StringIO()
     with (
         mock.patch.object(sys, "argv", ["qmodels", *map(str, arguments)]),
+        mock.patch.object(sys, "path", sys.path[:]),  # main adds the current folder
         # Every call of main registers all commands again.
         mock.patch.object(qmodels.cli.app, "registered_commands", []),
         redirect_stdout(out),
@@ -44,7 +49,7 @@ def called(*arguments: object) -> Done:
             qmodels.cli.main()
         except SystemExit as stop:
             code = int(stop.code or 0)
-    return Done(code, out.getvalue(), err.getvalue())
+    return Done(code, out.getvalue(), "" if together else err.getvalue())
 
 
 def result_of(printed: str) -> Any:

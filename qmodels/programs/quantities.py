@@ -99,10 +99,11 @@ def value_key(value: Any) -> Hashable:
 
         law: Any = value
         dist: Any = law.dist
-        named = getattr(scipy.stats, str(dist.name), None)
+        name = str(dist.name)
+        named = getattr(scipy.stats, name, None)
         if type(named) is type(dist):  # not one of the user's, whose name tells nothing
-            kwds = tuple(sorted((name, value_key(each)) for name, each in law.kwds.items()))
-            return dist.name, value_key(law.args), kwds
+            kwds = tuple(sorted((key, value_key(each)) for key, each in law.kwds.items()))
+            return name, value_key(law.args), kwds
     return value if isinstance(value, Hashable) else id(value)
 
 

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from qmodels.errors import ModelError, ScenarioError
-from tests.command import result_of
+from tests.command import called, result_of
 from tests.naive.allocation import choose as naive_choose
 from tests.naive.machine import starts as naive_starts
 from validation import DISCIPLINES, STRATEGIES
@@ -207,3 +207,15 @@ def test_a_source_reads_its_own_table(tmp_path):
                 load_plan(path)
     finally:
         del STREAMS["three"]
+
+
+def test_a_class_in_the_current_folder_is_found_and_hides_no_module(tmp_path, monkeypatch):
+    code = (DOCS / "examples/diagonal.py").read_text(encoding="utf-8")
+    for name in ("nearby", "tabnanny"):  # the second is one of Python's own
+        (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
+    away = called("allocate", "--check", "nearby:Diagonal")
+    assert away.returncode == 3
+    assert "nearby" in away.stderr
+    monkeypatch.chdir(tmp_path)
+    assert called("allocate", "--check", "nearby:Diagonal").returncode == 0
+    assert called("allocate", "--check", "tabnanny:Diagonal").returncode == 3

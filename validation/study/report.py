@@ -82,7 +82,7 @@ def _draw(study: Study, folder: Path) -> list[str]:
     for name in FIGURES:
         figure = getattr(plotting, f"{name}_figure")(study)
         if figure is not None:
-            figure.savefig(folder / f"{name}.png", dpi=150)
+            plotting.save_png(figure, folder / f"{name}.png")
             drawn.append(name)
     return drawn
 

@@ -62,7 +62,10 @@ def stationary(rates: ArrayLike) -> Array:
 
 def recurrent_class(q: Array) -> NDArray[np.intp]:
     """States of the only class that the chain cannot leave; ModelError if there are several."""
-    count, label = connected_components(q > 0, connection="strong")
+    count = 1
+    # what an elimination leaves often leads from everywhere to everywhere: nothing to search for
+    if np.count_nonzero(q) - np.count_nonzero(q.diagonal()) < q.size - len(q):
+        count, label = connected_components(q > 0, connection="strong")
     if count == 1:
         return np.arange(len(q))
     source, target = np.nonzero(q > 0)

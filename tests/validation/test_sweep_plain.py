@@ -214,13 +214,21 @@ class TestVersion:
         def told(source):
             import ast
 
-            return version._without_words(source, ast.parse(source))
+            return version._without_words(source, version._statements(ast.parse(source)))
 
         code = 'def f(x):\n    """Say."""\n    return x  # why\n'
         assert told(code) == told("def f(x):\n\n    # why not\n    return x\n")
         assert told(code) != told("def f(x):\n    return -x\n")
         assert told('x = "# no comment"\n') != told('x = "# none"\n')
         assert told('f(1); "a"\n') != told('f(2); "a"\n')
+        # a comment begins where no text is open, however the text is quoted
+        for text in ('"\\"#1"', "'\"#1'", 'r"\\#1"', '"""a\n"#1\n"""', "f'{x}#1'", "b'#1'"):
+            assert told(f"x = {text}  # one\n") == told(f"x = {text}  # two's \"\n")
+            assert told(f"x = {text}\n") != told(f"x = {text}\n".replace("#1", "#2"))
+        assert told("x = lambda: 1  # é '\ny = 2\n") == told("x = lambda: 1\ny = 2\n")
+        assert told("if x:\n    try:\n        'w'\n    except A:\n        'v'\n") == (
+            "if x:\n    try:\n    except A:"
+        )
 
     @pytest.mark.parametrize("name", list(EXPERIMENTS))
     def test_every_experiment_hangs_on_what_simulates_it_and_on_no_figure(self, name):

@@ -28,7 +28,6 @@ CAPTIONS: Final = {
     "agreement": "Predicted against simulated mean response time",
     "trial": "From the model's assumptions to the mesh, step by step on the same jobs",
 }
-_DPI: Final = 150
 Drawn = tuple[Any, str]
 
 
@@ -37,7 +36,7 @@ def write_figures(study: Study, folder: Path) -> None:
     for name in CAPTIONS:
         figure = getattr(plotting, f"{name}_figure")(study)
         if figure is not None:
-            figure.savefig(folder / f"{name}.png", dpi=_DPI)
+            plotting.save_png(figure, folder / f"{name}.png")
 
 
 def page_figures(study: Study) -> dict[str, Sequence[Panel]]:

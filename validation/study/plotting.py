@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.image import imsave
 
 from phasefit import MAP, PhaseType
 from qmodels.plotting import response_curves, surface_3d, surface_heatmap
@@ -34,6 +37,16 @@ LOOKS: Final = (
     (BLUE, "-"), (RED, "--"), (GREEN, "-."), (PURPLE, ":"), (ORANGE, (0, (5, 1, 1, 1))),
     (BLACK, (0, (1, 2))),
 )  # fmt: skip
+
+_DPI: Final = 150
+
+
+def save_png(figure: Figure, file: Path) -> None:
+    """Write a figure. `savefig` would draw it twice, once to find the layout."""
+    figure.set_dpi(_DPI)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    imsave(file, np.asarray(canvas.buffer_rgba()), dpi=_DPI)
 
 
 def surface_figure(study: Study) -> Figure:

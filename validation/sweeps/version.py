@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import io
-import tokenize
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -23,6 +22,14 @@ _OURS: Final = ("phasefit", "qmodels", "validation")
 _ASIDE: Final = frozenset({"plotting", "commands", "pages", "cli", "report", "former", "sweeps"})
 #: Tables that a module names in a text, in this folder.
 _PUBLISHED: Final = ("validation.experiments", "published")
+#: A text, whatever its quotes, or a comment; what stands first in a source is found first.
+_TEXT_OR_COMMENT: Final = re.compile(
+    r'''"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\''''
+    r"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|(#[^\n]*)""",
+    re.DOTALL,
+)
+#: Where a statement holds others.
+_WITHIN: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def code_version(*modules: str) -> str:
@@ -95,6 +102,7 @@ def _path(file: str) -> Path:
     return _root(file.partition("/")[0].removesuffix(".py")) / file
 
 
+@lru_cache(maxsize=16_384)  # of names
 def _file_of(module: str) -> str | None:
     """The file of a module, or of a package its stub before its __init__."""
     if module.partition(".")[0] not in _OURS:
@@ -114,8 +122,24 @@ def _told(path: Path) -> tuple[str, tuple[str, ...]]:
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     package = _package_of(path)
-    imported = dict.fromkeys(_imported(ast.walk(tree), package))
-    return _without_words(source, tree), tuple(imported)
+    statements = [*_statements(tree)]
+    imported = dict.fromkeys(_imported(statements, package))
+    if ".csv" in source:
+        texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
+        imported |= dict.fromkeys(_imported(texts, package))
+    return _without_words(source, statements), tuple(imported)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """All statements; they stand in few places, and most of a tree is expressions."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        for field in _WITHIN:
+            held = getattr(node, field, ())
+            if isinstance(held, list):  # the body of a lambda is an expression
+                todo += held
 
 
 def _package_of(path: Path) -> str:
@@ -162,21 +186,25 @@ def _handed_on(file: str, name: str) -> str:
     return file
 
 
-def _without_words(source: str, tree: ast.Module) -> str:
+def _without_words(source: str, statements: Iterable[ast.AST]) -> str:
     """A source without its comments, docstrings and blank lines."""
     lines: list[str] = source.splitlines()
-    for node in ast.walk(tree):
+    for node in statements:
         # A text that stands by itself does nothing; a file may have more than one such line.
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             if not isinstance(node.value.value, str) or _shares_its_lines(node, lines):
                 continue
             for number in range(node.lineno - 1, node.end_lineno or node.lineno):
                 lines[number] = ""
-    if "#" in source:
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type == tokenize.COMMENT and lines[token.start[0] - 1]:
-                row, column = token.start
-                lines[row - 1] = lines[row - 1][:column]
+    row = seen = 0
+    for found in _TEXT_OR_COMMENT.finditer(source):
+        if found.group(1) is None:
+            continue
+        start = found.start()
+        row += source.count("\n", seen, start)
+        seen = start
+        if lines[row]:
+            lines[row] = lines[row][: start - source.rfind("\n", 0, start) - 1]
     return "\n".join(kept for line in lines if (kept := line.rstrip()))
 
 

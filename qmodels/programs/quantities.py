@@ -98,11 +98,10 @@ def value_key(value: Any) -> Hashable:
         import scipy.stats
 
         law: Any = value
-        dist: Any = law.dist
-        named = getattr(scipy.stats, str(dist.name), None)
-        if type(named) is type(dist):  # not one of the user's, whose name tells nothing
+        name = str(law.dist.name)
+        if type(getattr(scipy.stats, name, None)) is type(law.dist):  # not one of the user's, whose name tells nothing
             kwds = tuple(sorted((name, value_key(each)) for name, each in law.kwds.items()))
-            return dist.name, value_key(law.args), kwds
+            return name, value_key(law.args), kwds
     return value if isinstance(value, Hashable) else id(value)
 
 

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 from phasefit import MAP, PhaseType
 from phasefit.plotting import columns
-from phasefit.records import Drawing, Record, Result, plain
+from phasefit.records import Drawing, Law, Record, Result, plain
 from qmodels import Burst, ModelError, Phase, Program, WorkingSet, Workload, WorkloadMix
 from qmodels import speedup_surface as surface_of
 from qmodels.programs import RandomLaw
@@ -97,7 +97,7 @@ def test_every_public_class_that_holds_numbers_shows_itself():
 
 def test_every_public_record_is_tried_here(samples):
     made = {type(each) for each in samples}
-    public = {one for one in public_classes() if issubclass(one, Record)}
+    public = {one for one in public_classes() if issubclass(one, Record)} - {Record, Result, Law}
     missing = {told(one) for one in public - made if not inspect.isabstract(one)}
     assert missing - LONGER == set()
     assert len(made & public) >= 90

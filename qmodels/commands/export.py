@@ -91,6 +91,7 @@ def _predicted(
     source: Path, policy: str | None, load: float | None, model: str | None, max_bytes: int | None
 ) -> Prediction:
     from phasefit.checks import named
+    from qmodels.commands.progress import at_work
     from qmodels.io.scenario import load_scenario
     from qmodels.policies import predict
 
@@ -102,7 +103,8 @@ def _predicted(
         raise ModelError(f"give --policy, one of {', '.join(known)}")
     chosen = known[named("--policy", policy or next(iter(known)), list(known))]
     at = plan.loads[0] if load is None else load
-    return predict(chosen, plan.system, plan.workload, load=at, model=plan.model)
+    with at_work("predicting"):
+        return predict(chosen, plan.system, plan.workload, load=at, model=plan.model)
 
 
 def _read_law(source: Path) -> PhaseType:
@@ -120,10 +122,12 @@ def _fitted(
     source: Path, column: str | None, order: int | None, seed: int, max_bytes: int | None
 ) -> PhaseType:
     from phasefit.fitting import fit
+    from qmodels.commands.progress import at_work
     from qmodels.io.samples import read_samples
 
     samples, name, remarks = read_samples(source, column=column, max_bytes=max_bytes)
     answers.remarks(remarks)
-    law = fit(samples, order=order, rng=seed).distribution
+    with at_work("fitting"):
+        law = fit(samples, order=order, rng=seed).distribution
     answers.remark(f"{name}: {len(samples)} values, {law!r}")
     return law

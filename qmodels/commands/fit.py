@@ -90,6 +90,7 @@ def _fit(
     For example: qmodels fit jobs.swf --column runtime -o fitted
     """
     from phasefit.fitting import fit
+    from qmodels.commands.progress import at_work
     from qmodels.io.outputs import claim_output
     from qmodels.io.samples import read_samples
 
@@ -103,10 +104,11 @@ def _fit(
     if process:
         _fit_process(samples, name, file, as_json, output)
         return
-    report = fit(
-        samples, order=order, family=family, criterion=criterion, hold_moments=hold_moments,
-        max_order=max_order, bootstrap=bootstrap, rng=seed, seconds=seconds,
-    )  # fmt: skip
+    with at_work("fitting"):
+        report = fit(
+            samples, order=order, family=family, criterion=criterion, hold_moments=hold_moments,
+            max_order=max_order, bootstrap=bootstrap, rng=seed, seconds=seconds,
+        )  # fmt: skip
     if output is not None:
         _write(report, output)
     if as_json:

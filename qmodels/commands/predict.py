@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from qmodels.io.scenario import Scenario
     from qmodels.policies import AbstractPolicy, Prediction
 
-#: Seconds in which nobody need know how far it has come.
-QUIET = 2.0
 #: Policies printed for each load unless more are asked for.
 BEST_SHOWN = 3
 
@@ -61,7 +59,7 @@ def _predict(
     For example: qmodels predict site.toml --load 0.6 --all
     """
     from phasefit.checks import named
-    from qmodels.commands.progress import progress_shown
+    from qmodels.commands.progress import QUIET, progress_shown
     from qmodels.errors import UnstableError
     from qmodels.io.scenario import load_scenario
     from qmodels.io.settings import parse_settings

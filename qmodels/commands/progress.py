@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two lines of one stage where nobody watches a bar, as in a batch job's log.
 EVERY: Final = 60.0
+#: Seconds in which nobody need know how far work has come.
+QUIET: Final = 2.0
 
 
 @contextmanager
@@ -68,6 +71,35 @@ def progress_shown(*, after: float = 0.0) -> Iterator[Progress]:
             bar.update(tasks[what], completed=done, total=total)
 
         yield show
+
+
+@contextmanager
+def at_work(what: str) -> Iterator[None]:
+    """Show that work goes on which cannot say how far it has come, from two seconds on.
+
+    On a terminal something that turns, elsewhere a line a minute.
+    """
+    began, over = time.monotonic(), threading.Event()
+    teller = threading.Thread(target=_tell, args=(what, began, over), daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+
+
+def _tell(what: str, began: float, over: threading.Event) -> None:
+    if not sys.stderr.isatty():
+        while not over.wait(EVERY):
+            spent = in_words(time.monotonic() - began)
+            print(f"{what}: at work for {spent}", file=sys.stderr, flush=True)
+        return
+    if not over.wait(QUIET):
+        from rich.console import Console
+
+        with Console(file=cast("IO[str]", _Screen(sys.stderr))).status(what):
+            over.wait()
 
 
 class _Screen:

@@ -95,7 +95,7 @@ def _surface(
     if source is None:
         raise ModelError("name a file or a profile; qmodels surface --list lists the profiles")
     from qmodels.commands.options import numbers, pair, ranges
-    from qmodels.commands.progress import progress_shown
+    from qmodels.commands.progress import at_work, progress_shown
     from qmodels.commands.surface_answer import answer
     from qmodels.commands.surface_text import text
     from qmodels.io.outputs import claim_output
@@ -119,7 +119,8 @@ def _surface(
         )  # fmt: skip
     answers.remarks(subject.remarks)
     wanted = _wanted(given, (subject.processors, subject.disks), asked)
-    found = answer(subject, wanted)
+    with at_work("comparing allotments"):
+        found = answer(subject, wanted)
     if output is not None:
         _write(found, output)
     if as_json:

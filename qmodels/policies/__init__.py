@@ -5,7 +5,6 @@ from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
     find_policy,
-    parse_policy,
     register,
     work_bound,
 )
@@ -13,6 +12,7 @@ from qmodels.policies.choice.candidates import default_candidates
 from qmodels.policies.choice.policy_map import PolicyMap, best_policies
 from qmodels.policies.choice.recommendation import Recommendation, recommend
 from qmodels.policies.dynamic_partitioning import DynamicPartitioning
+from qmodels.policies.labels import parse_policy
 from qmodels.policies.models.build import MODELS, capacity
 from qmodels.policies.models.response import TimeLaw
 from qmodels.policies.prediction import Prediction, predict

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from phasefit.checks import real_number, share
 from phasefit.records import Result
 from qmodels.errors import ModelError
-from qmodels.policies.base import AbstractPolicy, as_policy, work_bound
+from qmodels.policies.base import AbstractPolicy, work_bound
+from qmodels.policies.labels import as_policy
 from qmodels.policies.models.build import built_model, solved_queue
 from qmodels.policies.models.policy_queue import SolvedQueue
 from qmodels.policies.models.recorded_errors import recorded_error

@@ -26,7 +26,7 @@ from qmodels import (
 )
 from qmodels.networks import ManyServerQueue
 from qmodels.policies import AbstractPolicy, default_candidates, parse_policy
-from qmodels.policies.base import as_policy
+from qmodels.policies.labels import as_policy
 
 MACHINE = System(processors=16, disks=4, min_processors=2)
 WORK = Workload(Program([Phase(io=8.0, cpu=64.0)]))

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from qmodels.commands.progress import progress_shown
+from qmodels.commands import progress as shown_by
+from qmodels.commands.progress import at_work, progress_shown
 from qmodels.progress import no_progress
 
 
@@ -67,3 +68,43 @@ def test_a_terminal_that_goes_changes_nothing_of_how_the_work_ends(monkeypatch, 
 def test_work_that_nobody_watches_says_nothing(capsys):
     assert no_progress("runs", 1, 2) is None
     assert capsys.readouterr().err == ""
+
+
+def test_what_is_done_soon_is_not_said(capsys, monkeypatch):
+    clock = iter([0.0, 1.0, 1.9, 2.1, 2.2, 2.3])
+    monkeypatch.setattr(shown_by.time, "monotonic", lambda: next(clock))
+    with progress_shown(after=2.0) as progress:
+        progress("predicting", 0, 9)
+        progress("predicting", 1, 9)
+        assert capsys.readouterr().err == ""
+        progress("predicting", 2, 9)
+    assert capsys.readouterr().err == "predicting: 9 to do, 2 of them done before\n"
+
+
+def test_work_that_cannot_say_how_far_it_is_says_so_every_minute(capsys, monkeypatch):
+    monkeypatch.setattr(shown_by, "EVERY", 0.02)
+    with at_work("moving messages"):
+        shown_by.time.sleep(0.2)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert all(line.startswith("moving messages: at work for ") for line in lines)
+
+
+def test_on_a_terminal_something_turns_after_two_seconds_and_is_gone_at_the_end(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with at_work("fitting"):
+        pass
+    assert terminal.getvalue() == ""
+    monkeypatch.setattr(shown_by, "QUIET", 0.01)
+    with at_work("fitting"):
+        shown_by.time.sleep(0.3)
+    assert "fitting" in terminal.getvalue()
+
+
+def test_an_error_ends_what_turns(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(shown_by, "QUIET", 0.01)
+    with pytest.raises(ZeroDivisionError), at_work("fitting"):
+        shown_by.time.sleep(1 // 0)

@@ -62,6 +62,7 @@ def _mesh(
     """
     import numpy as np
 
+    from qmodels.commands.progress import at_work
     from qmodels.io.outputs import claim_output
     from validation.analysis.seeding import stream
     from validation.mesh import Router, Traffic, TrafficPhase, contend
@@ -81,10 +82,11 @@ def _mesh(
     work: dict[Hashable, Job] = {
         f"job {k}": (np.sort(drawn[k * each : (k + 1) * each]), traffic) for k in range(jobs)
     }
-    run = contend(
-        place, work, fidelity=fidelity, router=Router(hop=hop, buffer=buffer),
-        disk_pace=disk_pace, seed=seed,
-    )  # fmt: skip
+    with at_work("moving messages"):
+        run = contend(
+            place, work, fidelity=fidelity, router=Router(hop=hop, buffer=buffer),
+            disk_pace=disk_pace, seed=seed,
+        )  # fmt: skip
     if output is not None:
         _write(run, output)
     if as_json:

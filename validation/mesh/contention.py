@@ -14,7 +14,7 @@ from phasefit.records import Result
 from qmodels.errors import ModelError
 from validation.mesh.fluid import fluid
 from validation.mesh.link_load import Job, link_load
-from validation.mesh.results import Completion
+from validation.mesh.results import Completion, link_table
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
 from validation.mesh.wormhole import Network
@@ -65,18 +65,8 @@ class Contention(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each link: its number, its ends, its flits and its utilisation."""
-        import pandas as pd
-
-        numbers, begins, ends = self.mesh.link_ends()
-        return pd.DataFrame(
-            {
-                "channel": numbers,
-                "from": [self.mesh.node_name(router) for router in begins.tolist()],
-                "to": [self.mesh.node_name(router) for router in ends.tolist()],
-                "flits": self.channel_flits[numbers],
-                "utilisation": self.utilisation[numbers],
-            }
-        )
+        known = {"flits": self.channel_flits, "utilisation": self.utilisation}
+        return link_table(self.mesh, known)
 
     def table(self) -> str:
         """Name and value, one to a line."""

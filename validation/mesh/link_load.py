@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from phasefit.records import Result
 from qmodels.errors import ModelError
 from validation.mesh._kernels import routes
+from validation.mesh.results import link_table
 from validation.mesh.topology import Mesh
 from validation.mesh.traffic import Expansion, Messages, Traffic, expand
 
@@ -36,17 +37,7 @@ class LinkLoad(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each link: its number, its ends and its flits."""
-        import pandas as pd
-
-        numbers, begins, ends = self.mesh.link_ends()
-        return pd.DataFrame(
-            {
-                "channel": numbers,
-                "from": [self.mesh.node_name(router) for router in begins.tolist()],
-                "to": [self.mesh.node_name(router) for router in ends.tolist()],
-                "flits": self.flits[numbers],
-            }
-        )
+        return link_table(self.mesh, {"flits": self.flits})
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the flits of each link in units of the bound; see `link_map`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -76,24 +76,24 @@ class ChannelUse(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each link."""
-        import pandas as pd
-
-        numbers, begins, ends = self.mesh.link_ends()
-        return pd.DataFrame(
-            {
-                "channel": numbers,
-                "from": [self.mesh.node_name(router) for router in begins.tolist()],
-                "to": [self.mesh.node_name(router) for router in ends.tolist()],
-                "flits": self.flits[numbers],
-                "messages": self.messages[numbers],
-                "waited": self.waited[numbers],
-                "held": self.held[numbers],
-                "utilisation": self.utilisation[numbers],
-            }
-        )
+        names = ("flits", "messages", "waited", "held", "utilisation")
+        return link_table(self.mesh, {name: getattr(self, name) for name in names})
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the link map; see `validation.mesh.plotting.link_map`."""
         from validation.mesh.plotting import link_map
 
         return link_map(self.mesh, self.utilisation, ax=ax)
+
+
+def link_table(mesh: Mesh, columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
+    """A row for each link: its number, its ends, what is known of every channel, (channels,)."""
+    import pandas as pd
+
+    numbers, begins, ends = mesh.link_ends()
+    told = {
+        "channel": numbers,
+        "from": [mesh.node_name(router) for router in begins.tolist()],
+        "to": [mesh.node_name(router) for router in ends.tolist()],
+    }
+    return pd.DataFrame(told | {name: values[numbers] for name, values in columns.items()})

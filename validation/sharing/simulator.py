@@ -16,7 +16,7 @@ from phasefit.checks import real_vector, share, whole_number
 from qmodels.errors import MemoryBudgetError, UnstableError
 from qmodels.memory import check_memory, memory_limit
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
-from qmodels.policies.base import as_policy
+from qmodels.policies.labels import as_policy
 from qmodels.policies.prediction import chosen_rate
 from qmodels.progress import Progress, no_progress
 from validation.analysis.estimates import estimate, until_precise

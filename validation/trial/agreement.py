@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVa
 
 from phasefit.records import Drawing, Record, Result
 from qmodels.policies import AbstractPolicy, Prediction, System, Workload, predict
-from qmodels.policies.base import as_policy
+from qmodels.policies.labels import as_policy
 from qmodels.progress import Progress
 from validation.analysis.estimates import Estimate
 from validation.sharing import Simulation, simulate

@@ -8,7 +8,8 @@ from typing import Final
 
 from phasefit.checks import whole_number
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
-from qmodels.policies.base import POLICIES, AbstractPolicy, as_policy
+from qmodels.policies.base import POLICIES, AbstractPolicy
+from qmodels.policies.labels import as_policy
 from qmodels.policies.models.build import demand_law
 from qmodels.policies.models.recorded_errors import MOST_BUSY
 from qmodels.policies.system import System, Workload

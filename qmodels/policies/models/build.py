@@ -20,10 +20,10 @@ from qmodels.networks.sizes import check_queue, occupancy_counts, queue_seconds
 from qmodels.policies.base import (
     AbstractPolicy,
     RunningJobs,
-    as_policy,
     running_jobs,
     work_bound,
 )
+from qmodels.policies.labels import as_policy
 from qmodels.policies.models.crowding import crowded_running, follows_crowding
 from qmodels.policies.models.decomposition import decomposed_running
 from qmodels.policies.models.exact_chain import exact_running

@@ -180,8 +180,8 @@ class _Completions(NamedTuple):
 
 def _added(values: Array, rows: Indices, columns: Indices, shape: tuple[int, int]) -> Array:
     """A matrix with these entries; equal places add up."""
-    found: Array = np.bincount(rows * shape[1] + columns, values, shape[0] * shape[1])
-    return found.reshape(shape)
+    found = np.bincount(rows * shape[1] + columns, values, shape[0] * shape[1])
+    return found.astype(float).reshape(shape)
 
 
 class Occupancy:

@@ -22,6 +22,7 @@ class Browser:
 
     def __init__(self, profile: Path, *, patience: float = 90.0) -> None:
         self.console: list[str] = []
+        self._profile = str(profile).encode()
         self._patience, self._last, self._rest = patience, 0, b""
         theirs_in, self._to = os.pipe()
         self._from, theirs_out = os.pipe()
@@ -100,6 +101,18 @@ class Browser:
         named = {"key": key, "code": key, "windowsVirtualKeyCode": code}
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", {"type": kind, **named})
+
+    def seconds(self) -> float:
+        """Processor time that the main thread of the page has had; what others do counts not."""
+        found = 0
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                command = (folder / "cmdline").read_bytes()
+                if b"--type=renderer" in command and self._profile in command:
+                    found += int((folder / "schedstat").read_text().split()[0])
+            except OSError:
+                continue  # gone meanwhile
+        return found * 1e-9
 
     def call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Any command of the page's own."""

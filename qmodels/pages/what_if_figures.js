@@ -99,8 +99,11 @@ function whatIfFigures(grid, state, words, slides, choose) {
     if (!has) items.push(["cross", "path", { class: "cross",
       d: "M" + x + "," + y + "l" + w + "," + h + "m0," + -h + "l" + -w + "," + h }]);
     const inside = has ? label(best.policy) : best.status === "undecided" ? "undecided" : "none";
-    items.push(["text", "text", { x: x + w / 2, y: y + h / 2 + 4, class: "middle inside" },
-      has && w < 60 ? "" : inside]);
+    if (has && w < 60) return items;
+    const wide = Math.min(7.2 * inside.length + 10, w - 2);
+    items.push(["plate", "rect", { x: x + (w - wide) / 2, y: y + h / 2 - 9, width: wide, height: 18,
+      rx: 4, class: "plate" }],
+    ["text", "text", { x: x + w / 2, y: y + h / 2 + 4, class: "middle inside" }, inside]);
     return items;
   }
 

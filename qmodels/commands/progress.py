@@ -45,6 +45,8 @@ def progress_shown(*, after: float = 0.0) -> Iterator[Progress]:
         stages: dict[str, _Stage] = {}
 
         def say(what: str, done: int, total: int) -> None:
+            if not total:
+                return  # nothing to do is nothing to say
             now = time.monotonic()
             stage = stages.get(what)
             if stage is None:

@@ -22,6 +22,7 @@ def test_without_a_terminal_each_stage_is_said_once(capsys):
         for done in (1, 2, 3):
             progress("runs", done, 3)
         progress("map", 1, 8)
+        progress("traces", 0, 0)
     said = capsys.readouterr()
     assert said.err.splitlines() == ["runs: 3 to do", "map: 8 to do"]
     assert said.out == ""

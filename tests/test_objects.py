@@ -307,6 +307,17 @@ def test_a_program_of_many_phases_is_told_and_compared_in_no_time():
     assert time.process_time() - began < 2.0
 
 
+def test_repr_of_a_program_that_has_to_measure_measures_nothing(monkeypatch):
+    from validation.trial.bursts import MeasuredProgram
+
+    def measure(self, p, d):
+        raise AssertionError("that takes a simulation")
+
+    monkeypatch.setattr(MeasuredProgram, "phase_times", measure)
+    monkeypatch.setattr(MeasuredProgram, "_totals", measure)
+    assert repr(MeasuredProgram(None)).startswith("MeasuredProgram(cell=None, links='finite'")
+
+
 def test_equal_programs_share_what_was_computed_for_one_of_them():
     from qmodels.policies.base import _running_jobs
 

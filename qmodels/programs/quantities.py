@@ -98,10 +98,11 @@ def value_key(value: Any) -> Hashable:
         import scipy.stats
 
         law: Any = value
-        name = str(law.dist.name)
-        if type(getattr(scipy.stats, name, None)) is type(law.dist):  # not one of the user's, whose name tells nothing
+        known = str(law.dist.name)
+        # A law of the user's own may have any name, which then tells nothing.
+        if type(getattr(scipy.stats, known, None)) is type(law.dist):
             kwds = tuple(sorted((name, value_key(each)) for name, each in law.kwds.items()))
-            return name, value_key(law.args), kwds
+            return known, value_key(law.args), kwds
     return value if isinstance(value, Hashable) else id(value)
 
 

@@ -218,6 +218,7 @@ def test_numbers_that_json_cannot_hold_are_told_by_null_and_text():
 def test_names_cannot_break_out_of_a_table_or_a_line():
     odd = Odd([1, 2])
     assert "<script>" not in odd._repr_html_()
+    assert Odd(1, "a\u202eb\0c")._repr_html_().count("a b c") == 2  # the heading and the cell
     assert "\x1b" not in repr(odd)
     assert json.loads(odd.to_json())["name"] == odd.name
 

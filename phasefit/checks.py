@@ -184,13 +184,17 @@ def one_of(name: str, given: object, allowed: Iterable[str]) -> str:
     raise ModelError(f"{name} must be one of {', '.join(names)}, got {given!r:.60}{hint}")
 
 
-def folded(name: str) -> str:
-    """A name without what people write in two ways: case, blanks, dashes and underscores."""
-    return "".join(c for c in name.casefold() if c not in "-_" and not c.isspace())
+def _folded(name: str) -> tuple[str, str]:
+    """A name without case and blanks, its underscores dashes; and without these as well."""
+    kept = "".join(c for c in name.casefold() if not c.isspace()).replace("_", "-")
+    return kept, kept.replace("-", "")
 
 
 def spelled(given: object, allowed: Iterable[str]) -> str | None:
     """The name among those allowed that `given` spells; None for none, or for one of two.
+
+    Case, blanks and the difference of dashes and underscores do not count, nor do dashes where no
+    two names differ in them alone.
 
     Examples
     --------
@@ -200,8 +204,12 @@ def spelled(given: object, allowed: Iterable[str]) -> str | None:
     names = list(allowed)
     if not isinstance(given, str) or given in names:
         return given if isinstance(given, str) else None
-    found = [name for name in names if folded(name) == folded(given[:200])]
-    return found[0] if len(found) == 1 else None
+    for level in (0, 1):
+        wanted = _folded(given[:200])[level]
+        found = [name for name in names if _folded(name)[level] == wanted]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
 
 
 def named(name: str, given: object, allowed: Iterable[str]) -> str:

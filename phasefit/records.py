@@ -381,7 +381,7 @@ def html_table(
     left : (int, int)
         Rows and columns that the caller has left out.
     """
-    lines = [f"<table><caption>{escape(heading)}</caption>"]
+    lines = [f"<table><caption>{escape(brief(heading, 120))}</caption>"]
     if header:
         cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
         lines.append(f"<thead><tr>{cells}</tr></thead>")

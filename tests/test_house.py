@@ -177,3 +177,14 @@ def test_a_public_function_says_what_it_takes_gives_and_how_it_is_used(section):
     shown_elsewhere = {"register"} | ({"run_study"} if section == "Examples" else set())
     functions = {name: one for name, one in public_things() if inspect.isroutine(one)}
     assert {name for name, one in functions.items() if not has(one, section)} <= shown_elsewhere
+
+
+def test_random_state_is_the_name_of_scipys_protocol_alone():
+    """Laws have it in `rvs`, as those of scipy.stats; fits took it before they took `rng`."""
+    found = set()
+    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                names = [one.arg for one in (*node.args.args, *node.args.kwonlyargs)]
+                found |= {node.name} if "random_state" in names else set()
+    assert found == {"rvs", "fit", "maximise", "generator", "either"}

@@ -218,6 +218,7 @@ def test_numbers_that_json_cannot_hold_are_told_by_null_and_text():
 def test_names_cannot_break_out_of_a_table_or_a_line():
     odd = Odd([1, 2])
     assert "<script>" not in odd._repr_html_()
+    assert Odd(1, "a\u202eb\0c")._repr_html_().count("a b c") == 2  # the heading and the cell
     assert "\x1b" not in repr(odd)
     assert json.loads(odd.to_json())["name"] == odd.name
 
@@ -305,6 +306,17 @@ def test_a_program_of_many_phases_is_told_and_compared_in_no_time():
     for _ in range(1000):
         hash(many)
     assert time.process_time() - began < 2.0
+
+
+def test_repr_of_a_program_that_has_to_measure_measures_nothing(monkeypatch):
+    from validation.trial.bursts import MeasuredProgram
+
+    def measure(self, p, d):
+        raise AssertionError("that takes a simulation")
+
+    monkeypatch.setattr(MeasuredProgram, "phase_times", measure)
+    monkeypatch.setattr(MeasuredProgram, "_totals", measure)
+    assert repr(MeasuredProgram(None)).startswith("MeasuredProgram(cell=None, links='finite'")
 
 
 def test_equal_programs_share_what_was_computed_for_one_of_them():

@@ -137,7 +137,8 @@ class AbstractProgram(Result, abc.ABC):
 
     name: str
 
-    def __repr__(self) -> str:
+    def _in_short(self) -> str:
+        """Name, phases, and seconds of both components; not for a program that has to measure."""
         told = [("name", self.name), ("phases", self.mean_phases)]
         told += [("io", float(self.mean_io(1.0, 1.0))), ("cpu", float(self.mean_cpu(1.0, 1.0)))]
         return short_text(type(self).__name__, told if self.name else told[1:])
@@ -266,6 +267,9 @@ class Program(ByValue, AbstractProgram):
             visits.setdefault(phase, []).append(visit)
         shares = [(phase, math.fsum(parts)) for phase, parts in visits.items()]
         object.__setattr__(self, "visits", tuple(shares))
+
+    def __repr__(self) -> str:
+        return self._in_short()
 
     @property
     def mean_phases(self) -> float:
@@ -450,6 +454,9 @@ class WorkloadMix(ByValue, AbstractProgram):
         weights.flags.writeable = False
         object.__setattr__(self, "programs", programs)
         object.__setattr__(self, "weights", weights)
+
+    def __repr__(self) -> str:
+        return self._in_short()
 
     @property
     def mean_phases(self) -> float:

@@ -98,12 +98,11 @@ def value_key(value: Any) -> Hashable:
         import scipy.stats
 
         law: Any = value
-        dist: Any = law.dist
-        name = str(dist.name)
-        named = getattr(scipy.stats, name, None)
-        if type(named) is type(dist):  # not one of the user's, whose name tells nothing
-            kwds = tuple(sorted((key, value_key(each)) for key, each in law.kwds.items()))
-            return name, value_key(law.args), kwds
+        known = str(law.dist.name)
+        # A law of the user's own may have any name, which then tells nothing.
+        if type(getattr(scipy.stats, known, None)) is type(law.dist):
+            kwds = tuple(sorted((name, value_key(each)) for name, each in law.kwds.items()))
+            return known, value_key(law.args), kwds
     return value if isinstance(value, Hashable) else id(value)
 
 

@@ -4,8 +4,32 @@ import math
 
 import pytest
 
-from phasefit.checks import nearest, one_of, share, suggestion
+from phasefit.checks import named, nearest, one_of, share, spelled, suggestion
 from phasefit.errors import ModelError
+
+
+class TestASpelling:
+    """Names as people type them; strategies are called DBT and d-BT, so dashes may count."""
+
+    NAMES = ("DBT", "d-BT", "SBT", "speed-scaled", "SP(4,16)", "MPI-IO", "p95", "P95")
+
+    @pytest.mark.parametrize(
+        ("given", "name"),
+        [
+            ("DBT", "DBT"), ("dbt", "DBT"), ("d-bt", "d-BT"), ("D_BT", "d-BT"), ("d bt", "DBT"),
+            ("sbt", "SBT"), ("S-B-T", "SBT"), ("Speed_Scaled", "speed-scaled"),
+            ("speedscaled", "speed-scaled"), (" sp( 4, 16 ) ", "SP(4,16)"), ("mpi_io", "MPI-IO"),
+            ("p95", "p95"), ("P95", "P95"), ("p-95", None), ("", None), ("--", None), (4, None),
+            (None, None), ("SBT" + "x" * 10**6, None),
+        ],
+    )  # fmt: skip
+    def test_is_that_of_the_only_name_it_can_mean(self, given, name):
+        assert spelled(given, self.NAMES) == name
+
+    def test_of_no_name_is_refused_with_the_nearest(self):
+        assert named("model", "mpi_io", self.NAMES) == "MPI-IO"
+        with pytest.raises(ModelError, match="did you mean 'speed-scaled'"):
+            named("model", "speed-scald", self.NAMES)
 
 
 class TestAShare:

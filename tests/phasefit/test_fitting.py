@@ -326,7 +326,8 @@ class TestRefusals:
 
     def test_name_the_nearest_family(self):
         with pytest.raises(ModelError, match="did you mean 'hyper-erlang'"):
-            fit(TIMES, family="hypererlang")
+            fit(TIMES, family="hypererlan")
+        assert fit(TIMES, family="HyperErlang", order=1).label == "hyper-Erlang (1)"
         assert all(fit(TIMES, family=family, max_order=2).label for family in FAMILIES)
 
     def test_of_weights_beside_observations(self):

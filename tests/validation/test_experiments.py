@@ -17,6 +17,7 @@ from qmodels.policies import (
     predict,
     work_bound,
 )
+from tests.command import result_of
 from validation.commands import validate as command
 from validation.experiments import EXPERIMENTS, Experiment, RunOptions
 from validation.experiments.base import Finding, Outcome, all_hold
@@ -263,6 +264,17 @@ def test_the_command_writes_figure_and_table_and_fails_when_a_claim_does(
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["planted.csv", "planted.png"]
     assert (tmp_path / "out" / "planted.png").read_bytes()[:4] == b"\x89PNG"
     assert Path(tmp_path / "out" / "planted.csv").read_text(encoding="utf-8") == "x\n1.0\n"
+
+
+def test_the_command_prints_what_it_found_as_one_object(tmp_path, monkeypatch):
+    monkeypatch.setitem(EXPERIMENTS, "planted-one", planted("fails"))
+    done = run("Planted_One", "-o", str(tmp_path / "out"), "--quick", "--json", "-j", "1")
+    assert done.exit_code == 1
+    assert len(done.stdout.splitlines()) == 1
+    (found,) = result_of(done.stdout)
+    assert (found["experiment"], found["rows"]) == ("planted-one", [{"x": 1.0}])
+    assert found["findings"][0]["sentence"] == "water is wet"
+    assert "R-0 fails: water is wet (1 of 1)" in done.stderr
 
 
 def test_experiments_of_one_command_share_what_they_have_run(tmp_path, monkeypatch):

@@ -101,11 +101,12 @@ def _validate(
 
 def _known(name: str, names: list[str]) -> str:
     """The name of an experiment; there are too many to list them in an error."""
-    from phasefit.checks import nearest
+    from phasefit.checks import nearest, spelled
     from qmodels.errors import ModelError
 
-    if name in names:
-        return name
+    known = spelled(name, names)
+    if known is not None:
+        return known
     near = nearest(name, names)
     hint = f"did you mean {near[0]}? " if near else ""
     raise ModelError(

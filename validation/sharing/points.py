@@ -28,7 +28,7 @@ def predict_one(point: Point, replication: int) -> Mapping[str, Any]:
     try:
         plan, policy = _chosen(point)
         load = _load(point, plan)
-        found = predict(policy, plan.system, plan.workload, load=load, model=plan.model).to_dict()
+        found = predict(policy, plan.system, plan.workload, load=load, model=plan.model).record()
         found = {name: found[name] for name in _SHOWN if name in found}
         return {"status": "stable"} | found
     except UnstableError as error:

@@ -8,6 +8,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,15 @@ from typing import Any
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
+#: The browser reads what is asked at number 3 and answers at 4; both may be taken at first.
+HAND_OVER = """
+import fcntl, os, sys
+there = [fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3]]
+for own, number in zip(there, (3, 4)):
+    os.dup2(own, number)
+    os.close(own)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 class Browser:
@@ -26,18 +36,12 @@ class Browser:
         self._patience, self._last, self._rest = patience, 0, b""
         theirs_in, self._to = os.pipe()
         self._from, theirs_out = os.pipe()
-
-        def hand_over() -> None:
-            # as numbers 3 and 4; first out of the way, for these may be taken
-            moved = os.dup(theirs_in), os.dup(theirs_out)
-            os.dup2(moved[0], 3)
-            os.dup2(moved[1], 4)
-
         self._process = subprocess.Popen(
-            [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            [sys.executable, "-ISc", HAND_OVER, str(theirs_in), str(theirs_out),
+             CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
              "--no-first-run", "--disable-background-networking", "--disable-component-update",
              "--disable-sync", "--remote-debugging-pipe", f"--user-data-dir={profile}"],
-            close_fds=False, preexec_fn=hand_over, stdin=subprocess.DEVNULL,
+            pass_fds=(theirs_in, theirs_out), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(theirs_in)

@@ -4,11 +4,14 @@
   const { digits, frame, picture, place, say } = draw;
   const data = JSON.parse(document.getElementById("surface").textContent);
   const { processors, disks, speedup, time, low, high, colours } = data;
-  const SIZE = 250;          // of an edge of the body
+  const SIZE = 215;          // of an edge of the body
   const state = { i: data.best.i, j: data.best.j, axes: "two", heights: "linear", turn: 35, tilt: 25 };
   const element = (id) => document.getElementById(id);
   const soon = draw.soon(update);
   const all = speedup.flat(), least = Math.min(...all), most = Math.max(...all);
+  // likely bounds reach further; one of zero has no place on a logarithmic axis
+  const bottom = low ? Math.max(Math.min(...low.flat()), least / 10) : least;
+  const top = high ? Math.max(...high.flat()) : most;
   const counted = (n, noun) => digits(n) + " " + noun + (n === 1 ? "" : "s");
 
   function choose(change) {
@@ -121,7 +124,7 @@
     const [c, s, ct, st] = [Math.cos(turn), Math.sin(turn), Math.cos(tilt), Math.sin(tilt)];
     return (x, y, z) => {
       const across = (x - 0.5) * c - (y - 0.5) * s, away = (x - 0.5) * s + (y - 0.5) * c;
-      return [260 + SIZE * across, 190 - SIZE * (away * st + (0.8 * z - 0.34) * ct),
+      return [260 + SIZE * across, 188 - SIZE * (away * st + (0.8 * z - 0.34) * ct),
         away * ct - 0.8 * z * st];
     };
   }
@@ -180,8 +183,8 @@
   // ---- the cuts
 
   function drawCut(id, values, column, here, words) {
-    const line = column(speedup), range = state.heights === "log" ? [least / 1.1, most * 1.1] :
-      [0, most * 1.05];
+    const line = column(speedup), range = state.heights === "log" ? [bottom / 1.1, top * 1.1] :
+      [0, top * 1.05];
     const ends = [values[0], values[values.length - 1]];
     const f = frame([520, 300], ends, range, [words[0], "speedup"], [state.axes, state.heights]);
     const points = (row) => values.map((v, k) => f.x(v).toFixed(1) + "," +
@@ -191,10 +194,10 @@
       points: points(column(high)).concat(points(column(low)).reverse()).join(" ") }]);
     items.push(["line", "polyline", { points: points(line).join(" "), class: "curve cut" }],
       ["now", "circle", { cx: f.x(values[here]), cy: f.y(line[here]), r: 6, class: "here" }]);
-    const top = Math.max(...line);
+    const best = Math.max(...line);
     picture(id, "Speedup against " + words[0] + " on " + words[1] + ": from " + digits(line[0]) +
-      " to " + digits(line[line.length - 1]) + ", largest " + digits(top) + " on " +
-      digits(values[line.indexOf(top)]), items);
+      " to " + digits(line[line.length - 1]) + ", largest " + digits(best) + " on " +
+      digits(values[line.indexOf(best)]), items);
     say(id + "-caption", "Cut through the surface: " + words[0] + " on " + words[1] + "." +
       (low ? " Band: likely speedups." : ""));
   }

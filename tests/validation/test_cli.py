@@ -73,14 +73,18 @@ def test_a_study_writes_one_whole_page_a_table_and_its_figures(quick, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(out / "report.html")
     assert {f.name for f in out.iterdir()} == {
-        "report.html", "predictions.csv", "surface.png", "response.png", "agreement.png",
+        "report.html", "predictions.csv", "answer.png", "surface.png", "response.png",
+        "agreement.png",
     }  # fmt: skip
     page = (out / "report.html").read_text()
     parser = Tags()
     parser.feed(page)
     assert "script" not in parser.tags
-    assert parser.tags.count("img") == 3
-    assert all(source.startswith("data:image/png;base64,") for source in parser.sources)
+    assert parser.tags.count("figure") == 4
+    # one answer, a map and a body, SP with 1 and 4 disk partitions and TS with 1, the checks
+    assert parser.tags.count("img") == 1 + 2 + 3 + 1
+    ways = ("data:image/svg+xml;base64,", "#")  # pictures within the page, places on it
+    assert all(source.startswith(ways) for source in parser.sources)
     assert "quick &lt;b&gt;study&lt;/b&gt;" in page
     assert f"qmodels study {quick} -o {out} --seed 3" in page
     assert not [f for f in out.parent.iterdir() if f.name.startswith(".qmodels")]
@@ -300,7 +304,7 @@ def test_the_command_of_a_report_can_be_typed_again_whatever_the_names(tmp_path,
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "\x1b" not in page
     assert "\x07" not in page
-    line = html.unescape(re.search(r"<pre>(.*?)</pre>", page, re.DOTALL)[1])
+    line = html.unescape(re.search(r"<pre[^>]*>(.*?)</pre>", page, re.DOTALL)[1])
     echoed = subprocess.run(
         ["bash", "-c", line.replace("qmodels", "printf '%s\\0'", 1)], capture_output=True
     )

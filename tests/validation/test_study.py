@@ -7,7 +7,13 @@ import pytest
 
 import validation
 from qmodels.io import load_scenario
-from qmodels.policies import predict, recommend
+from qmodels.policies import (
+    DynamicPartitioning,
+    SpaceSharing,
+    TimeSharing,
+    predict,
+    recommend,
+)
 from qmodels.policies.base import running_jobs
 from validation.study.demo import make_log
 from validation.study.findings import findings, limits_of_repartitioning
@@ -15,6 +21,7 @@ from validation.study.plotting import (
     agreement_figure,
     answer_figure,
     response_figure,
+    response_panels,
     surface_figure,
     workload_figure,
 )
@@ -194,6 +201,19 @@ def test_every_figure_has_labelled_axes_with_units(study, draw):
     assert any(labels)
     if draw in (answer_figure, response_figure):
         assert any("[s]" in label for label in labels)
+
+
+def test_every_curve_has_a_panel_and_no_panel_is_empty():
+    from types import SimpleNamespace
+
+    def panels(*policies):
+        study = SimpleNamespace(points=[SimpleNamespace(policy=policy) for policy in policies])
+        return response_panels(study)
+
+    ts, dp = TimeSharing(2, 1), DynamicPartitioning(2)
+    assert panels(SpaceSharing(1, 1), SpaceSharing(1, 4), ts) == [("SP", 1), ("SP", 4), ("TS", 1)]
+    assert panels(SpaceSharing(1, 1), ts, dp) == [("SP", 1), ("SP", 2), ("TS", 1)]
+    assert panels(dp, DynamicPartitioning(1)) == [("DP", 1), ("DP", 2)]
 
 
 def test_the_shipped_log_is_what_the_generator_writes(tmp_path):

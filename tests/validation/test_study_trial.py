@@ -75,7 +75,7 @@ def test_the_report_holds_predicted_corrected_simulated_and_every_stage(study, t
     page = write_report(study, tmp_path, command="x").read_text()
     [trial] = study.trials
     for stage in ("M0", "M1", "M2", "M3", "S1", "S2", "S3", "S4", "X"):
-        assert f"<td>{stage}</td>" in page
+        assert f'<th scope="row">{stage}</th>' in page
     assert "The prediction on a mesh" in page
     assert (tmp_path / "trial.png").exists()
     table = trial.to_frame().set_index("stage")

@@ -9,6 +9,7 @@ import numpy as np
 from phasefit import PhaseType
 from qmodels.commands.durations import in_words
 from qmodels.pages.page import plain_number
+from qmodels.plotting.style import counted
 from qmodels.programs import SpeedupSurface
 from validation.study.run import Check, Study
 from validation.study.trial import MeshTrial
@@ -51,13 +52,13 @@ def surface_words(surface: SpeedupSurface) -> str:
     best = surface.best()
     corners = [(0, 0), (-1, 0), (0, -1), (-1, -1)]
     said = dict.fromkeys(
-        f"{speedup[i, j]:.3g} on {p[i]:g} processor{_s(p[i])} and {d[j]:g} disk{_s(d[j])}"
+        f"{speedup[i, j]:.3g} on {counted(p[i], 'processor')} and {counted(d[j], 'disk')}"
         for i, j in corners
     )
     least = plain_number(float(speedup.min()), 3)
     return (
         f"Speedup of {least} to {best.value:.3g}: {'; '.join(said)}. Largest on "
-        f"{best.processors:g} processors and {best.disks:g} disks."
+        f"{counted(best.processors, 'processor')} and {counted(best.disks, 'disk')}."
     )
 
 
@@ -116,7 +117,3 @@ def answer_words(study: Study, curves: Curves) -> str:
 def _ratio(ratios: Sequence[float], checks: Sequence[Check], place: int) -> str:
     check = checks[place]
     return f"{ratios[place]:.3g} ({check.policy.label} at {check.fraction:.0%} of its capacity)"
-
-
-def _s(number: float) -> str:
-    return "" if number == 1 else "s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -124,30 +125,40 @@ def answer_figure(study: Study) -> Figure:
 def response_figure(study: Study) -> Figure:
     """Mean response time against load, a panel for each number of disk partitions and policy."""
     shown = response_panels(study)
-    disks = list(dict.fromkeys(k_d for _, k_d in shown))
+    disks = sorted({k_d for _, k_d in shown})
     rows = list(dict.fromkeys(kind for kind, _ in shown))
     figure = Figure(figsize=(3.7 * len(disks) + 0.6, 3.5 * len(rows) + 0.4), layout="constrained")
     axes = figure.subplots(len(rows), len(disks), sharex=True, sharey=True, squeeze=False)
     sizes = set()
-    for (kind, k_d), ax in zip(shown, axes.flat, strict=True):
+    drawn = []
+    for (i, kind), (j, k_d) in product(enumerate(rows), enumerate(disks)):
+        ax = axes[i, j]
+        if (kind, k_d) not in shown:
+            ax.remove()
+            continue
+        drawn.append(ax)
         curves = draw_responses(study, kind, k_d, ax)
         sizes.add(tuple(_size(label) for label in curves))
         ax.label_outer()
     if len(sizes) == 1:  # one legend serves all panels
-        for ax in axes.flat:
+        for ax in drawn:
             ax.get_legend().remove()
-        handles = axes[0, 0].get_legend_handles_labels()[0]
+        handles = drawn[0].get_legend_handles_labels()[0]
         ncols = max(2, 2 * len(disks))
         figure.legend(handles, *sizes, loc="outside lower center", ncols=ncols, fontsize=9)
     return figure
 
 
 def response_panels(study: Study) -> list[tuple[str, int]]:
-    """Kind of policy and number of disk partitions of each panel, row by row."""
+    """Kind of policy and number of disk partitions of each panel, row by row; none is empty."""
     kinds = list(dict.fromkeys(p.policy.name for p in study.points))
     rows = [kind for kind in kinds if kind != "DP"] or ["DP"]
-    disks = sorted({_disks(p.policy) for p in study.points})
-    return [(kind, k_d) for kind in rows for k_d in disks]
+    there = {(p.policy.name, _disks(p.policy)) for p in study.points}
+    # dynamic partitioning is drawn beside the others; where none has as many disk partitions,
+    # it has a panel of the first row to itself
+    others = {k_d for kind, k_d in there if kind != "DP"}
+    there |= {(rows[0], k_d) for kind, k_d in there if kind == "DP" and k_d not in others}
+    return [(kind, k_d) for kind in rows for _, k_d in sorted(x for x in there if x[0] == kind)]
 
 
 def response_panel(study: Study, kind: str, disk_partitions: int) -> Figure:

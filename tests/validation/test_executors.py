@@ -62,7 +62,7 @@ class _Lazy(Future):
 def test_the_number_of_workers_is_resolved_in_one_place():
     assert worker_count(3) == 3
     assert worker_count(None) >= 1
-    for wrong in (0, -1, 1.5, True, "2"):
+    for wrong in (0, -1, 1.5, True, "2", 10**18):
         with pytest.raises(ModelError, match="workers"):
             worker_count(wrong)
     with thread_pool(2) as threads, process_pool(2) as processes:

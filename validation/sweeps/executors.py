@@ -24,11 +24,14 @@ from concurrent.futures import (
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
+
+#: More of them help on no machine, and what they share does not count so far.
+MOST_WORKERS: Final = 1000
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -40,7 +43,7 @@ def worker_count(workers: int | None) -> int:
     Raises
     ------
     ModelError
-        If `workers` is neither None nor a whole number >= 1.
+        If `workers` is neither None nor a whole number from 1 to 1,000.
 
     Examples
     --------
@@ -48,7 +51,9 @@ def worker_count(workers: int | None) -> int:
     (3, True)
     """
     if workers is not None:
-        return whole_number("workers", workers, least=1)
+        if whole_number("workers", workers, least=1) > MOST_WORKERS:
+            raise ModelError(f"workers must be at most {MOST_WORKERS:,}, got {workers:,}")
+        return int(workers)
     allowed = getattr(os, "sched_getaffinity", None)  # a batch job may have fewer than there are
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 

@@ -44,9 +44,10 @@ def level_factors(centre: Centre, work: Array, throughput: Array) -> Array:
     Notes
     -----
     The mean over the states with k running is that of a loss system in which jobs come, while k
-    run, at the table's rate of k + 1. That is how `validation.trial.loss_run` measures, and a
-    machine at a medium load spends its time alike. In a queue the mix of jobs is another one, so
-    that k jobs need not do the same there; what the table corrects is the machine, not the mix.
+    run, at the table's rate of k + 1. That is how a strict `validation.trial.loss_run` measures,
+    one in which jobs wait nearly so, and a machine at a medium load spends its time alike. In a
+    queue the mix of jobs is another one, so that k jobs need not do the same there; what the table
+    corrects is the machine, not the mix.
     """
     level = np.repeat(np.arange(centre.starts.size - 1), np.diff(centre.starts))
     rates = np.append(throughput, 0.0)[level]

@@ -29,7 +29,7 @@ class Campaign:
     """One campaign of the record."""
 
     name: str
-    cpu_minutes: float  #: expected, from quick runs; what is on record says it better
+    cpu_minutes: float  #: expected, from a sample; what is on record says it better
     tests: str = ""  #: options of pytest that choose it; "" for an experiment
     modules: tuple[str, ...] = ()  #: whose source its results hang on; an experiment knows its own
 
@@ -46,9 +46,9 @@ class Campaign:
 _QBD = "tests/qmodels/test_qbd_families.py"
 _CHAIN = "tests/qmodels/test_chain.py"
 _EXPERIMENT_MINUTES = {
-    "rosti-fig6": 3.0, "rosti-fig7": 6.0, "m-sweep": 2.0, "liu-fig3": 17.0, "liu-fig4": 17.0,
-    "liu-fig5": 17.0, "liu-fig6": 20.0, "liu-conclusions": 25.0, "liu-choices": 80.0,
-    "mache-fig9": 15.0, "mache-fig10": 15.0, "mache-load": 20.0, "mache-table2": 19.0,
+    "rosti-fig6": 0.6, "rosti-fig7": 0.9, "m-sweep": 0.3, "liu-fig3": 6.0, "liu-fig4": 6.0,
+    "liu-fig5": 6.0, "liu-fig6": 6.0, "liu-conclusions": 9.5, "liu-choices": 15.0,
+    "mache-fig9": 15.0, "mache-fig10": 15.0, "mache-load": 20.0, "mache-table2": 9.5,
     "mache-table2-worms-per-job": 20.0, "mache-table2-worms-per-node": 20.0,
     "mache-table2-packets-per-job": 20.0, "mache-table2-packets-per-node": 20.0,
     "mache-sdsc": 60.0,
@@ -62,11 +62,11 @@ TESTED = (
              "tests/validation/test_sweep_dask.py -k 'twenty_kills or same_bytes'", _SWEEPS),
     Campaign("coverage", 20.0, "tests/validation/test_sharing_precision.py -k thousand_runs",
              ("validation.sharing.simulator",)),
-    Campaign("exact-configurations", 10.0,
+    Campaign("exact-configurations", 1.5,
              "tests/validation/test_sharing_exact.py -k three_hundred",
              ("validation.trial.agreement",)),
-    Campaign("qbd", 60.0, f"{_QBD} -k 'ten_thousand or two_thousand'", ("qmodels.markov.qbd",)),
-    Campaign("chains", 20.0, f"{_CHAIN} -k 'ten_thousand or two_thousand'",
+    Campaign("qbd", 40.0, f"{_QBD} -k 'ten_thousand or two_thousand'", ("qmodels.markov.qbd",)),
+    Campaign("chains", 6.5, f"{_CHAIN} -k 'ten_thousand or two_thousand'",
              ("qmodels.markov.chain",)),
     Campaign("darshan", 40.0, "tests/qmodels/test_darshan.py -k ten_thousand",
              ("qmodels.io.darshan",)),

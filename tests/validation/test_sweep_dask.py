@@ -164,7 +164,10 @@ def test_twenty_kills_of_scheduler_worker_and_client_lose_nothing(
     assert (results, repeated) == (2 * count, 0)
     below = children(cluster[0].nanny.pid)
     cluster[0].close()
-    assert not any(map(_alive, below))
+    ending = time.monotonic() + 60.0  # killed, and a loaded machine may take its time
+    while any(map(_alive, below)):
+        assert time.monotonic() < ending
+        time.sleep(0.02)
     found = {"results": results, "repeated": repeated, "sessions": len(sessions), "orphans": 0}
     for name, number in (dict(killed) | found).items():
         record_property(name, number)

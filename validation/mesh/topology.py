@@ -279,15 +279,20 @@ class Mesh:
         width, height, _ = self._sides
         dimensions = np.zeros(3, DIMENSION)
         dimensions["side"], dimensions["stride"] = self._sides, (1, width, width * height)
+        ports, lanes = 2 * self.dimensions, self.virtual_channels or 1
+        dimensions["step"], dimensions["down"] = dimensions["stride"] * ports * lanes, lanes
+        first = 2 * self.routers + np.arange(self.routers) * ports * lanes
+        upwards = first[:, np.newaxis] + 2 * lanes * np.arange(3)
         return Grid(
             routers=self.routers,
-            directions=2 * self.dimensions,
-            virtual=self.virtual_channels or 1,
+            directions=ports,
+            virtual=lanes,
             wraps=int(self.torus),
             datelines=int(self.virtual_channels == 2),
             disks=self.channels,
             dimensions=dimensions,
-            coordinates=self.router_coordinates,
+            coordinates=self.router_coordinates.astype(np.int32),
+            upwards=upwards.astype(np.uint32),
         )
 
     def checked_nodes(self, nodes: ArrayLike, *, io: bool = False) -> Ints:

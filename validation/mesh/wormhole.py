@@ -296,7 +296,8 @@ class Network:
         found = waiting_cycle(self._state) if may else []
         self._checked = hops if due else self._checked
         if found:
-            raise DeadlockError(self.clock, [self.mesh.channel_name(c) for c in found])
+            numbers = np.argsort(self._tables.places)
+            raise DeadlockError(self.clock, [self.mesh.channel_name(numbers[c]) for c in found])
         assert code != rec.STUCK, f"messages wait for nothing at cycle {self.clock}"
         if code == rec.STILL and until is not None:
             self._counters["clock"] = limit
@@ -304,14 +305,14 @@ class Network:
 
     def owes(self, time: int) -> bool:
         """Whether a message made before `time` may still lack its ejection channel."""
-        streams, events = self._state.streams, self._state.events
-        idle = np.zeros(len(events), dtype=bool)
+        streams, messages = self._state.streams, self._state.messages
+        idle = np.zeros(len(messages), dtype=bool)
         slot = int(self._counters["free_slot"])
         while slot != rec.NOBODY:
             idle[slot] = True
-            slot = int(events["link"][slot])
-        under_way = ~idle & (events["asked"] < rec.ALARM)
-        if (self._state.born["created"][under_way] < time).any():
+            slot = int(messages["link"][slot])
+        under_way = ~idle & (messages["asked"] < rec.ALARM)
+        if (self._state.details["created"][under_way] < time).any():
             return True
         # Streams whose next message is still to be made keep one before their injection channel.
         return bool(((streams["index"] < streams["stop"]) & (self.clock < time)).any())
@@ -380,7 +381,8 @@ class Network:
         """The channels' totals with those of worms under way, and how many channels these took."""
         totals, lanes = self._state.totals.copy(), self._tables.lanes
         if lanes is None:
-            return totals, int(inspection.under_way(self._state, totals))
+            hops = int(inspection.under_way(self._state, totals))
+            return totals[self._tables.places], hops
         # As worms keep them: when the header was granted a channel that is held.
         channels = self._state.channels.copy()
         channels["when"] = ~lanes.lanes["crossed"]

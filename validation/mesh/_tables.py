@@ -15,8 +15,8 @@ from validation.mesh.traffic import Messages, Traffic, phase_rows
 Ints = NDArray[np.int64]
 
 _WHEEL: Final = 1 << 12
-#: Bytes of channels that stay in the cache of a core beside the rest. Where they do, the wheel alone
-#: is faster, by a tenth on 16 x 22; where they do not, rows from which memory is fetched ahead.
+#: Bytes of channels that stay in the cache of a core beside the rest. Where they do, the wheel
+#: alone is faster; where they do not, rows are, whose requests can be looked ahead at.
 _CACHED: Final = 1 << 19
 #: Of flits, where they are moved one by one: 1 GB.
 _MOST_TIMES: Final = 1 << 27

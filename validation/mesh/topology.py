@@ -301,11 +301,14 @@ class Mesh:
         count = self.nodes + (self.io_nodes.size if io else 0)
         if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
             raise ModelError(f"nodes must be a list of node numbers, got {nodes!r:.60}")
-        if given.min() < 0 or given.max() >= count:
+        # What strategies give is ascending; looking for its ends, or sorting it once more, would
+        # cost more than choosing it.
+        ascends = bool((given[1:] > given[:-1]).all())
+        low, high = (given[0], given[-1]) if ascends else (given.min(), given.max())
+        if low < 0 or high >= count:
             wrong = given[(given < 0) | (given >= count)][0]
             raise ModelError(f"nodes must be numbers from 0 to {count - 1}, got {wrong}")
-        # What strategies give is ascending; sorting it once more would cost more than choosing it.
-        if not (given[1:] > given[:-1]).all() and np.unique(given).size < given.size:
+        if not ascends and np.unique(given).size < given.size:
             raise ModelError("nodes must be different; a number comes twice")
         checked = given.astype(np.int64)
         checked.flags.writeable = False

@@ -33,6 +33,7 @@ Ints = NDArray[np.int64]
 
 #: No cycle beyond this is simulated.
 LAST_CYCLE = 1 << 56
+_NAMES = {number: name for name, number in PATTERNS.items()} | {rec.LISTED: "listed"}
 #: Messages under way of the largest network where they cut through: 1 GB.
 _MOST_WAITING = 8_000_000
 #: Where a disk is slow, and whether links are: see `Network`.
@@ -454,9 +455,8 @@ class Network:
     def _collect(self) -> list[Completion]:
         """Take completed jobs out of the tables."""
         jobs, done = self._state.jobs, []
-        names = {number: name for name, number in PATTERNS.items()} | {rec.LISTED: "listed"}
         for row in np.flatnonzero(jobs["status"] == rec.FINISHED).tolist():
-            entry = {name: int(jobs[name][row]) for name in rec.JOB.names or ()}
+            entry = dict(zip(rec.JOB.names or (), jobs[row].item(), strict=True))
             job = self._names.pop(row)
             del self._waiting[row]
             _, first_run = self._kept.pop(job)
@@ -464,7 +464,7 @@ class Network:
             kinds = self._state.phases["kind"][entry["first_phase"] :]
             times = self._state.phase_runs[first_run : first_run + runs].tolist()
             phases = tuple(
-                (names[int(kinds[run % entry["phases"]])], begin, end)
+                (_NAMES[int(kinds[run % entry["phases"]])], begin, end)
                 for run, (begin, end) in enumerate(times)
             )
             n = max(entry["messages"], 1)

@@ -177,8 +177,8 @@ class Tables:
             need += need // 2  # jobs come one by one
         if rows >= need:
             return
-        near = np.zeros((rec.NEAR, need), np.uint32)
-        near[:, :rows] = state.near
+        near = np.zeros((rec.NEAR, need if state.nearby else 0), np.uint32)
+        near[:, : state.near.shape[1]] = state.near
         grown: dict[str, Any] = {"stack": _table(need, rec.GRANT), "near": near}
         for name in ("messages", "details"):
             table = getattr(state, name)

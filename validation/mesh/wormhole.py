@@ -34,7 +34,7 @@ Ints = NDArray[np.int64]
 #: No cycle beyond this is simulated.
 LAST_CYCLE = 1 << 56
 _NAMES = {number: name for name, number in PATTERNS.items()} | {rec.LISTED: "listed"}
-#: Messages under way of the largest network where they cut through: 1 GB.
+#: Messages under way of the largest network where they cut through: 1.2 GB.
 _MOST_WAITING = 8_000_000
 #: Where a disk is slow, and whether links are: see `Network`.
 DISKS, LINKS = ("ejection", "buffer"), ("finite", "infinite")

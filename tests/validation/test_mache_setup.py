@@ -1,6 +1,8 @@
 """The set-up of Mache, Lo and Garg: M-17 to M-21 and M-29, and why orders differ."""
 
+import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -157,6 +159,31 @@ def test_a_fine_search_follows_a_rough_one_where_there_are_many_trials(monkeypat
     assert fine[0] == pytest.approx(rough[-1], rel=1e-12)
     assert found.interarrival in fine
     assert found.trial == pytest.approx(0.3, abs=0.02)
+
+
+@pytest.mark.parametrize(("slope", "fine"), [(-0.3, 2), (-3.0, 3), (-0.05, 6)])
+def test_the_fine_search_goes_as_far_as_the_rough_one_found_the_utilisation_to_fall(
+    monkeypatch, slope, fine
+):
+    # Utilisation falls straight with the logarithm of the gap; few replications see .03 less. So
+    # the second look is there (.1 away); or beyond (.01, and no step is below .015), and the third
+    # there by interpolation; or .12 further, the most that is gone at once, and .6 after five.
+    looked = []
+
+    def answered(plan, interarrival, strategies, replications, seed):
+        looked.append(replications)
+        use = 0.3 + slope * (math.log(interarrival) - 6.0) + (0.03 if replications > 4 else 0.0)
+        return SimpleNamespace(runs={"PLAS": {"utilisation": SimpleNamespace(mean=use)}})
+
+    monkeypatch.setattr(campaign_module, "_compared", answered)
+    plan = Plan(
+        io_share=1.0, streams=synthetic(1.0, 30), targets=(0.3,), choices=Choices(), seed=2,
+        replications=1, trials=16, tried=("PLAS",), tolerance=0.002,
+    )  # fmt: skip
+    [(gap, use)] = campaign_module._interarrivals(plan)
+    assert use == pytest.approx(0.3, abs=0.002)
+    assert math.log(gap) == pytest.approx(6.0 - 0.03 / slope, abs=0.002 / abs(slope) + 1e-9)
+    assert looked.count(16) == fine
 
 
 def test_the_same_can_be_played_with_fluids():

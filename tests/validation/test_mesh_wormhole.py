@@ -1,8 +1,10 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.naive import wormhole as naive
+from validation.mesh._kernels.records import NEAR
 from validation.mesh.results import Completion
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
@@ -148,3 +150,52 @@ def test_the_table_of_a_job_names_every_value_but_its_phases():
         ["longest_latency", "7"], ["mean_hops", "2.5"],
     ]  # fmt: skip
     assert {line.index(line.split()[1], 22) for line in done.table().splitlines()} == {23}
+
+
+@pytest.mark.parametrize(
+    "router",
+    [
+        Router(),
+        Router.pipelined(),
+        Router(hop=NEAR, flow=2, in_turn=True),  # the first that does not fit into the rows
+        Router(hop=NEAR - 1, resume=2, release=1),
+        Router(cut_through=True),
+    ],
+    ids=["ideal", "pipelined", "just beyond", "just within", "cut through"],
+)
+def test_requests_kept_in_rows_are_served_in_the_order_of_the_wheel(router):
+    # Rows are for large meshes, where a twin would take hours; so a small one is made to have them.
+    mesh, rng = Mesh(5, 6, io_side="west"), np.random.default_rng(23)
+    messages = some_messages(rng, mesh.nodes + mesh.io_nodes.size, 400, 300, 40)
+    seen = []
+    for nearby in (0, NEAR):
+        network = Network(mesh, router, record=True, disk_pace=2)
+        network._tables.state = network._state._replace(nearby=nearby)
+        network.start("job", None, messages)
+        done, paused = [], 0
+        while network.jobs:
+            paused += 1
+            done += network.advance(network.clock + 3 if paused < 50 else None)
+        use = network.channel_use()
+        counts = [use.flits, use.messages, use.waited, use.held]
+        seen.append((done, network.messages().values.tolist(), np.array(counts).tolist()))
+    assert seen[0] == seen[1]
+    twin = play_naively(mesh, router, messages, disk_pace=2)
+    same_times(network.messages().sort_values("number"), twin)
+
+
+@pytest.mark.parametrize(("side", "nearby"), [(32, 0), (64, NEAR)])
+def test_a_mesh_whose_channels_exceed_a_cache_keeps_requests_in_rows(side, nearby):
+    assert Network(Mesh(side, side))._state.nearby == nearby
+    assert Network(Mesh(side, side, torus=True))._state.nearby == 0
+
+
+@pytest.mark.parametrize("buffer", [6, 9, 20])
+def test_the_tail_of_a_long_worm_that_was_held_up_several_times_equals_its_twin(buffer):
+    # On one row every message crosses many others, and long ones wait while their tail moves.
+    mesh = Mesh(1, 24)
+    router = Router(hop=2, flow=1, buffer=buffer, credit=1, in_turn=buffer == 9)
+    rng = np.random.default_rng(buffer)
+    messages = some_messages(rng, mesh.nodes, 120, 200, 90)
+    _, _, frame = play(mesh, router, messages)
+    same_times(frame, play_naively(mesh, router, messages))

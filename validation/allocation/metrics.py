@@ -56,7 +56,7 @@ def nodes_affected(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
     (6, 2)
     """
     place = as_mesh(mesh)
-    places = place.coordinates(place.checked_nodes(nodes))
+    places = place.router_coordinates[place.routers_of[place.checked_nodes(nodes)]]
     if not place.torus:
         return int(np.prod(np.ptp(places, axis=0) + 1))
     used = [np.unique(along) for along in places.T]

@@ -15,6 +15,9 @@ from validation.mesh.traffic import Messages, Traffic, phase_rows
 Ints = NDArray[np.int64]
 
 _WHEEL: Final = 1 << 12
+#: Bytes of channels that stay in the cache of a core beside the rest. Where they do, the wheel
+#: alone is faster; where they do not, rows are, whose requests can be looked ahead at.
+_CACHED: Final = 1 << 19
 #: Of flits, where they are moved one by one: 1 GB.
 _MOST_TIMES: Final = 1 << 27
 
@@ -42,6 +45,10 @@ class Tables:
         channels = _table(rows, rec.CHANNEL)
         # Messages that cut through cannot deadlock, so all keep to one lane of each link.
         grid = mesh.grid._replace(datelines=int(by_flit))
+        # Where worms are moved as a whole, the channels of a row or column stand side by side.
+        self.places = np.arange(rows)  #: where each channel or disk stands in the tables
+        if not by_flit:
+            grid, self.places[: mesh.channels] = _side_by_side(grid)
         if infinite:  # all routers in one place: every route leads from injection to ejection
             grid = grid._replace(coordinates=np.zeros_like(grid.coordinates))
         channels["queue"] = rec.NOBODY
@@ -51,8 +58,7 @@ class Tables:
             channels=channels,
             totals=_table(rows, rec.TOTAL),
             messages=_table(0, rec.MESSAGE),
-            events=_table(0, rec.EVENT),
-            born=_table(0, rec.BORN),
+            details=_table(0, rec.DETAIL),
             streams=np.zeros(0, rec.STREAM),
             jobs=np.zeros(0, rec.JOB),
             phases=np.zeros(0, rec.PHASE),
@@ -60,14 +66,18 @@ class Tables:
             deliveries=np.zeros(0, rec.DELIVERY),
             phase_runs=np.zeros(0, rec.PHASE_RUN),
             wheel=np.full(_WHEEL, rec.NOBODY, np.uint32),
+            near=np.zeros((rec.NEAR, 0), np.uint32),
+            due=np.zeros(rec.NEAR, np.uint32),
+            nearby=rec.NEAR if channels.nbytes > _CACHED and not by_flit else 0,
             turns=np.zeros(rows, np.uint8),
-            inputs=_inputs(mesh, rows, by_flit),
+            inputs=_inputs(mesh, self.places, by_flit),
             dirty=np.zeros(3 * rows if by_flit else rows, np.uint32),
-            stack=_table(0, rec.EVENT),
+            stack=_table(0, rec.GRANT),
             counters=counters,
             timing=timing,
             grid=grid,
             paces=paces,
+            paced=int((paces[:, :2] > 1.0).any()),
             disk_of=mesh.channels + (np.zeros(1, np.int64) if disk_of is None else disk_of),
             buffered=int(disk_of is not None),
         )
@@ -167,13 +177,15 @@ class Tables:
             need += need // 2  # jobs come one by one
         if rows >= need:
             return
-        grown: dict[str, Any] = {"stack": _table(need, rec.EVENT)}
-        for name in ("messages", "events", "born"):
+        near = np.zeros((rec.NEAR, need if state.nearby else 0), np.uint32)
+        near[:, : state.near.shape[1]] = state.near
+        grown: dict[str, Any] = {"stack": _table(need, rec.GRANT), "near": near}
+        for name in ("messages", "details"):
             table = getattr(state, name)
             grown[name] = _table(need, table.dtype)
             grown[name][:rows] = table
         fresh = np.arange(rows, need)
-        grown["events"]["link"][fresh] = np.append(fresh[1:], state.counters["free_slot"])
+        grown["messages"]["link"][fresh] = np.append(fresh[1:], state.counters["free_slot"])
         state.counters["free_slot"] = rows
         self.state = state._replace(**grown)
 
@@ -185,13 +197,37 @@ def _table(rows: int, kind: np.dtype[Any]) -> Any:
     return store[shift : shift + rows * kind.itemsize].view(kind)
 
 
-def _inputs(mesh: Mesh, rows: int, by_flit: bool) -> NDArray[np.uint8]:
+def _side_by_side(grid: rec.Grid) -> tuple[rec.Grid, Ints]:
+    """The grid with channels numbered along rows and columns, and what each is numbered then.
+
+    A header goes along a row or column and its tail after it: so both meet neighbours in the
+    tables, and on a large mesh half as many lines of the cache.
+    """
+    routers, lanes = grid.routers, grid.virtual
+    ends, ports = 2 * routers, grid.directions
+    dimensions, upwards = grid.dimensions.copy(), grid.upwards.copy()
+    numbers = np.arange(ends + routers * ports * lanes)
+    for k in range(ports // 2):
+        # Routers in the order of coordinate k, those of one row or column after each other.
+        keys = [grid.coordinates[:, d] for d in range(3) if d != k]
+        order = np.lexsort((grid.coordinates[:, k], *keys))
+        first = np.empty(routers, np.int64)
+        first[order] = ends + (2 * k * routers + np.arange(routers)) * lanes
+        for port, shift in ((2 * k, 0), (2 * k + 1, routers * lanes)):
+            for lane in range(lanes):
+                numbers[ends + port * lanes + lane :: ports * lanes] = first + shift + lane
+        upwards[:, k] = first
+        dimensions["step"][k], dimensions["down"][k] = lanes, routers * lanes
+    return grid._replace(dimensions=dimensions, upwards=upwards), numbers
+
+
+def _inputs(mesh: Mesh, places: Ints, by_flit: bool) -> NDArray[np.uint8]:
     """Which input of its router each channel is: west before east and so on, the node last."""
     grid = mesh.grid
     routers, ports, lanes = grid.routers, grid.directions, grid.virtual
     wires = np.arange(ports * lanes)
-    inputs = np.full(rows, ports * lanes + lanes - 1, np.uint8)
-    inputs[2 * routers : mesh.channels] = np.tile(
+    inputs = np.full(places.size, ports * lanes + lanes - 1, np.uint8)
+    inputs[places[2 * routers : mesh.channels]] = np.tile(
         (wires // lanes ^ 1) * lanes + wires % lanes, routers
     )
     if by_flit:  # then the node's first lane has its number in that column

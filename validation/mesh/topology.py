@@ -280,15 +280,20 @@ class Mesh(Record):
         width, height, _ = self._sides
         dimensions = np.zeros(3, DIMENSION)
         dimensions["side"], dimensions["stride"] = self._sides, (1, width, width * height)
+        ports, lanes = 2 * self.dimensions, self.virtual_channels or 1
+        dimensions["step"], dimensions["down"] = dimensions["stride"] * ports * lanes, lanes
+        first = 2 * self.routers + np.arange(self.routers) * ports * lanes
+        upwards = first[:, np.newaxis] + 2 * lanes * np.arange(3)
         return Grid(
             routers=self.routers,
-            directions=2 * self.dimensions,
-            virtual=self.virtual_channels or 1,
+            directions=ports,
+            virtual=lanes,
             wraps=int(self.torus),
             datelines=int(self.virtual_channels == 2),
             disks=self.channels,
             dimensions=dimensions,
-            coordinates=self.router_coordinates,
+            coordinates=self.router_coordinates.astype(np.int32),
+            upwards=upwards.astype(np.uint32),
         )
 
     def checked_nodes(self, nodes: ArrayLike, *, io: bool = False) -> Ints:
@@ -297,11 +302,14 @@ class Mesh(Record):
         count = self.nodes + (self.io_nodes.size if io else 0)
         if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
             raise ModelError(f"nodes must be a list of node numbers, got {nodes!r:.60}")
-        if given.min() < 0 or given.max() >= count:
+        # What strategies give is ascending; looking for its ends, or sorting it once more, would
+        # cost more than choosing it.
+        ascends = bool((given[1:] > given[:-1]).all())
+        low, high = (given[0], given[-1]) if ascends else (given.min(), given.max())
+        if low < 0 or high >= count:
             wrong = given[(given < 0) | (given >= count)][0]
             raise ModelError(f"nodes must be numbers from 0 to {count - 1}, got {wrong}")
-        # What strategies give is ascending; sorting it once more would cost more than choosing it.
-        if not (given[1:] > given[:-1]).all() and np.unique(given).size < given.size:
+        if not ascends and np.unique(given).size < given.size:
             raise ModelError("nodes must be different; a number comes twice")
         checked = given.astype(np.int64)
         checked.flags.writeable = False

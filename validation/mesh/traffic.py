@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -285,6 +286,7 @@ def stream_rows(
     return rows
 
 
+@lru_cache(maxsize=4096)  # jobs of one size mostly send alike
 def count_messages(traffic: Traffic, nodes: int, io_nodes: int) -> int:
     """How many messages a job of so many nodes sends."""
     rows = phase_rows(traffic)

@@ -33,7 +33,8 @@ Ints = NDArray[np.int64]
 
 #: No cycle beyond this is simulated.
 LAST_CYCLE = 1 << 56
-#: Messages under way of the largest network where they cut through: 1 GB.
+_NAMES = {number: name for name, number in PATTERNS.items()} | {rec.LISTED: "listed"}
+#: Messages under way of the largest network where they cut through: 1.2 GB.
 _MOST_WAITING = 8_000_000
 #: Where a disk is slow, and whether links are: see `Network`.
 DISKS, LINKS = ("ejection", "buffer"), ("finite", "infinite")
@@ -296,7 +297,8 @@ class Network:
         found = waiting_cycle(self._state) if may else []
         self._checked = hops if due else self._checked
         if found:
-            raise DeadlockError(self.clock, [self.mesh.channel_name(c) for c in found])
+            numbers = np.argsort(self._tables.places)
+            raise DeadlockError(self.clock, [self.mesh.channel_name(numbers[c]) for c in found])
         assert code != rec.STUCK, f"messages wait for nothing at cycle {self.clock}"
         if code == rec.STILL and until is not None:
             self._counters["clock"] = limit
@@ -304,14 +306,14 @@ class Network:
 
     def owes(self, time: int) -> bool:
         """Whether a message made before `time` may still lack its ejection channel."""
-        streams, events = self._state.streams, self._state.events
-        idle = np.zeros(len(events), dtype=bool)
+        streams, messages = self._state.streams, self._state.messages
+        idle = np.zeros(len(messages), dtype=bool)
         slot = int(self._counters["free_slot"])
         while slot != rec.NOBODY:
             idle[slot] = True
-            slot = int(events["link"][slot])
-        under_way = ~idle & (events["asked"] < rec.ALARM)
-        if (self._state.born["created"][under_way] < time).any():
+            slot = int(messages["link"][slot])
+        under_way = ~idle & (messages["asked"] < rec.ALARM)
+        if (self._state.details["created"][under_way] < time).any():
             return True
         # Streams whose next message is still to be made keep one before their injection channel.
         return bool(((streams["index"] < streams["stop"]) & (self.clock < time)).any())
@@ -380,7 +382,8 @@ class Network:
         """The channels' totals with those of worms under way, and how many channels these took."""
         totals, lanes = self._state.totals.copy(), self._tables.lanes
         if lanes is None:
-            return totals, int(inspection.under_way(self._state, totals))
+            hops = int(inspection.under_way(self._state, totals))
+            return totals[self._tables.places], hops
         # As worms keep them: when the header was granted a channel that is held.
         channels = self._state.channels.copy()
         channels["when"] = ~lanes.lanes["crossed"]
@@ -452,9 +455,8 @@ class Network:
     def _collect(self) -> list[Completion]:
         """Take completed jobs out of the tables."""
         jobs, done = self._state.jobs, []
-        names = {number: name for name, number in PATTERNS.items()} | {rec.LISTED: "listed"}
         for row in np.flatnonzero(jobs["status"] == rec.FINISHED).tolist():
-            entry = {name: int(jobs[name][row]) for name in rec.JOB.names or ()}
+            entry = dict(zip(rec.JOB.names or (), jobs[row].item(), strict=True))
             job = self._names.pop(row)
             del self._waiting[row]
             _, first_run = self._kept.pop(job)
@@ -462,7 +464,7 @@ class Network:
             kinds = self._state.phases["kind"][entry["first_phase"] :]
             times = self._state.phase_runs[first_run : first_run + runs].tolist()
             phases = tuple(
-                (names[int(kinds[run % entry["phases"]])], begin, end)
+                (_NAMES[int(kinds[run % entry["phases"]])], begin, end)
                 for run, (begin, end) in enumerate(times)
             )
             n = max(entry["messages"], 1)

@@ -160,20 +160,42 @@ def _interarrivals(plan: Plan) -> list[tuple[float, float]]:
     """For each target the interarrival time and the utilisation of the nearest trial."""
     # Where the first trial is matters for its cost only; so does a rough search before.
     place, step = math.log(plan.choices.flits * (16.0 + 84.0 * plan.io_share)), 0.5
+    slope = 0.0
     if plan.trials >= 2 * _ROUGH and len(plan.targets) == 1:
-        [(rough, _)] = _search(plan, _ROUGH, place, step)
-        place, step = math.log(rough), 0.06
-    return _search(plan, plan.trials, place, step)
+        known: dict[float, float] = {}
+        [(rough, _)] = _search(plan, _ROUGH, place, step, known)
+        place, step, slope = math.log(rough), 0.06, _slope(known, math.log(rough))
+    return _search(plan, plan.trials, place, step, {}, slope)
 
 
-def _search(plan: Plan, trials: int, first: float, step: float) -> list[tuple[float, float]]:
-    """Search from a logarithm of the interarrival time, `step` at a time until there is a bracket.
+def _slope(known: dict[float, float], at: float) -> float:
+    """How utilisation changes with the logarithm of the interarrival time; 0 if it is not known.
+
+    From the trial at a place to the nearest other one.
+    """
+    others = [place for place in known if place != at]
+    if not others:
+        return 0.0
+    other = min(others, key=lambda place: abs(place - at))
+    return (known[other] - known[at]) / (other - at)
+
+
+def _search(
+    plan: Plan,
+    trials: int,
+    first: float,
+    step: float,
+    known: dict[float, float],
+    slope: float = 0.0,
+) -> list[tuple[float, float]]:
+    """Search from a logarithm of the interarrival time until there is a bracket, then within it.
 
     The jobs of all trials are the same up to the scale of their gaps, so that utilisation falls
-    as the interarrival time rises; the search is by regula falsi in its logarithm.
+    as the interarrival time rises; the search is by regula falsi in its logarithm. `known` is
+    filled: the utilisation by that logarithm. Before there is a bracket it goes as far as `slope`,
+    if that is known to be negative, says, but at most two steps, and else one step.
     """
     seed = int(random_stream(plan.seed, _TRIALS).integers(1 << 48))
-    known: dict[float, float] = {}  # utilisation by the logarithm of the interarrival time
 
     def look(place: float) -> None:
         trial = _compared(plan, math.exp(place), plan.tried, trials, seed)
@@ -189,10 +211,13 @@ def _search(plan: Plan, trials: int, first: float, step: float) -> list[tuple[fl
                 break
             busier = [place for place, use in known.items() if use >= target]
             idler = [place for place, use in known.items() if use < target]
-            if not busier:
-                look(min(known) - step)
-            elif not idler:
-                look(max(known) + step)
+            if not busier or not idler:
+                edge = max(known) if busier else min(known)
+                away = step if busier else -step
+                if slope < 0.0:
+                    away = (target - known[edge]) / slope
+                    away = math.copysign(min(max(abs(away), step / 4), 2 * step), away)
+                look(edge + away)
             else:
                 low, high = max(busier), min(idler)
                 if abs(high - low) < 1e-3:

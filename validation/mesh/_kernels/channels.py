@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.mesh._kernels.records import ALARM, INLINED, NOBODY, ROUNDING, UNKNOWN
+from validation.mesh._kernels.ahead import fetch
+from validation.mesh._kernels.records import ALARM, INLINED, NEAR, NOBODY, ROUNDING, UNKNOWN
 
 
 @njit(**INLINED)
@@ -17,11 +18,18 @@ def is_ejection(grid, channel):
 @njit(**INLINED)
 def push(state, slot, time, asked):
     """Have `slot` ask for a channel at `time`."""
-    wheel, event = state.wheel, state.events[slot]
-    bucket = np.uint32(time & (wheel.size - 1))
-    event.time, event.asked, event.link = time, asked, wheel[bucket]
-    wheel[bucket] = slot
-    state.counters[0].pending += 1
+    wheel, message, counters = state.wheel, state.messages[slot], state.counters[0]
+    message.time, message.asked = time, asked
+    if 0 <= time - counters.clock < state.nearby:
+        row = np.uint32(time & (NEAR - 1))
+        due = np.uint32(state.due[row])
+        state.near[row, due] = slot
+        state.due[row] = due + 1
+    else:
+        bucket = np.uint32(time & (wheel.size - 1))
+        message.link = wheel[bucket]
+        wheel[bucket] = slot
+    counters.pending += 1
 
 
 @njit(**INLINED)
@@ -64,10 +72,34 @@ def tail_passes(channels, timing, flits, at, last, last_pace, pace):
 
 
 @njit(**INLINED)
+def latest_flit(state, slot, at, place):
+    """What `tail_passes` takes the maximum of, beside the flits, where they come one each cycle.
+
+    at is the channel in that place of the route, which the tail is about to cross; `place` counts
+    from 0. A channel that the header took g cycles after the one before adds g - slack to what is
+    waited for, so only one that it waited for longer than that can outdo the first: mostly none,
+    and else one that goes on deciding until the tail comes there.
+    """
+    channels, detail = state.channels, state.details[slot]
+    first = ~channels[at].when
+    if detail.rise <= place:
+        return first
+    slack = state.timing.buffer - state.timing.credit
+    if detail.seen != detail.rise or detail.peak < place:
+        detail.seen, detail.peak, detail.top = detail.rise, place, first - place * slack
+        for further in range(place + 1, detail.rise + 1):
+            at = channels[at].after
+            value = ~channels[at].when - further * slack
+            if value >= detail.top:
+                detail.peak, detail.top = further, value
+    return detail.top + place * slack
+
+
+@njit(**INLINED)
 def wake_up(state, channel, time):
     """Have a channel look at its queue at `time`."""
     slot = np.uint32(state.counters[0].free_slot)
-    state.counters[0].free_slot = state.events[slot].link
+    state.counters[0].free_slot = state.messages[slot].link
     push(state, slot, time, channel | ALARM)
 
 
@@ -100,7 +132,9 @@ def let_go(state, channel, time, top):
         here.when = time
         wake_up(state, channel, time)
         return top
-    state.stack[top].link = take_first(state, channel)
+    first = take_first(state, channel)
+    fetch(state.messages, first)
+    state.stack[top].link = first
     state.stack[top].time = time
     return top + 1
 
@@ -108,22 +142,22 @@ def let_go(state, channel, time, top):
 @njit(**INLINED)
 def take_first(state, channel):
     """Take from a channel's queue whoever asked first."""
-    here, events = state.channels[channel], state.events
+    here, messages = state.channels[channel], state.messages
     last = here.queue
-    first = events[last].link
+    first = messages[last].link
     if first == last:
         here.queue = NOBODY
     else:
-        events[last].link = events[first].link
+        messages[last].link = messages[first].link
     return first
 
 
 @njit(**INLINED)
 def take_next(state, channel):
     """Take from a channel's queue the one whose input comes next in turn."""
-    here, events, messages = state.channels[channel], state.events, state.messages
+    here, messages = state.channels[channel], state.messages
     last = here.queue
-    best_before, before, slot = last, last, events[last].link
+    best_before, before, slot = last, last, messages[last].link
     best = slot
     inputs = (state.grid.directions + 1) * state.grid.virtual
     place = np.int64(state.inputs[messages[slot].head])
@@ -133,12 +167,12 @@ def take_next(state, channel):
     else:
         best_wait = place - turn + (inputs if place < turn else 0)
         while slot != last:
-            before, slot = slot, events[slot].link
+            before, slot = slot, messages[slot].link
             other = np.int64(state.inputs[messages[slot].head])
             wait = other - turn + (inputs if other < turn else 0)
             if wait < best_wait:
                 best, best_before, best_wait, place = slot, before, wait, other
-        events[best_before].link = events[best].link
+        messages[best_before].link = messages[best].link
         if best == last:
             here.queue = best_before
     state.turns[channel] = 0 if place + 1 == inputs else place + 1
@@ -155,27 +189,29 @@ def tail_moves(state, slot, tail, after, held, behind, last_pace):
         m = held - 2
         crosses = ~channels[head].when + m * timing.credit
         crosses += stream_out(timing, flits - 1 - m * timing.buffer, last_pace)
+    elif last_pace <= 1.0 and timing.buffer >= timing.flow + timing.credit:
+        crosses = flits - 1 + latest_flit(state, slot, after, behind + 1)
     else:
         crosses = tail_passes(channels, timing, flits, after, head, last_pace, 1.0)
     if message.slow:
-        born = state.born[slot]
-        if born.leaves == UNKNOWN:
+        detail = state.details[slot]
+        if detail.leaves == UNKNOWN:
             in_pace = state.paces[state.streams[message.source].router, 0]
             slower = max(last_pace, in_pace)
-            born.leaves = tail_passes(channels, timing, flits, tail, head, slower, in_pace)
-        crosses = max(crosses, born.leaves + (behind + 1) * timing.flow)
+            detail.leaves = tail_passes(channels, timing, flits, tail, head, slower, in_pace)
+        crosses = max(crosses, detail.leaves + (behind + 1) * timing.flow)
     return crosses
 
 
 @njit(**INLINED)
 def join(state, slot, t):
     """Queue at a channel by time of request, then key. Returns whether it is to be looked at."""
-    events, messages = state.events, state.messages
-    channel = events[slot].asked
+    messages, details = state.messages, state.details
+    channel = messages[slot].asked
     here = state.channels[channel]
     last = here.queue
     if last == NOBODY:
-        events[slot].link = slot
+        messages[slot].link = slot
         here.queue = slot
         if here.when < 0:
             return False
@@ -183,15 +219,15 @@ def join(state, slot, t):
             wake_up(state, channel, here.when)
             return False
         return True
-    key = messages[slot].key
-    if events[last].time == t and messages[last].key > key:
-        before, after = last, events[last].link
-        while events[after].time < t or messages[after].key < key:
-            before, after = after, events[after].link
-        events[before].link = slot
-        events[slot].link = after
+    key = details[slot].key
+    if messages[last].time == t and details[last].key > key:
+        before, after = last, messages[last].link
+        while messages[after].time < t or details[after].key < key:
+            before, after = after, messages[after].link
+        messages[before].link = slot
+        messages[slot].link = after
     else:
-        events[slot].link = events[last].link
-        events[last].link = slot
+        messages[slot].link = messages[last].link
+        messages[last].link = slot
         here.queue = slot
     return False

@@ -2,7 +2,8 @@
 
 One event for each channel that a header asks for, and none for releases: when a channel will be
 free is known as soon as the header is far enough ahead of the tail, and whoever waits is granted
-the channel then and there, possibly in the future. Time is whole cycles on a wheel of lists.
+the channel then and there, possibly in the future. Time is whole cycles: requests of the next few
+are kept in rows, later ones in the lists of a wheel.
 """
 
 from __future__ import annotations
@@ -10,54 +11,92 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from validation.mesh._kernels.ahead import fetch
 from validation.mesh._kernels.channels import join, take_first, take_next
 from validation.mesh._kernels.grants import grant
 from validation.mesh._kernels.jobs import job_events
 from validation.mesh._kernels.records import (
+    AHEAD,
     ALARM,
     COMPILED,
     COMPLETED,
     FAR,
     INLINED,
     LATE,
+    NEAR,
     NOBODY,
     REACHED,
     RUNNING,
+    SOON,
     STILL,
     STUCK,
 )
 
 
 @njit(**INLINED)
-def gather(state, bucket, t):
-    """Take what is due at t off the wheel and into the queues of the channels it asks for.
+def _ask(state, slot, t, asking):
+    """Queue a request, or end an alarm; returns how many channels are to be looked at by now."""
+    asked, counters = state.messages[slot].asked, state.counters[0]
+    if asked & ALARM:
+        state.messages[slot].link = np.uint32(counters.free_slot)
+        counters.free_slot = slot
+        state.dirty[asking] = asked ^ ALARM
+        return asking + 1
+    if join(state, slot, t):
+        state.dirty[asking] = asked
+        return asking + 1
+    return asking
 
-    Returns how many channels are to be looked at, listed in `state.dirty`, and whether an event
+
+@njit(**INLINED)
+def _fetch_grant(state, soon, later):
+    """Fetch what the grants of two channels to be looked at will read."""
+    messages, details, dirty = state.messages, state.details, state.dirty
+    fetch(state.channels, dirty[later])
+    slot = state.channels[dirty[soon]].queue
+    fetch(messages, slot)
+    if messages[slot].left == 0:  # it turns
+        fetch(state.grid.coordinates, details[slot].end)
+        fetch(state.grid.coordinates, details[slot].target)
+        fetch(state.grid.upwards, details[slot].end)
+
+
+@njit(**INLINED)
+def gather(state, t):
+    """Take what is due at t into the queues of the channels that it asks for.
+
+    Returns how many channels are to be looked at, listed in `state.dirty`, and whether a request
     lies before t. All that ask in one cycle join their queues before any of them is served.
     """
-    events, wheel, dirty, counters = state.events, state.wheel, state.dirty, state.counters[0]
-    slot, due, asking, late = wheel[bucket], 0, 0, False
+    messages, wheel, counters = state.messages, state.wheel, state.counters[0]
+    row, asking, late = np.uint32(t & (NEAR - 1)), 0, False
+    due = np.int64(state.due[row])
+    for k in range(due - 1, -1, -1):  # the last one first, as in the lists of the wheel
+        if k >= 2 * AHEAD:
+            fetch(messages, state.near[row, np.uint32(k - 2 * AHEAD)])
+        if k >= AHEAD:
+            other = state.near[row, np.uint32(k - AHEAD)]
+            soon = messages[other]
+            fetch(state.details, other if soon.left == 0 else state.near[row, np.uint32(k)])
+            fetch(state.channels, soon.asked & ~ALARM)
+            fetch(state.channels, soon.tail)
+        asking = _ask(state, state.near[row, np.uint32(k)], t, asking)
+    state.due[row] = 0
+    bucket = np.uint32(t & (wheel.size - 1))
+    slot = wheel[bucket]
     wheel[bucket] = NOBODY
     while slot != NOBODY:
-        event, here = events[slot], slot
-        slot = event.link
-        if event.time != t:  # another round of the wheel
-            if event.time < t:
+        message, here = messages[slot], slot
+        slot = message.link
+        if message.time != t:  # another round of the wheel
+            if message.time < t:
                 late = True
                 break
-            event.link = wheel[bucket]
+            message.link = wheel[bucket]
             wheel[bucket] = here
             continue
         due += 1
-        asked = event.asked
-        if asked & ALARM:
-            event.link = np.uint32(counters.free_slot)
-            counters.free_slot = here
-            dirty[asking] = asked ^ ALARM
-            asking += 1
-        elif join(state, here, t):
-            dirty[asking] = asked
-            asking += 1
+        asking = _ask(state, here, t, asking)
     counters.pending -= due
     return asking, late
 
@@ -70,9 +109,9 @@ def advance(state, until):
     STILL (no job has anything left to do), STUCK (messages wait, and for nothing) or LATE (an event
     lies before the clock, which is a defect of these kernels).
     """
-    channels, wheel, counters, dirty = state.channels, state.wheel, state.counters[0], state.dirty
-    mask, in_turn = wheel.size - 1, state.timing.in_turn > 0
-    disks = state.grid.disks
+    channels, counters, dirty = state.channels, state.counters[0], state.dirty
+    in_turn, disks = state.timing.in_turn > 0, state.grid.disks
+    wheel, mask = state.wheel, state.wheel.size - 1
     t = counters.clock
     while True:
         if counters.pending == 0:
@@ -86,23 +125,24 @@ def advance(state, until):
         if t >= until:
             counters.clock = until
             return REACHED
+        counters.clock = t
         if counters.due <= t and job_events(state, t) > 0:
-            counters.clock = t
             return COMPLETED
-        bucket = np.uint32(t & mask)
-        again = wheel[bucket] != NOBODY
+        bucket, row = np.uint32(t & mask), np.uint32(t & (NEAR - 1))
+        again = True
         while again:
-            asking, late = gather(state, bucket, t)
+            asking, late = gather(state, t)
             if late:
-                counters.clock = t
                 return LATE
             later = wheel[bucket]
             for k in range(asking):
+                if state.nearby and k + SOON < asking:
+                    _fetch_grant(state, k + SOON, min(k + 2 * SOON, asking - 1))
                 channel = dirty[k]
                 when = max(t, channels[channel].when)
                 turns = in_turn and channel < disks  # a disk has no inputs to take turns among
                 slot = take_next(state, channel) if turns else take_first(state, channel)
                 grant(state, slot, when)
             # A stream may go on within the cycle that let its injection channel go.
-            again = wheel[bucket] != later
+            again = wheel[bucket] != later or state.due[row] > 0
         t += 1

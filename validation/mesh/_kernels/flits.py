@@ -110,7 +110,7 @@ def _take_lane(state, shared, lane, t):
     if message.held == 0:
         here.before, message.tail = NOBODY, lane
         # Coming last was for the queue of its source; further on it is one message among others.
-        message.key &= FOLLOWS - 1
+        state.details[slot].key &= FOLLOWS - 1
     else:
         here.before = message.head
         state.channels[message.head].after = lane
@@ -229,7 +229,7 @@ def _cross(state, shared, lane, t):
     if j == 0:
         here.crossed = t
         if here.before == NOBODY:
-            state.born[slot].injected = t
+            state.details[slot].injected = t
         if not ejects:
             advance_header(state, slot, lane, t + timing.hop)
     if here.sent < here.flits:
@@ -299,15 +299,13 @@ def advance(state, shared, until):
         if t >= until:
             counters.clock = until
             return REACHED
+        counters.clock = t
         if counters.due <= t and job_events(state, t) > 0:
-            counters.clock = t
             return COMPLETED
-        bucket = np.uint32(t & mask)
-        again = True
+        bucket, again = np.uint32(t & mask), True
         while again:
-            asking, late = gather(state, bucket, t)
+            asking, late = gather(state, t)
             if late:
-                counters.clock = t
                 return LATE
             later = wheel[bucket]
             for k in range(asking):

@@ -26,61 +26,57 @@ def advance_header(state, slot, channel, time):
         message.left -= 1
         asked = np.int64(channel) + message.step
     else:
-        asked, message.step, message.left, message.end, message.leg = piece(
-            state.grid, np.int64(message.end), np.int64(message.target), np.int64(message.leg)
+        detail = state.details[slot]
+        asked, message.step, message.left, detail.end, message.leg = piece(
+            state.grid, np.int64(detail.end), np.int64(detail.target), np.int64(message.leg)
         )
     push(state, slot, time, asked)
 
 
 @njit(**INLINED)
-def _pass_tail(state, slot, held, keep, pace, tail_crosses, top):
-    """Let the tail leave channels until the message holds `keep`; whoever waits is stacked.
+def _leave(state, slot, held, pace, top):
+    """Let the tail of a message that holds so many channels leave the last of them.
 
-    pace is that of the header's channel, tail_crosses when the tail crossed the last so far.
-    Returns how many channels are held, when the tail crossed last, and the top of the stack.
+    pace is that of the header's channel. Returns when the tail crosses the channel after it, and
+    the top of the stack, where whoever waited for the channel is put.
     """
     channels, timing, message = state.channels, state.timing, state.messages[slot]
     tail, came, flits = message.tail, message.came, np.int64(message.flits)
     behind = np.int64(message.behind)
-    while held > keep:
-        granted, after = ~channels[tail].when, channels[tail].after
-        tail_crosses = tail_moves(state, slot, tail, after, held, behind, pace)
-        free = tail_crosses + (timing.release if behind else timing.resume)
-        if behind == 0 and message.slow:
-            # A slow source is busy with its last flit until that has left the disk.
-            disk = state.paces[state.streams[message.source].router, 0]
-            free = max(free, state.born[slot].leaves + last_flit(flits, disk))
-        tally(state, tail, granted - came, flits, free - granted)
-        top = let_go(state, tail, free, top)
-        if behind == 0:
-            offer(state, message.source, free, True)
-        came = granted + timing.hop
-        tail = after
-        behind += 1
-        held -= 1
-    message.tail, message.came, message.behind = tail, came, behind
-    return held, tail_crosses, top
+    granted, after = ~channels[tail].when, channels[tail].after
+    tail_crosses = tail_moves(state, slot, tail, after, held, behind, pace)
+    free = tail_crosses + (timing.release if behind else timing.resume)
+    if behind == 0 and message.slow:
+        # A slow source is busy with its last flit until that has left the disk.
+        disk = state.paces[state.streams[message.source].router, 0]
+        free = max(free, state.details[slot].leaves + last_flit(flits, disk))
+    tally(state, tail, granted - came, flits, free - granted)
+    top = let_go(state, tail, free, top)
+    if behind == 0:
+        offer(state, message.source, free, True)
+    message.tail, message.came, message.behind = after, granted + timing.hop, behind + 1
+    return tail_crosses, top
 
 
 @njit(**INLINED)
 def _cut_through(state, slot, channel, time, top):
     """Send a message through a channel that it holds for its own flits only. Returns the top."""
-    timing, message, born = state.timing, state.messages[slot], state.born[slot]
+    timing, message, detail = state.timing, state.messages[slot], state.details[slot]
     flits, first = np.int64(message.flits), message.behind == 0
     ejected = is_ejection(state.grid, channel)
     pace = 1.0
     if first:
-        born.injected = time
+        detail.injected = time
         # Coming last was for the queue of its source; further on it is one message among others.
-        message.key &= FOLLOWS - 1
+        detail.key &= FOLLOWS - 1
         pace = state.paces[state.streams[message.source].router, 0]
     elif ejected:
-        pace = state.paces[message.target, 1]
+        pace = state.paces[detail.target, 1]
     # Buffers are unlimited, so nothing holds the flits back but their own number and a slow disk.
     tail_crosses = time + np.int64(np.ceil((flits - 1) * pace - ROUNDING))
     if not first:  # from a slow source the tail may come late
-        tail_crosses = max(tail_crosses, born.leaves + timing.flow)
-    born.leaves = tail_crosses
+        tail_crosses = max(tail_crosses, detail.leaves + timing.flow)
+    detail.leaves = tail_crosses
     last_flit_takes = last_flit(flits, pace)
     free = tail_crosses + last_flit_takes + (timing.resume if first else timing.release)
     tally(state, channel, time - message.came, flits, free - time)
@@ -104,32 +100,36 @@ def _hold(state, slot, channel, time, top):
     channels[channel].when = ~time
     if message.held == 0:
         message.tail = channel
-        state.born[slot].injected = time
+        state.details[slot].injected = time
         # Coming last was for the queue of its source; further on it is one message among others.
-        message.key &= FOLLOWS - 1
+        state.details[slot].key &= FOLLOWS - 1
     else:
         channels[message.head].after = channel
+        slack = timing.buffer - timing.credit
+        if slack > timing.hop and time - message.time > slack - timing.hop:
+            state.details[slot].rise = message.behind + message.held
     message.head = channel
     held = np.int64(message.held) + 1
-    ejected = is_ejection(state.grid, channel)
-    if ejected:
-        # The header is at its end, so when the tail leaves each channel but this one is known.
-        keep, pace = np.int64(1), state.paces[message.target, 1]
-    else:
-        # So far ahead of the tail that all flits fit between: from then on only it decides.
-        keep, pace = np.int64(message.window) - 1, 1.0
+    if not is_ejection(state.grid, channel):
         advance_header(state, slot, channel, time + timing.hop)
+        # So far ahead of the tail that all flits fit between: from then on only it decides.
+        if held == message.window:
+            _, top = _leave(state, slot, held, 1.0, top)
+            held -= 1
+        message.held = held
+        return top
+    # The header is at its end, so when the tail leaves each channel but this one is known.
+    pace = state.paces[state.details[slot].target, 1] if state.paced else 1.0
     tail_crosses = time
-    if held > keep:
-        held, tail_crosses, top = _pass_tail(state, slot, held, keep, pace, tail_crosses, top)
-    message.held = held
-    if ejected:
-        flits = np.int64(message.flits)
-        last_flit_takes = last_flit(flits, pace)
-        free = tail_crosses + max(timing.flow, last_flit_takes) + timing.release
-        tally(state, channel, time - message.came, flits, free - time)
-        top = let_go(state, channel, free, top)
-        deliver(state, slot, time, tail_crosses + timing.sink + last_flit_takes - 1)
+    while held > 1:
+        tail_crosses, top = _leave(state, slot, held, pace, top)
+        held -= 1
+    flits = np.int64(message.flits)
+    last_flit_takes = last_flit(flits, pace)
+    free = tail_crosses + max(timing.flow, last_flit_takes) + timing.release
+    tally(state, channel, time - message.came, flits, free - time)
+    top = let_go(state, channel, free, top)
+    deliver(state, slot, time, tail_crosses + timing.sink + last_flit_takes - 1)
     return top
 
 
@@ -137,8 +137,8 @@ def _hold(state, slot, channel, time, top):
 def _serve(state, slot, disk, time, top):
     """Have a disk write or read a message from `time` on. Returns the stack's top."""
     message = state.messages[slot]
-    flits, asked = np.int64(message.flits), state.events[slot].time
-    done = time + np.int64(np.ceil(flits * state.paces[message.end, 2] - ROUNDING))
+    flits, asked = np.int64(message.flits), message.time
+    done = time + np.int64(np.ceil(flits * state.paces[state.details[slot].end, 2] - ROUNDING))
     # In order of arrival, and how long each takes is known: so is when the next one begins.
     tally(state, disk, time - asked, flits, done - time)
     top = let_go(state, disk, done, top)
@@ -152,7 +152,7 @@ def grant(state, slot, time):
     # Whoever waits for a channel that is let go is stacked, not called: no depth can be exceeded.
     stack, top = state.stack, 0
     while True:
-        channel = state.events[slot].asked
+        channel = state.messages[slot].asked
         if channel >= state.grid.disks:
             top = _serve(state, slot, channel, time, top)
         elif state.timing.cut_through:

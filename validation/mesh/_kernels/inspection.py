@@ -13,7 +13,7 @@ def waiting_cycle(state, holder, seen, found):
 
     holder (channels,) all -1, seen (messages,) all 0, both destroyed.
     """
-    channels, messages, events = state.channels, state.messages, state.events
+    channels, messages = state.channels, state.messages
     for channel in range(channels.shape[0]):
         slot = last = channels[channel].queue
         while slot != NOBODY:
@@ -21,7 +21,7 @@ def waiting_cycle(state, holder, seen, found):
             for _ in range(messages[slot].held):
                 holder[at] = slot
                 at = channels[at].after
-            slot = events[slot].link if events[slot].link != last else NOBODY
+            slot = messages[slot].link if messages[slot].link != last else NOBODY
     walk = 0
     for channel in range(channels.shape[0]):
         slot = holder[channel]
@@ -30,13 +30,13 @@ def waiting_cycle(state, holder, seen, found):
         walk += 1
         while slot >= 0 and seen[slot] == 0:
             seen[slot] = walk
-            slot = holder[events[slot].asked]
+            slot = holder[messages[slot].asked]
         if slot >= 0 and seen[slot] == walk:
             first, count = slot, 0
             while count == 0 or slot != first:
-                found[count] = events[slot].asked
+                found[count] = messages[slot].asked
                 count += 1
-                slot = holder[events[slot].asked]
+                slot = holder[messages[slot].asked]
             return count
     return 0
 

@@ -53,15 +53,16 @@ def offer(state, q, t, follows):
     if follows and made <= t:
         key += FOLLOWS
     slot = np.uint32(state.counters[0].free_slot)
-    state.counters[0].free_slot = state.events[slot].link
-    message, born = state.messages[slot], state.born[slot]
+    state.counters[0].free_slot = state.messages[slot].link
+    message, detail = state.messages[slot], state.details[slot]
     asks = max(t, made)
-    message.key, message.came, message.flits = key, asks, flits
-    message.source, message.target, message.end, message.head = q, target, router, router
+    message.came, message.flits, message.source, message.head = asks, flits, q, router
+    detail.key, detail.target, detail.end = key, target, router
+    detail.rise = detail.seen = 0
     message.held, message.behind, message.left, message.leg = 0, 0, 0, 0
-    message.slow = state.paces[router, 0] > 1.0
+    message.slow = state.paced and state.paces[router, 0] > 1.0
     message.window = (flits - 1) // state.timing.buffer + 2
-    born.created, born.leaves = made, UNKNOWN
+    detail.created, detail.leaves = made, UNKNOWN
     push(state, slot, asks, state.disk_of[router] if stream.after == IS_READ else router)
 
 
@@ -75,16 +76,16 @@ def io_router(state, job, stream, i):
 @njit(**INLINED)
 def deliver(state, slot, granted, delivered):
     """Count a message that was granted its ejection channel, and forget it."""
-    counters, message, born = state.counters[0], state.messages[slot], state.born[slot]
+    counters, message, detail = state.counters[0], state.messages[slot], state.details[slot]
     stream = state.streams[message.source]
     job = state.jobs[stream.job]
     hops = np.int64(message.behind)
-    latency = delivered - born.created
+    latency = delivered - detail.created
     job.messages += 1
     job.latency += latency
-    job.network += delivered - born.injected
+    job.network += delivered - detail.injected
     # What the header would have taken without waiting is one hop for each channel before the last.
-    job.blocking += granted - born.injected - hops * state.timing.hop
+    job.blocking += granted - detail.injected - hops * state.timing.hop
     job.longest = max(job.longest, latency)
     job.hops += hops
     job.volume += message.flits
@@ -92,17 +93,17 @@ def deliver(state, slot, granted, delivered):
     if job.recorded:
         row = state.deliveries[counters.recorded]
         counters.recorded += 1
-        row.number = message.key & ((1 << 40) - 1)
-        row.source, row.destination = stream.router, message.target
+        row.number = detail.key & ((1 << 40) - 1)
+        row.source, row.destination = stream.router, detail.target
         if stream.after == IS_READ:
             row.source = io_router(state, job, stream, stream.index - 1)
-        row.created, row.injected, row.delivered = born.created, born.injected, delivered
+        row.created, row.injected, row.delivered = detail.created, detail.injected, delivered
     message.held = message.behind = 0
     if stream.after == HAS_LEFT or stream.after == IS_READ:
         _finish(state, slot, delivered)
     else:
-        message.end = message.target
-        push(state, slot, delivered, state.disk_of[message.target])
+        detail.end = detail.target
+        push(state, slot, delivered, state.disk_of[detail.target])
 
 
 @njit(**INLINED)
@@ -110,7 +111,7 @@ def leave_disk(state, slot, time):
     """Go on with a message that a disk has done with at `time`."""
     message = state.messages[slot]
     if state.streams[message.source].after == IS_READ:
-        push(state, slot, time, message.end)
+        push(state, slot, time, state.details[slot].end)
     else:
         _finish(state, slot, time)
 
@@ -127,7 +128,7 @@ def _finish(state, slot, time):
         # The ends of messages are known before they come: the job goes on at the last of them.
         job.due = job.done
         counters.due = min(counters.due, job.due)
-    state.events[slot].link = np.uint32(counters.free_slot)
+    state.messages[slot].link = np.uint32(counters.free_slot)
     counters.free_slot = slot
     if stream.after != HAS_LEFT:
         offer(state, source, time, False)

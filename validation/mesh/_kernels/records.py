@@ -42,25 +42,41 @@ CHANNEL = record(
 )
 TOTAL = record(*_numbers(_COUNTS))
 
-# Messages in flight, in three tables. Events: `time` of the request, `link` in a list, channel
-# `asked` for (with ALARM added if the channel itself is to look at its queue then).
-EVENT = record(("time", np.int64), *_numbers("link asked", np.uint32))
-ALARM = np.uint32(1 << 31)
-# Messages: `key` that settles ties, when the header `came` to the tail channel, `tail` and `head`
-# of the channels held, how many are `held`, `window` of channels of which the last is let go, when
-# so many are held, `flits`, `step` and `left` of the straight piece of the route, channels behind
-# the tail (`behind`), `source` stream, `target` and `end` router of the piece, `leg` = 2 *
-# dimension + (1 beyond the dateline), whether the source is `slow`. One line of the cache; unsigned
-# numbers need no look at whether they count from the end of a table.
+# Messages in flight, in two tables whose rows are one line of the cache each. What every hop needs:
+# `time` of the request, when the header `came` to the tail channel, `link` in a list, channel
+# `asked` for (with ALARM added if the row is no message, but a channel that is to look at its queue
+# then), `tail` and `head` of the channels held, how many are `held`, `window` of channels of which
+# the last is let go, when so many are held, `flits`, `step` and `left` of the straight piece of the
+# route, channels behind the tail (`behind`), `source` stream, `leg` = 2 * dimension + (1 beyond the
+# dateline), whether the source is `slow`. Unsigned numbers need no look at whether they count from
+# the end of a table.
 MESSAGE = record(
-    *_numbers("key came"),
-    *_numbers("tail head source target end", np.uint32),
+    *_numbers("time came"),
+    *_numbers("link asked tail head", np.uint32),
     *_numbers("held window flits step left behind", np.int32),
+    ("source", np.uint32),
     *_numbers("leg slow", np.int16),
 )
-# Born: when a message was created and injected, and when its tail `leaves`: of a worm its slow
-# source (UNKNOWN until that is asked), under cut-through the last channel that it was granted.
-BORN = record(*_numbers("created injected leaves"))
+ALARM = np.uint32(1 << 31)
+# Details, which few hops need: `key` that settles ties, when the message was `created` and
+# `injected`, and when its tail `leaves`: of a worm its slow source (UNKNOWN until that is asked),
+# under cut-through the last channel that it was granted; `target` and `end` router of the piece.
+# Then, of `channels.latest_flit`: the last place in the route at which the header waited long
+# (`rise`), and which place decides when the tail moves (`peak`), by how much (`top`), as far as
+# found out up to the rise that was `seen`.
+DETAIL = record(
+    *_numbers("key created injected leaves top"),
+    *_numbers("target end", np.uint32),
+    *_numbers("rise seen peak spare", np.int32),
+)
+# Whom to grant a channel next, and when.
+GRANT = record(("time", np.int64), *_numbers("link spare", np.uint32))
+#: Cycles whose requests are kept in rows on a large mesh: this one and the next; a power of two.
+NEAR = 4
+#: So many requests before a row is needed it is brought into the cache there.
+AHEAD = 16
+#: And so many grants before, what a grant reads.
+SOON = 4
 UNKNOWN = -1
 #: A number of flits times a pace may exceed a whole number of cycles by so much, by rounding.
 ROUNDING = 1e-9
@@ -125,8 +141,9 @@ LANE = record(
 # lanes held whose flits have not all crossed (`open`), whether it is in the list of the `busy`.
 WIRE = record(*_numbers("used when"), *_numbers("first second last granted open busy", np.uint32))
 
-# Of one dimension of the grid.
-DIMENSION = record(*_numbers("side stride"))
+# Of one dimension of the grid: its `side`, the `stride` from router to router, the `step` from a
+# channel to the one after it, and from the link up to the link `down`.
+DIMENSION = record(*_numbers("side stride step down"))
 
 REACHED, COMPLETED, STILL, STUCK, LATE = range(5)
 
@@ -146,7 +163,7 @@ class Timing(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """What routing needs to know of a mesh."""
+    """What routing needs to know of a mesh, and how the channels are numbered."""
 
     routers: int
     directions: int  # ports to other routers
@@ -156,6 +173,7 @@ class Grid(NamedTuple):
     disks: int  # the first number beyond the channels: disks, at which messages queue alike
     dimensions: Any  # (3,) DIMENSION
     coordinates: Any  # (routers, 3)
+    upwards: Any  # (routers, 3): the first channel of the link up each dimension
 
 
 class Lanes(NamedTuple):
@@ -175,22 +193,25 @@ class State(NamedTuple):
     channels: Any  # (channels,) CHANNEL
     totals: Any  # (channels,) TOTAL
     messages: Any  # (slots,) MESSAGE
-    events: Any  # (slots,) EVENT
-    born: Any  # (slots,) BORN
+    details: Any  # (slots,) DETAIL
     streams: Any
     jobs: Any
     phases: Any
     listed: Any
     deliveries: Any
     phase_runs: Any
-    wheel: Any  # (times,): the first event due then, modulo the length of the wheel
+    wheel: Any  # (times,): the first request due then, modulo the length of the wheel
+    near: Any  # (NEAR, slots): the requests of the next cycles, each in the row of its time
+    due: Any  # (NEAR,): how many
+    nearby: int  # how many cycles ahead requests go there: NEAR or none
     turns: Any  # (channels,): the input that comes first next time
     inputs: Any  # (channels,): which input it is of the router that it leads to
     dirty: Any  # (channels,): those to look at in this cycle
-    stack: Any  # (messages,) EVENT: whom to grant next (`link`), and when
+    stack: Any  # (slots,) GRANT
     counters: Any  # (1,) COUNTERS
     timing: Timing
     grid: Grid
     paces: Any  # (routers, 3): cycles per flit into and out of the node, and of a disk behind it
+    paced: int  # whether any node is slower than a link
     disk_of: Any  # (routers,): number of the disk behind a router's memory
     buffered: int  # whether I/O nodes take messages at link rate into memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from validation.mesh._kernels.records import COMPILED
@@ -10,12 +11,13 @@ from validation.mesh._kernels.records import COMPILED
 @njit(**COMPILED)
 def piece(grid, router, target, leg):
     """Next straight piece of a route: first channel, step, further hops, end router, leg."""
-    coordinates, wires = grid.coordinates, grid.directions * grid.virtual
-    for k in range(leg >> 1, 3):
+    coordinates = grid.coordinates
+    for k in range(leg >> 1, grid.directions >> 1):
         x, y = coordinates[router, k], coordinates[target, k]
         if x == y:
             continue
-        side, stride = grid.dimensions[k].side, grid.dimensions[k].stride
+        along = grid.dimensions[k]
+        side, stride = along.side, along.stride
         hops, lane, beyond = abs(y - x), 0, 0
         up = y > x
         end = router + (y - x) * stride
@@ -32,9 +34,10 @@ def piece(grid, router, target, leg):
             # Whoever crosses keeps to lane 1 all along the ring, so that no cycle of waiting forms.
             if grid.datelines and (crosses or (leg & 1 and k == leg >> 1)):
                 lane = 1
-        port = 2 * k if up else 2 * k + 1
-        first = 2 * grid.routers + (router * grid.directions + port) * grid.virtual + lane
-        return first, (stride if up else -stride) * wires, hops - 1, end, 2 * k + beyond
+        first = np.int64(grid.upwards[router, k]) + lane
+        if up:
+            return first, along.step, hops - 1, end, 2 * k + beyond
+        return first + along.down, -along.step, hops - 1, end, 2 * k + beyond
     return grid.routers + target, 0, 0, target, 6
 
 

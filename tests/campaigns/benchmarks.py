@@ -94,7 +94,7 @@ def hyper_erlang() -> tuple[Work, Work]:
     maximise(x[:100], order=2)
     return (
         lambda: maximise(Observations.of(x), order=8, random_state=1),
-        lambda: [np.sort(x), np.log(x)],
+        lambda: [(np.sort(x), np.log(x)) for _ in range(10)],
     )
 
 
@@ -159,7 +159,7 @@ def command(*words: str) -> tuple[Work, Work]:
 
 
 def simulated_queue() -> tuple[Work, Work]:
-    """40,000 jobs at one server, ours as one partition of a machine, and by SimPy."""
+    """200,000 jobs at one server, ours as one partition of a machine, and by SimPy."""
     import simpy
 
     from qmodels import Phase, Program, SpaceSharing, System, Workload
@@ -167,7 +167,7 @@ def simulated_queue() -> tuple[Work, Work]:
 
     machine = System(processors=2, disks=1)
     work = Workload(Program([Phase(io=1e-9, cpu=2.0)]))
-    count, rate = 40_000, 0.8
+    count, rate = 200_000, 0.8
 
     def ours() -> object:
         return simulate(
@@ -206,19 +206,19 @@ def simulated_queue() -> tuple[Work, Work]:
 JOBS = (
     Job("PH/PH/16, block of 1,938 phases", "one product of matrices of order 969", many_servers),
     Job("finite chain, 100 levels of 500", "100 products of order 500", hundred_levels),
-    Job("EM, 10^6 samples, order 8", "a sort and a logarithm of 10^6 numbers", hyper_erlang),
+    Job("EM, 10^6 samples, order 8", "ten sorts and logarithms of 10^6 numbers", hyper_erlang),
     Job("FCFS closed chain, 111,265 states", "10 products with the rates", lambda: fcfs_chain(32)),
     Job("FCFS closed chain, 1,231,041 states", "10 products with the rates",
         lambda: fcfs_chain(60), long=True),
     Job("job log, 10^6 rows", "pandas reads the same file", lambda: job_log(1_000_000)),
     Job("job log, 10^7 rows", "pandas reads the same file", lambda: job_log(10_000_000), long=True),
-    Job("one server, 40,000 jobs simulated", "SimPy 4 at the same queue", simulated_queue,
+    Job("one server, 200,000 jobs simulated", "SimPy 4 at the same queue", simulated_queue,
         needs="simpy"),
     Job("qmodels demo, warm", "importing numba, pandas, scipy, matplotlib",
         lambda: command("demo")),
     Job("qmodels recommend --objective p95 --map", "importing numba, pandas, scipy, matplotlib",
-        lambda: command("recommend", str(ROOT / "docs/examples/paragon.toml"), "--objective", "p95",
-                        "--map"), long=True),
+        lambda: command("recommend", str(ROOT / "validation/study/demo/scenario.toml"),
+                        "--objective", "p95", "--map"), long=True),
 )  # fmt: skip
 
 

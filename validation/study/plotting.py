@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ _DPI: Final = 150
 def save_png(figure: Figure, file: Path) -> None:
     """Write a figure. `savefig` would draw it twice, once to find the layout."""
     figure.set_dpi(_DPI)
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     imsave(file, np.asarray(canvas.buffer_rgba()), dpi=_DPI)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from heapq import heapify, heappop, heappush
 from math import nan
 from typing import TYPE_CHECKING, Any, Final
@@ -229,7 +229,7 @@ def _contenders(
     The candidate that may be best by what is known is looked at next: one whose mean is not known
     yet is predicted, one whose mean is known is judged.
     """
-    most = {p: capacity(p, system, workload) for p in policies}
+    most = {p: _capacity(p, system, workload) for p in policies}
     errors = {
         p: stated_error(p, "approximate", workload, system=system, utilisation=rate / most[p])
         for p in policies
@@ -282,13 +282,32 @@ def _least(
     """What the objective can hardly be less than, found with little work."""
     if model not in ("auto", "speed-scaled") or objective.of_wait:
         return 0.0
-    running = running_jobs(policy, system, workload)
-    if rate >= running.throughput[-1]:
+    carried, unshared = _alone(policy, system, workload)
+    if rate >= carried:
         return 0.0  # saturated, which costs nothing to find out
-    unshared = 1.0 / float(running.speeds.max())
     if objective.name == "mean_response":
         return unshared
     if objective.share is None:
         return 0.0
-    demand, _ = demand_law(policy, system, workload)
-    return unshared * float(demand.ppf(objective.share))
+    return unshared * _percentile(policy, system, workload, objective.share)
+
+
+# What is the same at every load of a map: some thousand numbers.
+
+
+@lru_cache(maxsize=2048)
+def _capacity(policy: AbstractPolicy, system: System, workload: Workload) -> float:
+    return capacity(policy, system, workload)
+
+
+@lru_cache(maxsize=2048)
+def _alone(policy: AbstractPolicy, system: System, workload: Workload) -> tuple[float, float]:
+    """Jobs per second with all partitions taken, and seconds of a mean job at its fastest."""
+    running = running_jobs(policy, system, workload)
+    return float(running.throughput[-1]), 1.0 / float(running.speeds.max())
+
+
+@lru_cache(maxsize=2048)
+def _percentile(policy: AbstractPolicy, system: System, workload: Workload, share: float) -> float:
+    """Percentile of the demand, of mean one."""
+    return float(demand_law(policy, system, workload)[0].ppf(share))

@@ -212,6 +212,7 @@ def solved_queue(
     )
 
 
+@lru_cache(maxsize=2048)  # of truth values, asked for at every load
 def _few_states(
     policy: AbstractPolicy,
     arrangement: Arrangement,

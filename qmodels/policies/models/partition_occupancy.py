@@ -184,7 +184,7 @@ class _Completions(NamedTuple):
 def _added(values: Array, rows: Indices, columns: Indices, shape: tuple[int, int]) -> Array:
     """A matrix with these entries; equal places add up."""
     found = np.bincount(rows * shape[1] + columns, values, shape[0] * shape[1])
-    return found.reshape(shape)
+    return np.asarray(found.reshape(shape), dtype=float)
 
 
 class Occupancy:

@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # The tests are timed on two cores; single-threaded BLAS keeps small solves from fighting over them.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test full coverage mutants quality format lock docs claims record extras oldest newest clean
+.PHONY: demo test full coverage mutants quality format lock docs claims benchmarks record extras oldest newest clean
 
 demo: $(VENV)/.core ## create the environment, run the shipped study, say where the report lies
 	@$(BIN)/qmodels demo -o qmodels-demo
@@ -55,6 +55,10 @@ format: $(VENV)/.test
 
 claims: $(VENV)/.test ## docs/claims.md anew, of docs/claims and docs/record
 	$(BIN)/python docs/write_claims.py
+
+benchmarks: $(VENV)/.test ## measure the long jobs, write docs/reference/speed.md; fails where one is 20 % slower
+	$(BIN)/python -m tests.campaigns.benchmarks --write
+	$(BIN)/python docs/write_speed.py
 
 record: $(VENV)/.test ## run the campaigns that are not on record, one after the other (hours; goes on where it ended)
 	$(BIN)/python -m tests.campaigns

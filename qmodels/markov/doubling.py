@@ -120,15 +120,20 @@ def phases_of_return(
     raise ConvergenceError("cyclic reduction", max_steps, total.missing, total.returns)
 
 
-@dataclass(eq=False)
 class _Total:
     """The returns added up so far, and when to stop."""
 
-    returns: Array
-    mass: Array  #: probability that a jump up is followed by so many more as the levels spanned
-    tol: float
-    missing: float = 1.0
-    decline: float = 1.0
+    def __init__(self, returns: Array, mass: Array, tol: float) -> None:
+        self.returns, self.tol = returns, tol
+        #: probability that a jump up is followed by as many more as the levels spanned
+        self.mass = mass
+        self.missing = self.decline = 1.0
+
+    def copy(self) -> _Total:
+        """One that can be added to without changing this one."""
+        same = _Total(self.returns.copy(), self.mass, self.tol)
+        same.missing, same.decline = self.missing, self.decline
+        return same
 
     def add(self, back: Array, lands: Part) -> bool:
         """Add what a step found; True if that was the last that counts."""
@@ -210,7 +215,7 @@ def _by_slabs(
     levels: _Levels, returns: Mixtures, total: _Total, step: int, most: int
 ) -> tuple[Array, int] | None:
     """Go on with few kinds of returns; None, with `total` as it was, if that does not hold."""
-    kept = _Total(total.returns.copy(), total.mass, total.tol, total.missing, total.decline)
+    kept = total.copy()
     try:
         slab = _Slab.of(levels, returns, kept.mass)
         while step < most:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from phasefit import PhaseType, match_moments
-from qmodels.errors import ConvergenceError
+from qmodels.errors import ConvergenceError, ModelError
 from qmodels.markov.doubling import mixtures, phases_of_return
 from qmodels.markov.kinds import kinds
 from qmodels.networks.many_server import ManyServerQueue
@@ -91,3 +91,13 @@ def test_rows_without_a_common_ground_are_not_made_mixtures():
     assert mixtures(uneven, 10) is None
     assert mixtures(rng.uniform(0.5, 1.0, (40, 50)), 10) is None  # as many laws as rows
     assert mixtures(np.zeros((4, 4)), 3) is None
+
+
+def test_a_phase_that_never_comes_down_is_named_by_its_own_number():
+    """The parts are eliminated one by one; the number is that of the whole chain."""
+    up, local, down = 0.5 * np.eye(4), np.zeros((4, 4)), np.diag([1.0, 1.0, 1.0, 0.0])
+    up[3] = 0.0
+    local[0, 1] = local[1, 0] = 1.0
+    for least in (2, NEVER):
+        with pytest.raises(ModelError, match="phase 3 can never come down"):
+            phases_of_return(*kinds(up), local, down, 1e-18, 64, least=least)

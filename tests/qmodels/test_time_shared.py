@@ -230,11 +230,11 @@ def test_what_large_machines_leave_out_costs_little_where_both_can_be_had(
         work = Workload.from_scv(PROGRAM_C, demand_scv=scv)
         rate = 0.8 * capacity(TS(8, 4), System(16, 16), work)
         apart = predict(TS(8, 4), System(16, 16), work, arrival_rate=rate).mean_response
-        build._built.cache_clear()
+        build._built_small.cache_clear()
         with monkeypatch.context() as patched:
             patched.setattr(time_shared, "MOST_OCCUPANCIES", most)
             even = predict(TS(8, 4), System(16, 16), work, arrival_rate=rate)
-        build._built.cache_clear()
+        build._built_small.cache_clear()
         assert said in even.reduction
         assert even.mean_response == pytest.approx(apart, rel=near)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
+from heapq import heapify, heappop, heappush
 from math import nan
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,13 +16,21 @@ from numpy.typing import NDArray
 from phasefit import match_moments
 from phasefit.checks import positive_vector
 from phasefit.records import Result
-from qmodels.errors import ModelError
+from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.policies.base import AbstractPolicy, running_jobs, work_bound
 from qmodels.policies.choice.candidates import checked_candidates, stated_error
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
-from qmodels.policies.choice.recommendation import BEST, SLOWER, TIE, RankedPolicy, judged, ranked
+from qmodels.policies.choice.recommendation import (
+    BEST,
+    SLOWER,
+    TIE,
+    RankedPolicy,
+    error_of,
+    judged,
+    ranked,
+)
 from qmodels.policies.models.build import capacity, demand_law
-from qmodels.policies.prediction import predict
+from qmodels.policies.prediction import Prediction, predict
 from qmodels.policies.system import System, Workload
 from qmodels.progress import Progress
 
@@ -221,24 +230,47 @@ def _contenders(
     limits: tuple[Constraint, ...],
     model: str,
 ) -> tuple[RankedPolicy, ...]:
-    """Rows of those candidates that could be the best or tie with it."""
-    least = {p: _least(p, system, workload, rate, objective, model) for p in policies}
+    """Rows of those candidates that could be the best or tie with it.
+
+    The candidate that may be best by what is known is looked at next: one whose mean is not known
+    yet is predicted, one whose mean is known is judged.
+    """
+    most = {p: _capacity(p, system, workload) for p in policies}
     errors = {
-        p: stated_error(
-            p, "approximate", workload, system=system,
-            utilisation=rate / capacity(p, system, workload),
-        )
+        p: stated_error(p, "approximate", workload, system=system, utilisation=rate / most[p])
         for p in policies
-    }  # fmt: skip
+    }
+    if model == "auto":  # `predict` would refuse those
+        policies = [p for p in policies if rate < most[p]]
     found: list[RankedPolicy] = []
+    predicted: dict[AbstractPolicy, Prediction] = {}
     # next to a capacity in doubt a candidate is never the best, so its error widens nothing
     smallest, widest = np.inf, 1.0 + max([e for e in errors.values() if e < np.inf], default=0.0)
-    for policy in sorted(policies, key=least.__getitem__):
+    means_count = objective.share is not None and objective.share >= _HIGH
+    todo = [
+        (_least(p, system, workload, rate, objective, model), place)
+        for place, p in enumerate(policies)
+    ]
+    heapify(todo)
+    while todo:
+        least, place = heappop(todo)
+        policy = policies[place]
         # what is stated of it once it is predicted may be less, and then it may tie
         error = errors[policy] if errors[policy] < np.inf else policy.stated_error(workload)
-        if least[policy] * (1.0 - error) > smallest * widest:
+        if least * (1.0 - error) > smallest * widest:
             continue
-        row = judged(policy, system, workload, rate, objective, limits, model)
+        if means_count and least > 0.0 and policy not in predicted:
+            try:
+                answer = predict(policy, system, workload, arrival_rate=rate, model=model)
+            except MemoryBudgetError:
+                continue  # nothing is known of it
+            if error_of(policy, answer, system, workload, objective) == np.inf:
+                continue  # next to a capacity in doubt it is neither the best nor a tie
+            predicted[policy] = answer
+            heappush(todo, (max(least, answer.mean_response), place))
+            continue
+        known = predicted.pop(policy, None)
+        row = judged(policy, system, workload, rate, objective, limits, model, known)
         found.append(row)
         if row.status == SLOWER and row.error < np.inf:
             smallest = min(smallest, row.value)
@@ -256,16 +288,32 @@ def _least(
     """What the objective can hardly be less than, found with little work."""
     if model not in ("auto", "speed-scaled") or objective.of_wait:
         return 0.0
-    running = running_jobs(policy, system, workload)
-    if rate >= running.throughput[-1]:
+    carried, unshared = _alone(policy, system, workload)
+    if rate >= carried:
         return 0.0  # saturated, which costs nothing to find out
-    unshared = 1.0 / float(running.speeds.max())
     if objective.name == "mean_response":
         return unshared
     if objective.share is None:
         return 0.0
-    demand, _ = demand_law(policy, system, workload)
-    least = unshared * float(demand.ppf(objective.share))
-    if objective.share < _HIGH:
-        return least
-    return max(least, predict(policy, system, workload, arrival_rate=rate).mean_response)
+    return unshared * _percentile(policy, system, workload, objective.share)
+
+
+# What is the same at every load of a map: some thousand numbers.
+
+
+@lru_cache(maxsize=2048)
+def _capacity(policy: AbstractPolicy, system: System, workload: Workload) -> float:
+    return capacity(policy, system, workload)
+
+
+@lru_cache(maxsize=2048)
+def _alone(policy: AbstractPolicy, system: System, workload: Workload) -> tuple[float, float]:
+    """Jobs per second with all partitions taken, and seconds of a mean job at its fastest."""
+    running = running_jobs(policy, system, workload)
+    return float(running.throughput[-1]), 1.0 / float(running.speeds.max())
+
+
+@lru_cache(maxsize=2048)
+def _percentile(policy: AbstractPolicy, system: System, workload: Workload, share: float) -> float:
+    """Percentile of the demand, of mean one."""
+    return float(demand_law(policy, system, workload)[0].ppf(share))

@@ -282,11 +282,12 @@ def judged(
     objective: Quantity,
     limits: Sequence[Constraint],
     model: str,
+    predicted: Prediction | None = None,
 ) -> RankedPolicy:
-    """What is predicted of one candidate, not yet compared with others."""
+    """What is predicted of one candidate, not yet compared with others; `predicted` if it is."""
     quantities: dict[str, float] = {}
     try:
-        prediction = predict(policy, system, workload, arrival_rate=rate, model=model)
+        prediction = predicted or predict(policy, system, workload, arrival_rate=rate, model=model)
         for quantity in (objective, *(limit.quantity for limit in limits)):
             quantities[quantity.name] = value_of(quantity, prediction)
     except UnstableError as error:
@@ -345,6 +346,21 @@ def compared(
     )  # fmt: skip
 
 
+def error_of(
+    policy: AbstractPolicy,
+    prediction: Prediction,
+    system: System,
+    workload: Workload,
+    objective: Quantity,
+) -> float:
+    """Stated relative error of a quantity of a prediction; infinite next to a doubtful capacity."""
+    recorded = prediction.recorded_error(None if objective.of_wait else objective.share)
+    return stated_error(
+        policy, prediction.method, workload, system=system,
+        utilisation=prediction.arrival_rate / prediction.capacity, recorded=recorded,
+    )  # fmt: skip
+
+
 def _saturated(policy: AbstractPolicy, most: float) -> RankedPolicy:
     return RankedPolicy(
         policy=policy, status=SATURATED, value=nan, error=nan, quantities={}, capacity=most,
@@ -363,10 +379,7 @@ def _row(
 ) -> RankedPolicy:
     """A prediction as a row, not yet compared with others."""
     share = prediction.arrival_rate / prediction.capacity
-    recorded = prediction.recorded_error(None if objective.of_wait else objective.share)
-    accuracy = stated_error(
-        policy, prediction.method, workload, system=system, utilisation=share, recorded=recorded
-    )
+    accuracy = error_of(policy, prediction, system, workload, objective)
     broken = [_broken(c, quantities[c.quantity.name]) for c in limits]
     broken = [text for text in broken if text]
     close = [str(c) for c in limits if _within_error(c, quantities[c.quantity.name], accuracy)]

@@ -55,6 +55,8 @@ Array = NDArray[np.float64]
 MODELS: Final = ("auto", "speed-scaled", "decomposition", "crowding", "time-sharing", "exact")
 #: States with all partitions taken up to which a law of demand is kept as it is.
 _KEPT: Final = 800
+#: States with all partitions taken up to which a model is small.
+_FEW: Final = 200
 
 
 def built_model(
@@ -78,9 +80,10 @@ def built_model(
     """
     model = named("model", model, MODELS)
     jobs = running_jobs(policy, system, workload)
-    if running is None:
-        return _built(policy, system, workload, model, memory, jobs)
     arrangement = policy.arrangement(system)
+    if running is None:
+        few = _few_states(policy, arrangement, workload, model, jobs)
+        return (_built_small if few else _built)(policy, system, workload, model, memory, jobs)
     # Other models would go on with speeds of their own.
     usable = ["speed-scaled"]
     if "time-sharing" in policy.models and arrangement.multiprogramming > 1:
@@ -227,12 +230,28 @@ def solved_queue(
     )
 
 
-# One model is kept for the next arrival rate, and one for a policy that takes turns with it. What
-# is kept of a model is at most an eighth of the memory that solving it was allowed: two dense
-# blocks of the sixteen that `queue_memory` counts. By default that is an eighth of the machine's
-# memory for both.
-@lru_cache(maxsize=2)
-def _built(
+@lru_cache(maxsize=2048)  # of truth values, asked for at every load
+def _few_states(
+    policy: AbstractPolicy,
+    arrangement: Arrangement,
+    workload: Workload,
+    model: str,
+    jobs: RunningJobs,
+) -> bool:
+    """Whether a model is sure to have few states with all partitions taken."""
+    if workload.has_bursts or arrangement.overheads or len(set(arrangement.sizes or ())) > 1:
+        return False
+    name = model
+    if model == "auto":
+        approximation = _mixed_approximately(arrangement, workload)
+        name = _chosen(policy, arrangement, workload, jobs.exact and not approximation)
+    if name not in ("speed-scaled", "time-sharing") or name not in policy.models:
+        return False
+    order = max(2, demand_law(policy, arrangement.system, workload)[0].order)
+    return bool(occupancy_counts(jobs.throughput.size, order)[-1] <= _FEW)
+
+
+def _build(
     policy: AbstractPolicy,
     system: System,
     workload: Workload,
@@ -278,6 +297,16 @@ def _built(
     if not arrangement.overheads:
         return built
     return _with_overheads(built, policy.label, arrangement, workload, memory)
+
+
+# One model is kept for the next arrival rate, and one for a policy that takes turns with it. What
+# is kept of a model is at most an eighth of the memory that solving it was allowed: two dense
+# blocks of the sixteen that `queue_memory` counts. By default that is an eighth of the machine's
+# memory for both.
+_built = lru_cache(maxsize=2)(_build)
+# Of small models, two dense blocks of at most 200 states each, as many are kept as a comparison of
+# all policies of a machine builds at each load: at most 80 MB.
+_built_small = lru_cache(maxsize=128)(_build)
 
 
 def _left_out(built: BuiltModel, arrangement: Arrangement, workload: Workload) -> tuple[str, ...]:

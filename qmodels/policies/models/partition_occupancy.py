@@ -71,7 +71,10 @@ class PartitionRooms:
 def _put(state: State, at: int, before: int, after: int) -> State:
     held = [*state[at]]
     held[held.index(before)] = after
-    changed = (*state[:at], tuple(sorted(held, reverse=True)), *state[at + 1 :])
+    held.sort(reverse=True)
+    changed = (*state[:at], tuple(held), *state[at + 1 :])
+    if len(changed) == 1:
+        return changed
     # disk partitions of one size stand together, larger ones first
     return tuple(sorted(changed, key=lambda each: (len(each), each), reverse=True))
 
@@ -181,7 +184,7 @@ class _Completions(NamedTuple):
 def _added(values: Array, rows: Indices, columns: Indices, shape: tuple[int, int]) -> Array:
     """A matrix with these entries; equal places add up."""
     found = np.bincount(rows * shape[1] + columns, values, shape[0] * shape[1])
-    return found.astype(float).reshape(shape)
+    return np.asarray(found.reshape(shape), dtype=float)
 
 
 class Occupancy:
@@ -220,13 +223,18 @@ class Occupancy:
             np.array([[sum(held.count(j) for held in x) for j in range(most + 1)] for x in level])
             for level in levels
         ]
-        #: (states,) jobs on the partition of the next start, and (states, states of k + 1) where
+        #: (states,) jobs on the partition of the next start
         self.start_on = [np.array([x[n][0] for n in range(len(x))]) for x in starts[:-1]]
-        self.up: list[Array] = []
-        for k, x in enumerate(starts[:-1]):
-            block = np.zeros((len(levels[k]), len(levels[k + 1])))
-            block[list(x), [column for _, column in x.values()]] = 1.0
-            self.up.append(block)
+        self._onto = [np.array([x[n][1] for n in range(len(x))]) for x in starts[:-1]]
+
+    def up(self) -> list[Array]:
+        """Where starts lead, (states, states of k + 1) by k; made anew, for these are the bulk."""
+        blocks = []
+        for k, onto in enumerate(self._onto):
+            block = np.zeros((len(onto), len(self.counts[k + 1])))
+            block[np.arange(onto.size), onto] = 1.0
+            blocks.append(block)
+        return blocks
 
     def solved(self, rates: Rates, arrival_rate: float | None) -> PartitionLoads:
         """Loads while jobs arrive at a rate, or always wait (None: only k = c is meant).
@@ -249,12 +257,13 @@ class Occupancy:
             each = ends.alike * table[ends.place, ends.jobs]
             done.append(_added(each, ends.row, ends.jobs, shape))
             down.append(_added(each, ends.row, ends.column, (shape[0], len(self.counts[k - 1]))))
-        again = down[-1] @ self.up[-1]
+        up = self.up()
+        again = down[-1] @ up[-1]
         if arrival_rate is None:
             laws = [np.full(len(counts), 1.0 / len(counts)) for counts in self.counts]
             laws[-1] = saturated_law(again)
         else:
-            laws = occupancy_law(self.up, down, again, arrival_rate)
+            laws = occupancy_law(up, down, again, arrival_rate)
         seen = np.array([law @ count for law, count in zip(laws, self.counts, strict=True)])
         flow = np.array([law @ each for law, each in zip(laws, done, strict=True)])
         starts, replaced = np.zeros(most), 1.0

@@ -347,8 +347,9 @@ class _Machine:
         return PartitionLoads(number, rate, np.zeros(most), 1.0, number)
 
 
-# Some thousand small tuples and blocks of a few hundred states each: at most some 20 MB.
-@lru_cache(maxsize=4)
+# Some thousand small tuples and numbers each, at most some 3 MB; as many as a comparison of all
+# policies of a machine looks at, load after load.
+@lru_cache(maxsize=64)
 def _occupancy(rooms: PartitionRooms) -> Occupancy:
     return Occupancy(rooms)
 

@@ -13,7 +13,7 @@ PACKAGES = ("phasefit", "qmodels", "validation")
 #: Types whose ``==`` is not one truth value.
 NO_VALUE = {"Array", "NDArray", "Ints", "Indices", "Series", "DataFrame"}
 #: Modules whose private records are filled in step by step.
-IN_PROGRESS = ("phasefit.em.erlang", "validation.mesh.job_flows")
+IN_PROGRESS = ("phasefit.em.erlang", "qmodels.commands.answers", "validation.mesh.job_flows")
 
 
 def records():

@@ -38,11 +38,19 @@ def byte_count(text: str) -> int:
     return int(count)
 
 
+def _option(text: str) -> int:
+    """`byte_count` with an error that every version of typer shows: older ones hide other kinds."""
+    try:
+        return byte_count(text)
+    except ModelError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 MaxBytes = Annotated[
     int | None,
     typer.Option(
         "--max-bytes",
-        parser=byte_count,
+        parser=_option,
         metavar="SIZE",
         help="Most text that is read of a log or trace, unpacked, such as 4GB. "
         "By default 2.1 GB of a job log, 500 MB of a trace or a table.",

@@ -64,9 +64,15 @@ def without_diagonal(matrix: csr_array) -> csr_array:
     """The matrix without its diagonal: a jump to the same state changes nothing."""
     if not matrix.diagonal().any():
         return matrix
-    entries = matrix.tocoo()
-    off = entries.row != entries.col
-    return csr_array((entries.data[off], (entries.row[off], entries.col[off])), shape=matrix.shape)
+    # In place of a detour over lists of rows and columns, which took four times the memory.
+    starts, columns = matrix.indptr, matrix.indices
+    rows = np.repeat(np.arange(len(starts) - 1, dtype=columns.dtype), np.diff(starts))
+    off = rows != columns
+    gone = np.bincount(rows[~off], minlength=len(starts) - 1)
+    del rows
+    left = starts.copy()
+    left[1:] -= np.cumsum(gone, dtype=starts.dtype)
+    return csr_array((matrix.data[off], columns[off], left), shape=matrix.shape)
 
 
 def recurrent_states(rates: csr_array) -> Indices:

@@ -147,8 +147,8 @@ def execution_diagram(run: Any, *, p: float = 1.0, d: float = 1.0, ax: Axes | No
     --------
     >>> from qmodels.programs import Phase, Program
     >>> ax = execution_diagram(Program([Phase(4.0, 12.0)]), p=4, d=2)
-    >>> [label.get_text() for label in ax.get_yticklabels()], ax.get_xlim()[1]
-    (['computation', 'I/O'], np.float64(5.0))
+    >>> [label.get_text() for label in ax.get_yticklabels()], float(ax.get_xlim()[1])
+    (['computation', 'I/O'], 5.0)
     """
     if isinstance(run, Traced):
         return trace_diagram(run, ax=ax)

@@ -124,15 +124,15 @@ def measure(name: str, before: Callable, after: Callable, engines: list, turns: 
 
     return {
         "job": name,
+        "before": median([old for old, _, _ in seen]),
+        "after": median([new for _, new, _ in seen]),
+        "reference": median([c for _, _, c in known]),
+        "ratio": median([new / c for _, new, c in known]),
+        "ratio_before": median([old / c for old, _, c in known]),
+        "after_to_before": median([new / old for old, new, _ in seen]),
         "messages": messages,
         "header_hops": hops,
-        "before_seconds": median([old for old, _, _ in seen]),
-        "after_seconds": median([new for _, new, _ in seen]),
-        "reference_seconds": median([c for _, _, c in known]),
-        "after_to_before": median([new / old for old, new, _ in seen]),
-        "before_to_reference": median([old / c for old, _, c in known]),
-        "after_to_reference": median([new / c for _, new, c in known]),
-        "after_nanoseconds_per_hop": median([1e9 * new / hops for _, new, _ in seen]),
+        "nanoseconds_per_hop": median([1e9 * new / hops for _, new, _ in seen]),
     }
 
 
@@ -147,25 +147,26 @@ def main() -> None:
     if given.serve:
         serve()
         return
+    from tests.campaigns.benchmarks import circumstances
     from tests.campaigns.record import write_record
 
     here = Path(__file__).resolve().parents[2]
     before, after = player((given.before or here).resolve()), player(here)
-    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         engines = list(built(given.reference, folder)) if given.reference else []
         rows = []
         for name in JOBS:
-            rows.append(measure(name, before, after, engines, given.turns))
+            row = measure(name, before, after, engines, given.turns)
+            rows.append(row | circumstances())
             print(rows[-1], flush=True)
-    cost = {row["job"]: row["after_nanoseconds_per_hop"] for row in rows}
+    cost = {row["job"]: row["nanoseconds_per_hop"] for row in rows}
     write_record(
         "benchmarks-mesh",
         rows,
         command="python -m tests.benchmarks.mesh --before TREE --reference worms.c",
         seed=1,
         turns=given.turns,
-        load=[round(load, 1), round(os.getloadavg()[0], 1)],
+        references=["the same messages in C, the faster of two engines"],
         cost_per_hop_of_128_to_32=round(cost["128x128 ideal"] / cost["32x32 ideal"], 3),
         speed_of_pipelined_to_ideal_16x22=round(cost["16x22 ideal"] / cost["16x22 pipelined"], 3),
         speed_of_pipelined_to_ideal_128x128=round(

@@ -277,19 +277,29 @@ def _three(value: float) -> float:
     return float(f"{value:.3g}")
 
 
+def circumstances() -> dict[str, object]:
+    """When, of which code and where a row was measured, and beside how many other programs."""
+    from tests.campaigns.record import processor
+
+    head = ["git", "rev-parse", "--short=12", "HEAD"]
+    commit = subprocess.run(head, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    return {
+        "date": datetime.date.today().isoformat(),
+        "commit": commit.strip(),
+        "machine": processor(),
+        "load": _three(os.getloadavg()[0]),
+    }
+
+
 def row_of(
     job: Job, before: Path | None, kept: dict[str, str] | None, rounds: int
 ) -> dict[str, object]:
     """Measure one job, alternately with an earlier checkout if there is one."""
-    from tests.campaigns.record import processor
-
     ours, theirs = [], []
     for _ in range(rounds):
         if before is not None:
             theirs.append(in_process(job.name, before))
         ours.append(in_process(job.name, ROOT))
-    head = ["git", "rev-parse", "--short=12", "HEAD"]
-    commit = subprocess.run(head, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     after = statistics.median(each["job"] for each in ours)
     reference = statistics.median(each["reference"] for each in ours)
     earlier = kept["before"] if kept else ""
@@ -301,10 +311,7 @@ def row_of(
         "after": _three(after),
         "reference": _three(reference),
         "ratio": _three(statistics.median(each["job"] / each["reference"] for each in ours)),
-        "date": datetime.date.today().isoformat(),
-        "commit": commit.strip(),
-        "machine": processor(),
-        "load": _three(os.getloadavg()[0]),
+        **circumstances(),
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.mesh._kernels.ahead import fetch
 from validation.mesh._kernels.records import ALARM, INLINED, NEAR, NOBODY, ROUNDING, UNKNOWN
 
 
@@ -133,7 +132,6 @@ def let_go(state, channel, time, top):
         wake_up(state, channel, time)
         return top
     first = take_first(state, channel)
-    fetch(state.messages, first)
     state.stack[top].link = first
     state.stack[top].time = time
     return top + 1

@@ -11,12 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.mesh._kernels.ahead import fetch
 from validation.mesh._kernels.channels import join, take_first, take_next
 from validation.mesh._kernels.grants import grant
 from validation.mesh._kernels.jobs import job_events
 from validation.mesh._kernels.records import (
-    AHEAD,
     ALARM,
     COMPILED,
     COMPLETED,
@@ -27,7 +25,6 @@ from validation.mesh._kernels.records import (
     NOBODY,
     REACHED,
     RUNNING,
-    SOON,
     STILL,
     STUCK,
 )
@@ -49,19 +46,6 @@ def _ask(state, slot, t, asking):
 
 
 @njit(**INLINED)
-def _fetch_grant(state, soon, later):
-    """Fetch what the grants of two channels to be looked at will read."""
-    messages, details, dirty = state.messages, state.details, state.dirty
-    fetch(state.channels, dirty[later])
-    slot = state.channels[dirty[soon]].queue
-    fetch(messages, slot)
-    if messages[slot].left == 0:  # it turns
-        fetch(state.grid.coordinates, details[slot].end)
-        fetch(state.grid.coordinates, details[slot].target)
-        fetch(state.grid.upwards, details[slot].end)
-
-
-@njit(**INLINED)
 def gather(state, t):
     """Take what is due at t into the queues of the channels that it asks for.
 
@@ -72,14 +56,6 @@ def gather(state, t):
     row, asking, late = np.uint32(t & (NEAR - 1)), 0, False
     due = np.int64(state.due[row])
     for k in range(due - 1, -1, -1):  # the last one first, as in the lists of the wheel
-        if k >= 2 * AHEAD:
-            fetch(messages, state.near[row, np.uint32(k - 2 * AHEAD)])
-        if k >= AHEAD:
-            other = state.near[row, np.uint32(k - AHEAD)]
-            soon = messages[other]
-            fetch(state.details, other if soon.left == 0 else state.near[row, np.uint32(k)])
-            fetch(state.channels, soon.asked & ~ALARM)
-            fetch(state.channels, soon.tail)
         asking = _ask(state, state.near[row, np.uint32(k)], t, asking)
     state.due[row] = 0
     bucket = np.uint32(t & (wheel.size - 1))
@@ -136,8 +112,6 @@ def advance(state, until):
                 return LATE
             later = wheel[bucket]
             for k in range(asking):
-                if state.nearby and k + SOON < asking:
-                    _fetch_grant(state, k + SOON, min(k + 2 * SOON, asking - 1))
                 channel = dirty[k]
                 when = max(t, channels[channel].when)
                 turns = in_turn and channel < disks  # a disk has no inputs to take turns among

@@ -73,10 +73,6 @@ DETAIL = record(
 GRANT = record(("time", np.int64), *_numbers("link spare", np.uint32))
 #: Cycles whose requests are kept in rows on a large mesh: this one and the next; a power of two.
 NEAR = 4
-#: So many requests before a row is needed it is brought into the cache there.
-AHEAD = 16
-#: And so many grants before, what a grant reads.
-SOON = 4
 UNKNOWN = -1
 #: A number of flits times a pace may exceed a whole number of cycles by so much, by rounding.
 ROUNDING = 1e-9

@@ -255,7 +255,7 @@ class TestAProgram:
                 symbolic_time(Program([Phase(1.0, burst)]))
 
     def test_of_very_many_different_phases_is_refused(self):
-        program = Program([Phase(1.0, 1.0) for _ in range(1001)])
+        program = Program([Phase(1.0, 1.0 + k) for k in range(1001)])
         with pytest.raises(ModelError, match="WorkingSet"):
             symbolic_time(program)
         assert symbolic_time(Program([WorkingSet(1001, [Phase(1.0, 1.0)])])).has(P)

@@ -25,7 +25,6 @@ import pytest
 from qmodels.commands.record import register
 from qmodels.errors import ModelError
 from qmodels.io.traces import read_trace
-from qmodels.programs.bursts import find_bursts
 from qmodels.recording import process_tree, sampling
 from qmodels.recording.process_tree import Counters, Sample
 from qmodels.recording.timeline import (
@@ -199,9 +198,11 @@ class TestARealProgram:
         # Times by its own clock, from the end: the recorder knows when it ended, not when its
         # interpreter was ready.
         zero = own[-1][2] - found.trace.duration
-        large = find_bursts(found.trace, gap=0.25)
-        moved = np.sort(large.bytes)[-2:]
-        assert moved.tolist() == pytest.approx([120 << 20] * 2, rel=0.2)
+        # On a busy machine a transfer may pause, so what was moved is added up on both sides of
+        # the middle of the computation between.
+        early = found.trace.end < (own[1][1] + own[1][2]) / 2 - zero
+        moved = [int(found.trace.bytes[part].sum()) for part in (early, ~early)]
+        assert moved == pytest.approx([120 << 20] * 2, rel=0.2)
         tolerance = 0.3 + 4 * found.interval  # the machine may be busy, and the end takes a while
         for kind, start, end in own[:3:2]:
             mine = stretches(found.trace, kind)

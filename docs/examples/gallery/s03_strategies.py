@@ -20,4 +20,4 @@ for other in ("MC", "Paging"):
     print(f"{other} - PLAS: {gap.difference.mean:+.0%}, {gap.verdict}")
 
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
-found.plot("service", ax=ax)
+found.plot(quantity="service", ax=ax)

@@ -13,6 +13,7 @@ from qmodels.policies import (
     DynamicPartitioning,
     SpaceSharing,
     TimeSharing,
+    capacity,
     work_bound,
 )
 
@@ -242,6 +243,9 @@ def test_the_example_of_the_paragon_reads_the_jobs_of_its_study(write, shared_da
     assert f"{plan.log.sizes.mean():.1f}" == "18.2"
     assert f"{plan.log.sizes.std() / plan.log.sizes.mean():.2f}" == "1.26"
     assert any("interarrival" in sentence for sentence in plan.log.doubts())
+    # The study refuses a load that no policy carries, and the models' capacities may change.
+    rate = max(plan.loads) * work_bound(plan.system, plan.program)
+    assert any(capacity(each, plan.system, plan.workload) > rate for each in plan.policies[::-1])
 
 
 def test_the_grid_of_the_surface_may_be_left_out_in_part_but_not_be_empty(write):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
 
@@ -94,12 +95,17 @@ def _fastest_policies(study: Study, words: Glossary) -> Iterator[str]:
         heaviest = found[left[-1]]
         best = heaviest.rows[0]
         near = near_saturation(best, heaviest.arrival_rate)
+        where = near or f"at {heaviest.arrival_rate / best.capacity:.1%} of what it can carry"
+        why = (
+            "a small error of the load changes the time much there"
+            if near
+            else "what it can carry is itself in doubt, so that no error of its time can be stated"
+        )
+        error = "" if best.error < inf else " (no error can be stated)"
         yield (
-            f"No policy is recommended at load {said}: even the one with the least predicted mean "
-            f"response time is there above {HEADLINE:.0%} of what it can carry, where a small "
-            f"error of the load changes the time much; {words(best.label)} would take "
-            f"{in_words(best.value)} at load {heaviest.load:.3g}"
-            f"{', ' if near else ''}{near}."
+            f"No policy is recommended at load {said}: {words(best.label)} has the least predicted "
+            f"mean response time at load {heaviest.load:.3g}, {in_words(best.value)}{error}, but "
+            f"is there {where}, and {why}."
         )
 
 
@@ -168,10 +174,15 @@ def _joined(parts: list[str]) -> str:
 
 def _highest_loads(study: Study, words: Glossary) -> str:
     ranked = _best_of_each_kind(study)
+    doubt = {p.label: p.capacity_error(study.workload) for p in study.scenario.policies}
     worst = min(study.capacities, key=study.capacities.__getitem__)
-    said = "; ".join(f"{words(label)} {load:.2f}" for label, load in ranked)
+    said = "; ".join(
+        f"{words(label)} {load:.2f}{f' (± {doubt[label]:.0%})' if doubt[label] else ''}"
+        for label, load in ranked
+    )
     return (
-        f"Highest load that each kind of policy can carry, predicted: {said}. The lowest of all is "
+        f"Highest load that the best of each kind of policy can carry, predicted: {said}. The "
+        f"lowest of all is "
         f"that of {words(worst)}, {study.capacities[worst] / study.bound:.2f}. Load 1 is the "
         f"machine's ceiling: the arrival rate at which all processors, or all disks, would always "
         f"be busy."
@@ -216,6 +227,11 @@ def _trust(study: Study, words: Glossary) -> str:
             f"judged, off by {np.median(gaps):.1%} in the median and {worst.agreement.gap:+.1%} at "
             f"worst ({words(worst.policy.label)}, at {worst.fraction:.0%} of its capacity)"
         )
+        if open_ := [abs(c.agreement.gap) for c in rest if c not in decided]:
+            parts.append(
+                f"{len(open_)} {'was' if len(open_) == 1 else 'were'} simulated too imprecisely to "
+                f"judge, with gaps of up to {max(open_):.1%}"
+            )
     elif rest:
         parts.append(
             f"{where} approximate, and the simulation is too imprecise to judge any of "
@@ -232,7 +248,22 @@ def _trust(study: Study, words: Glossary) -> str:
             f"the log itself, played back in its own order, answers in {min(ratios):.2g} to "
             f"{max(ratios):.2g} times the predicted time, which is what the fitted laws leave out"
         )
+    unplayed = _never_simulated(study)
+    if unplayed:
+        parts.append(
+            f"{' and '.join(map(words, unplayed))}, named fastest above, "
+            f"{'was' if len(unplayed) == 1 else 'were'} not among those simulated"
+        )
     return "How far to trust it: " + "; ".join(parts) + "."
+
+
+def _never_simulated(study: Study) -> list[str]:
+    """Labels of policies with the least predicted time at a load spoken of, never simulated."""
+    found = {load: study.recommendation(load) for load in study.loads}
+    fit = [load for load, each in found.items() if not _too_near(each)]
+    fastest = [found[load].rows[0].label for load in sorted(_headlines(study, fit))]
+    played = {check.policy.label for check in study.checks}
+    return [label for label in dict.fromkeys(fastest) if label not in played]
 
 
 def limits_of_repartitioning(study: Study) -> list[str]:

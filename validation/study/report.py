@@ -180,6 +180,7 @@ def _best_by_load(study: Study) -> list[dict[str, Any]]:
                     for row in first
                 ],
                 "ties": sum(row.status == TIE for row in stable),
+                "decided": bool(stable) and first[0].status == BEST,
                 "saturated": len(study.scenario.policies) - len(stable),
             }
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from phasefit import MAP, fit_map
+from qmodels.commands.durations import in_words
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.io.scenario import Scenario
 from qmodels.policies import AbstractPolicy, Prediction, predict
@@ -46,10 +47,10 @@ def dependent_arrivals(
             again = _predicted(scenario, policy, best.arrival_rate, process)
         except (MemoryBudgetError, ModelError):
             return []  # too few arrivals to learn from, or too large a chain
-        said.append(f"{again:.4g} s")
+        said.append(in_words(again, like=best.mean_response))
     return [
         f"Arrivals are correlated. At load {best.load:.3g} {policy.label} responds in "
-        f"{best.mean_response:.4g} s with this study's law of independent times; with arrivals "
+        f"{in_words(best.mean_response)} with this study's law of independent times; with arrivals "
         f'whose number varies as the log\'s ([arrivals] dependence = "counts") in {said[0]}, with '
         f'such as vary as the work that the log brings ("work") in {said[1]}. Sizes are '
         f"independent of the arrivals in all three; in the log they need not be, and many jobs "

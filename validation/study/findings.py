@@ -101,7 +101,7 @@ def _fastest_policies(study: Study, words: Glossary) -> Iterator[str]:
             if near
             else "what it can carry is itself in doubt, so that no error of its time can be stated"
         )
-        error = "" if best.error < inf else " (no error can be stated)"
+        error = " (no error can be stated)" if near and best.error == inf else ""
         yield (
             f"No policy is recommended at load {said}: {words(best.label)} has the least predicted "
             f"mean response time at load {heaviest.load:.3g}, {in_words(best.value)}{error}, but "

@@ -183,7 +183,9 @@ def run_study(
     grave, light = _warnings(scenario, log_load)
     here = log_load if log_load in loads else loads[len(loads) // 2]
     at_load = [(p.policy, p.prediction) for p in points if p.load == here and p.prediction]
-    grave += dependent_arrivals(scenario, at_load)
+    # It multiplies times more than most; only whether there is an answer at all comes before.
+    place = int(log_load is not None and log_load >= 1)
+    grave[place:place] = dependent_arrivals(scenario, at_load)
     return Study(
         scenario=scenario,
         workload=workload,
@@ -350,9 +352,9 @@ def _warnings(scenario: Scenario, log_load: float | None) -> tuple[list[str], li
 
     Worst is what decides whether there is an answer at all; then what scales every time, or the
     way in which times depend on the machine; then what the fitted laws leave out of the waits;
-    last how a mix was read.
+    then how a mix was read; last what was laid over the file by whoever ran the study.
     """
-    grave = [f"Not as in the scenario's file: {line}." for line in scenario.changes]
+    grave = []
     if log_load is not None and log_load >= 1:
         grave.append(f"The log's own load of {log_load:.3g} is beyond what any policy can carry.")
     if scenario.time_scale != 1.0:
@@ -366,4 +368,5 @@ def _warnings(scenario: Scenario, log_load: float | None) -> tuple[list[str], li
     grave += scenario.log.doubts() if scenario.log else []
     if scenario.mix_note:
         grave.append(scenario.mix_note)
+    grave += [f"Not as in the scenario's file: {line}." for line in scenario.changes]
     return grave, list(scenario.log.warnings) if scenario.log else []

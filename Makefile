@@ -82,8 +82,9 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) || { echo "python's venv module is missing (on Debian: apt install python3-venv)" >&2; exit 1; }
 
 # The lock files carry hashes, so an index cannot hand out something else than was tested.
+# For a demo only what it imports is compiled, when it is imported.
 $(VENV)/.core: requirements.lock pyproject.toml | $(VENV)/bin/python
-	@test -e $(VENV)/.test || $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	@test -e $(VENV)/.test || $(BIN)/python -m pip install -q --no-compile --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 

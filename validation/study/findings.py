@@ -227,10 +227,10 @@ def _trust(study: Study, words: Glossary) -> str:
             f"judged, off by {np.median(gaps):.1%} in the median and {worst.agreement.gap:+.1%} at "
             f"worst ({words(worst.policy.label)}, at {worst.fraction:.0%} of its capacity)"
         )
-        if open_ := [abs(c.agreement.gap) for c in rest if c not in decided]:
+        if unjudged := [abs(c.agreement.gap) for c in rest if c not in decided]:
             parts.append(
-                f"{len(open_)} {'was' if len(open_) == 1 else 'were'} simulated too imprecisely to "
-                f"judge, with gaps of up to {max(open_):.1%}"
+                f"{len(unjudged)} {'was' if len(unjudged) == 1 else 'were'} simulated too imprecisely to "
+                f"judge, with gaps of up to {max(unjudged):.1%}"
             )
     elif rest:
         parts.append(

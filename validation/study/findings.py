@@ -229,8 +229,8 @@ def _trust(study: Study, words: Glossary) -> str:
         )
         if unjudged := [abs(c.agreement.gap) for c in rest if c not in decided]:
             parts.append(
-                f"{len(unjudged)} {'was' if len(unjudged) == 1 else 'were'} simulated too imprecisely to "
-                f"judge, with gaps of up to {max(unjudged):.1%}"
+                f"{len(unjudged)} {'was' if len(unjudged) == 1 else 'were'} simulated too "
+                f"imprecisely to judge, with gaps of up to {max(unjudged):.1%}"
             )
     elif rest:
         parts.append(

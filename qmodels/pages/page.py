@@ -49,9 +49,8 @@ def page_templates(folder: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals["style"] = Markup(
-        *_sources(["report.css"])
-    )  # our own file, not a user's text
+    # Our own file, not a user's text.
+    templates.globals["style"] = Markup(*_sources(["report.css"]))
     templates.filters["explained"] = lambda text: text  # a page with labels has its own
     return templates
 

@@ -69,9 +69,7 @@ def meanings(study: Study) -> dict[str, str]:
 
 def headline_policies(study: Study, most: int = 6) -> list[str]:
     """Labels of the policies that the findings name: the fastest, who ties, who carries most."""
-    found = {load: study.recommendation(load) for load in study.loads}
-    fit = [load for load, each in found.items() if not _too_near(each)]
-    spoken = [found[load].rows for load in sorted(_headlines(study, fit))]
+    spoken = [each.rows for each, _ in _spoken_of(study)[0]]
     fastest = [rows[0].label for rows in spoken]
     tied = [next((row.label for row in rows if row.status == TIE), "") for rows in spoken]
     carrying = [label for label, _ in _best_of_each_kind(study)]
@@ -85,14 +83,12 @@ def near_saturation(row: RankedPolicy, rate: float) -> str:
 
 
 def _fastest_policies(study: Study, words: Glossary) -> Iterator[str]:
-    found = {load: study.recommendation(load) for load in study.loads}
-    fit = [load for load, each in found.items() if not _too_near(each)]
-    for load, name in sorted(_headlines(study, fit).items()):
-        yield _fastest(found[load], name, words)
-    left = [load for load in study.loads if load not in fit]
+    spoken, left = _spoken_of(study)
+    for found, name in spoken:
+        yield _fastest(found, name, words)
     if left:
         said = ", ".join(_load(study, load) for load in left)
-        heaviest = found[left[-1]]
+        heaviest = left[max(left)]
         best = heaviest.rows[0]
         near = near_saturation(best, heaviest.arrival_rate)
         where = near or f"at {heaviest.arrival_rate / best.capacity:.1%} of what it can carry"
@@ -107,6 +103,16 @@ def _fastest_policies(study: Study, words: Glossary) -> Iterator[str]:
             f"mean response time at load {heaviest.load:.3g}, {in_words(best.value)}{error}, but "
             f"is there {where}, and {why}."
         )
+
+
+def _spoken_of(
+    study: Study,
+) -> tuple[list[tuple[Recommendation, str]], dict[float, Recommendation]]:
+    """All policies at the loads that are spoken of, with their names, and where none is best."""
+    found = {load: study.recommendation(load) for load in study.loads}
+    left = {load: each for load, each in found.items() if _too_near(each)}
+    names = _headlines(study, [load for load in found if load not in left])
+    return [(found[load], name) for load, name in sorted(names.items())], left
 
 
 def _headlines(study: Study, fit: list[float]) -> dict[float, str]:
@@ -259,9 +265,7 @@ def _trust(study: Study, words: Glossary) -> str:
 
 def _never_simulated(study: Study) -> list[str]:
     """Labels of policies with the least predicted time at a load spoken of, never simulated."""
-    found = {load: study.recommendation(load) for load in study.loads}
-    fit = [load for load, each in found.items() if not _too_near(each)]
-    fastest = [found[load].rows[0].label for load in sorted(_headlines(study, fit))]
+    fastest = [found.rows[0].label for found, _ in _spoken_of(study)[0]]
     played = {check.policy.label for check in study.checks}
     return [label for label in dict.fromkeys(fastest) if label not in played]
 

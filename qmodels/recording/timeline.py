@@ -129,7 +129,9 @@ def segments_of(rows: Array) -> Iterator[tuple[float, float, str, int]]:
     does_io = (moved >= LEAST_RATE * length) | (waits > 0)
     follows = np.append(False, (begins[1:] - ends[:-1]) < 1e-9) if begins.size else does_io
     share = _io_share(length, own, moved, does_io & (moved > 0), follows)
-    io = np.where(does_io, share * length, 0.0)
+    # The system's clock may call a whole interval computation; what it moved is kept all the same.
+    least = np.where(moved > 0, 2 * _LEAST, 0.0)
+    io = np.where(does_io, np.maximum(share, least) * length, 0.0)
     busy = np.where(does_io, np.minimum(own, length - io), np.minimum(ready, length))
     open_now: list[tuple[float, float, str, int]] = []
     computed = False

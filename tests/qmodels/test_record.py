@@ -150,6 +150,16 @@ class TestMadeCounters:
             found = stretches(trace, kind)
             assert (found[:, 1] - found[:, 0]).sum() == pytest.approx(4 * share, rel=0.05)
 
+    def test_of_an_interval_that_the_clock_calls_all_computation_keep_their_bytes(self):
+        """A read from the page cache of which every tick of the clock fell on the program's code."""
+
+        def fast(now):
+            return Sample(1, "S", Counters(now, 0.0, int(RATE * min(now, 1.0)), 0), now)
+
+        log, trace = played({7: fast}, 2.0)
+        assert trace.bytes.sum() == log.moved == int(RATE)
+        assert stretches(trace, "compute")[-1, 1] == pytest.approx(2.0)
+
     def test_of_a_program_that_waits_for_a_processor_count_that_as_computing(self):
         """Half of a processor, but always ready to run: a busy machine."""
 

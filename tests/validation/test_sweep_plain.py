@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+from concurrent.futures import Executor, Future
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from qmodels.policies import SpaceSharing
 from validation.allocation import STRATEGIES
 from validation.analysis.estimates import Estimate
 from validation.experiments import EXPERIMENTS
+from validation.experiments.base import RunOptions
 from validation.jobs import PoissonStreams
 from validation.machine import Machine, simulate_machine
 from validation.mesh import Mesh
@@ -209,6 +211,15 @@ def test_a_sweep_of_too_many_points_or_none_is_refused():
         list(combinations({"load": []}))
 
 
+class InThread(Executor):
+    """Does each task at once, where it is handed in."""
+
+    def submit(self, function, /, *args, **kwargs):
+        future = Future()
+        future.set_result(function(*args, **kwargs))
+        return future
+
+
 class TestVersion:
     def test_words_do_not_count_and_code_does(self):
         def told(source):
@@ -240,6 +251,37 @@ class TestVersion:
             assert "validation/allocation/binary_tree.py" in files
         if name.startswith("rosti"):
             assert "validation/sharing/_kernels.py" in files
+
+    @pytest.mark.parametrize("name", ["liu-fig3", "qin-fig1", "bani-table1"])
+    def test_it_holds_every_file_that_an_experiment_runs(self, name):
+        """Watched while it runs; a version that missed a file would call old results new."""
+        ran = set()
+
+        def watch(frame, event, _):
+            if event == "call" and frame.f_code.co_name != "<module>":
+                ran.add(frame.f_code.co_filename)
+
+        here = InThread()
+        options = RunOptions(quick=True, workers=1, threads=here, processes=here)
+        before = sys.getprofile()
+        sys.setprofile(watch)
+        try:
+            EXPERIMENTS[name].run(options)
+        finally:
+            sys.setprofile(before)
+        files = source_files(EXPERIMENTS[name].module)
+        root = Path(version.__file__).parents[2]
+        ours = {Path(file).relative_to(root) for file in ran if Path(file).is_relative_to(root)}
+        ours = {file for file in ours if file.parts[0] in version._OURS}
+        assert len(ours) > 10
+        missed = {str(file) for file in ours} - files
+        assert not {file for file in missed if version._counted(file[:-3].replace("/", "."))}
+
+    def test_what_is_asked_for_by_name_counts_and_a_reader_that_nobody_asks_does_not(self):
+        files = source_files("validation.experiments.mache.table2")
+        assert {f"validation/allocation/{name}.py" for name in ("mc_elongated", "plas")} <= files
+        assert "qmodels/io/job_logs/sacct.py" in source_files("qmodels.io.job_logs.reading")
+        assert not {"qmodels/io/darshan.py", "qmodels/policies/prediction.py"} & files
 
     def test_a_name_handed_on_by_a_stub_leads_to_its_own_file(self):
         assert "phasefit/phase_type.py" in source_files("qmodels.policies.prediction")

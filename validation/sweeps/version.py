@@ -1,7 +1,9 @@
 """Version of what computes a result: a hash of the source that it hangs on.
 
-The files are those that a module imports, and those that these import, within the three packages;
-comments, docstrings and blank lines do not count, nor do files that draw, parse arguments or print.
+The files are those that a module imports, and those that these import, within the three packages.
+A package that only hands names on stands for the file of the name that is imported, and a registry
+for all files that put something into it.
+Comments, docstrings and blank lines do not count, nor do files that draw, parse arguments or print.
 So a change of the words or of a figure's colour leaves the version as it is, and a change of any
 line that may have computed the result does not.
 """
@@ -124,6 +126,8 @@ def _told(path: Path) -> tuple[str, tuple[str, ...]]:
     package = _package_of(path)
     statements = [*_statements(tree)]
     imported = dict.fromkeys(_imported(statements, package))
+    if "Registry(" in source:
+        imported |= dict.fromkeys(_registered(path, tree))
     if ".csv" in source:
         texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
         imported |= dict.fromkeys(_imported(texts, package))
@@ -168,22 +172,49 @@ def _imported(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
                 yield table
 
 
+def _registered(path: Path, tree: ast.Module) -> Iterator[str]:
+    """Files beside a registry that put something into it: what is asked for by name is found so."""
+    held = [node for node in tree.body if isinstance(node, ast.AnnAssign)]
+    made = {ast.unparse(node.target): node.value for node in held}
+    names = [name for name, by in made.items() if by and "Registry(" in ast.unparse(by)]
+    if not names:
+        return
+    ways = ("@register\n", *(f"@{name}.register\n" for name in names))
+    registry = f"{_package_of(path)}.{path.stem}"
+    for beside in sorted(path.parent.glob("*.py")):
+        source = beside.read_text(encoding="utf-8")
+        if registry in source and any(way in source for way in ways):
+            yield f"{_package_of(path).replace('.', '/')}/{beside.name}"
+
+
 def _counted(module: str) -> str | None:
     return None if _ASIDE.intersection(module.split(".")) else _file_of(module)
 
 
 @lru_cache(maxsize=4096)
 def _handed_on(file: str, name: str) -> str:
-    """Of a stub, whose names come from elsewhere, the file of one name; else the file itself."""
-    if not file.endswith(".pyi"):
+    """Of a package that only hands names on, the file of one name; else the file itself."""
+    if Path(file).name not in ("__init__.py", "__init__.pyi"):
+        return file
+    body = ast.parse(_path(file).read_text(encoding="utf-8")).body
+    if not all(_hands_on(node) for node in body):
         return file
     package = ".".join(Path(file).parts[:-1])
-    for node in ast.parse(_path(file).read_text(encoding="utf-8")).body:
+    for node in body:
         if isinstance(node, ast.ImportFrom):
             for each in node.names:
-                if name in (each.asname, each.name):
-                    return next(_imported([node], package), file)
+                if name == (each.asname or each.name):
+                    alone = ast.ImportFrom(module=node.module, names=[each], level=node.level)
+                    return next(_imported([alone], package), file)
     return file
+
+
+def _hands_on(node: ast.stmt) -> bool:
+    """Whether a statement is an import, a text by itself, or the list of names."""
+    if isinstance(node, ast.Assign):
+        return [getattr(each, "id", "") for each in node.targets] == ["__all__"]
+    by_itself = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return by_itself or isinstance(node, ast.Import | ast.ImportFrom)
 
 
 def _without_words(source: str, statements: Iterable[ast.AST]) -> str:

@@ -25,7 +25,7 @@ def open_regular(file: str, *, what: str) -> IO[bytes]:
         pipe without a writer would be waited for without end.
     """
     try:
-        stream = open(file, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller's to close
+        stream = open(file, "rb", opener=without_waiting)  # noqa: SIM115 - the caller's to close
     except IsADirectoryError:
         raise TraceFormatError(
             file, f"is not a file but a folder; give the path of {what}"
@@ -41,5 +41,6 @@ def open_regular(file: str, *, what: str) -> IO[bytes]:
     return stream
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def without_waiting(path: str, flags: int) -> int:
+    """Open a file for `open`, a pipe also when nobody writes into it."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -34,6 +34,7 @@ from qmodels.recording.timeline import (
     timeline,
     write_timeline,
 )
+from qmodels.whole_files import write_whole
 from tests.command import invoked
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc of Linux")
@@ -151,7 +152,7 @@ class TestMadeCounters:
             assert (found[:, 1] - found[:, 0]).sum() == pytest.approx(4 * share, rel=0.05)
 
     def test_of_an_interval_that_the_clock_calls_all_computation_keep_their_bytes(self):
-        """A read from the page cache of which every tick of the clock fell on the program's code."""
+        """A read from the page cache; every tick of the clock fell on the program's code."""
 
         def fast(now):
             return Sample(1, "S", Counters(now, 0.0, int(RATE * min(now, 1.0)), 0), now)
@@ -284,8 +285,9 @@ class TestARealProgram:
         os.mkfifo(go)
         script = f"cat {go}; head -c 50000000 /dev/zero > {tmp_path}/d; exit 7"
         with subprocess.Popen(["sh", "-c", script], stdout=subprocess.DEVNULL) as other:
-            found = record_command(["sh", "-c", f"echo > {go}; while [ -d /proc/{other.pid} ] && "
-                                    f"! grep -q Z /proc/{other.pid}/stat; do sleep 0.05; done"])  # fmt: skip
+            ended = f"grep -q Z /proc/{other.pid}/stat"
+            words = f"echo > {go}; while [ -d /proc/{other.pid} ] && ! {ended}; do sleep .05; done"
+            found = record_command(["sh", "-c", words])
             assert other.wait(60) == 7
         assert found.exit_code == 0
         assert found.bytes_moved < 10_000_000
@@ -419,6 +421,17 @@ class TestBadInput:
         for output in (tmp_path / "none" / "a.csv", tmp_path):
             result = invoked(register, "record", "-o", output, "--", "touch", tmp_path / "ran")
             assert isinstance(result.exception, ModelError)
+        assert not (tmp_path / "ran").exists()
+
+    def test_a_pipe_or_a_device_is_not_taken_away(self, tmp_path):
+        """The timeline was renamed over it: for root, over /dev/null."""
+        os.mkfifo(tmp_path / "pipe")
+        for output in (tmp_path / "pipe", "/dev/null"):
+            result = invoked(register, "record", "-o", output, "--", "touch", tmp_path / "ran")
+            assert isinstance(result.exception, ModelError)
+            with pytest.raises(ModelError, match="is a pipe or a device"):
+                write_whole(output, b"")
+        assert (tmp_path / "pipe").is_fifo()
         assert not (tmp_path / "ran").exists()
 
     def test_other_systems_are_named(self, monkeypatch):

@@ -121,6 +121,7 @@ def test_a_file_and_options_over_it(tmp_path):
         ({"jobs": {"count": 10}}, "greater than or equal to 200"),
         ({"jobs": {"log": "nowhere.swf"}}, "nowhere.swf"),
         ({"study": {"replications": 1}}, "greater than or equal to 2"),
+        ({"study": {"replications": 10**18}}, "less than or equal to 10000"),
     ],
 )
 def test_what_is_missing_or_wrong_is_said(options, message):

@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +63,32 @@ def test_the_rows_of_the_table_are_what_predict_says(study):
     assert row.mean_response_s == alone.mean_response
     saturated = frame[frame.status == "saturated"]
     assert saturated.mean_response_s.isna().all()
+
+
+def test_the_table_states_the_error_that_the_recommendation_goes_by(study):
+    frame = study.to_frame()
+    swept = frame[frame.load.isin(study.loads) & (frame.status == "stable")]
+    for load, rows in swept.groupby("load"):
+        known = {row.label: row.error for row in study.recommendation(load).rows}
+        assert {row.policy: row.stated_error for row in rows.itertuples()} == {
+            label: known[label] for label in rows.policy
+        }
+    assert (frame[frame.method == "exact"].stated_error < 1e-6).all()
+    assert (frame[frame.method == "approximate"].stated_error > 1e-3).all()
+    assert frame[frame.status == "saturated"].stated_error.isna().all()
+
+
+def test_the_reference_lists_the_columns_of_the_table(study):
+    page = Path(__file__).parents[2] / "docs" / "reference" / "results.md"
+    section = page.read_text(encoding="utf-8").partition("`predictions.csv`")[2]
+    listed = [
+        name
+        for line in section.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    ]
+    columns = [*study.to_frame()]
+    assert listed[: len(columns)] == columns
 
 
 def test_the_ranking_is_by_response_time_among_the_stable(study):

@@ -10,13 +10,17 @@ from qmodels.errors import ModelError
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise ModelError unless a file could be written there: before the work that fills it."""
+    """Raise ModelError unless a file could be written there: before the work that fills it.
+
+    Its folder is made where there is none.
+    """
     file = Path(path)
     if os.path.isdir(file):
         raise ModelError(f"{file} cannot be written: it is a folder; name a file")
     _check_regular(file)
     beside = file.with_name(f".{secrets.token_hex(8)}.tmp") if file.name else file
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         with open(beside, "xb"):
             beside.unlink()
     except (OSError, ValueError) as error:

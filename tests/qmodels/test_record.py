@@ -418,10 +418,16 @@ class TestBadInput:
             record_command([])
 
     def test_a_file_that_cannot_be_written_is_told_before_the_program_runs(self, tmp_path):
-        for output in (tmp_path / "none" / "a.csv", tmp_path):
+        (tmp_path / "file").touch()
+        for output in (tmp_path / "file" / "a.csv", "/proc/none/a.csv", tmp_path):
             result = invoked(register, "record", "-o", output, "--", "touch", tmp_path / "ran")
             assert isinstance(result.exception, ModelError)
         assert not (tmp_path / "ran").exists()
+
+    def test_a_folder_that_is_not_there_is_made(self, tmp_path):
+        output = tmp_path / "runs" / "of today" / "a.csv"
+        assert invoked(register, "record", "-o", output, "--", "true").exit_code == 0
+        assert read_trace(output).duration > 0
 
     def test_a_pipe_or_a_device_is_not_taken_away(self, tmp_path):
         """The timeline was renamed over it: for root, over /dev/null."""

@@ -261,8 +261,10 @@ class TestARealProgram:
 
     def test_with_a_daemon_is_recorded_to_its_own_end(self, tmp_path):
         """The daemon's parent ends at once; it becomes a child of the recorder."""
-        daemon = f"head -c 50000000 /dev/zero > {tmp_path}/d; sleep 0.4"
-        found = record_command(["sh", "-c", f"( ( {daemon} ) & ) ; sleep 0.8"])
+        done = tmp_path / "done"
+        daemon = f"head -c 50000000 /dev/zero > {tmp_path}/d; touch {done}; sleep 0.4"
+        waits = f"while [ ! -e {done} ]; do sleep 0.05; done; sleep 0.4"
+        found = record_command(["sh", "-c", f"( ( {daemon} ) & ) ; {waits}"])
         assert found.bytes_moved >= 50_000_000
 
     def test_may_be_recorded_from_any_thread(self):

@@ -144,6 +144,13 @@ def test_names_that_make_no_comparison_are_refused(strategies, disciplines, mess
         compare_slices(plan.pod, plan.jobs, 0.5, strategies=strategies, disciplines=disciplines)
 
 
+def test_jobs_that_never_fill_the_pod_are_said_to_be_too_few():
+    """It was said that all of them come at one moment."""
+    found = planned(pod={"blocks": "2x2x2", "block": "4x4x4"}, jobs={"mix": "1x1x1:1"})
+    with pytest.raises(ModelError, match="200 jobs do not keep a pod of 512 chips full"):
+        compare_slices(found.pod, found.jobs, 0.5, strategies=["FF"], count=200, replications=2)
+
+
 def test_a_file_with_unknown_keys_names_them(tmp_path):
     file = tmp_path / "pod.toml"
     file.write_text("[pod]\nblock_sides = 3\n")

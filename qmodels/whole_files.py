@@ -10,17 +10,28 @@ from qmodels.errors import ModelError
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise ModelError unless a file could be written there: before the work that fills it."""
+    """Raise ModelError unless a file could be written there: before the work that fills it.
+
+    Its folder is made where there is none.
+    """
     file = Path(path)
     if os.path.isdir(file):
         raise ModelError(f"{file} cannot be written: it is a folder; name a file")
+    _check_regular(file)
     beside = file.with_name(f".{secrets.token_hex(8)}.tmp") if file.name else file
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         with open(beside, "xb"):
             beside.unlink()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{file} cannot be written: {reason}") from error
+
+
+def _check_regular(file: Path) -> None:
+    """Raise ModelError for a pipe or a device: the rename would take it away for everybody."""
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise ModelError(f"{file} cannot be written: it is a pipe or a device; name a file")
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
@@ -32,6 +43,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         If the file cannot be written; what was there before is as it was.
     """
     file = Path(path)
+    _check_regular(file)
     beside = file.with_name(f".{secrets.token_hex(8)}.tmp") if file.name else file
     try:
         with open(beside, "xb") as stream:

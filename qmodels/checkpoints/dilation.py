@@ -17,6 +17,8 @@ Array = NDArray[np.float64]
 
 #: A fixed point is reached when a step changes times by less than this share of a transfer.
 _SETTLED, _STEPS, _STEP = 1e-10, 20_000, 0.3
+#: Steps after which the rest of the way is guessed from the last two, and again after so many.
+_PATIENCE, _AGAIN = 2_000, 20
 _LARGE = 300.0  #: exponents above this mean that no interval is ever survived
 
 
@@ -60,7 +62,8 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
     full, writers = storage.full_at, storage.admitted(jobs)
     random_timer, constant_size = random_share(job, write), job.size_law is None
     wait, stretch = 0.0, 1.0
-    for _ in range(_STEPS):
+    before = 0.0
+    for count in range(_STEPS):
         visit = single.visits(wait, stretch)
         if visit is None:
             return Dilation(0.0, wait, stretch, 1.0, 1.0, single.stall(wait, stretch))
@@ -74,7 +77,12 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
         survived = 1.0 - job.failure_rate * waits
         target = waits if math.isinf(job.mtbf) else -job.mtbf * math.log(max(survived, 1e-12))
         off = abs(target - wait) + abs(moves / visit.alone - stretch) * write
-        wait += _STEP * (target - wait)
+        gap = target - wait
+        ratio = gap / before if before else 0.0
+        # At a storage that is just full, steps shrink slowly: go on as their geometric series.
+        jumps = count > _PATIENCE and count % _AGAIN == 0 and 0.0 < ratio < 1.0
+        wait += _STEP * gap / (1.0 - ratio if jumps else 1.0)
+        before = 0.0 if jumps else gap
         stretch += _STEP * (moves / visit.alone - stretch)
         if off <= _SETTLED * (write + wait):
             used = rate * visit.alone

@@ -46,6 +46,8 @@ def goodput_behind(
 ) -> float:
     """The same for a job that writes behind its work, where the write fits into an interval.
 
+    Our own, by the renewal argument of `goodput_alone`.
+
     Parameters
     ----------
     interval, write, snapshot, restore, mtbf, downtime : float

@@ -19,7 +19,8 @@ _UNITS = (
 def in_words(seconds: float, *, like: float | None = None) -> str:
     """Return a time to three digits in the unit that people would use.
 
-    A time that stands beside another is given in the unit of that one, `like`.
+    A time that stands beside another is given in the unit of that one, `like`, unless that makes
+    a thousand or more of them.
 
     Examples
     --------
@@ -27,6 +28,8 @@ def in_words(seconds: float, *, like: float | None = None) -> str:
     ['4.2 ms', '7.55 s', '17.7 min', '5.56 h', '4.5 days']
     >>> in_words(7800.0), in_words(7800.0, like=5838.0)
     ('2.17 h', '130 min')
+    >>> in_words(7_475_760.0, like=2556.0)
+    '86.5 days'
     """
     if not isfinite(seconds):
         return "unknown" if seconds != seconds else "without end"
@@ -34,5 +37,7 @@ def in_words(seconds: float, *, like: float | None = None) -> str:
     for least, unit, name in _UNITS:
         if size >= least:
             number = seconds / unit
+            if like is not None and abs(number) >= 999.5:
+                return in_words(seconds)
             return f"{number:,.0f} {name}" if abs(number) >= 999.5 else f"{number:.3g} {name}"
     return f"{seconds:.3g} s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,14 @@ from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json
 from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.choices import FORMS, Model, choice
+from qmodels.commands.log_options import (
+    LogColumns,
+    LogFormat,
+    LogUnit,
+    LogZone,
+    log_choices,
+    say_of_log,
+)
 from qmodels.commands.options import check_load
 from qmodels.errors import ModelError
 
@@ -51,6 +59,10 @@ def _export(
     order: Annotated[
         int | None, typer.Option(min=1, help="Of a fit: number of phases; else chosen by BIC.")
     ] = None,
+    log_format: LogFormat = None,
+    unit: LogUnit = None,
+    log_columns: LogColumns = None,
+    timezone: LogZone = None,
     seed: Annotated[int, typer.Option(min=0, help="Of a fit: seed of its starts.")] = 0,
     as_json: AsJson = False,
     max_bytes: MaxBytes = None,
@@ -61,7 +73,10 @@ def _export(
     """
     check_load(load)
     of_scenario = {"--policy": policy, "--load": load, "--model": model}
-    of_samples = {"--column": column, "--order": order}
+    of_samples = {
+        "--column": column, "--order": order, "--format": log_format, "--unit": unit,
+        "--log-columns": log_columns, "--timezone": timezone,
+    }  # fmt: skip
     if source.suffix == ".toml":
         _without(source, "scenario", of_samples)
         prediction = _predicted(source, policy, load, model, max_bytes)
@@ -74,7 +89,8 @@ def _export(
             _without(source, "law", of_samples)
             text = _read_law(source).to(form)
         else:
-            text = _fitted(source, column, order, seed, max_bytes).to(form)
+            how = log_choices(log_format, unit, log_columns, timezone)
+            text = _fitted(source, column, order, seed, max_bytes, how).to(form)
     if as_json:
         print_json({"file": str(source), "form": form, "text": text})
         return
@@ -119,14 +135,19 @@ def _read_law(source: Path) -> PhaseType:
 
 
 def _fitted(
-    source: Path, column: str | None, order: int | None, seed: int, max_bytes: int | None
+    source: Path,
+    column: str | None,
+    order: int | None,
+    seed: int,
+    max_bytes: int | None,
+    how: Mapping[str, Any],
 ) -> PhaseType:
     from phasefit.fitting import fit
     from qmodels.commands.progress import at_work
     from qmodels.io.samples import read_samples
 
-    samples, name, remarks = read_samples(source, column=column, max_bytes=max_bytes)
-    answers.remarks(remarks)
+    samples, name, remarks = read_samples(source, column=column, max_bytes=max_bytes, **how)
+    say_of_log(remarks)
     with at_work("fitting"):
         law = fit(samples, order=order, rng=seed).distribution
     answers.remark(f"{name}: {len(samples)} values, {law!r}")

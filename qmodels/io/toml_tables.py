@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import select
+import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError, ScenarioError
+from qmodels.io.files import _without_waiting
 
 MAX_BYTES = 1_000_000
 
@@ -56,11 +60,11 @@ def read_tables(source: Path, file: type[File]) -> File:
 def unchecked_tables(source: Path) -> dict[str, Any]:
     """Read a TOML file as it stands; ScenarioError if it is none."""
     try:
-        raw = source.read_bytes()
+        raw = _read_most(source)
     except OSError as error:
         fail(source, "file", f"cannot be read: {error.strerror or error}")
     if len(raw) > MAX_BYTES:
-        fail(source, "file", f"{len(raw)} bytes; a scenario may have {MAX_BYTES}")
+        fail(source, "file", f"more than the {MAX_BYTES:,} bytes that a scenario may have")
     try:
         return tomllib.loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -69,6 +73,26 @@ def unchecked_tables(source: Path) -> dict[str, Any]:
         fail(source, "file", "is nested too deeply")
     except tomllib.TOMLDecodeError as error:
         fail(source, "file", f"is not valid TOML: {error}")
+
+
+def _read_most(source: Path) -> bytes:
+    """Read a file or a pipe, and no more of it than tells that it is too large.
+
+    A pipe that nobody has opened to write is empty: waiting for somebody might never end.
+    """
+    found = b""
+    with open(source, "rb", buffering=0, opener=_without_waiting) as stream:
+        while len(found) <= MAX_BYTES:
+            more = stream.read(MAX_BYTES + 1 - len(found))
+            if more is None:  # there is a writer, but nothing yet
+                select.select([stream], [], [])
+            elif more:
+                found += more
+            else:
+                break
+        if not found and stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
+            fail(source, "file", "is a pipe into which nobody writes")
+    return found
 
 
 def checked_tables(source: Path, file: type[File], tables: Mapping[str, Any]) -> File:

@@ -83,6 +83,9 @@ class ProcessTree:
     The system adds what a child used to its parent's counters when the parent waits for it, so
     processes that came and went between two looks are not lost. One whose parent has ended
     becomes a child of this process, which makes itself their heir.
+
+    Descendants that are there when the tree is made are no part of it, nor what they start: a
+    pool of the caller's own, or a daemon that a command recorded before has left behind.
     """
 
     def __init__(self, *, storage: bool = False) -> None:
@@ -102,6 +105,8 @@ class ProcessTree:
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
         self._children_listed = os.path.exists(self._list_of(os.getpid(), os.getpid()))
+        self._others: frozenset[Process] = frozenset()
+        self._others = frozenset(self.look())
 
     def look(self) -> dict[Process, Sample]:
         """Give all descendants there are now."""
@@ -111,6 +116,8 @@ class ProcessTree:
             pid = left.pop()
             with suppress(OSError, ValueError, LookupError):  # it has ended meanwhile
                 state, parent, began, user, system, threads = self._stat(pid)
+                if self._children_listed and (pid, began) in self._others:
+                    continue
                 read, written = self._moved(pid)
                 counters = Counters(user, system, read, written)
                 found[pid, began] = Sample(parent, state, counters, self._on_queue(pid))
@@ -181,10 +188,13 @@ class ProcessTree:
     def _all() -> list[int]:
         return [int(name) for name in os.listdir(PROC) if name.isdigit()]
 
-    @staticmethod
-    def _descendants(found: dict[Process, Sample]) -> dict[Process, Sample]:
+    def _descendants(self, found: dict[Process, Sample]) -> dict[Process, Sample]:
         """Of all processes, those below this one."""
-        parents = {pid: sample.parent for (pid, _), sample in found.items()}
+        parents = {
+            process[0]: sample.parent
+            for process, sample in found.items()
+            if process not in self._others
+        }
         own = os.getpid()
 
         def below(pid: int) -> bool:

@@ -11,7 +11,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -93,12 +93,14 @@ def sample_command(
                 there = not ended(began + log.last + pace - time.monotonic())
                 # A command that has ended is looked at once more before it is waited for, after
                 # which its counters are gone.
-                log.look(time.monotonic() - began, log.tree.look())
+                now = time.monotonic() - began
+                found = log.tree.look()
+                log.look(now, found)
                 each = (time.process_time() - looking) / max(log.looks, 1)
                 many = (len(log.rows[0]) // _MANY).bit_length()
                 pace = max(interval, each / share) * 2**many
                 if there:
-                    _bury(process.pid)
+                    _bury(process.pid, found)
         seconds = time.monotonic() - began
         looking = time.process_time() - looking
         status = process.wait()
@@ -126,15 +128,12 @@ def _watched(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], boo
         os.close(watch)
 
 
-def _bury(child: int) -> None:
-    """Wait for descendants whose parents have ended, but leave the command itself."""
-    try:
-        while (found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
-            if found.si_pid == child:
-                return
-            os.waitpid(found.si_pid, os.WNOHANG)
-    except ChildProcessError:
-        return
+def _bury(command: int, found: dict[Process, Sample]) -> None:
+    """Wait for descendants that have ended after their parents, but leave the command itself."""
+    for (pid, _), sample in found.items():
+        if sample.state == "Z" and sample.parent == os.getpid() and pid != command:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
 
 
 @contextmanager

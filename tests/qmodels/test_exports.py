@@ -256,6 +256,17 @@ def test_the_command_prints_queues_and_laws(tmp_path):
     assert "200 values" in done.stderr
 
 
+def test_the_unit_of_a_log_may_be_said():
+    """A node of this site has 4 cores, of which each job has all of its nodes'."""
+    log = Path(__file__).parents[2] / "docs" / "examples" / "site-log" / "sacct.txt"
+    means = {}
+    for unit in ("cores", "nodes"):
+        done = called("export", log, "--column", "size", "--order", "1", "--unit", unit)
+        assert done.returncode == 0, done.stderr
+        means[unit] = PhaseType.from_json(done.stdout).mean
+    assert means["cores"] == pytest.approx(4.0 * means["nodes"])
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

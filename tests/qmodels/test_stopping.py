@@ -48,10 +48,9 @@ WORKS = {
     """,
     "in compiled code": """
         def work():
-            matrix = np.random.default_rng(1).random((9000, 9000))
+            many = np.ones(10_000)  # hours of products, in no memory
             print("ready", flush=True)
-            for _ in range(100):
-                matrix = matrix @ matrix
+            np.einsum("a,b,c,d->", many, many, many, many)
         main(work)
     """,
 }

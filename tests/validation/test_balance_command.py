@@ -1,5 +1,6 @@
 """`qmodels balance`: balancers compared from options, scenario files and logs, and checked."""
 
+import os
 import sys
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pytest
 
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
-from tests.command import invoked, result_of
+from tests.command import called, invoked, result_of
 from validation.cluster import Cluster, SyntheticTraces, compare_balancers, read_cluster_trace
 from validation.cluster.runs import SameTrace
 from validation.cluster.scenario import load_balance
@@ -194,6 +195,22 @@ def test_a_damaged_log_names_file_line_and_column(folder, text, where, what):
         read_cluster_trace(file)
     assert f"log.csv{where}" in str(error.value)
     assert what in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "most"),
+    [("--nodes", "may have 20,000 nodes"), ("--jobs", "less than or equal to 2000000")],
+)
+def test_more_than_memory_holds_is_refused_with_what_would_do(option, most):
+    done = called("balance", option, 10**18)
+    assert done.returncode == 3
+    assert most in done.stderr
+
+
+def test_a_log_that_is_a_pipe_is_not_waited_for(folder):
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(TraceFormatError, match="is not a file but a pipe"):
+        read_cluster_trace(folder / "pipe")
 
 
 def test_a_log_that_does_not_fit_the_nodes_names_the_key(folder):

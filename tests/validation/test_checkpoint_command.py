@@ -1,15 +1,20 @@
 """`qmodels checkpoint`: what a user types, what a user reads, and what is refused in words."""
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from qmodels import ModelError, ScenarioError
+from qmodels.checkpoints import Checkpointing, Storage
+from qmodels.checkpoints.dilation import dilation
 from qmodels.checkpoints.presets import system
 from qmodels.commands.quantities import bytes_per_second, seconds
 from tests.command import called, invoked, result_of
 from tests.page_checks import problems
+from validation.checkpoints import simulator
 from validation.checkpoints.scenario import checkpoint_plan
 from validation.commands.checkpoint import register
 
@@ -157,3 +162,76 @@ def test_options_go_before_what_a_trace_shows_and_that_before_a_file(
     assert plan.job.interval == interval
     assert plan.storage.bandwidth == (system("llama3").storage.bandwidth if bandwidth is None
                                       else bandwidth)  # fmt: skip
+
+
+class TestHostileNumbers:
+    """Numbers that made it compute for ever, or end with a word about something else."""
+
+    @pytest.mark.parametrize(
+        ("options", "says"),
+        [
+            (["--bandwidth", "1B/s"], "hardly any ever would be; both together may take 5 days"),
+            (["--bandwidth", "1MB/s"], "more bandwidth or a longer mtbf"),
+            (["--mtbf", "1ms"], "a job fails every 1 ms"),
+            (["--mtbf", "0"], "mtbf must be > 0, got 0"),
+            (["--interval", "1000000h"], "give a shorter interval"),
+            (["--jobs", 10**6], "job.jobs: input should be less than or equal to 10000"),
+        ],
+    )  # fmt: skip
+    def test_are_refused_with_what_would_do(self, options, says):
+        done = called("checkpoint", *POOL, *options)
+        assert done.returncode == 3
+        assert says in done.stderr
+
+    def test_of_replications_are_refused(self):
+        done = called("checkpoint", *POOL, "--replications", 10**18)
+        assert done.returncode == 2
+        assert "less than or equal to 10000" in done.stderr
+
+    def test_a_pipe_without_a_writer_is_not_waited_for(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        done = called("checkpoint", tmp_path / "pipe")
+        assert done.returncode == 3
+        assert "is a pipe into which nobody writes" in done.stderr
+
+    def test_a_scenario_without_an_end_is_refused(self):
+        with pytest.raises(ScenarioError, match="more than the 1,000,000 bytes"):
+            checkpoint_plan(Path("/dev/zero"), job={}, storage={})
+
+    def test_a_scenario_comes_through_a_pipe_that_has_a_writer(self):
+        reads, writes = os.pipe()
+        text = '[job]\nsize = "1TB"\nmtbf = "12h"\n[storage]\nbandwidth = "20GB/s"\n'
+        with os.fdopen(writes, "wb") as stream:
+            stream.write(text.encode())
+        try:
+            assert checkpoint_plan(Path(f"/dev/fd/{reads}"), job={}, storage={}).job.size == 1e12
+        finally:
+            os.close(reads)
+
+    def test_rare_failures_are_not_waited_for(self, monkeypatch):
+        """A thousand intervals of each job, not the 4 * 10^9 in which it would fail 30 times."""
+        monkeypatch.setattr(simulator, "_MOST_INTERVALS", 20_000)
+        rare = Checkpointing(1.0, interval=1.0, mtbf=3e9)
+        found = simulator.simulate_checkpoints(
+            rare, Storage(200.0, per_job=10.0), 20, replications=2
+        )
+        assert found.seconds == pytest.approx(1000 * 1.1)
+        assert found.goodput.mean == pytest.approx(1 / 1.1, rel=0.01)
+
+    def test_a_storage_that_is_just_full_has_a_prediction(self):
+        """Four writes take an interval and a write: the fixed point was not reached."""
+        job = Checkpointing(2.645, interval=10.575353722322777, mtbf=11134.8, mode="asynchronous")
+        found = dilation(job, Storage(1.0, writers=1), 4)
+        # Between its neighbours, of which the iteration without jumps finds the fixed points.
+        around = [
+            dilation(replace(job, interval=factor * job.interval), Storage(1.0, writers=1), 4)
+            for factor in (0.98, 1.02)
+        ]
+        assert around[0].wait > found.wait > around[1].wait
+        assert around[0].goodput < found.goodput < around[1].goodput
+
+    def test_no_more_jobs_are_said_to_fit_than_were_tried(self):
+        done = called("checkpoint", "--size", "1B", "--bandwidth", "1GB/s", "--mtbf", "1h",
+                      "--interval", "1h", "--replications", 2)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "100,000 jobs or more can share this storage" in done.stdout

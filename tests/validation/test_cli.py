@@ -46,7 +46,7 @@ replications = 4
 
 def run(*args, **kwargs):
     return subprocess.run(
-        [str(QMODELS), *map(str, args)], capture_output=True, text=True, timeout=300, **kwargs
+        [str(QMODELS), *map(str, args)], capture_output=True, text=True, timeout=1200, **kwargs
     )
 
 
@@ -299,7 +299,9 @@ def test_the_command_of_a_report_can_be_typed_again_whatever_the_names(tmp_path,
             QUICK.replace("replications = 4", "replications = 2").replace("[1, 4]", "[4]", 1)
         )
     out = tmp_path / "o ut"
-    done = subprocess.run([QMODELS, "study", scenario, "-o", out], capture_output=True, timeout=300)
+    done = subprocess.run(
+        [QMODELS, "study", scenario, "-o", out], capture_output=True, timeout=1200
+    )
     assert done.returncode == 0, done.stderr
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "\x1b" not in page

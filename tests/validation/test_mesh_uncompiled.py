@@ -60,7 +60,7 @@ def uncompiled():
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)

@@ -307,7 +307,7 @@ def test_the_event_loop_says_the_same_without_its_compiler():
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:]
     assert "60 passed" in done.stdout

@@ -121,6 +121,7 @@ def test_a_file_and_options_over_it(tmp_path):
         ({"jobs": {"count": 10}}, "greater than or equal to 200"),
         ({"jobs": {"log": "nowhere.swf"}}, "nowhere.swf"),
         ({"study": {"replications": 1}}, "greater than or equal to 2"),
+        ({"study": {"replications": 10**18}}, "less than or equal to 10000"),
     ],
 )
 def test_what_is_missing_or_wrong_is_said(options, message):
@@ -141,6 +142,13 @@ def test_names_that_make_no_comparison_are_refused(strategies, disciplines, mess
     plan = planned()
     with pytest.raises(ModelError, match=message):
         compare_slices(plan.pod, plan.jobs, 0.5, strategies=strategies, disciplines=disciplines)
+
+
+def test_jobs_that_never_fill_the_pod_are_said_to_be_too_few():
+    """It was said that all of them come at one moment."""
+    found = planned(pod={"blocks": "2x2x2", "block": "4x4x4"}, jobs={"mix": "1x1x1:1"})
+    with pytest.raises(ModelError, match="200 jobs do not keep a pod of 512 chips full"):
+        compare_slices(found.pod, found.jobs, 0.5, strategies=["FF"], count=200, replications=2)
 
 
 def test_a_file_with_unknown_keys_names_them(tmp_path):

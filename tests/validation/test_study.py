@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 
 import validation
+from phasefit import PhaseType
 from qmodels.io import load_scenario
 from qmodels.policies import (
     DynamicPartitioning,
@@ -16,6 +18,7 @@ from qmodels.policies import (
 )
 from qmodels.policies.base import running_jobs
 from validation.study.demo import make_log
+from validation.study.descriptions import tail_doubt
 from validation.study.findings import findings, limits_of_repartitioning
 from validation.study.plotting import (
     agreement_figure,
@@ -62,6 +65,44 @@ def test_the_rows_of_the_table_are_what_predict_says(study):
     assert row.mean_response_s == alone.mean_response
     saturated = frame[frame.status == "saturated"]
     assert saturated.mean_response_s.isna().all()
+
+
+def test_the_table_states_the_error_that_the_recommendation_goes_by(study):
+    frame = study.to_frame()
+    swept = frame[frame.load.isin(study.loads) & (frame.status == "stable")]
+    for load, rows in swept.groupby("load"):
+        known = {row.label: row.error for row in study.recommendation(load).rows}
+        assert {row.policy: row.stated_error for row in rows.itertuples()} == {
+            label: known[label] for label in rows.policy
+        }
+    assert (frame[frame.method == "exact"].stated_error < 1e-6).all()
+    assert (frame[frame.method == "approximate"].stated_error > 1e-3).all()
+    assert frame[frame.status == "saturated"].stated_error.isna().all()
+
+
+def test_a_tail_that_the_law_does_not_follow_is_told_in_a_sentence():
+    quantiles = (np.arange(10_000) + 0.5) / 10_000
+    law = PhaseType.exponential(mean=1.0)
+    assert tail_doubt("work", -7.0 * np.log1p(-quantiles), law) == ""
+    even = np.full(10_000, 7.0)  # one in a hundred of the law's is above 7 log(100) = 32.2
+    assert "above 7 in the log and above 32.2 by the fitted law" in tail_doubt("work", even, law)
+    assert "too long in the model" in tail_doubt("work", even, law)
+    heavy = 1.0 / (1.0 - quantiles)
+    assert "too short in the model" in tail_doubt("work", heavy, law)
+    assert tail_doubt("work", np.array([]), law) == ""
+
+
+def test_the_reference_lists_the_columns_of_the_table(study):
+    page = Path(__file__).parents[2] / "docs" / "reference" / "results.md"
+    section = page.read_text(encoding="utf-8").partition("`predictions.csv`")[2]
+    listed = [
+        name
+        for line in section.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    ]
+    columns = [*study.to_frame()]
+    assert listed[: len(columns)] == columns
 
 
 def test_the_ranking_is_by_response_time_among_the_stable(study):

@@ -95,7 +95,7 @@ def test_a_cluster_and_processes_give_the_same_bytes(tmp_path, cluster):
         return subprocess.run(
             [sys.executable, "-m", "tests.sweep_child", str(journal), "--count", "60", "--ms", "5",
              "--cluster", str(cluster[0].file)],
-            capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT, check=True, timeout=300,
+            capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT, check=True, timeout=1200,
         ).stdout  # fmt: skip
 
     wait_for(cluster[0].file)
@@ -148,7 +148,7 @@ def test_twenty_kills_of_scheduler_worker_and_client_lose_nothing(
                     cluster[0].scheduler.kill()
                 kills += 1
                 killed[who] += 1
-            text, _ = running.communicate(timeout=300)
+            text, _ = running.communicate(timeout=1200)
             ends.append((kills, running.returncode))
             if running.returncode == 0:
                 break

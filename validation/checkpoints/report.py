@@ -12,7 +12,7 @@ from qmodels.commands.durations import in_words
 from qmodels.io.outputs import output_folder
 from qmodels.memory import spent_in_words
 from qmodels.pages.page import NO_SCRIPTS, page_templates
-from validation.checkpoints.ways import TOLERATED, CheckpointStudy, Way
+from validation.checkpoints.ways import MOST_THAT_FIT, TOLERATED, CheckpointStudy, Way
 
 
 def findings(study: CheckpointStudy) -> list[str]:
@@ -31,8 +31,11 @@ def findings(study: CheckpointStudy) -> list[str]:
     if own.best is not None:
         found.append(_interval_finding(study, own))
     if study.most is not None:
+        up_to = f"Up to {_jobs(study.most)}"
+        if study.most >= MOST_THAT_FIT:
+            up_to = f"{MOST_THAT_FIT:,} jobs or more"
         found.append(
-            f"Up to {_jobs(study.most)} can share this storage before each loses "
+            f"{up_to} can share this storage before each loses "
             f"{TOLERATED:.0%} of what it would get done alone, writing as now."
             if study.most >= 1
             else "Not even one job reaches what it should alone."

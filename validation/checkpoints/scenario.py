@@ -9,10 +9,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from phasefit.checks import real_number
 from phasefit.records import Record
 from qmodels.checkpoints import Checkpointing, Storage, daly, young
 from qmodels.checkpoints.presets import model_bytes, system
 from qmodels.commands.byte_counts import byte_count
+from qmodels.commands.durations import in_words
 from qmodels.commands.quantities import bytes_per_second, seconds
 from qmodels.errors import ModelError
 from qmodels.io.settings import both, checked_with, given_options, laid_over
@@ -22,6 +24,11 @@ Quantity = str | float | int
 
 #: Seconds to copy the state aside where nothing is said.
 _SNAPSHOT = 5.0
+#: Jobs that are played, at most: more than share any storage, and minutes of computing.
+_MOST_JOBS = 10_000
+#: Mean times between failures that may pass until a state is kept: of such intervals one in
+#: 22,000 is survived, and of longer ones a run of thousands sees none.
+_HOPELESS = 10.0
 
 
 class JobTable(Table):
@@ -29,7 +36,7 @@ class JobTable(Table):
 
     instead: ClassVar = (("size",), ("model",))
 
-    jobs: Count = 1
+    jobs: Annotated[int, Field(ge=1, le=_MOST_JOBS)] = 1
     size: Quantity | None = None
     model: str | None = None
     restore_size: Quantity | None = None
@@ -130,7 +137,7 @@ def _plan(spec: CheckpointFile) -> CheckpointPlan:
             "give the size of a checkpoint, such as --size 5.29TB, or --model llama3-405b"
         )
     if table.mtbf is not None:
-        mtbf = seconds(table.mtbf)
+        mtbf = real_number("mtbf", seconds(table.mtbf), above=0.0)
     else:
         mtbf = known.mtbf if known is not None and known.mtbf is not None else float("inf")
     snapshot = _SNAPSHOT if table.snapshot is None else seconds(table.snapshot)
@@ -151,4 +158,16 @@ def _plan(spec: CheckpointFile) -> CheckpointPlan:
         snapshot=snapshot if behind else 0.0,
         timer=table.timer, jitter=table.jitter, stagger=table.stagger,
     )  # fmt: skip
+    _check_hope(job, write)
     return CheckpointPlan(job, storage, table.jobs, snapshot)
+
+
+def _check_hope(job: Checkpointing, write: float) -> None:
+    """Raise ModelError where hardly any state would ever be kept, by any way to write."""
+    if job.interval + write > _HOPELESS * job.mtbf:
+        raise ModelError(
+            f"a job fails every {in_words(job.mtbf)}, but works for {in_words(job.interval)} and "
+            f"writes for {in_words(write)} until a checkpoint is complete, so that hardly any "
+            f"ever would be; both together may take {in_words(_HOPELESS * job.mtbf)}: give a "
+            f"shorter interval, a smaller size, more bandwidth or a longer mtbf"
+        )

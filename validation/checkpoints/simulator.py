@@ -28,6 +28,8 @@ Array = NDArray[np.float64]
 _STALLS = 400_000
 #: Intervals measured at least, and failures of a class that a replication should see.
 _INTERVALS, _FAILURES = 300, 30
+#: Intervals of all jobs together beyond which a replication does not wait for its failures.
+_MOST_INTERVALS = 500_000
 
 
 def simulate_checkpoints(
@@ -57,7 +59,8 @@ def simulate_checkpoints(
     intervals : int
         Length of the measured part of a replication, in intervals of the class whose interval
         and write are longest. By default 300, and at least so long that every class fails
-        30 times.
+        30 times, unless that takes more than half a million intervals of all jobs together: then
+        failures are so rare that what they cost is lost in the noise.
     warm_up : int
         Intervals left out at the start.
     replications : int
@@ -231,7 +234,8 @@ def _length(classes: list[tuple[Checkpointing, int]], step: float, intervals: in
     if intervals is not None:
         return float(whole_number("intervals", intervals, least=1))
     failing = [_FAILURES * job.mtbf / count for job, count in classes if np.isfinite(job.mtbf)]
-    wanted = max([_INTERVALS, *(seconds / step for seconds in failing)])
+    most = _MOST_INTERVALS / sum(count for _, count in classes)
+    wanted = max(_INTERVALS, min(most, max([seconds / step for seconds in failing], default=0.0)))
     return real_number("intervals", float(np.ceil(wanted)), above=0.0)
 
 

@@ -31,6 +31,8 @@ Array = NDArray[np.float64]
 
 #: Goodput that jobs may lose by sharing before they no longer count as fitting.
 TOLERATED = 0.05
+#: Jobs beyond which nobody asks how many more fit.
+MOST_THAT_FIT = 100_000
 #: Points of the curve of goodput against the interval.
 _POINTS = 41
 
@@ -151,7 +153,7 @@ def compare_ways(
     alone = predict_checkpoints(job, storage, 1).goodput
     most = None
     if np.isfinite(job.mtbf) or number > 1:
-        most = jobs_that_fit(job, storage, goodput=alone * (1.0 - TOLERATED))
+        most = jobs_that_fit(job, storage, goodput=alone * (1.0 - TOLERATED), at_most=MOST_THAT_FIT)
     return CheckpointStudy(
         job, storage, number, intervals, tuple(found), most, _warnings(job, storage, number)
     )

@@ -12,7 +12,7 @@ from phasefit.records import Record
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, read_tables
 from validation.cluster.balancing import BALANCERS, AbstractBalancer
-from validation.cluster.node import Cluster, Node
+from validation.cluster.node import MOST_NODES, Cluster, Node
 from validation.cluster.runs import SameTrace, Traces
 from validation.cluster.synthetic import ApplicationTraces, SyntheticTraces
 from validation.cluster.trace import read_cluster_trace
@@ -20,6 +20,8 @@ from validation.jobs import BoundedPareto
 
 NotNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+_MOST_JOBS: Final = 2_000_000  #: of a run, whose memory is their number times a kilobyte
 
 
 class ClusterTable(Table):
@@ -51,7 +53,7 @@ class JobsTable(Table):
     instead: ClassVar = (("disk_load",), ("cpu_load",))
 
     source: str = "synthetic"
-    count: Count | None = None
+    count: Annotated[int, Field(ge=1, le=_MOST_JOBS)] | None = None
     parallel: Share | None = None
     io_rate: NotNegative | None = None
     io_free: Share | None = None
@@ -154,6 +156,9 @@ def plan_of(source: Path, spec: ClusterFile) -> BalancePlan:
     nodes: list[Node] = []
     for i, kind in enumerate(spec.nodes):
         values = kind.model_dump(exclude={"count"})
+        if len(nodes) + kind.count > MOST_NODES:
+            asked = len(nodes) + kind.count
+            fail(source, "nodes", f"a cluster may have {MOST_NODES:,} nodes, got {asked:,}")
         nodes += [at_key(source, f"nodes[{i}]", Node, **values)] * kind.count
     cluster = at_key(source, "nodes", Cluster, nodes, **spec.cluster.model_dump())
     traces = _traces(source, spec.jobs, len(nodes))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from phasefit.checks import real_vector
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io.files import open_regular
 from validation.cluster.node import TYPICAL_REQUEST, Cluster
 
 if TYPE_CHECKING:
@@ -206,11 +207,12 @@ def read_cluster_trace(path: str | Path) -> ClusterTrace:
     """
     import pandas as pd
 
-    try:
-        table = pd.read_csv(path, dtype=str, skipinitialspace=True, keep_default_na=False)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error).strip()
-        raise TraceFormatError(str(path), f"cannot be read as CSV: {reason:.200}") from None
+    with open_regular(str(path), what="a job log") as stream:
+        try:
+            table = pd.read_csv(stream, dtype=str, skipinitialspace=True, keep_default_na=False)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error).strip()
+            raise TraceFormatError(str(path), f"cannot be read as CSV: {reason:.200}") from None
     missing = [c for c, name in COLUMNS.items() if name not in _USUAL and c not in table]
     unknown = [str(column) for column in table.columns if column not in COLUMNS]
     if missing or unknown:

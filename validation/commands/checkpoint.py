@@ -69,7 +69,7 @@ def _checkpoint(
     ] = None,
     module: Module = None,
     event: Events = None,
-    replications: Annotated[int, typer.Option(min=2, help="Independent runs.")] = 8,
+    replications: Annotated[int, typer.Option(min=2, max=10_000, help="Independent runs.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     workers: Workers = None,
     output: Annotated[

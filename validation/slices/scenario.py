@@ -49,7 +49,7 @@ class StudyTable(Table):
 
     strategies: list[str] | None = None
     disciplines: list[str] | None = None
-    replications: Annotated[int, Field(ge=2)] = 8
+    replications: Annotated[int, Field(ge=2, le=10_000)] = 8
     seed: Annotated[int, Field(ge=0)] = 0
 
 

@@ -307,6 +307,11 @@ def _one(
         warm, enough, every,
     )  # fmt: skip
     if not tally.window[1] > tally.window[0]:
+        if waiting:
+            raise ModelError(
+                f"{total:,} jobs do not keep a pod of {pod.chips:,} chips full for a while: play "
+                f"more jobs, or larger slices"
+            )
         raise ModelError("all jobs come at one moment: there is no time to measure")
     return _Played(pod, work, jobs, tally)
 

@@ -14,6 +14,8 @@ from qmodels.programs import SpeedupSurface
 from validation.study.run import Check, Study
 from validation.study.trial import MeshTrial
 
+_FAR = 1.5  #: ratio of two tails from which a reader is told of it
+
 Curves = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
@@ -74,6 +76,22 @@ def tail_words(name: str, sample: np.ndarray, law: PhaseType) -> str:
         f"{plain_number(float(law.ppf(0.99)), 3)}",
     ]
     return f"Tails of the {name}, the log's and the fitted law's: {', '.join(said)}."
+
+
+def tail_doubt(name: str, sample: np.ndarray, law: PhaseType) -> str:
+    """A sentence where one in a hundred is half as long again, or as short, by the fitted law."""
+    if not sample.size:
+        return ""
+    there = float(np.quantile(sample, 0.99))
+    fitted = float(law.scale(float(sample.mean()) / law.mean).ppf(0.99))
+    if not there > 0 or 1.0 / _FAR < fitted / there < _FAR:
+        return ""
+    wrong = "long" if fitted > there else "short"
+    return (
+        f"Of the {name}, one in a hundred is above {plain_number(there, 3)} in the log and above "
+        f"{plain_number(fitted, 3)} by the fitted law, so that the longest are too {wrong} in the "
+        f"model, and high percentiles of the response may be, too."
+    )
 
 
 def agreement_words(checks: Sequence[Check]) -> str:

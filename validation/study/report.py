@@ -15,6 +15,7 @@ from qmodels.pages.surface import FRAME_POLICY, surface_page
 from qmodels.plotting.style import counted
 from qmodels.policies.choice.recommendation import BEST, TIE
 from qmodels.programs.superlinear import superlinear
+from validation.study.descriptions import tail_doubt
 from validation.study.findings import (
     findings,
     limits_of_repartitioning,
@@ -77,6 +78,7 @@ def write_report(study: Study, folder: Path, *, command: str, interactive: bool 
 
 def _render(study: Study, command: str, interactive: bool) -> str:
     from validation.study.panels import CAPTIONS, page_figures
+    from validation.study.plotting import log_and_laws
 
     templates = page_templates(Path(__file__).parent / "templates")
     labels = meanings(study)
@@ -92,6 +94,7 @@ def _render(study: Study, command: str, interactive: bool) -> str:
         findings=findings(study, bare=True),
         figures=page_figures(study),
         captions=CAPTIONS,
+        tails=[doubt for each in log_and_laws(study) if (doubt := tail_doubt(*each))],
         command=command,
         turning=_turning(study) if turning else None,
         policy=FRAME_POLICY if turning else NO_SCRIPTS,

@@ -21,7 +21,8 @@ from qmodels.policies import (
     predict,
     work_bound,
 )
-from qmodels.policies.choice.recommendation import Recommendation, compared
+from qmodels.policies.choice.objectives import objective_of
+from qmodels.policies.choice.recommendation import Recommendation, compared, error_of
 from qmodels.policies.models.build import built_model
 from qmodels.programs import SpeedupSurface, speedup_surface
 from qmodels.progress import Progress, no_progress
@@ -114,12 +115,10 @@ class Study(Result):
         """Long form: a row per policy and load of the sweep, then a row per simulated check."""
         import pandas as pd
 
-        rows = [
-            _row(p.policy, p.load, self.bound, self.capacities, p.prediction) for p in self.points
-        ]
+        rows = [self._row(p.policy, p.load, p.prediction) for p in self.points]
         for check in self.checks:
             prediction, simulation = check.agreement.prediction, check.agreement.simulation
-            row = _row(check.policy, prediction.load, self.bound, self.capacities, prediction)
+            row = self._row(check.policy, prediction.load, prediction)
             rows.append(
                 row
                 | {
@@ -133,6 +132,32 @@ class Study(Result):
                 }
             )
         return pd.DataFrame(rows)
+
+    def _row(
+        self, policy: AbstractPolicy, load: float, found: Prediction | None
+    ) -> dict[str, object]:
+        error = np.nan
+        if found is not None:
+            system, mean = self.scenario.system, objective_of("mean_response")
+            error = error_of(policy, found, system, self.workload, mean)
+        return {
+            "policy": policy.label,
+            "kind": policy.name,
+            "processor_partitions": getattr(policy, "processor_partitions", None),
+            "disk_partitions": getattr(policy, "disk_partitions", None),
+            "multiprogramming": getattr(policy, "multiprogramming", None),
+            "load": load,
+            "arrival_rate_per_s": load * self.bound,
+            "capacity_per_s": self.capacities[policy.label],
+            "status": "stable" if found else "saturated",
+            "mean_response_s": found.mean_response if found else np.nan,
+            "stated_error": error,
+            "mean_wait_s": found.mean_wait if found else np.nan,
+            "mean_jobs": found.mean_jobs if found else np.nan,
+            "processor_utilisation": found.processor_utilisation if found else np.nan,
+            "disk_utilisation": found.disk_utilisation if found else np.nan,
+            "method": found.method if found else "",
+        }
 
 
 def run_study(
@@ -318,33 +343,6 @@ def _paired(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
     assert scenario.log is not None
     busy = scenario.log.with_work
     return busy.interarrivals, busy.work_by_job[1:]
-
-
-def _row(
-    policy: AbstractPolicy,
-    load: float,
-    bound: float,
-    capacities: dict[str, float],
-    prediction: Prediction | None,
-) -> dict[str, object]:
-    found = prediction
-    return {
-        "policy": policy.label,
-        "kind": policy.name,
-        "processor_partitions": getattr(policy, "processor_partitions", None),
-        "disk_partitions": getattr(policy, "disk_partitions", None),
-        "multiprogramming": getattr(policy, "multiprogramming", None),
-        "load": load,
-        "arrival_rate_per_s": load * bound,
-        "capacity_per_s": capacities[policy.label],
-        "status": "stable" if found else "saturated",
-        "mean_response_s": found.mean_response if found else np.nan,
-        "mean_wait_s": found.mean_wait if found else np.nan,
-        "mean_jobs": found.mean_jobs if found else np.nan,
-        "processor_utilisation": found.processor_utilisation if found else np.nan,
-        "disk_utilisation": found.disk_utilisation if found else np.nan,
-        "method": found.method if found else "",
-    }
 
 
 def _warnings(scenario: Scenario, log_load: float | None) -> tuple[list[str], list[str]]:

@@ -227,8 +227,9 @@ class TestARealProgram:
         early = found.trace.end < (own[1][1] + own[1][2]) / 2
         moved = [int(found.trace.bytes[part].sum()) for part in (early, ~early)]
         assert moved == pytest.approx([120 << 20] * 2, rel=0.2)
-        # An end is known to lie between two looks, and each may have come as late as the next.
-        tolerance = 2 * max(after - before for before, after in pairwise(looks))
+        # An end is known to lie between two looks, and each may have come as late as the next;
+        # what a slow disk does after the last byte need not show as waiting.
+        tolerance = 0.3 + 2 * max(after - before for before, after in pairwise(looks))
         for kind, start, end in own[:3:2]:
             mine = stretches(found.trace, kind)
             mine = mine[(mine[:, 1] - mine[:, 0]) > 0.01]

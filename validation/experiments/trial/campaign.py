@@ -242,7 +242,15 @@ def _orders(rows: pd.DataFrame) -> list[Finding]:
         ),
         Finding(
             "T-7", f"the mean rank correlation (tau) is at least {TAU:g}",
-            whether(judged["tau"] >= TAU), f"{judged['tau']:.2f}",
+            bounded(-judged["tau"], -judged["tau_most"], -TAU),
+            f"{judged['tau']:.2f}; {judged['tau_least']:.2f} to {judged['tau_most']:.2f} by how "
+            f"{judged['unknown']:.0f} of {judged['pairs']:.0f} pairs are ordered of which the "
+            f"simulation does not say which is the faster",
+        ),
+        Finding(
+            "T-7", f"tau of the pairs of which the simulation says it is at least {TAU:g}",
+            "undecided" if np.isnan(judged["tau_known"]) else whether(judged["tau_known"] >= TAU),
+            f"{judged['tau_known']:.2f} of {judged['pairs'] - judged['unknown']:.0f} pairs",
         ),
     ]  # fmt: skip
 

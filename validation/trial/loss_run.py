@@ -148,10 +148,9 @@ def loss_run(
     periods of medium length, and longer, since it is what a response time hangs on most.
 
     Where k jobs may lie on the partitions in several ways, as under time sharing, X(k) is a mean
-    over these, and hangs on how k is reached. Jobs that come go to idle partitions; jobs that end
-    leave others together on one. In a plain loss system, whose arrivals are faster the more jobs
-    run, k is reached from above more often than in a queue, and X(2) of two partitions was up to
-    4 % too low. So jobs come at one rate, as in the queue of that load.
+    over these, and hangs on how k is reached. In a plain loss system, whose arrivals are faster the
+    more jobs run, k is reached from above more often than in a queue. So jobs come at one rate, as
+    in the queue of that load.
 
     Examples
     --------

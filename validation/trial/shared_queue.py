@@ -59,8 +59,8 @@ def shared_responses(speeds: Array, powers: Array, arrival: Array, demand: Array
 
     >>> at, work = np.zeros((1, 2)), np.array([[1.0, 3.0]])
     >>> one = np.ones(2)
-    >>> shared_responses(one, one, at, work).tolist(), shared_responses(one, 0 * one, at, work)[0]
-    ([[4.0, 4.0]], array([2., 4.]))
+    >>> [shared_responses(one, power * one, at, work).round(9).tolist() for power in (1, 0)]
+    [[[4.0, 4.0]], [[2.0, 4.0]]]
     """
     queues, jobs = arrival.shape
     places = np.asarray(speeds).shape[-1]

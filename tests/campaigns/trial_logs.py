@@ -21,7 +21,7 @@ GIVEN = {
     "rows": 8, "columns": 8, "policy": "SP", "strategy": "MC", "cpu_to_io": 2.0,
     "policy_options": {"processor_partitions": 4, "disk_partitions": 1},
 }  # fmt: skip
-JOBS, LOAD, SHUFFLES, SEED = 600, 0.6, 6, 1
+JOBS, LOAD, SHUFFLES, SEED = 1200, 0.6, 6, 1
 
 
 def main() -> None:

@@ -125,5 +125,7 @@ def test_what_is_no_share_is_refused():
         shares_of_scores(np.zeros((1, 4, POWERS.size)))
     with pytest.raises(ModelError, match="3 powers"):
         share_factor(cell, SPEEDS, SizeShares([0.0, 0.1, 0.2]), 1.0)
+    with pytest.raises(ModelError, match="positive"):
+        shared_responses(SPEEDS, BY_SIZE, np.zeros((1, 2)), np.array([[1.0, 0.0]]))
     with pytest.raises(ModelError, match="no more than"):
         share_factor(cell, SPEEDS, SizeShares(BY_SIZE), 2.5)

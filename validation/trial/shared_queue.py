@@ -53,6 +53,11 @@ def shared_responses(speeds: Array, powers: Array, arrival: Array, demand: Array
     -------
     (queues, jobs) ndarray
 
+    Raises
+    ------
+    ModelError
+        If a demand is not positive.
+
     Examples
     --------
     Jobs of 1 and 3 that share by size end together; in equal shares the first is done at 2:
@@ -62,6 +67,8 @@ def shared_responses(speeds: Array, powers: Array, arrival: Array, demand: Array
     >>> [shared_responses(one, power * one, at, work).round(9).tolist() for power in (1, 0)]
     [[[4.0, 4.0]], [[2.0, 4.0]]]
     """
+    if not (demand > 0.0).all():
+        raise ModelError("demands must be positive: a power of nothing is no share")
     queues, jobs = arrival.shape
     places = np.asarray(speeds).shape[-1]
     speeds, powers = (

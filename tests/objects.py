@@ -173,11 +173,12 @@ def simulations() -> Iterator[Any]:
     from validation.mesh import Completion, LoadPoint, Router, Traffic, TrafficPhase, contend
     from validation.mesh.link_load import link_load
     from validation.trial.agreement import Cause, Measured
+    from validation.trial.size_shares import SizeShares
 
     few = {"replications": 2, "jobs": 40, "seed": 1}
     yield validation.simulate("SP(2,1)", MACHINE, WORK, load=0.4, **few)
     agreed = validation.crossvalidate("SP(2,1)", MACHINE, WORK, load=0.4, **few)
-    yield from (agreed, Measured(agreed.simulation.mean_response))
+    yield from (agreed, Measured(agreed.simulation.mean_response), SizeShares([0.0, 0.3], 0.1))
     yield Cause("links", agreed.simulation.mean_response)
     contest = validation.simulate_candidates(
         [SpaceSharing(1, 1), SpaceSharing(2, 1)], MACHINE, WORK, load=0.4, **few

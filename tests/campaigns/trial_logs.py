@@ -1,6 +1,6 @@
 """Public job logs replayed on the mesh, with the part of the gap due to dependence, as a record.
 
-``python -m tests.campaigns.trial_logs`` takes a minute or two; it wants the logs that
+``python -m tests.campaigns.trial_logs`` takes a few minutes; it wants the logs that
 ``tests/conftest.py`` looks for.
 """
 
@@ -21,7 +21,7 @@ GIVEN = {
     "rows": 8, "columns": 8, "policy": "SP", "strategy": "MC", "cpu_to_io": 2.0,
     "policy_options": {"processor_partitions": 4, "disk_partitions": 1},
 }  # fmt: skip
-JOBS, LOAD, SHUFFLES, SEED = 600, 0.6, 6, 1
+JOBS, LOAD, SHUFFLES, SEED = 2000, 0.6, 14, 1
 
 
 def main() -> None:

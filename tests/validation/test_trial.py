@@ -48,6 +48,8 @@ def test_jobs_that_never_meet_do_k_times_what_one_does(jobs):
     # Bursts are whole flits and the time alone is a line through two of them: half a percent.
     slack = 4.0 * np.sqrt(np.diag(run.measured.covariance)) + 0.005 * expected
     assert (np.abs(run.table.throughput - expected) <= slack).all()
+    # Nobody waits for anybody: a job gets as much as another, whatever its size.
+    assert np.abs(run.shares.powers).max() < 0.02
 
 
 @pytest.mark.parametrize(
@@ -89,6 +91,23 @@ def test_an_arrangement_lasts_where_dividing_draws_it_and_disks_differ():
             found = measured_speeds({**given, "starts": 2, "loss_jobs": 20, "seed": 1})
             assert len(found["frozen"]) == ARRANGEMENTS
             assert np.shape(found["work"]) == np.shape(found["spans"]) == (2, 4)
+
+
+def test_a_loss_run_in_which_jobs_wait_is_a_queue_and_sees_whose_turns_are_long():
+    """Two partitions on infinite links, bursts of computation eight times as long as transfers."""
+    options = {"processor_partitions": 2, "disk_partitions": 2}
+    cell = cell_of({**SMALL, "policy": "TS", "cpu_to_io": 8.0, "policy_options": options})
+    run = loss_run(cell, starts=4, jobs=120, links="infinite", disks="ps", seed=5)
+    assert len(set(run.rates)) == 1  # jobs come at one rate, whoever runs
+    speeds, errors = run.measured.throughput, np.sqrt(np.diag(run.measured.covariance))
+    # Two are on one partition, where they nearly take turns, or each has its own.
+    assert speeds[0] < speeds[1] - 4 * errors[1]
+    assert speeds[1] < 2 * speeds[0] + 4 * errors[1]
+    # A turn is as long as its burst, so four jobs share by size; two share so at times.
+    assert 0.3 < run.shares.powers[3] < 1.0
+    assert 0.0 < run.shares.powers[1] < run.shares.powers[3]
+    strict = loss_run(cell, starts=2, jobs=40, waiting=0.0, links="infinite", disks="ps", seed=5)
+    assert len(set(strict.rates)) == 4
 
 
 def test_a_number_of_jobs_that_is_never_seen_is_an_error_not_a_guess():
@@ -215,6 +234,19 @@ def test_acceptance_counts_what_the_specification_asks():
         )
     )
     assert (wrong["separable"], wrong["ordered"], wrong["tau"]) == (1, 0, -1)
+
+
+def test_pairs_that_the_simulation_cannot_order_leave_tau_between_two_bounds():
+    near, far = [100.0, 102.0, 98.0], [101.0, 98.0, 104.0]  # apart by less than their interval
+    found = acceptance(
+        rows(
+            ("a", 0.5, "x", 100.0, 102.0, near, True), ("a", 0.5, "y", 101.0, 101.0, far, True),
+            ("a", 0.5, "z", 120.0, 121.0, [120.0, 122.0, 118.0], True),
+        )
+    )  # fmt: skip
+    assert (found["pairs"], found["unknown"], found["separable"]) == (3, 1, 2)
+    assert found["tau"] == found["tau_least"] == pytest.approx(1 / 3)
+    assert found["tau_most"] == found["tau_known"] == 1.0
 
 
 def test_strategies_that_place_all_jobs_alike_count_neither_for_nor_against():

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from validation.experiments.base import Finding
 from validation.experiments.record import write_record
 from validation.experiments.trial.page import MARKERS, WORST_ROWS, record_section
 
@@ -17,21 +18,24 @@ def recorded(tmp_path):
         {
             "cell": "8x8 SP(4,1) 2:1 N=5 scv=1 write", "policy": "SP(4,1)", "strategy": strategy,
             "load": load, "simulated": time, "half_width": 0.01, "corrected": made,
-            "error": made / time - 1.0, "error_uncorrected": 0.4, "error_seen_speeds": 0.0,
-            "covers": True, "kept_out": False, "cause": "within both intervals",
+            "error": made / time - 1.0, "error_uncorrected": 0.4, "error_equal_shares": 0.07,
+            "error_seen_speeds": 0.0, "covers": True, "kept_out": False,
+            "cause": "within both intervals",
         }
         for load in (0.6, 0.8)
         for strategy, time, made in (("MC", 1.0, 1.01), ("MBS", 2.0, 3.3), ("Random", 3.0, 3.1))
     ]  # fmt: skip
     write_record(
         tmp_path, "trial", pd.DataFrame(rows), command="x", modules=["validation.trial.cells"],
-        seed=0, cpu_seconds=1.0,
+        seed=0, cpu_seconds=1.0, findings=[Finding("T-7", "tau is .9", "undecided", "0.79")],
     )  # fmt: skip
     return record_section(tmp_path)
 
 
 def test_the_section_has_errors_ranks_the_worst_and_what_was_not_run(recorded):
     assert "| SP, 8x8 | 6 | 3.3% |" in recorded
+    assert "| 6 | 7.0% | 40.0% |" in recorded
+    assert "\n- tau is .9: undecided, 0.79.\n" in recorded
     assert "| 0.6 | MC < MBS < Random | MC < Random < MBS |" in recorded
     assert "mean tau of all cells is 0.33" in recorded  # two of three pairs are in order
     assert recorded.count("| ± 1.0% |") == min(6, WORST_ROWS)

@@ -22,11 +22,11 @@ from qmodels.progress import Progress, no_progress
 from validation.analysis.estimates import Estimate
 from validation.sweeps.executors import parallel_map
 from validation.trial.agreement import DECISIVE_PRECISION
-from validation.trial.bursts import workload
 from validation.trial.chain import STEPS, Chain, approximation_chain
 from validation.trial.loss_run import loss_run
 from validation.trial.replications import cell_of
 from validation.trial.scenario import DISK_PACE, PACKET
+from validation.trial.shared_queue import corrected_response, share_factor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -320,15 +320,12 @@ def try_on_mesh(task: MeshTask) -> MeshFound:
     jobs = max(_LEAST_JOBS, task.jobs, _JOBS_EACH_PAIR * cell.most_running**2)
     run = loss_run(cell, starts=task.replications, jobs=jobs, seed=task.seed)
     rate = task.fraction * float(run.table.throughput[-1])
+    factor = share_factor(cell, run.table.throughput, run.shares, rate)
     began = time.process_time()
     chain = approximation_chain(
         cell, rate, run.table, replications=task.replications, jobs=task.jobs,
-        warm_up=max(5, task.jobs // 4), seed=task.seed,
+        warm_up=max(5, task.jobs // 4), seed=task.seed, factor=factor,
     )  # fmt: skip
     spent = time.process_time() - began
-    corrected = predict(
-        cell.policy, cell.system, workload(cell), arrival_rate=rate, running=run.table
-    )
-    return MeshFound(
-        run.table, chain, corrected.mean_response, corrected.half_width or 0.0, run.seconds, spent
-    )
+    corrected = corrected_response(cell, run.table, rate, factor)
+    return MeshFound(run.table, chain, corrected.mean, corrected.half_width, run.seconds, spent)

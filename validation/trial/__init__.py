@@ -8,6 +8,8 @@ from validation.trial.loss_run import LossRun, frozen_speeds, loss_run
 from validation.trial.machine import play_cell
 from validation.trial.replications import run_one
 from validation.trial.scenario import Cell, JobPlan
+from validation.trial.shared_queue import corrected_response, share_factor
+from validation.trial.size_shares import SizeShares
 
 __all__ = [
     "Agreement",
@@ -17,13 +19,16 @@ __all__ = [
     "JobPlan",
     "LossRun",
     "Measured",
+    "SizeShares",
     "acceptance",
     "approximation_chain",
     "compare_strategies",
+    "corrected_response",
     "crossvalidate",
     "explain",
     "frozen_speeds",
     "loss_run",
     "play_cell",
     "run_one",
+    "share_factor",
 ]

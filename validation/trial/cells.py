@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from validation.trial.loss_run import (
 )
 from validation.trial.model_error import model_error
 from validation.trial.replications import JOBS, WARM_UP, cell_of, run_one
+from validation.trial.scenario import Cell
+from validation.trial.shared_queue import ShareFactor, corrected_response, share_factor
+from validation.trial.size_shares import SizeShares, shares_of_scores
 from validation.trial.speed_estimates import speeds_of_runs
 
 if TYPE_CHECKING:
@@ -123,7 +126,7 @@ def compare_strategies(
 
 
 def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What a loss run of a cell given as plain data did, each (starts, c), and what it cost.
+    """What a loss run of a cell given as plain data did, each (starts, c, ...), and what it cost.
 
     Where an arrangement lasts for a busy period several are measured, (E,), as "frozen". The loss
     run is then a strict one: waiting would count slow arrangements for longer, and so does the
@@ -135,7 +138,8 @@ def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
     run = loss_run(
         cell, starts=own["starts"], jobs=jobs, waiting=0.0 if lasting else WAITING, seed=seed
     )
-    found = {"work": run.work.tolist(), "spans": run.spans.tolist()}
+    found = {"work": run.work, "spans": run.spans, "scores": run.scores}
+    found = {name: value.tolist() for name, value in found.items()}
     if lasting:
         began = time.process_time()
         half = None if jobs is None else jobs // 2
@@ -167,12 +171,15 @@ def _row(
     work = workload(cell)
     ask = partial(predict, cell.policy, cell.system, work, arrival_rate=rate)
     began = time.process_time()
-    corrected, width = _answer(ask, table.less_sure(model_error(cell)))
+    factor = _factor(cell, table, shares_of_scores(loss["scores"]), rate)
+    corrected, width = _corrected(cell, table.less_sure(model_error(cell)), rate, factor)
     once = time.process_time() - began
-    _, own = _answer(ask, table)
+    _, own = _corrected(cell, table, rate, factor)
+    equal = _corrected(cell, table, rate, None)[0]
     cheap, link_seconds = link_speeds(cell)
     seen = observed_speeds(found, table.throughput)
-    plain, by_loads, at_seen = (_answer(ask, speeds)[0] for speeds in (None, cheap, seen))
+    plain, by_loads = (_answer(ask, speeds)[0] for speeds in (None, cheap))
+    at_seen = _corrected(cell, SpeedTable(seen), rate, factor)[0]
     known = control_mean(cell, table.throughput, rate)
     responses = [row["response"] for row in found]
     simulated, values = controlled(responses, [row["control"] for row in found], known)
@@ -188,6 +195,8 @@ def _row(
         "measured_half_width": own / mean,
         "noise": float(np.hypot(own / table.quantile(CONFIDENCE), simulated.standard_error)) / mean,
         "slope": slope_of(ask, table, rate), "error": error,
+        "share_factor": factor.mean, "share_error": factor.standard_error,
+        "error_equal_shares": equal / mean - 1.0,
         "error_uncorrected": plain / mean - 1.0,
         "error_link_loads": by_loads / mean - 1.0,
         "error_seen_speeds": at_seen / mean - 1.0,
@@ -211,6 +220,23 @@ def _answer(
     except UnstableError:
         return float("inf"), float("inf")
     return made.mean_response, made.half_width or 0.0
+
+
+def _factor(cell: Cell, table: SpeedTable, shares: SizeShares, rate: float) -> ShareFactor:
+    """What the shares make of a response; nothing is claimed where there is no steady state."""
+    if rate >= table.throughput[-1]:
+        return ShareFactor(1.0, 0.0)
+    return share_factor(cell, table.throughput, shares, rate)
+
+
+def _corrected(
+    cell: Cell, table: SpeedTable, rate: float, factor: ShareFactor | None
+) -> tuple[float, float]:
+    """Mean response by speeds and shares, and its half-width; infinite without a steady state."""
+    try:
+        return corrected_response(cell, table, rate, factor)
+    except UnstableError:
+        return float("inf"), float("inf")
 
 
 def slope_of(ask: Callable[..., Prediction], table: SpeedTable, rate: float) -> float:
@@ -279,19 +305,13 @@ def acceptance(frame: pd.DataFrame) -> dict[str, float]:
         whose predicted interval holds the simulated mean; "tau", the mean rank correlation of the
         strategies over cells and loads; "separable" pairs, and how many of them are "ordered"
         right. A pair is separable if its simulated difference is beyond its paired interval and
-        3 %.
+        3 %. "unknown" pairs are those whose simulated difference is within that interval, so that
+        the simulation does not say which is the faster; with all of these ordered wrongly and all
+        rightly the mean tau is "tau_least" and "tau_most". "tau_known" is that of the others.
     """
     errors = frame["error"].abs().to_numpy()
-    separable, ordered = 0, 0
-    for _, group in frame.groupby(["cell", "load"], sort=False):
-        for one, other in combinations(group.to_dict("records"), 2):
-            predicted = one["corrected"] - other["corrected"]
-            measured = one["simulated"] - other["simulated"]
-            paired = estimate((np.array(one["values"]) - np.array(other["values"])).tolist())
-            least = SEPARABLE * min(one["simulated"], other["simulated"])
-            if abs(measured) > max(paired.half_width, least):
-                separable += 1
-                ordered += predicted * measured > 0
+    pairs = [pair for group in _groups(frame) for pair in _pairs(group)]
+    separable = [pair for pair in pairs if pair.known and pair.apart]
     return {
         "rows": float(len(frame)),
         "median": float(np.median(errors)),
@@ -299,8 +319,13 @@ def acceptance(frame: pd.DataFrame) -> dict[str, float]:
         "worst": float(errors.max()),
         "coverage": float(frame["covers"].mean()),
         "tau": mean_tau(frame),
-        "separable": float(separable),
-        "ordered": float(ordered),
+        "tau_known": _mean_sign(frame, lambda pair: pair.sign if pair.known else 0),
+        "tau_least": _mean_sign(frame, lambda pair: pair.sign if pair.known else -1),
+        "tau_most": _mean_sign(frame, lambda pair: pair.sign if pair.known else 1),
+        "pairs": float(len(pairs)),
+        "unknown": float(sum(not pair.known for pair in pairs)),
+        "separable": float(len(separable)),
+        "ordered": float(sum(pair.sign > 0 for pair in separable)),
     }
 
 
@@ -310,11 +335,42 @@ def mean_tau(frame: pd.DataFrame) -> float:
     Strategies that are equal on either side, such as two that place all jobs alike, count neither
     for nor against; NaN where nowhere two can be compared.
     """
-    taus = []
-    for _, group in frame.groupby(["cell", "load"], sort=False):
-        pairs = list(combinations(zip(group["corrected"], group["simulated"], strict=True), 2))
-        signs = [np.sign(a[0] - b[0]) * np.sign(a[1] - b[1]) for a, b in pairs]
-        told = [sign for sign in signs if sign]
-        if told:
-            taus.append(float(np.mean(told)))
-    return float(np.mean(taus)) if taus else float("nan")
+    return _mean_sign(frame.assign(values=None), lambda pair: pair.sign)
+
+
+class _Pair(NamedTuple):
+    """Two strategies of one cell at one load that are not equal on either side."""
+
+    sign: int  #: 1 if they are predicted in the order in which they are simulated, else -1
+    known: bool  #: their simulated difference is beyond its paired interval
+    apart: bool  #: and it is beyond 3 % of the faster
+
+
+def _groups(frame: pd.DataFrame) -> list[list[dict[Any, Any]]]:
+    """Rows of each cell and load."""
+    groups = frame.groupby(["cell", "load"], sort=False)
+    return [group.to_dict("records") for _, group in groups]
+
+
+def _pairs(rows: Sequence[Mapping[Any, Any]]) -> list[_Pair]:
+    """All pairs of strategies of a cell and load that can be compared."""
+    found = []
+    for one, other in combinations(rows, 2):
+        measured = one["simulated"] - other["simulated"]
+        sign = int(np.sign(one["corrected"] - other["corrected"]) * np.sign(measured))
+        if not sign:
+            continue
+        known = True
+        if one["values"] is not None:
+            paired = estimate((np.array(one["values"]) - np.array(other["values"])).tolist())
+            known = abs(measured) > paired.half_width
+        least = SEPARABLE * min(one["simulated"], other["simulated"])
+        found.append(_Pair(sign, known, abs(measured) > least))
+    return found
+
+
+def _mean_sign(frame: pd.DataFrame, sign: Callable[[_Pair], int]) -> float:
+    """Mean over cells and loads of the mean sign of their pairs, of those that have one."""
+    told = [[sign(pair) for pair in _pairs(group)] for group in _groups(frame)]
+    means = [np.mean([each for each in signs if each]) for signs in told if any(signs)]
+    return float(np.mean(means)) if means else float("nan")

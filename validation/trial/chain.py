@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -26,6 +27,7 @@ from validation.trial.control import control_mean, controlled, drawn, speed_scal
 from validation.trial.machine import play_cell
 from validation.trial.replications import draw_jobs
 from validation.trial.scenario import Cell
+from validation.trial.shared_queue import ShareFactor, corrected_response
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +58,7 @@ PREDICTED: Final = {
     "M2": "decomposition, of the same bursts",
     "M3": "speed-scaled model, bursts alone on infinite links",
     "M3'": "speed-scaled model, bursts as measured alone on the mesh (uncorrected)",
-    "X": "speed-scaled model at the speeds of the loss run (corrected)",
+    "X": "speed-scaled model at the speeds and shares of the loss run (corrected)",
 }
 _MACHINE: Final = {
     "S1": ("infinite", "ps"), "S2": ("infinite", "packets"), "S3": ("private", "packets"),
@@ -125,6 +127,7 @@ def approximation_chain(
     jobs: int = 400,
     warm_up: int = 100,
     seed: int = 0,
+    factor: ShareFactor | None = None,
     progress: Progress = no_progress,
 ) -> Chain:
     """Switch the approximations one by one, on the same jobs.
@@ -138,6 +141,9 @@ def approximation_chain(
         Of a loss run: for the corrected prediction, and for the control variate of all stages.
     replications, jobs, warm_up, seed
         Of the simulated stages; at least 4 replications.
+    factor : ShareFactor, optional
+        Of `share_factor`, for the corrected prediction: which of the running jobs get on. None for
+        equal shares.
     progress : callable
         Called as ``progress("chain", done, replications)``.
 
@@ -175,7 +181,7 @@ def approximation_chain(
     for before, after in pairwise(names):
         paired = np.array(rows[after]) - np.array(rows[before])
         steps[after] = controlled(paired, controls, known)[0]
-    predicted, missing = _predictions(cell, arrival_rate, speeds)
+    predicted, missing = _predictions(cell, arrival_rate, speeds, factor)
     return Chain(
         cell.label, arrival_rate,
         {name: controlled(values, controls, known)[0] for name, values in rows.items()},
@@ -201,7 +207,7 @@ def _responses(cell: Cell, stage: str, arrival: Array, demand: Array, seed: int)
 
 
 def _predictions(
-    cell: Cell, rate: float, speeds: SpeedTable
+    cell: Cell, rate: float, speeds: SpeedTable, factor: ShareFactor | None
 ) -> tuple[dict[str, float], dict[str, str]]:
     """What the models say, and which of them say nothing."""
     bursts = alone(cell, cell.partitions, "infinite")
@@ -209,10 +215,10 @@ def _predictions(
     found: dict[str, float] = {}
     missing: dict[str, str] = {}
     plain, measured = workload(cell, "infinite"), workload(cell)
-    calls: dict[str, Any] = {
-        "M3": lambda: ask(plain),
-        "M3'": lambda: ask(measured),
-        "X": lambda: ask(measured, running=speeds),
+    calls: dict[str, Callable[[], float]] = {
+        "M3": lambda: ask(plain).mean_response,
+        "M3'": lambda: ask(measured).mean_response,
+        "X": lambda: corrected_response(cell, speeds, rate, factor).mean,
     }
     if cell.repartitioned:
         missing |= dict.fromkeys(("M1", "M2"), "bursts with laws were measured on one size only")
@@ -222,11 +228,11 @@ def _predictions(
         program = Program([phase], phase_count=Geometric(max(cell.shape.phases, 1)))
         one = PhaseType.exponential(mean=1.0)
         random = Workload(program, io_bursts=one, cpu_bursts=one)
-        calls["M1"] = lambda: ask(random, model="exact")
-        calls["M2"] = lambda: ask(random, model="decomposition")
+        calls["M1"] = lambda: ask(random, model="exact").mean_response
+        calls["M2"] = lambda: ask(random, model="decomposition").mean_response
     for name, call in calls.items():
         try:
-            found[name] = call().mean_response
+            found[name] = call()
         except UnstableError:
             found[name] = float("inf")
         except (MemoryBudgetError, ModelError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +24,7 @@ from validation.trial.history import COMPUTE, TRANSFER, Played
 from validation.trial.machine import play_cell
 from validation.trial.model_error import model_error
 from validation.trial.scenario import Cell
+from validation.trial.size_shares import SizeShares, share_scores, shares_of_scores
 from validation.trial.speed_estimates import speeds_of_runs
 
 if TYPE_CHECKING:
@@ -37,17 +39,19 @@ JOBS_EACH: Final = 40
 LEAST_JOBS, PILOT_JOBS = 120, 60
 #: Arrangements of a full machine that are told apart.
 ARRANGEMENTS: Final = 8
-#: See `loss_run`; 0 is the plain loss system of the specification. With three quarters a full
-#: machine is left after four ends in the mean, between those of loads .6 and .9.
+#: Load of the queue that a loss run is, see `loss_run`; 0 is the plain loss system of the
+#: specification. With three quarters a full machine is left after four ends in the mean, between
+#: those of loads .6 and .9.
 WAITING: Final = 0.75
 
 
 @dataclass(frozen=True, eq=False)
 class LossRun(Result):
-    """What a loss run measured."""
+    """What a loss run measured: how much k running jobs do, and who of them does it."""
 
     work: Array  #: (starts, c) demand done while k = 1..c ran, in jobs of mean demand
     spans: Array  #: (starts, c) cycles with k running
+    scores: Array  #: (starts, c, powers) of how running jobs share that work, see `share_scores`
     rates: Array  #: (c,) at which jobs came while 0..c-1 ran
     jobs: int  #: simulated, the pilot's included
     seconds: float  #: of a processor that it took
@@ -61,6 +65,11 @@ class LossRun(Result):
         return speeds_of_runs(self.work, self.spans, source)
 
     @property
+    def shares(self) -> SizeShares:
+        """By what power of their demand the running jobs share those speeds."""
+        return shares_of_scores(self.scores)
+
+    @property
     def table(self) -> SpeedTable:
         """The same with what is known of their error in a queue, for `qmodels.predict`."""
         return self.measured.less_sure(self.model_error)
@@ -72,7 +81,8 @@ class LossRun(Result):
     def record(self) -> dict[str, Any]:
         """The speeds and what they took."""
         return {"label": self.label, "jobs": self.jobs, "seconds": self.seconds} | {
-            "speeds": self.table.to_frame()
+            "speeds": self.table.to_frame(),
+            "shares": self.shares.powers,
         }
 
     def to_frame(self) -> pd.DataFrame:
@@ -103,13 +113,15 @@ def loss_run(
     jobs : int, optional
         Jobs of each start; by default `JOBS_EACH` for each number of running jobs.
     rates : (c,) array_like, optional
-        At which jobs come while 0..c-1 run, per cycle; by default what a pilot run measures for
-        X(1..c), which has the machine spend about as much time with every number.
+        At which jobs come while 0..c-1 run, per cycle; by default `waiting` times X(c) for all,
+        as a pilot run measures it. With ``waiting=0`` what that measures for X(1..c), which has
+        the machine spend about as much time with every number.
     drive : float, optional
         One rate of arrival for all numbers instead, such as the one of interest.
     waiting : float
         Jobs come, and wait, while c run too, at this share of the rate X(c); below 1. With 0 it
-        is the loss system of the specification.
+        is the loss system of the specification. Of given `rates` or `drive` it is the share of
+        the last.
     links, disks
         See `play_cell`.
     seed : int
@@ -135,6 +147,11 @@ def loss_run(
     rare. So X(c) was 1 % below that of a queue there. With jobs that wait it is measured in busy
     periods of medium length, and longer, since it is what a response time hangs on most.
 
+    Where k jobs may lie on the partitions in several ways, as under time sharing, X(k) is a mean
+    over these, and hangs on how k is reached. In a plain loss system, whose arrivals are faster the
+    more jobs run, k is reached from above more often than in a queue. So jobs come at one rate, as
+    in the queue of that load.
+
     Examples
     --------
     >>> cell = Cell.of(rows=4, columns=4, policy="SP", policy_options={"processor_partitions": 2,
@@ -146,35 +163,52 @@ def loss_run(
     began = time.process_time()
     starts, most = whole_number("starts", starts, least=2), cell.most_running
     waiting = share("waiting", waiting, one=False)
-    ask = partial(one_start, cell, links=links, disks=disks, seed=seed)
+    play = partial(play_start, cell, links=links, disks=disks, seed=seed)
     if jobs is None:
         jobs = max(LEAST_JOBS, JOBS_EACH * most)
     jobs = whole_number("jobs", jobs, least=1)
-    spent = 0
-    if drive is not None:
-        if rates is not None:
-            raise ModelError("give rates or drive, one rate for all, not both")
-        chosen = np.full(most, real_number("drive", drive, above=0.0))
-    elif rates is not None:
-        chosen = positive_vector("rates", rates)
-        if chosen.size != most:
-            raise ModelError(f"{chosen.size} rates for 0 to {most - 1} running jobs; give {most}")
-    else:
-        chosen = running_jobs(cell.policy, cell.system, workload(cell)).throughput
-        spent = max(PILOT_JOBS, 6 * most)
-        done, lasted = ask(np.append(chosen, 0.0), spent, "pilot")
-        chosen = np.divide(done, lasted, out=chosen, where=done > 0.0)
-    found = []
+    chosen, spent = _arrival_rates(cell, rates, drive, waiting, play)
+    found, scores = [], []
     for start in range(starts):
-        found.append(ask(np.append(chosen, waiting * chosen[-1]), jobs, start))
+        times, score = play(chosen, jobs, start)
+        found.append(times)
+        scores.append(score)
         progress("loss run", start + 1, starts)
     work, spans = np.swapaxes(found, 0, 1)
     run = LossRun(
-        work, spans, chosen, starts * jobs + spent, time.process_time() - began, cell.label,
-        model_error(cell),
+        work, spans, np.array(scores), chosen[:-1], starts * jobs + spent,
+        time.process_time() - began, cell.label, model_error(cell),
     )  # fmt: skip
     _ = run.measured  # tells of a number of running jobs that was not seen
     return run
+
+
+def _arrival_rates(
+    cell: Cell,
+    rates: ArrayLike | None,
+    drive: float | None,
+    waiting: float,
+    play: Callable[[Array, int, str], tuple[Array, Array]],
+) -> tuple[Array, int]:
+    """Rates at which jobs come while 0..c run, (c + 1,), and the jobs of a pilot run for them."""
+    most = cell.most_running
+    if rates is not None or drive is not None:
+        if drive is None:
+            chosen = positive_vector("rates", np.asarray(rates))
+        elif rates is None:
+            chosen = np.full(most, real_number("drive", drive, above=0.0))
+        else:
+            raise ModelError("give rates or drive, one rate for all, not both")
+        if chosen.size != most:
+            raise ModelError(f"{chosen.size} rates for 0 to {most - 1} running jobs; give {most}")
+        return np.append(chosen, waiting * chosen[-1]), 0
+    speeds = running_jobs(cell.policy, cell.system, workload(cell)).throughput
+    spent = max(PILOT_JOBS, 6 * most)
+    (done, lasted), _ = play(np.append(speeds, 0.0), spent, "pilot")
+    speeds = np.divide(done, lasted, out=speeds, where=done > 0.0)
+    if waiting > 0.0:
+        return np.full(most + 1, waiting * speeds[-1]), spent
+    return np.append(speeds, 0.0), spent
 
 
 def one_start(
@@ -184,6 +218,13 @@ def one_start(
 
     rates (c + 1,) at which jobs come while 0..c run.
     """
+    return play_start(cell, rates, jobs, start, links=links, disks=disks, seed=seed)[0]
+
+
+def play_start(
+    cell: Cell, rates: Array, jobs: int, start: int | str, *, links: str, disks: str, seed: int
+) -> tuple[Array, Array]:
+    """The same, and the scores of how running jobs shared the work, (c, powers)."""
     rng = stream(seed, "loss run", start)
     demands = cell.demand.rvs(jobs, random_state=rng)
     # The last jobs to come find the machine as full as the others did, so the run ends with them.
@@ -192,7 +233,11 @@ def one_start(
         seed=word(seed, "loss run messages", start), completions=max(1, jobs - cell.most_running),
     )  # fmt: skip
     where = "infinite" if links == "infinite" else "finite"
-    return np.array(work_and_time(cell, played, demands, where))
+    credits, most = credits_of(cell, played, demands, where), cell.most_running
+    return (
+        np.array([played.credited_with(credits, most)[1:], played.time_with(most)[1:]]),
+        share_scores(played, credits, demands, most),
+    )
 
 
 def arrangement_lasts(cell: Cell) -> bool:

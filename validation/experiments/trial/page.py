@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from validation.experiments.base import Finding
 from validation.experiments.record import read_record
 from validation.experiments.trial.campaign import grid_names
 from validation.trial.cells import mean_tau
@@ -34,11 +35,24 @@ def record_section(record: Path) -> str:
     """
     import pandas as pd
 
-    if read_record(record, "trial") is None:
+    found = read_record(record, "trial")
+    if found is None:
         return "There is no record of the campaign `qmodels validate trial`.\n"
     table = pd.read_csv(record / "trial.csv")
     return (
-        "\n".join([*_errors(table), "", *_ranks(table), "", *_worst(table), "", *_left(table)])
+        "\n".join(
+            [
+                *_errors(table),
+                "",
+                *_ranks(table),
+                "",
+                *_order(found.findings),
+                "",
+                *_worst(table),
+                "",
+                *_left(table),
+            ]
+        )
         + "\n"
     )
 
@@ -51,12 +65,18 @@ def _groups(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
             if len(some):
                 yield f"{name}, {where}", some
     yield "kept out of all tuning", table[table["kept_out"]]
+    larger = table[~place.isin(["8x8"])]
+    if len(larger):
+        yield "all machines larger than 8x8", larger
     yield "all", table
 
 
 def _errors(table: pd.DataFrame) -> Iterator[str]:
-    yield "| rows | number | corrected: median | nine tenths | worst | covered | uncorrected |"
-    yield "|---|---|---|---|---|---|---|"
+    yield (
+        "| rows | number | corrected: median | nine tenths | worst | covered | "
+        "by equal shares: median | uncorrected |"
+    )
+    yield "|---|---|---|---|---|---|---|---|"
     for name, some in _groups(table):
         if not len(some):
             continue
@@ -64,6 +84,7 @@ def _errors(table: pd.DataFrame) -> Iterator[str]:
         yield (
             f"| {name} | {len(some)} | {size.median():.1%} | {size.quantile(0.9):.1%} | "
             f"{size.max():.1%} | {int(some['covers'].sum())} | "
+            f"{some['error_equal_shares'].abs().median():.1%} | "
             f"{some['error_uncorrected'].abs().median():.1%} |"
         )
 
@@ -81,6 +102,13 @@ def _ranks(table: pd.DataFrame) -> Iterator[str]:
             " < ".join(some.sort_values(by)["strategy"]) for by in ("simulated", "corrected")
         )
         yield f"| {cell} | {load:g} | {found} | {'the same' if said == found else said} |"
+
+
+def _order(findings: Sequence[Finding]) -> Iterator[str]:
+    """What the findings say of the order of strategies."""
+    for each in findings:
+        if each.claim in ("T-6", "T-7"):
+            yield f"- {each.sentence}: {each.verdict}, {each.detail}."
 
 
 def _worst(table: pd.DataFrame) -> Iterator[str]:

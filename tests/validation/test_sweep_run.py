@@ -13,7 +13,7 @@ import pytest
 
 from qmodels.errors import ModelError
 from tests.sweep_child import table
-from tests.validation.test_executors import Reversed, _alive, children
+from tests.validation.test_executors import Reversed, _alive, children, command
 from tests.validation.test_sweep_journal import ROOT, csv_of, done
 from validation.analysis.estimates import estimate, until_precise
 from validation.analysis.seeding import stream
@@ -98,14 +98,6 @@ def test_workers_that_are_killed_lose_nothing(tmp_path, undisturbed):
     assert killed
     with JournalReader(tmp_path / "j") as reader:
         assert reader.repeated() == 0
-
-
-def command(pid):
-    try:
-        with open(f"/proc/{pid}/cmdline", encoding="utf-8") as words:
-            return words.read()
-    except OSError:
-        return ""
 
 
 def test_a_pool_says_which_task_costs_workers_their_life():

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 FAILED = 1  #: exit code when runs failed
 PRECISION_NOT_REACHED = 4  #: when the budget was spent first, or a precision given up
 RESULTS: Final = "results"
+#: Combinations of settings from which on workers are started before all else.
+_MANY: Final = 100
 
 
 def register(app: typer.Typer) -> None:
@@ -120,8 +122,9 @@ def _sweep(
     place = output.name if output is not None else f"{scenario.stem}-sweep"
     beside = (output.parent if output is not None else Path()) / f"{place}.journal"
     with processes(1 if dry_run or cluster is not None else workers) as pool:
-        if pool is not None and scenario.is_file():
-            _begin(pool, scenario, math.prod(map(len, over_axes.values())))
+        points = math.prod(map(len, over_axes.values()))
+        if pool is not None and points >= _MANY and scenario.is_file():
+            _begin(pool, scenario)
         from validation.study.sweep import plan_sweep  # takes a second: the workers' start as well
 
         plan = plan_sweep(
@@ -142,13 +145,13 @@ def _sweep(
     _end(found)
 
 
-def _begin(pool: MendedPool, scenario: Path, points: int) -> None:
+def _begin(pool: MendedPool, scenario: Path) -> None:
     """Have the workers of a sweep import what they need, while this process lays out its points."""
     from qmodels.io.toml_tables import unchecked_tables
     from validation.sweeps.tables import of_strategies
 
     what = "machine" if of_strategies(unchecked_tables(scenario)) else "sharing"
-    pool.begin(points, f"validation.{what}.points")
+    pool.begin(_MANY, f"validation.{what}.points")
 
 
 def _say_settings(scenario: Path, words: Mapping[str, Any]) -> None:

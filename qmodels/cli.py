@@ -39,8 +39,10 @@ def _options(
 
 def main() -> None:
     """Run the command line; errors of the input come out as one line each, not as tracebacks."""
+    from qmodels.commands.collection import collect_seldom
     from qmodels.commands.stopping import Stopped, open_standard_streams, stoppable
 
+    collect_seldom()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small solves: threads only cost
     open_standard_streams()
     _look_here_last()

@@ -1,25 +1,5 @@
-"""Files in, plain tables or objects out."""
+"""Files in, plain tables or objects out; each reader is imported when it is asked for."""
 
-from qmodels.io.darshan import read_darshan
-from qmodels.io.job_logs import read_jobs
-from qmodels.io.runs import RunTable, read_runs
-from qmodels.io.scenario import Scenario, load_scenario
-from qmodels.io.swf import JobLog, read_swf, write_swf
-from qmodels.io.traced_runs import RunChoices, TracedRuns, read_traced_runs
-from qmodels.io.traces import read_trace
+import lazy_loader
 
-__all__ = [
-    "JobLog",
-    "RunChoices",
-    "RunTable",
-    "Scenario",
-    "TracedRuns",
-    "load_scenario",
-    "read_darshan",
-    "read_jobs",
-    "read_runs",
-    "read_swf",
-    "read_trace",
-    "read_traced_runs",
-    "write_swf",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -222,6 +222,15 @@ def children(pid):
     return found
 
 
+def command(pid):
+    """The command line of a process; "" of one that has gone."""
+    try:
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8") as words:
+            return words.read()
+    except OSError:
+        return ""
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for processes")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_no_worker_outlives_a_parent_that_is_stopped(tmp_path, number):

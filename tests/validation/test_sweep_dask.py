@@ -12,7 +12,7 @@ import pytest
 
 from qmodels.errors import ModelError
 from tests.sweep_child import table
-from tests.validation.test_executors import _alive, children
+from tests.validation.test_executors import _alive, children, command
 from tests.validation.test_sweep_journal import ROOT, done
 from validation.sweeps.engines import engine
 from validation.sweeps.journal import JournalReader
@@ -44,10 +44,7 @@ class Cluster:
         )  # fmt: skip
 
     def workers(self):
-        return [
-            pid for pid in children(self.nanny.pid)
-            if "spawn_main" in open(f"/proc/{pid}/cmdline", encoding="utf-8").read()
-        ]  # fmt: skip
+        return [pid for pid in children(self.nanny.pid) if "spawn_main" in command(pid)]
 
     def close(self):
         below = [*children(self.nanny.pid), *children(self.scheduler.pid)]

@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from qmodels.errors import ModelError
 from tests.sweep_child import table
-from tests.validation.test_executors import Reversed, _alive, children
+from tests.validation.test_executors import Reversed, _alive, children, command
 from tests.validation.test_sweep_journal import ROOT, csv_of, done
 from validation.analysis.estimates import estimate, until_precise
 from validation.analysis.seeding import stream
@@ -99,14 +100,6 @@ def test_workers_that_are_killed_lose_nothing(tmp_path, undisturbed):
         assert reader.repeated() == 0
 
 
-def command(pid):
-    try:
-        with open(f"/proc/{pid}/cmdline", encoding="utf-8") as words:
-            return words.read()
-    except OSError:
-        return ""
-
-
 def test_a_pool_says_which_task_costs_workers_their_life():
     with MendedPool(2) as pool:
         fine = [pool.submit(abs, -k) for k in range(6)]
@@ -119,6 +112,82 @@ def test_a_pool_says_which_task_costs_workers_their_life():
             pool.submit(divmod, 1, 0).result()
     with pytest.raises(RuntimeError, match="shut down"):
         pool.submit(abs, 1)
+
+
+class AtOnce(Executor):
+    """Does a piece when it is handed in, and is out of memory where a task says so."""
+
+    def __init__(self, bad=None):
+        self.bad, self.pieces = bad, []
+
+    def submit(self, function, /, tasks):
+        self.pieces.append([task.point["n"] for task in tasks])
+        future = Future()
+        if self.bad in self.pieces[-1]:
+            future.set_exception(MemoryError())
+        else:
+            future.set_result(function(tasks))
+        return future
+
+
+def test_a_piece_that_is_lost_is_halved_until_its_one_bad_task_is_alone(tmp_path):
+    """A piece of 32 in 5 halvings, whatever became of the size of pieces meanwhile."""
+    points, worker = table(256, 0.0, replications=1), AtOnce(bad=20)
+    with Journal(tmp_path / "j", version="1") as journal:
+        assert not run_tasks(points, journal, executor=worker)
+        assert list(journal.failures().values()) == ["out of memory"]
+        assert journal.count() == 255
+    lost = [len(piece) for piece in worker.pieces if 20 in piece]
+    assert lost == [32, 16, 8, 4, 2, 1]
+
+
+class Late:
+    """A hundred tasks; each asks for one more, which may wait until these have been done."""
+
+    def __init__(self):
+        self.tasks = list(table(200, 0.0, replications=1).first())
+        self.laid_out, self.before, self.done = 0, [], []
+
+    def first(self):
+        for task in self.tasks[:100]:
+            self.laid_out += 1
+            yield task
+
+    def after(self, task, value):
+        self.before.append(self.laid_out)
+        self.done.append(self.tasks.index(task))
+        again = self.tasks[self.done[-1] + 100 :][:1]
+        return [replace(task, priority=1.0) for task in again]
+
+    def total(self):
+        return 200
+
+
+def test_work_begins_before_all_is_laid_out_and_what_is_asked_for_waits_for_the_first(tmp_path):
+    source, worker = Late(), AtOnce()
+    source.tasks[100:] = [replace(task, priority=1.0) for task in source.tasks[100:]]
+    with Journal(tmp_path / "j", version="1") as journal:
+        assert run_tasks(source, journal, executor=worker)
+    # two pieces, and one task that told that there are more
+    assert sum(map(len, worker.pieces[:2])) == 64 <= source.before[0] <= 65
+    # once each: where the machine stalls, what was not begun in time is handed out again
+    handed_out = list(dict.fromkeys(n for piece in worker.pieces for n in piece))
+    assert sorted(handed_out[:100]) == list(range(1, 101))
+    assert sorted(handed_out[100:]) == list(range(101, 201))
+    assert sorted(source.done) == list(range(200))
+
+
+def test_workers_begin_before_there_is_work():
+    with MendedPool(1) as pool:
+        pool.begin(5, "colorsys")
+        assert len(pool._pool._processes) == 1
+        assert pool.submit(_imported, "colorsys").result()
+        pool.begin(1, "no.such_module")  # whoever needs it will be told
+        assert pool.submit(abs, -2).result() == 2
+
+
+def _imported(name):
+    return name in sys.modules
 
 
 def test_a_piece_of_work_ends_in_time_and_leaves_the_rest():

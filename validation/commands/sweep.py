@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -16,10 +18,13 @@ from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
     from validation.study.sweep import Sweep, SweepPlan
+    from validation.sweeps.pools import MendedPool
 
 FAILED = 1  #: exit code when runs failed
 PRECISION_NOT_REACHED = 4  #: when the budget was spent first, or a precision given up
 RESULTS: Final = "results"
+#: Combinations of settings from which on workers are started before all else.
+_MANY: Final = 100
 
 
 def register(app: typer.Typer) -> None:
@@ -105,28 +110,33 @@ def _sweep(
     if str(scenario) == RESULTS and not scenario.exists():
         _results(axes or [], output, runs, as_json)
         return
-    from qmodels.io.settings import parse_settings, told
-    from qmodels.io.toml_tables import unchecked_tables
+    from qmodels.io.settings import parse_settings
     from validation.commands.axes import parsed_axes
     from validation.commands.own_classes import find_own_modules
-    from validation.study.sweep import plan_sweep
+    from validation.sweeps.engines import processes
 
     find_own_modules()
-    words = parse_settings(settings)
-    plan = plan_sweep(
-        scenario, parsed_axes([*(over or []), *(axes or [])]), kind=kind, replications=replications,
-        precision=None if precision is None else _share(precision), at_most=at_most, seed=seed,
-        settings=words,
-    )  # fmt: skip
-    if words:
-        say_changes(told(unchecked_tables(scenario), words), err=True)
+    words, over_axes = parse_settings(settings), parsed_axes([*(over or []), *(axes or [])])
     spent = None if budget is None else _budget(budget)
-    if dry_run:
-        _say_forecast(plan, workers, spent, as_json)
-        return
+    wanted = None if precision is None else _share(precision)
     place = output.name if output is not None else f"{scenario.stem}-sweep"
     beside = (output.parent if output is not None else Path()) / f"{place}.journal"
-    found = _carried_out(plan, journal or beside, workers, cluster, spent, reuse)
+    with processes(1 if dry_run or cluster is not None else workers) as pool:
+        points = math.prod(map(len, over_axes.values()))
+        if pool is not None and points >= _MANY and scenario.is_file():
+            _begin(pool, scenario)
+        from validation.study.sweep import plan_sweep  # takes a second: the workers' start as well
+
+        plan = plan_sweep(
+            scenario, over_axes, kind=kind, replications=replications, precision=wanted,
+            at_most=at_most, seed=seed, settings=words,
+        )  # fmt: skip
+        if words:
+            _say_settings(scenario, words)
+        if dry_run:
+            _say_forecast(plan, workers, spent, as_json)
+            return
+        found = _carried_out(plan, journal or beside, workers, cluster, pool, spent, reuse)
     _write(found, output, runs, as_json)
     if journal is None and found.complete:
         beside.unlink(missing_ok=True)
@@ -135,11 +145,28 @@ def _sweep(
     _end(found)
 
 
+def _begin(pool: MendedPool, scenario: Path) -> None:
+    """Have the workers of a sweep import what they need, while this process lays out its points."""
+    from qmodels.io.toml_tables import unchecked_tables
+    from validation.sweeps.tables import of_strategies
+
+    what = "machine" if of_strategies(unchecked_tables(scenario)) else "sharing"
+    pool.begin(_MANY, f"validation.{what}.points")
+
+
+def _say_settings(scenario: Path, words: Mapping[str, Any]) -> None:
+    from qmodels.io.settings import told
+    from qmodels.io.toml_tables import unchecked_tables
+
+    say_changes(told(unchecked_tables(scenario), words), err=True)
+
+
 def _carried_out(
     plan: SweepPlan,
     file: Path,
     workers: int | None,
     cluster: str | None,
+    pool: MendedPool | None,
     budget: float | None,
     reuse: bool,
 ) -> Sweep:
@@ -156,8 +183,9 @@ def _carried_out(
         progress_shown() as progress,
     ):
         return run_sweep(
-            plan, journal, workers=workers, cluster=cluster, budget=budget, progress=progress
-        )
+            plan, journal, workers=workers, cluster=cluster, executor=pool, budget=budget,
+            progress=progress,
+        )  # fmt: skip
 
 
 def _results(words: list[str], output: Path | None, runs: bool, as_json: bool) -> None:
@@ -193,6 +221,8 @@ def _end(found: Sweep) -> None:
         answers.remark(f"{count:,} runs could not be done: {what}")
     if found.failures:
         raise typer.Exit(FAILED)
+    if found.complete and found.points.effort.precision is None:
+        return
     rows = found.points.rows()
     wide = sum(row.get("precise") is False and row.get("status") == "ok" for row in rows)
     missing = sum(row.get("status") == "not done" for row in rows)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from phasefit.checks import spelled, suggestion
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.io.scenario import Scenario, make_scenario, with_settings
-from qmodels.policies import AbstractPolicy, predict
+from qmodels.policies import AbstractPolicy, Workload, predict
 from qmodels.policies.choice.candidates import default_candidates
 from validation.sharing.simulator import simulate
 from validation.sweeps.plain import from_text
@@ -26,9 +26,9 @@ def predict_one(point: Point, replication: int) -> Mapping[str, Any]:
     """What `qmodels.predict` says of a point; a saturated policy has its capacity only."""
     found: dict[str, Any]
     try:
-        plan, policy = _chosen(point)
+        plan, policy, workload = _chosen(point)
         load = _load(point, plan)
-        found = predict(policy, plan.system, plan.workload, load=load, model=plan.model).record()
+        found = predict(policy, plan.system, workload, load=load, model=plan.model).record()
         found = {name: found[name] for name in _SHOWN if name in found}
         return {"status": "stable"} | found
     except UnstableError as error:
@@ -51,9 +51,9 @@ def run_one(point: Point, replication: int) -> Mapping[str, Any]:
     set and not by their jobs.
     """
     try:
-        plan, policy = _chosen(point)
+        plan, policy, workload = _chosen(point)
         run = simulate(
-            policy, plan.system, plan.workload, load=_load(point, plan), replications=1,
+            policy, plan.system, workload, load=_load(point, plan), replications=1,
             seed=point.seed, point=replication, workers=1,
         )  # fmt: skip
     except UnstableError as error:
@@ -73,9 +73,14 @@ def scenario_of(point: Point) -> Scenario:
     ScenarioError
         If they make none.
     """
-    below = tuple(pair for pair in point.settings if pair[0] not in APART)
-    plan = _loaded(point.tables, point.inputs, point.folder, text_of(below))
+    plan = _loaded(*_place(point))
     return plan if point["model"] is None else plan.with_model(point["model"])
+
+
+def _place(point: Point) -> tuple[str, object, str, str]:
+    """What the scenario of a point hangs on, and its neighbours share."""
+    below = tuple(pair for pair in point.settings if pair[0] not in APART)
+    return point.tables, point.inputs, point.folder, text_of(below)
 
 
 @lru_cache(maxsize=32)  # neighbours in a sweep share theirs; a log of 10^5 jobs takes some 10 MB
@@ -86,9 +91,14 @@ def _loaded(tables: str, inputs: object, folder: str, settings: str) -> Scenario
     return make_scenario(Path(folder) / "scenario.toml", given, only_fitting=True)
 
 
-def _chosen(point: Point) -> tuple[Scenario, AbstractPolicy]:
+@lru_cache(maxsize=32)  # of what the scenarios above hold; models are kept by it, so it is one
+def _workload(tables: str, inputs: object, folder: str, settings: str) -> Workload:
+    return _loaded(tables, inputs, folder, settings).workload
+
+
+def _chosen(point: Point) -> tuple[Scenario, AbstractPolicy, Workload]:
     plan = scenario_of(point)
-    return plan, policy_of(plan, str(point["policy"]))
+    return plan, policy_of(plan, str(point["policy"])), _workload(*_place(point))
 
 
 def policy_of(plan: Scenario, label: str) -> AbstractPolicy:

@@ -35,7 +35,7 @@ from validation.sweeps.points import (
 )
 from validation.sweeps.results import to_frame
 from validation.sweeps.run import run_tasks
-from validation.sweeps.tables import files_named
+from validation.sweeps.tables import files_named, of_strategies
 from validation.sweeps.version import code_version
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def plan_sweep(
     """
     source = Path(path)
     tables = unchecked_tables(source)
-    strategies = "program" not in tables and "runs" not in tables and "policy" not in tables
+    strategies = of_strategies(tables)
     chosen = KINDS[one_of("kind", kind or ("allocate" if strategies else "predict"), list(KINDS))]
     if (chosen.name == "allocate") != strategies:
         what = "strategies" if strategies else "policies"

@@ -64,13 +64,37 @@ def engine(
             yield Engine(pool, threads)
         finally:
             close()
-    elif worker_count(workers) == 1:
-        yield Engine(None, lambda: 1)
     else:
-        mended = MendedPool(workers)
-        try:
-            yield Engine(mended, lambda: mended.workers)
-        except BaseException:
-            mended.let_go()
-            raise
-        mended.shutdown()
+        with processes(workers) as mended:
+            yield Engine(mended, lambda: 1 if mended is None else mended.workers)
+
+
+@contextmanager
+def processes(workers: int | None = None) -> Iterator[MendedPool | None]:
+    """Processes of this machine, let go at once where the work is broken off.
+
+    Parameters
+    ----------
+    workers : int, optional
+        By default one for each core.
+
+    Yields
+    ------
+    MendedPool or None
+        None for one worker, which is this process.
+
+    Raises
+    ------
+    ModelError
+        See `worker_count`.
+    """
+    if worker_count(workers) == 1:
+        yield None
+        return
+    pool = MendedPool(workers)
+    try:
+        yield pool
+    except BaseException:
+        pool.let_go()
+        raise
+    pool.shutdown()

@@ -27,6 +27,7 @@ from multiprocessing.connection import Connection
 from typing import Final, TypeVar
 
 from phasefit.checks import whole_number
+from qmodels.commands.collection import collect_seldom
 from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
 
@@ -97,6 +98,7 @@ def _end_with_the_leash(leash: Connection) -> None:
         os._exit(1)
 
     threading.Thread(target=wait, name="leash", daemon=True).start()
+    collect_seldom()  # a worker begins with imports too
 
 
 @contextmanager

@@ -28,6 +28,8 @@ from qmodels.errors import ModelError
 
 #: Packages whose records may be read back.
 _OURS: Final = ("phasefit", "qmodels", "validation")
+#: Types whose values are JSON's own.
+_AS_IT_IS: Final = frozenset({type(None), bool, str, int})
 
 
 class PlainDataError(ModelError):
@@ -115,6 +117,9 @@ def digest(value: object) -> str:
 
 def _plain(value: Any, *, keys: bool) -> Any:
     """The value as JSON has it; what JSON does not know in a dictionary with one key "$kind"."""
+    kind = type(value)
+    if kind in _AS_IT_IS or (kind is float and math.isfinite(value)):  # most of what there is
+        return value
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, Enum):
@@ -125,13 +130,13 @@ def _plain(value: Any, *, keys: bool) -> Any:
         return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
+    if kind is tuple:
+        return {"$tuple": [_plain(each, keys=keys) for each in value]}
     within = functools.partial(_plain, keys=keys)
     if is_dataclass(value) and not isinstance(value, type):
         held = {f.name: within(getattr(value, f.name)) for f in fields(value) if f.init}
         return {"$record": _told(type(value), keys), "fields": held}
     if isinstance(value, tuple):
-        if type(value) is tuple:
-            return {"$tuple": [within(each) for each in value]}
         return {"$named": _named(type(value)), "values": [within(each) for each in value]}
     if isinstance(value, list):
         return [within(each) for each in value]

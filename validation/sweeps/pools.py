@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
+from importlib import import_module
 from typing import Any, Final
 
 from qmodels.errors import ModelError
@@ -43,6 +44,11 @@ class MendedPool(Executor):
         self._pool: LeashedPool | None = None
         self._alone: list[LeashedPool] = []
         self._closed = False
+
+    def begin(self, workers: int, module: str) -> None:
+        """Start so many workers, at most all, and have them import a module before work comes."""
+        for _ in range(min(workers, self.workers)):
+            self.submit(_import, module)
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Call a function in a worker; see `concurrent.futures.Executor.submit`."""
@@ -116,6 +122,10 @@ class MendedPool(Executor):
             pools = [*([self._pool] if self._pool else []), *self._alone]
         for pool in pools:
             pool.shutdown(wait, cancel_futures=cancel_futures)
+
+
+def _import(module: str) -> None:
+    import_module(module)
 
 
 def dask_pool(address: Any) -> tuple[Executor, Callable[[], int], Callable[[], None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
@@ -18,6 +19,8 @@ from validation.sweeps.pools import WorkerLostError
 #: Seconds of work that a worker is given at a time, and those after which it hands back what it
 #: has not begun.
 CHUNK, LONGEST_CHUNK = 1.0, 2.0
+#: Tasks of the first pieces, of which nothing is measured yet; who is too slow hands back.
+_FIRST_PIECE: Final = 32
 #: Seconds between two looks at the journal and the progress, when one process does all.
 _LOOK: Final = 0.25
 
@@ -138,15 +141,18 @@ class _Coordinator:
         self.source, self.journal, self.progress, self.what = source, journal, progress, what
         self.end = None if budget is None else time.monotonic() + budget
         self.known = journal.known_keys()
+        self.coming: Iterator[Task] = iter(())  # tasks to begin with that are not lined up yet
         self.waiting: list[_Entry] = []  # a heap
+        self.halves: list[Sequence[_Entry]] = []  # of pieces that cost a worker its life
         self.running: dict[Future[list[_Done]], Sequence[_Entry]] = {}
         self.entered = self.done = self.failed = 0
         self.mean = 0.0  # seconds of a task, by the wall, as last measured
         self.told = 0.0
 
     def run(self, executor: Executor | None, workers: Callable[[], int]) -> bool:
-        for task in self.source.first():
-            self._enter(task)
+        self.coming = self.source.first()
+        if self.known:  # what is done counts from the first; else nothing can be, and work begins
+            self._line_up(None)
         self._tell(always=True)
         try:
             if executor is None:
@@ -158,7 +164,21 @@ class _Coordinator:
                 future.cancel()
             self.journal.commit()
         self._tell(always=True)
-        return not self.waiting and not self.failed
+        return not self._more() and not self.failed
+
+    def _line_up(self, count: int | None) -> None:
+        """Line up so many more of the tasks to begin with, or all.
+
+        Workers compute meanwhile: to lay out the keys of 20,000 points takes a third of a second.
+        """
+        for task in itertools.islice(self.coming, count):
+            self._enter(task)
+
+    def _more(self) -> bool:
+        """Whether there is a task to hand out."""
+        if not self.waiting:
+            self._line_up(1)
+        return bool(self.halves or self.waiting)
 
     def _enter(self, first: Task) -> None:
         """Line a task up, or where its result is known, what that asks for."""
@@ -178,15 +198,15 @@ class _Coordinator:
         return self.end is not None and time.monotonic() >= self.end
 
     def _here(self) -> None:
-        while self.waiting and not self._late():
+        while self._more() and not self._late():
             piece = self._piece(1)
             self._take(piece, work_on([task for *_, task in piece], _LOOK))
 
     def _elsewhere(self, executor: Executor, workers: Callable[[], int]) -> None:
-        while (self.waiting and not self._late()) or self.running:
+        while (self._more() and not self._late()) or self.running:
             count = workers()
             # Two pieces for each worker: one that it works on, one that it finds when it is done.
-            while self.waiting and len(self.running) < 2 * count and not self._late():
+            while self._more() and len(self.running) < 2 * count and not self._late():
                 piece = self._piece(count)
                 self.running[executor.submit(work_on, [task for *_, task in piece])] = piece
             ended, _ = wait(self.running, timeout=5.0, return_when=FIRST_COMPLETED)
@@ -194,12 +214,16 @@ class _Coordinator:
                 self._receive(future, self.running.pop(future))
             self._tell()
 
-    def _piece(self, count: int) -> list[_Entry]:
+    def _piece(self, count: int) -> Sequence[_Entry]:
         """The next tasks that make a piece: a second's worth, fewer towards the end."""
-        size = 1
-        if self.mean > 0.0:
-            fair = len(self.waiting) // (2 * count)
-            size = max(1, min(int(CHUNK / self.mean), fair, 10_000))
+        if self.halves:
+            return self.halves.pop()
+        under_way = self.done + self.failed + sum(map(len, self.running.values()))
+        fair = max(self.source.total() - under_way, len(self.waiting)) // (2 * count)
+        wanted = int(CHUNK / self.mean) if self.mean > 0.0 else _FIRST_PIECE
+        size = max(1, min(wanted, fair, 10_000))
+        # As many as are taken: so no task that a result asked for goes before one to begin with.
+        self._line_up(size)
         return [heapq.heappop(self.waiting) for _ in range(min(size, len(self.waiting)))]
 
     def _back(self, entries: Sequence[_Entry]) -> None:
@@ -221,8 +245,8 @@ class _Coordinator:
     def _lost(self, piece: Sequence[_Entry], error: BaseException) -> None:
         """A piece of work cost its worker its life: one of its tasks does, the others may not."""
         if len(piece) > 1:
-            self._back(piece)
-            self.mean = max(self.mean, 2 * CHUNK / len(piece))  # in half as large pieces
+            middle = len(piece) // 2
+            self.halves += [piece[:middle], piece[middle:]]
             return
         key = piece[0][2].key
         self.journal.fail(key, str(error) or "out of memory")
@@ -242,7 +266,9 @@ class _Coordinator:
             Kept(each.key, each.value, each.seconds) for each in done if each.value is not None
         )
         spent = sum(each.wall for each in done) / len(done)
-        self.mean = max(0.7 * self.mean + 0.3 * spent if self.mean else spent, 1e-6)
+        # The first tasks of a worker load what they need and tell little of the next ones.
+        trusted = 0.3 if spent > self.mean / 2 and self.mean else 1.0
+        self.mean = max((1.0 - trusted) * self.mean + trusted * spent, 1e-6)
         for (*_, task), each in zip(piece, done, strict=False):
             if each.value is None:
                 self.journal.fail(each.key, each.error)

@@ -1,4 +1,4 @@
-"""Texts of settings, and files that tables name."""
+"""What tables of a scenario say: of what they are, texts of settings, and files that they name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from validation.sweeps.plain import to_text
+
+
+def of_strategies(tables: Mapping[str, Any]) -> bool:
+    """Whether the tables are those of a comparison of strategies, and not of policies.
+
+    Examples
+    --------
+    >>> of_strategies({"mesh": {"rows": 4}}), of_strategies({"policy": [], "machine": {}})
+    (True, False)
+    """
+    return not {"program", "runs", "policy"} & set(tables)
 
 
 def text_of(settings: tuple[tuple[str, Any], ...]) -> str:

@@ -1,0 +1,13 @@
+from .darshan import read_darshan as read_darshan
+from .job_logs import read_jobs as read_jobs
+from .runs import RunTable as RunTable
+from .runs import read_runs as read_runs
+from .scenario import Scenario as Scenario
+from .scenario import load_scenario as load_scenario
+from .swf import JobLog as JobLog
+from .swf import read_swf as read_swf
+from .swf import write_swf as write_swf
+from .traced_runs import RunChoices as RunChoices
+from .traced_runs import TracedRuns as TracedRuns
+from .traced_runs import read_traced_runs as read_traced_runs
+from .traces import read_trace as read_trace

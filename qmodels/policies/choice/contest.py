@@ -77,13 +77,13 @@ class Contest:
         without what is costly, and without the objective have `RankedPolicy.least`. The one next
         to the best is never among these, where nothing ties with the best.
         """
+        found: list[RankedPolicy] = []
         if every or not self.costly:
-            found = []
             for policy in policies:
                 found.append(self.judged(policy))
                 done(len(found))
             return ranked(found)
-        found, todo = [], []
+        todo: list[_Candidate] = []
         for policy in policies:
             answer = predicted(policy, self.system, self.workload, self.rate, self.model)
             if isinstance(answer, RankedPolicy):
@@ -105,7 +105,8 @@ class Contest:
 
     def contenders(self, policies: Sequence[AbstractPolicy]) -> tuple[RankedPolicy, ...]:
         """Rows of those candidates that could be the best or tie with it, and perhaps of more."""
-        todo, found = [], []
+        todo: list[_Candidate] = []
+        found: list[RankedPolicy] = []
         for place, policy in enumerate(policies):
             most = _capacity(policy, self.system, self.workload)
             if self.model == "auto" and self.rate >= most:

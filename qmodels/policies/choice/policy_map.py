@@ -20,10 +20,7 @@ from qmodels.policies.base import AbstractPolicy, work_bound
 from qmodels.policies.choice.candidates import checked_candidates
 from qmodels.policies.choice.contest import Contest
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
-from qmodels.policies.choice.recommendation import (
-    BEST,
-    TIE,
-)
+from qmodels.policies.choice.ranking import BEST, TIE
 from qmodels.policies.system import System, Workload
 from qmodels.progress import Progress
 

@@ -331,6 +331,8 @@ def _reason(found: Recommendation) -> str:
     after = next((row for row in found.rows if row.status == SLOWER), None)
     if after is None:
         return f"{said}; no other candidate comes into question."
+    if best.value == 0.0:  # such as a percentile of the wait where hardly any job waits
+        return f"{said}; the next, {after.label}, has {wanted.shown(after.value)}."
     return f"{said}; the next, {after.label}, has {after.value / best.value - 1.0:.0%} more."
 
 

@@ -131,10 +131,13 @@ def wait_of(solved: SolvedQueue) -> TimeLaw:
     >>> round(law.sf(0.0), 6), round(law.percentile(0.95), 3)
     (0.507812, 306.135)
     """
+    return TimeLaw(_wait(solved), _method(solved), 0.0)
+
+
+def _wait(solved: SolvedQueue) -> PhaseType:
     queue = _checked(solved).queue
     start, jumps, exits = waiting_rates(solved.chain, queue.busy, queue.process)
-    law = PhaseType.from_rates(start, jumps, exits, atom=1.0 - float(start.sum()))
-    return TimeLaw(law, _method(solved), 0.0)
+    return PhaseType.from_rates(start, jumps, exits, atom=1.0 - float(start.sum()))
 
 
 def response_of(
@@ -228,7 +231,7 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     except ModelError:
         share = np.zeros(0)  # is refused below, in the words for a percentile
     if share.size and share.max() < 1.0 - 100.0 * TRUNCATION:
-        slow = slowest(wait_of(solved).law, running)
+        slow = slowest(_wait(solved), running)
         if slow is not None:
             horizon = (1.0 + _ROUNDING) * nearly(slow, float(share.max()), above=True)
     return _response(solved, TRUNCATION, memory, horizon).percentile(q)
@@ -257,7 +260,7 @@ def least_percentile(solved: SolvedQueue, q: float) -> float:
     >>> round(least_percentile(solved, 0.95), 2), round(percentile_of(solved, 0.95), 2)
     (54.14, 54.92)
     """
-    fast = fastest(wait_of(solved).law, _checked(solved).queue.running)
+    fast = fastest(_wait(solved), solved.queue.running)
     if fast is None:
         return 0.0
     # the chain that is followed is cut off, which makes its times a little shorter

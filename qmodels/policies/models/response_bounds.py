@@ -84,22 +84,25 @@ def nearly(law: PhaseType, q: float, *, above: bool) -> float:
     Zero, or infinite, where none is found. On the logarithm of the tail, which is nearly straight
     where percentiles are asked for, by secants that look a little to the wanted side.
     """
+    if q <= 0.0:
+        return 0.0
     aim, beside = log(1.0 - q), _BESIDE if above else -_BESIDE
-    low, high, t = (0.0, 0.0), None, -law.mean * aim
+    wanted = aim * (1.0 + beside)
+    low, high, t = (0.0, 0.0), (inf, -inf), -law.mean * aim
+    turns = 0  # in a row to the same side, above zero if to that of `high`
     for _ in range(_STEPS):
         height = log(max(float(law.sf(t)), 1e-300))
         if (height <= aim) == above and abs(height - aim) <= 4.0 * _BESIDE * max(-aim, _BESIDE):
             return t
         if height > aim:
-            low = (t, height)
+            low, turns = (t, height), min(turns, 0) - 1
         else:
-            high = (t, height)
-        wanted = aim * (1.0 + beside)
-        if high is None:
+            high, turns = (t, height), max(turns, 0) + 1
+        if high[0] == inf:
             t = 2.0 * t if height > 0.5 * aim else t * wanted / height
+        elif abs(turns) > 1:  # a secant of a tail that bends creeps from one side
+            t = 0.5 * (low[0] + high[0])
         else:
             part = (wanted - low[1]) / (high[1] - low[1])
             t = low[0] + min(max(part, 0.02), 0.98) * (high[0] - low[0])
-    if above:
-        return inf if high is None else high[0]
-    return low[0]
+    return high[0] if above else low[0]

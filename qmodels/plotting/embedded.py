@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import matplotlib
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 #: Points of a figure are 1/72 inch, pixels of a page 1/96.
@@ -54,7 +55,9 @@ def panel(figure: Figure, alt: str) -> Panel:
     """
     made = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "qmodels", "svg.fonttype": "path"}):
-        figure.savefig(made, format="svg", metadata={"Date": None}, dpi=_DPI)
+        figure.set_dpi(_DPI)
+        # `savefig` would draw it twice, once to find the layout, which drawing finds as well
+        FigureCanvasSVG(figure).print_svg(made, metadata={"Date": None})
     text = base64.b64encode(made.getvalue()).decode("ascii")
     width, height = (round(_PIXELS * float(inches)) for inches in figure.get_size_inches())
     return Panel(f"data:image/svg+xml;base64,{text}", alt, width, height)

@@ -6,6 +6,7 @@ import base64
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -57,7 +58,8 @@ def panel(figure: Figure, alt: str) -> Panel:
     with matplotlib.rc_context({"svg.hashsalt": "qmodels", "svg.fonttype": "path"}):
         figure.set_dpi(_DPI)
         # `savefig` would draw it twice, once to find the layout, which drawing finds as well
-        FigureCanvasSVG(figure).print_svg(made, metadata={"Date": None})
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(made, metadata={"Date": None})
     text = base64.b64encode(made.getvalue()).decode("ascii")
     width, height = (round(_PIXELS * float(inches)) for inches in figure.get_size_inches())
     return Panel(f"data:image/svg+xml;base64,{text}", alt, width, height)

@@ -36,7 +36,7 @@ from qmodels.policies.system import System, Workload
 #: Rows that are shown with their values where these take little work, though they are slower.
 LEADERS: Final = 12
 #: Bytes for the law of the response of one of these.
-_LITTLE: Final = 1e7
+_LITTLE: Final = 3e7
 
 
 @dataclass(frozen=True, kw_only=True)

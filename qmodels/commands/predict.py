@@ -150,7 +150,8 @@ def _ties(
     plan: Scenario,
 ) -> set[tuple[AbstractPolicy, float]]:
     """Policies that tie for the least time at a load, that with the least included."""
-    from qmodels.policies.choice.recommendation import BEST, TIE, compared
+    from qmodels.policies.choice.ranking import BEST, TIE
+    from qmodels.policies.choice.recommendation import compared
 
     ties: set[tuple[AbstractPolicy, float]] = set()
     for at in loads:

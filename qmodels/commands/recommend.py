@@ -99,6 +99,14 @@ def _recommend(
             help="Also map the best policy over load and scv (variance / mean^2) of the demand.",
         ),
     ] = False,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Compute percentiles of every candidate, also of those that cannot be among the "
+            "best.",
+        ),
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the tables and the map.")
     ] = None,
@@ -177,7 +185,8 @@ def _recommend(
                     recommend(
                         plan.system, workload, load=at_load, arrival_rate=at_rate,
                         objective=objective, constraint=constraint, candidates=candidates,
-                        model=plan.model, progress=_one_of(progress, place, len(asked)),
+                        model=plan.model, every=every,
+                        progress=_one_of(progress, place, len(asked)),
                     )
                 )  # fmt: skip
             except UnstableError as error:

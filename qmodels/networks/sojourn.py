@@ -218,14 +218,32 @@ class SojournLaw(Law):
                 return float(np.log(max(self._distribution(time), 1e-300) / low))
             return float(np.log(high / max(self._survival(time), 1e-300)))
 
-        left = right = float(np.log(self.mean))
+        start, stride = self._near(high)
+        left = right = float(np.log(start))
+        reach = stride
         while excess(left) > 0.0:
-            right, left = left, left - 1.0
+            right, left, reach = left, left - reach, min(2.0 * reach, 1.0)
+        reach = stride
         while excess(right) < 0.0:  # in short strides: the steps of the chain go as far as this
-            left, right = right, right + 0.25
+            left, right, reach = right, right + reach, min(2.0 * reach, 0.25)
         if left == right:
             return float(np.exp(left))
         return float(np.exp(brentq(excess, left, right, xtol=1e-15, rtol=1e-15)))
+
+    def _near(self, high: float) -> tuple[float, float]:
+        """Where to look for the time exceeded with probability `high`, and a stride in its log.
+
+        From the steps after which no more are alive, which its probability asks for anyway. From
+        the mean only where it takes little, or the dense law may be quicker than the steps.
+        """
+        if self.order > _DENSE:
+            cost, few = self.rates.nnz + self.order, self.order <= _SQUARED
+            count = self._steps.until(high, int(_AFFORDABLE / cost / (10.0 if few else 1.0)))
+            if count is not None:
+                return max(count, 1) / self._steps.speed, min(0.25, 2.0 / sqrt(count + 1.0))
+            if not few:
+                raise ConvergenceError("uniformisation", self._steps.count, inf, np.zeros(0))
+        return self.mean, 0.25
 
     def _evaluate(
         self, x: ArrayLike, before: float, at_last: float, value: Callable[[float], float]
@@ -304,6 +322,22 @@ class _Steps:
         self._now, self._gone = law.start, 0.0
         self._known = 0
         self.alive, self.leaving, self.absorbed = np.zeros((3, 0))
+
+    @property
+    def count(self) -> int:
+        """Number of entries known."""
+        return self._known
+
+    def until(self, share: float, most: int) -> int | None:
+        """Number of steps after which no more than a share is alive; None if `most` do not do."""
+        seen, far = 0, 64
+        while seen < most:
+            self.extend(min(far, most))
+            under = np.flatnonzero(self.alive[seen : self._known] <= share)
+            if under.size:
+                return seen + int(under[0])
+            seen, far = self._known, far + far // 4
+        return None
 
     def extend(self, count: int) -> None:
         """Make the first `count` entries known."""

@@ -6,8 +6,10 @@ import base64
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 #: Points of a figure are 1/72 inch, pixels of a page 1/96.
@@ -54,7 +56,10 @@ def panel(figure: Figure, alt: str) -> Panel:
     """
     made = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "qmodels", "svg.fonttype": "path"}):
-        figure.savefig(made, format="svg", metadata={"Date": None}, dpi=_DPI)
+        figure.set_dpi(_DPI)
+        # `savefig` would draw it twice, once to find the layout, which drawing finds as well
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(made, metadata={"Date": None})
     text = base64.b64encode(made.getvalue()).decode("ascii")
     width, height = (round(_PIXELS * float(inches)) for inches in figure.get_size_inches())
     return Panel(f"data:image/svg+xml;base64,{text}", alt, width, height)

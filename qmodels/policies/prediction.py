@@ -20,7 +20,7 @@ from qmodels.policies.labels import as_policy
 from qmodels.policies.models.build import built_model, solved_queue
 from qmodels.policies.models.policy_queue import SolvedQueue
 from qmodels.policies.models.recorded_errors import recorded_error
-from qmodels.policies.models.response import TimeLaw, response_of, wait_of
+from qmodels.policies.models.response import TimeLaw, percentile_of, response_of, wait_of
 from qmodels.policies.speed_table import SpeedTable
 from qmodels.policies.system import System, Workload
 
@@ -83,7 +83,7 @@ class Prediction(Result):
         Computed when first asked for. ModelError if `q` is not in [0, 1), or the model does not
         follow single jobs.
         """
-        return self.response.percentile(q)
+        return percentile_of(self.solved, q)
 
     def recorded_error(self, q: float | None = None) -> float | None:
         """Relative error that nine in ten fresh simulated points like this one keep to.

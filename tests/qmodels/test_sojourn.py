@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.stats import gamma
 
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
 from qmodels.markov.sweeps.m_matrix import MMatrix
@@ -168,6 +169,29 @@ def test_times_too_long_for_steps_are_left_to_the_dense_law(monkeypatch):
     monkeypatch.setattr(sojourn, "_SQUARED", 1)
     with pytest.raises(ConvergenceError, match="uniformisation"):
         ClosedNetwork(3, E3, h2(1.0, 9.0), "fcfs").solve().sojourn.sf(1.0)
+
+
+def stages_in_a_row(count):
+    """A law of so many stages, each of mean 1 / count: its percentiles are those of a gamma law."""
+    n = np.arange(count - 1)
+    rates = csr_array((np.full(count - 1, float(count)), (n, n + 1)), shape=(count, count))
+    return SojournLaw(np.eye(count)[0], rates, np.eye(count)[-1] * count)
+
+
+@pytest.mark.parametrize("count", [401, 2000])
+def test_a_percentile_of_many_states_does_not_solve_for_their_mean(count):
+    law = stages_in_a_row(count)
+    for q in (1e-6, 0.05, 0.5, 0.95, 0.999999):
+        assert law.ppf(q) == pytest.approx(gamma.ppf(q, count, scale=1.0 / count), rel=1e-10)
+        assert law.isf(q) == pytest.approx(gamma.isf(q, count, scale=1.0 / count), rel=1e-10)
+    assert "_backward" not in law.__dict__
+
+
+def test_a_percentile_that_takes_too_many_steps_is_left_to_the_dense_law_or_refused(monkeypatch):
+    monkeypatch.setattr(sojourn, "_AFFORDABLE", 1e5)
+    assert stages_in_a_row(401).ppf(0.5) == pytest.approx(gamma.ppf(0.5, 401, scale=1 / 401))
+    with pytest.raises(ConvergenceError, match="uniformisation"):
+        stages_in_a_row(2000).ppf(0.5)
 
 
 def test_order_of_service_spreads_the_sojourn_as_theory_says():

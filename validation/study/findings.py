@@ -10,7 +10,8 @@ import numpy as np
 from qmodels.commands.durations import in_words
 from qmodels.policies import AbstractPolicy
 from qmodels.policies.base import running_jobs
-from qmodels.policies.choice.recommendation import BEST, TIE, RankedPolicy, Recommendation
+from qmodels.policies.choice.ranking import BEST, TIE, RankedPolicy
+from qmodels.policies.choice.recommendation import Recommendation
 from validation.study.run import Study
 from validation.trial.agreement import DECISIVE_PRECISION
 

@@ -13,7 +13,7 @@ from qmodels.memory import spent_in_words
 from qmodels.pages.page import NO_SCRIPTS, explained, page_templates, plain_number
 from qmodels.pages.surface import FRAME_POLICY, surface_page
 from qmodels.plotting.style import counted
-from qmodels.policies.choice.recommendation import BEST, TIE
+from qmodels.policies.choice.ranking import BEST, TIE
 from qmodels.programs.superlinear import superlinear
 from validation.study.descriptions import tail_doubt
 from validation.study.findings import (

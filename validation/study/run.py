@@ -21,8 +21,9 @@ from qmodels.policies import (
     predict,
     work_bound,
 )
+from qmodels.policies.choice.judging import error_of
 from qmodels.policies.choice.objectives import objective_of
-from qmodels.policies.choice.recommendation import Recommendation, compared, error_of
+from qmodels.policies.choice.recommendation import Recommendation, compared
 from qmodels.policies.models.build import built_model
 from qmodels.programs import SpeedupSurface, speedup_surface
 from qmodels.progress import Progress, no_progress

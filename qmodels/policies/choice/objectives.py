@@ -44,6 +44,15 @@ class Quantity(Record):
     share: float | None = None  #: of the percentile, such as 0.95
     of_wait: bool = False  #: whether the percentile is one of the wait
 
+    def shown(self, value: float) -> str:
+        """A value in four digits, with the unit."""
+        return f"{value:.4g} {self.unit}".rstrip()
+
+    @property
+    def costly(self) -> bool:
+        """Whether it asks for the law of the response, which takes longer than all the means."""
+        return self.share is not None and not self.of_wait
+
     @classmethod
     def read(cls, text: str) -> Quantity:
         """Quantity of a name; ``_s`` at its end says seconds and may be left out.

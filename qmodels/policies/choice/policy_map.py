@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from heapq import heapify, heappop, heappush
+from functools import partial
 from math import nan
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,21 +15,12 @@ from numpy.typing import NDArray
 from phasefit import match_moments
 from phasefit.checks import positive_vector
 from phasefit.records import Result
-from qmodels.errors import MemoryBudgetError, ModelError
-from qmodels.policies.base import AbstractPolicy, running_jobs, work_bound
-from qmodels.policies.choice.candidates import checked_candidates, stated_error
+from qmodels.errors import ModelError
+from qmodels.policies.base import AbstractPolicy, work_bound
+from qmodels.policies.choice.candidates import checked_candidates
+from qmodels.policies.choice.contest import Contest
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
-from qmodels.policies.choice.recommendation import (
-    BEST,
-    SLOWER,
-    TIE,
-    RankedPolicy,
-    error_of,
-    judged,
-    ranked,
-)
-from qmodels.policies.models.build import capacity, demand_law
-from qmodels.policies.prediction import Prediction, predict
+from qmodels.policies.choice.ranking import BEST, TIE
 from qmodels.policies.system import System, Workload
 from qmodels.progress import Progress
 
@@ -42,8 +32,6 @@ Array = NDArray[np.float64]
 LOADS: Final = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SCVS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 _MOST_CELLS: Final = 10_000
-#: From this percentile on, it is taken to be no less than the mean.
-_HIGH: Final = 0.9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -145,9 +133,9 @@ def best_policies(
 
     Notes
     -----
-    Candidates that even alone on the machine would be slower than the best one found so far are
-    not solved; nor are, for percentiles from the 90th on, those whose mean is more than its
-    percentile, which takes more than nine jobs in ten to be quicker than the mean.
+    Candidates that even alone on the machine would be slower than the best one are not solved, nor
+    are percentiles of those whose jobs would be slower even if they ran at their greatest speed;
+    see `Contest`.
 
     References
     ----------
@@ -214,106 +202,11 @@ def _cell(
     model: str,
 ) -> tuple[str, float, tuple[str, ...]]:
     """Best policy of a cell, its value, and what ties with it; "" and NaN where there is none."""
-    found = _contenders(policies, system, workload, rate, objective, limits, model)
+    contest = Contest(
+        system=system, workload=workload, rate=rate, objective=objective, limits=limits, model=model
+    )
+    found = contest.contenders(policies)
     ties = tuple(each.label for each in found if each.status == TIE)
     if found and found[0].status == BEST:
         return found[0].label, found[0].value, ties
     return "", nan, ties
-
-
-def _contenders(
-    policies: Sequence[AbstractPolicy],
-    system: System,
-    workload: Workload,
-    rate: float,
-    objective: Quantity,
-    limits: tuple[Constraint, ...],
-    model: str,
-) -> tuple[RankedPolicy, ...]:
-    """Rows of those candidates that could be the best or tie with it.
-
-    The candidate that may be best by what is known is looked at next: one whose mean is not known
-    yet is predicted, one whose mean is known is judged.
-    """
-    most = {p: _capacity(p, system, workload) for p in policies}
-    errors = {
-        p: stated_error(p, "approximate", workload, system=system, utilisation=rate / most[p])
-        for p in policies
-    }
-    if model == "auto":  # `predict` would refuse those
-        policies = [p for p in policies if rate < most[p]]
-    found: list[RankedPolicy] = []
-    predicted: dict[AbstractPolicy, Prediction] = {}
-    # next to a capacity in doubt a candidate is never the best, so its error widens nothing
-    smallest, widest = np.inf, 1.0 + max([e for e in errors.values() if e < np.inf], default=0.0)
-    means_count = objective.share is not None and objective.share >= _HIGH
-    todo = [
-        (_least(p, system, workload, rate, objective, model), place)
-        for place, p in enumerate(policies)
-    ]
-    heapify(todo)
-    while todo:
-        least, place = heappop(todo)
-        policy = policies[place]
-        # what is stated of it once it is predicted may be less, and then it may tie
-        error = errors[policy] if errors[policy] < np.inf else policy.stated_error(workload)
-        if least * (1.0 - error) > smallest * widest:
-            continue
-        if means_count and least > 0.0 and policy not in predicted:
-            try:
-                answer = predict(policy, system, workload, arrival_rate=rate, model=model)
-            except MemoryBudgetError:
-                continue  # nothing is known of it
-            if error_of(policy, answer, system, workload, objective) == np.inf:
-                continue  # next to a capacity in doubt it is neither the best nor a tie
-            predicted[policy] = answer
-            heappush(todo, (max(least, answer.mean_response), place))
-            continue
-        known = predicted.pop(policy, None)
-        row = judged(policy, system, workload, rate, objective, limits, model, known)
-        found.append(row)
-        if row.status == SLOWER and row.error < np.inf:
-            smallest = min(smallest, row.value)
-    return ranked(found)
-
-
-def _least(
-    policy: AbstractPolicy,
-    system: System,
-    workload: Workload,
-    rate: float,
-    objective: Quantity,
-    model: str,
-) -> float:
-    """What the objective can hardly be less than, found with little work."""
-    if model not in ("auto", "speed-scaled") or objective.of_wait:
-        return 0.0
-    carried, unshared = _alone(policy, system, workload)
-    if rate >= carried:
-        return 0.0  # saturated, which costs nothing to find out
-    if objective.name == "mean_response":
-        return unshared
-    if objective.share is None:
-        return 0.0
-    return unshared * _percentile(policy, system, workload, objective.share)
-
-
-# What is the same at every load of a map: some thousand numbers.
-
-
-@lru_cache(maxsize=2048)
-def _capacity(policy: AbstractPolicy, system: System, workload: Workload) -> float:
-    return capacity(policy, system, workload)
-
-
-@lru_cache(maxsize=2048)
-def _alone(policy: AbstractPolicy, system: System, workload: Workload) -> tuple[float, float]:
-    """Jobs per second with all partitions taken, and seconds of a mean job at its fastest."""
-    running = running_jobs(policy, system, workload)
-    return float(running.throughput[-1]), 1.0 / float(running.speeds.max())
-
-
-@lru_cache(maxsize=2048)
-def _percentile(policy: AbstractPolicy, system: System, workload: Workload, share: float) -> float:
-    """Percentile of the demand, of mean one."""
-    return float(demand_law(policy, system, workload)[0].ppf(share))

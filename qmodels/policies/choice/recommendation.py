@@ -4,67 +4,33 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, isfinite, nan
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from phasefit.checks import real_number
-from phasefit.records import Drawing, Record, Result
-from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
+from phasefit.records import Drawing, Result
+from qmodels.errors import ModelError, UnstableError
 from qmodels.policies.base import AbstractPolicy, work_bound
-from qmodels.policies.choice.candidates import ROUNDING, checked_candidates, stated_error
+from qmodels.policies.choice.candidates import checked_candidates
+from qmodels.policies.choice.contest import Contest
+from qmodels.policies.choice.judging import row_of, saturated_row, value_of
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
-from qmodels.policies.models.response import response_of
-from qmodels.policies.prediction import Prediction, chosen_rate, predict
+from qmodels.policies.choice.ranking import (
+    BEST,
+    EXCEEDS,
+    SATURATED,
+    SLOWER,
+    TIE,
+    UNDECIDED,
+    RankedPolicy,
+    ranked,
+)
+from qmodels.policies.prediction import Prediction, chosen_rate
 from qmodels.policies.system import System, Workload
 from qmodels.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: Bytes for the law of one candidate's response; more is needed only next to its capacity.
-MEMORY: Final = 5e8
-#: What a row may be; those that are ranked first.
-BEST, TIE, SLOWER, UNDECIDED, EXCEEDS, SATURATED, UNKNOWN = (
-    "best", "tie", "slower", "undecided", "exceeds a limit", "saturated", "not computed",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RankedPolicy(Record):
-    """A candidate with what was predicted of it."""
-
-    policy: AbstractPolicy
-    #: "best", "tie", "slower", "undecided", "exceeds a limit", "saturated" or "not computed"
-    status: str
-    value: float  #: of the objective; NaN where there is none
-    #: relative error within which the predicted times are to be trusted; infinite for none
-    error: float
-    quantities: Mapping[str, float]  #: objective, limited quantities and means, by name
-    capacity: float  #: largest stable arrival rate, jobs per second; NaN where not computed
-    method: str  #: "exact" or "approximate"; "" where nothing was predicted
-    note: str = ""  #: which limit is exceeded or is nearer than the error, or why not computed
-
-    @property
-    def label(self) -> str:
-        """As the paper writes it."""
-        return self.policy.label
-
-    def record(self) -> dict[str, Any]:
-        """What was predicted; None for what is not known or, of an error, cannot be stated."""
-
-        def known(value: float) -> float | None:
-            return real_number("value", value) if isfinite(value) else None
-
-        return {
-            "policy": self.label,
-            "status": self.status,
-            "method": self.method,
-            "error": known(self.error),
-            "capacity": known(self.capacity),
-            **{name: known(value) for name, value in self.quantities.items()},
-            "note": self.note,
-        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,10 +83,7 @@ class Recommendation(Result):
         head = f"{'policy':<14}" + "".join(f"{_headed(name):>20}" for name in names)
         lines = [self.reason, "", f"{head}  {'error':>6}  status"]
         for row in self.rows[:most]:
-            shown = "".join(
-                f"{row.quantities[name]:>20.6g}" if name in row.quantities else f"{'-':>20}"
-                for name in names
-            )
+            shown = "".join(f"{_cell(row, name, self.objective.name):>20}" for name in names)
             error = f"{row.error:>6.0%}" if row.method == "approximate" else f"{row.method:>6}"
             error = "  none" if row.error == inf else error
             note = f" ({row.note})" if row.note else ""
@@ -181,6 +144,7 @@ def recommend(
     constraint: str | Sequence[str] | None = None,
     candidates: Sequence[AbstractPolicy | str] | None = None,
     model: str = "auto",
+    every: bool = False,
     progress: Progress | None = None,
 ) -> Recommendation:
     """Rank policies by what they make of a load.
@@ -201,6 +165,9 @@ def recommend(
         M = 2; see `default_candidates`.
     model : str
         As for `predict`; the decomposition and the exact chain have no percentiles.
+    every : bool
+        Compute percentiles of the response of every candidate. By default those that cannot be
+        among the best have none: of them it is said what theirs cannot be less than.
     progress : callable
         Called as ``progress("candidates", done, candidates)``, also before the first.
 
@@ -229,6 +196,11 @@ def recommend(
     can tell. A candidate next to its capacity, whose law of the response would take much memory,
     is listed as not computed.
 
+    Percentiles of the response take longer than means. A candidate whose jobs would be too slow
+    even if each ran at its greatest speed after its wait is slower, see `Contest`; its row has
+    `RankedPolicy.least`, and no more is computed of it unless `every` one is asked for. Of slower
+    ones the first dozen rows have their percentiles nevertheless, where these take little.
+
     References
     ----------
     .. [1] E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
@@ -253,15 +225,16 @@ def recommend(
     rate = chosen_rate(arrival_rate, load, bound)
     report = no_progress if progress is None else progress
     report("candidates", 0, len(policies))
-    found = []
-    for policy in policies:
-        found.append(judged(policy, system, workload, rate, wanted, limits, model))
-        report("candidates", len(found), len(policies))
-    saturated = [row for row in found if row.status == SATURATED]
-    if len(saturated) == len(found):
-        most = max(saturated, key=lambda row: row.capacity)
+    contest = Contest(
+        system=system, workload=workload, rate=rate, objective=wanted, limits=limits, model=model
+    )
+    rows = contest.rows(
+        policies, every=every, done=lambda count: report("candidates", count, len(policies))
+    )
+    if all(row.status == SATURATED for row in rows):
+        most = max(rows, key=lambda row: row.capacity)
         raise UnstableError(
-            f"{most.label}, which of all {len(found)} candidates carries most",
+            f"{most.label}, which of all {len(rows)} candidates carries most",
             rate, most.capacity, load=rate / bound, largest_load=most.capacity / bound,
         )  # fmt: skip
     return Recommendation(
@@ -269,35 +242,9 @@ def recommend(
         constraints=limits,
         arrival_rate=rate,
         load=rate / bound,
-        rows=ranked(found),
+        rows=rows,
         seconds=time.perf_counter() - started,
     )
-
-
-def judged(
-    policy: AbstractPolicy,
-    system: System,
-    workload: Workload,
-    rate: float,
-    objective: Quantity,
-    limits: Sequence[Constraint],
-    model: str,
-    predicted: Prediction | None = None,
-) -> RankedPolicy:
-    """What is predicted of one candidate, not yet compared with others; `predicted` if it is."""
-    quantities: dict[str, float] = {}
-    try:
-        prediction = predicted or predict(policy, system, workload, arrival_rate=rate, model=model)
-        for quantity in (objective, *(limit.quantity for limit in limits)):
-            quantities[quantity.name] = value_of(quantity, prediction)
-    except UnstableError as error:
-        return _saturated(policy, error.capacity)
-    except MemoryBudgetError as error:
-        return RankedPolicy(
-            policy=policy, status=UNKNOWN, value=nan, error=nan, quantities={}, capacity=nan,
-            method="", note=str(error),
-        )  # fmt: skip
-    return _row(policy, prediction, quantities, system, workload, objective, limits)
 
 
 def compared(
@@ -334,146 +281,16 @@ def compared(
     started = time.perf_counter()
     wanted = objective_of("mean_response")
     rows = [
-        _row(policy, each, {wanted.name: value_of(wanted, each)}, system, workload, wanted, ())
+        row_of(policy, each, {wanted.name: value_of(wanted, each)}, system, workload, wanted, ())
         for policy, each in predictions.items()
     ]
-    rows += [_saturated(policy, most) for policy, most in saturated.items()]
+    rows += [saturated_row(policy, most) for policy, most in saturated.items()]
     if not rows:
         raise ModelError("there are no policies to compare")
     return Recommendation(
         objective=wanted, constraints=(), arrival_rate=arrival_rate, load=load,
         rows=ranked(rows), seconds=time.perf_counter() - started,
     )  # fmt: skip
-
-
-def error_of(
-    policy: AbstractPolicy,
-    prediction: Prediction,
-    system: System,
-    workload: Workload,
-    objective: Quantity,
-) -> float:
-    """Stated relative error of a quantity of a prediction; infinite next to a doubtful capacity."""
-    recorded = prediction.recorded_error(None if objective.of_wait else objective.share)
-    return stated_error(
-        policy, prediction.method, workload, system=system,
-        utilisation=prediction.arrival_rate / prediction.capacity, recorded=recorded,
-    )  # fmt: skip
-
-
-def _saturated(policy: AbstractPolicy, most: float) -> RankedPolicy:
-    return RankedPolicy(
-        policy=policy, status=SATURATED, value=nan, error=nan, quantities={}, capacity=most,
-        method="",
-    )  # fmt: skip
-
-
-def _row(
-    policy: AbstractPolicy,
-    prediction: Prediction,
-    quantities: dict[str, float],
-    system: System,
-    workload: Workload,
-    objective: Quantity,
-    limits: Sequence[Constraint],
-) -> RankedPolicy:
-    """A prediction as a row, not yet compared with others."""
-    share = prediction.arrival_rate / prediction.capacity
-    accuracy = error_of(policy, prediction, system, workload, objective)
-    broken = [_broken(c, quantities[c.quantity.name]) for c in limits]
-    broken = [text for text in broken if text]
-    close = [str(c) for c in limits if _within_error(c, quantities[c.quantity.name], accuracy)]
-    quantities |= {
-        name: getattr(prediction, name)
-        for name in ("mean_response", "mean_wait", "processor_utilisation", "disk_utilisation")
-    }
-    note = broken[0] if broken else f"{close[0]} is nearer than the error" if close else ""
-    if accuracy == inf and not broken:
-        doubt = policy.capacity_error(workload)
-        note = f"at {share:.0%} of a capacity known within {doubt:.0%}; simulate"
-    return RankedPolicy(
-        policy=policy,
-        status=EXCEEDS if broken else SLOWER,
-        value=quantities[objective.name],
-        error=accuracy,
-        quantities=quantities,
-        capacity=prediction.capacity,
-        method=prediction.method,
-        note=note,
-    )
-
-
-def value_of(quantity: Quantity, prediction: Prediction) -> float:
-    """The quantity of a prediction."""
-    if quantity.share is None:
-        return float(getattr(prediction, quantity.name))
-    if quantity.of_wait:
-        return float(prediction.wait.percentile(quantity.share))
-    return float(response_of(prediction.solved, memory=MEMORY).percentile(quantity.share))
-
-
-def ranked(found: Sequence[RankedPolicy]) -> tuple[RankedPolicy, ...]:
-    """The rows in order, the best one and what ties with it marked."""
-    in_doubt = [row for row in found if row.status == SLOWER and row.error == inf]
-    sure = [row for row in found if row.status == SLOWER and row.error < inf]
-    fit = sorted(sure, key=lambda row: row.value)
-    # Near capacity jobs take longer than predicted, not less: one predicted above all that the
-    # best may be is slower, one predicted below may be anything.
-    reach = fit[0].value * (1.0 + fit[0].error) if fit else inf
-    undecided = [
-        replace(row, status=UNDECIDED if row.value <= reach else SLOWER) for row in in_doubt
-    ]
-    fit = sorted([*fit, *(r for r in undecided if r.status == SLOWER)], key=lambda row: row.value)
-    rest = sorted(
-        [
-            *(row for row in found if row.status != SLOWER),
-            *(row for row in undecided if row.status == UNDECIDED),
-        ],
-        key=lambda row: (
-            (UNDECIDED, EXCEEDS, SATURATED, UNKNOWN).index(row.status),
-            row.value
-            if row.status in (UNDECIDED, EXCEEDS)
-            else -row.capacity
-            if row.capacity > 0
-            else inf,
-        ),
-    )
-    if not fit:
-        return tuple(rest)
-    least = fit[0].value
-    equals = [row for row in fit if row.value <= least * (1.0 + ROUNDING)]
-    best = min(equals, key=lambda row: row.policy.simplicity)
-    first, *others = [best, *(row for row in fit if row is not best)]
-    return (
-        replace(first, status=BEST),
-        *(
-            replace(row, status=TIE if overlap(row, best) else SLOWER)
-            for row in _ties_first(others, best)
-        ),
-        *rest,
-    )
-
-
-def _ties_first(rows: Sequence[RankedPolicy], best: RankedPolicy) -> list[RankedPolicy]:
-    return sorted(rows, key=lambda row: (not overlap(row, best), row.value))
-
-
-def overlap(row: RankedPolicy, best: RankedPolicy) -> bool:
-    """Whether a predicted value could be as small as the best one, each within its error."""
-    return row.error < inf and row.value * (1.0 - row.error) <= best.value * (1.0 + best.error)
-
-
-def _broken(limit: Constraint, value: float) -> str:
-    """What is said of a limit that is not kept; "" where it is."""
-    if limit.holds(value):
-        return ""
-    relation = "<" if limit.strict else "<="
-    bound = _shown(limit.limit, limit.quantity.unit)
-    return f"{limit.quantity.name} is {value:.4g}, not {relation} {bound}"
-
-
-def _within_error(limit: Constraint, value: float, error: float) -> bool:
-    return abs(limit.limit - value) <= error * value
 
 
 def _reason(found: Recommendation) -> str:
@@ -484,7 +301,7 @@ def _reason(found: Recommendation) -> str:
         nearest = undecided[0]
         return (
             f"Undecided {at}: {nearest.label} is predicted to have the least {wanted.label}, "
-            f"{_shown(nearest.value, wanted.unit)}, but it runs {nearest.note}."
+            f"{wanted.shown(nearest.value)}, but it runs {nearest.note}."
         )
     if found.best is None:
         nearest = found.rows[0]
@@ -493,10 +310,10 @@ def _reason(found: Recommendation) -> str:
         held = ", ".join(str(limit) for limit in found.constraints)
         return (
             f"No candidate keeps {held} {at}; the one with the least {wanted.label}, "
-            f"{nearest.label}, has {_shown(nearest.value, wanted.unit)}; {nearest.note}."
+            f"{nearest.label}, has {wanted.shown(nearest.value)}; {nearest.note}."
         )
     best = found.rows[0]
-    said = f"{best.label} has the least {wanted.label} {at}, {_shown(best.value, wanted.unit)}"
+    said = f"{best.label} has the least {wanted.label} {at}, {wanted.shown(best.value)}"
     if found.constraints:
         said += f", of those that keep {', '.join(str(limit) for limit in found.constraints)}"
     said += (
@@ -514,11 +331,15 @@ def _reason(found: Recommendation) -> str:
     after = next((row for row in found.rows if row.status == SLOWER), None)
     if after is None:
         return f"{said}; no other candidate comes into question."
+    if best.value == 0.0:  # such as a percentile of the wait where hardly any job waits
+        return f"{said}; the next, {after.label}, has {wanted.shown(after.value)}."
     return f"{said}; the next, {after.label}, has {after.value / best.value - 1.0:.0%} more."
 
 
-def _shown(value: float, unit: str) -> str:
-    return f"{value:.4g} {unit}".rstrip()
+def _cell(row: RankedPolicy, name: str, objective: str) -> str:
+    if name in row.quantities:
+        return f"{row.quantities[name]:.6g}"
+    return f">= {row.least:.6g}" if name == objective and isfinite(row.least) else "-"
 
 
 def _headed(name: str) -> str:

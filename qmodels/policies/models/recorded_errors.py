@@ -5,6 +5,7 @@ The table is made by `validation.trial.policy_errors.write_errors` from a record
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
 from typing import Final
@@ -77,3 +78,18 @@ def recorded_error(name: str, share: float | None = None) -> float | None:
         column = f"p{100 * min(SHARES, key=lambda known: abs(known - share)):g}"
     known = _table()
     return known.get(name, known.get(name.rsplit(", ", 1)[0], {})).get(column)
+
+
+def worst_recorded_error(models: Iterable[str], share: float | None = None) -> float | None:
+    """The largest error recorded of some models, in whatever regime; None for none recorded.
+
+    Parameters
+    ----------
+    models : iterable of str
+        Names, as in `Prediction.model`.
+    share : float, optional
+        As for `recorded_error`.
+    """
+    wanted = set(models)
+    errors = [recorded_error(name, share) for name in _table() if name.split(", ")[0] in wanted]
+    return max((error for error in errors if error is not None), default=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import comb
+from math import comb, inf
 from typing import Final
 
 import numpy as np
@@ -32,7 +32,12 @@ _BYTES: Final = 60.0
 
 
 def staged_response(
-    queue: PolicyQueue, chain: QBDSolution, *, truncation: float, memory: float | None
+    queue: PolicyQueue,
+    chain: QBDSolution,
+    *,
+    truncation: float,
+    memory: float | None,
+    horizon: float = inf,
 ) -> tuple[SojournLaw, float]:
     """Law of the time from arrival to departure, by following one job beside the others.
 
@@ -46,12 +51,14 @@ def staged_response(
         What cutting off the queue behind the job may change in any probability at most.
     memory : float, optional
         Bytes that the chain may take; half of the machine's memory by default.
+    horizon : float
+        Seconds up to which the law is asked for, see `response_law`.
 
     Returns
     -------
     law : SojournLaw
     bound : float
-        What the cut may have changed in any probability.
+        What the cut may have changed in any probability, of times up to the horizon.
 
     Raises
     ------
@@ -84,7 +91,7 @@ def staged_response(
         check_memory(what, _BYTES * rates, limit, fix)
         check_seconds(what, SECONDS_A_RATE * rates, memory, fix)
 
-    places, bound = places_behind(chain, queue.arrival_rate, c, truncation, check)
+    places, bound = places_behind(chain, arrivals, c, truncation, check, horizon)
     beside = _Beside(staged, places)
     n = beside.size * m
     served = rates_summed(

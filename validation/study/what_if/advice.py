@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from qmodels.commands.durations import in_words
 from qmodels.policies.choice.objectives import Quantity
-from qmodels.policies.choice.recommendation import TIE, RankedPolicy, overlap
+from qmodels.policies.choice.ranking import TIE, RankedPolicy, overlap
 from validation.study.what_if.axes import Axis
 from validation.study.what_if.cells import Cell
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qmodels.policies import AbstractPolicy, System
-from qmodels.policies.choice.recommendation import BEST, SATURATED, RankedPolicy
+from qmodels.policies.choice.ranking import BEST, SATURATED, RankedPolicy
 
 
 @dataclass(frozen=True, eq=False)

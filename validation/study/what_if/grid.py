@@ -16,14 +16,14 @@ from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, ScenarioError
 from qmodels.io.scenario import Scenario, load_scenario, make_scenario, with_settings
 from qmodels.policies import AbstractPolicy, System, Workload, work_bound
+from qmodels.policies.choice.judging import judged
 from qmodels.policies.choice.objectives import Quantity, objective_of
-from qmodels.policies.choice.recommendation import (
+from qmodels.policies.choice.ranking import (
     BEST,
     SATURATED,
     SLOWER,
     UNKNOWN,
     RankedPolicy,
-    judged,
     ranked,
 )
 from qmodels.policies.models.build import built_model

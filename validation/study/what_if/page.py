@@ -13,7 +13,7 @@ from qmodels.io.scenario import Scenario
 from qmodels.pages.what_if import MOST_CHARACTERS, GridAxis, GridPolicy, PageGrid
 from qmodels.pages.what_if import what_if_page as page_of
 from qmodels.policies import AbstractPolicy, System
-from qmodels.policies.choice.recommendation import TIE
+from qmodels.policies.choice.ranking import TIE
 from validation.study.what_if.axes import LOAD, POLICY, SHORT, axes_of, loads_of
 from validation.study.what_if.cells import Cell, Curve
 from validation.study.what_if.grid import ENDS, WhatIf

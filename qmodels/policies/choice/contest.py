@@ -1,0 +1,252 @@
+"""Which candidates can be the best: costly percentiles are computed of those that still may be.
+
+Of every candidate something is known with little work that its objective cannot be less than. The
+one of which that is least is looked at next, until what the others cannot be less than is more
+than the best one may be, each within its stated error. They are then known to be slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
+from math import inf, isfinite
+from typing import Final
+
+from phasefit import PhaseType
+from qmodels.policies.base import AbstractPolicy, running_jobs
+from qmodels.policies.choice.candidates import ROUNDING, stated_error
+from qmodels.policies.choice.judging import (
+    MEMORY,
+    error_of,
+    judged,
+    left_out,
+    predicted,
+    value_of,
+)
+from qmodels.policies.choice.objectives import Constraint, Quantity
+from qmodels.policies.choice.ranking import BEST, SLOWER, TIE, UNKNOWN, RankedPolicy, ranked
+from qmodels.policies.models.build import capacity, demand_law
+from qmodels.policies.models.recorded_errors import worst_recorded_error
+from qmodels.policies.models.response import least_percentile
+from qmodels.policies.prediction import Prediction
+from qmodels.policies.system import System, Workload
+
+#: Rows that are shown with their values where these take little work, though they are slower.
+LEADERS: Final = 12
+#: Bytes for the law of the response of one of these.
+_LITTLE: Final = 3e7
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """What candidates are compared by: a machine, its jobs, their rate, what is to be small."""
+
+    system: System
+    workload: Workload
+    rate: float  #: jobs per second
+    objective: Quantity
+    limits: tuple[Constraint, ...]
+    model: str
+
+    @property
+    def costly(self) -> bool:
+        """Whether some quantity takes longer than the means."""
+        return self.objective.costly or any(limit.quantity.costly for limit in self.limits)
+
+    def judged(
+        self, policy: AbstractPolicy, known: Prediction | None = None, *, memory: float = MEMORY
+    ) -> RankedPolicy:
+        """See `judging.judged`."""
+        return judged(
+            policy, self.system, self.workload, self.rate, self.objective, self.limits, self.model,
+            known, memory=memory,
+        )  # fmt: skip
+
+    def rows(
+        self,
+        policies: Sequence[AbstractPolicy],
+        *,
+        every: bool,
+        done: Callable[[int], None] = lambda count: None,
+    ) -> tuple[RankedPolicy, ...]:
+        """A row for each candidate, ranked; `done` is told of how many there is one.
+
+        Unless `every` one is to have its quantities, those that cannot be among the best go
+        without what is costly, and without the objective have `RankedPolicy.least`. The one next
+        to the best is never among these, where nothing ties with the best.
+        """
+        found: list[RankedPolicy] = []
+        if every or not self.costly:
+            for policy in policies:
+                found.append(self.judged(policy))
+                done(len(found))
+            return ranked(found)
+        todo: list[_Candidate] = []
+        for policy in policies:
+            answer = predicted(policy, self.system, self.workload, self.rate, self.model)
+            if isinstance(answer, RankedPolicy):
+                found.append(answer)
+            else:
+                error = error_of(policy, answer, self.system, self.workload, self.objective)
+                todo.append(_Candidate(self._least(answer), len(todo), policy, error, answer))
+        done(len(found))
+        left = self._best_first(todo, found, lambda: done(len(found)))
+        left.sort(key=lambda each: each.least)
+        self._next_to_best(left, found)
+        for each in left[: max(0, LEADERS - sum(isfinite(row.value) for row in found))]:
+            row = self.judged(each.policy, each.prediction, memory=_LITTLE)
+            if row.status != UNKNOWN:
+                left.remove(each)
+                found.append(row)
+        done(len(policies))
+        return ranked([*found, *(self._left_out(each) for each in left)])
+
+    def contenders(self, policies: Sequence[AbstractPolicy]) -> tuple[RankedPolicy, ...]:
+        """Rows of those candidates that could be the best or tie with it, and perhaps of more."""
+        todo: list[_Candidate] = []
+        found: list[RankedPolicy] = []
+        for place, policy in enumerate(policies):
+            most = _capacity(policy, self.system, self.workload)
+            if self.model == "auto" and self.rate >= most:
+                continue  # `predict` would refuse it
+            error = self._error_at_most(policy, self.rate / most)
+            todo.append(_Candidate(self._least_alone(policy), place, policy, error))
+        self._best_first(todo, found)
+        return ranked(found)
+
+    def _best_first(
+        self,
+        todo: list[_Candidate],
+        found: list[RankedPolicy],
+        done: Callable[[], None] = lambda: None,
+    ) -> list[_Candidate]:
+        """Judge candidates until the others are beaten, which are returned; rows go to `found`."""
+        left = []
+        heapify(todo)
+        while todo:
+            each = heappop(todo)
+            if _beaten(each, found):
+                left.append(each)
+            elif each.prediction is not None:
+                found.append(self.judged(each.policy, each.prediction))
+                done()
+            else:
+                self._look_at(each, todo, found)
+        return left
+
+    def _look_at(self, each: _Candidate, todo: list[_Candidate], found: list[RankedPolicy]) -> None:
+        """Predict a candidate, and have it wait for its turn with what is known of it then."""
+        policy = each.policy
+        answer = predicted(policy, self.system, self.workload, self.rate, self.model)
+        if isinstance(answer, RankedPolicy):
+            found.append(answer)
+            return
+        error = error_of(policy, answer, self.system, self.workload, self.objective)
+        if error < inf:  # else, next to a capacity in doubt, it is neither the best nor a tie
+            least = max(each.least, self._least(answer))
+            heappush(todo, _Candidate(least, each.place, policy, error, answer))
+
+    def _next_to_best(self, left: list[_Candidate], found: list[RankedPolicy]) -> None:
+        """Judge more of those left, in order, until the first slower one is known."""
+        while left:
+            best, *others = ranked(found)
+            slower = next((row.value for row in others if row.status == SLOWER), inf)
+            if best.status != BEST or (others[:1] and others[0].status == TIE):
+                return
+            if slower <= left[0].least:
+                return
+            each = left.pop(0)
+            found.append(self.judged(each.policy, each.prediction))
+
+    def _left_out(self, each: _Candidate) -> RankedPolicy:
+        assert each.prediction is not None
+        return left_out(
+            each.policy, each.prediction, each.error, self.objective, self.limits, each.least
+        )
+
+    def _least(self, answer: Prediction) -> float:
+        """What the objective of a prediction cannot be less than; itself where that is cheap."""
+        if not self.objective.costly:
+            return value_of(self.objective, answer)
+        assert self.objective.share is not None
+        return least_percentile(answer.solved, self.objective.share)
+
+    def _least_alone(self, policy: AbstractPolicy) -> float:
+        """What the objective of a policy cannot be less than: that of a job alone on the machine.
+
+        Not of the other models, whose jobs may be of another law.
+        """
+        objective, of = self.objective, (policy, self.system, self.workload)
+        if self.model not in ("auto", "speed-scaled") or objective.of_wait:
+            return 0.0
+        carried, unshared = _alone(*of)
+        if self.rate >= carried:
+            return 0.0  # saturated, which costs nothing to find out
+        if objective.name == "mean_response":
+            return unshared
+        if objective.share is None:
+            return 0.0
+        return unshared * _percentile(demand_law(*of)[0], objective.share)
+
+    def _error_at_most(self, policy: AbstractPolicy, utilisation: float) -> float:
+        """What can be stated at most of a candidate that is not predicted yet; finite."""
+        share = None if self.objective.of_wait else self.objective.share
+        worst = worst_recorded_error(policy.models, share)
+        stated = [
+            stated_error(
+                policy, "approximate", self.workload, system=self.system, utilisation=utilisation,
+                recorded=recorded,
+            )
+            for recorded in (None, worst)
+        ]  # fmt: skip
+        return max([e for e in stated if e < inf], default=policy.stated_error(self.workload))
+
+
+@dataclass(order=True)
+class _Candidate:
+    """A candidate as far as it is known."""
+
+    least: float  #: what its objective cannot be less than
+    place: int  #: among the candidates, which decides where that is the same
+    policy: AbstractPolicy = field(compare=False)
+    error: float = field(compare=False)  #: stated of its objective, at most
+    prediction: Prediction | None = field(compare=False, default=None)
+
+
+def _beaten(each: _Candidate, found: Sequence[RankedPolicy]) -> bool:
+    """Whether a candidate is sure to be neither the best, nor to tie with it or be undecided.
+
+    No other that is not in `found` may have a lower `least`.
+    """
+    sure = [row for row in found if row.status == SLOWER and row.error < inf]
+    smallest = min((row.value for row in sure), default=inf)
+    if each.least <= smallest * (1.0 + ROUNDING):
+        return False
+    # `smallest` is the least of all: the others' values are above
+    reach = max(
+        row.value * (1.0 + row.error) for row in sure if row.value <= smallest * (1.0 + ROUNDING)
+    )
+    # of one next to a capacity in doubt the predicted value itself is what counts, see `ranked`
+    return each.least * (1.0 - (each.error if each.error < inf else 0.0)) > reach
+
+
+# What is the same at every load of a map: some thousand numbers.
+
+
+@lru_cache(maxsize=2048)
+def _capacity(policy: AbstractPolicy, system: System, workload: Workload) -> float:
+    return capacity(policy, system, workload)
+
+
+@lru_cache(maxsize=2048)
+def _alone(policy: AbstractPolicy, system: System, workload: Workload) -> tuple[float, float]:
+    """Jobs per second with all partitions taken, and seconds of a mean job at its fastest."""
+    running = running_jobs(policy, system, workload)
+    return float(running.throughput[-1]), 1.0 / float(running.speeds.max())
+
+
+@lru_cache(maxsize=256)
+def _percentile(demand: PhaseType, share: float) -> float:
+    return float(demand.ppf(share))

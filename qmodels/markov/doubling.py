@@ -261,7 +261,9 @@ class _Slab:
     phases; it is left upward in a kind or downward in a law. All numbers are probabilities. Two
     slabs on top of each other make one of twice the height, as two layers of glass do [1]_: light
     passes, is thrown back, or goes to and fro between them. Only what leaves downward at all is
-    held as ``left @ laws``, with k columns in `left`, and never by itself.
+    held as ``left @ laws``, with k columns in `left`, and never by itself. What leaves upward comes
+    to be held so too, as ``up @ onward``, once the chain forgets on its way up as well: later,
+    since it climbs fast.
 
     The way to and fro is an M-matrix of order r whose row sums are known, so that the elimination
     subtracts nothing that matters close to saturation.
@@ -273,12 +275,13 @@ class _Slab:
     """
 
     back: Array  #: (r, n), what the last doubling adds to the returns
-    up: Array  #: (r, r), entered from below and left upward
+    up: Array  #: (r, m), entered from below and left upward, before `onward`
     between: Array  #: (r, r), to and fro once: down out of the upper slab, up out of the lower one
     through: Array  #: (r, k), down out of the upper slab and through the lower one, before `laws`
     rebound: Array  #: (k, r), entered from above in one of `laws` and left upward
     core: Array  #: (k, k), entered from above in one of `laws`: left downward, before `laws`
     laws: Array  #: (k, n), phases in which a slab that was crossed downward is left
+    onward: Array | None = None  #: (m, r), laws of kinds; None: the kinds themselves, m = r
 
     @classmethod
     def of(cls, levels: _Levels, returns: Mixtures, mass: Array) -> _Slab:
@@ -309,18 +312,21 @@ class _Slab:
         excess = self.up.sum(axis=1) + self.through.sum(axis=1)
         fro = factor(self.between, excess, trapped=TRAPPED)
         passes, falls_through = fro.solve(self.up), fro.solve(self.through)
-        added = self.up @ falls_through
+        added = self._risen(falls_through)
         rises = self.rebound @ passes
+        if self.onward is not None:
+            rises = rises @ self.onward
         crossed = self.core + self.rebound @ falls_through
         through = self.through + added @ self.core
         between = self.between + added @ self.rebound + through @ rises
         rebound = self.rebound + self.core @ rises
-        back, up = (chain @ added) @ self.laws, self.up @ passes
+        back, up, onward = (chain @ added) @ self.laws, self._risen(passes), self.onward
+        if onward is None and (upward := mixtures(up, len(up) // 4)) is not None:
+            up, onward = upward.weights, upward.laws
         fewer = mixtures(crossed @ self.laws, len(crossed) // 2)
         if fewer is None:
-            return _Slab(
-                back, up, between, through @ crossed, rebound, self.core @ crossed, self.laws
-            )
+            core = self.core @ crossed
+            return _Slab(back, up, between, through @ crossed, rebound, core, self.laws, onward)
         # the same in terms of fewer laws: crossed @ laws is weights @ fewer.laws
         sums = crossed[fewer.rows].sum(axis=1)
         chosen = crossed[fewer.rows] / sums[:, None]
@@ -332,7 +338,12 @@ class _Slab:
             chosen @ rebound,
             chosen @ self.core @ fewer.weights,
             fewer.laws,
+            onward,
         )
+
+    def _risen(self, columns: Array) -> Array:
+        """`columns` (r, ...) as seen from below the slab that is crossed before."""
+        return self.up @ (columns if self.onward is None else self.onward @ columns)
 
 
 def _held(matrix: Array, axis: int, look: bool) -> Part:

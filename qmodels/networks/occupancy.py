@@ -271,8 +271,13 @@ def dense_kron(a: Array, b: Array) -> Array:
         whole = a[:, None, :, None] * b[None, :, None, :]
     else:  # zeros that are never written take no time
         whole = np.zeros((a.shape[0], b.shape[0], a.shape[1], b.shape[1]))
+        rows, columns = np.nonzero(b)
+        entries = b[rows, columns]
         for i, j in np.argwhere(a).tolist():
-            np.multiply(b, a[i, j], out=whole[i, :, j, :])
+            if 16 * rows.size < b.size:
+                whole[i, rows, j, columns] = a[i, j] * entries
+            else:
+                np.multiply(b, a[i, j], out=whole[i, :, j, :])
     return whole.reshape(a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
 
 

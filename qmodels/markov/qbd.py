@@ -174,7 +174,7 @@ def _boundary(qbd: QBD, levels: Levels) -> tuple[Array, ...]:
     for k in range(top, -1, -1):
         below = qbd.down[k]
         excess = below.sum(axis=1)
-        if k == top and _same_sums(excess, levels.down.sum(axis=1)):
+        if k == top and len(below) > SMALL and _same_sums(excess, levels.down.sum(axis=1)):
             factors = levels.below
         else:
             factors = factor(stay, excess, trapped=TRAPPED)

@@ -218,7 +218,8 @@ class _Flows:
         """Sum of the rates out of each state."""
         if not self.turned:
             return np.asarray(self.stored.sum(axis=1))
-        return np.bincount(self.stored.indices, self.stored.data, self.states)
+        weights: Array = self.stored.data
+        return np.asarray(np.bincount(self.stored.indices, weights, self.states), dtype=float)
 
     def recurrent(self) -> Indices:
         """States of the only class that the chain cannot leave."""

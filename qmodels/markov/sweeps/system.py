@@ -50,7 +50,7 @@ class Sweeps:
         _kernels.split(rates.indptr, rates.indices, middle)
         given = np.zeros(out.size) if right is None else right
         low, high = np.empty((2, out.size))
-        # Unsigned, an index cannot count from the end: kernels that need not ask are a fifth faster.
+        # Unsigned, a place cannot count from the end: kernels that need not ask are faster.
         places = (_unsigned(rates.indptr), _unsigned(rates.indices))
         return cls(*places, rates.data, out, given, _unsigned(middle), low, high)
 

@@ -112,5 +112,5 @@ def test_dense_rates_and_those_of_a_prime_number_of_states_have_no_parts(rng):
 def test_a_sum_of_parts_of_which_one_falls_apart_says_so_by_the_states_of_the_whole():
     ring = np.roll(np.eye(60), 1, axis=1)
     two = np.kron(np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0]]))
-    with pytest.raises(ModelError, match="2 recurrent classes .state 0 and state 120 never"):
+    with pytest.raises(ModelError, match=r"2 recurrent classes .state 0 and state 120 never"):
         balance(kron_sum(two, ring))

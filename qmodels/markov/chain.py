@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
+from scipy.sparse.csgraph import connected_components
 
 from phasefit.checks import one_of, real_number, whole_number
 from phasefit.records import Drawing, Result
@@ -102,7 +104,9 @@ def solve_chain(
     Parameters
     ----------
     rates : (n, n) array_like or sparse array
-        Rate from state i to state j, per unit time. Rates only: the diagonal is derived.
+        Rate from state i to state j, per unit time. Rates only: the diagonal is derived. The
+        iteration reads them by the state that they lead to, so that it makes no copy of a
+        `scipy.sparse.csc_array`.
     method : {"auto", "gth", "direct", "iterative"}
         "gth" eliminates state by state in a dense matrix: O(n^3) time, 24 n^2 bytes. "direct"
         eliminates level by level, see `solve_block_tridiagonal`. "iterative" sweeps over the
@@ -163,15 +167,15 @@ def solve_chain(
     most = whole_number("max_sweeps", max_sweeps, least=1)
     limit = memory_limit(memory)
     started = time.perf_counter()
-    checked = checked_rates(rates)
-    n = checked.shape[0]
+    flows = _Flows.of(rates)
+    n = flows.states
     level = None if levels is None else checked_levels(levels, n)
-    inside = recurrent_states(checked)
+    inside = flows.recurrent()
     if inside.size < n:
-        checked = csr_array(checked[inside][:, inside])
+        flows = _Flows(csr_array(flows.rates[inside][:, inside]))
         level = None if level is None else _renumbered(level[inside])
-    pi, how, error, sweeps = _solve(checked, method, level, tol, limit, most)
-    residual = _residual(checked, pi)
+    pi, how, error, sweeps = _solve(flows, method, level, tol, limit, most)
+    residual = flows.residual(pi)
     if inside.size < n:
         part, pi = pi, np.zeros(n)
         pi[inside] = part
@@ -179,28 +183,78 @@ def solve_chain(
     return ChainSolution(pi, how, residual, error, n, sweeps, time.perf_counter() - started)
 
 
+@dataclass(frozen=True, eq=False)
+class _Flows:
+    """Rates, stored by the state that they leave or, turned, by the one that they lead to."""
+
+    stored: csr_array  #: (n, n), nothing on the diagonal
+    turned: bool = False
+
+    @classmethod
+    def of(cls, rates: ArrayLike | csr_array) -> _Flows:
+        """Those that are given, checked, in the order in which they are stored."""
+        if issparse(rates) and rates.format == "csc":  # type: ignore[union-attr]
+            with suppress(ModelError):  # to be raised again below, source and target in order
+                return cls(checked_rates(csr_array(rates.T)), True)  # type: ignore[union-attr]
+        return cls(checked_rates(rates))
+
+    @property
+    def states(self) -> int:
+        return int(self.stored.shape[0])
+
+    @property
+    def rates(self) -> csr_array:
+        """By the state that they leave."""
+        return csr_array(self.stored.T) if self.turned else self.stored
+
+    def inflow(self) -> csr_array:
+        """By the state that they lead to: row j holds what flows into state j."""
+        if self.turned:
+            return self.stored
+        into = inflow(self.stored)
+        return csr_array((into.data, into.indices, into.indptr), shape=into.shape)
+
+    def out(self) -> Array:
+        """Sum of the rates out of each state."""
+        if not self.turned:
+            return np.asarray(self.stored.sum(axis=1))
+        weights: Array = self.stored.data
+        return np.asarray(np.bincount(self.stored.indices, weights, self.states), dtype=float)
+
+    def recurrent(self) -> Indices:
+        """States of the only class that the chain cannot leave."""
+        if self.turned and connected_components(self.stored, connection="strong")[0] == 1:
+            return np.arange(self.states)
+        return recurrent_states(self.rates)
+
+    def residual(self, pi: Array) -> float:
+        """Sum of absolute (flow in - flow out) over the sum of the flows."""
+        out = pi * self.out()
+        flow = float(out.sum())
+        into = self.stored @ pi if self.turned else pi @ self.stored
+        return float(np.abs(into - out).sum()) / flow if flow > 0.0 else 0.0
+
+
 def _solve(
-    rates: csr_array, method: str, levels: Indices | None, tol: float, limit: float, most: int
+    flows: _Flows, method: str, levels: Indices | None, tol: float, limit: float, most: int
 ) -> tuple[Array, str, float, int]:
     """Probabilities, method, estimated error and sweeps for an irreducible chain."""
-    n = rates.shape[0]
+    n, count = flows.states, flows.stored.nnz
     if method == "gth" or (method == "auto" and n <= _DENSE):
-        return _by_gth(rates, limit)
+        return _by_gth(flows.rates, limit)
     if method == "direct":
-        return _by_levels(rates, levels, limit)
-    needed = estimate_bytes(n, rates.nnz)
-    check_memory(f"the iteration on {n} states and {rates.nnz} rates", needed, limit)
-    into = inflow(rates)
-    rows = csr_array((into.data, into.indices, into.indptr), shape=into.shape)
+        return _by_levels(flows.rates, levels, limit)
+    needed = estimate_bytes(n, count)
+    check_memory(f"the iteration on {n} states and {count} rates", needed, limit)
     try:
-        found = Iteration(rows, rates.sum(axis=1), levels).solve(tol, most)
+        found = Iteration(flows.inflow(), flows.out(), levels).solve(tol, most)
     except ConvergenceError:
-        exact = _elimination(rates, levels, limit) if method == "auto" else None
+        exact = _elimination(flows.rates, levels, limit) if method == "auto" else None
         if exact is None:
             raise
         return exact
     if method == "auto" and found.error > max(tol, 1e-9):
-        exact = _elimination(rates, levels, limit)
+        exact = _elimination(flows.rates, levels, limit)
         if exact is not None and exact[2] < found.error:
             return exact
     return found.pi, "iterative", found.error, found.sweeps
@@ -287,12 +341,6 @@ def _leading(rates: csr_array, level: Indices, step: int) -> list[int]:
 def _renumbered(levels: Indices) -> Indices:
     """Levels without those that have no state left; the class is connected, so they are last."""
     return np.asarray(levels - levels.min(), dtype=np.intp)
-
-
-def _residual(rates: csr_array, pi: Array) -> float:
-    out = pi * rates.sum(axis=1)
-    flow = float(out.sum())
-    return float(np.abs(pi @ rates - out).sum()) / flow if flow > 0.0 else 0.0
 
 
 def estimate_bytes(states: int, transitions: int, *, method: str = "iterative") -> float:

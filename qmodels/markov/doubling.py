@@ -25,9 +25,12 @@ Part: TypeAlias = slice | NDArray[np.intp]
 TRAPPED: Final = "phase {} can never come down to a lower level again"
 #: Phases from which on it pays to look for parts, zeros and few kinds of returns.
 _LARGE: Final = 256
-#: Least entry, over the largest of its row and column, for returns to count as mixed. What is cut
-#: off is a share of the largest entries: this keeps it one of the least as well.
-_MIXED: Final = 0.02
+#: Least entry, over the mean of its column and then the largest of its row, from which on returns
+#: are worth trying as mixtures. What is cut off is a share of the largest; `_Total.vouches` has the
+#: last word.
+_MIXED: Final = 1e-3
+#: Most that what is cut off may change an entry of the returns by, as a share of it.
+_CUT: Final = 3e-14
 #: Singular values below this share of the first are rounding.
 _NOISE: Final = 1e-15
 #: Largest difference between a row and the mixture in its place that is rounding.
@@ -112,7 +115,7 @@ def phases_of_return(
         if large and total.far_from_done:
             few_returns = mixtures(fall, fall.shape[0] // 6)
             if few_returns is not None:
-                levels = _Levels(spread, lead, stay, chain, falls, lands)
+                levels = _Levels(spread, lead, stay, chain, fall, falls, lands)
                 found = _by_slabs(levels, few_returns, total, step, max_steps)
                 if found is not None:
                     return found
@@ -149,6 +152,16 @@ class _Total:
         self.missing = self.decline * float(share.max(initial=0.0))
         return self.missing < self.tol
 
+    def vouches(self, error: Array, lands: Part) -> bool:
+        """Whether `error`, in each law of phases after a return, is lost in the returns so far.
+
+        Whatever is still to come climbed farther than all that has been added up.
+        """
+        so_far = self.returns[:, lands]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = error * (self.mass[:, None] / so_far)
+        return bool((share <= _CUT).all())
+
     @property
     def far_from_done(self) -> bool:
         """Whether more than two steps are to come, as far as one can tell."""
@@ -162,6 +175,7 @@ class _Levels(NamedTuple):
     lead: Array
     stay: Array
     chain: Array
+    fall: Spread
     falls: Part
     lands: Part
 
@@ -172,12 +186,13 @@ class Mixtures(NamedTuple):
     rows: NDArray[np.intp]  #: those that became the laws
     weights: Array  #: (m, k), rates; some may be negative, the sums over a row are not
     laws: Array  #: (k, n), rows that sum to one
+    error: Array  #: (n,), by how much a typical row that sums to one differs from its mixture
 
 
 def mixtures(matrix: Array, most: int) -> Mixtures | None:
     """`matrix` (m, n) as mixtures of fewer than `most` of its rows; None if it is not.
 
-    It is if entries of a row and column differ little and the rows span no more than `most`
+    It is if its rows, beside their mean law, differ little and span no more than `most`
     dimensions, both up to rounding. The rows are chosen by elimination with pivots in a random
     projection [1]_; that the mixtures are the rows is then checked entry by entry.
 
@@ -186,12 +201,14 @@ def mixtures(matrix: Array, most: int) -> Mixtures | None:
     .. [1] N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", *SIAM
        Review* 53 (2011) 217-288, sec. 5.2.
     """
-    row = matrix.max(axis=1)
-    column = matrix.max(axis=0)
-    if most < 2 or not (row.min() > 1e-250 and column.min() > 1e-250):
+    total = matrix.sum(axis=1)
+    if most < 2 or not (total.min() > 1e-250 and matrix.max(axis=0).min() > 1e-250):
         return None
-    even = matrix / row[:, None]
-    even /= even.max(axis=0)
+    # Beside the largest entry of its column a typical one would be small: a few rows stand out.
+    law = (1.0 / total) @ matrix / len(matrix)
+    even = matrix / law
+    row = even.max(axis=1)
+    even /= row[:, None]
     if even.min() < _MIXED:
         return None
     seen = even @ np.random.default_rng(0).standard_normal((even.shape[1], most))
@@ -204,11 +221,12 @@ def mixtures(matrix: Array, most: int) -> Mixtures | None:
     weights = np.zeros((len(matrix), rank))
     weights[chosen] = np.eye(rank)
     weights[others] = solve_triangular(upper[:rank, :rank], upper[:rank, rank:]).T
-    if np.abs(even - weights @ even[chosen]).max() > _ROUNDING:
+    off = np.abs(even - weights @ even[chosen]).max(axis=1)
+    if off.max() > _ROUNDING:
         return None
-    total = matrix[chosen].sum(axis=1)
-    scale = total / row[chosen]
-    return Mixtures(chosen, row[:, None] * weights * scale, matrix[chosen] / total[:, None])
+    error = float((off * row / total).mean()) * law
+    scaled = row[:, None] * weights * (total[chosen] / row[chosen])
+    return Mixtures(chosen, scaled, matrix[chosen] / total[chosen, None], error)
 
 
 def _by_slabs(
@@ -218,6 +236,7 @@ def _by_slabs(
     kept = total.copy()
     try:
         slab = _Slab.of(levels, returns, kept.mass)
+        first = step + 1
         while step < most:
             step += 1
             back = slab.back
@@ -226,6 +245,8 @@ def _by_slabs(
             last = kept.add(back, levels.lands)
             if last or kept.grown(levels.chain @ slab.up.sum(axis=1), back, levels.lands):
                 return kept.returns, step
+            if step == first and not kept.vouches(returns.error, levels.lands):
+                return None
             slab = slab.doubled(levels.chain)
     except ModelError:  # rounding took away a way out
         return None
@@ -240,7 +261,9 @@ class _Slab:
     phases; it is left upward in a kind or downward in a law. All numbers are probabilities. Two
     slabs on top of each other make one of twice the height, as two layers of glass do [1]_: light
     passes, is thrown back, or goes to and fro between them. Only what leaves downward at all is
-    held as ``left @ laws``, with k columns in `left`, and never by itself.
+    held as ``left @ laws``, with k columns in `left`, and never by itself. What leaves upward comes
+    to be held so too, as ``up @ onward``, once the chain forgets on its way up as well: later,
+    since it climbs fast.
 
     The way to and fro is an M-matrix of order r whose row sums are known, so that the elimination
     subtracts nothing that matters close to saturation.
@@ -252,17 +275,18 @@ class _Slab:
     """
 
     back: Array  #: (r, n), what the last doubling adds to the returns
-    up: Array  #: (r, r), entered from below and left upward
+    up: Array  #: (r, m), entered from below and left upward, before `onward`
     between: Array  #: (r, r), to and fro once: down out of the upper slab, up out of the lower one
     through: Array  #: (r, k), down out of the upper slab and through the lower one, before `laws`
     rebound: Array  #: (k, r), entered from above in one of `laws` and left upward
     core: Array  #: (k, k), entered from above in one of `laws`: left downward, before `laws`
     laws: Array  #: (k, n), phases in which a slab that was crossed downward is left
+    onward: Array | None = None  #: (m, r), laws of kinds; None: the kinds themselves, m = r
 
     @classmethod
     def of(cls, levels: _Levels, returns: Mixtures, mass: Array) -> _Slab:
         """The slab of one level of what the reduction left."""
-        spread, lead, stay, chain, falls, lands = levels
+        spread, lead, stay, chain, fall, falls, lands = levels
         rates = returns.weights.sum(axis=1)
         out = np.asarray(spread @ mass)
         out[falls] += rates
@@ -272,8 +296,9 @@ class _Slab:
         bounce = below[:, falls] @ returns.weights
         rebound = times(above, spread) @ chain
         core = above[:, falls] @ returns.weights
+        # returns from so few levels are uneven yet: these are added as they are, not as mixtures
         return cls(
-            (chain @ bounce) @ returns.laws,
+            chain @ times(below[:, falls], fall),
             times(below, spread) @ chain,
             bounce @ rebound,
             bounce @ core,
@@ -287,18 +312,21 @@ class _Slab:
         excess = self.up.sum(axis=1) + self.through.sum(axis=1)
         fro = factor(self.between, excess, trapped=TRAPPED)
         passes, falls_through = fro.solve(self.up), fro.solve(self.through)
-        added = self.up @ falls_through
+        added = self._risen(falls_through)
         rises = self.rebound @ passes
+        if self.onward is not None:
+            rises = rises @ self.onward
         crossed = self.core + self.rebound @ falls_through
         through = self.through + added @ self.core
         between = self.between + added @ self.rebound + through @ rises
         rebound = self.rebound + self.core @ rises
-        back, up = (chain @ added) @ self.laws, self.up @ passes
+        back, up, onward = (chain @ added) @ self.laws, self._risen(passes), self.onward
+        if onward is None and (upward := mixtures(up, len(up) // 4)) is not None:
+            up, onward = upward.weights, upward.laws
         fewer = mixtures(crossed @ self.laws, len(crossed) // 2)
         if fewer is None:
-            return _Slab(
-                back, up, between, through @ crossed, rebound, self.core @ crossed, self.laws
-            )
+            core = self.core @ crossed
+            return _Slab(back, up, between, through @ crossed, rebound, core, self.laws, onward)
         # the same in terms of fewer laws: crossed @ laws is weights @ fewer.laws
         sums = crossed[fewer.rows].sum(axis=1)
         chosen = crossed[fewer.rows] / sums[:, None]
@@ -310,7 +338,12 @@ class _Slab:
             chosen @ rebound,
             chosen @ self.core @ fewer.weights,
             fewer.laws,
+            onward,
         )
+
+    def _risen(self, columns: Array) -> Array:
+        """`columns` (r, ...) as seen from below the slab that is crossed before."""
+        return self.up @ (columns if self.onward is None else self.onward @ columns)
 
 
 def _held(matrix: Array, axis: int, look: bool) -> Part:

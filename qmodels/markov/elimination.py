@@ -7,6 +7,7 @@ error, however small the entry and however close to singular the matrix.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from qmodels.errors import ModelError
 from qmodels.markov import _kernels
 from qmodels.markov.ctmc import recurrent_class
+from qmodels.markov.kinds import kronecker_terms
 
 Array = NDArray[np.float64]
 
@@ -131,6 +133,9 @@ def balance(off: Array) -> Array:
     """
     rates = np.array(off, dtype=float, order="C")
     np.fill_diagonal(rates, 0.0)
+    if len(rates) > _LEAF and (terms := kronecker_terms(rates)) is not None:
+        with suppress(ModelError):  # several classes: say so by the states of the whole
+            return np.asarray(np.kron(balance(terms[0]), balance(terms[1])))
     inside = recurrent_class(rates)
     if inside.size < len(rates):
         rates = np.ascontiguousarray(rates[np.ix_(inside, inside)])

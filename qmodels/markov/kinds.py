@@ -1,4 +1,4 @@
-"""Jumps up that lead to the same place, put together: the low rank of the upward rates."""
+"""Structure found in rates: jumps that lead to the same place, parts that move independently."""
 
 from __future__ import annotations
 
@@ -37,6 +37,35 @@ def kinds(up: Array) -> tuple[Spread, Array]:
     spread = np.zeros((len(up), kept.size))
     spread[rows, kind] = speed[rows]
     return spread, lead[kept]
+
+
+def kronecker_terms(rates: Array) -> tuple[Array, Array] | None:
+    """Rates of two parts of a state that move independently, (p, p) and (q, q), pq = n, or None.
+
+    `rates` (n, n), with a zero diagonal, are then the Kronecker sum of the two: arrivals beside
+    services, for one. Entries must agree to the last bit.
+    """
+    n = len(rates)
+    rows, columns = np.nonzero(rates)
+    if rows.size > n * (n // 2):
+        return None
+    values = rates[rows, columns]
+    for q in range(n // 2, 1, -1):
+        if n % q:
+            continue
+        (i, a), (j, b) = np.divmod(rows, q), np.divmod(columns, q)
+        inner = i == j
+        outer = ~inner
+        first, second = rates[::q, ::q], rates[:q, :q]
+        if (
+            (a[outer] == b[outer]).all()
+            and np.count_nonzero(outer) == q * np.count_nonzero(first)
+            and np.count_nonzero(inner) == n // q * np.count_nonzero(second)
+            and (values[outer] == first[i[outer], j[outer]]).all()
+            and (values[inner] == second[a[inner], b[inner]]).all()
+        ):
+            return first, second
+    return None
 
 
 def times(dense: Array, spread: Spread) -> Array:

@@ -170,9 +170,14 @@ def _boundary(qbd: QBD, levels: Levels) -> tuple[Array, ...]:
     # Censor the levels from the top down: pi_{k+1} = pi_k @ spread_k @ climb_k.
     stay = qbd.local[-1] + levels.spread @ levels.returns
     climbs: list[tuple[Spread | None, Array]] = []
-    for k in range(len(qbd.local) - 2, -1, -1):
+    top = len(qbd.local) - 2
+    for k in range(top, -1, -1):
         below = qbd.down[k]
-        factors = factor(stay, below.sum(axis=1), trapped=TRAPPED)
+        excess = below.sum(axis=1)
+        if k == top and len(below) > SMALL and _same_sums(excess, levels.down.sum(axis=1)):
+            factors = levels.below
+        else:
+            factors = factor(stay, excess, trapped=TRAPPED)
         if len(below) > SMALL:
             spread, lead = kinds(qbd.up[k])
             climb = factors.solve_left(lead)
@@ -200,6 +205,11 @@ def _boundary(qbd: QBD, levels: Levels) -> tuple[Array, ...]:
     for pi in boundary:
         pi.setflags(write=False)
     return boundary
+
+
+def _same_sums(first: Array, second: Array) -> bool:
+    """Whether sums over rows of rates differ by no more than their rounding."""
+    return bool((np.abs(first - second) <= 1e-15 * second).all())
 
 
 def _residual(qbd: QBD, levels: Levels, boundary: tuple[Array, ...]) -> float:

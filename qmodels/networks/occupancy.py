@@ -8,10 +8,11 @@ tables, so one assembly serves every queue discipline, and the tagged job as wel
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_diag, coo_array, csr_array, eye_array, kron
+from scipy.sparse import block_diag, coo_array, csc_array, csr_array, eye_array, kron
 
 from phasefit import PhaseType
 from phasefit.absorption import reached
@@ -51,7 +52,20 @@ class NetworkChain:
     delay: Centre
     jobs: int
     base: Indices  #: first state of each level, and the number of states, (jobs + 2,)
-    rates: csr_array  #: (n, n)
+
+    @cached_property
+    def rates(self) -> csr_array:
+        """Rates by the state that they leave, (n, n)."""
+        return _assembled_rates(self.disk, self.delay, self.jobs, self.base)
+
+    def rates_by_target(self) -> csc_array:
+        """The same rates, stored by the state that they lead to; not kept.
+
+        Backwards in time a job that leaves a centre enters it, so that the same assembly makes
+        them, without a copy of the rates in the other order.
+        """
+        disk, delay = _turned_back(self.disk), _turned_back(self.delay)
+        return _assembled_rates(disk, delay, self.jobs, self.base).T
 
     @property
     def states(self) -> int:
@@ -198,6 +212,19 @@ def assembled(disk: Centre, delay: Centre, jobs: int) -> NetworkChain:
     """Chain of the network in which `jobs` jobs move between two centres."""
     sizes = np.array([disk.size(i) * delay.size(jobs - i) for i in range(jobs + 1)])
     base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return NetworkChain(disk, delay, jobs, base)
+
+
+def _turned_back(centre: Centre) -> Centre:
+    """The centre with every move the other way round: departures have become arrivals."""
+    local, leave, enter = (
+        sorted_csr(csr_array(moves.T)) for moves in (centre.local, centre.enter, centre.leave)
+    )
+    return Centre(centre.starts, local, leave, enter)
+
+
+def _assembled_rates(disk: Centre, delay: Centre, jobs: int, base: Indices) -> csr_array:
+    """Rates of the network, by the state that they leave."""
     entries = sum(_entries(disk, i, delay, jobs - i) for i in range(jobs + 1))
     kind = np.int32 if max(entries, base[-1]) < 2**31 else np.int64
     indptr, indices = np.empty(base[-1] + 1, kind), np.empty(entries, kind)
@@ -207,7 +234,7 @@ def assembled(disk: Centre, delay: Centre, jobs: int) -> NetworkChain:
     )
     rates = csr_array((data, indices, indptr), shape=(base[-1], base[-1]))
     rates.has_sorted_indices = True
-    return NetworkChain(disk, delay, jobs, base, rates)
+    return rates
 
 
 def _entries(disk: Centre, i: int, delay: Centre, away: int) -> int:
@@ -271,8 +298,13 @@ def dense_kron(a: Array, b: Array) -> Array:
         whole = a[:, None, :, None] * b[None, :, None, :]
     else:  # zeros that are never written take no time
         whole = np.zeros((a.shape[0], b.shape[0], a.shape[1], b.shape[1]))
+        rows, columns = np.nonzero(b)
+        entries = b[rows, columns]
         for i, j in np.argwhere(a).tolist():
-            np.multiply(b, a[i, j], out=whole[i, :, j, :])
+            if 16 * rows.size < b.size:
+                whole[i, rows, j, columns] = a[i, j] * entries
+            else:
+                np.multiply(b, a[i, j], out=whole[i, :, j, :])
     return whole.reshape(a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
 
 

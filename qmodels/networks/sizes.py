@@ -18,8 +18,12 @@ from qmodels.memory import (
 
 Array = NDArray[np.float64]
 
-#: Bytes for one rate: forward, transposed and once more in between; and for one state.
+#: Bytes for one rate of the chain of a tagged job: forward, transposed and once more in between;
+#: and for one of its states.
 _RATE, _STATE = 36.0, 150.0
+#: Bytes for a rate of a network or of one of its centres, which are stored once; for a state of the
+#: network, twenty vectors; for a state of a centre, where its rates begin.
+_ONCE, _VECTORS, _BEGIN = 12.0, 167.0, 12.0
 #: Seconds that `solve_qbd` takes: for the cube of the phases of the homogeneous levels, for the
 #: product of two levels of the boundary and the lower again, and for a level. Measured on one core
 #: of a shared machine, 5 million to 2 thousand million such products, loads of 70 to 99 %.
@@ -41,7 +45,36 @@ def network_size(
     """States of the chain of a network, and bytes to build and to solve it."""
     _check_levels(jobs, max(disk.order, delay.order))
     with np.errstate(over="ignore", invalid="ignore"):
-        return _size(_disk_counts(disk, jobs, discipline, servers), disk, delay, jobs)
+        disks = _disk_counts(disk, jobs, discipline, servers)
+        delays = occupancy_counts(jobs, delay.order)
+        queue = _moves(disk, disks, jobs, discipline, servers)
+        think = _moves(delay, delays, jobs, "ps", jobs)
+        states, away = float(disks @ delays[::-1]), {key: x[::-1] for key, x in think.items()}
+        rates = queue["local"] @ delays[::-1] + disks @ away["local"]
+        rates += queue["leave"] @ away["enter"] + queue["enter"] @ away["leave"]
+        apart = sum(float(x.sum()) for moves in (queue, think) for x in moves.values())
+        apart = _ONCE * apart + _BEGIN * float(disks.sum() + delays.sum())
+        return states, _ONCE * float(rates) + _VECTORS * states + apart
+
+
+def _moves(
+    law: PhaseType, states: Array, jobs: int, discipline: str, servers: int
+) -> dict[str, Array]:
+    """Number of rates of a centre with 0..jobs jobs within its level, out of it and into it."""
+    exits, starts = (float(np.count_nonzero(x)) for x in (law.exit, law.alpha))
+    inner = float(np.count_nonzero(law.jumps))
+    # states with a job in a given stage: those of one job fewer; a stack shows the last stage only
+    held = np.append(0.0, states[:-1])
+    if discipline == "lcfs-pr":
+        return {"local": inner * held, "leave": exits * held, "enter": law.order * states}
+    enter, leave = starts * states, exits * held
+    full = min(servers, jobs) if discipline != "ps" else jobs
+    if full < jobs:  # the waiting have no stage: whoever leaves is followed by a start
+        held[full:] = held[full]
+        leave = exits * held
+        leave[full + 1 :] *= starts
+        enter[full:] = states[full:]
+    return {"local": inner * held, "leave": leave, "enter": enter}
 
 
 def tagged_size(

@@ -216,7 +216,7 @@ class ClosedNetwork(Record):
             pi, how = np.concatenate(levels.levels), f"block elimination, {levels.method}"
         else:
             solved = found = solve_chain(
-                chain.rates,
+                chain.rates_by_target(),
                 method="auto" if method == "chain" else method,
                 levels=chain.levels,
                 tol=tol,

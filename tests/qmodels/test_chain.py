@@ -94,6 +94,52 @@ def check_strong_drift(levels=400):
             assert pi.sum() == pytest.approx(1.0, rel=1e-14)
 
 
+@pytest.mark.parametrize("method", ["gth", "direct", "iterative", "auto"])
+def test_rates_stored_by_where_they_lead_are_the_same_rates(method, rng):
+    rates = torus(25, rng)
+    rates.setdiag(3.0)  # jumps to the same state change nothing, either way
+    by_source = solve_chain(csr_array(rates), method=method)
+    by_target = solve_chain(csr_array(rates).tocsc(), method=method)
+    assert by_target.method == by_source.method
+    assert by_target.probabilities == pytest.approx(by_source.probabilities, rel=1e-12)
+    assert by_target.residual < 1e-14
+
+
+def test_rates_stored_by_where_they_lead_are_read_as_they_are():
+    states, jumps = 20_000, 8 * 20_000
+    rng = np.random.default_rng(1)
+    place = rng.integers(0, states, (2, jumps))
+    ring = np.stack([np.arange(states), np.roll(np.arange(states), 1)])
+    source, target = np.concatenate([place, ring], axis=1)
+    rates = csr_array((np.ones(source.size), (source, target)), shape=(states, states)).tocsc()
+    peaks = []
+    for given in (csr_array(rates), rates):
+        tracemalloc.start()
+        solve_chain(given, method="iterative")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] - 10.0 * rates.nnz
+
+
+def test_a_wrong_rate_stored_by_where_it_leads_is_named_source_first():
+    rates = np.zeros((3, 3))
+    rates[0, 1] = rates[1, 2] = rates[2, 0] = 1.0
+    rates[0, 2] = -2.0
+    for stored in (csr_array(rates), csr_array(rates).tocsc()):
+        with pytest.raises(ModelError, match="negative rate -2 from state 0 to state 2"):
+            solve_chain(stored)
+
+
+def test_of_rates_stored_by_where_they_lead_transient_states_have_no_share_either():
+    rates = np.zeros((4, 4))
+    rates[0, 1] = rates[1, 2] = rates[2, 1] = rates[3, 0] = 1.0
+    found = solve_chain(csr_array(rates).tocsc(), method="iterative")
+    assert found.probabilities == pytest.approx([0.0, 0.5, 0.5, 0.0], abs=1e-15)
+    apart = csr_array(np.array([[0, 1.0, 0, 0], [1.0, 0, 0, 0], [0, 0, 0, 1.0], [0, 0, 1.0, 0]]))
+    with pytest.raises(ModelError, match="2 recurrent classes"):
+        solve_chain(apart.tocsc(), method="iterative")
+
+
 def check_memory_is_foreseen(states=20_000):
     """What is allocated is what was foreseen, to a factor of two."""
     rates = random_array((states, states), density=6 / states, rng=np.random.default_rng(1))

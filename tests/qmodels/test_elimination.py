@@ -4,6 +4,8 @@ import pytest
 from qmodels.errors import ModelError
 from qmodels.markov import elimination, stationary
 from qmodels.markov.elimination import balance, factor
+from qmodels.markov.kinds import kronecker_terms
+from qmodels.networks.occupancy import kron_sum
 from tests.naive import qbd as naive
 
 
@@ -79,3 +81,36 @@ def test_states_without_a_way_out_are_named(trapped):
     excess[trapped] = 0.0
     with pytest.raises(ModelError, match=f"state {trapped} is never left"):
         factor(off, excess)
+
+
+def test_two_parts_that_move_independently_are_told_from_their_sum(rng):
+    first, second = rng.random((3, 3)), rng.random((50, 50))
+    np.fill_diagonal(first, 0.0)
+    np.fill_diagonal(second, 0.0)
+    whole = kron_sum(first, second)
+    found = kronecker_terms(whole)
+    assert found is not None
+    assert (found[0] == first).all()
+    assert (found[1] == second).all()
+    swapped = np.ix_(np.arange(149, -1, -1), np.arange(149, -1, -1))
+    odd = whole[swapped]
+    odd[0, 149] += 1e-300  # no sum any more, and the same chain to rounding
+    assert kronecker_terms(odd) is None
+    assert balance(whole) == pytest.approx(balance(odd)[::-1], rel=1e-13)
+    np.fill_diagonal(whole, 0.0)
+    for i, j in ((0, 1), (0, 50), (0, 53), (149, 3)):
+        other = whole.copy()
+        other[i, j] += 1e-9
+        assert kronecker_terms(other) is None
+
+
+def test_dense_rates_and_those_of_a_prime_number_of_states_have_no_parts(rng):
+    assert kronecker_terms(rng.random((12, 12))) is None
+    assert kronecker_terms(np.eye(13, k=1) + np.eye(13, k=-1)) is None
+
+
+def test_a_sum_of_parts_of_which_one_falls_apart_says_so_by_the_states_of_the_whole():
+    ring = np.roll(np.eye(60), 1, axis=1)
+    two = np.kron(np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0]]))
+    with pytest.raises(ModelError, match=r"2 recurrent classes .state 0 and state 120 never"):
+        balance(kron_sum(two, ring))

@@ -390,14 +390,14 @@ def test_a_chain_that_would_not_fit_is_refused_before_anything_is_allocated():
     ("jobs", "laws", "discipline"),
     [(20, (h2_erlang_of_order_four(), h2(1.0, 9.0)), "fcfs"), (24, PAIRS["E3/H2"], "ps")],
 )
-def test_the_memory_is_known_beforehand_within_a_factor_of_two(jobs, laws, discipline):
+def test_the_memory_is_known_beforehand_within_a_tenth(jobs, laws, discipline):
     network = ClosedNetwork(jobs, *laws, discipline=discipline)
     network.solve("chain")  # compiles
     tracemalloc.start()
     network.solve("chain")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert 0.5 * peak <= network._size()[1] <= 2.0 * peak
+    assert network._size()[1] == pytest.approx(peak, rel=0.1)
 
 
 @pytest.mark.parametrize(

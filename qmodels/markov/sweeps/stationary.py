@@ -193,20 +193,33 @@ class Iteration:
 
     def _watched_together(self, x: Array, levels: NDArray[np.intp] | None) -> float:
         """The same from several errors at once, to tell apart those that die out slowly."""
-        root = np.sqrt(x)
-        before, after = np.empty((2, _PROBES, x.size))
+        root = np.maximum(np.sqrt(x), TINY)
+        before, lost = np.empty((_PROBES, x.size)), np.empty((_PROBES, _PROBES))
         for probe in range(_PROBES):
             y = x * (1.0 + 0.1 * _disturbance(x.size, probe + 1))
-            for stage in (before, after):
-                self._sweep_only(y, _LOOK)
-                self._errors(x, y, levels)
-                stage[probe] = (y - x) / np.maximum(root, TINY)
-        gram, lost = before @ before.T, before @ (before - after).T
+            self._look(x, y, levels, root, before[probe])
+        gram = before @ before.T
+        after = np.empty(x.size)
+        for probe in range(_PROBES):  # each goes on from where it was: only one is held twice
+            np.multiply(before[probe], root, out=y)
+            y += x
+            self._look(x, y, levels, root, after)
+            np.subtract(before[probe], after, out=after)
+            lost[:, probe] = before @ after
         sizes = 1.0 / np.sqrt(np.maximum(gram.diagonal(), TINY))
         gram, lost = gram * np.outer(sizes, sizes), lost * np.outer(sizes, sizes)
         rates = np.abs(np.linalg.eigvals(np.linalg.lstsq(gram, lost, rcond=1e-12)[0]))
         slow = rates[rates > 0.0].min(initial=1.0)
         return _LOOK / float(slow)
+
+    def _look(
+        self, x: Array, y: Array, levels: NDArray[np.intp] | None, root: Array, seen: Array
+    ) -> None:
+        """Sweep `y` on, and put its error, over the root of the probabilities, into `seen`."""
+        self._sweep_only(y, _LOOK)
+        self._errors(x, y, levels)
+        np.subtract(y, x, out=seen)
+        seen /= root
 
     def _sweep_only(self, y: Array, times: int) -> None:
         self._system.sweep(y, times)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from qmodels.markov.sweeps import _kernels
 
 Array = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.signedinteger]
+Indices: TypeAlias = NDArray[np.unsignedinteger]
 
 #: Below this size a number counts as zero: its reciprocal is still a float.
 TINY = 1e-290
@@ -50,7 +50,9 @@ class Sweeps:
         _kernels.split(rates.indptr, rates.indices, middle)
         given = np.zeros(out.size) if right is None else right
         low, high = np.empty((2, out.size))
-        return cls(rates.indptr, rates.indices, rates.data, out, given, middle, low, high)
+        # Unsigned, a place cannot count from the end: kernels that need not ask are faster.
+        places = (_unsigned(rates.indptr), _unsigned(rates.indices))
+        return cls(*places, rates.data, out, given, _unsigned(middle), low, high)
 
     def sweep(self, x: Array, times: int) -> None:
         """Improve `x` in place by double sweeps, without a subtraction."""
@@ -82,15 +84,17 @@ class Sweeps:
         scale = float(np.sqrt(n))
 
         def dot(a: Array, b: Array) -> np.float64:  # no Python float: that cannot be divided by 0
-            return np.float64(np.dot(a * weight, b))
+            return np.float64(np.dot(a, b))
 
+        # weighted vectors are made once each: those of a large chain do not stay in the cache
         r, room, found = np.empty(n), np.empty(n), np.zeros(n)
         _kernels.imbalance(*self._rows, self.right, x, r)
         _kernels.backward(*self._rows, r, room)
-        one_sweep = np.sqrt(dot(room, room))
-        first = np.sqrt(dot(r, r))
+        one_sweep = np.sqrt(dot(room * weight, room))
+        shadow = r * weight
+        first = np.sqrt(dot(shadow, r))
         goal = max(reduction * first, _FLOOR * scale)
-        shadow, p, rho = r.copy(), r.copy(), first * first
+        p, rho = r.copy(), first * first
         v, t = np.empty(n), np.empty(n)
         passes = 2
         size = first
@@ -101,11 +105,13 @@ class Sweeps:
             r -= alpha * v
             _kernels.swept(*self._rows, r, room, t)
             passes += 2
-            square = dot(t, t)
-            omega = dot(t, r) / square if square > 0.0 else 0.0
+            np.multiply(t, weight, out=room)
+            square = dot(room, t)
+            omega = dot(room, r) / square if square > 0.0 else 0.0
             found += omega * r
             r -= omega * t
-            size, before, rho = np.sqrt(dot(r, r)), rho, dot(shadow, r)
+            np.multiply(r, weight, out=room)
+            size, before, rho = np.sqrt(dot(room, r)), rho, dot(shadow, r)
             beta = rho / before * alpha / omega if omega != 0.0 else np.nan
             if not (np.isfinite(beta) and size < 1e6 * first):
                 break
@@ -113,9 +119,14 @@ class Sweeps:
             p *= beta
             p += r
         _kernels.backward(*self._rows, found, room)
-        grown = np.sqrt(dot(room, room)) / one_sweep if one_sweep > 0.0 else 1.0
+        grown = np.sqrt(dot(room * weight, room)) / one_sweep if one_sweep > 0.0 else 1.0
         return Step(room, float(first / scale), float(grown)), passes
 
     @property
     def _rows(self) -> tuple[Indices, Indices, Indices, Array, Array]:
         return self.indptr, self.middle, self.indices, self.rates, self.out
+
+
+def _unsigned(places: NDArray[np.signedinteger]) -> Indices:
+    """The same whole numbers, none of them negative, without a copy."""
+    return places.view(np.dtype(f"u{places.dtype.itemsize}"))

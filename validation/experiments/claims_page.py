@@ -181,7 +181,12 @@ def _filled(row: Row, folder: Path) -> tuple[str, ...]:
         for name, claim, words in references
         for finding in _findings(by_name[name], claim, words, row.where)
     ]
-    told = dict.fromkeys(finding.detail for claim, finding in found if claim != "*")
+    alone = len([claim for claim, _ in found if claim != "*"]) == 1
+    told = dict.fromkeys(
+        finding.detail if alone else f"{finding.sentence}: {finding.detail}"
+        for claim, finding in found
+        if claim != "*"
+    )
     stale = "" if all(record.fresh for record in known) else STALE
     numbers = "; ".join(told).replace(" | ", ", ").replace("|", r"\|")  # a bar would end the cell
     cells[3] = _joined(reading, numbers, stale)

@@ -204,7 +204,7 @@ class Contest:
         return max([e for e in stated if e < inf], default=policy.stated_error(self.workload))
 
 
-@dataclass(order=True)
+@dataclass(frozen=True, order=True)
 class _Candidate:
     """A candidate as far as it is known."""
 

@@ -22,6 +22,8 @@ from validation.experiments import EXPERIMENTS, RunOptions
 from validation.jobs import PoissonStreams
 from validation.machine import Machine, compare_strategies
 from validation.mesh import Mesh
+from validation.sweeps import pools
+from validation.sweeps.executors import parallel_map
 from validation.sweeps.journal import Journal
 from validation.sweeps.keeping import KeepingExecutor, journal_beside, keepers
 
@@ -167,8 +169,36 @@ def test_the_journal_goes_when_the_work_is_done_and_stays_when_it_is_not(tmp_pat
     with keepers(file, "phasefit.checks", workers=1, keep=True):
         pass
     assert file.exists()
-    with keepers(None) as nothing:
+    with keepers(None, workers=1) as nothing:
         assert (nothing.threads, nothing.processes, nothing.cpu_seconds) == (None, None, 0.0)
+
+
+def test_where_nothing_is_kept_workers_begin_once_and_not_before_there_is_work(monkeypatch):
+    begun = []
+
+    class Threads(ThreadPoolExecutor):
+        def __init__(self, workers):
+            begun.append(workers)
+            super().__init__(workers)
+
+        def let_go(self):
+            begun.append("let go")
+
+    monkeypatch.setattr(pools, "LeashedPool", Threads)
+    with keepers(None, workers=2) as working:
+        assert begun == []
+        for _ in range(3):
+            assert parallel_map(abs, [-1, -2], executor=working.processes) == [1, 2]
+    assert begun == [2]
+
+    def stopped():
+        with keepers(None, workers=2) as working:
+            working.processes.submit(abs, -1).result()
+            raise Stopped(2)
+
+    with pytest.raises(Stopped):
+        stopped()
+    assert begun == [2, 2, "let go"]
 
 
 def test_an_experiment_goes_on_where_it_was_broken_off(tmp_path):

@@ -2,6 +2,8 @@
 
 import math
 import operator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from validation.jobs import BatchStreams, JobStream, PoissonStreams
 from validation.machine import Machine, MixedTraffic, play
 from validation.machine.loads import interarrival_for
 from validation.mesh import Mesh
+from validation.sweeps import pools
 from validation.sweeps.executors import parallel_map
 
 MACHINE = Machine(mesh=Mesh(8, 8, io_side="west"), strategy="PLAS", traffic=MixedTraffic(0.5))
@@ -55,6 +58,21 @@ def test_progress_of_the_search_is_reported_trial_by_trial():
     assert [to for to in seen if to[0] == "pilot runs"] == [
         ("pilot runs", k, 12) for k in range(1, 13)
     ]
+
+
+def test_workers_begin_once_for_the_whole_search(monkeypatch):
+    """Every trial had begun workers of its own: most of the time of a short search."""
+    begun = []
+
+    class Threads(ThreadPoolExecutor):
+        def __init__(self, workers):
+            begun.append(workers)
+            super().__init__(workers)
+
+    monkeypatch.setattr(pools, "LeashedPool", Threads)
+    search = partial(interarrival_for, MACHINE, JOBS, 0.5, replications=2, tolerance=0.02)
+    assert search(workers=2) == search(workers=1)
+    assert begun == [2]
 
 
 def test_without_a_network_it_is_work_over_nodes():

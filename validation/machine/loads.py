@@ -18,6 +18,7 @@ from validation.jobs import AbstractStreams
 from validation.machine.machine import Machine
 from validation.machine.play import play
 from validation.sweeps.executors import parallel_map
+from validation.sweeps.pools import pool_for
 
 #: What the streams of the pilot runs are for, below the seed of a study: beside the two keys of its
 #: own runs.
@@ -96,14 +97,26 @@ def interarrival_for(
     if not hasattr(streams, "mean_interarrival"):
         raise ModelError(f"{type(streams).__name__} have no mean_interarrival that could be set")
 
-    def utilisations(means: list[float], runs: int, what: str) -> list[float]:
-        tasks = [(machine, streams, mean, seed, run) for mean in means for run in range(runs)]
-        seen = parallel_map(
-            _pilot, tasks, workers=1 if runs == 1 else workers, executor=executor,
-            progress=progress, what=what,
-        )  # fmt: skip
-        return [float(values.mean()) for values in np.reshape(seen, (len(means), runs))]
+    with pool_for(1 if replications == 1 else workers, executor) as pool:
 
+        def utilisations(means: list[float], runs: int, what: str) -> list[float]:
+            tasks = [(machine, streams, mean, seed, run) for mean in means for run in range(runs)]
+            seen = parallel_map(
+                _pilot, tasks, workers=1, executor=None if executor is None and runs == 1 else pool,
+                progress=progress, what=what,
+            )  # fmt: skip
+            return [float(values.mean()) for values in np.reshape(seen, (len(means), runs))]
+
+        return _searched(utilisations, target, replications, near)
+
+
+def _searched(
+    utilisations: Callable[[list[float], int, str], list[float]],
+    target: float,
+    replications: int,
+    near: float,
+) -> float:
+    """The mean time between arrivals, of a function that plays runs of several means."""
     guess = _first_guess(lambda mean: utilisations([mean], 1, "a first guess")[0], target)
     grid = [guess * factor for factor in _GRID]
     known = dict(zip(grid, utilisations(grid, replications, "pilot runs"), strict=True))

@@ -20,7 +20,7 @@ from qmodels.commands.stopping import kept
 from validation.sweeps.executors import worker_count
 from validation.sweeps.journal import Journal, Kept
 from validation.sweeps.plain import PlainDataError, digest, from_text, to_text
-from validation.sweeps.pools import MendedPool
+from validation.sweeps.pools import MendedPool, pool_for
 from validation.sweeps.version import code_version
 
 
@@ -141,18 +141,19 @@ def _written(function: Callable[..., Any], args: Any, kwargs: Any) -> _Result:
 
 @dataclass(frozen=True)
 class Keepers:
-    """Executors over one journal; None where nothing is kept, so that who works chooses its own."""
+    """Executors over one journal; where nothing is kept, processes that begin once, or None."""
 
-    threads: KeepingExecutor | None = None
-    processes: KeepingExecutor | None = None
+    threads: Executor | None = None
+    processes: Executor | None = None
     before: int = 0  #: finished runs that the journal held when it was opened
 
     @property
     def cpu_seconds(self) -> float:
         """CPU time of all that was done by them, in earlier runs too, less that of this process."""
-        total = sum(each.cpu_seconds for each in (self.threads, self.processes) if each)
-        here = [each for each in (self.threads, self.processes) if each and each.in_process]
-        return total - sum(each.new_seconds for each in here)
+        both = (self.threads, self.processes)
+        keeping = [each for each in both if isinstance(each, KeepingExecutor)]
+        total = sum(each.cpu_seconds for each in keeping)
+        return total - sum(each.new_seconds for each in keeping if each.in_process)
 
 
 @contextmanager
@@ -187,7 +188,8 @@ def keepers(
         If the journal belongs to another process or version or cannot be written.
     """
     if file is None:
-        yield Keepers()
+        with pool_for(workers) as pool:
+            yield Keepers(processes=pool)
         return
     count = worker_count(workers)
     journal = Journal(file, version=code_version(*modules), reuse=reuse, command=command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +18,8 @@ from validation.analysis.seeding import word
 from validation.jobs import AbstractStreams
 from validation.machine.machine import Machine
 from validation.machine.play import play
+from validation.sweeps.engines import processes
 from validation.sweeps.executors import parallel_map
-from validation.sweeps.pools import pool_for
 
 #: What the streams of the pilot runs are for, below the seed of a study: beside the two keys of its
 #: own runs.
@@ -97,7 +98,8 @@ def interarrival_for(
     if not hasattr(streams, "mean_interarrival"):
         raise ModelError(f"{type(streams).__name__} have no mean_interarrival that could be set")
 
-    with pool_for(1 if replications == 1 else workers, executor) as pool:
+    own = 1 if replications == 1 else workers
+    with processes(own) if executor is None else nullcontext(executor) as pool:
 
         def utilisations(means: list[float], runs: int, what: str) -> list[float]:
             tasks = [(machine, streams, mean, seed, run) for mean in means for run in range(runs)]

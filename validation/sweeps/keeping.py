@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from qmodels.commands.stopping import kept
+from validation.sweeps.engines import processes
 from validation.sweeps.executors import worker_count
 from validation.sweeps.journal import Journal, Kept
 from validation.sweeps.plain import PlainDataError, digest, from_text, to_text
-from validation.sweeps.pools import MendedPool, pool_for
+from validation.sweeps.pools import MendedPool
 from validation.sweeps.version import code_version
 
 
@@ -188,7 +189,7 @@ def keepers(
         If the journal belongs to another process or version or cannot be written.
     """
     if file is None:
-        with pool_for(workers) as pool:
+        with processes(workers) as pool:
             yield Keepers(processes=pool)
         return
     count = worker_count(workers)

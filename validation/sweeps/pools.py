@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final
 
@@ -127,34 +126,6 @@ class MendedPool(Executor):
 
 def _import(module: str) -> None:
     import_module(module)
-
-
-@contextmanager
-def pool_for(workers: int | None, executor: Executor | None = None) -> Iterator[Executor | None]:
-    """Processes for several rounds of work, which begin once for all of them.
-
-    Parameters
-    ----------
-    workers : int, optional
-        Processes; by default one for each core that may be used. For one there is no pool: it is
-        this process.
-    executor : concurrent.futures.Executor, optional
-        Given instead, and left open.
-
-    Yields
-    ------
-    concurrent.futures.Executor or None
-        A pool of our own is ended at once where an error leaves the block.
-    """
-    if executor is not None or worker_count(workers) == 1:
-        yield executor
-        return
-    with MendedPool(workers) as pool:
-        try:
-            yield pool
-        except BaseException:
-            pool.let_go()
-            raise
 
 
 def dask_pool(address: Any) -> tuple[Executor, Callable[[], int], Callable[[], None]]:

@@ -51,7 +51,7 @@ def kinds(up: Block) -> tuple[Spread, Array]:
 
 
 def places(lead: Array, among: Array) -> NDArray[np.intp] | None:
-    """Row of `among` (r, m) that is each row of `lead` (s, m) up to rounding; None if one is not."""
+    """Row of `among` (r, m) that equals each of `lead` (s, m) up to rounding; None without it."""
     if lead.shape[1] != among.shape[1]:
         return None
     mark, wanted = _mark(among), _mark(lead)

@@ -7,15 +7,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from qmodels.errors import ModelError
+from qmodels.markov.sparse_rates import Block, as_dense
 
 if TYPE_CHECKING:
     from qmodels.markov import QBD
     from qmodels.policies import Prediction
-
-Array = NDArray[np.float64]
 
 #: What the JSON form says it is; the version grows when a field changes its meaning.
 SCHEMA: Final = "qmodels.queue"
@@ -45,7 +44,7 @@ def as_json(prediction: Prediction) -> str:
         "about": "quasi-birth-death chain: level = jobs in the system; up[k], local[k] and "
         "down[k - 1] hold the rates from level k to k + 1, within it and to k - 1; the last of "
         "each hold for all further levels",
-        "phases": [len(block) for block in chain.local],
+        "phases": [block.shape[0] for block in chain.local],
         **blocks,
         "answer": {
             "mean_jobs": prediction.mean_jobs,
@@ -62,7 +61,7 @@ def as_prism(prediction: Prediction) -> str:
     chain = _checked(prediction)
     boundary = len(chain.local) - 1
     top = max(boundary + 1, _level_reached_by(prediction, CUT_OFF))
-    phases = max(len(block) for block in chain.local)
+    phases = max(block.shape[0] for block in chain.local)
     lines = [
         f"// {prediction.policy} at load {prediction.load:.6g}: mean jobs "
         f"{prediction.mean_jobs:.10g}",
@@ -89,7 +88,7 @@ def as_prism(prediction: Prediction) -> str:
 def _checked(prediction: Prediction) -> QBD:
     chain: QBD = prediction.solved.queue.chain()
     rates = sum(
-        int(np.count_nonzero(block))
+        int(block.count_nonzero() if issparse(block) else np.count_nonzero(block))
         for blocks in (chain.up, chain.local, chain.down)
         for block in blocks
     )
@@ -114,9 +113,9 @@ def _level_reached_by(prediction: Prediction, chance: float) -> int:
     return high
 
 
-def _commands(guard: str, rates: Array, level: str) -> list[str]:
+def _commands(guard: str, block: Block, level: str) -> list[str]:
     """One command for each phase from which there is a way; a stay is no way."""
-    lines = []
+    lines, rates = [], as_dense(block)
     rows, columns = np.nonzero(rates)
     starts = np.searchsorted(rows, np.arange(len(rates) + 1))
     for i, (first, last) in enumerate(pairwise(starts.tolist())):
@@ -132,11 +131,12 @@ def _commands(guard: str, rates: Array, level: str) -> list[str]:
     return lines
 
 
-def _triples(block: Array) -> list[list[float | int]]:
-    rows, columns = np.nonzero(block)
+def _triples(block: Block) -> list[list[float | int]]:
+    rates = as_dense(block)
+    rows, columns = np.nonzero(rates)
     return [
         [i, j, rate]
         for i, j, rate in zip(
-            rows.tolist(), columns.tolist(), block[rows, columns].tolist(), strict=True
+            rows.tolist(), columns.tolist(), rates[rows, columns].tolist(), strict=True
         )
     ]

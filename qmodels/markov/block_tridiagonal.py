@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from phasefit.checks import one_of, real_array
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.markov.elimination import balance, factor
-from qmodels.markov.sparse_rates import checked_block, recurrent_states, without_diagonal
+from qmodels.markov.sparse_rates import Block, checked_block, recurrent_states, without_diagonal
 from qmodels.markov.sweeps import _kernels
 from qmodels.memory import check_memory, memory_limit
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
-Block: TypeAlias = Any  # a dense array or a csr_array: what one can do, the other can
 
 DIRECTIONS: Final = ("auto", "forward", "backward")
 _EPS: Final = float(np.finfo(float).eps)

@@ -7,8 +7,9 @@ from there on the second form works with those few, see `_Slab`.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,11 @@ from scipy.linalg import qr, solve_triangular
 from scipy.sparse import csr_array
 
 from qmodels.errors import ConvergenceError, ModelError
-from qmodels.markov.elimination import factor, factor_apart
+from qmodels.markov.elimination import Factors, PartFactors, factor, factor_apart
 from qmodels.markov.kinds import SMALL, Spread, times
+from qmodels.markov.sparse_rates import Block, added, as_dense
 
 Array = NDArray[np.float64]
-Part: TypeAlias = slice | NDArray[np.intp]
 
 TRAPPED: Final = "phase {} can never come down to a lower level again"
 #: Phases from which on it pays to look for parts, zeros and few kinds of returns.
@@ -40,8 +41,8 @@ _ROUNDING: Final = 1e-13
 def phases_of_return(
     spread: Spread,
     lead: Array,
-    local: Array,
-    down: Array,
+    local: Block,
+    down: Block,
     tol: float,
     max_steps: int,
     *,
@@ -55,7 +56,7 @@ def phases_of_return(
         Rate of the jumps up of each kind, see `qmodels.markov.kinds.kinds`.
     lead : (r, n) ndarray
         Phase one level higher after a jump of each kind.
-    local, down : (n, n) ndarray
+    local, down : (n, n) ndarray or csr_array
         Rates within a level and to the next lower one.
     tol : float
         Share of an entry that what is left out may make up.
@@ -81,36 +82,44 @@ def phases_of_return(
     Each step removes every second level. What is left are jumps over 2^k levels: up with rates
     ``spread @ chain @ lead``, down with `fall`; the diagonal follows from them. The jumps up keep
     their outer factors, so there are never more kinds of them. The rows and columns of `fall`
-    that hold a rate stay the same; only those are stored.
+    that hold a rate stay the same; only those are stored. Of many phases those that can come down,
+    and those in which one can land, are first put side by side.
     """
-    large = len(local) >= least
-    falls = _held(down, 1, large)
-    lands = _held(down, 0, large)
-    fall: Spread = down[falls][:, lands]
+    large, order, falls, lands = local.shape[0] >= least, None, slice(None), slice(None)
+    fall: Spread = as_dense(down)
     if large:  # the first step meets the rates as they were given: mostly zeros
-        fall = csr_array(fall)
+        order, falls, lands = _arranged(csr_array(down))
+        spread, lead = spread[order], lead[:, order]
+        local = csr_array(local)[order][:, order]
+        fall = csr_array(down)[order[falls]][:, order[lands]]
     few = lead.size > SMALL**2 and np.count_nonzero(lead) < lead.size / 16
     onto: Spread = csr_array(lead) if few else lead
-    stay = np.array(local)
-    chain, jump = np.eye(len(lead)), lead  # jumps lead to chain @ onto
-    total = _Total(np.zeros_like(lead), lead.sum(axis=1), tol)
+    stay = np.array(as_dense(local))
+    chain, jump = np.eye(len(lead)), np.array(lead)  # jumps lead to chain @ onto
+    total = _Total(lead, lands, order, tol)
+    # new memory for each product would cost as much as the smaller ones of them
+    work, wide = np.empty_like(stay), np.zeros((fall.shape[0], len(stay)))
     for step in range(1, max_steps + 1):
         out = np.asarray(spread @ total.mass)
         out[falls] += fall.sum(axis=1)
-        factors = (factor_apart if large and step == 1 else factor)(stay, out, trapped=TRAPPED)
-        after_jump = factors.solve_left(jump)
+        factors: Factors | PartFactors
+        if large and step == 1:
+            factors = factor_apart(stay, out, trapped=TRAPPED, names=order)
+        else:
+            np.copyto(work, stay)
+            factors = factor(work, out, trapped=TRAPPED, overwrite=True, names=order)
+        after_jump = factors.solve_left(jump, overwrite=True)
         back = times(after_jump[:, falls], fall)
-        if total.add(back, lands):
+        if total.add(back):
             return total.returns, step
-        whole = _widened(fall, lands, len(local))
-        after_fall = factors.solve_left(whole)
+        after_fall = factors.solve_left(_widened(fall, lands, wide), overwrite=True)
         stay[:, lands] += spread @ back
         rises, through = times(after_fall, spread), times(after_jump, spread)
         if step > 1:
             rises, through = rises @ chain, through @ chain
         stay[falls] += times(rises, onto)
         fall, chain = times(after_fall[:, falls], fall), through
-        if total.grown(chain @ lead.sum(axis=1), back, lands):
+        if total.grown(chain @ lead.sum(axis=1), back):
             return total.returns, step
         if large and total.far_from_done:
             few_returns = mixtures(fall, fall.shape[0] // 6)
@@ -126,40 +135,51 @@ def phases_of_return(
 class _Total:
     """The returns added up so far, and when to stop."""
 
-    def __init__(self, returns: Array, mass: Array, tol: float) -> None:
-        self.returns, self.tol = returns, tol
+    def __init__(
+        self, lead: Array, lands: slice, order: NDArray[np.intp] | None, tol: float
+    ) -> None:
+        self._shape, self._lands, self._order, self.tol = lead.shape, lands, order, tol
+        self._found = np.zeros_like(lead[:, lands])
+        self._share = np.empty_like(self._found)
         #: probability that a jump up is followed by as many more as the levels spanned
-        self.mass = mass
+        self.mass: Array = lead.sum(axis=1)
         self.missing = self.decline = 1.0
+
+    @property
+    def returns(self) -> Array:
+        """Those found so far, with all phases in the order given."""
+        result = np.zeros(self._shape)
+        lands = self._lands if self._order is None else self._order[self._lands]
+        result[:, lands] = self._found
+        return result
 
     def copy(self) -> _Total:
         """One that can be added to without changing this one."""
-        same = _Total(self.returns.copy(), self.mass, self.tol)
-        same.missing, same.decline = self.missing, self.decline
+        same = copy(self)
+        same._found = self._found.copy()
         return same
 
-    def add(self, back: Array, lands: Part) -> bool:
+    def add(self, back: Array) -> bool:
         """Add what a step found; True if that was the last that counts."""
-        self.returns[:, lands] += back
+        self._found += back
         return self.missing * self.decline**2 < self.tol
 
-    def grown(self, mass: Array, back: Array, lands: Part) -> bool:
+    def grown(self, mass: Array, back: Array) -> bool:
         """Go on to twice the levels; True if all that is to come is next to nothing."""
         before, self.mass = self.mass, mass
         # steps add geometrically less: each factor is the square of the one before
         self.decline = float((mass / before.clip(min=1e-300)).max(initial=0.0))
-        share = back / self.returns[:, lands].clip(min=1e-300)
-        self.missing = self.decline * float(share.max(initial=0.0))
+        share = np.maximum(self._found, 1e-300, out=self._share)
+        self.missing = self.decline * float(np.divide(back, share, out=share).max(initial=0.0))
         return self.missing < self.tol
 
-    def vouches(self, error: Array, lands: Part) -> bool:
+    def vouches(self, error: Array) -> bool:
         """Whether `error`, in each law of phases after a return, is lost in the returns so far.
 
         Whatever is still to come climbed farther than all that has been added up.
         """
-        so_far = self.returns[:, lands]
         with np.errstate(divide="ignore", invalid="ignore"):
-            share = error * (self.mass[:, None] / so_far)
+            share = error * (self.mass[:, None] / self._found)
         return bool((share <= _CUT).all())
 
     @property
@@ -176,8 +196,8 @@ class _Levels(NamedTuple):
     stay: Array
     chain: Array
     fall: Spread
-    falls: Part
-    lands: Part
+    falls: slice
+    lands: slice
 
 
 class Mixtures(NamedTuple):
@@ -242,10 +262,10 @@ def _by_slabs(
             back = slab.back
             if back.min() < 0.0:
                 return None
-            last = kept.add(back, levels.lands)
-            if last or kept.grown(levels.chain @ slab.up.sum(axis=1), back, levels.lands):
+            last = kept.add(back)
+            if last or kept.grown(levels.chain @ slab.up.sum(axis=1), back):
                 return kept.returns, step
-            if step == first and not kept.vouches(returns.error, levels.lands):
+            if step == first and not kept.vouches(returns.error):
                 return None
             slab = slab.doubled(levels.chain)
     except ModelError:  # rounding took away a way out
@@ -292,7 +312,8 @@ class _Slab:
         out[falls] += rates
         factors = factor(stay, out, trapped=TRAPPED)
         below = factors.solve_left(lead)
-        above = factors.solve_left(_widened(returns.laws, lands, len(stay)))
+        wide = np.empty((len(returns.laws), len(stay)))
+        above = factors.solve_left(_widened(returns.laws, lands, wide), overwrite=True)
         bounce = below[:, falls] @ returns.weights
         rebound = times(above, spread) @ chain
         core = above[:, falls] @ returns.weights
@@ -346,19 +367,19 @@ class _Slab:
         return self.up @ (columns if self.onward is None else self.onward @ columns)
 
 
-def _held(matrix: Array, axis: int, look: bool) -> Part:
-    """Columns (axis 0) or rows (axis 1) with a rate; all of them where not to look."""
-    if not look:
-        return slice(None)
-    held = np.flatnonzero(matrix.any(axis=axis))
-    return slice(None) if held.size == len(matrix) else held
+def _arranged(down: csr_array) -> tuple[NDArray[np.intp], slice, slice]:
+    """An order of the phases, the place in it of those with a way down, and of those one lands in.
+
+    The phases of either sort stand side by side, so that rows and columns need no copies.
+    """
+    falls, lands = np.diff(down.indptr) > 0, np.bincount(down.indices, minlength=down.shape[1]) > 0
+    group = np.where(lands, 3 - falls.astype(int), falls)  # neither; only falls; both; only lands
+    first, both, last = np.searchsorted(np.sort(group), [1, 2, 3]).tolist()
+    return np.argsort(group, kind="stable"), slice(first, last), slice(both, len(group))
 
 
-def _widened(rows: Spread, lands: Part, n: int) -> Array:
-    """`rows` with all n columns again."""
-    dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
-    if isinstance(lands, slice):
-        return np.asarray(dense)
-    wide = np.zeros((len(dense), n))
-    wide[:, lands] = dense
+def _widened(rows: Spread, lands: slice, wide: Array) -> Array:
+    """`rows` with all columns again, in `wide`."""
+    wide.fill(0.0)
+    added(wide[:, lands], rows)
     return wide

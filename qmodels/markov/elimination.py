@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dtrsm
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from qmodels.errors import ModelError
 from qmodels.markov import _kernels
 from qmodels.markov.ctmc import recurrent_class
 from qmodels.markov.kinds import kronecker_terms
+from qmodels.markov.sparse_rates import Block, as_dense, without_diagonal
 
 Array = NDArray[np.float64]
 
@@ -40,15 +41,22 @@ class Factors:
         x = _upper(self.packed, _unit_lower(self.packed, columns))
         return x if b.ndim == 2 else x[:, 0]
 
-    def solve_left(self, b: Array) -> Array:
-        """Solution x of x M = b for `b` (m, n) or (n,)."""
+    def solve_left(self, b: Array, *, overwrite: bool = False) -> Array:
+        """Solution x of x M = b for `b` (m, n) or (n,), whose place it may take."""
         rows = b if b.ndim == 2 else b[None, :]
-        half = _right_of_upper(self.packed, rows)
-        x = dtrsm(1.0, self.packed.T, half.T, lower=0, diag=1).T
+        half = _right_of_upper(self.packed, rows, overwrite=overwrite)
+        x = dtrsm(1.0, self.packed.T, half.T, lower=0, diag=1, overwrite_b=1).T
         return np.asarray(x if b.ndim == 2 else x[0])
 
 
-def factor(off: Array, excess: Array, *, trapped: str = "state {} is never left") -> Factors:
+def factor(
+    off: Array,
+    excess: Array,
+    *,
+    trapped: str = "state {} is never left",
+    overwrite: bool = False,
+    names: NDArray[np.intp] | None = None,
+) -> Factors:
     """Factors of the M-matrix with off-diagonal part ``-off`` and row sums `excess`.
 
     Parameters
@@ -59,6 +67,10 @@ def factor(off: Array, excess: Array, *, trapped: str = "state {} is never left"
         Non-negative row sums of the matrix.
     trapped : str
         What to say, of which state, if the matrix is singular.
+    overwrite : bool
+        Whether the factors may take the place of `off`, a matrix of the caller's own.
+    names : (n,) ndarray, optional
+        Numbers by which the states are called there.
 
     Returns
     -------
@@ -88,10 +100,10 @@ def factor(off: Array, excess: Array, *, trapped: str = "state {} is never left"
     >>> factors.solve(np.array([1.0, 1.0])) * 1e-20
     array([2., 2.])
     """
-    packed = np.array(off, dtype=float, order="C")
+    packed = off if overwrite and off.flags.c_contiguous else np.array(off, dtype=float, order="C")
     row = _eliminate(packed, np.array(excess, dtype=float))
     if row >= 0:
-        raise ModelError(trapped.format(row))
+        raise ModelError(trapped.format(row if names is None else names[row]))
     return _packed(packed)
 
 
@@ -101,17 +113,22 @@ class PartFactors:
 
     parts: tuple[tuple[NDArray[np.intp], Factors], ...]
 
-    def solve_left(self, b: Array) -> Array:
+    def solve_left(self, b: Array, *, overwrite: bool = False) -> Array:
         """Solution x of x M = b for `b` (m, n), without the rows that are zero in a part."""
-        x = np.zeros_like(b)
+        x = b if overwrite else b.copy()
         for states, factors in self.parts:
-            rows = np.flatnonzero(b[:, states].any(axis=1))
-            x[np.ix_(rows, states)] = factors.solve_left(b[np.ix_(rows, states)])
+            rows = np.flatnonzero(x[:, states].any(axis=1))
+            place = np.ix_(rows, states)
+            x[place] = factors.solve_left(x[place], overwrite=True)
         return x
 
 
 def factor_apart(
-    off: Array, excess: Array, *, trapped: str = "state {} is never left"
+    off: Array,
+    excess: Array,
+    *,
+    trapped: str = "state {} is never left",
+    names: NDArray[np.intp] | None = None,
 ) -> PartFactors:
     """What `factor` does, for each part of the states that no entry connects to another."""
     count, label = connected_components(csr_array(off), directed=False)
@@ -121,21 +138,28 @@ def factor_apart(
         packed, rest = np.ascontiguousarray(off[np.ix_(states, states)]), excess[states]
         row = _eliminate(packed, rest)
         if row >= 0:
-            raise ModelError(trapped.format(states[row]))
+            state = states[row]
+            raise ModelError(trapped.format(state if names is None else names[state]))
         parts.append((states, _packed(packed)))
     return PartFactors(tuple(parts))
 
 
-def balance(off: Array) -> Array:
+def balance(off: Block, *, overwrite: bool = False) -> Array:
     """Stationary vector of the chain with rates `off` (n, n), whose diagonal is not read.
 
-    The work of `qmodels.markov.stationary` on numbers known to be rates, faster for large n.
+    The work of `qmodels.markov.stationary` on numbers known to be rates, faster for large n; a
+    dense `off` may be overwritten if so wanted.
     """
-    rates = np.array(off, dtype=float, order="C")
-    np.fill_diagonal(rates, 0.0)
-    if len(rates) > _LEAF and (terms := kronecker_terms(rates)) is not None:
+    if issparse(off):
+        off = without_diagonal(csr_array(off))
+        rates = off
+    else:
+        rates = off if overwrite else np.array(off, dtype=float, order="C")
+        np.fill_diagonal(rates, 0.0)
+    if rates.shape[0] > _LEAF and (terms := kronecker_terms(rates)) is not None:
         with suppress(ModelError):  # several classes: say so by the states of the whole
             return np.asarray(np.kron(balance(terms[0]), balance(terms[1])))
+    rates = as_dense(rates)
     inside = recurrent_class(rates)
     if inside.size < len(rates):
         rates = np.ascontiguousarray(rates[np.ix_(inside, inside)])
@@ -143,7 +167,7 @@ def balance(off: Array) -> Array:
     if part is None:
         part = np.empty(inside.size)
         _kernels.gth(rates, part)
-    pi = np.zeros(len(off))
+    pi = np.zeros(off.shape[0])
     pi[inside] = part
     return pi
 
@@ -200,5 +224,5 @@ def _upper(packed: Array, b: Array) -> Array:
     return np.asarray(dtrsm(1.0, packed.T, b.T, side=1, lower=1).T)
 
 
-def _right_of_upper(packed: Array, b: Array) -> Array:
-    return np.asarray(dtrsm(1.0, packed.T, b.T, lower=1).T)
+def _right_of_upper(packed: Array, b: Array, *, overwrite: bool = False) -> Array:
+    return np.asarray(dtrsm(1.0, packed.T, b.T, lower=1, overwrite_b=overwrite).T)

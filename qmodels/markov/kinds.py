@@ -6,57 +6,99 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
+
+from qmodels.markov.sparse_rates import Block, as_dense
 
 Array = NDArray[np.float64]
 Spread: TypeAlias = Array | csr_array
 
 #: Up to this many phases, structure costs more than it saves.
 SMALL = 64
+#: Share of an entry by which it may differ from another, and still be the same up to rounding.
+_ROUNDING = 2e-15
+#: Least difference between the marks of rows that are not the same.
+_APART = 1e-13
 
 
-def kinds(up: Array) -> tuple[Spread, Array]:
+def kinds(up: Block) -> tuple[Spread, Array]:
     """Factors of `up` (n, m): how fast each phase jumps up (n, r), where each kind leads (r, m).
 
     Rows proportional to each other up to rounding are of one kind; a kind's row sums to one.
     """
-    speed = up.sum(axis=1)
+    n = up.shape[0]
+    speed = np.asarray(up.sum(axis=1))
     rows = np.flatnonzero(speed > 0.0)
-    lead = up[rows] / speed[rows, None]
-    # proportional rows agree in any weighted sum; irrational weights make others differ
-    mark = lead @ (0.5 + np.arange(1, up.shape[1] + 1) * 0.6180339887498949 % 1.0)
+    lead: Block
+    if issparse(up):
+        lead = csr_array(up)[rows]
+        lead.data /= np.repeat(speed[rows], np.diff(lead.indptr))
+    else:
+        lead = up[rows] / speed[rows, None]
+    mark = _mark(lead)
     order = np.argsort(mark, kind="stable")
-    run = np.cumsum(np.diff(mark[order], prepend=-1.0) > 1e-13)
+    run = np.cumsum(np.diff(mark[order], prepend=-1.0) > _APART)
     first = order[np.searchsorted(run, run)]  # the leader of each row in that order
-    close = np.abs(lead[order] - lead[first]) <= 2e-15 * lead[first]
     leader = np.empty(rows.size, dtype=np.intp)
-    leader[order] = np.where(close.all(axis=1), first, order)
+    leader[order] = np.where(_same_rows(lead[order], lead[first]), first, order)
     kept, kind = np.unique(leader, return_inverse=True)
-    if len(up) > SMALL:
-        return csr_array((speed[rows], (rows, kind)), shape=(len(up), kept.size)), lead[kept]
-    spread = np.zeros((len(up), kept.size))
+    onto = as_dense(lead[kept])
+    if n > SMALL:
+        return csr_array((speed[rows], (rows, kind)), shape=(n, kept.size)), onto
+    spread = np.zeros((n, kept.size))
     spread[rows, kind] = speed[rows]
-    return spread, lead[kept]
+    return spread, onto
 
 
-def kronecker_terms(rates: Array) -> tuple[Array, Array] | None:
+def places(lead: Array, among: Array) -> NDArray[np.intp] | None:
+    """Row of `among` (r, m) that equals each of `lead` (s, m) up to rounding; None without it."""
+    if lead.shape[1] != among.shape[1]:
+        return None
+    mark, wanted = _mark(among), _mark(lead)
+    order = np.argsort(mark, kind="stable")
+    at = np.searchsorted(mark[order], wanted - _APART)
+    if at.max(initial=0) >= order.size:
+        return None
+    found = order[at]
+    return found if _same_rows(lead, among[found]).all() else None
+
+
+def _mark(rows: Block) -> Array:
+    """A number for each row; irrational weights make those of different rows differ."""
+    weights = 0.5 + np.arange(1, rows.shape[1] + 1) * 0.6180339887498949 % 1.0
+    return np.asarray(rows @ weights)
+
+
+def _same_rows(first: Block, second: Block) -> NDArray[np.bool_]:
+    """Which rows of two matrices are the same up to rounding, entry by entry."""
+    if issparse(first):
+        beyond = abs(first - second) - _ROUNDING * second
+        return np.asarray(beyond.max(axis=1).toarray().ravel() <= 0.0)
+    return np.asarray((np.abs(first - second) <= _ROUNDING * second).all(axis=1))
+
+
+def kronecker_terms(rates: Block) -> tuple[Array, Array] | None:
     """Rates of two parts of a state that move independently, (p, p) and (q, q), pq = n, or None.
 
     `rates` (n, n), with a zero diagonal, are then the Kronecker sum of the two: arrivals beside
     services, for one. Entries must agree to the last bit.
     """
-    n = len(rates)
-    rows, columns = np.nonzero(rates)
+    n = rates.shape[0]
+    if issparse(rates):
+        entries = rates.tocoo()
+        rows, columns, values = entries.row, entries.col, entries.data
+    else:
+        rows, columns = np.nonzero(rates)
+        values = rates[rows, columns]
     if rows.size > n * (n // 2):
         return None
-    values = rates[rows, columns]
     for q in range(n // 2, 1, -1):
         if n % q:
             continue
         (i, a), (j, b) = np.divmod(rows, q), np.divmod(columns, q)
         inner = i == j
         outer = ~inner
-        first, second = rates[::q, ::q], rates[:q, :q]
+        first, second = as_dense(rates[::q, ::q]), as_dense(rates[:q, :q])
         if (
             (a[outer] == b[outer]).all()
             and np.count_nonzero(outer) == q * np.count_nonzero(first)
@@ -72,4 +114,11 @@ def times(dense: Array, spread: Spread) -> Array:
     """Product of a vector or matrix and a spread."""
     if isinstance(spread, np.ndarray):
         return np.asarray(dense @ spread)
+    columns, width = spread.indices, spread.shape[1]
+    if dense.ndim == 2 and np.bincount(columns, minlength=width).max(initial=0) == 1:
+        # each column is one of the dense matrix: no need of its transpose, and of its memory
+        source, factor = np.zeros(width, dtype=np.intp), np.zeros(width)
+        source[columns] = np.repeat(np.arange(spread.shape[0]), np.diff(spread.indptr))
+        factor[columns] = spread.data
+        return np.multiply(found := np.take(dense, source, axis=1), factor, out=found)
     return np.ascontiguousarray((spread.T @ dense.T).T)

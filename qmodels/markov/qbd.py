@@ -10,16 +10,17 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from phasefit.checks import real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.markov.doubling import TRAPPED
 from qmodels.markov.elimination import balance, factor
-from qmodels.markov.kinds import SMALL, Spread, kinds, times
+from qmodels.markov.kinds import SMALL, Spread, kinds, places, times
 from qmodels.markov.qbd_solution import QBDSolution
 from qmodels.markov.reduction import Levels, solve_levels
+from qmodels.markov.sparse_rates import Block, added, as_dense, checked_block
 
 Array = NDArray[np.float64]
 
@@ -30,7 +31,7 @@ class QBD(Record):
 
     Rates only: every diagonal is derived from them, so rows cannot fail to sum to zero and no
     solver has to subtract. A diagonal entry of `local` would be a jump to the same state; it
-    changes nothing and is not read.
+    changes nothing and is not read. Blocks may be sparse, which saves time where they are large.
 
     Parameters
     ----------
@@ -54,9 +55,9 @@ class QBD(Record):
        Press 1981, ch. 3.
     """
 
-    up: Sequence[Array]
-    local: Sequence[Array]
-    down: Sequence[Array]
+    up: Sequence[Block]
+    local: Sequence[Block]
+    down: Sequence[Block]
 
     def __post_init__(self) -> None:
         if not all(isinstance(x, (list, tuple)) for x in (self.up, self.local, self.down)):
@@ -81,7 +82,7 @@ class QBD(Record):
             ):
                 if block.shape != shape:
                     raise ModelError(f"{name}[{k}] has shape {block.shape}, it must have {shape}")
-        largest = max(float(b.max(initial=0.0)) for given in blocks for b in getattr(self, given))
+        largest = max(_largest(b) for given in blocks for b in getattr(self, given))
         if largest > 1e290 or 0.0 < largest < 1e-290:
             raise ModelError(
                 f"the largest rate is {largest:.3g}, too near the end of the floats to be reckoned "
@@ -168,25 +169,27 @@ def solve_qbd(qbd: QBD, *, tol: float = 1e-18, max_steps: int = 64) -> QBDSoluti
 def _boundary(qbd: QBD, levels: Levels) -> tuple[Array, ...]:
     """Probabilities of the levels 0..b, those above summed up already."""
     # Censor the levels from the top down: pi_{k+1} = pi_k @ spread_k @ climb_k.
-    stay = qbd.local[-1] + levels.spread @ levels.returns
+    stay = added(levels.spread @ levels.returns, qbd.local[-1])
     climbs: list[tuple[Spread | None, Array]] = []
     top = len(qbd.local) - 2
     for k in range(top, -1, -1):
         below = qbd.down[k]
-        excess = below.sum(axis=1)
-        if k == top and len(below) > SMALL and _same_sums(excess, levels.down.sum(axis=1)):
+        excess, large = np.asarray(below.sum(axis=1)), below.shape[0] > SMALL
+        if k == top and large and _same_sums(excess, levels.down.sum(axis=1)):
             factors = levels.below
         else:
-            factors = factor(stay, excess, trapped=TRAPPED)
-        if len(below) > SMALL:
+            factors = factor(stay, excess, trapped=TRAPPED, overwrite=True)
+        if large:
             spread, lead = kinds(qbd.up[k])
-            climb = factors.solve_left(lead)
-            few = np.count_nonzero(below) < below.size / 16
-            stay = qbd.local[k] + spread @ times(climb, csr_array(below) if few else below)
+            known = places(lead, levels.lead) if factors is levels.below else None
+            climb = factors.solve_left(lead) if known is None else levels.climb[known]
+            if not issparse(below) and np.count_nonzero(below) < below.size / 16:
+                below = csr_array(below)
+            stay = added(spread @ times(climb, below), qbd.local[k])
             climbs.append((spread, climb))
         else:
-            climb = factors.solve_left(qbd.up[k])
-            stay = qbd.local[k] + climb @ below
+            climb = factors.solve_left(as_dense(qbd.up[k]))
+            stay = added(climb @ below, qbd.local[k])
             climbs.append((None, climb))
 
     found, logs = [balance(stay)], [0.0]
@@ -205,6 +208,10 @@ def _boundary(qbd: QBD, levels: Levels) -> tuple[Array, ...]:
     for pi in boundary:
         pi.setflags(write=False)
     return boundary
+
+
+def _largest(block: Block) -> float:
+    return float((block.data if issparse(block) else block).max(initial=0.0))
 
 
 def _same_sums(first: Array, second: Array) -> bool:
@@ -232,7 +239,13 @@ def _residual(qbd: QBD, levels: Levels, boundary: tuple[Array, ...]) -> float:
     return off / flow if flow > 0.0 else 0.0
 
 
-def _read_only(block: Array, name: str, k: int) -> Array:
+def _read_only(block: Block, name: str, k: int) -> Block:
+    if issparse(block):
+        checked = checked_block(f"{name}[{k}]", block)
+        # a caller who goes on with the matrix given must not change this one
+        kept = checked.copy() if checked.data.flags.writeable else checked
+        kept.data.setflags(write=False)
+        return kept
     array = block if _cannot_change(block) else np.array(block, dtype=float)
     if array.ndim != 2:
         raise ModelError(f"{name}[{k}] must be a matrix, got shape {array.shape}")

@@ -12,6 +12,7 @@ from qmodels.errors import UnstableError
 from qmodels.markov.doubling import TRAPPED, phases_of_return
 from qmodels.markov.elimination import Factors, balance, factor
 from qmodels.markov.kinds import Spread, kinds, times
+from qmodels.markov.sparse_rates import Block, added, as_dense
 
 Array = NDArray[np.float64]
 
@@ -29,8 +30,9 @@ class Levels:
     """
 
     spread: Spread  #: (n, r), rate of the jumps up of each kind
+    lead: Array  #: (r, n), phase one level higher after a jump of each kind
     climb: Array  #: (r, n), time spent one level higher, by phase, after a jump of each kind
-    down: Array  #: (n, n), rates to the next lower level
+    down: Block  #: (n, n), rates to the next lower level
     returns: Array  #: (r, n), phase in which the level is entered again after a jump of each kind
     below: Factors  #: of the chain that stays at or above a level
     phases: Array  #: (n,) stationary phase, were the level not looked at
@@ -68,7 +70,7 @@ class Levels:
 
     def first_passage(self) -> Array:
         """G, (n, n): phase in which the next lower level is entered."""
-        return self.below.solve(self.down)
+        return self.below.solve(as_dense(self.down))
 
     def total(self, level: Array) -> Array:
         """Sum of all levels from this one on: level @ (I - R)^-1."""
@@ -135,18 +137,20 @@ class Levels:
         return float((left @ self.ratio) @ right / (left @ right)), left, right
 
 
-def solve_levels(up: Array, local: Array, down: Array, tol: float, max_steps: int) -> Levels:
+def solve_levels(up: Block, local: Block, down: Block, tol: float, max_steps: int) -> Levels:
     """Solve homogeneous levels by cyclic reduction, see `phases_of_return`."""
     phases = balance(up + local + down)
-    upward, downward = float(phases @ up.sum(axis=1)), float(phases @ down.sum(axis=1))
+    down_sum = np.asarray(down.sum(axis=1))
+    upward, downward = float(phases @ up.sum(axis=1)), float(phases @ down_sum)
     if upward >= downward:
         raise UnstableError("homogeneous levels", upward, downward)
     spread, lead = kinds(up)
-    down_sum = down.sum(axis=1)
     returns, steps = phases_of_return(spread, lead, local, down, tol, max_steps)
-    stay = local + spread @ returns
+    stay = added(spread @ returns, local)
     below = factor(stay, down_sum, trapped=TRAPPED)
-    record = balance(stay + down)
+    record = balance(added(stay, down), overwrite=True)
     record /= record @ down_sum
     climb = below.solve_left(lead)
-    return Levels(spread, climb, down, returns, below, phases, upward, downward, record, steps)
+    return Levels(
+        spread, lead, climb, down, returns, below, phases, upward, downward, record, steps
+    )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from qmodels.markov.sweeps import _kernels
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Block: TypeAlias = Any  # a dense array or a csr_array: what one can do, the other can
 
 
 def checked_rates(rates: ArrayLike | csr_array, name: str = "rates") -> csr_array:
@@ -58,6 +59,21 @@ def checked_block(name: str, block: ArrayLike | csr_array) -> csr_array:
         matrix = matrix.copy()
         matrix.eliminate_zeros()
     return matrix
+
+
+def as_dense(block: Block) -> Array:
+    """A block as a dense array, which may be the block itself."""
+    return np.asarray(block.toarray() if issparse(block) else block)
+
+
+def added(dense: Array, block: Block) -> Array:
+    """The sum of a matrix, whose place it takes, and a block."""
+    if issparse(block):
+        entries = block.tocoo()
+        dense[entries.row, entries.col] += entries.data
+    else:
+        dense += block
+    return dense
 
 
 def without_diagonal(matrix: csr_array) -> csr_array:

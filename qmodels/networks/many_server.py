@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array, issparse, kron, kronsum
 
 from phasefit import MAP, PhaseType, convolve
 from phasefit.checks import real_array, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import QBD, QBDSolution, solve_qbd
+from qmodels.markov.sparse_rates import Block
 from qmodels.networks.occupancy import Centre, dense_kron, kron_sum, sharing_centre
 from qmodels.networks.sizes import check_queue, occupancy_counts, queue_memory
 from qmodels.networks.waiting import waiting_rates
@@ -30,6 +31,8 @@ Array = NDArray[np.float64]
 _LEAST_CHANCE: Final = 1e-290
 #: More servers than any chain of jobs one by one could be solved for in time.
 _MOST_SERVERS: Final = 100_000
+#: Phases of a level from which on its rates are kept sparse: zeros take memory, and memory time.
+_SPARSE: Final = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -456,11 +459,20 @@ def queue_chain(arrivals: MAP, centre: Centre, followed: Array) -> QBD:
     c = centre.starts.size - 2
     same: Array = np.eye(arrivals.order)
     here = [centre.slice(k) for k in range(c + 1)]
-    up: list[Array] = []
-    local: list[Array] = []
-    down: list[Array] = []
+    up: list[Block] = []
+    local: list[Block] = []
+    down: list[Block] = []
+    sparse = [arrivals.order * centre.size(min(k + 1, c)) >= _SPARSE for k in range(c + 1)]
     # A Kronecker product with an identity moves one of the two parts and leaves the other alone.
     for k in range(c + 1):
+        if sparse[k]:
+            moves = centre.local[here[k], here[k]]
+            local.append(csr_array(kronsum(moves, arrivals.jumps)))
+            # beyond c an arrival waits and leaves the jobs in service as they are
+            same_states = eye_array(centre.size(k))
+            starts = centre.enter[here[k], here[k + 1]] if k < c else same_states
+            up.append(csr_array(kron(arrivals.D1, starts)))
+            continue
         states: Array = np.eye(centre.size(k))
         moves = dense_block(centre.local, here[k], here[k])
         local.append(kron_sum(arrivals.jumps, moves))
@@ -468,10 +480,14 @@ def queue_chain(arrivals: MAP, centre: Centre, followed: Array) -> QBD:
         starts = dense_block(centre.enter, here[k], here[k + 1]) if k < c else states
         up.append(dense_kron(arrivals.D1, starts))
     for k in range(1, c + 1):
-        down.append(dense_kron(same, dense_block(centre.leave, here[k], here[k - 1])))
-    down.append(dense_kron(same, followed))
+        if sparse[k - 1]:
+            leave = centre.leave[here[k], here[k - 1]]
+            down.append(csr_array(kron(eye_array(arrivals.order), leave)))
+        else:
+            down.append(dense_kron(same, dense_block(centre.leave, here[k], here[k - 1])))
+    down.append(csr_array(kron(same, followed)) if sparse[c] else dense_kron(same, followed))
     for block in (*up, *local, *down):  # nobody else has them: the chain need not copy them
-        for each in (block, block.base):
+        for each in (block.data,) if issparse(block) else (block, block.base):
             if each is not None:
                 each.setflags(write=False)
     return QBD(up, local, down)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 
 from phasefit import PhaseType, match_moments
 from qmodels.errors import ConvergenceError, ModelError
@@ -88,6 +89,23 @@ def test_too_few_steps_are_an_error_that_carries_the_returns_found_so_far():
         phases_of_return(*levels, 1e-18, 6)
     mass = caught.value.last.sum(axis=1)
     assert ((mass > 0.5) & (mass < 1.0)).all()
+    # phase by phase in the order given, though another was worked in
+    found = []
+    for least in (NEVER, 2):
+        with pytest.raises(ConvergenceError) as caught:
+            phases_of_return(*levels, 1e-18, 3, least=least)
+        found.append(caught.value.last)
+    assert found[1] == pytest.approx(found[0], rel=1e-13, abs=0)
+
+
+def test_rates_given_are_not_changed_by_working_in_place():
+    levels = [
+        block.toarray() if issparse(block) else block for block in homogeneous(H2, ERLANG, 5, 0.9)
+    ]
+    before = [block.copy() for block in levels]
+    for least in (2, NEVER):
+        phases_of_return(*levels, 1e-18, 64, least=least)
+        assert all((a == b).all() for a, b in zip(levels, before, strict=True))
 
 
 def test_rows_that_are_mixtures_of_three_laws_are_found_to_be_so():

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from qmodels.errors import ModelError
 from qmodels.markov import elimination, stationary
@@ -92,11 +93,17 @@ def test_two_parts_that_move_independently_are_told_from_their_sum(rng):
     assert found is not None
     assert (found[0] == first).all()
     assert (found[1] == second).all()
+    sparse = kronecker_terms(csr_array(whole))
+    assert sparse is not None
+    assert (sparse[0] == first).all()
+    assert (sparse[1] == second).all()
+    assert balance(csr_array(whole)) == pytest.approx(balance(whole), rel=1e-15)
     swapped = np.ix_(np.arange(149, -1, -1), np.arange(149, -1, -1))
     odd = whole[swapped]
     odd[0, 149] += 1e-300  # no sum any more, and the same chain to rounding
     assert kronecker_terms(odd) is None
     assert balance(whole) == pytest.approx(balance(odd)[::-1], rel=1e-13)
+    assert balance(csr_array(odd)) == pytest.approx(balance(odd), rel=1e-15)
     np.fill_diagonal(whole, 0.0)
     for i, j in ((0, 1), (0, 50), (0, 53), (149, 3)):
         other = whole.copy()

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 
 from phasefit import PhaseType
 from qmodels import (
@@ -64,6 +65,19 @@ def test_the_chain_in_json_has_the_answer_beside_it(name):
     assert (given["schema"], given["version"]) == ("qmodels.queue", 1)
     law = PhaseType.from_json(json.dumps(given["arrivals"]))
     assert 1 / law.mean == pytest.approx(prediction.arrival_rate, rel=1e-15)
+
+
+def test_a_chain_of_sparse_blocks_is_written_rate_by_rate():
+    laws = {"demand": PhaseType.erlang(phases=4, mean=1.0), "arrivals": WORK.arrivals}
+    prediction = predict(SpaceSharing(8, 8), MACHINE, Workload(WORK.program, **laws), load=0.4)
+    chain = prediction.solved.queue.chain()
+    given = json.loads(export_prediction(prediction, "json"))
+    assert given["phases"][-1] == 330
+    for name in ("up", "local", "down"):
+        last = getattr(chain, name)[-1]
+        assert issparse(last)
+        assert (dense(given[name][-1], 330, 330) == last.toarray()).all()
+    assert export_prediction(prediction, "prism").count("-> ") >= 330
 
 
 def dense(triples, rows, columns):

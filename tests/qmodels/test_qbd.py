@@ -3,10 +3,12 @@ from math import comb
 import mpmath
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, issparse
 
 from phasefit import PhaseType
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import QBD, reduction, solve_qbd, stationary
+from qmodels.markov.kinds import kinds, places
 from qmodels.networks.many_server import speed_scaled_queue
 
 
@@ -206,6 +208,68 @@ def test_structure_found_or_not_the_answer_is_the_same(monkeypatch):
     assert without.rate == pytest.approx(with_structure.rate, rel=1e-13, abs=0)
     assert without.mean_level() == pytest.approx(with_structure.mean_level(), rel=1e-13)
     assert without.moment(3) == pytest.approx(with_structure.moment(3), rel=1e-12)
+
+
+def test_a_large_queue_keeps_sparse_blocks_and_is_solved_as_with_dense_ones():
+    laws = PhaseType.hyperexponential(weights=[0.2, 0.8], means=[1.0, 0.2]), ERLANG
+    sparse = speed_scaled_queue(*laws, np.ones(15))  # 272 phases with all servers busy
+    dense = QBD(*([as_dense(b) for b in part] for part in (sparse.up, sparse.local, sparse.down)))
+    kept = [issparse(block) for block in (*sparse.up, *sparse.local, *sparse.down)]
+    assert kept.count(True) == 6
+    assert not any(issparse(block) for block in dense.local)
+    found, expected = solve_qbd(sparse), solve_qbd(dense)
+    assert found.rate == pytest.approx(expected.rate, rel=1e-13, abs=0)
+    assert found.first_passage == pytest.approx(expected.first_passage, rel=1e-13, abs=0)
+    for ours, theirs in zip(found.boundary, expected.boundary, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-13, abs=0)
+    assert found.residual < 1e-15
+
+
+def as_dense(block):
+    return block.toarray() if issparse(block) else block
+
+
+def test_small_blocks_may_be_sparse_too():
+    chain = small_boundary()
+    sparse = QBD(*([csr_array(b) for b in part] for part in (chain.up, chain.local, chain.down)))
+    found, expected = solve_qbd(sparse), solve_qbd(chain)
+    assert found.pmf(np.arange(9)) == pytest.approx(expected.pmf(np.arange(9)), rel=1e-14, abs=0)
+    assert found.first_passage == pytest.approx(expected.first_passage, rel=1e-14)
+
+
+def test_a_sparse_block_is_checked_and_kept_from_later_changes():
+    given = csr_array([[0.5]])
+    chain = QBD([given], [csr_array((1, 1))], [csr_array([[1.0]])])
+    given.data[0] = 9.0
+    assert solve_qbd(chain).mean_level() == pytest.approx(1.0, rel=1e-14)
+    with pytest.raises(ModelError, match=r"up\[0\]: negative rate -0.5"):
+        QBD([csr_array([[-0.5]])], [[[0.0]]], [[[1.0]]])
+    with pytest.raises(ModelError, match=r"down\[0\]: entry 0, 0 is nan"):
+        QBD([[[0.5]]], [[[0.0]]], [csr_array([[np.nan]])])
+    with pytest.raises(ModelError, match=r"up\[0\] has shape \(1, 2\)"):
+        QBD([csr_array([[1.0, 1.0]])], [[[0.0]]], [[[1.0]]])
+
+
+def test_kinds_of_sparse_rates_are_those_of_dense_ones(rng):
+    up = np.kron([[0.3], [1.1], [0.7]], rng.random((40, 90)) * (rng.random((40, 90)) < 0.1))
+    up[5] *= 1.0 + 1e-15
+    for given in (up, csr_array(up)):
+        spread, lead = kinds(given)
+        assert lead.shape == (40, 90)
+        assert lead.sum(axis=1) == pytest.approx(1.0, rel=1e-15)
+        assert spread @ lead == pytest.approx(up, rel=3e-15, abs=0)
+
+
+def test_rows_are_found_among_others_only_if_all_are_there(rng):
+    among = rng.random((20, 7))
+    assert places(among[[3, 19, 0, 3]], among).tolist() == [3, 19, 0, 3]
+    assert places(among[[3]] * (1.0 + 1e-15), among).tolist() == [3]
+    assert places(np.vstack([among[3], among[4] + 1e-9]), among) is None
+    assert places(among[[3]] + 9.0, among) is None  # its mark is beyond all others
+    swapped = among[[3]]
+    swapped[0, :2] += [1e-9, -1e-9 * 1.1180339887498949 / 0.7360679774997898]
+    assert places(swapped, among) is None  # of nearly the same mark
+    assert places(among[:, :6], among) is None
 
 
 def test_rows_that_are_nearly_proportional_are_not_taken_for_one():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,7 @@ Array = NDArray[np.float64]
 _ROUNDING: Final = 1e-12
 
 
+@lru_cache(maxsize=1024)  # asked for at every load and law of demand; two numbers for a program
 def relative_times(program: AbstractProgram, p: float, d: float) -> tuple[Array, Array]:
     """Probability and mean time, over that of the mix, of the programs that differ in it.
 
@@ -42,7 +44,10 @@ def relative_times(program: AbstractProgram, p: float, d: float) -> tuple[Array,
     kept, place = np.unique(first, return_inverse=True)
     weights = np.zeros(kept.size)
     np.add.at(weights, place, [weight for weight, _ in given])
-    return weights, ratios[kept]
+    ratios = ratios[kept]
+    for each in (weights, ratios):
+        each.setflags(write=False)
+    return weights, ratios
 
 
 def _first_of_equals(ratios: Array) -> NDArray[np.intp]:

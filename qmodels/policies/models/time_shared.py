@@ -237,8 +237,12 @@ class _Machine:
     @cached_property
     def plain_capacity(self) -> float:
         """Jobs per second with all partitions taken, in product form."""
-        loads = self.loads(self.plain, None)
+        loads = self.plain_loads(None)
         return float(loads.number[-1] @ loads.rate[-1])
+
+    def plain_loads(self, arrival_rate: float | None) -> PartitionLoads:
+        """Occupancy and rates before turns are reckoned with; they do not depend on the demand."""
+        return _plain_loads(self.arrangement, self.cpu, self.io, arrival_rate)
 
     def partitions(self, arrival_rate: float | None) -> _Partitions:
         """Solve the occupancy, and again with what turns gain."""
@@ -248,7 +252,7 @@ class _Machine:
         if arrival_rate is not None:
             # with what turns gain a machine may carry more than it would without
             within = min(arrival_rate, _WITHIN * self.plain_capacity)
-        loads = self.loads(plain, within)
+        loads = self.plain_loads(within)
         jobs = np.broadcast_to(np.arange(most + 1), plain.shape)
         ratio = np.full(plain.shape, self.io / self.cpu if self.cpu > 0.0 else _FAR)
         known = (loads.rate > 0.0) & (jobs > 0)
@@ -352,6 +356,19 @@ class _Machine:
 @lru_cache(maxsize=64)
 def _occupancy(rooms: PartitionRooms) -> Occupancy:
     return Occupancy(rooms)
+
+
+# A map of policies asks for the same ones again for every law of demand; some 20 kB each.
+@lru_cache(maxsize=512)
+def _plain_loads(
+    arrangement: Arrangement, cpu: float, io: float, arrival_rate: float | None
+) -> PartitionLoads:
+    """Loads of exponential jobs that share all they use, at an arrival rate or always waiting."""
+    machine = _Machine(arrangement, cpu, io, phases=1.0, scv=1.0, persistent=False, sharing="ps")
+    found = machine.loads(machine.plain, arrival_rate)
+    for each in (found.number, found.rate, found.starts, found.seen):
+        each.setflags(write=False)
+    return found
 
 
 def _alike(

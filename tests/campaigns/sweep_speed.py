@@ -19,8 +19,12 @@ took stands in the journal. Where others use the machine, the same points take m
 run than in the other; so the speed is also given at one pace, that of the run with two: ``one`` is
 then the CPU time of that run's points, its first and last part, and what one process spends beside
 the points at work. (Compiled code is loaded by each worker, .2 to .3 s, which this counts for one
-process too: at most one per cent too favourable.) ``--wall`` says the ratio of the wall times as
-well, for a machine on which nothing else runs.
+process too: at most one per cent too favourable.)
+
+``--wall`` says the ratio of the wall times as well, for a machine on which nothing else runs, and
+what that machine can give at all: the same points as two sweeps that know nothing of each other,
+each with half of them and one process, side by side. Their points cost more CPU time each than
+those of one sweep alone, for two processes slow each other; no sharing out of work takes that away.
 """
 
 from __future__ import annotations
@@ -63,6 +67,10 @@ AXES = (
     "load=.03:.98:.05", "machine.processors=8,16,24,32,40,48,56,64",
     "machine.disks=8,12,16,20,24,28,32,36",
 )  # fmt: skip
+#: The same in two parts, of equal numbers of points and nearly equal work.
+HALVES = tuple(
+    (AXES[0], AXES[1], f"machine.disks={disks}") for disks in ("8,16,24,32", "12,20,28,36")
+)
 #: The command, and at its end what it computed, by parts, and each of its workers.
 _CHILD = """
 import atexit, json, os, sys, time
@@ -143,6 +151,31 @@ def measured(folder: Path, workers: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def side_by_side(folder: Path) -> tuple[float, float]:
+    """Wall time of two sweeps of half the points each at once, and what their points took."""
+    (folder / "s.toml").write_text(SCENARIO, encoding="utf-8")
+    journals = [folder / f"half-{number}.journal" for number in range(len(HALVES))]
+    began = time.monotonic()
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", "from qmodels.cli import main; main()", "sweep",
+             str(folder / "s.toml"), "--over", *axes, "-j", "1", "--journal", str(journal),
+             "-o", str(journal.with_suffix(".csv"))],
+            cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        for axes, journal in zip(HALVES, journals, strict=True)
+    ]  # fmt: skip
+    if any([each.wait() for each in running]):
+        raise SystemExit("a sweep of half the points failed")
+    wall = time.monotonic() - began
+    spent = 0.0
+    for journal in journals:
+        with sqlite3.connect(journal) as kept:
+            spent += kept.execute("SELECT sum(seconds) FROM result").fetchone()[0]
+    print(f"two halves: {spent:.1f} s of points, {wall:.1f} s", file=sys.stderr, flush=True)
+    return wall, spent
+
+
 def short_tasks(folder: Path, count: int) -> tuple[float, float]:
     """CPU time of a sweep of tasks of 10 ms with two processes, and that of its tasks."""
     journal = folder / f"{count}.journal"
@@ -160,6 +193,7 @@ def main() -> None:
     wall = parser.parse_args().wall
     with tempfile.TemporaryDirectory() as name:
         rows = [measured(Path(name), workers) for workers in (1, 2)]
+        apart = side_by_side(Path(name)) if wall else (0.0, 0.0)
         (few, of_few), (many, of_many) = (short_tasks(Path(name), count) for count in (10, 1000))
     alone, shared = rows
     one, points = alone["cpu_of_command"], shared["seconds_of_points"]
@@ -184,6 +218,8 @@ def main() -> None:
     }  # fmt: skip
     if wall:
         told["speed_by_the_wall"] = alone["wall_seconds"] / shared["wall_seconds"]
+        told["speed_of_two_halves_side_by_side"] = alone["wall_seconds"] / apart[0]
+        told["pace_of_two_halves_side_by_side"] = apart[1] / alone["seconds_of_points"]
     write_record(
         "sweep-speed", rows, command="python -m tests.campaigns.sweep_speed",
         cpu_seconds=round(one + own + workers, 1),

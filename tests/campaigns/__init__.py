@@ -90,6 +90,9 @@ CAMPAIGNS = {
     )
 }
 
+#: Campaigns whose time was measured or counted on; of others it is a guess.
+EXPECTED = {campaign.name for campaign in TESTED} | {*_EXPERIMENT_MINUTES}
+
 
 def state(campaign: Campaign, folder: Path) -> str:
     """Whether a campaign is on record: "fresh", "of other code" or "not run"."""

@@ -165,7 +165,8 @@ def side_by_side(folder: Path) -> tuple[float, float]:
         )
         for axes, journal in zip(HALVES, journals, strict=True)
     ]  # fmt: skip
-    if any([each.wait() for each in running]):
+    ended = [each.wait() for each in running]  # of both, whatever the first says
+    if any(ended):
         raise SystemExit("a sweep of half the points failed")
     wall = time.monotonic() - began
     spent = 0.0

@@ -80,8 +80,7 @@ def _lines() -> Iterator[Progress]:
                 print(f"{what}: {total} to do{there}", file=sys.stderr, flush=True)
             elif now - stage.said >= EVERY:
                 stages[what] = replace(stage, said=now)
-                left = stage.left(now, done, total)
-                print(f"{what}: {done:,} of {total:,} done{left}", file=sys.stderr, flush=True)
+                print(stage.told(what, now, done, total), file=sys.stderr, flush=True)
 
     def repeat() -> None:
         pause = EVERY
@@ -95,11 +94,7 @@ def _lines() -> Iterator[Progress]:
                 pause = stage.said + EVERY - now
                 if pause <= 0.0:
                     pause, stages[what] = EVERY, replace(stage, said=now)
-                    spent, left = in_words(now - stage.began), stage.left(now, done, total)
-                    print(
-                        f"{what}: {done:,} of {total:,} done, at work for {spent}{left}",
-                        file=sys.stderr, flush=True,
-                    )  # fmt: skip
+                    print(stage.told(what, now, done, total), file=sys.stderr, flush=True)
 
     teller = threading.Thread(target=repeat, name="progress", daemon=True)
     teller.start()
@@ -166,8 +161,10 @@ class _Stage:
     done: int
     said: float
 
-    def left(self, now: float, done: int, total: int) -> str:
-        """How long the rest may take, in words; nothing where there is no telling."""
+    def told(self, what: str, now: float, done: int, total: int) -> str:
+        """A line on how far it has come, and how long the rest may take where there is telling."""
+        line = f"{what}: {done:,} of {total:,} done, at work for {in_words(now - self.began)}"
         if done <= self.done:
-            return ""
-        return f", about {in_words((now - self.began) / (done - self.done) * (total - done))} left"
+            return line
+        left = (now - self.began) / (done - self.done) * (total - done)
+        return f"{line}, about {in_words(left)} left"

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -150,6 +151,17 @@ def test_a_budget_that_is_spent_is_said_and_the_same_command_goes_on(allocation,
     narrow = found.service_half_width <= 0.02 * found.service
     assert (last.exit_code == 4) == (not found.precise.all())
     assert narrow[found.precise].all()
+
+
+def test_a_budget_without_a_precision_tells_what_is_begun_from_what_is_not(allocation, tmp_path):
+    words = [allocation, "--replications", 3, "-j", 1, "-o", tmp_path / "t.csv"]
+    found = called(*words, "--budget", "0.001s")
+    assert found.exit_code == 4
+    assert re.search(
+        r"spent: \d points are not begun, [01] begun and not done; the same", found.stderr
+    )
+    begun = pd.read_csv(tmp_path / "t.csv").replications.between(1, 2).sum()
+    assert f"{begun} begun and not done" in found.stderr
 
 
 def test_a_dry_run_says_what_there_is_to_do_and_leaves_nothing(tmp_path):

@@ -227,9 +227,12 @@ def _end(found: Sweep) -> None:
     wide = sum(row.get("precise") is False and row.get("status") == "ok" for row in rows)
     missing = sum(row.get("status") == "not done" for row in rows)
     if not found.complete:
+        rest = "not precise enough"
+        if found.points.effort.precision is None:
+            wide, rest = found.points.unfinished() - missing, "begun and not done"
         typer.echo(
-            f"- the budget is spent: {missing:,} points are not begun, {wide:,} not precise "
-            f"enough; the same command goes on",
+            f"- the budget is spent: {missing:,} points are not begun, {wide:,} {rest}; the same "
+            f"command goes on",
             err=True,
         )
     elif wide:

@@ -31,6 +31,7 @@ NOTHING_LEFT = "Every long campaign of `make record` has its record."
 #: Beginnings of the names of campaigns that were run in other words, and what there is of them.
 ELSEWHERE = {
     "bani-table1": "another seed, by an earlier command: `record/bani-mohammad-table1.csv`",
+    "bani-fig2": "the heavy-tailed side at three of eleven loads: `record/bani-mohammad.csv`",
     "bani-": "three of eleven loads: `record/bani-mohammad.csv`",
     "mache-table2-": "side by side at half the length: `record/mache-table2.csv`",
     "qin-": "all nine figures by an earlier command: `record/qin-figures.csv`",

@@ -21,10 +21,11 @@ then the CPU time of that run's points, its first and last part, and what one pr
 the points at work. (Compiled code is loaded by each worker, .2 to .3 s, which this counts for one
 process too: at most one per cent too favourable.)
 
-``--wall`` says the ratio of the wall times as well, for a machine on which nothing else runs, and
-what that machine can give at all: the same points as two sweeps that know nothing of each other,
-each with half of them and one process, side by side. Their points cost more CPU time each than
-those of one sweep alone, for two processes slow each other; no sharing out of work takes that away.
+What the machine can give at all is told by two sweeps that know nothing of each other, each with
+half of the points and one process, side by side. Their points cost more CPU time each than those of
+one sweep alone, for two processes slow each other, and no sharing out of work takes that away.
+
+``--wall`` says the ratios of the wall times as well, for a machine on which nothing else runs.
 """
 
 from __future__ import annotations
@@ -151,8 +152,9 @@ def measured(folder: Path, workers: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def side_by_side(folder: Path) -> tuple[float, float]:
-    """Wall time of two sweeps of half the points each at once, and what their points took."""
+def side_by_side(folder: Path) -> dict[str, float]:
+    """What two sweeps of half the points each take at once: wall, CPU and points, in seconds."""
+    before = os.times()
     (folder / "s.toml").write_text(SCENARIO, encoding="utf-8")
     journals = [folder / f"half-{number}.journal" for number in range(len(HALVES))]
     began = time.monotonic()
@@ -168,13 +170,13 @@ def side_by_side(folder: Path) -> tuple[float, float]:
     ended = [each.wait() for each in running]  # of both, whatever the first says
     if any(ended):
         raise SystemExit("a sweep of half the points failed")
-    wall = time.monotonic() - began
-    spent = 0.0
+    wall, after, points = time.monotonic() - began, os.times(), 0.0
+    spent = sum(after[2:4]) - sum(before[2:4])  # of children, in both modes
     for journal in journals:
         with sqlite3.connect(journal) as kept:
-            spent += kept.execute("SELECT sum(seconds) FROM result").fetchone()[0]
-    print(f"two halves: {spent:.1f} s of points, {wall:.1f} s", file=sys.stderr, flush=True)
-    return wall, spent
+            points += kept.execute("SELECT sum(seconds) FROM result").fetchone()[0]
+    print(f"two halves: {spent:.1f} s of CPU, {wall:.1f} s", file=sys.stderr, flush=True)
+    return {"wall": wall, "cpu": spent, "points": points}
 
 
 def short_tasks(folder: Path, count: int) -> tuple[float, float]:
@@ -194,7 +196,7 @@ def main() -> None:
     wall = parser.parse_args().wall
     with tempfile.TemporaryDirectory() as name:
         rows = [measured(Path(name), workers) for workers in (1, 2)]
-        apart = side_by_side(Path(name)) if wall else (0.0, 0.0)
+        apart = side_by_side(Path(name))
         (few, of_few), (many, of_many) = (short_tasks(Path(name), count) for count in (10, 1000))
     alone, shared = rows
     one, points = alone["cpu_of_command"], shared["seconds_of_points"]
@@ -212,6 +214,8 @@ def main() -> None:
         "speed_of_two_free_cores": one / on_two,
         "speed_of_two_free_cores_at_one_pace": at_one_pace / on_two, "pace": pace,
         "one_over_the_longest_process": one / max(own, longest),
+        "pace_of_two_halves_side_by_side": apart["points"] / alone["seconds_of_points"],
+        "cpu_over_that_of_two_halves": (own + workers) / apart["cpu"],
         "beside_the_points": one / alone["seconds_of_points"] - 1,
         "beside_the_points_with_two": (own + workers) / points - 1,
         "beside_2000_tasks_of_10_ms": many / of_many - 1,
@@ -219,11 +223,10 @@ def main() -> None:
     }  # fmt: skip
     if wall:
         told["speed_by_the_wall"] = alone["wall_seconds"] / shared["wall_seconds"]
-        told["speed_of_two_halves_side_by_side"] = alone["wall_seconds"] / apart[0]
-        told["pace_of_two_halves_side_by_side"] = apart[1] / alone["seconds_of_points"]
+        told["speed_of_two_halves_side_by_side"] = alone["wall_seconds"] / apart["wall"]
     write_record(
         "sweep-speed", rows, command="python -m tests.campaigns.sweep_speed",
-        cpu_seconds=round(one + own + workers, 1),
+        cpu_seconds=round(one + own + workers + apart["cpu"], 1),
         same_bytes=alone["sha256_of_csv"] == shared["sha256_of_csv"],
         **{name: round(value, 3) for name, value in told.items()},
     )  # fmt: skip

@@ -53,7 +53,7 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-claims: $(VENV)/.test ## docs/claims.md anew, of docs/claims and docs/record
+claims: $(VENV)/.test ## docs/claims.md and docs/campaigns.md anew, of docs/claims and docs/record
 	$(BIN)/python docs/write_claims.py
 
 benchmarks: $(VENV)/.test ## measure the long jobs, write docs/reference/speed.md; fails where one is 20 % slower

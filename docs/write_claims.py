@@ -1,17 +1,23 @@
-"""Write claims.md and the counts in the README anew: `make claims`."""
+"""Write claims.md, the counts in the README and campaigns.md anew: `make claims`."""
 
+import sys
 from pathlib import Path
 
 from validation.experiments.claims_page import claims_page, page_verdicts, with_counts
 
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS.parent))  # the campaigns are a part of the tests
+
 
 def main() -> None:
-    """Make the page of docs/claims and docs/record."""
-    docs = Path(__file__).parent
-    page, readme = claims_page(docs / "claims", docs / "record"), docs.parent / "README.md"
-    (docs / "claims.md").write_text(page, encoding="utf-8")
+    """Make the pages of docs/claims and docs/record."""
+    from tests.campaigns.page import campaigns_page
+
+    page, readme = claims_page(DOCS / "claims", DOCS / "record"), DOCS.parent / "README.md"
+    (DOCS / "claims.md").write_text(page, encoding="utf-8")
     text = readme.read_text(encoding="utf-8")
     readme.write_text(with_counts(text, page_verdicts(page)), encoding="utf-8")
+    (DOCS / "campaigns.md").write_text(campaigns_page(DOCS / "record"), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from qmodels.commands.collection import collect_seldom
 from qmodels.errors import ModelError
 from validation.sweeps.engines import engine
 from validation.sweeps.journal import Journal
@@ -47,6 +48,7 @@ def table(count, ms, replications=2, version="1", precision=None, **more):
 
 
 def main():
+    collect_seldom()  # as every command does
     parser = argparse.ArgumentParser()
     parser.add_argument("journal", type=Path)
     parser.add_argument("--count", type=int, default=40)

@@ -10,6 +10,7 @@ import pytest
 
 from qmodels.errors import ModelError
 from tests.campaigns import CAMPAIGNS
+from tests.campaigns.page import NOTHING_LEFT, campaigns_page, missing
 from validation.experiments import EXPERIMENTS
 from validation.experiments.base import VERDICTS, Finding
 from validation.experiments.claims_page import (
@@ -89,6 +90,12 @@ def page():
 
 
 @pytest.fixture(scope="module")
+def made():
+    """The page as it would be made now, of the parts and the records that are there."""
+    return claims_page(WRITTEN, RECORD)
+
+
+@pytest.fixture(scope="module")
 def readme():
     return README.read_text(encoding="utf-8")
 
@@ -159,6 +166,86 @@ def test_every_test_that_is_named_exists(page):
     assert missing == []
 
 
+# --- whose numbers can be looked up -------------------------------------------------------------
+
+#: Names that hold digits and are no results: code, ids of claims and errors, policies, equations.
+NO_RESULT = re.compile(
+    r"`[^`]*`|\b[A-Za-z]+-?\d[\w-]*|\b(?:SP|DP|TS|BT|SBT|DBT|X|C|M)\([^)]*\)|\(\d+\)"
+)
+SOURCED = ("test or command", "test or source")
+
+
+def stated(page):
+    """Rows of ours that state a number: what they find, and where it is to be looked up."""
+    last = ""
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if not line.startswith("|"):
+            last = ""
+        elif not last:
+            last = cells[-1] or "-"
+        elif last in SOURCED and not line.startswith("|---"):
+            found = cells[COLUMNS.index("our reading, and what we find")] if len(cells) == 6 else (
+                " ".join(cells[:-1]))  # fmt: skip
+            if re.search(r"\d", NO_RESULT.sub("", found)):
+                yield f"{cells[0]}: {found}", f"{found} {cells[-1]}"
+
+
+def nowhere(page):
+    """Rows that state a number and name no record, no test, and no reason for having neither."""
+    for row, where in stated(page):
+        records = re.findall(r"record/([\w.-]+\.csv)", where)
+        tests = re.findall(r"`(?:tests/\w+/)?test_\w+", where)  # those of speed assert no number
+        known = all((RECORD / name).is_file() for name in records) and (records or tests)
+        if not known and "not on record" not in where and NOT_ON_RECORD not in where:
+            yield row
+
+
+def test_every_row_that_states_a_number_says_where_it_can_be_looked_up(made):
+    assert list(nowhere(made)) == []
+
+
+def test_the_check_sees_every_row_that_loses_its_record_or_test(made):
+    rows_seen = list(stated(made))
+    assert len(rows_seen) > 180
+    bare = re.sub(r"record/[\w.-]+|test_\w+|not on record", "nothing", made)
+    bare = bare.replace(NOT_ON_RECORD, "")
+    assert len(list(nowhere(bare))) == len(list(stated(bare))) > 180
+    renamed = made.replace("record/coverage.csv", "record/covered.csv")
+    [row] = nowhere(renamed)
+    assert row.startswith("intervals")
+
+
+class TestTheListOfCampaigns:
+    def test_is_what_make_claims_makes(self):
+        assert (ROOT / "docs" / "campaigns.md").read_text(encoding="utf-8") == campaigns_page(
+            RECORD
+        )
+
+    def test_names_every_record_and_every_campaign_that_was_not_run(self):
+        page, left = campaigns_page(RECORD), missing(RECORD)
+        for file in RECORD.glob("*.toml"):
+            told = tomllib.loads(file.read_text(encoding="utf-8"))
+            [line] = [line for line in page.splitlines() if f"| `record/{file.stem}.csv` |" in line]
+            assert str(told["date"]) in line
+        for name in CAMPAIGNS:
+            assert (f"`python -m tests.campaigns {name}`" in page) == (name in left), name
+            assert name in left or f"`record/{name}.csv`" in page, name
+
+    def test_tells_code_of_today_from_other_code_and_what_is_missing(self, tmp_path):
+        assert missing(tmp_path) == list(CAMPAIGNS)
+        recorded(tmp_path)
+        assert "liu-fig3" not in missing(tmp_path)
+        assert "| 1 s | yes | `qmodels validate liu-fig3` |" in campaigns_page(tmp_path)
+        file = tmp_path / "liu-fig3.toml"
+        file.write_text(re.sub(r'code = "\w+"', 'code = "0123456789abcdef"', file.read_text()))
+        assert "| 1 s | no | `qmodels validate liu-fig3` |" in campaigns_page(tmp_path)
+
+    def test_says_so_where_all_is_on_record(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("tests.campaigns.page.CAMPAIGNS", {})
+        assert NOTHING_LEFT in campaigns_page(tmp_path)
+
+
 # --- made of what people write and of what is on record ---------------------------------------
 
 
@@ -166,8 +253,7 @@ WRITTEN, RECORD = ROOT / "docs" / "claims", ROOT / "docs" / "record"
 COMMAND = "`qmodels validate liu-fig3`"
 
 
-def test_the_page_and_the_readme_are_what_make_claims_makes(page, readme):
-    made = claims_page(WRITTEN, RECORD)
+def test_the_page_and_the_readme_are_what_make_claims_makes(page, readme, made):
     assert made == page
     assert with_counts(readme, page_verdicts(made)) == readme
 

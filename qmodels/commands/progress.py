@@ -42,23 +42,8 @@ def progress_shown(*, after: float = 0.0) -> Iterator[Progress]:
             yield wait
         return
     if not sys.stderr.isatty():
-        stages: dict[str, _Stage] = {}
-
-        def say(what: str, done: int, total: int) -> None:
-            if not total:
-                return  # nothing to do is nothing to say
-            now = time.monotonic()
-            stage = stages.get(what)
-            if stage is None:
-                stages[what] = _Stage(now, done, now)
-                there = f", {done:,} of them done before" if done > 1 else ""
-                print(f"{what}: {total} to do{there}", file=sys.stderr, flush=True)
-            elif now - stage.said >= EVERY:
-                stages[what] = replace(stage, said=now)
-                left = stage.left(now, done, total)
-                print(f"{what}: {done:,} of {total:,} done{left}", file=sys.stderr, flush=True)
-
-        yield say
+        with _lines() as say:
+            yield say
         return
     from rich.console import Console
     from rich.progress import Progress as Bar
@@ -73,6 +58,51 @@ def progress_shown(*, after: float = 0.0) -> Iterator[Progress]:
             bar.update(tasks[what], completed=done, total=total)
 
         yield show
+
+
+@contextmanager
+def _lines() -> Iterator[Progress]:
+    """A line a stage and a minute, also while one piece of the work takes longer than that."""
+    stages: dict[str, _Stage] = {}
+    last = ("", 0, 0)
+    guard, over = threading.Lock(), threading.Event()
+
+    def say(what: str, done: int, total: int) -> None:
+        nonlocal last
+        if not total:
+            return  # nothing to do is nothing to say
+        with guard:
+            now, last = time.monotonic(), (what, done, total)
+            stage = stages.get(what)
+            if stage is None:
+                stages[what] = _Stage(now, done, now)
+                there = f", {done:,} of them done before" if done > 1 else ""
+                print(f"{what}: {total} to do{there}", file=sys.stderr, flush=True)
+            elif now - stage.said >= EVERY:
+                stages[what] = replace(stage, said=now)
+                print(stage.told(what, now, done, total), file=sys.stderr, flush=True)
+
+    def repeat() -> None:
+        pause = EVERY
+        while not over.wait(pause):
+            with guard, suppress(OSError, ValueError):  # nobody may listen any more
+                pause = EVERY
+                what, done, total = last
+                if done >= total:
+                    continue
+                now, stage = time.monotonic(), stages[what]
+                pause = stage.said + EVERY - now
+                if pause <= 0.0:
+                    pause, stages[what] = EVERY, replace(stage, said=now)
+                    print(stage.told(what, now, done, total), file=sys.stderr, flush=True)
+
+    teller = threading.Thread(target=repeat, name="progress", daemon=True)
+    teller.start()
+    try:
+        yield say
+    finally:
+        over.set()
+        teller.join()
 
 
 @contextmanager
@@ -131,8 +161,10 @@ class _Stage:
     done: int
     said: float
 
-    def left(self, now: float, done: int, total: int) -> str:
-        """How long the rest may take, in words; nothing where there is no telling."""
+    def told(self, what: str, now: float, done: int, total: int) -> str:
+        """A line on how far it has come, and how long the rest may take where there is telling."""
+        line = f"{what}: {done:,} of {total:,} done, at work for {in_words(now - self.began)}"
         if done <= self.done:
-            return ""
-        return f", about {in_words((now - self.began) / (done - self.done) * (total - done))} left"
+            return line
+        left = (now - self.began) / (done - self.done) * (total - done)
+        return f"{line}, about {in_words(left)} left"

@@ -11,10 +11,12 @@ import argparse
 import shlex
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from qmodels.commands.durations import in_words
+from qmodels.commands.progress import at_work
 from validation.experiments import EXPERIMENTS
 from validation.experiments.record import read_record
 
@@ -39,7 +41,8 @@ class Campaign:
             out = ["-o", str(WORK / self.name), "--record", str(folder)]
             words = [sys.executable, "-c", "from qmodels.cli import main; main()", "validate"]
             return [*words, self.name, *out]
-        words = [sys.executable, "-m", "pytest", "-q", "--full", *shlex.split(self.tests)]
+        # by name, so that a log tells which of them is at work
+        words = [sys.executable, "-m", "pytest", "-v", "--full", *shlex.split(self.tests)]
         return [*words, "--campaign", self.name, "--record", str(folder)]
 
 
@@ -90,6 +93,9 @@ CAMPAIGNS = {
     )
 }
 
+#: Campaigns whose time was measured or counted on; of others it is a guess.
+EXPECTED = {campaign.name for campaign in TESTED} | {*_EXPERIMENT_MINUTES}
+
 
 def state(campaign: Campaign, folder: Path) -> str:
     """Whether a campaign is on record: "fresh", "of other code" or "not run"."""
@@ -97,6 +103,14 @@ def state(campaign: Campaign, folder: Path) -> str:
     if record is None or "--quick" in record.provenance["command"]:
         return "not run"
     return "fresh" if record.fresh else "of other code"
+
+
+def _run(campaign: Campaign, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run one; what says nothing of its own for long is told of once a minute in a log."""
+    command = campaign.command(folder)
+    silent = bool(campaign.tests) and not sys.stderr.isatty()
+    with at_work(campaign.name) if silent else nullcontext():
+        return subprocess.run(command, cwd=ROOT, check=False)
 
 
 def main() -> None:
@@ -122,7 +136,7 @@ def main() -> None:
     for campaign in chosen:
         if state(campaign, given.record) != "fresh":
             print(f"--- {campaign.name}", file=sys.stderr, flush=True)
-            done = subprocess.run(campaign.command(given.record.resolve()), cwd=ROOT, check=False)
+            done = _run(campaign, given.record.resolve())
             # 1: a finding fails, which is a result too
             if done.returncode not in (0, 1) or state(campaign, given.record) != "fresh":
                 failed.append(campaign.name)

@@ -19,8 +19,13 @@ took stands in the journal. Where others use the machine, the same points take m
 run than in the other; so the speed is also given at one pace, that of the run with two: ``one`` is
 then the CPU time of that run's points, its first and last part, and what one process spends beside
 the points at work. (Compiled code is loaded by each worker, .2 to .3 s, which this counts for one
-process too: at most one per cent too favourable.) ``--wall`` says the ratio of the wall times as
-well, for a machine on which nothing else runs.
+process too: at most one per cent too favourable.)
+
+What the machine can give at all is told by two sweeps that know nothing of each other, each with
+half of the points and one process, side by side. Their points cost more CPU time each than those of
+one sweep alone, for two processes slow each other, and no sharing out of work takes that away.
+
+``--wall`` says the ratios of the wall times as well, for a machine on which nothing else runs.
 """
 
 from __future__ import annotations
@@ -63,6 +68,10 @@ AXES = (
     "load=.03:.98:.05", "machine.processors=8,16,24,32,40,48,56,64",
     "machine.disks=8,12,16,20,24,28,32,36",
 )  # fmt: skip
+#: The same in two parts, of equal numbers of points and nearly equal work.
+HALVES = tuple(
+    (AXES[0], AXES[1], f"machine.disks={disks}") for disks in ("8,16,24,32", "12,20,28,36")
+)
 #: The command, and at its end what it computed, by parts, and each of its workers.
 _CHILD = """
 import atexit, json, os, sys, time
@@ -143,6 +152,33 @@ def measured(folder: Path, workers: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def side_by_side(folder: Path) -> dict[str, float]:
+    """What two sweeps of half the points each take at once: wall, CPU and points, in seconds."""
+    before = os.times()
+    (folder / "s.toml").write_text(SCENARIO, encoding="utf-8")
+    journals = [folder / f"half-{number}.journal" for number in range(len(HALVES))]
+    began = time.monotonic()
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", "from qmodels.cli import main; main()", "sweep",
+             str(folder / "s.toml"), "--over", *axes, "-j", "1", "--journal", str(journal),
+             "-o", str(journal.with_suffix(".csv"))],
+            cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        for axes, journal in zip(HALVES, journals, strict=True)
+    ]  # fmt: skip
+    ended = [each.wait() for each in running]  # of both, whatever the first says
+    if any(ended):
+        raise SystemExit("a sweep of half the points failed")
+    wall, after, points = time.monotonic() - began, os.times(), 0.0
+    spent = sum(after[2:4]) - sum(before[2:4])  # of children, in both modes
+    for journal in journals:
+        with sqlite3.connect(journal) as kept:
+            points += kept.execute("SELECT sum(seconds) FROM result").fetchone()[0]
+    print(f"two halves: {spent:.1f} s of CPU, {wall:.1f} s", file=sys.stderr, flush=True)
+    return {"wall": wall, "cpu": spent, "points": points}
+
+
 def short_tasks(folder: Path, count: int) -> tuple[float, float]:
     """CPU time of a sweep of tasks of 10 ms with two processes, and that of its tasks."""
     journal = folder / f"{count}.journal"
@@ -160,6 +196,7 @@ def main() -> None:
     wall = parser.parse_args().wall
     with tempfile.TemporaryDirectory() as name:
         rows = [measured(Path(name), workers) for workers in (1, 2)]
+        apart = side_by_side(Path(name))
         (few, of_few), (many, of_many) = (short_tasks(Path(name), count) for count in (10, 1000))
     alone, shared = rows
     one, points = alone["cpu_of_command"], shared["seconds_of_points"]
@@ -177,6 +214,8 @@ def main() -> None:
         "speed_of_two_free_cores": one / on_two,
         "speed_of_two_free_cores_at_one_pace": at_one_pace / on_two, "pace": pace,
         "one_over_the_longest_process": one / max(own, longest),
+        "pace_of_two_halves_side_by_side": apart["points"] / alone["seconds_of_points"],
+        "cpu_over_that_of_two_halves": (own + workers) / apart["cpu"],
         "beside_the_points": one / alone["seconds_of_points"] - 1,
         "beside_the_points_with_two": (own + workers) / points - 1,
         "beside_2000_tasks_of_10_ms": many / of_many - 1,
@@ -184,9 +223,10 @@ def main() -> None:
     }  # fmt: skip
     if wall:
         told["speed_by_the_wall"] = alone["wall_seconds"] / shared["wall_seconds"]
+        told["speed_of_two_halves_side_by_side"] = alone["wall_seconds"] / apart["wall"]
     write_record(
         "sweep-speed", rows, command="python -m tests.campaigns.sweep_speed",
-        cpu_seconds=round(one + own + workers, 1),
+        cpu_seconds=round(one + own + workers + apart["cpu"], 1),
         same_bytes=alone["sha256_of_csv"] == shared["sha256_of_csv"],
         **{name: round(value, 3) for name, value in told.items()},
     )  # fmt: skip

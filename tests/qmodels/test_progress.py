@@ -3,7 +3,9 @@
 import contextlib
 import errno
 import io
+import re
 import sys
+import threading
 
 import pytest
 
@@ -97,6 +99,44 @@ def test_work_that_cannot_say_how_far_it_is_says_so_every_minute(capsys, monkeyp
         lines = said_in_time(lambda: capsys.readouterr().err).splitlines()
     assert lines
     assert all(line.startswith("moving messages: at work for ") for line in lines)
+
+
+def test_a_piece_of_work_that_takes_longer_than_a_minute_is_told_of_every_minute(
+    capsys, monkeypatch
+):
+    monkeypatch.setattr(shown_by, "EVERY", 0.02)
+    with progress_shown() as progress:
+        progress("searches", 1, 6)
+        first = capsys.readouterr().err
+        lines = said_in_time(lambda: capsys.readouterr().err).splitlines()
+        progress("searches", 6, 6)
+        capsys.readouterr()
+        shown_by.time.sleep(0.1)
+        assert capsys.readouterr().err == ""  # all is done
+    assert first == "searches: 6 to do\n"
+    assert lines
+    # how long the rest takes is not known before a search has ended
+    assert all(re.fullmatch(r"searches: 1 of 6 done, at work for .+ m?s", line) for line in lines)
+    assert not [each for each in threading.enumerate() if each.name == "progress"]
+
+
+def test_a_log_that_goes_ends_no_work(monkeypatch):
+    class Gone(io.StringIO):
+        asked = 0
+
+        def write(self, text):
+            self.asked += 1
+            if self.asked > 2:  # the first line and its end
+                raise OSError(errno.EIO, "Input/output error")
+            return super().write(text)
+
+    log = Gone()
+    monkeypatch.setattr(sys, "stderr", log)
+    monkeypatch.setattr(shown_by, "EVERY", 0.02)
+    with progress_shown() as progress:
+        progress("searches", 1, 6)
+        assert said_in_time(lambda: log.asked > 4)
+    assert log.getvalue() == "searches: 6 to do\n"
 
 
 def test_on_a_terminal_something_turns_after_two_seconds_and_is_gone_at_the_end(monkeypatch):

@@ -241,7 +241,7 @@ def test_no_worker_outlives_a_parent_that_is_stopped(tmp_path, number):
         "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
     }
     parent = subprocess.Popen(
-        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, env=environment,
     )  # fmt: skip
     with parent:
@@ -257,6 +257,25 @@ def test_no_worker_outlives_a_parent_that_is_stopped(tmp_path, number):
                 break
             time.sleep(0.05)
         assert not left
+        # who clears up what it left in the system says nothing after its last word
+        assert "leaked" not in parent.stderr.read()
+
+
+def test_what_clears_up_is_started_in_silence_and_leaves_the_environment_as_it_was(monkeypatch):
+    from multiprocessing import resource_tracker
+
+    asked = []
+    monkeypatch.setattr(
+        resource_tracker, "ensure_running", lambda: asked.append(os.environ["PYTHONWARNINGS"])
+    )
+    monkeypatch.delenv("PYTHONWARNINGS", raising=False)
+    process_pool(1).shutdown()
+    assert "PYTHONWARNINGS" not in os.environ
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+    process_pool(1).shutdown()
+    assert os.environ["PYTHONWARNINGS"] == "error"
+    silent = "ignore:resource_tracker:UserWarning"
+    assert {silent, f"error,{silent}"} <= set(asked)
 
 
 def _alive(pid):

@@ -159,7 +159,7 @@ def test_the_journal_goes_when_the_work_is_done_and_stays_when_it_is_not(tmp_pat
     with pytest.raises(Stopped):
         stopped()
     assert file.exists()
-    assert any("finished runs are kept in" in said for said in all_kept())
+    assert any("1 finished run is kept in" in said for said in all_kept())
     with keepers(file, "phasefit.checks", workers=1) as working:
         assert working.before == 1
         assert working.threads.submit(pow, 2, 3).result() == 8

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -152,11 +153,27 @@ def test_a_budget_that_is_spent_is_said_and_the_same_command_goes_on(allocation,
     assert narrow[found.precise].all()
 
 
-def test_a_dry_run_says_what_there_is_to_do_and_leaves_nothing(tmp_path):
+def test_a_budget_without_a_precision_tells_what_is_begun_from_what_is_not(allocation, tmp_path):
+    words = [allocation, "--replications", 3, "-j", 1, "-o", tmp_path / "t.csv"]
+    found = called(*words, "--budget", "0.001s")
+    assert found.exit_code == 4
+    assert re.search(
+        r"spent: \d points are not begun, [01] begun and not done; the same", found.stderr
+    )
+    begun = pd.read_csv(tmp_path / "t.csv").replications.between(1, 2).sum()
+    assert f"{begun} begun and not done" in found.stderr
+
+
+def test_a_dry_run_says_what_there_is_to_do_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1}, raising=False)
     found = called(RUNS, "load=.1:.7:.1", "policy=DP(1),DP(8)", "--dry-run", "-j", 2)
     assert found.stdout.startswith("14 points\n14 runs\n")
     assert "with 2 processes (from" in found.stdout
     assert "MB for each process" in found.stdout
+    many = called(RUNS, "load=.1:.7:.1", "policy=DP(1),DP(8)", "--dry-run", "-j", 99)
+    assert "with 99 processes on 2 cores (from" in many.stdout
+    words = many.stdout.splitlines()[2].split()
+    assert float(words[4]) == pytest.approx(float(words[0]) / 2, rel=0.02)  # and not a 99th
     assert [*tmp_path.iterdir()] == []
 
 

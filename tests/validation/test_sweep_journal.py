@@ -117,6 +117,19 @@ def test_a_version_without_results_is_no_hindrance(tmp_path):
         assert journal.key_version == "2"
 
 
+def test_a_journal_of_another_layout_is_told_to_who_writes_and_to_who_reads(tmp_path):
+    Journal(tmp_path / "j", version="1").close()
+    with sqlite3.connect(tmp_path / "j") as later:
+        later.execute("PRAGMA user_version = 7")
+    later.close()
+    for opened in (
+        lambda: Journal(tmp_path / "j", version="1"),
+        lambda: JournalReader(tmp_path / "j"),
+    ):
+        with pytest.raises(ModelError, match=r"of another release .its layout is 7, .* knows 1"):
+            opened()
+
+
 @pytest.mark.parametrize("content", [b"no database at all, " * 100, b"\0" * 9000])
 def test_a_file_that_is_no_journal_is_left_alone(tmp_path, content):
     (tmp_path / "j").write_bytes(content)

@@ -134,7 +134,7 @@ def _sweep(
         if words:
             _say_settings(scenario, words)
         if dry_run:
-            _say_forecast(plan, workers, spent, as_json)
+            _say_forecast(plan, workers, cluster, spent, as_json)
             return
         found = _carried_out(plan, journal or beside, workers, cluster, pool, spent, reuse)
     _write(found, output, runs, as_json)
@@ -227,9 +227,12 @@ def _end(found: Sweep) -> None:
     wide = sum(row.get("precise") is False and row.get("status") == "ok" for row in rows)
     missing = sum(row.get("status") == "not done" for row in rows)
     if not found.complete:
+        rest = "not precise enough"
+        if found.points.effort.precision is None:
+            wide, rest = found.points.unfinished() - missing, "begun and not done"
         typer.echo(
-            f"- the budget is spent: {missing:,} points are not begun, {wide:,} not precise "
-            f"enough; the same command goes on",
+            f"- the budget is spent: {missing:,} points are not begun, {wide:,} {rest}; the same "
+            f"command goes on",
             err=True,
         )
     elif wide:
@@ -239,25 +242,30 @@ def _end(found: Sweep) -> None:
 
 
 def _say_forecast(
-    plan: SweepPlan, workers: int | None, budget: float | None, as_json: bool
+    plan: SweepPlan, workers: int | None, cluster: str | None, budget: float | None, as_json: bool
 ) -> None:
     from qmodels.commands.durations import in_words
     from validation.study.sweep import forecast
     from validation.sweeps.executors import worker_count
 
     told, count = forecast(plan), worker_count(workers)
+    # more processes than cores share them; those of a cluster are not known here
+    cores = count if cluster is not None else worker_count(None)
+    spent = told.cpu_seconds / min(count, cores)
     if as_json:
         print_json(told.record() | {"workers": count})
         return
     typer.echo(f"{told.points:,} points")
     more = " to begin with, more until they are precise" if plan.effort.precision else ""
     typer.echo(f"{told.runs:,} runs{more}")
+    who = f"{count} {'process' if count == 1 else 'processes'}"
+    if count > cores:
+        who += f" on {cores} {'core' if cores == 1 else 'cores'}"
     typer.echo(
-        f"{in_words(told.cpu_seconds)} of computing, {in_words(told.cpu_seconds / count)} with "
-        f"{count} {'process' if count == 1 else 'processes'} (from {told.tried} points that were "
-        f"tried; others may take longer)"
+        f"{in_words(told.cpu_seconds)} of computing, {in_words(spent, like=told.cpu_seconds)} with "
+        f"{who} (from {told.tried} points that were tried; others may take longer)"
     )
-    if budget is not None and told.cpu_seconds / count > budget:
+    if budget is not None and spent > budget:
         typer.echo(f"the budget of {in_words(budget)} is less than that")
     typer.echo(f"{told.memory_bytes / 1e6:,.0f} MB for each process")
 

@@ -73,6 +73,7 @@ class LeashedPool(ProcessPoolExecutor):
 
     def __init__(self, workers: int) -> None:
         context = multiprocessing.get_context("spawn")
+        _track_in_silence()
         leash, self._held = context.Pipe(duplex=False)
         super().__init__(
             workers, mp_context=context, initializer=_end_with_the_leash, initargs=(leash,)
@@ -81,6 +82,28 @@ class LeashedPool(ProcessPoolExecutor):
     def let_go(self) -> None:
         """End the workers at once, whatever they are doing; what they did not finish is lost."""
         self._held.close()
+
+
+def _track_in_silence() -> None:
+    """Start the process that clears up after this one, so that it says nothing of it.
+
+    A command that is stopped or killed ends at once and leaves the semaphores of its queues to that
+    process, which clears them up; its warning of them would come after the command's last word.
+    """
+    if os.name != "posix":  # elsewhere there is none
+        return
+    from multiprocessing import resource_tracker
+
+    given = os.environ.get("PYTHONWARNINGS")
+    silent = "ignore:resource_tracker:UserWarning"
+    os.environ["PYTHONWARNINGS"] = f"{given},{silent}" if given else silent
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        if given is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = given
 
 
 def process_pool(workers: int | None = None) -> LeashedPool:

@@ -172,7 +172,8 @@ class Journal:
 
     def finished(self) -> str:
         """What is kept so far, in words; asks nothing of the file."""
-        return f"{self._finished:,} finished runs are kept in {self.file}"
+        runs = "run is" if self._finished == 1 else "runs are"
+        return f"{self._finished:,} finished {runs} kept in {self.file}"
 
     def known(self, key: str) -> str | None:
         """The result of a key, or None."""
@@ -347,11 +348,8 @@ def _connected(file: Path) -> sqlite3.Connection:
             tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if tables and application != _APPLICATION:
                 raise ModelError(f"{file}: is another program's database; name another journal")
-            if tables and layout != _LAYOUT:
-                raise ModelError(
-                    f"{file}: is a journal of another release (layout {layout}, this one writes "
-                    f"{_LAYOUT}); name another"
-                )
+            if tables:
+                _refuse_other_layout(file, layout)
             db.execute("PRAGMA journal_mode = DELETE")
             db.execute("PRAGMA synchronous = FULL")
         except BaseException:
@@ -382,6 +380,7 @@ class JournalReader:
             self._db = sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True, timeout=30.0)
             if self._db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
                 raise ModelError(f"{file}: is no journal of a campaign")
+            _refuse_other_layout(file, self._db.execute("PRAGMA user_version").fetchone()[0])
         except sqlite3.Error as error:
             _raise(file, error)
 
@@ -432,6 +431,14 @@ class JournalReader:
             return row
         except sqlite3.Error as error:
             _raise(self.file, error)
+
+
+def _refuse_other_layout(file: Path, layout: int) -> None:
+    if layout != _LAYOUT:
+        raise ModelError(
+            f"{file}: is a journal of another release (its layout is {layout}, this release knows "
+            f"{_LAYOUT}); use that release, or name another journal"
+        )
 
 
 def _writer(file: Path) -> str:

@@ -161,6 +161,10 @@ class PointTable:
         """Replications of all points, as far as is known."""
         return self._total
 
+    def unfinished(self) -> int:
+        """How many points have fewer replications than are wanted."""
+        return sum(len(held) < n for held, n in zip(self.values, self._wanted, strict=True))
+
     def _task(self, place: int, replication: int, priority: float = float("inf")) -> Task:
         point = self.points[place]
         return Task(point.key(replication), self._function, point, replication, priority)

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.sparse import block_array, csr_array, diags_array
 from scipy.sparse.csgraph import breadth_first_order
 
@@ -209,6 +208,8 @@ class SojournLaw(Law):
 
     def _quantile(self, low: float, high: float) -> float:
         """Time not exceeded with probability `low` = 1 - `high`, solved for in the smaller one."""
+        from scipy.optimize import brentq  # of no use to most who import this, and slow
+
         if low <= 0.0 or high <= 0.0:
             return 0.0 if low <= 0.0 else inf
 

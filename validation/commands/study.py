@@ -83,9 +83,8 @@ def _demo(
 
     For example: qmodels demo -o qmodels-demo
     """
-    from validation.study import demo
-
-    shipped = Path(demo.__file__).parent
+    # Beside the package that runs it, which is not imported yet: it takes a second.
+    shipped = Path(__file__).parents[1] / "study" / "demo"
     if scenario is not None:
         _save_inputs(shipped, scenario)
         typer.echo(f"{scenario / 'scenario.toml'}")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -94,15 +95,22 @@ class Study(Result):
 
     def recommendation(self, load: float) -> Recommendation:
         """All policies ranked at one load of the sweep, ties marked; see `recommend`."""
-        here = [point for point in self.points if point.load == load]
-        return compared(
-            {p.policy: p.prediction for p in here if p.prediction},
-            {p.policy: self.capacities[p.policy.label] for p in here if not p.prediction},
-            self.scenario.system,
-            self.workload,
-            load=load,
-            arrival_rate=load * self.bound,
-        )
+        if load not in self._recommendations:
+            here = [point for point in self.points if point.load == load]
+            self._recommendations[load] = compared(
+                {p.policy: p.prediction for p in here if p.prediction},
+                {p.policy: self.capacities[p.policy.label] for p in here if not p.prediction},
+                self.scenario.system,
+                self.workload,
+                load=load,
+                arrival_rate=load * self.bound,
+            )
+        return self._recommendations[load]
+
+    @cached_property
+    def _recommendations(self) -> dict[float, Recommendation]:
+        """Those asked for so far: the findings, a figure and a table of the report need each."""
+        return {}
 
     def record(self) -> dict[str, Any]:
         """Points, checks, capacities and warnings; what follows is in `findings`."""

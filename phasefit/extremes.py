@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from phasefit.checks import Array, boolean, probabilities, shaped, whole_number
 from phasefit.errors import ModelError
@@ -134,6 +133,8 @@ class Extreme(Law):
         return [(np.asarray(getattr(law, name)(x)), counts[i]) for i, law in laws.items()]
 
     def _quantile(self, level: float) -> float:
+        from scipy.optimize import brentq  # of no use to most who import this, and slow
+
         if level <= float(self.cdf(0.0)):
             return 0.0
         if level == 1.0:

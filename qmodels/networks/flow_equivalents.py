@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, linprog, minimize_scalar
 from scipy.special import gammainc, gammaincc, gammaln
 
 from phasefit import PhaseType, match_moments, mixture
@@ -224,6 +223,8 @@ def _programme(
     shares: Array, phases: Array, means: Array, times: Array, chance: Array
 ) -> Array | None:
     """Weights of the branches that meet the moments; None if the programme has no solution."""
+    from scipy.optimize import linprog  # of no use to most who import this, and slow
+
     count, points = phases.size, times.size
     moments = np.hstack([shares, np.zeros((shares.shape[0], 2 * points))])
     if points == 0:
@@ -261,6 +262,8 @@ def _settled(shares: Array, weights: Array) -> Array:
 
 def _distance(tail: Callable[[Any], Any], law: Law) -> float:
     """Largest distance of two distribution functions: on a grid, then around its worst point."""
+    from scipy.optimize import minimize_scalar
+
     ends = np.asarray(law.ppf(np.array([1e-4, 1.0 - 1e-6])))
     grid = np.concatenate([[0.0], np.geomspace(ends[0], ends[1], 300)])
 
@@ -276,6 +279,8 @@ def _distance(tail: Callable[[Any], Any], law: Law) -> float:
 
 def _quantile(tail: Callable[[Any], Any], law: Law, level: float) -> float:
     """Relative error of a quantile."""
+    from scipy.optimize import brentq
+
     low = high = exact = float(law.ppf(level))
     while tail(low) < 1.0 - level:
         low /= 1.5

@@ -13,7 +13,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from phasefit.plotting import BLUE, GREY, RED, axes_or_new
@@ -146,10 +146,12 @@ def set_log2_ticks(ax: Any, values: Array, axis: str, most: int = MOST_TICKS) ->
 def set_plain_log_ticks(ax: Any, axis: str = "y") -> None:
     """Label a logarithmic axis as people write numbers: 5, 10, 20 instead of powers of ten."""
     low, high = getattr(ax, f"get_{axis}lim")()
-    subs = (1.0, 2.0, 5.0) if high < 1e3 * low else (1.0,)
+    near = high < 1e3 * low
     its = getattr(ax, f"{axis}axis")
-    its.set_major_locator(LogLocator(subs=subs))
+    its.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if near else (1.0,)))
     its.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
+    # a tick costs more time than a curve
+    its.set_minor_locator(NullLocator() if near else LogLocator(subs=(2.0, 5.0)))
     its.set_minor_formatter(NullFormatter())
 
 

@@ -20,14 +20,8 @@ from qmodels.policies.base import running_jobs
 from validation.study.demo import make_log
 from validation.study.descriptions import tail_doubt
 from validation.study.findings import findings, limits_of_repartitioning
-from validation.study.plotting import (
-    agreement_figure,
-    answer_figure,
-    response_figure,
-    response_panels,
-    surface_figure,
-    workload_figure,
-)
+from validation.study.panels import study_figures, write_figures
+from validation.study.plotting import response_panels
 from validation.study.run import Point, run_study
 
 DEMO = Path(validation.__file__).parent / "study" / "demo"
@@ -232,16 +226,41 @@ def test_every_check_is_played_back_with_the_log(study):
         assert check.replay.arrival_rate == check.agreement.prediction.arrival_rate
 
 
-@pytest.mark.parametrize(
-    "draw", [answer_figure, surface_figure, response_figure, agreement_figure, workload_figure]
-)
-def test_every_figure_has_labelled_axes_with_units(study, draw):
-    figure = draw(study)
-    figure.canvas.draw()
-    labels = [ax.get_xlabel() + ax.get_ylabel() for ax in figure.axes]
-    assert any(labels)
-    if draw in (answer_figure, response_figure):
-        assert any("[s]" in label for label in labels)
+@pytest.fixture(scope="module")
+def figures(study):
+    return study_figures(study)
+
+
+@pytest.mark.parametrize("name", ["answer", "surface", "response", "agreement", "workload"])
+def test_every_figure_has_labelled_axes_with_units(figures, name):
+    for figure, words in (panel for row in figures[name] for panel in row):
+        figure.canvas.draw()
+        labels = [ax.get_xlabel() + ax.get_ylabel() for ax in figure.axes]
+        assert any(labels)
+        assert any(char.isdigit() for char in words)
+        if name in ("answer", "response"):
+            assert any("[s]" in label for label in labels)
+
+
+def test_the_file_of_a_figure_is_its_panels_side_by_side(figures, tmp_path):
+    from matplotlib.image import imread
+
+    write_figures(figures, tmp_path)
+    shown = imread(tmp_path / "response.png")
+    [first, second], [third, fourth] = figures["response"]
+    one = [imread(_alone(panel, tmp_path)) for panel in (first, second, third, fourth)]
+    assert np.array_equal(shown, np.vstack([np.hstack(one[:2]), np.hstack(one[2:])]))
+    write_figures({"gap": [[first, None], [None, fourth]]}, tmp_path)
+    gap = imread(tmp_path / "gap.png")
+    height, width = one[0].shape[:2]
+    assert gap.shape == shown.shape
+    assert (gap[:height, width:] == 1.0).all()
+    assert np.array_equal(gap[height:, width:], one[3])
+
+
+def _alone(panel, folder):
+    write_figures({"alone": [[panel]]}, folder)
+    return folder / "alone.png"
 
 
 def test_every_curve_has_a_panel_and_no_panel_is_empty():

@@ -300,6 +300,47 @@ class TestVersion:
             return (text + "x", files) if path.name == "events.py" else (text, files)
 
         monkeypatch.setattr(version, "_told", changed)
+        monkeypatch.setattr(version, "_noted", dict)
+        monkeypatch.setattr(version, "_note", lambda versions: None)
         version._version.cache_clear()
         assert code_version("validation.machine.runs") != before
+        version._version.cache_clear()
+
+    def test_files_are_in_another_state_once_one_was_written_again(self, monkeypatch, tmp_path):
+        (tmp_path / "ours" / "below").mkdir(parents=True)
+        file = tmp_path / "ours" / "below" / "law.py"
+        file.write_text("x = 1")
+        monkeypatch.setattr(version, "_OURS", ("ours",))
+        monkeypatch.setattr(version, "_root", lambda package: tmp_path)
+        first, times = version._state_of_files(), file.stat()
+        assert version._state_of_files() == first
+        file.write_text("x = 2")
+        os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))  # as an installer may set it
+        assert version._state_of_files() != first
+
+    def test_a_version_is_noted_for_the_files_as_they_are_and_for_no_others(
+        self, monkeypatch, tmp_path
+    ):
+        monkeypatch.setattr(version, "_NOTES", tmp_path / "versions.json")
+        monkeypatch.setattr(sys, "dont_write_bytecode", False)
+        module, read = "validation.analysis.seeding", []
+
+        def asked():
+            version._version.cache_clear()
+            return code_version(module)
+
+        found = asked()
+        source_files = version.source_files
+        monkeypatch.setattr(
+            version, "source_files", lambda *names: read.append(names) or source_files(*names)
+        )
+        assert asked() == found
+        assert read == []  # as it was noted
+        monkeypatch.setattr(version, "_state_of_files", lambda: "another")
+        assert asked() == found
+        assert read == [(module,)]  # some file is another: all are read again
+        (tmp_path / "versions.json").write_text("[1, 2")  # cut off
+        assert asked() == found
+        monkeypatch.setattr(version, "_NOTES", tmp_path / "no" / "versions.json")
+        assert asked() == found  # where nobody may write
         version._version.cache_clear()

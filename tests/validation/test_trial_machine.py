@@ -152,6 +152,19 @@ def test_a_run_that_stops_early_has_done_what_the_whole_run_had_by_then(
     assert len(stopped.pieces) >= (end <= stopped.end).sum() + under_way.sum()
 
 
+@pytest.mark.parametrize("disks", ["packets", "ps"])
+@pytest.mark.parametrize(("policy", "options", "more"), POLICIES[1:6:2])
+def test_a_run_that_waits_for_the_first_jobs_only_answers_for_them_as_the_whole_run_does(
+    policy, options, more, disks
+):
+    known = cell(policy, options, **more)
+    arrivals, demands = some_jobs(12, 2000.0)
+    whole = play_cell(known, arrivals, demands, disks=disks)
+    part = play_cell(known, arrivals, demands, disks=disks, awaited=5)
+    assert part.response[:5].tolist() == whole.response[:5].tolist()
+    assert part.end == whole.finish[:5].max() < whole.end
+
+
 @pytest.mark.parametrize("flits", [8, 400])
 def test_under_dp_a_burst_may_end_in_the_cycle_in_which_another_job_leaves(flits):
     """Two jobs alike, on halves alike, with nothing to share: both end as one does."""

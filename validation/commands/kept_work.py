@@ -28,6 +28,7 @@ def kept_work(
     workers: int | None = None,
     reuse: bool = False,
     keep: bool = False,
+    begin: str | None = None,
 ) -> Iterator[Keepers]:
     """Executors whose work the same command finds done; see `validation.sweeps.keeping.keepers`.
 
@@ -40,7 +41,7 @@ def kept_work(
     file = None if output is None else journal_beside(output)
     command = shell_line(["qmodels", *sys.argv[1:]])
     with keepers(
-        file, *modules, workers=workers, reuse=reuse, keep=keep, command=command
+        file, *modules, workers=workers, reuse=reuse, keep=keep, command=command, begin=begin
     ) as working:
         if working.before:
             print(f"{file}: finished runs to go on with: {working.before:,}", file=sys.stderr)

@@ -26,6 +26,10 @@ Interactive = Annotated[
 ]
 
 
+#: What plays the mesh: other processes import it while this one reads the scenario.
+_MESH = "validation.trial.one_policy"
+
+
 def register(app: typer.Typer) -> None:
     """Add both."""
     app.command("study")(_study)
@@ -79,9 +83,8 @@ def _demo(
 
     For example: qmodels demo -o qmodels-demo
     """
-    from validation.study import demo
-
-    shipped = Path(demo.__file__).parent
+    # Beside the package that runs it, which is not imported yet: it takes a second.
+    shipped = Path(__file__).parents[1] / "study" / "demo"
     if scenario is not None:
         _save_inputs(shipped, scenario)
         typer.echo(f"{scenario / 'scenario.toml'}")
@@ -107,6 +110,19 @@ def _save_inputs(shipped: Path, folder: Path) -> None:
         shutil.copyfile(shipped / name, folder / name)
 
 
+def _has_trial(scenario: Path) -> bool:
+    """Whether a scenario seems to ask for a trial, before it is read and checked as a whole."""
+    import tomllib
+
+    if not scenario.is_file():  # a pipe can be read once only
+        return False
+    try:
+        with open(scenario, "rb") as file:
+            return "trial" in tomllib.load(file)
+    except (OSError, ValueError, RecursionError):
+        return False  # whoever reads it as a whole will say what is wrong
+
+
 def _run(
     scenario: Path,
     output: Path,
@@ -127,16 +143,23 @@ def _run(
     from qmodels.commands.progress import progress_shown
     from qmodels.commands.shell import shell_line
     from qmodels.io.outputs import claim_output
-    from qmodels.io.scenario import load_scenario
-    from qmodels.io.settings import parse_settings
-    from validation.study.findings import findings
-    from validation.study.report import write_report
-    from validation.study.run import run_study
 
     claim_output(output)
     if interactive:
         command.append("--interactive")
-    with progress_shown() as progress:
+    with (
+        progress_shown() as progress,
+        kept_work(
+            output, "validation.study.run", workers=workers, reuse=reuse, keep=keep,
+            begin=_MESH if _has_trial(scenario) else None,
+        ) as working,
+    ):  # fmt: skip
+        from qmodels.io.scenario import load_scenario
+        from qmodels.io.settings import parse_settings
+        from validation.study.findings import findings
+        from validation.study.report import write_report
+        from validation.study.run import run_study
+
         plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
         if seed is not None:
             plan = replace(plan, seed=seed)
@@ -144,12 +167,14 @@ def _run(
         if model is not None:
             plan = plan.with_model(model)
             command += ["--model", model]
-        with kept_work(
-            output, "validation.study.run", workers=workers, reuse=reuse, keep=keep
-        ) as working:
-            study = run_study(plan, workers=workers, executor=working.threads, progress=progress)
-            again = shell_line(["qmodels", *command])
-            report = write_report(study, output, command=again, interactive=interactive)
+        study = run_study(
+            plan, workers=workers, executor=working.threads, processes=working.processes,
+            progress=progress,
+        )  # fmt: skip
+        if working.processes is not None:
+            working.processes.shutdown()  # what they spent is known when they have ended
+        again = shell_line(["qmodels", *command])
+        report = write_report(study, output, command=again, interactive=interactive)
     say_changes(plan.changes, err=True)
     found = findings(study)
     for finding in found:

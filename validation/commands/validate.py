@@ -72,7 +72,11 @@ def _validate(
         each.module for each in EXPERIMENTS.values() if each.module.startswith("validation.")
     }
     with kept_work(
-        output, *modules, workers=1 if quick else workers, reuse=reuse, keep=keep_journal
+        output,
+        *modules,
+        workers=1 if quick and workers is None else workers,
+        reuse=reuse,
+        keep=keep_journal,
     ) as working:
         for name in chosen:
             before = working.cpu_seconds

@@ -1,8 +1,9 @@
-"""The figures of a report: whole ones as files, and their panels as pictures of the page."""
+"""The figures of a report: made once, written as files and as pictures of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,61 +29,91 @@ CAPTIONS: Final = {
     "agreement": "Predicted against simulated mean response time",
     "trial": "From the model's assumptions to the mesh, step by step on the same jobs",
 }
+#: A panel, and what it shows in words; None where a row has no such panel.
 Drawn = tuple[Any, str]
+Rows = list[list[Drawn | None]]
 
 
-def write_figures(study: Study, folder: Path) -> None:
-    """Write each figure that the study has as a PNG file named after it."""
-    for name in CAPTIONS:
-        figure = getattr(plotting, f"{name}_figure")(study)
-        if figure is not None:
-            plotting.save_png(figure, folder / f"{name}.png")
+def study_figures(study: Study) -> dict[str, Rows]:
+    """Draw what the study has to show: rows of panels for each figure, none where it has none.
+
+    The same panels are written as files and into the page: what makes a figure slow is its ticks
+    and its layout, and these stay when it is drawn once more.
+    """
+    return {name: draw(study) for name, draw in _DRAWN.items()}
 
 
-def page_figures(study: Study) -> dict[str, Sequence[Panel]]:
-    """The panels of each figure, with what they show in words; none where nothing is to draw."""
-    return {name: panels(draw(study)) for name, draw in _DRAWN.items()}
+def write_figures(figures: Mapping[str, Rows], folder: Path) -> None:
+    """Write each figure that is there as a PNG file named after it, its panels side by side."""
+    for name, rows in figures.items():
+        if rows:
+            tiles = [[None if each is None else each[0] for each in row] for row in rows]
+            plotting.save_png(tiles, folder / f"{name}.png")
 
 
-def _answer(study: Study) -> Iterator[Drawn]:
+def page_figures(figures: Mapping[str, Rows]) -> dict[str, Sequence[Panel]]:
+    """The panels of each figure as pictures, with what they show in words."""
+    return {
+        name: panels(each for each in chain(*rows) if each is not None)
+        for name, rows in figures.items()
+    }
+
+
+def _answer(study: Study) -> Rows:
     named = headline_policies(study)
     curves = {label: plotting.curve_of(study, label) for label in named}
-    yield plotting.answer_figure(study), answer_words(study, curves)
+    return [[(plotting.answer_figure(study), answer_words(study, curves))]]
 
 
-def _workload(study: Study) -> Iterator[Drawn]:
-    for name, sample, law in plotting.log_and_laws(study):
-        yield plotting.workload_panel(name, sample, law), tail_words(name, sample, law)
+def _workload(study: Study) -> Rows:
+    found: list[Drawn | None] = [
+        (plotting.workload_panel(name, sample, law), tail_words(name, sample, law))
+        for name, sample, law in plotting.log_and_laws(study)
+    ]
+    return [found] if found else []
 
 
-def _surface(study: Study) -> Iterator[Drawn]:
+def _surface(study: Study) -> Rows:
     said = surface_words(study.surface)
     if min(study.surface.speedup.shape) == 1:
-        yield plotting.surface_curve(study), f"A curve. {said}"
-        return
-    yield plotting.surface_map(study), f"A map with lines of equal speedup. {said}"
-    yield plotting.surface_body(study), f"The same as a body that rises with it. {said}"
+        return [[(plotting.surface_curve(study), f"A curve. {said}")]]
+    return [
+        [
+            (plotting.surface_map(study), f"A map with lines of equal speedup. {said}"),
+            (plotting.surface_body(study), f"The same as a body that rises with it. {said}"),
+        ]
+    ]
 
 
-def _response(study: Study) -> Iterator[Drawn]:
-    for kind, disks in plotting.response_panels(study):
+def _response(study: Study) -> Rows:
+    """A row for each kind of policy, a column for each number of disk partitions."""
+    shown = plotting.response_panels(study)
+    columns = sorted({disks for _, disks in shown})
+
+    def panel(kind: str, disks: int) -> Drawn | None:
+        if (kind, disks) not in shown:
+            return None
         what = f"{plotting.panel_title(kind, disks).capitalize()}:"
         curves = plotting.panel_curves(study, kind, disks)
-        yield plotting.response_panel(study, kind, disks), lowest_curves(curves, what)
+        return plotting.response_panel(study, kind, disks), lowest_curves(curves, what)
+
+    kinds = dict.fromkeys(kind for kind, _ in shown)
+    return [[panel(kind, disks) for disks in columns] for kind in kinds]
 
 
-def _agreement(study: Study) -> Iterator[Drawn]:
+def _agreement(study: Study) -> Rows:
     figure = plotting.agreement_figure(study)
-    if figure is not None:
-        yield figure, agreement_words(study.checks)
+    return [] if figure is None else [[(figure, agreement_words(study.checks))]]
 
 
-def _trial(study: Study) -> Iterator[Drawn]:
-    for trial in study.trials:
-        yield plotting.trial_panel(trial), trial_words(trial)
+def _trial(study: Study) -> Rows:
+    found: list[Drawn | None] = [
+        (plotting.trial_panel(trial), trial_words(trial)) for trial in study.trials
+    ]
+    return [found] if found else []
 
 
-_DRAWN: Final[Mapping[str, Callable[[Study], Iterator[Drawn]]]] = {
+_DRAWN: Final[Mapping[str, Callable[[Study], Rows]]] = {
     "answer": _answer, "workload": _workload, "surface": _surface, "response": _response,
     "agreement": _agreement, "trial": _trial,
 }  # fmt: skip

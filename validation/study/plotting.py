@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
+from numpy.typing import NDArray
 
 from phasefit import MAP, PhaseType
 from qmodels.plotting import response_curves, surface_3d, surface_heatmap
@@ -40,28 +40,37 @@ LOOKS: Final = (
 )  # fmt: skip
 
 _DPI: Final = 150
+#: Of a picture's file; the usual 6 takes up to twice as long for a fiftieth of its size.
+_COMPRESSION: Final = 4
 
 
-def save_png(figure: Figure, file: Path) -> None:
-    """Write a figure. `savefig` would draw it twice, once to find the layout."""
+def save_png(tiles: Sequence[Sequence[Figure | None]], file: Path) -> None:
+    """Write figures side by side, row by row, as one picture; None leaves a place empty."""
+    rows = [[None if each is None else _pixels(each) for each in row] for row in tiles]
+    wide = [
+        max((p.shape[1] for p in column if p is not None), default=0)
+        for column in zip(*rows, strict=True)
+    ]
+    high = [max((p.shape[0] for p in row if p is not None), default=0) for row in rows]
+    whole = np.full((sum(high), sum(wide), 4), 255, np.uint8)
+    for i, row in enumerate(rows):
+        for j, pixels in enumerate(row):
+            if pixels is not None:
+                top, left = sum(high[:i]), sum(wide[:j])
+                whole[top : top + pixels.shape[0], left : left + pixels.shape[1]] = pixels
+    imsave(file, whole, dpi=_DPI, pil_kwargs={"compress_level": _COMPRESSION})
+
+
+def _pixels(figure: Figure) -> NDArray[np.uint8]:
+    """A figure as colours, (height, width, 4). `savefig` would draw it twice, to find the layout.
+
+    The layout stays as it is then, whatever draws the figure next.
+    """
     figure.set_dpi(_DPI)
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
-    imsave(file, np.asarray(canvas.buffer_rgba()), dpi=_DPI)
-
-
-def surface_figure(study: Study) -> Figure:
-    """The speedup surface, as a body and as a map; as a curve where one axis is a point."""
-    if min(study.surface.speedup.shape) == 1:
-        return surface_curve(study)
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
-    points = measured_allotments(study)
-    body = figure.add_subplot(1, 2, 1, projection="3d")
-    body.set_in_layout(False)  # its labels would be measured before they are projected
-    body.set_position((0.0, 0.02, 0.5, 0.92))
-    surface_3d(study.surface, ax=body, points=points)
-    surface_heatmap(study.surface, ax=figure.add_subplot(1, 2, 2), points=points)
-    return figure
+    figure.set_layout_engine("none")
+    return np.asarray(canvas.buffer_rgba())
 
 
 def surface_curve(study: Study) -> Figure:
@@ -122,33 +131,6 @@ def answer_figure(study: Study) -> Figure:
     return figure
 
 
-def response_figure(study: Study) -> Figure:
-    """Mean response time against load, a panel for each number of disk partitions and policy."""
-    shown = response_panels(study)
-    disks = sorted({k_d for _, k_d in shown})
-    rows = list(dict.fromkeys(kind for kind, _ in shown))
-    figure = Figure(figsize=(3.7 * len(disks) + 0.6, 3.5 * len(rows) + 0.4), layout="constrained")
-    axes = figure.subplots(len(rows), len(disks), sharex=True, sharey=True, squeeze=False)
-    sizes = set()
-    drawn = []
-    for (i, kind), (j, k_d) in product(enumerate(rows), enumerate(disks)):
-        ax = axes[i, j]
-        if (kind, k_d) not in shown:
-            ax.remove()
-            continue
-        drawn.append(ax)
-        curves = draw_responses(study, kind, k_d, ax)
-        sizes.add(tuple(_size(label) for label in curves))
-        ax.label_outer()
-    if len(sizes) == 1:  # one legend serves all panels
-        for ax in drawn:
-            ax.get_legend().remove()
-        handles = drawn[0].get_legend_handles_labels()[0]
-        ncols = max(2, 2 * len(disks))
-        figure.legend(handles, *sizes, loc="outside lower center", ncols=ncols, fontsize=9)
-    return figure
-
-
 def response_panels(study: Study) -> list[tuple[str, int]]:
     """Kind of policy and number of disk partitions of each panel, row by row; none is empty."""
     kinds = list(dict.fromkeys(p.policy.name for p in study.points))
@@ -162,7 +144,7 @@ def response_panels(study: Study) -> list[tuple[str, int]]:
 
 
 def response_panel(study: Study, kind: str, disk_partitions: int) -> Figure:
-    """One panel of `response_figure` by itself, on the same axes."""
+    """The policies of a kind that use so many disk partitions, on axes that all panels share."""
     figure, ax = _panel()
     draw_responses(study, kind, disk_partitions, ax)
     times = [p.prediction.mean_response for p in study.points if p.prediction]
@@ -174,7 +156,7 @@ def response_panel(study: Study, kind: str, disk_partitions: int) -> Figure:
 def _panel() -> tuple[Figure, Axes]:
     """A panel with axes at a fixed place: those beside each other match, and it is soon drawn."""
     figure = Figure(figsize=(4.4, 3.6))
-    return figure, figure.add_axes((0.15, 0.14, 0.82, 0.77))
+    return figure, figure.add_axes((0.2, 0.14, 0.77, 0.77))  # room for labels such as 0.0001
 
 
 def draw_responses(
@@ -183,7 +165,7 @@ def draw_responses(
     """Draw the policies of a kind, and dynamic partitioning beside them; return their curves."""
     curves = panel_curves(study, kind, disk_partitions)
     response_curves(curves, ax=ax)
-    ax.set_title(panel_title(kind, disk_partitions), fontsize=10)
+    ax.set_title(panel_title(kind, disk_partitions), fontsize=10, y=1.0)
     _mark_log(study, ax)
     return curves
 
@@ -238,17 +220,6 @@ def agreement_figure(study: Study) -> Figure | None:
     height = 1.6 + 0.26 * len(study.checks)
     figure = Figure(figsize=(4.9, height), layout="constrained")
     agreement_intervals(study.checks, ax=figure.add_subplot())
-    return figure
-
-
-def trial_figure(study: Study) -> Figure | None:
-    """The way from the model's assumptions to the mesh, a panel for each policy tried there."""
-    if not study.trials:
-        return None
-    figure = Figure(figsize=(6.2 * len(study.trials), 4.2), layout="constrained")
-    axes = figure.subplots(1, len(study.trials), squeeze=False)[0]
-    for ax, trial in zip(axes, study.trials, strict=True):
-        trial.found.chain.plot(ax, seconds=trial.cycle)
     return figure
 
 
@@ -316,18 +287,8 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
     return ax
 
 
-def workload_figure(study: Study) -> Figure | None:
-    """Tails of the log's interarrival times and work, with the fitted laws over them."""
-    if study.scenario.log is None:
-        return None
-    figure = Figure(figsize=(10, 3.8), layout="constrained")
-    for ax, (name, sample, law) in zip(figure.subplots(1, 2), log_and_laws(study), strict=True):
-        _draw_tail(name, sample, law, ax)
-    return figure
-
-
 def workload_panel(name: str, sample: np.ndarray, law: PhaseType) -> Figure:
-    """One of the two tails by itself."""
+    """A tail of what the log holds, with the fitted law over it."""
     figure, ax = _panel()
     _draw_tail(name, sample, law, ax)
     return figure
@@ -381,6 +342,8 @@ def tail(sample: np.ndarray, law: PhaseType, *, ax: Axes | None = None) -> Axes:
         x, law.sf(x), color=RED, lw=1.5, label=f"fitted, order {law.order}, cv {law.scv**0.5:.2f}"
     )
     ax.set(xscale="log", yscale="log", ylabel="fraction above", ylim=(0.3 / values.size, 1.5))
+    for axis in "xy":
+        set_plain_log_ticks(ax, axis)
     ax.legend(fontsize=8, loc="lower left")  # tails fall to the right
     ax.grid(lw=0.3)
     return ax

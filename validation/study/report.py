@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qmodels.commands.durations import in_words
 from qmodels.io.outputs import output_folder
@@ -24,6 +25,9 @@ from validation.study.findings import (
 )
 from validation.study.run import Study
 from validation.trial.agreement import DECISIVE_PRECISION
+
+if TYPE_CHECKING:
+    from validation.study.panels import Rows
 
 #: Warnings that stand directly under the findings, at most.
 _GRAVEST = 2
@@ -62,21 +66,22 @@ def write_report(study: Study, folder: Path, *, command: str, interactive: bool 
     The page itself has no script. The surface to turn is a document of its own within it, in a
     sandbox that cannot reach the page, and only its own scripts are admitted, by their hashes.
     """
-    from validation.study.panels import write_figures
+    from validation.study.panels import study_figures, write_figures
 
     with output_folder(folder) as made:
-        write_figures(study, made)
+        figures = study_figures(study)
+        write_figures(figures, made)
         study.to_frame().to_csv(made / "predictions.csv", index=False, float_format="%.10g")
         for place, trial in enumerate(study.trials, start=1):
             number = "" if len(study.trials) == 1 else f"-{place}"
             table = trial.to_frame()
             table.to_csv(made / f"trial{number}.csv", index=False, float_format="%.10g")
-        page = _render(study, command, interactive)
+        page = _render(study, figures, command, interactive)
         (made / "report.html").write_text(page, encoding="utf-8")
     return folder / "report.html"
 
 
-def _render(study: Study, command: str, interactive: bool) -> str:
+def _render(study: Study, figures: Mapping[str, Rows], command: str, interactive: bool) -> str:
     from validation.study.panels import CAPTIONS, page_figures
     from validation.study.plotting import log_and_laws
 
@@ -92,7 +97,7 @@ def _render(study: Study, command: str, interactive: bool) -> str:
         study=study,
         scenario=study.scenario,
         findings=findings(study, bare=True),
-        figures=page_figures(study),
+        figures=page_figures(figures),
         captions=CAPTIONS,
         tails=[doubt for each in log_and_laws(study) if (doubt := tail_doubt(*each))],
         command=command,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -31,10 +35,13 @@ from validation.jobs.renewal import ReplayedJobs
 from validation.sharing import Simulation, simulate
 from validation.study.dependence import dependent_arrivals
 from validation.study.trial import MeshTrial, check_trial, study_trial
+from validation.sweeps.executors import worker_count
 from validation.trial.agreement import Agreement, crossvalidate
 
 if TYPE_CHECKING:
     import pandas as pd
+
+T = TypeVar("T")
 
 #: Fractions of a policy's own capacity that are predicted too, so that its curve shows its end.
 NEAR_SATURATION = (0.8, 0.9, 0.95, 0.98)
@@ -88,15 +95,22 @@ class Study(Result):
 
     def recommendation(self, load: float) -> Recommendation:
         """All policies ranked at one load of the sweep, ties marked; see `recommend`."""
-        here = [point for point in self.points if point.load == load]
-        return compared(
-            {p.policy: p.prediction for p in here if p.prediction},
-            {p.policy: self.capacities[p.policy.label] for p in here if not p.prediction},
-            self.scenario.system,
-            self.workload,
-            load=load,
-            arrival_rate=load * self.bound,
-        )
+        if load not in self._recommendations:
+            here = [point for point in self.points if point.load == load]
+            self._recommendations[load] = compared(
+                {p.policy: p.prediction for p in here if p.prediction},
+                {p.policy: self.capacities[p.policy.label] for p in here if not p.prediction},
+                self.scenario.system,
+                self.workload,
+                load=load,
+                arrival_rate=load * self.bound,
+            )
+        return self._recommendations[load]
+
+    @cached_property
+    def _recommendations(self) -> dict[float, Recommendation]:
+        """Those asked for so far: the findings, a figure and a table of the report need each."""
+        return {}
 
     def record(self) -> dict[str, Any]:
         """Points, checks, capacities and warnings; what follows is in `findings`."""
@@ -166,6 +180,7 @@ def run_study(
     *,
     workers: int | None = None,
     executor: Executor | None = None,
+    processes: Executor | None = None,
     progress: Progress | None = None,
 ) -> Study:
     """Carry out a scenario: surface, predictions of every policy over the loads, simulations.
@@ -175,11 +190,15 @@ def run_study(
     scenario : Scenario
         From `qmodels.io.load_scenario`.
     workers : int
-        Threads of the simulator; by default one per core. Results do not depend on it.
+        Threads of the simulator; by default one per core. With more than one, simulations run
+        while this thread predicts. Results do not depend on it.
     executor : concurrent.futures.Executor, optional
         Who simulates instead; it is left open. One that remembers lets a study go on.
+    processes : concurrent.futures.Executor, optional
+        Who plays the mesh of the trial, which holds the interpreter's lock and would keep the
+        predictions waiting; by default `executor`. It is left open, too.
     progress : callable
-        Called as ``progress(what, done, total)``.
+        Called as ``progress(what, done, total)``, by several threads where there are several.
 
     Returns
     -------
@@ -201,11 +220,18 @@ def run_study(
     surface = speedup_surface(scenario.program, scenario.surface_processors, scenario.surface_disks)
     capacities = {p.label: _capacity(p, scenario, workload) for p in scenario.policies}
     loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
-    points = tuple(_predict_all(scenario, workload, bound, capacities, loads, report))
-    checks = tuple(_check_all(scenario, workload, capacities, workers, executor, report))
-    trials = study_trial(
-        scenario, workers=1 if executor is None else workers, executor=executor, progress=report
-    )
+    given = processes or executor
+
+    def on_mesh() -> Iterator[tuple[MeshTrial, ...]]:
+        yield study_trial(
+            scenario, workers=1 if given is None else workers, executor=given, progress=report
+        )
+
+    with _beside(workers) as begin:
+        trials = begin(on_mesh())
+        checks = begin(_check_all(scenario, workload, capacities, workers, executor, report))
+        points = tuple(_predict_all(scenario, workload, bound, capacities, loads, report))
+        checked, tried = checks(), trials()
     grave, light = _warnings(scenario, log_load)
     here = log_load if log_load in loads else loads[len(loads) // 2]
     at_load = [(p.policy, p.prediction) for p in points if p.load == here and p.prediction]
@@ -221,12 +247,37 @@ def run_study(
         capacities=capacities,
         loads=tuple(loads),
         points=points,
-        checks=checks,
+        checks=checked,
         warnings=(*grave, *light),
         grave=len(grave),
         seconds=time.perf_counter() - started,
-        trials=trials,
+        trials=tried[0],
     )
+
+
+@contextmanager
+def _beside(workers: int | None) -> Iterator[Callable[[Iterator[T]], Callable[[], tuple[T, ...]]]]:
+    """What goes through an iterator beside this thread, and returns what waits for all of it.
+
+    With one worker it is gone through when it is waited for. Where the block fails, it ends with
+    the step that is under way.
+    """
+    if worker_count(workers) == 1:
+        yield lambda steps: lambda: tuple(steps)
+        return
+    failed = threading.Event()
+
+    def through(steps: Iterator[T]) -> tuple[T, ...]:
+        return tuple(takewhile(lambda _: not failed.is_set(), steps))
+
+    pool = ThreadPoolExecutor(2)
+    try:
+        yield lambda steps: pool.submit(through, steps).result
+    except BaseException:
+        failed.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def _capacity(policy: AbstractPolicy, scenario: Scenario, workload: Workload) -> float:

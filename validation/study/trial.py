@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -16,47 +15,19 @@ from qmodels.commands.durations import in_words
 from qmodels.errors import ModelError, ScenarioError, UnstableError
 from qmodels.io.mesh_trial import TrialPlan
 from qmodels.io.scenario import Scenario
-from qmodels.policies import AbstractPolicy, SpeedTable, predict
+from qmodels.policies import AbstractPolicy, predict
 from qmodels.policies.models.build import demand_law
 from qmodels.progress import Progress, no_progress
 from validation.analysis.estimates import Estimate
 from validation.sweeps.executors import parallel_map
 from validation.trial.agreement import DECISIVE_PRECISION
-from validation.trial.chain import STEPS, Chain, approximation_chain
-from validation.trial.loss_run import loss_run
+from validation.trial.chain import STEPS
+from validation.trial.one_policy import MeshFound, MeshTask, try_on_mesh
 from validation.trial.replications import cell_of
 from validation.trial.scenario import DISK_PACE, PACKET
-from validation.trial.shared_queue import corrected_response, share_factor
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: Jobs of a start of the loss run, at least, and for each pair of numbers of running jobs: the
-#: machine wanders through them all.
-_LEAST_JOBS, _JOBS_EACH_PAIR = 40, 2
-
-
-@dataclass(frozen=True)
-class MeshTask:
-    """What is asked of the mesh for one policy, as plain data."""
-
-    given: dict[str, Any]  #: arguments of `Cell.of`
-    fraction: float
-    replications: int
-    jobs: int
-    seed: int
-
-
-@dataclass(frozen=True, eq=False)
-class MeshFound:
-    """What the mesh answered; times in cycles."""
-
-    speeds: SpeedTable  #: of the loss run
-    chain: Chain
-    corrected: float
-    corrected_half_width: float
-    seconds_loss_run: float  #: of a processor
-    seconds_simulated: float  #: of a processor, all stages
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,20 +283,3 @@ def _own_prediction(scenario: Scenario, policy: AbstractPolicy, rate: float) -> 
         ).mean_response
     except UnstableError:
         return float("inf")
-
-
-def try_on_mesh(task: MeshTask) -> MeshFound:
-    """Measure the speeds of running jobs, predict with them, and simulate every stage."""
-    cell = cell_of(task.given)
-    jobs = max(_LEAST_JOBS, task.jobs, _JOBS_EACH_PAIR * cell.most_running**2)
-    run = loss_run(cell, starts=task.replications, jobs=jobs, seed=task.seed)
-    rate = task.fraction * float(run.table.throughput[-1])
-    factor = share_factor(cell, run.table.throughput, run.shares, rate)
-    began = time.process_time()
-    chain = approximation_chain(
-        cell, rate, run.table, replications=task.replications, jobs=task.jobs,
-        warm_up=max(5, task.jobs // 4), seed=task.seed, factor=factor,
-    )  # fmt: skip
-    spent = time.process_time() - began
-    corrected = corrected_response(cell, run.table, rate, factor)
-    return MeshFound(run.table, chain, corrected.mean, corrected.half_width, run.seconds, spent)

@@ -165,6 +165,7 @@ def keepers(
     reuse: bool = False,
     keep: bool = False,
     command: str = "",
+    begin: str | None = None,
 ) -> Iterator[Keepers]:
     """Keep what is done within the block in a journal, until the block ends well.
 
@@ -182,6 +183,8 @@ def keepers(
         Leave the journal at the end.
     command : str
         How to go on; kept in the journal.
+    begin : str, optional
+        A module that one process is to import at once, while this one still prepares its work.
 
     Raises
     ------
@@ -193,12 +196,21 @@ def keepers(
             yield Keepers(processes=pool)
         return
     count = worker_count(workers)
-    journal = Journal(file, version=code_version(*modules), reuse=reuse, command=command)
-    before = journal.count()
+    # One process is this one: starting another would only cost its imports.
+    # Neither has a worker before there is work.
+    doers = MendedPool(count) if count > 1 else ThreadPoolExecutor(1)
+    if begin is not None and isinstance(doers, MendedPool):
+        doers.begin(1, begin)
+    try:
+        journal = Journal(file, version=code_version(*modules), reuse=reuse, command=command)
+        before = journal.count()
+    except BaseException:
+        if isinstance(doers, MendedPool):
+            doers.let_go()
+        raise
     both = (
         KeepingExecutor(lambda: ThreadPoolExecutor(count), journal),
-        # One process is this one: starting another would only cost its imports.
-        KeepingExecutor(lambda: MendedPool(count) if count > 1 else ThreadPoolExecutor(1), journal),
+        KeepingExecutor(lambda: doers, journal),
     )
     try:
         with kept(journal.finished):
@@ -206,10 +218,13 @@ def keepers(
     except BaseException:
         for each in both:
             each.let_go()
+        if isinstance(doers, MendedPool):
+            doers.let_go()
         journal.close(remove=not keep and journal.count() == 0)
         raise
     for each in both:
         each.shutdown()
+    doers.shutdown()  # begun, perhaps, and not asked for anything
     journal.close(remove=not keep)
 
 

@@ -12,8 +12,12 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
+import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,6 +34,9 @@ _TEXT_OR_COMMENT: Final = re.compile(
     r"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|(#[^\n]*)""",
     re.DOTALL,
 )
+#: Versions found before, beside the compiled files, and how many.
+_NOTES: Final = Path(__file__).parent / "__pycache__" / "versions.json"
+_MOST_NOTED: Final = 64
 #: Where a statement holds others.
 _WITHIN: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 
@@ -64,10 +71,49 @@ def code_version(*modules: str) -> str:
 
 @lru_cache(maxsize=256)  # of short texts
 def _version(modules: tuple[str, ...]) -> str:
+    """The version as it was noted for these very files, or read from them: half a second."""
+    noted, key = _noted(), " ".join((_state_of_files(), *modules))
+    if key in noted:
+        return noted[key]
     found = hashlib.sha256()
     for file in sorted(source_files(*modules)):
         found.update(f"{file}\0{_told(_path(file))[0]}\0".encode())
-    return found.hexdigest()[:16]
+    version = found.hexdigest()[:16]
+    _note({**dict([*noted.items()][1 - _MOST_NOTED :]), key: version})
+    return version
+
+
+def _state_of_files() -> str:
+    """Digest of when every source was written and how long it is; nobody can set the first."""
+    found = hashlib.sha256()
+    for package in _OURS:
+        for folder, below, files in os.walk(_root(package) / package):
+            below.sort()
+            for name in sorted(files):
+                if name.endswith((".py", ".pyi", ".csv")):
+                    file = os.stat(os.path.join(folder, name))
+                    told = f"{folder}/{name} {file.st_ctime_ns} {file.st_mtime_ns} {file.st_size}\n"
+                    found.update(told.encode())
+    return found.hexdigest()[:32]
+
+
+def _noted() -> dict[str, str]:
+    """Versions noted before, by the state of the files and the modules."""
+    try:
+        found = json.loads(_NOTES.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {str(key): str(value) for key, value in found.items()} if type(found) is dict else {}
+
+
+def _note(versions: dict[str, str]) -> None:
+    """Write them down, all at once; where nobody may write there, the next one reads again."""
+    if sys.dont_write_bytecode:
+        return
+    part = _NOTES.with_name(f"{_NOTES.name}.{os.getpid()}")
+    with suppress(OSError):
+        part.write_text(json.dumps(versions), encoding="utf-8")
+        os.replace(part, _NOTES)
 
 
 def source_files(*modules: str) -> set[str]:

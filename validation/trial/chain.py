@@ -174,7 +174,9 @@ def approximation_chain(
         control = speed_scaled_responses(speeds.throughput, arrival, demand)[inside].mean()
         controls.append(float(control))
         for name in (*SIMULATED, *BESIDE):
-            response = _responses(cell, name, arrival, demand, word(seed, "trial", replication))
+            response = _responses(
+                cell, name, arrival, demand, word(seed, "trial", replication), awaited=inside.stop
+            )
             rows.setdefault(name, []).append(float(response[inside].mean()))
         progress("chain", replication + 1, replications)
     steps, names = {}, list(SIMULATED)
@@ -189,10 +191,17 @@ def approximation_chain(
     )  # fmt: skip
 
 
-def _responses(cell: Cell, stage: str, arrival: Array, demand: Array, seed: int) -> Array:
+def _responses(
+    cell: Cell, stage: str, arrival: Array, demand: Array, seed: int, *, awaited: int
+) -> Array:
+    """Response of each job in a stage; NaN, perhaps, of those after the first `awaited` ones."""
     if stage in _MACHINE:
         links, disks = _MACHINE[stage]
-        return play_cell(cell, arrival, demand, seed=seed, links=links, disks=disks).response
+        # Jobs that come later load the machine, but nobody asks for their own responses.
+        played = play_cell(
+            cell, arrival, demand, seed=seed, awaited=awaited, links=links, disks=disks
+        )
+        return played.response
     links = "infinite" if stage == "M0" else "finite"
     bursts = alone(cell, cell.partitions, links)
     # Every burst grows with the job's whole time, which is not quite in proportion to its factor.

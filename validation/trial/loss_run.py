@@ -160,7 +160,7 @@ def loss_run(
     >>> run.spans.shape
     (2, 2)
     """
-    began = time.process_time()
+    began = time.thread_time()
     starts, most = whole_number("starts", starts, least=2), cell.most_running
     waiting = share("waiting", waiting, one=False)
     play = partial(play_start, cell, links=links, disks=disks, seed=seed)
@@ -177,7 +177,7 @@ def loss_run(
     work, spans = np.swapaxes(found, 0, 1)
     run = LossRun(
         work, spans, np.array(scores), chosen[:-1], starts * jobs + spent,
-        time.process_time() - began, cell.label, model_error(cell),
+        time.thread_time() - began, cell.label, model_error(cell),
     )  # fmt: skip
     _ = run.measured  # tells of a number of running jobs that was not seen
     return run

@@ -80,6 +80,7 @@ class _Run:
         self.divided = 0
         self.carried: set[int] = set()  # bursts that have ended in this very cycle, not yet noted
         self.now = self.arrived = self.finished = 0
+        self.awaited = set(range(demands.size))  # jobs whose ends the run goes on for
         n = demands.size
         self.arrival, self.start = np.full(n, np.nan), np.full(n, np.nan)
         self.finish = np.full(n, np.nan)
@@ -95,9 +96,9 @@ class _Run:
     # --- the loop -------------------------------------------------------------------------------
 
     def until(self, completions: int) -> None:
-        """Run until so many jobs have ended."""
+        """Run until so many jobs have ended, or none that is awaited is left."""
         changed = True
-        while self.finished < completions:
+        while self.finished < completions and self.awaited:
             comes = math.inf
             if self.arrived < self.demands.size:
                 comes = self.arrivals.soonest(self.now, len(self.running), changed)
@@ -221,6 +222,7 @@ class _Run:
         cell, number = self.cell, job.number
         self.finish[number] = self.now
         self.finished += 1
+        self.awaited.discard(job.number)
         del self.running[number]
         self.on_group[job.group] -= 1
         self.changes.append((self.now, len(self.running)))
@@ -402,6 +404,7 @@ def play_cell(
     *,
     seed: int = 0,
     completions: int | None = None,
+    awaited: int | None = None,
     links: str = "shared",
     disks: str = "packets",
 ) -> Played:
@@ -419,6 +422,9 @@ def play_cell(
     completions : int, optional
         Stop when so many jobs have ended; by default when all have. Bursts that are then under way
         are noted with the share of them that has been done.
+    awaited : int, optional
+        Stop when so many of the first jobs have ended, whatever later ones do; by default all. Up
+        to then the run is the whole one, bit for bit.
     links : {"shared", "private", "infinite"}
         "private": each running job has its own copy of the links, and the disks are shared.
     disks : {"packets", "ps"}
@@ -453,5 +459,7 @@ def play_cell(
     one_of("disks", disks, DISKS)
     source = arrivals if isinstance(arrivals, LossArrivals) else Arrivals(arrivals)
     run = _Run(cell, source, demands, seed=seed, links=links, disks=disks)
+    if awaited is not None:
+        run.awaited = set(range(awaited))
     run.until(demands.size if completions is None else completions)
     return run.played()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -97,18 +97,22 @@ class JobPlan(Record):
 
     def _packets(self, pattern: str, each: float) -> Traffic | None:
         flits = round(each)
-        if flits == 0:
-            return None
-        rounds = -(-flits // self.packet)
-        last = flits - (rounds - 1) * self.packet
-        if rounds == 1:
-            return Traffic.of(TrafficPhase(pattern=pattern, flits=flits))
-        return Traffic.of(
-            TrafficPhase(
-                pattern=pattern, flits=self.packet, rounds=rounds,
-                last_flits=0 if last == self.packet else last,
-            )
-        )  # fmt: skip
+        return None if flits == 0 else _in_packets(pattern, flits, self.packet)
+
+
+@lru_cache(maxsize=4096)  # a phase each, of a dozen numbers: all phases of a job ask for the same
+def _in_packets(pattern: str, flits: int, packet: int) -> Traffic:
+    """Traffic of so many flits between each pair, in whole packets but for the last."""
+    rounds = -(-flits // packet)
+    last = flits - (rounds - 1) * packet
+    if rounds == 1:
+        return Traffic.of(TrafficPhase(pattern=pattern, flits=flits))
+    return Traffic.of(
+        TrafficPhase(
+            pattern=pattern, flits=packet, rounds=rounds,
+            last_flits=0 if last == packet else last,
+        )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

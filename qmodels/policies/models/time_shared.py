@@ -235,6 +235,14 @@ class _Machine:
         return np.full((arrangement.max_running + 1, arrangement.multiprogramming + 1), self.cpu)
 
     @cached_property
+    def plain_rates(self) -> dict[Held, dict[int, float]]:
+        """Rates of what a disk partition holds, before turns are reckoned with, once asked for.
+
+        They hang on no arrival rate, so a sweep of loads has to find them once only.
+        """
+        return {}
+
+    @cached_property
     def plain_capacity(self) -> float:
         """Jobs per second with all partitions taken, in product form."""
         loads = self.plain_loads(None)
@@ -310,10 +318,15 @@ class _Machine:
         """Occupancy and rates of the partitions for these computations by k and j."""
         rows = [row.tolist() for row in cpu]
         first = [rows.index(row) for row in rows]  # levels with the same times share results
+        plain = [self.cpu] * len(rows[0])
 
         @cache
         def apart(held: Held, like: int) -> dict[int, float]:
-            return partition_rates(held, self.io, rows[like])
+            if rows[like] != plain:
+                return partition_rates(held, self.io, rows[like])
+            if held not in self.plain_rates:
+                self.plain_rates[held] = partition_rates(held, self.io, plain)
+            return self.plain_rates[held]
 
         if self.level_of_detail == 0:
             found = _occupancy(self.rooms)

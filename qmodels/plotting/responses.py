@@ -54,6 +54,6 @@ def response_curves(
     ax.set(xlabel="load", ylabel="mean response time [s]", yscale="log", xlim=(0, 1))
     set_plain_log_ticks(ax)
     ax.grid(lw=0.3)
-    # where no curve is: each rises to its end
+    # where there is hardly a curve: each rises to its end
     set_legend(ax, fontsize=7, loc="lower right", labelspacing=0.2, handlelength=1.6)
     return ax

@@ -279,6 +279,22 @@ def test_rows_that_are_nearly_proportional_are_not_taken_for_one():
     assert reduction.kinds(up)[0].shape == (2, 1)
 
 
+@pytest.mark.parametrize("phases", [3, 60, 90])  # stored as a matrix, and by its rates alone
+def test_jumps_to_one_place_each_are_of_one_kind_for_each_place(phases):
+    rng = np.random.default_rng(phases)
+    leads = rng.integers(0, phases, phases)
+    rates = rng.uniform(0.1, 9.0, phases) * (rng.random(phases) < 0.8)  # some never jump
+    up = np.zeros((phases, phases))
+    up[np.arange(phases), leads] = rates
+    spread, lead = reduction.kinds(up)
+    assert np.array_equal(lead, np.eye(phases)[list(dict.fromkeys(leads[rates > 0.0]))])
+    assert np.array_equal(spread @ lead, up)
+    two = np.vstack([up, np.ones(phases)])  # one row to several places: looked at in full
+    other, leads_of_all = reduction.kinds(two)
+    assert np.array_equal(leads_of_all[:-1], lead)
+    assert np.allclose(other @ leads_of_all, two, rtol=1e-15, atol=0.0)
+
+
 def test_phases_that_are_left_for_good_do_no_harm():
     """Phase 0 is only entered at the boundary; it is overloaded, but left at last."""
     up, down = np.diag([3.0, 0.5]), np.eye(2)

@@ -265,3 +265,16 @@ def test_an_experiment_that_is_broken_off_goes_on_where_it_was(tmp_path, name):
     assert kept > 0 == nothing
     with Journal(tmp_path / "j", version="1") as journal:
         assert journal.count() == kept + rest
+
+
+def test_a_process_that_was_begun_and_asked_for_nothing_ends_with_the_block(tmp_path):
+    import multiprocessing
+
+    before = set(multiprocessing.active_children())
+    module = "validation.analysis.seeding"
+    with keepers(tmp_path / "journal", module, workers=2, begin=module):
+        begun = set(multiprocessing.active_children()) - before
+        assert len(begun) == 1
+    assert set(multiprocessing.active_children()) == before
+    with keepers(tmp_path / "journal", module, workers=1, begin=module):
+        assert set(multiprocessing.active_children()) == before  # one worker is this process

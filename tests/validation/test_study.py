@@ -1,5 +1,7 @@
 import json
 import re
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -224,6 +226,37 @@ def test_every_check_is_played_back_with_the_log(study):
         assert check.replay is not None
         assert check.replay.jobs == len(study.scenario.log.with_work.interarrivals)
         assert check.replay.arrival_rate == check.agreement.prediction.arrival_rate
+
+
+def test_what_runs_beside_the_predictions_ends_when_they_fail():
+    from validation.study.run import _beside
+
+    seen, ended = [], threading.Event()
+
+    def steps():
+        try:
+            while True:
+                seen.append(threading.current_thread())
+                yield len(seen)
+        finally:
+            ended.set()
+
+    def failing():
+        with _beside(2) as begin:
+            begin(steps())
+            while not seen:
+                time.sleep(0.001)
+            raise KeyError("predictions")
+
+    with pytest.raises(KeyError, match="predictions"):
+        failing()
+    assert ended.wait(10.0)
+    assert threading.current_thread() not in seen
+    with _beside(2) as begin:
+        assert begin(iter("ab"))() == ("a", "b")
+    with _beside(1) as begin:  # one after the other, in this thread, when it is asked for
+        here = begin(threading.current_thread() for _ in range(1))
+        assert here() == (threading.current_thread(),)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """The trial as a campaign: which cells of the grid are run, and what the rows say of the models.
 
 The grid of the specification has 75 cells of eight strategies and three loads: "trial-grid", some
-eleven hours of a processor. "trial" are all 25 cells of 8x8 at two loads, one of them by all
+nine hours of a processor. "trial" are all 25 cells of 8x8 at two loads, one of them by all
 strategies, and of the larger machines a cell of each kind of policy at one load; `not_run` says
 what it leaves out, which was chosen by what it costs. A quarter of the cells, drawn by their names
 (`validation.trial.cells.kept_out`), is reported apart.
@@ -76,8 +76,9 @@ _NOISY: Final = (("SP(8,2)", 0.5), ("DP(2)", 2.0), ("TS(2,2;M=2)", 0.5))
 _MORE: Final = Effort(replications=32)
 #: The cell that all strategies run, whose order is judged.
 _ORDERED: Final = Effort(most=4)
-#: Every row of the grid has the 600 jobs of the specification, besides those that fill the machine.
-_GRID: Final = Effort(jobs=75, warm_up=25)
+#: Rows of the grid have the 600 jobs of the specification where four run at most, those that fill
+#: the machine before and after included; one loss run of 480 for each strategy serves all loads.
+_GRID: Final = Effort(replications=5, jobs=60, warm_up=20, starts=4)
 
 
 def campaign_parts() -> list[Part]:

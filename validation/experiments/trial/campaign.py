@@ -72,7 +72,7 @@ _LARGE: Final = ("SP(4,1)", "DP(1)", "TS(2,2;M=2)")
 _FEWER: Final = Effort(jobs=80, warm_up=30)
 #: Cells of 8x8 of which eight replications left a row known to no better than 12 %, which is the
 #: bound on the worst error: four times as many. The rule looks at no error.
-_NOISY: Final = (("SP(8,2)", 0.5), ("DP(2)", 2.0), ("TS(2,2;M=2)", 0.5))
+_NOISY: Final = (("SP(8,2)", 0.5), ("DP(2)", 2.0), ("DP(2)", 0.5), ("TS(2,2;M=2)", 0.5))
 _MORE: Final = Effort(replications=32)
 #: The cell that all strategies run, whose order is judged.
 _ORDERED: Final = Effort(most=4)

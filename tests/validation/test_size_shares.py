@@ -7,7 +7,7 @@ from qmodels.errors import ModelError
 from qmodels.policies import SpeedTable, predict
 from tests.naive.shared_queue import shared_responses as one_by_one
 from validation.trial.bursts import workload
-from validation.trial.control import speed_scaled_responses
+from validation.trial.control import control_mean, speed_scaled_responses
 from validation.trial.history import Played
 from validation.trial.replications import cell_of
 from validation.trial.shared_queue import (
@@ -103,6 +103,21 @@ def test_shares_that_grow_with_size_make_responses_longer_by_what_more_queues_sa
     unsure = share_factor(cell, SPEEDS, SizeShares(BY_SIZE, 0.5), 2.0)
     assert unsure.mean == few.mean
     assert unsure.standard_error >= 0.5 * (few.mean - 1.0)
+
+
+def test_the_queue_by_size_has_the_mean_that_the_factor_says(rng):
+    """As a control variate it is taken for known: the exact mean at equal shares times the factor.
+
+    Other jobs than those of which the factor was made.
+    """
+    cell = cell_of(GIVEN)
+    factor = share_factor(cell, SPEEDS, SizeShares(BY_SIZE), 1.7)
+    arrival, demand = jobs(rng, 64, 700, rate=1.7)
+    found = shared_responses(SPEEDS, BY_SIZE, arrival, demand)[:, 150:650].mean(axis=1)
+    known = factor.mean * control_mean(cell, SPEEDS, 1.7)
+    error = np.hypot(found.std(ddof=1) / 8.0, factor.played_error * known / factor.mean)
+    assert abs(found.mean() - known) <= 4 * error
+    assert 0.0 < factor.played_error <= factor.standard_error
 
 
 def test_a_response_by_speeds_and_shares_is_that_by_speeds_times_the_factor():

@@ -17,7 +17,6 @@ from validation.trial.cells import (
     cell_name,
     compare_strategies,
     kept_out,
-    mean_tau,
     measured_speeds,
 )
 from validation.trial.chain import PREDICTED, SIMULATED, approximation_chain
@@ -25,6 +24,7 @@ from validation.trial.control import control_mean, controlled, speed_scaled_resp
 from validation.trial.link_speeds import link_speeds
 from validation.trial.loss_run import ARRANGEMENTS, arrangement_lasts, loss_run
 from validation.trial.machine import play_cell
+from validation.trial.orders import mean_tau
 from validation.trial.replications import cell_of, draw_jobs, run_one
 
 SMALL = {
@@ -172,6 +172,24 @@ def test_intervals_with_a_control_cover_as_often_as_they_say():
     assert np.mean(widths) < 0.3  # without the control about 2.5
     with pytest.raises(ModelError, match="4 or more"):
         controlled([1.0, 2.0], [1.0, 2.0], 1.0)
+
+
+def test_a_mean_of_the_control_that_was_played_widens_the_interval_by_its_own_error():
+    rng, hits = np.random.default_rng(6), 0
+    for _ in range(400):
+        control = rng.normal(2.0, 1.0, 12)
+        known = 2.0 + rng.normal(0.0, 0.1)
+        found, _ = controlled(
+            3.0 * control + rng.normal(1.0, 0.2, 12), control, known, known_error=0.1
+        )
+        hits += found.contains(7.0)
+    assert abs(hits / 400 - 0.95) < 4 * (0.95 * 0.05 / 400) ** 0.5
+    exact, played = (
+        controlled([3.0, 5.0, 7.1, 9.0], [1.0, 2.0, 3.0, 4.0], 2.0, known_error=e)[0]
+        for e in (0.0, 0.5)
+    )
+    assert exact.mean == played.mean
+    assert played.half_width > exact.half_width
 
 
 def test_a_point_is_plain_data_and_its_replications_can_be_repeated():

@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 
 from qmodels.policies import SpeedTable
+from validation.experiments import EXPERIMENTS
 from validation.experiments.base import RunOptions
 from validation.experiments.trial.campaign import (
     bounded,
     campaign_parts,
     findings,
+    grid_parts,
     not_run,
     quick_parts,
     run_trial,
@@ -27,8 +29,9 @@ from validation.trial.cells import (
     compare_strategies,
     observed_speeds,
 )
+from validation.trial.grid import cells
 from validation.trial.replay import replay_on_mesh
-from validation.trial.replications import cell_of
+from validation.trial.replications import cell_of, jobs_of
 
 SMALL = quick_parts()[0]
 
@@ -94,6 +97,21 @@ def test_the_campaign_and_what_it_leaves_out_are_the_grid():
     for part in parts:
         for strategy in part.strategies:
             assert cell_of({**part.given, "strategy": strategy}).most_running >= 2
+
+
+def test_the_whole_grid_is_every_cell_by_every_strategy_at_every_load():
+    parts = grid_parts()
+    assert [part.given for part in parts] == cells()
+    assert len(parts) == 75
+    assert {len(part.strategies) for part in parts} == {8}
+    assert {part.loads for part in parts} == {(0.3, 0.6, 0.8)}
+    part = parts[0]  # four jobs run at most
+    point = {**part.given, "strategy": "MC", "arrival_rate": 1e-6, "jobs": part.effort.jobs,
+             "warm_up": part.effort.warm_up}  # fmt: skip
+    assert part.effort.replications * jobs_of(point, 0)[0].size == 600
+    sizes = [part.given["rows"] * part.given["columns"] for part in parts]
+    assert sizes == sorted(sizes)  # what was done when it is broken off is a grid of its own
+    assert EXPERIMENTS["trial-grid"].module == EXPERIMENTS["trial"].module
 
 
 def rows(**changes):

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +31,22 @@ from validation.trial.loss_run import (
     loss_run,
 )
 from validation.trial.model_error import model_error
-from validation.trial.replications import JOBS, WARM_UP, cell_of, run_one
+from validation.trial.orders import (
+    Undecided,
+    groups,
+    mean_sign,
+    mean_tau,
+    pairs_of,
+    undecided,
+)
+from validation.trial.replications import JOBS, WARM_UP, cell_of, jobs_of, run_one
 from validation.trial.scenario import Cell
-from validation.trial.shared_queue import ShareFactor, corrected_response, share_factor
+from validation.trial.shared_queue import (
+    ShareFactor,
+    corrected_response,
+    share_factor,
+    shared_responses,
+)
 from validation.trial.size_shares import SizeShares, shares_of_scores
 from validation.trial.speed_estimates import speeds_of_runs
 
@@ -50,7 +62,7 @@ NOISE: Final = "within both intervals"
 SPEEDS: Final = "speeds in the queue other than in the loss run"
 SHARES: Final = "no mean of speeds: some jobs get on faster, or an arrangement stays"
 #: What `acceptance` asks of corrected predictions (specification of the trial, section 5).
-MEDIAN, NINE_TENTHS, WORST, COVERAGE, TAU, SEPARABLE = 0.02, 0.06, 0.12, 0.85, 0.9, 0.03
+MEDIAN, NINE_TENTHS, WORST, COVERAGE, TAU = 0.02, 0.06, 0.12, 0.85, 0.9
 
 
 def kept_out(names: Sequence[str]) -> list[bool]:
@@ -73,6 +85,7 @@ def compare_strategies(
     warm_up: int = WARM_UP,
     starts: int = STARTS,
     loss_jobs: int | None = None,
+    most: int = 1,
     seed: int = 0,
     workers: int | None = 1,
     executor: Executor | None = None,
@@ -91,6 +104,9 @@ def compare_strategies(
         Of each simulated point.
     starts, loss_jobs
         Of each loss run.
+    most : int
+        By how many times replications and starts may grow for strategies whose order is open, in
+        steps of two; see `validation.trial.orders.undecided`. With 1 they stay as they are.
     seed : int
     workers, executor
         Who does the loss runs and the replications; see `validation.sweeps.executors`. One that
@@ -107,22 +123,36 @@ def compare_strategies(
     import pandas as pd
 
     spread = partial(parallel_map, workers=workers, executor=executor, progress=progress)
-    asked = [
-        {**given, "strategy": name, "starts": starts, "loss_jobs": loss_jobs, "seed": seed}
-        for name in strategies
-    ]
-    measured = spread(measured_speeds, asked, what="loss runs")
-    tables = {name: _table(found) for name, found in zip(strategies, measured, strict=True)}
-    points = load_points(given, tables, loads, jobs=jobs, warm_up=warm_up, seed=seed)
-    tasks = [(point, replication) for point in points for replication in range(replications)]
-    found = spread(_replicated, tasks, what="runs")
-    loss = dict(zip(strategies, measured, strict=True))
-    rows = []
-    for number, point in enumerate(points):
-        name, load = point["strategy"], loads[number // len(strategies)]
-        runs = found[number * replications : (number + 1) * replications]
-        rows.append(_row(point, tables[name], load, runs, loss[name]))
-    return pd.DataFrame(rows)
+    asked = {**given, "loss_jobs": loss_jobs, "seed": seed}
+
+    def measure(count: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+        tasks = [{**asked, "strategy": name, "starts": n} for name, n in count.items()]
+        return dict(zip(count, spread(measured_speeds, tasks, what="loss runs"), strict=True))
+
+    loss = measure(dict.fromkeys(strategies, starts))
+    first = {name: _table(found) for name, found in loss.items()}
+    # rates stay those of the first loss runs, so that what was simulated goes on being of use
+    points = load_points(given, first, loads, jobs=jobs, warm_up=warm_up, seed=seed)
+    runs: list[list[dict[str, float]]] = [[] for _ in points]
+    wanted, times = dict.fromkeys(range(len(points)), replications), 1
+    while True:
+        tasks = [(n, r) for n, count in wanted.items() for r in range(len(runs[n]), count)]
+        found = spread(_replicated, [(points[n], r) for n, r in tasks], what="runs")
+        for (n, _), run in zip(tasks, found, strict=True):
+            runs[n].append(run)
+        rows = [
+            _row(point, _table(own), loads[n // len(strategies)], runs[n], own)
+            for n, point in enumerate(points)
+            for own in [loss[point["strategy"]]]
+        ]
+        frame = pd.DataFrame(rows)
+        times *= 2
+        more = undecided(frame) if times <= most else Undecided((), ())
+        if not (more.simulated or more.predicted):
+            return frame
+        wanted = {n: 2 * len(runs[n]) for n in more.simulated}
+        count = {name: 2 * len(loss[name]["work"]) for name in more.predicted}
+        loss |= measure(count)
 
 
 def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,7 +201,8 @@ def _row(
     work = workload(cell)
     ask = partial(predict, cell.policy, cell.system, work, arrival_rate=rate)
     began = time.process_time()
-    factor = _factor(cell, table, shares_of_scores(loss["scores"]), rate)
+    shares = shares_of_scores(loss["scores"])
+    factor = _factor(cell, table, shares, rate)
     corrected, width = _corrected(cell, table.less_sure(model_error(cell)), rate, factor)
     once = time.process_time() - began
     _, own = _corrected(cell, table, rate, factor)
@@ -180,9 +211,12 @@ def _row(
     seen = observed_speeds(found, table.throughput)
     plain, by_loads = (_answer(ask, speeds)[0] for speeds in (None, cheap))
     at_seen = _corrected(cell, SpeedTable(seen), rate, factor)[0]
-    known = control_mean(cell, table.throughput, rate)
     responses = [row["response"] for row in found]
-    simulated, values = controlled(responses, [row["control"] for row in found], known)
+    simulated, values = controlled(
+        responses, _controls(point, table, shares.powers, len(found)),
+        control_mean(cell, table.throughput, rate) * factor.mean,
+        known_error=factor.played_error * control_mean(cell, table.throughput, rate),
+    )  # fmt: skip
     raw = estimate(responses)
     mean, half = simulated.mean, simulated.half_width
     error = corrected / mean - 1.0
@@ -209,6 +243,15 @@ def _row(
         "seconds_prediction": once, "seconds_link_loads": link_seconds,
         "values": values.tolist(),
     }  # fmt: skip
+
+
+def _controls(point: Mapping[str, Any], table: SpeedTable, powers: Array, count: int) -> Array:
+    """Mean response of the queue by speeds and shares on the jobs of each replication, (count,)."""
+    arrival, demand = np.stack([jobs_of(point, replication) for replication in range(count)], 1)
+    first = int(point["warm_up"])
+    played = shared_responses(table.throughput, powers, arrival, demand)
+    means: Array = played[:, first : first + int(point["jobs"])].mean(axis=1)
+    return means
 
 
 def _answer(
@@ -310,7 +353,7 @@ def acceptance(frame: pd.DataFrame) -> dict[str, float]:
         rightly the mean tau is "tau_least" and "tau_most". "tau_known" is that of the others.
     """
     errors = frame["error"].abs().to_numpy()
-    pairs = [pair for group in _groups(frame) for pair in _pairs(group)]
+    pairs = [pair for group in groups(frame) for pair in pairs_of(group)]
     separable = [pair for pair in pairs if pair.known and pair.apart]
     return {
         "rows": float(len(frame)),
@@ -319,58 +362,11 @@ def acceptance(frame: pd.DataFrame) -> dict[str, float]:
         "worst": float(errors.max()),
         "coverage": float(frame["covers"].mean()),
         "tau": mean_tau(frame),
-        "tau_known": _mean_sign(frame, lambda pair: pair.sign if pair.known else 0),
-        "tau_least": _mean_sign(frame, lambda pair: pair.sign if pair.known else -1),
-        "tau_most": _mean_sign(frame, lambda pair: pair.sign if pair.known else 1),
+        "tau_known": mean_sign(frame, lambda pair: pair.sign if pair.known else 0),
+        "tau_least": mean_sign(frame, lambda pair: pair.sign if pair.known else -1),
+        "tau_most": mean_sign(frame, lambda pair: pair.sign if pair.known else 1),
         "pairs": float(len(pairs)),
         "unknown": float(sum(not pair.known for pair in pairs)),
         "separable": float(len(separable)),
         "ordered": float(sum(pair.sign > 0 for pair in separable)),
     }
-
-
-def mean_tau(frame: pd.DataFrame) -> float:
-    """Rank correlation of simulated and corrected strategies, mean over cells and loads.
-
-    Strategies that are equal on either side, such as two that place all jobs alike, count neither
-    for nor against; NaN where nowhere two can be compared.
-    """
-    return _mean_sign(frame.assign(values=None), lambda pair: pair.sign)
-
-
-class _Pair(NamedTuple):
-    """Two strategies of one cell at one load that are not equal on either side."""
-
-    sign: int  #: 1 if they are predicted in the order in which they are simulated, else -1
-    known: bool  #: their simulated difference is beyond its paired interval
-    apart: bool  #: and it is beyond 3 % of the faster
-
-
-def _groups(frame: pd.DataFrame) -> list[list[dict[Any, Any]]]:
-    """Rows of each cell and load."""
-    groups = frame.groupby(["cell", "load"], sort=False)
-    return [group.to_dict("records") for _, group in groups]
-
-
-def _pairs(rows: Sequence[Mapping[Any, Any]]) -> list[_Pair]:
-    """All pairs of strategies of a cell and load that can be compared."""
-    found = []
-    for one, other in combinations(rows, 2):
-        measured = one["simulated"] - other["simulated"]
-        sign = int(np.sign(one["corrected"] - other["corrected"]) * np.sign(measured))
-        if not sign:
-            continue
-        known = True
-        if one["values"] is not None:
-            paired = estimate((np.array(one["values"]) - np.array(other["values"])).tolist())
-            known = abs(measured) > paired.half_width
-        least = SEPARABLE * min(one["simulated"], other["simulated"])
-        found.append(_Pair(sign, known, abs(measured) > least))
-    return found
-
-
-def _mean_sign(frame: pd.DataFrame, sign: Callable[[_Pair], int]) -> float:
-    """Mean over cells and loads of the mean sign of their pairs, of those that have one."""
-    told = [[sign(pair) for pair in _pairs(group)] for group in _groups(frame)]
-    means = [np.mean([each for each in signs if each]) for signs in told if any(signs)]
-    return float(np.mean(means)) if means else float("nan")

@@ -1,4 +1,4 @@
-"""Control variate: the speed-scaled queue on the very jobs that the machine was given."""
+"""Control variate: the queue of the prediction on the very jobs that the machine was given."""
 
 from __future__ import annotations
 
@@ -56,7 +56,12 @@ def drawn(arrival: Array, demand: Array, phases: int, pauses: Array | None = Non
 
 
 def controlled(
-    responses: ArrayLike, controls: ArrayLike, known: float, *, confidence: float = 0.95
+    responses: ArrayLike,
+    controls: ArrayLike,
+    known: float,
+    *,
+    known_error: float = 0.0,
+    confidence: float = 0.95,
 ) -> tuple[Estimate, Array]:
     """Mean of the responses with what their controls miss of a known mean taken off.
 
@@ -66,6 +71,8 @@ def controlled(
         Paired, of independent replications; at least 4.
     known : float
         The mean of the controls in the long run.
+    known_error : float
+        Standard error of that, if it was played itself; 0 if it is exact.
     confidence : float
 
     Returns
@@ -102,7 +109,8 @@ def controlled(
     values = y - slope * (x - known)
     error = float(((values - values.mean()) ** 2).sum() / (n - 2))
     leverage = (x.mean() - known) ** 2 / spread if spread > 0.0 else 0.0
-    half = float(stdtrit(n - 2, (1.0 + confidence) / 2.0) * (error * (1.0 / n + leverage)) ** 0.5)
+    variance = error * (1.0 / n + leverage) + (slope * known_error) ** 2
+    half = float(stdtrit(n - 2, (1.0 + confidence) / 2.0) * variance**0.5)
     return Estimate(float(values.mean()), half, confidence, n - 1), values
 
 

@@ -113,10 +113,7 @@ def load_points(
     """
     least = min(float(table.throughput[-1]) for table in tables.values())
     return [
-        {
-            **given, "strategy": name, "arrival_rate": load * least,
-            "speeds": table.throughput.tolist(), **options,
-        }
+        {**given, "strategy": name, "arrival_rate": load * least, **options}
         for load in loads
-        for name, table in tables.items()
-    ]  # fmt: skip
+        for name in tables
+    ]

@@ -25,22 +25,22 @@ _OWN: Final = ("arrival_rate", "speeds", "jobs", "warm_up", "seed", "links", "di
 
 
 def run_one(point: Mapping[str, Any], replication: int) -> dict[str, float]:
-    """One replication of a point: the machine and its control variate on the same jobs.
+    """One replication of a point: the machine, and a queue at given speeds on the same jobs.
 
     Parameters
     ----------
     point : mapping
-        Plain data: the arguments of `Cell.of`, and "arrival_rate" (jobs per cycle), "speeds" (X(1)
-        to X(c) of the control variate, jobs per cycle); optionally "jobs", "warm_up", "seed",
+        Plain data: the arguments of `Cell.of`, and "arrival_rate" (jobs per cycle); optionally
+        "speeds" (X(1) to X(c) of a control variate, jobs per cycle), "jobs", "warm_up", "seed",
         "links" and "disks".
     replication : int
 
     Returns
     -------
     dict
-        "response" and "control", mean cycles over the measured jobs; "jobs" simulated;
-        "seconds" of a processor; "done1", "time1", "done2", ...: demand done, in mean jobs, and
-        cycles passed while so many jobs ran.
+        "response" and, with "speeds", "control", mean cycles over the measured jobs; "jobs"
+        simulated; "seconds" of a processor; "done1", "time1", "done2", ...: demand done, in mean
+        jobs, and cycles passed while so many jobs ran.
 
     Notes
     -----
@@ -51,25 +51,33 @@ def run_one(point: Mapping[str, Any], replication: int) -> dict[str, float]:
     cell = cell_of(point)
     jobs, warm_up = int(point.get("jobs", JOBS)), int(point.get("warm_up", WARM_UP))
     seed = int(point.get("seed", 0))
-    arrival, demand = draw_jobs(
-        cell, float(point["arrival_rate"]), jobs + warm_up + _tail(cell), seed, replication
-    )
+    arrival, demand = jobs_of(point, replication)
     played = play_cell(
         cell, arrival, demand, seed=word(seed, "trial", replication),
         links=point.get("links", "shared"), disks=point.get("disks", "packets"),
     )  # fmt: skip
-    control = speed_scaled_responses(np.asarray(point["speeds"], float), arrival, demand)
-    inside = slice(warm_up, warm_up + jobs)
+    inside, control = slice(warm_up, warm_up + jobs), {}
+    if "speeds" in point:
+        speeds = np.asarray(point["speeds"], float)
+        control["control"] = float(speed_scaled_responses(speeds, arrival, demand)[inside].mean())
     links = "infinite" if point.get("links") == "infinite" else "finite"
     done, spent = work_and_time(cell, played, demand, links)
     return {
         "response": float(played.response[inside].mean()),
-        "control": float(control[inside].mean()),
+        **control,
         "jobs": float(arrival.size),
         "seconds": time.process_time() - began,
         **{f"done{k}": float(value) for k, value in enumerate(done, start=1)},
         **{f"time{k}": float(value) for k, value in enumerate(spent, start=1)},
     }
+
+
+def jobs_of(point: Mapping[str, Any], replication: int) -> tuple[Array, Array]:
+    """Arrivals and demands of the jobs that a replication of a point meets."""
+    cell = cell_of(point)
+    count = int(point.get("jobs", JOBS)) + int(point.get("warm_up", WARM_UP)) + _tail(cell)
+    rate, seed = float(point["arrival_rate"]), int(point.get("seed", 0))
+    return draw_jobs(cell, rate, count, seed, replication)
 
 
 def draw_jobs(

@@ -30,6 +30,7 @@ class ShareFactor(NamedTuple):
 
     mean: float
     standard_error: float  #: of the queues played, and of the powers
+    played_error: float = 0.0  #: of the queues played alone
 
 
 class CorrectedResponse(NamedTuple):
@@ -175,7 +176,7 @@ def share_factor(
     factor = float(by_size.sum() / equal.sum())
     off = by_size - factor * equal
     played = float(off.std(ddof=1)) / queues**0.5 / float(equal.mean())
-    return ShareFactor(factor, float(np.hypot(played, (factor - 1.0) * shares.error)))
+    return ShareFactor(factor, float(np.hypot(played, (factor - 1.0) * shares.error)), played)
 
 
 def corrected_response(
@@ -216,6 +217,6 @@ def corrected_response(
     ask = partial(predict, cell.policy, cell.system, workload(cell), model="speed-scaled")
     made = ask(arrival_rate=arrival_rate, running=table)
     mean, half = made.mean_response, made.half_width or 0.0
-    times, error = factor or ShareFactor(1.0, 0.0)
+    times, error, _ = factor or ShareFactor(1.0, 0.0)
     width = float(np.hypot(times * half, table.quantile(CONFIDENCE) * mean * error))
     return CorrectedResponse(times * mean, width)

@@ -77,7 +77,7 @@ def share_scores(played: Played, credits: Array, demands: Array, most: int) -> A
     It is the score of a multinomial logit model of the shares: its mean is 0 at the power by which
     work is shared, and it falls as the power grows.
     """
-    stretch, job, work = _work_by_stretch(played, credits)
+    stretch, job, work = work_by_stretch(played, credits)
     found = np.zeros((most, POWERS.size))
     if not work.size:
         return found
@@ -96,7 +96,7 @@ def share_scores(played: Played, credits: Array, demands: Array, most: int) -> A
     return found
 
 
-def _work_by_stretch(
+def work_by_stretch(
     played: Played, credits: Array
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
     """What each running job did in each stretch between two changes: stretch, job, work."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from validation.experiments.base import Finding
 from validation.experiments.record import read_record
 from validation.experiments.trial.campaign import grid_names
-from validation.trial.cells import mean_tau
+from validation.trial.orders import mean_tau
 
 if TYPE_CHECKING:
     import pandas as pd

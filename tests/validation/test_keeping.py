@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -124,6 +125,23 @@ def test_what_has_no_text_is_done_and_not_kept(tmp_path):
 
     assert remembered(tmp_path / "j", odd) == ((1, "a"), 2)
     assert remembered(tmp_path / "j", odd) == ((1, "a"), 2)
+
+
+def busy(seconds, _):
+    """Use the processor for so long."""
+    began = time.thread_time()
+    while time.thread_time() < began + seconds:
+        pass
+
+
+def test_what_is_not_kept_has_its_time_counted(tmp_path):
+    """A replay of a log was not kept, and its record told a tenth of its time."""
+    with Journal(tmp_path / "j", version="1") as journal:
+        executor = KeepingExecutor(lambda: ThreadPoolExecutor(1), journal)
+        executor.submit(busy, 0.02, lambda: 0).result()
+        executor.shutdown()
+        assert executor.cpu_seconds >= 0.02
+        assert journal.count() == 0
 
 
 def test_an_error_is_passed_on_and_not_kept(tmp_path):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 from hypothesis import given
@@ -21,12 +22,13 @@ from hypothesis import strategies as some
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError
+from qmodels.io import JobLog
 from qmodels.policies import SpaceSharing
 from validation.allocation import STRATEGIES
 from validation.analysis.estimates import Estimate
 from validation.experiments import EXPERIMENTS
 from validation.experiments.base import RunOptions
-from validation.jobs import PoissonStreams
+from validation.jobs import LogStreams, PoissonStreams
 from validation.machine import Machine, simulate_machine
 from validation.mesh import Mesh
 from validation.sweeps import version
@@ -154,6 +156,27 @@ def test_keys_tell_functions_classes_laws_sets_and_named_tuples_apart():
         np.arange(2.0), PhaseType.exponential(mean=1.0), PhaseType.exponential(mean=2.0), 0.0, -0.0,
     ]  # fmt: skip
     assert len({digest(value) for value in different}) == len(different)
+
+
+def test_tables_of_pandas_have_keys_by_what_they_hold():
+    """Jobs of a log are such a table; without a key what is done with them was not kept."""
+
+    def table(**columns):
+        return pd.DataFrame({"submit": [0, 60, 180], "run": [30.0, np.nan, 40.0]} | columns)
+
+    one = table()
+    different = [
+        one, one[::-1], one[["run", "submit"]], one.rename(columns={"run": "wait"}), one.run,
+        table(run=[30.0, 20.0, 40.0]), table(submit=[0.0, 60.0, 180.0]), one.set_index("submit"),
+        table(user=["a", "b", None]), table(user=["a", "b", "c"]),
+    ]  # fmt: skip
+    assert len({digest(value) for value in different}) == len(different)
+    assert digest(table()) == digest(one.copy())
+    with pytest.raises(PlainDataError):
+        to_text(one)  # a key's hash does not lead back to the rows
+    log = JobLog("made", {"submit": [0, 60, 180], "run": [30, 20, 40], "processors": [4, 8, 2]})
+    keys = [digest(LogStreams(log, largest=nodes)) for nodes in (8, 8, 16)]
+    assert keys[0] == keys[1] != keys[2]
 
 
 @pytest.mark.parametrize("name", list(STRATEGIES))

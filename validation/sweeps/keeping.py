@@ -49,12 +49,13 @@ class KeepingExecutor(Executor):
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Call a function, or remember; see `concurrent.futures.Executor.submit`."""
+        key: str | None
         try:
             key = digest([self._journal.key_version, self._told(function), args, kwargs])
         except PlainDataError:
-            return self._worker().submit(function, *args, **kwargs)
+            key = None  # done and timed like all else, and done again by the next run
         outer: Future[Any] = Future()
-        remembered = self._journal.remembered(key)
+        remembered = None if key is None else self._journal.remembered(key)
         if remembered is not None:
             self.cpu_seconds += remembered.seconds
             outer.set_result(from_text(remembered.value))
@@ -80,7 +81,7 @@ class KeepingExecutor(Executor):
                 self._inner = self._make()
             return self._inner
 
-    def _receive(self, key: str, outer: Future[Any], inner: Future[_Result]) -> None:
+    def _receive(self, key: str | None, outer: Future[Any], inner: Future[_Result]) -> None:
         with suppress(InvalidStateError):  # cancelled meanwhile
             if inner.cancelled():
                 outer.cancel()
@@ -93,7 +94,8 @@ class KeepingExecutor(Executor):
                         self.cpu_seconds += found.seconds
                         self.new_seconds += found.seconds
                     if found.text is not None:
-                        self._journal.add([Kept(key, found.text, found.seconds)])
+                        if key is not None:
+                            self._journal.add([Kept(key, found.text, found.seconds)])
                         outer.set_result(from_text(found.text))
                     else:
                         outer.set_result(found.value)

@@ -14,6 +14,7 @@ import importlib
 import importlib.util
 import json
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -86,8 +87,9 @@ def from_text(text: str) -> Any:
 def canonical(value: object) -> str:
     """Text that two values share only if they are equal; what `digest` hashes.
 
-    Besides what `to_text` takes, functions and classes at the top of a module, partial calls, sets
-    and laws of scipy.stats have one. Dictionaries are written in the order of their keys.
+    Besides what `to_text` takes, functions and classes at the top of a module, partial calls, sets,
+    laws of scipy.stats and tables of pandas have one. Dictionaries are written in the order of
+    their keys.
 
     Raises
     ------
@@ -183,9 +185,30 @@ def _only_as_key(value: Any) -> Any:
         return {"$law": [_plain(part, keys=True) for part in law]}
     if isinstance(value, np.random.Generator):  # whose next draws its state tells
         return {"$generator": _plain(value.bit_generator.state, keys=True)}
+    if (table := _columns(value)) is not None:
+        return {"$frame": [[name, _hashed(column)] for name, column in table]}
     if hasattr(value, "__dict__") and not callable(value):
         return {"$object": _told(type(value), True), "state": _plain(vars(value), keys=True)}
     raise PlainDataError(f"{value!r:.60} has no text to make a key of")
+
+
+def _columns(value: Any) -> list[tuple[Any, np.ndarray[Any, Any]]] | None:
+    """Names and values of a table of pandas, its index first; None if it is none."""
+    pandas = sys.modules.get("pandas")  # whoever holds a table has it
+    if pandas is None or not isinstance(value, (pandas.DataFrame, pandas.Series)):
+        return None
+    table = value.to_frame() if isinstance(value, pandas.Series) else value
+    named = [(_plain(name, keys=True), table.iloc[:, i].to_numpy())
+             for i, name in enumerate(table.columns)]  # fmt: skip
+    return [("index", table.index.to_numpy()), *named]
+
+
+def _hashed(value: np.ndarray[Any, Any]) -> Any:
+    """An array by the hash of its bytes: a log has millions of rows, and a key needs no more."""
+    if value.dtype.hasobject:
+        return _array(value, keys=True)
+    data = hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()
+    return {"$hash": data, "type": value.dtype.str, "shape": list(value.shape)}
 
 
 def _told(value: Any, keys: bool) -> str:

@@ -33,7 +33,6 @@ ELSEWHERE = {
     "bani-table1": "another seed, by an earlier command: `record/bani-mohammad-table1.csv`",
     "bani-fig2": "the heavy-tailed side at three of eleven loads: `record/bani-mohammad.csv`",
     "bani-": "three of eleven loads: `record/bani-mohammad.csv`",
-    "mache-table2-": "side by side at half the length: `record/mache-table2.csv`",
     "qin-": "all nine figures by an earlier command: `record/qin-figures.csv`",
 }
 

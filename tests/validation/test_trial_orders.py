@@ -114,6 +114,12 @@ def test_open_strategies_get_more_runs_until_the_most_and_none_is_run_twice(comp
     assert frame["arrival_rate"].nunique() == 1
 
 
+def test_the_prediction_is_that_of_equal_shares_times_the_factor_of_the_shares(compared):
+    frame, _ = compared(1.5, 1)
+    ratio = (1.0 + frame["error"]) / (1.0 + frame["error_equal_shares"])
+    assert ratio.tolist() == pytest.approx(frame["share_factor"].tolist(), rel=1e-12)
+
+
 def test_strategies_that_are_told_apart_get_no_more_and_one_time_is_as_before(compared):
     far, told = compared(1.5, 4)
     assert len(told.runs) == 12

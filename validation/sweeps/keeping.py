@@ -113,15 +113,21 @@ class KeepingExecutor(Executor):
 
     def let_go(self) -> None:
         """Break off what is being done."""
-        if isinstance(self._inner, MendedPool):
-            self._inner.let_go()
-        elif self._inner is not None:
-            self._inner.shutdown(wait=False, cancel_futures=True)
+        if self._inner is not None:
+            _let_go(self._inner)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more work; see `concurrent.futures.Executor.shutdown`."""
         if self._inner is not None:
             self._inner.shutdown(wait, cancel_futures=cancel_futures)
+
+
+def _let_go(executor: Executor) -> None:
+    """Break off what an executor is doing."""
+    if isinstance(executor, MendedPool):
+        executor.let_go()
+    else:
+        executor.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(frozen=True)
@@ -207,8 +213,7 @@ def keepers(
         journal = Journal(file, version=code_version(*modules), reuse=reuse, command=command)
         before = journal.count()
     except BaseException:
-        if isinstance(doers, MendedPool):
-            doers.let_go()
+        _let_go(doers)
         raise
     both = (
         KeepingExecutor(lambda: ThreadPoolExecutor(count), journal),
@@ -220,13 +225,12 @@ def keepers(
     except BaseException:
         for each in both:
             each.let_go()
-        if isinstance(doers, MendedPool):
-            doers.let_go()
+        _let_go(doers)  # begun, perhaps, and not asked for anything
         journal.close(remove=not keep and journal.count() == 0)
         raise
     for each in both:
         each.shutdown()
-    doers.shutdown()  # begun, perhaps, and not asked for anything
+    doers.shutdown()
     journal.close(remove=not keep)
 
 

@@ -162,9 +162,12 @@ def _array(value: np.ndarray[Any, Any], *, keys: bool) -> Any:
     if value.dtype.hasobject:
         return {"$objects": [_plain(each, keys=keys) for each in value.ravel().tolist()],
                 "shape": list(value.shape)}  # fmt: skip
-    data = np.ascontiguousarray(value)
-    text = base64.b64encode(data.tobytes()).decode("ascii")
-    return {"$array": data.dtype.str, "shape": list(value.shape), "data": text}
+    data, told = np.ascontiguousarray(value).tobytes(), {"shape": list(value.shape)}
+    if keys:  # which need no way back: a log has millions of rows
+        hashed = hashlib.blake2b(data, digest_size=16).hexdigest()
+        return {"$array": value.dtype.str, **told, "hash": hashed}
+    text = base64.b64encode(data).decode("ascii")
+    return {"$array": value.dtype.str, **told, "data": text}
 
 
 def _only_as_key(value: Any) -> Any:
@@ -186,7 +189,7 @@ def _only_as_key(value: Any) -> Any:
     if isinstance(value, np.random.Generator):  # whose next draws its state tells
         return {"$generator": _plain(value.bit_generator.state, keys=True)}
     if (table := _columns(value)) is not None:
-        return {"$frame": [[name, _hashed(column)] for name, column in table]}
+        return {"$frame": [[name, _array(column, keys=True)] for name, column in table]}
     if hasattr(value, "__dict__") and not callable(value):
         return {"$object": _told(type(value), True), "state": _plain(vars(value), keys=True)}
     raise PlainDataError(f"{value!r:.60} has no text to make a key of")
@@ -201,14 +204,6 @@ def _columns(value: Any) -> list[tuple[Any, np.ndarray[Any, Any]]] | None:
     named = [(_plain(name, keys=True), table.iloc[:, i].to_numpy())
              for i, name in enumerate(table.columns)]  # fmt: skip
     return [("index", table.index.to_numpy()), *named]
-
-
-def _hashed(value: np.ndarray[Any, Any]) -> Any:
-    """An array by the hash of its bytes: a log has millions of rows, and a key needs no more."""
-    if value.dtype.hasobject:
-        return _array(value, keys=True)
-    data = hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()
-    return {"$hash": data, "type": value.dtype.str, "shape": list(value.shape)}
 
 
 def _told(value: Any, keys: bool) -> str:

@@ -135,17 +135,16 @@ def compare_strategies(
     points = load_points(given, first, loads, jobs=jobs, warm_up=warm_up, seed=seed)
     runs: list[list[dict[str, float]]] = [[] for _ in points]
     wanted, times = dict.fromkeys(range(len(points)), replications), 1
+    changed, rows = set(wanted), dict[int, dict[str, Any]]()
     while True:
         tasks = [(n, r) for n, count in wanted.items() for r in range(len(runs[n]), count)]
         found = spread(_replicated, [(points[n], r) for n, r in tasks], what="runs")
         for (n, _), run in zip(tasks, found, strict=True):
             runs[n].append(run)
-        rows = [
-            _row(point, _table(own), loads[n // len(strategies)], runs[n], own)
-            for n, point in enumerate(points)
-            for own in [loss[point["strategy"]]]
-        ]
-        frame = pd.DataFrame(rows)
+        for n in changed:
+            point, own = points[n], loss[points[n]["strategy"]]
+            rows[n] = _row(point, _table(own), loads[n // len(strategies)], runs[n], own)
+        frame = pd.DataFrame([rows[n] for n in range(len(points))])
         times *= 2
         more = undecided(frame) if times <= most else Undecided((), ())
         if not (more.simulated or more.predicted):
@@ -153,6 +152,7 @@ def compare_strategies(
         wanted = {n: 2 * len(runs[n]) for n in more.simulated}
         count = {name: 2 * len(loss[name]["work"]) for name in more.predicted}
         loss |= measure(count)
+        changed = {n for n, point in enumerate(points) if n in wanted or point["strategy"] in count}
 
 
 def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,10 +212,10 @@ def _row(
     plain, by_loads = (_answer(ask, speeds)[0] for speeds in (None, cheap))
     at_seen = _corrected(cell, SpeedTable(seen), rate, factor)[0]
     responses = [row["response"] for row in found]
+    known = control_mean(cell, table.throughput, rate)
     simulated, values = controlled(
-        responses, _controls(point, table, shares.powers, len(found)),
-        control_mean(cell, table.throughput, rate) * factor.mean,
-        known_error=factor.played_error * control_mean(cell, table.throughput, rate),
+        responses, _controls(point, table, shares.powers, len(found)), known * factor.mean,
+        known_error=factor.played_error * known,
     )  # fmt: skip
     raw = estimate(responses)
     mean, half = simulated.mean, simulated.half_width

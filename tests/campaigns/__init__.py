@@ -54,7 +54,8 @@ _EXPERIMENT_MINUTES = {
     "mache-fig9": 15.0, "mache-fig10": 15.0, "mache-load": 20.0, "mache-table2": 9.5,
     "mache-table2-worms-per-job": 20.0, "mache-table2-worms-per-node": 20.0,
     "mache-table2-packets-per-job": 20.0, "mache-table2-packets-per-node": 20.0,
-    "mache-sdsc": 60.0, "trial-grid": 550.0,
+    "mache-sdsc": 60.0, "trial-grid-8x8": 25.0,
+    "trial-grid-16x16": 160.0, "trial-grid-16x22": 240.0,
 }  # fmt: skip
 _SWEEPS = tuple(f"validation.sweeps.{name}" for name in ("engines", "journal", "pools", "run"))
 TESTED = (

@@ -10,7 +10,7 @@ import pytest
 from qmodels.errors import ModelError
 from qmodels.policies import SpeedTable, predict
 from qmodels.policies.base import running_jobs
-from validation.analysis.seeding import stream
+from validation.analysis.seeding import stream, word
 from validation.trial.bursts import alone, workload
 from validation.trial.cells import (
     acceptance,
@@ -25,7 +25,7 @@ from validation.trial.link_speeds import link_speeds
 from validation.trial.loss_run import ARRANGEMENTS, arrangement_lasts, loss_run
 from validation.trial.machine import play_cell
 from validation.trial.orders import mean_tau
-from validation.trial.replications import cell_of, draw_jobs, run_one
+from validation.trial.replications import cell_of, draw_jobs, jobs_of, run_one
 
 SMALL = {
     "rows": 4, "columns": 4, "policy": "SP", "strategy": "MC", "cpu_to_io": 1.0,
@@ -200,6 +200,15 @@ def test_a_point_is_plain_data_and_its_replications_can_be_repeated():
     for name in ("response", "control", "jobs"):
         assert first[name] == second[name]
     assert first["response"] != run_one(point, 4)["response"]
+
+
+def test_a_replication_ends_with_its_measured_jobs_which_it_changes_in_no_bit():
+    point = {**SMALL, "arrival_rate": 2e-5, "jobs": 20, "warm_up": 5}
+    found, cell, (arrival, demand) = run_one(point, 3), cell_of(point), jobs_of(point, 3)
+    whole = play_cell(cell, arrival, demand, seed=word(0, "trial", 3))
+    assert found["response"] == whole.response[5:25].mean()
+    assert 25 <= found["jobs"] < arrival.size
+    assert found["time1"] < whole.time_with(4)[1]  # the run did end
 
 
 def test_all_strategies_and_loads_meet_the_same_jobs():

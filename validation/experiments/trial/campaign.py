@@ -1,10 +1,10 @@
 """The trial as a campaign: which cells of the grid are run, and what the rows say of the models.
 
-The grid of the specification has 75 cells of eight strategies and three loads: "trial-grid", some
-nine hours of a processor. "trial" are all 25 cells of 8x8 at two loads, one of them by all
-strategies, and of the larger machines a cell of each kind of policy at one load; `not_run` says
-what it leaves out, which was chosen by what it costs. A quarter of the cells, drawn by their names
-(`validation.trial.cells.kept_out`), is reported apart.
+The grid of the specification has 75 cells of eight strategies and three loads: "trial-grid-8x8" and
+the same of the two larger machines, hours of a processor. "trial" are all 25 cells of 8x8 at two
+loads, one of them by all strategies, and of the larger machines a cell of each kind of policy at
+one load; `not_run` says what it leaves out, which was chosen by what it costs. A quarter of the
+cells, drawn by their names (`validation.trial.cells.kept_out`), is reported apart.
 """
 
 from __future__ import annotations
@@ -76,8 +76,9 @@ _NOISY: Final = (("SP(8,2)", 0.5), ("DP(2)", 2.0), ("DP(2)", 0.5), ("TS(2,2;M=2)
 _MORE: Final = Effort(replications=32)
 #: The cell that all strategies run, whose order is judged.
 _ORDERED: Final = Effort(most=4)
-#: Rows of the grid have the 600 jobs of the specification where four run at most, those that fill
-#: the machine before and after included; one loss run of 480 for each strategy serves all loads.
+#: Rows of the grid have the 600 jobs of the specification where four run at most, those before and
+#: after included, of which the last need not leave; a loss run of 480 for a strategy serves all its
+#: loads.
 _GRID: Final = Effort(replications=5, jobs=60, warm_up=20, starts=4)
 
 
@@ -109,12 +110,9 @@ def _policy(given: dict[str, Any]) -> str:
     return cell_of({**given, "strategy": "MC"}).policy.label
 
 
-def grid_parts() -> list[Part]:
-    """Every cell of the grid by every strategy at every load, with one loss run for all loads.
-
-    Small machines first, so that what a run that is broken off has done is a grid of its own.
-    """
-    return [Part(given, STRATEGIES, GRID_LOADS, _GRID) for given in cells()]
+def grid_parts(place: tuple[int, int]) -> list[Part]:
+    """Every cell of a machine by every strategy at every load, with one loss run for all loads."""
+    return [Part(given, STRATEGIES, GRID_LOADS, _GRID) for given in cells([place])]
 
 
 def quick_parts() -> list[Part]:
@@ -147,11 +145,11 @@ def _name(given: dict[str, Any]) -> str:
     return cell_name({**given, "strategy": "MC"})
 
 
-def run_trial(options: RunOptions, *, whole: bool = False) -> Outcome:
-    """Run the cells, or the whole grid, and judge predictions by what the specification asks."""
+def run_trial(options: RunOptions, *, place: tuple[int, int] | None = None) -> Outcome:
+    """Run the cells, or the grid of a machine, and judge predictions by the specification."""
     import pandas as pd
 
-    parts = grid_parts() if whole else campaign_parts()
+    parts = campaign_parts() if place is None else grid_parts(place)
     if options.quick:
         parts = quick_parts()
     frames = []
@@ -288,9 +286,12 @@ EXPERIMENT: Final = Experiment(
     claim="speeds measured on the mesh by a loss run make the models' response times right",
     run=run_trial,
 )
-WHOLE_GRID: Final = Experiment(
-    name="trial-grid",
-    source="no paper: the specification of the trial, section 4, all of its grid",
-    claim="the same of 75 cells, eight strategies and three loads; takes hours",
-    run=partial(run_trial, whole=True),
+GRIDS: Final = tuple(
+    Experiment(
+        name=f"trial-grid-{rows}x{columns}",
+        source="no paper: the specification of the trial, section 4, all of its grid",
+        claim=f"the same of 25 cells of {rows}x{columns}, eight strategies and three loads",
+        run=partial(run_trial, place=(rows, columns)),
+    )
+    for rows, columns in PLACES
 )

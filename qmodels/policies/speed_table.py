@@ -36,7 +36,8 @@ class SpeedTable(Result):
     frozen : (E,) array_like, optional
         X(c) of several arrangements of the c running jobs, of which one is drawn, each as likely,
         when the c-th starts, and stays while jobs wait: who leaves is replaced in its place. Only
-        their proportions count, their harmonic mean is taken as `throughput[-1]`.
+        their proportions count, their harmonic mean is taken as `throughput[-1]`. Where there is
+        a covariance they are a sample, and what others of it would say goes into intervals, too.
 
     Raises
     ------
@@ -142,6 +143,11 @@ class SpeedTable(Result):
         if self.frozen is None:
             return np.ones(1)
         return np.asarray(self.frozen * np.mean(1.0 / self.frozen))
+
+    @property
+    def capacity(self) -> float:
+        """Jobs per second that the slowest arrangement completes; beyond it no queue is stable."""
+        return float(self.throughput[-1] * self.factors.min())
 
     @property
     def max_running(self) -> int:

@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 from qmodels.policies import predict
 from tests.campaigns.record import write_record
-from validation.trial import frozen_speeds, loss_run, run_one
+from validation.trial import frozen_speeds, loss_run, run_one, with_arrangements
 from validation.trial.bursts import workload
 from validation.trial.control import control_mean, controlled
 from validation.trial.replications import cell_of
@@ -30,7 +29,7 @@ def main() -> None:
     cell, rows = cell_of(GIVEN), []
     mean = loss_run(cell, starts=8, jobs=120, seed=SEED, waiting=0.0).measured
     waiting = loss_run(cell, starts=8, jobs=120, seed=SEED).measured
-    several = replace(mean, frozen=frozen_speeds(cell, jobs=50, seed=SEED))
+    several = with_arrangements(mean, frozen_speeds(cell, jobs=30, seed=SEED))
     for load in LOADS:
         rate = load * float(mean.throughput[-1])
         point = {

@@ -1,5 +1,6 @@
 """`predict(running=...)`: speeds from anywhere in the queue of a policy, with their intervals."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -102,6 +103,33 @@ def test_one_server_of_several_speeds_is_m_m_1_of_each_busy_period(frozen):
     found = predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=rate, running=table)
     assert found.mean_jobs == pytest.approx(expected, rel=1e-6)
     assert found.capacity == pytest.approx(speeds.min(), rel=1e-12)
+
+
+def mean_jobs(rate, speeds):
+    """M/M/1 with a speed for each busy period."""
+    busy = 1.0 / (speeds - rate) / speeds.size
+    return (busy / (1.0 - rate / speeds)).sum() / (1.0 / rate + busy.sum())
+
+
+def test_the_interval_says_what_other_arrangements_would_have_said():
+    """The jackknife by hand; and draws of three speeds cover what all of them make, mostly."""
+    speeds, rate = np.array([0.2, 0.2, 0.25, 0.4]), 0.12
+    ask = partial(predict, SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=rate)
+
+    def table(frozen):
+        return SpeedTable([1.0 / np.mean(1.0 / frozen)], [[0.0]], frozen=frozen)
+
+    found = ask(running=table(speeds))
+    assert found.mean_jobs == pytest.approx(mean_jobs(rate, speeds), rel=1e-6)
+    without = np.array([mean_jobs(rate, np.delete(speeds, i)) for i in range(4)]) / rate
+    by_hand = 1.96 * np.sqrt(3 / 4 * ((without - without.mean()) ** 2).sum())
+    assert found.half_width == pytest.approx(by_hand, rel=1e-3)
+    assert ask(running=table(np.full(3, 0.2))).half_width == pytest.approx(0.0, abs=1e-6)
+
+    rng, true = np.random.default_rng(1), mean_jobs(rate, np.array([0.18, 0.25, 0.4])) / rate
+    drawn = [ask(running=table(rng.choice([0.18, 0.25, 0.4], 24))) for _ in range(60)]
+    hits = sum(abs(each.mean_response - true) <= each.half_width for each in drawn)
+    assert hits >= 50  # of 57; 24 draws do not make the estimate quite normal
 
 
 @pytest.mark.parametrize(

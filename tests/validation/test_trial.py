@@ -11,6 +11,12 @@ from qmodels.errors import ModelError
 from qmodels.policies import SpeedTable, predict
 from qmodels.policies.base import running_jobs
 from validation.analysis.seeding import stream, word
+from validation.trial.arrangements import (
+    FrozenSpeeds,
+    arrangement_lasts,
+    grouped,
+    with_arrangements,
+)
 from validation.trial.bursts import alone, workload
 from validation.trial.cells import (
     acceptance,
@@ -22,7 +28,7 @@ from validation.trial.cells import (
 from validation.trial.chain import PREDICTED, SIMULATED, approximation_chain
 from validation.trial.control import control_mean, controlled, speed_scaled_responses
 from validation.trial.link_speeds import link_speeds
-from validation.trial.loss_run import ARRANGEMENTS, arrangement_lasts, loss_run
+from validation.trial.loss_run import loss_run
 from validation.trial.machine import play_cell
 from validation.trial.orders import mean_tau
 from validation.trial.replications import cell_of, draw_jobs, jobs_of, run_one
@@ -79,7 +85,7 @@ def test_rates_and_drive_change_how_often_a_number_is_seen_not_its_speed():
 
 
 def test_an_arrangement_lasts_where_dividing_draws_it_and_disks_differ():
-    """Speeds of several are measured there, with as many jobs again; elsewhere a mean does."""
+    """Speeds of several are measured there; elsewhere a mean does."""
     dividing = {**SMALL, "policy": "DP", "min_processors": 4}
     for given, lasts in (
         ({**dividing, "policy_options": {"disk_partitions": 2}}, True),
@@ -88,9 +94,40 @@ def test_an_arrangement_lasts_where_dividing_draws_it_and_disks_differ():
     ):
         assert arrangement_lasts(cell_of(given)) == lasts
         if lasts:
-            found = measured_speeds({**given, "starts": 2, "loss_jobs": 20, "seed": 1})
-            assert len(found["frozen"]) == ARRANGEMENTS
+            asked = {**given, "starts": 2, "loss_jobs": 20, "seed": 1, "arrangements": 5}
+            found = measured_speeds(asked)
+            speeds, error = found["frozen"]
+            assert len(speeds) == 5
+            assert 0.0 < error < 0.2
             assert np.shape(found["work"]) == np.shape(found["spans"]) == (2, 4)
+
+
+def test_speeds_are_grouped_as_far_as_chance_explains_and_no_further():
+    """Four speeds and some noise, as MC has; outside of that: one speed, and no two alike."""
+    rng = np.random.default_rng(3)
+    truth = np.repeat([1.06, 1.2, 1.34, 1.51], [6, 5, 7, 6])
+    for _ in range(20):
+        found = grouped(truth + rng.normal(0.0, 0.004, truth.size), 0.004**2)
+        assert len(set(found)) in (4, 5)
+        assert np.abs(found / truth - 1.0).max() < 0.015
+    alone = [
+        len(set(grouped(1.0 + rng.normal(0.0, 0.01, 24), 0.01**2).tolist())) for _ in range(100)
+    ]
+    assert 85 <= alone.count(1) <= 100  # at a confidence of 95 %
+    spread = grouped(np.linspace(0.8, 1.2, 24), 1e-8)
+    assert len(set(spread)) == 8
+    assert np.abs(spread - np.linspace(0.8, 1.2, 24)).max() < 0.02
+    assert grouped(np.array([1.0, 2.0]), 0.0).tolist() == [1.0, 2.0]
+
+
+def test_which_arrangements_were_drawn_changes_the_speed_of_none():
+    table = SpeedTable([1.0, 2.0, 2.5], np.diag([0.01, 0.02, 0.3]), 7.0)
+    found = with_arrangements(table, FrozenSpeeds(np.array([2.0, 3.0, 3.0]), 0.01))
+    assert found.throughput[-1] * found.factors == pytest.approx([2.0, 3.0, 3.0], rel=1e-12)
+    assert found.capacity == pytest.approx(2.0, rel=1e-12)
+    assert found.throughput[:2].tolist() == [1.0, 2.0]
+    errors = [0.1, 0.02**0.5, 0.01 * 18 / 7]
+    assert np.sqrt(np.diag(found.covariance)) == pytest.approx(errors)
 
 
 def test_a_loss_run_in_which_jobs_wait_is_a_queue_and_sees_whose_turns_are_long():

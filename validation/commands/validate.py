@@ -96,7 +96,9 @@ def _validate(
             failed |= any(finding.fails for finding in outcome.findings)
             if record is not None:
                 spent = measured.cpu_seconds + working.cpu_seconds - before
-                _record(record, EXPERIMENTS[name], outcome, spent, seed=seed, quick=quick)
+                _record(
+                    record, EXPERIMENTS[name], outcome, spent, seed=seed, quick=quick, reuse=reuse
+                )
     if as_json:
         print_json(found)
     if failed:
@@ -127,13 +129,15 @@ def _record(
     *,
     seed: int,
     quick: bool,
+    reuse: bool,
 ) -> None:
-    """Write what was found and how; a quick run or another seed is told in the command."""
+    """Write what was found and how; a quick run, another seed or other code is told there."""
     from qmodels.commands.shell import shell_line
     from validation.experiments.record import write_record
 
     words = ["qmodels", "validate", experiment.name]
     words += ["--quick"] if quick else []
+    words += ["--reuse"] if reuse else []
     words += ["--seed", str(seed)] if seed else []
     write_record(
         folder, experiment.name, outcome.table, command=shell_line(words),

@@ -66,7 +66,12 @@ class Record:
 
     @property
     def fresh(self) -> bool:
-        """Whether the source that its results hang on is still what it was."""
+        """Whether the source that its results hang on is still what it was.
+
+        Never where results of another version of the code were taken as they were.
+        """
+        if "--reuse" in self.provenance["command"].split():
+            return False
         try:
             return bool(code_version(*self.provenance["modules"]) == self.provenance["code"])
         except KeyError:  # a module that is there no more

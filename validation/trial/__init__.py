@@ -1,10 +1,11 @@
 """Comparison of the models with simulation, at job level and on the mesh."""
 
 from validation.trial.agreement import Agreement, Cause, Measured, crossvalidate
+from validation.trial.arrangements import frozen_speeds, with_arrangements
 from validation.trial.causes import explain
 from validation.trial.cells import acceptance, compare_strategies
 from validation.trial.chain import Chain, approximation_chain
-from validation.trial.loss_run import LossRun, frozen_speeds, loss_run
+from validation.trial.loss_run import LossRun, loss_run
 from validation.trial.machine import play_cell
 from validation.trial.replications import run_one
 from validation.trial.scenario import Cell, JobPlan
@@ -31,4 +32,5 @@ __all__ = [
     "play_cell",
     "run_one",
     "share_factor",
+    "with_arrangements",
 ]

@@ -19,17 +19,18 @@ from qmodels.progress import Progress, no_progress
 from validation.analysis.estimates import estimate
 from validation.analysis.seeding import stream
 from validation.sweeps.executors import parallel_map
+from validation.trial.arrangements import (
+    ARRANGEMENTS,
+    FrozenSpeeds,
+    arrangement_lasts,
+    frozen_speeds,
+    with_arrangements,
+)
 from validation.trial.bursts import workload
 from validation.trial.control import control_mean, controlled
 from validation.trial.grid import load_points
 from validation.trial.link_speeds import link_speeds
-from validation.trial.loss_run import (
-    STARTS,
-    WAITING,
-    arrangement_lasts,
-    frozen_speeds,
-    loss_run,
-)
+from validation.trial.loss_run import STARTS, WAITING, loss_run
 from validation.trial.model_error import model_error
 from validation.trial.orders import (
     Undecided,
@@ -124,6 +125,8 @@ def compare_strategies(
 
     spread = partial(parallel_map, workers=workers, executor=executor, progress=progress)
     asked = {**given, "loss_jobs": loss_jobs, "seed": seed}
+    if arrangement_lasts(cell_of({**given, "strategy": strategies[0]})):
+        asked["arrangements"] = ARRANGEMENTS
 
     def measure(count: Mapping[str, int]) -> dict[str, dict[str, Any]]:
         tasks = [{**asked, "strategy": name, "starts": n} for name, n in count.items()]
@@ -158,22 +161,24 @@ def compare_strategies(
 def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
     """What a loss run of a cell given as plain data did, each (starts, c, ...), and what it cost.
 
-    Where an arrangement lasts for a busy period several are measured, (E,), as "frozen". The loss
-    run is then a strict one: waiting would count slow arrangements for longer, and so does the
-    queue of several.
+    With "arrangements" so many of a full machine are measured, as "frozen", (E,) and how well all
+    are known. The loss run is then a strict one: waiting would count slow arrangements for longer,
+    and so does the queue of several.
     """
-    own = {name: asked[name] for name in ("starts", "loss_jobs", "seed")}
+    named = ("starts", "loss_jobs", "seed", "arrangements")
+    own = {name: asked[name] for name in named if name in asked}
     cell = cell_of({name: value for name, value in asked.items() if name not in own})
-    lasting, jobs, seed = arrangement_lasts(cell), own["loss_jobs"], own["seed"]
+    many, jobs, seed = own.get("arrangements", 0), own["loss_jobs"], own["seed"]
     run = loss_run(
-        cell, starts=own["starts"], jobs=jobs, waiting=0.0 if lasting else WAITING, seed=seed
+        cell, starts=own["starts"], jobs=jobs, waiting=0.0 if many else WAITING, seed=seed
     )
-    found = {"work": run.work, "spans": run.spans, "scores": run.scores}
-    found = {name: value.tolist() for name, value in found.items()}
-    if lasting:
+    measured = {"work": run.work, "spans": run.spans, "scores": run.scores}
+    found: dict[str, Any] = {name: value.tolist() for name, value in measured.items()}
+    if many:
         began = time.process_time()
-        half = None if jobs is None else jobs // 2
-        found["frozen"] = frozen_speeds(cell, jobs=half, seed=seed).tolist()
+        few = None if jobs is None else max(jobs // 4, 1)
+        frozen = frozen_speeds(cell, arrangements=many, jobs=few, seed=seed)
+        found["frozen"] = frozen.speeds.tolist(), frozen.error
         return {**found, "jobs": run.jobs, "seconds": run.seconds + time.process_time() - began}
     return {**found, "jobs": run.jobs, "seconds": run.seconds}
 
@@ -182,7 +187,10 @@ def _table(found: Mapping[str, Any]) -> SpeedTable:
     """The speeds of what `measured_speeds` returned."""
     source = f"loss run of {len(found['work'])} starts"
     table = speeds_of_runs(found["work"], found["spans"], source)
-    return replace(table, frozen=found["frozen"]) if "frozen" in found else table
+    if "frozen" not in found:
+        return table
+    speeds, error = found["frozen"]
+    return with_arrangements(table, FrozenSpeeds(np.asarray(speeds), error))
 
 
 def _replicated(task: tuple[Mapping[str, Any], int]) -> dict[str, float]:

@@ -109,9 +109,10 @@ def load_points(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Points of the second sweep, for `run_one`: each strategy at each load.
 
-    A load is an arrival rate over the smallest corrected capacity among the strategies.
+    A load is an arrival rate over the smallest corrected capacity among the strategies, where
+    arrangements stay that of the slowest.
     """
-    least = min(float(table.throughput[-1]) for table in tables.values())
+    least = min(table.capacity for table in tables.values())
     return [
         {**given, "strategy": name, "arrival_rate": load * least, **options}
         for load in loads

@@ -37,8 +37,6 @@ STARTS: Final = 10
 JOBS_EACH: Final = 40
 #: Least jobs of a start, and of the pilot that finds rates at which all numbers are seen.
 LEAST_JOBS, PILOT_JOBS = 120, 60
-#: Arrangements of a full machine that are told apart.
-ARRANGEMENTS: Final = 8
 #: Load of the queue that a loss run is, see `loss_run`; 0 is the plain loss system of the
 #: specification. With three quarters a full machine is left after four ends in the mean, between
 #: those of loads .6 and .9.
@@ -238,65 +236,6 @@ def play_start(
         np.array([played.credited_with(credits, most)[1:], played.time_with(most)[1:]]),
         share_scores(played, credits, demands, most),
     )
-
-
-def arrangement_lasts(cell: Cell) -> bool:
-    """Whether a pairing of places and disks is drawn with a full machine and stays while it is.
-
-    Under dynamic partitioning every change of the number of jobs divides all anew, so that each
-    busy period has a pairing of its own. Under space sharing places outlast busy periods, and
-    under time sharing the disks of a place are always the same.
-    """
-    return cell.repartitioned and cell.policy_disks > 1
-
-
-def frozen_speeds(
-    cell: Cell, *, arrangements: int = ARRANGEMENTS, jobs: int | None = None, seed: int = 0
-) -> Array:
-    """Speed of a machine that is always full, for several arrangements of the jobs, (E,).
-
-    Parameters
-    ----------
-    cell : Cell
-    arrangements : int
-        E, at least 2: places of jobs, and disk partitions that they work on, drawn at random.
-    jobs : int, optional
-        Of each run; two runs for each arrangement. By default as for a start of `loss_run`.
-    seed : int
-
-    Returns
-    -------
-    (E,) ndarray
-        X(c) by arrangement, jobs of mean demand per cycle, as `SpeedTable.frozen` takes them.
-
-    Notes
-    -----
-    While jobs wait, one that leaves is replaced in its place and at its disks, so that an
-    arrangement lasts until the queue is empty. All arrangements meet the same jobs, once in each
-    of two sets; of the spread of their means only the part is kept that both sets have in common
-    (their covariance), the rest being chance.
-    """
-    many = whole_number("arrangements", arrangements, least=2)
-    if jobs is None:
-        jobs = max(LEAST_JOBS, JOBS_EACH * cell.most_running) // 2
-    jobs = whole_number("jobs", jobs, least=1) + cell.most_running
-    found = np.empty((2, many))
-    for half in range(2):
-        demands = cell.demand.rvs(jobs, random_state=stream(seed, "frozen jobs", half))
-        for number in range(many):
-            played = play_cell(
-                cell, np.zeros(jobs), demands, seed=word(seed, "frozen", number),
-                completions=jobs - cell.most_running,
-            )  # fmt: skip
-            work, spans = work_and_time(cell, played, demands)
-            found[half, number] = work[-1] / spans[-1]
-    level = float(found.mean())
-    relative = found / found.mean(axis=1, keepdims=True)
-    spread = np.cov(relative)
-    both = float(relative.mean(axis=0).var(ddof=1))
-    kept = (max(float(spread[0, 1]), 0.0) / both) ** 0.5 if both > 0.0 else 0.0
-    result: Array = level * (1.0 + min(kept, 1.0) * (relative.mean(axis=0) - 1.0))
-    return result
 
 
 def work_and_time(

@@ -107,8 +107,8 @@ def _with_arrangements(
     """The model with several speeds of a full machine, that of the slowest as its capacity."""
     sizes = [float(n) for n in built.running.sizes]
     check_blocks(
-        f"the chain of {label} with {factors.size} arrangements",
-        [*sizes[:-1], sizes[-1] * factors.size],
+        f"the chain of {label} with {np.unique(factors).size} arrangements",
+        [*sizes[:-1], sizes[-1] * np.unique(factors).size],
         workload.arrivals,
         memory,
         "use fewer arrangements, or a demand law of lower order",

@@ -38,7 +38,10 @@ def frozen_chain(running: RunningChain, factors: Array) -> RunningChain:
     The queue has a steady state only below the capacity of the slowest arrangement: once it is
     drawn, nothing changes it while jobs wait. A chain that never changed it would have several
     recurrent classes, which the solver of queues refuses, so one start in 10^9 draws anew.
+    Arrangements of one speed are one, drawn as often as all of them.
     """
+    factors, alike = np.unique(factors, return_counts=True)
+    drawn = alike / alike.sum()
     centre, c, many = running.centre, running.max_running, factors.size
     first, n = int(centre.starts[c]), int(centre.starts[c + 1] - centre.starts[c])
     below, full = slice(0, first), slice(first, first + n)
@@ -56,9 +59,9 @@ def frozen_chain(running: RunningChain, factors: Array) -> RunningChain:
         np.append(centre.starts[: c + 1], first + n * many),
         csr_array(block_diag([local, *(f * within for f in factors)])),
         _bordered(leave, None, vstack([f * ends for f in factors]), copies),
-        _bordered(enter, hstack([starts / many] * many), None, copies),
+        _bordered(enter, hstack([p * starts for p in drawn]), None, copies),
     )
-    kept = (1.0 - _ANEW) * np.eye(many) + _ANEW / many
+    kept = (1.0 - _ANEW) * np.eye(many) + _ANEW * drawn
     busy = [
         np.concatenate([each[:first], np.outer(factors, each[first:]).ravel()])
         for each in (running.processors_busy, running.disks_busy)

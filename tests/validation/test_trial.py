@@ -31,6 +31,7 @@ from validation.trial.link_speeds import link_speeds
 from validation.trial.loss_run import loss_run
 from validation.trial.machine import play_cell
 from validation.trial.orders import mean_tau
+from validation.trial.partition_mix import speeds_at
 from validation.trial.replications import cell_of, draw_jobs, jobs_of, run_one
 
 SMALL = {
@@ -145,6 +146,26 @@ def test_a_loss_run_in_which_jobs_wait_is_a_queue_and_sees_whose_turns_are_long(
     assert 0.0 < run.shares.powers[1] < run.shares.powers[3]
     strict = loss_run(cell, starts=2, jobs=40, waiting=0.0, links="infinite", disks="ps", seed=5)
     assert len(set(strict.rates)) == 4
+
+
+def test_speeds_of_a_busy_machine_are_those_of_a_quiet_one_by_how_jobs_lie_there():
+    """Two jobs are seldom on one partition at load .25: measured there, and by the model's mix."""
+    options = {"processor_partitions": 2, "disk_partitions": 2}
+    cell = cell_of({**SMALL, "policy": "TS", "cpu_to_io": 8.0, "policy_options": options})
+    own = {"starts": 6, "jobs": 150, "links": "infinite", "disks": "ps", "seed": 5}
+    busy = loss_run(cell, **own)
+    rate = 0.25 * busy.measured.throughput[-1]
+    quiet = loss_run(cell, drive=rate, **own).measured
+    made = speeds_at(cell, busy.measured, rate, busy.rates[0])
+    error = [np.sqrt(np.diag(each.covariance))[1] for each in (made, quiet)]
+    assert made.throughput[1] > busy.measured.throughput[1] + 2 * error[0]
+    assert abs(made.throughput[1] - quiet.throughput[1]) < 3 * np.hypot(*error)
+    assert made.throughput[[0, 3]] == pytest.approx(busy.measured.throughput[[0, 3]], rel=1e-9)
+    again = speeds_at(cell, made, busy.rates[0], rate)
+    assert again.throughput == pytest.approx(busy.measured.throughput, rel=1e-9)
+    assert again.covariance == pytest.approx(busy.measured.covariance, rel=1e-9)
+    space = cell_of(SMALL)  # a job on each partition: nothing to choose
+    assert speeds_at(space, quiet, 1e-6, 2e-6) is quiet
 
 
 def test_a_number_of_jobs_that_is_never_seen_is_an_error_not_a_guess():

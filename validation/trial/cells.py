@@ -40,6 +40,7 @@ from validation.trial.orders import (
     pairs_of,
     undecided,
 )
+from validation.trial.partition_mix import speeds_at
 from validation.trial.replications import JOBS, WARM_UP, cell_of, jobs_of, run_one
 from validation.trial.scenario import Cell
 from validation.trial.shared_queue import (
@@ -145,8 +146,11 @@ def compare_strategies(
         for (n, _), run in zip(tasks, found, strict=True):
             runs[n].append(run)
         for n in changed:
-            point, own = points[n], loss[points[n]["strategy"]]
-            rows[n] = _row(point, _table(own), loads[n // len(strategies)], runs[n], own)
+            own = loss[points[n]["strategy"]]
+            rate, table = float(points[n]["arrival_rate"]), _table(own)
+            waited = WAITING * float(table.throughput[-1])  # under TS every loss run is a queue
+            table = speeds_at(cell_of(points[n]), table, rate, waited)
+            rows[n] = _row(points[n], table, loads[n // len(strategies)], runs[n], own)
         frame = pd.DataFrame([rows[n] for n in range(len(points))])
         times *= 2
         more = undecided(frame) if times <= most else Undecided((), ())

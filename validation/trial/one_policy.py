@@ -9,6 +9,7 @@ from typing import Any
 from qmodels.policies import SpeedTable
 from validation.trial.chain import Chain, approximation_chain
 from validation.trial.loss_run import loss_run
+from validation.trial.partition_mix import speeds_at
 from validation.trial.replications import cell_of
 from validation.trial.shared_queue import corrected_response, share_factor
 
@@ -32,7 +33,7 @@ class MeshTask:
 class MeshFound:
     """What the mesh answered; times in cycles."""
 
-    speeds: SpeedTable  #: of the loss run
+    speeds: SpeedTable  #: of the loss run, at the load of interest
     chain: Chain
     corrected: float
     corrected_half_width: float
@@ -46,12 +47,13 @@ def try_on_mesh(task: MeshTask) -> MeshFound:
     jobs = max(_LEAST_JOBS, task.jobs, _JOBS_EACH_PAIR * cell.most_running**2)
     run = loss_run(cell, starts=task.replications, jobs=jobs, seed=task.seed)
     rate = task.fraction * float(run.table.throughput[-1])
-    factor = share_factor(cell, run.table.throughput, run.shares, rate)
+    speeds = speeds_at(cell, run.table, rate, float(run.rates[0]))
+    factor = share_factor(cell, speeds.throughput, run.shares, rate)
     began = time.thread_time()
     chain = approximation_chain(
-        cell, rate, run.table, replications=task.replications, jobs=task.jobs,
+        cell, rate, speeds, replications=task.replications, jobs=task.jobs,
         warm_up=max(5, task.jobs // 4), seed=task.seed, factor=factor,
     )  # fmt: skip
     spent = time.thread_time() - began
-    corrected = corrected_response(cell, run.table, rate, factor)
-    return MeshFound(run.table, chain, corrected.mean, corrected.half_width, run.seconds, spent)
+    corrected = corrected_response(cell, speeds, rate, factor)
+    return MeshFound(speeds, chain, corrected.mean, corrected.half_width, run.seconds, spent)

@@ -45,21 +45,25 @@ class Found:
 def cells(streams: int, strategies: int) -> list[Cell]:
     """All cells, in an order that runs through streams and strategies side by side.
 
-    The first `max(streams, strategies)` have each stream and each strategy as equally often as can
-    be: a sample in which neither streams nor strategies are left out.
+    The first `_sample_size` have every strategy equally often and every stream, none of which more
+    than once more often than another.
 
     Examples
     --------
     >>> cells(3, 2)
     [(0, 0), (1, 1), (2, 0), (0, 1), (1, 0), (2, 1)]
     """
-    longer = max(streams, strategies)
     rounds = (
         (k % streams, (k + shift) % strategies)
         for shift in range(streams * strategies)
-        for k in range(longer)
+        for k in range(_sample_size(streams, strategies))
     )
     return list(dict.fromkeys(rounds))
+
+
+def _sample_size(streams: int, strategies: int) -> int:
+    """As many cells as streams, or a few more: strategies may differ by more than streams do."""
+    return strategies * math.ceil(streams / strategies)
 
 
 def find(
@@ -96,14 +100,14 @@ def find(
     Notes
     -----
     The search climbs rungs: four cells until they are within .05 of the target, a cell of each
-    stream (or of each strategy, if there are more of these) until they are within the tolerance,
-    and then all cells, once. From there it goes on by the smaller sample: a place is as busy as the
-    full one and the mean of its paired differences to that [1]_. Near the target more cells are run
-    until the standard error of that mean is at most a third of the tolerance. Where that takes more
-    than half of them, or the difference is above .05, all are run, there and from then on at each
-    place. The error is that of a simple random sample from the cells, with the
-    correction for a finite population [2]_; as the sample has every stream, it is on the safe side
-    if streams differ more in their slopes than strategies.
+    stream, with all strategies equally often, until they are within the tolerance, and then all
+    cells, once. From there it goes on by the smaller sample: a place is as busy as the full one and
+    the mean of its paired differences to that [1]_. Near the target more cells are run until the
+    standard error of that mean is at most a third of the tolerance. Where that takes more than half
+    of them, or the difference is above .05, all are run, there and, for this target, at each place
+    from then on. The error is that of a simple random sample from the cells, with the correction
+    for a finite population [2]_; as the sample has every stream and every strategy, that is too
+    large rather than too small.
 
     Going up from rough to fine samples is the retrospective approximation of [3]_. Within a rung
     the logarithm of the interarrival time steps until there is a bracket, then follows regula
@@ -127,7 +131,7 @@ def find(
     """
     order = cells(streams, strategies)
     search = _Search(trials, order)
-    rungs = _rungs(len(order), max(streams, strategies), tolerance)
+    rungs = _rungs(len(order), _sample_size(streams, strategies), tolerance)
     chosen = []
     for target in targets:
         place = search.nearest(target, 0) if search.seen else math.log(first)

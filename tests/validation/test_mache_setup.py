@@ -1,8 +1,6 @@
 """The set-up of Mache, Lo and Garg: M-17 to M-21 and M-29, and why orders differ."""
 
-import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,7 +24,7 @@ from validation.experiments.mache.setup import (
     synthetic,
 )
 from validation.jobs import JobStream, LogStreams, SurrogateStreams
-from validation.machine import Machine, MixedTraffic, play
+from validation.machine import Machine, MixedTraffic, compare_strategies, play
 from validation.mesh import Mesh, Network, Phase, Traffic
 from validation.mesh.traffic import count_messages, expand
 
@@ -140,50 +138,43 @@ def test_the_interarrival_time_is_found_that_gives_the_utilisation():
 
 
 def test_a_fine_search_follows_a_rough_one_where_there_are_many_trials(monkeypatch):
-    looked = []
-    seen = campaign_module._compared
+    looked = {}
+    seen = campaign_module.one_run
 
-    def watched(plan, interarrival, strategies, replications, seed):
-        looked.append((replications, interarrival))
-        return seen(plan, interarrival, strategies, replications, seed)
+    def watched(machine, streams, *, seed, replication):
+        looked.setdefault(streams.mean_interarrival, []).append(replication)
+        return seen(machine, streams, seed=seed, replication=replication)
 
-    monkeypatch.setattr(campaign_module, "_compared", watched)
+    monkeypatch.setattr(campaign_module, "one_run", watched)
     plan = Plan(
         io_share=1.0, streams=synthetic(1.0, 30), targets=(0.3,), choices=Choices(), seed=2,
         replications=1, trials=9, tried=("PLAS",), tolerance=0.02,
     )  # fmt: skip
     [found] = campaign([plan], QUICK, what="x")
-    rough = [gap for count, gap in looked if count == 4]
-    fine = [gap for count, gap in looked if count == 9]
+    rough = [gap for gap, runs in looked.items() if runs[:4] == [0, 1, 2, 3]]
+    fine = [gap for gap, runs in looked.items() if runs == list(range(9))]
+    assert set(map(len, looked.values())) == {4, 9}
     assert len(rough) >= 2
-    assert fine[0] == pytest.approx(rough[-1], rel=1e-12)
+    # The rough search ends where the fine one begins: what was run there is not run again.
+    assert fine[0] in rough
     assert found.interarrival in fine
     assert found.trial == pytest.approx(0.3, abs=0.02)
 
 
-@pytest.mark.parametrize(("slope", "fine"), [(-0.3, 2), (-3.0, 3), (-0.05, 6)])
-def test_the_fine_search_goes_as_far_as_the_rough_one_found_the_utilisation_to_fall(
-    monkeypatch, slope, fine
-):
-    # Utilisation falls straight with the logarithm of the gap; few replications see .03 less. So
-    # the second look is there (.1 away); or beyond (.01, and no step is below .015), and the third
-    # there by interpolation; or .12 further, the most that is gone at once, and .6 after five.
-    looked = []
-
-    def answered(plan, interarrival, strategies, replications, seed):
-        looked.append(replications)
-        use = 0.3 + slope * (math.log(interarrival) - 6.0) + (0.03 if replications > 4 else 0.0)
-        return SimpleNamespace(runs={"PLAS": {"utilisation": SimpleNamespace(mean=use)}})
-
-    monkeypatch.setattr(campaign_module, "_compared", answered)
+@pytest.mark.parametrize("trials", [2, 3])
+def test_the_utilisation_of_the_trials_is_that_of_a_comparison_on_the_same_jobs(trials):
+    tried = ("PLAS", "Random")
     plan = Plan(
-        io_share=1.0, streams=synthetic(1.0, 30), targets=(0.3,), choices=Choices(), seed=2,
-        replications=1, trials=16, tried=("PLAS",), tolerance=0.002,
+        io_share=0.4, streams=synthetic(1.0, 30), targets=(0.3,), choices=Choices(), seed=2,
+        replications=1, trials=trials, tried=tried, tolerance=0.2,
     )  # fmt: skip
-    [(gap, use)] = campaign_module._interarrivals(plan)
-    assert use == pytest.approx(0.3, abs=0.002)
-    assert math.log(gap) == pytest.approx(6.0 - 0.03 / slope, abs=0.002 / abs(slope) + 1e-9)
-    assert looked.count(16) == fine
+    [found] = campaign([plan], QUICK, what="x")
+    compared = compare_strategies(
+        machine(0.4, Choices()), tried, synthetic(found.interarrival, 30), replications=trials,
+        seed=int(stream(2, 1).integers(1 << 48)),
+    )  # fmt: skip
+    uses = [run["utilisation"].mean for run in compared.runs.values()]
+    assert found.trial == pytest.approx(np.mean(uses), rel=1e-12)
 
 
 def test_the_same_can_be_played_with_fluids():

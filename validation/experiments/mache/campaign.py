@@ -10,19 +10,19 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from validation.allocation.base import find_strategy
 from validation.analysis.comparison import Comparison, compare
 from validation.analysis.seeding import stream as random_stream
 from validation.experiments.base import RunOptions
+from validation.experiments.mache.search import Cell, Found, find
 from validation.experiments.mache.setup import STRATEGIES, Choices, machine
 from validation.jobs import AbstractStreams
 from validation.machine import StrategyComparison, compare_strategies
+from validation.machine.runs import one_run
 from validation.sweeps.executors import parallel_map
 
 #: What the stream of the trial runs' own seed is for, below the seed of the plan.
 _TRIALS: Final = 1
-_MAX_TRIALS: Final = 12
-#: Replications of a rough search, where a fine one follows.
-_ROUGH: Final = 4
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,7 +30,8 @@ class Plan:
     """Loads at which six strategies are to be compared.
 
     The interarrival time of each is searched for by trial runs of the strategies `tried`, until
-    their mean utilisation is the target. Trials and record differ in their jobs and messages.
+    their mean utilisation is the target (`search.find`). Trials and record differ in their jobs and
+    messages.
     """
 
     io_share: float
@@ -39,7 +40,7 @@ class Plan:
     choices: Choices
     seed: int
     replications: int
-    trials: int  #: replications of each trial
+    trials: int  #: replications that the utilisation is the mean of
     tried: tuple[str, ...] = STRATEGIES
     tolerance: float = 0.01
 
@@ -50,7 +51,7 @@ class Load:
 
     io_share: float
     target: float  #: utilisation that was aimed at
-    trial: float  #: utilisation in the trials
+    trial: float  #: utilisation in the trials, see `search.Found`
     interarrival: float
     runs: StrategyComparison
 
@@ -118,9 +119,9 @@ def campaign(plans: Sequence[Plan], options: RunOptions, *, what: str) -> list[L
         progress=options.progress, what=f"{what}: interarrival times",
     )  # fmt: skip
     points = [
-        _Point(plan, target, *trial)
-        for plan, trials in zip(plans, found, strict=True)
-        for target, trial in zip(plan.targets, trials, strict=True)
+        _Point(plan, target, own)
+        for plan, places in zip(plans, found, strict=True)
+        for target, own in zip(plan.targets, places, strict=True)
     ]
     return parallel_map(
         _load, points, workers=_workers(options), executor=options.processes,
@@ -136,97 +137,41 @@ def _workers(options: RunOptions) -> int | None:
 class _Point:
     plan: Plan
     target: float
-    interarrival: float
-    trial: float
+    found: Found
 
 
 def _load(point: _Point) -> Load:
-    plan = point.plan
-    runs = _compared(plan, point.interarrival, STRATEGIES, plan.replications, plan.seed)
-    return Load(plan.io_share, point.target, point.trial, point.interarrival, runs)
+    plan, found = point.plan, point.found
+    runs = compare_strategies(
+        machine(plan.io_share, plan.choices), STRATEGIES, _streams(plan, found.interarrival),
+        replications=plan.replications, seed=plan.seed,
+    )  # fmt: skip
+    return Load(plan.io_share, point.target, found.utilisation, found.interarrival, runs)
 
 
-def _compared(
-    plan: Plan, interarrival: float, strategies: Sequence[str], replications: int, seed: int
-) -> StrategyComparison:
-    streams = replace(cast(Any, plan.streams), mean_interarrival=interarrival)
-    return compare_strategies(
-        machine(plan.io_share, plan.choices), strategies, streams,
-        replications=replications, seed=seed,
+def _interarrivals(plan: Plan) -> list[Found]:
+    """For each target the interarrival time, by trial runs on jobs that the record has not."""
+    seed = int(random_stream(plan.seed, _TRIALS).integers(1 << 48))
+    network = machine(plan.io_share, plan.choices)
+    machines = [replace(network, strategy=find_strategy(name)) for name in plan.tried]
+
+    def trials(interarrival: float, cells: Sequence[Cell]) -> list[float]:
+        streams = _streams(plan, interarrival)
+        return [
+            one_run(machines[k], streams, seed=seed, replication=run).summary["utilisation"]
+            for run, k in cells
+        ]
+
+    return find(
+        trials, plan.targets, streams=plan.trials, strategies=len(plan.tried),
+        tolerance=plan.tolerance,
+        # Where the first trial is matters for its cost only.
+        first=plan.choices.flits * (16.0 + 84.0 * plan.io_share),
     )  # fmt: skip
 
 
-def _interarrivals(plan: Plan) -> list[tuple[float, float]]:
-    """For each target the interarrival time and the utilisation of the nearest trial."""
-    # Where the first trial is matters for its cost only; so does a rough search before.
-    place, step = math.log(plan.choices.flits * (16.0 + 84.0 * plan.io_share)), 0.5
-    slope = 0.0
-    if plan.trials >= 2 * _ROUGH and len(plan.targets) == 1:
-        known: dict[float, float] = {}
-        [(rough, _)] = _search(plan, _ROUGH, place, step, known)
-        place, step, slope = math.log(rough), 0.06, _slope(known, math.log(rough))
-    return _search(plan, plan.trials, place, step, {}, slope)
-
-
-def _slope(known: dict[float, float], at: float) -> float:
-    """How utilisation changes with the logarithm of the interarrival time; 0 if it is not known.
-
-    From the trial at a place to the nearest other one.
-    """
-    others = [place for place in known if place != at]
-    if not others:
-        return 0.0
-    other = min(others, key=lambda place: abs(place - at))
-    return (known[other] - known[at]) / (other - at)
-
-
-def _search(
-    plan: Plan,
-    trials: int,
-    first: float,
-    step: float,
-    known: dict[float, float],
-    slope: float = 0.0,
-) -> list[tuple[float, float]]:
-    """Search from a logarithm of the interarrival time until there is a bracket, then within it.
-
-    The jobs of all trials are the same up to the scale of their gaps, so that utilisation falls
-    as the interarrival time rises; the search is by regula falsi in its logarithm. `known` is
-    filled: the utilisation by that logarithm. Before there is a bracket it goes as far as `slope`,
-    if that is known to be negative, says, but at most two steps, and else one step.
-    """
-    seed = int(random_stream(plan.seed, _TRIALS).integers(1 << 48))
-
-    def look(place: float) -> None:
-        trial = _compared(plan, math.exp(place), plan.tried, trials, seed)
-        uses = [run["utilisation"].mean for run in trial.runs.values()]
-        known[place] = float(np.mean(uses))
-
-    look(first)
-    chosen = []
-    for target in plan.targets:
-        for _ in range(_MAX_TRIALS):
-            nearest = min(known, key=lambda place: abs(known[place] - target))
-            if abs(known[nearest] - target) <= plan.tolerance:
-                break
-            busier = [place for place, use in known.items() if use >= target]
-            idler = [place for place, use in known.items() if use < target]
-            if not busier or not idler:
-                edge = max(known) if busier else min(known)
-                away = step if busier else -step
-                if slope < 0.0:
-                    away = (target - known[edge]) / slope
-                    away = math.copysign(min(max(abs(away), step / 4), 2 * step), away)
-                look(edge + away)
-            else:
-                low, high = max(busier), min(idler)
-                if abs(high - low) < 1e-3:
-                    break
-                part = (known[low] - target) / (known[low] - known[high])
-                look(low + (high - low) * min(max(part, 0.15), 0.85))
-        nearest = min(known, key=lambda place: abs(known[place] - target))
-        chosen.append((math.exp(nearest), known[nearest]))
-    return chosen
+def _streams(plan: Plan, interarrival: float) -> AbstractStreams:
+    return cast(AbstractStreams, replace(cast(Any, plan.streams), mean_interarrival=interarrival))
 
 
 def change(first: Load, last: Load, strategy: str, quantity: str) -> Comparison:

@@ -277,7 +277,7 @@ def _law_by_levels(up: Sequence[Array], down: Sequence[Array], arrival_rate: flo
         np.fill_diagonal(rates, 0.0)
         np.fill_diagonal(rates, down[k - 1].sum(axis=1) - rates.sum(axis=1))
         # by columns the largest entries are on the diagonal, which elimination then keeps to
-        passed.append(np.linalg.inv(rates.T).T)
+        passed.append(np.asarray(np.linalg.inv(rates.T).T, dtype=float))
         comes_down = passed[-1] @ down[k - 1]
     laws = [np.ones(1)]
     for start, times in zip(up, reversed(passed), strict=True):

@@ -1,6 +1,6 @@
 """`predict(model="crowding")`: golden numbers, its exact cases, and what it says it leaves out."""
 
-from itertools import combinations_with_replacement, permutations, product
+from itertools import combinations_with_replacement, pairwise, permutations, product
 from math import factorial
 
 import numpy as np
@@ -8,6 +8,7 @@ import pytest
 
 from phasefit import PhaseType, match_moments
 from qmodels.errors import ModelError, UnstableError
+from qmodels.markov import QBD, solve_qbd
 from qmodels.policies import (
     DynamicPartitioning,
     SpaceSharing,
@@ -17,7 +18,12 @@ from qmodels.policies import (
     capacity,
     predict,
 )
-from qmodels.policies.models.disk_crowding import DiskRooms, completions, crowding
+from qmodels.policies.models.disk_crowding import (
+    DiskRooms,
+    completions,
+    crowding,
+    occupancy_law,
+)
 from qmodels.programs import Burst, Geometric, Phase, Program, WorkingSet
 
 SP, DP = SpaceSharing, DynamicPartitioning
@@ -334,3 +340,36 @@ def test_percentiles_of_one_shared_disk_are_those_of_the_chain_with_nothing_summ
     for x in (0.5, 2.0, 5.0):
         gone = at_once - begin @ expm(generator * x) @ np.ones(len(states))
         assert gone < found.response.cdf(x) < gone + late
+
+
+@pytest.mark.parametrize("load", [1e-9, 0.02, 0.6, 0.999])
+def test_the_law_found_level_by_level_is_that_of_the_general_solver(rng, load):
+    """Also where starts are drawn and some completions are a million times slower than others."""
+    sizes = [1, 3, 5, 2, 4, 1]
+    up = [rng.dirichlet(np.ones(n), size=m) for m, n in pairwise(sizes)]
+    down = [10.0 ** rng.uniform(-6, 0, (n, m)) for m, n in pairwise(sizes)]
+    again = down[-1] @ up[-1]
+    rate = load * float(again[0, 0])
+    found = occupancy_law(up, down, again, rate)
+    still = [np.zeros((n, n)) for n in sizes]
+    queue = QBD([*(rate * x for x in up), np.full((1, 1), rate)], still, [*down, again])
+    expected = solve_qbd(queue)
+    for law, other in zip(found, [*expected.boundary[:-1], expected.tail], strict=True):
+        assert law == pytest.approx(other, rel=1e-10, abs=0.0)
+
+
+def test_the_law_found_level_by_level_is_that_of_many_servers():
+    """Erlang's, with more servers than e to the power of can be written in a float."""
+    servers, load = 900, 890.0
+    up = [np.ones((1, 1))] * servers
+    down = [np.full((1, 1), k) for k in range(1, servers + 1)]
+    found = np.concatenate(occupancy_law(up, down, down[-1], load))
+    logs = np.cumsum(np.log(load / np.arange(1.0, servers + 1)))
+    logs[-1] -= np.log(1.0 - load / servers)
+    expected = np.exp(np.concatenate([[0.0], logs]) - logs.max())
+    assert found == pytest.approx(expected / expected.sum(), rel=1e-9)
+
+
+def test_one_more_job_than_is_served_has_no_law():
+    with pytest.raises(UnstableError):
+        occupancy_law([np.ones((1, 1))], [np.ones((1, 1))], np.ones((1, 1)), 1.0)

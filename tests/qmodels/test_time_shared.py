@@ -1,7 +1,7 @@
 """`predict(model="time-sharing")`: golden numbers, its limits, and what it says it leaves out."""
 
 from itertools import product
-from math import comb
+from math import comb, factorial
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from qmodels.policies.models.partition_occupancy import (
     PartitionRooms,
     partition_rates,
 )
+from qmodels.policies.models.time_shared import _drawn
 from qmodels.policies.models.turns import (
     _table,
     computation_of_rate,
@@ -80,6 +81,36 @@ def test_the_golden_rates_of_a_disk_partition_come_out():
     assert partition_rates((2, 1, 0), 1.0, [2.0] * 3) == pytest.approx({2: 0.4, 1: 0.28})
     folded = partition_rates((2, 1), 1.0, [1.0, 1.0, 0.9])
     assert folded == pytest.approx({2: 0.57692308, 1: 0.32572115}, abs=5e-9)
+
+
+def test_the_rates_of_a_disk_partition_are_those_of_all_ways_to_lie():
+    """Every way in which jobs of partitions of 3, 3, 1 and 2 may be at the disk, one by one."""
+    held, io, cpu = (3, 3, 2, 1), 0.7, [0.0, 1.3, 0.9, 2.1]
+    whole, busy = 0.0, dict.fromkeys(set(held), 0.0)
+    for at_disk in product(*(range(n + 1) for n in held)):
+        ways = factorial(sum(at_disk)) * io ** sum(at_disk)
+        for n, h in zip(held, at_disk, strict=True):
+            ways *= cpu[n] ** (n - h) / factorial(h)
+        whole += ways
+        for n in busy:
+            busy[n] += ways * (at_disk[held.index(n)] < n)
+    expected = {n: each / whole / cpu[n] for n, each in busy.items()}
+    assert partition_rates(held, io, cpu) == pytest.approx(expected, rel=1e-12)
+
+
+def test_classes_are_drawn_as_many_as_there_are(rng):
+    """And without weights of the mixes as without replacement: hypergeometric in the mean."""
+    number = np.zeros((7, 4))
+    for k in range(7):
+        jobs = spread(k, 3)
+        number[k] = [jobs.count(j) for j in range(4)]
+    ones, twos = np.array([0, 1, 4, 2, 3]), np.array([3, 5, 0, 2, 3])
+    for mixes in (np.zeros((4, 4)), rng.normal(size=(4, 4))):
+        found = _drawn(number, mixes, ones, twos)
+        assert found.sum(axis=2) == pytest.approx(number[ones + twos])
+        assert (found * np.arange(4)).sum(axis=(1, 2)) == pytest.approx(ones, abs=1e-10)
+    alike = _drawn(number, np.zeros((4, 4)), ones[4:], twos[4:])[0]
+    assert alike[2] == pytest.approx(3.0 * np.array([0.2, 0.6, 0.2, 0.0]), rel=1e-10)
 
 
 def test_the_golden_occupancies_come_out():

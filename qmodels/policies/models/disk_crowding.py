@@ -250,6 +250,8 @@ def occupancy_law(
     list of (n_k,) ndarray
         Probabilities for k = 0..c; those of the last level with and without jobs waiting.
     """
+    if len(again) == 1 and arrival_rate < again[0, 0]:
+        return _law_by_levels(up, down, arrival_rate)
     full: Array = np.eye(len(again))
     found = solve_qbd(
         QBD(
@@ -259,3 +261,29 @@ def occupancy_law(
         )
     )
     return [*found.boundary[:-1], found.tail]
+
+
+def _law_by_levels(up: Sequence[Array], down: Sequence[Array], arrival_rate: float) -> list[Array]:
+    """The law where only one state has all partitions taken, as `occupancy_law` returns it.
+
+    Behind that state jobs queue as at one server. What lies before is left one level at a time:
+    seen only while at most k jobs run, an arrival leads from level k to where k + 1 jobs come down
+    to k. The diagonals are sums of rates, so that small probabilities are as accurate as large.
+    """
+    comes_down = np.ones((1, 1))  # where level k comes down to from each of its states
+    passed: list[Array] = []  # mean time in the states of level k before it comes down
+    for k in range(len(down), 0, -1):
+        rates = -arrival_rate * (up[k] @ comes_down) if k < len(up) else np.zeros((1, 1))
+        np.fill_diagonal(rates, 0.0)
+        np.fill_diagonal(rates, down[k - 1].sum(axis=1) - rates.sum(axis=1))
+        # by columns the largest entries are on the diagonal, which elimination then keeps to
+        passed.append(np.asarray(np.linalg.inv(rates.T).T, dtype=float))
+        comes_down = passed[-1] @ down[k - 1]
+    laws = [np.ones(1)]
+    for start, times in zip(up, reversed(passed), strict=True):
+        laws.append(arrival_rate * (laws[-1] @ start) @ times)
+        if laws[-1].sum() > 1e100:  # the sums stay within the range of the floats
+            laws = [law / laws[-1].sum() for law in laws]
+    laws[-1] = laws[-1] / (1.0 - arrival_rate / float(down[-1].sum()))
+    total = sum(float(law.sum()) for law in laws)
+    return [law / total for law in laws]

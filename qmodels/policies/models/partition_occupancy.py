@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from math import comb
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qmodels.policies.models._kernels import rates_beside
 from qmodels.policies.models.disk_crowding import occupancy_law, saturated_law
 
 Array = NDArray[np.float64]
@@ -108,43 +108,13 @@ def partition_rates(held: Held, io: float, cpu: Sequence[float]) -> dict[int, fl
     """
     if max(cpu) == 0.0:  # all jobs are at the disk, which they share
         return {n: n / (sum(held) * io) for n in set(held) - {0}}
-    scale = max(io, *cpu)
-    at_disk = _powers(io / scale, max(held))
-    factors = {}
-    for n in set(held):
-        factors[n] = at_disk[: n + 1] * (cpu[n] / scale) ** np.arange(n, -1, -1)
-    factorial = np.cumprod(np.concatenate([[1.0], np.arange(1.0, sum(held) + 1)]))
-
-    powers = {n: _powers_of(factors[n], held.count(n)) for n in factors}
-    found, every = {}, 0.0
-    for n in factors.keys() - {0}:
-        parts = [powers[n][-2], *(power[-1] for m, power in powers.items() if m not in (n, 0))]
-        others: Array = reduce(_product, parts)
-        # weight of h jobs of this partition at the disk: what they make of the others' factorials
-        own = factors[n] * (
-            others @ factorial[np.add.outer(np.arange(others.size), np.arange(n + 1))]
-        )
-        every = every or float(own.sum())
-        found[n] = float(own[:n].sum()) / every / cpu[n]  # all n at the disk: nobody computes
-    return found
-
-
-def _powers_of(factor: Array, most: int) -> list[Array]:
-    """Powers 0..most of a polynomial."""
-    found = [np.ones(1)]
-    for _ in range(most):
-        found.append(_product(found[-1], factor))
-    return found
-
-
-def _product(a: Array, b: Array) -> Array:
-    """Of two polynomials: what `numpy.convolve` does, in a third of the time for short ones."""
-    return np.correlate(a, b[::-1], "full")
-
-
-def _powers(x: float, most: int) -> Array:
-    """x^h / h! for h = 0..most."""
-    return np.cumprod(np.concatenate([[1.0], x / np.arange(1.0, most + 1)]))
+    different = sorted(set(held))
+    jobs = np.array(different)
+    alike = np.array([held.count(n) for n in different])
+    found = np.empty(jobs.size)
+    work = np.empty((jobs.size + 3, sum(held) + 1))
+    rates_beside(jobs, alike, float(io), np.array(cpu, dtype=float), work, found)
+    return {n: rate for n, rate in zip(different, found.tolist(), strict=True) if n}
 
 
 @dataclass(frozen=True, eq=False)

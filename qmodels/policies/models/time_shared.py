@@ -20,6 +20,7 @@ from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks.occupancy import Occupancies, sharing_centre
 from qmodels.networks.product_form import log_factorials
 from qmodels.networks.sizes import occupancy_counts
+from qmodels.policies.models._kernels import draw_classes
 from qmodels.policies.models.even_loads import even_rates
 from qmodels.policies.models.given_speeds import level_factors
 from qmodels.policies.models.partition_occupancy import (
@@ -235,14 +236,6 @@ class _Machine:
         return np.full((arrangement.max_running + 1, arrangement.multiprogramming + 1), self.cpu)
 
     @cached_property
-    def plain_rates(self) -> dict[Held, dict[int, float]]:
-        """Rates of what a disk partition holds, before turns are reckoned with, once asked for.
-
-        They hang on no arrival rate, so a sweep of loads has to find them once only.
-        """
-        return {}
-
-    @cached_property
     def plain_capacity(self) -> float:
         """Jobs per second with all partitions taken, in product form."""
         loads = self.plain_loads(None)
@@ -324,9 +317,7 @@ class _Machine:
         def apart(held: Held, like: int) -> dict[int, float]:
             if rows[like] != plain:
                 return partition_rates(held, self.io, rows[like])
-            if held not in self.plain_rates:
-                self.plain_rates[held] = partition_rates(held, self.io, plain)
-            return self.plain_rates[held]
+            return _plain_rates(held, self.io, self.cpu, len(plain))
 
         if self.level_of_detail == 0:
             found = _occupancy(self.rooms)
@@ -369,6 +360,14 @@ class _Machine:
 @lru_cache(maxsize=64)
 def _occupancy(rooms: PartitionRooms) -> Occupancy:
     return Occupancy(rooms)
+
+
+# They hang on no arrival rate and no law of demand, so a sweep of loads or a map of policies finds
+# them once only; some 500 bytes each.
+@lru_cache(maxsize=16_384)
+def _plain_rates(held: Held, io: float, cpu: float, numbers: int) -> dict[int, float]:
+    """Rates of what a disk partition holds, before turns are reckoned with."""
+    return partition_rates(held, io, [cpu] * numbers)
 
 
 # A map of policies asks for the same ones again for every law of demand; some 20 kB each.
@@ -478,24 +477,7 @@ def _drawn(number: Array, mixes: Array, ones: Array, twos: Array) -> Array:
     on all partitions are as many as there are.
     """
     most = number.shape[1] - 1
-    log = log_factorials(int((ones + twos).max()))
-    j, a = np.arange(most + 1)[:, None], np.arange(most + 1)[None, :]
-    left = ones[:, None, None] - a, twos[:, None, None] - (j - a)
-    valid = (a <= j) & (left[0] >= 0) & (left[1] >= 0)
-    weights = mixes - log[a] - log[np.maximum(j - a, 0)]
-    weights = weights - log[np.maximum(left[0], 0)] - log[np.clip(left[1], 0, log.size - 1)]
-    weights = np.where(valid, weights, -np.inf)
-    there = number[ones + twos] * valid.any(axis=2)
-    low, high = np.full(ones.shape, -60.0), np.full(ones.shape, 60.0)
-
-    def tilted(by: Array) -> Array:
-        raised = weights + by[:, None, None] * a
-        top = raised.max(axis=2, keepdims=True)
-        powers = np.exp(np.where(valid, raised - np.where(np.isfinite(top), top, 0.0), -np.inf))
-        return np.asarray(powers / np.maximum(powers.sum(axis=2, keepdims=True), 1e-300))
-
-    for _ in range(45):
-        middle = 0.5 * (low + high)
-        few = (there * (tilted(middle) * a).sum(axis=2)).sum(axis=1) < ones
-        low, high = np.where(few, middle, low), np.where(few, high, middle)
-    return np.asarray(there[:, :, None] * tilted(0.5 * (low + high)))
+    found = np.zeros((ones.size, most + 1, most + 1))
+    log = log_factorials(max(most, int((ones + twos).max())))
+    draw_classes(np.array(number), mixes, ones, twos, np.array(log), found)
+    return found

@@ -13,6 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qmodels.policies.models._kernels import computing_shares, ratios_between
+
 Array = NDArray[np.float64]
 
 #: Most jobs on a partition whose order of turns is followed by class.
@@ -31,11 +33,9 @@ def private_computing(jobs: ArrayLike, ratio: ArrayLike) -> Array:
     >>> private_computing(2, [1.0, 0.5]).round(6)
     array([0.666667, 0.857143])
     """
-    j, r = np.broadcast_arrays(np.asarray(jobs, dtype=float), np.asarray(ratio, dtype=float))
-    x = np.where(r > 1.0, 1.0 / np.maximum(r, 1.0), r)  # the sums of r and of 1 / r are mirrored
-    log = np.log(np.clip(x, 1e-300, 1.0 - 1e-15))
-    share = np.expm1(j * log) / np.expm1((j + 1.0) * log)
-    return np.asarray(np.where(r > 1.0, x * share, share))
+    (j, r), found = _flat(jobs, ratio)
+    computing_shares(j, r, found.reshape(-1))
+    return found
 
 
 def ratio_of_computing(jobs: ArrayLike, computing: ArrayLike) -> Array:
@@ -46,13 +46,9 @@ def ratio_of_computing(jobs: ArrayLike, computing: ArrayLike) -> Array:
     >>> ratio_of_computing([1, 2], [0.5, 2 / 3]).round(9)
     array([1., 1.])
     """
-    j, wanted = np.broadcast_arrays(np.asarray(jobs, float), np.asarray(computing, float))
-    low, high = np.full(j.shape, -60.0), np.full(j.shape, 60.0)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        more = private_computing(j, np.exp(middle)) > wanted
-        low, high = np.where(more, middle, low), np.where(more, high, middle)
-    return np.asarray(np.exp(0.5 * (low + high)))
+    (j, wanted), found = _flat(jobs, computing)
+    ratios_between(j, wanted, False, found.reshape(-1))
+    return found
 
 
 def computation_of_rate(jobs: ArrayLike, transfer: ArrayLike, rate: ArrayLike) -> Array:
@@ -67,14 +63,15 @@ def computation_of_rate(jobs: ArrayLike, transfer: ArrayLike, rate: ArrayLike) -
     rate : array_like
         Jobs per unit of time.
     """
-    j, y, wanted = (np.asarray(x, float) for x in np.broadcast_arrays(jobs, transfer, rate))
-    low, high = np.full(j.shape, -60.0), np.full(j.shape, 60.0)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        r = np.exp(middle)
-        less = r * private_computing(j, r) < wanted * y
-        low, high = np.where(less, middle, low), np.where(less, high, middle)
-    return np.asarray(y / np.exp(0.5 * (low + high)))
+    (j, y, wanted), found = _flat(jobs, transfer, rate)
+    ratios_between(j, wanted * y, True, found.reshape(-1))
+    return np.asarray(y.reshape(found.shape) / found)
+
+
+def _flat(*values: ArrayLike) -> tuple[list[Array], Array]:
+    """These numbers as the kernels take them, (n,), and room for a result of their shape."""
+    whole = np.broadcast_arrays(*(np.asarray(x, float) for x in values))
+    return [np.array(x).ravel() for x in whole], np.empty(whole[0].shape)
 
 
 @lru_cache(maxsize=1)  # 3,000 numbers
@@ -158,10 +155,19 @@ def cycles(ones: int, twos: int, means: tuple[float, float], ratio: Array) -> Ar
     >>> cycles(2, 1, (0.52506281, 10.47493719), np.ones(1)).round(8)
     array([[0.33437661, 0.03165049]])
     """
+    fixed, moving, ends = _turns(ones, twos, means)
+    found = _stationary(fixed + moving / ratio[:, None, None])
+    return np.asarray(found @ ends / np.maximum([ones, twos], 1))
+
+
+# A sweep of loads asks for the same few again and again; at most 80 kB each.
+@lru_cache(maxsize=64)
+def _turns(ones: int, twos: int, means: tuple[float, float]) -> tuple[Array, Array, Array]:
+    """Rates of turns that end, of transfers at a ratio of one, and of cycles by class."""
     queues = _queues(ones, twos)
     place = {queue: n for n, queue in enumerate(queues)}
     size = len(queues)
-    fixed, moving = np.zeros((size, size)), np.zeros((size, size))
+    fixed, moving, ends = np.zeros((size, size)), np.zeros((size, size)), np.zeros((size, 2))
     for n, queue in enumerate(queues):
         away = (ones - queue.count(0), twos - queue.count(1))
         for kind in (0, 1):
@@ -170,13 +176,10 @@ def cycles(ones: int, twos: int, means: tuple[float, float], ratio: Array) -> Ar
                 moving[n, place[(*queue, kind)]] += rate
         if queue:
             fixed[n, place[queue[1:]]] += 1.0 / means[queue[0]]
-    rates = fixed + moving / ratio[:, None, None]
-    found = _stationary(rates)
-    ends = np.zeros((size, 2))
-    for n, queue in enumerate(queues):
-        if queue:
             ends[n, queue[0]] = 1.0 / means[queue[0]]
-    return np.asarray(found @ ends / np.maximum([ones, twos], 1))
+    for each in (fixed, moving, ends):
+        each.setflags(write=False)
+    return fixed, moving, ends
 
 
 def _queues(ones: int, twos: int) -> list[tuple[int, ...]]:

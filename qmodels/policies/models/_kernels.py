@@ -1,0 +1,150 @@
+"""Compiled kernels of time sharing: plain arrays in, plain arrays out.
+
+They are asked thousands of times for a handful of numbers each, where the calls of numpy cost more
+than the arithmetic. The wrappers that check and explain are in `turns`, `partition_occupancy` and
+`time_shared`.
+"""
+
+from __future__ import annotations
+
+from math import exp, expm1, inf, log
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def computing(jobs, ratio):
+    """Share of the time that a private partition computes; see `turns.private_computing`."""
+    x = 1.0 / ratio if ratio > 1.0 else ratio  # the sums of r and of 1 / r are mirrored
+    at = log(min(max(x, 1e-300), 1.0 - 1e-15))
+    share = expm1(jobs * at) / expm1((jobs + 1.0) * at)
+    return x * share if ratio > 1.0 else share
+
+
+@njit(cache=True, nogil=True)
+def computing_shares(jobs, ratio, found):
+    """Fill ``found`` (n,) with `computing` of ``jobs`` (n,) and ``ratio`` (n,)."""
+    for i in range(found.size):
+        found[i] = computing(jobs[i], ratio[i])
+
+
+@njit(cache=True, nogil=True)
+def ratios_between(jobs, wanted, transferring, found):
+    """Fill ``found`` (n,) with the ratios at which partitions compute, or transfer, so much.
+
+    A bisection in the logarithm of the ratio, until its steps are below rounding.
+    """
+    for i in range(found.size):
+        low, high = -60.0, 60.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            r = exp(middle)
+            share = computing(jobs[i], r)
+            if (r * share < wanted[i]) if transferring else (share > wanted[i]):
+                low = middle
+            else:
+                high = middle
+        found[i] = exp(0.5 * (low + high))
+
+
+@njit(cache=True, nogil=True)
+def rates_beside(jobs, alike, io, cpu, work, found):
+    """Fill ``found`` (n,) with the rates of `partition_occupancy.partition_rates`.
+
+    ``jobs`` (n,) are the different numbers of jobs of the processor partitions, ``alike`` (n,) how
+    many of these hold so many, ``cpu`` (M + 1,) the computation by jobs. ``work`` (n + 3, jobs + 1)
+    is room for as many coefficients as there are jobs at the disk.
+    """
+    n = jobs.size
+    factorial, others, product = work[n], work[n + 1], work[n + 2]
+    scale = max(io, cpu.max())
+    factorial[0] = 1.0
+    for h in range(1, factorial.size):
+        factorial[h] = factorial[h - 1] * h
+    for i in range(n):
+        at_disk, base = 1.0, cpu[jobs[i]] / scale
+        for h in range(jobs[i] + 1):
+            work[i, h] = at_disk * base ** (jobs[i] - h)
+            at_disk *= io / scale / (h + 1.0)
+    every = 0.0
+    for i in range(n):
+        found[i] = 0.0
+        if jobs[i] == 0:
+            continue
+        others[0], degree = 1.0, 0
+        for m in range(n):
+            for _ in range(alike[m] - (m == i)):
+                for h in range(degree + jobs[m] + 1):
+                    product[h] = 0.0
+                for h in range(degree + 1):
+                    for g in range(jobs[m] + 1):
+                        product[h + g] += others[h] * work[m, g]
+                degree += jobs[m]
+                for h in range(degree + 1):
+                    others[h] = product[h]
+        # weight of h jobs of this partition at the disk: what they make of the others' factorials
+        busy = whole = 0.0
+        for h in range(jobs[i] + 1):
+            total = 0.0
+            for g in range(degree + 1):
+                total += others[g] * factorial[g + h]
+            whole += work[i, h] * total
+            if h < jobs[i]:  # all of them at the disk: nobody computes
+                busy += work[i, h] * total
+        if every == 0.0:
+            every = whole
+        found[i] = busy / every / cpu[jobs[i]]
+
+
+@njit(cache=True, nogil=True)
+def _first_class(base, there, by):
+    """Jobs of the first class on all partitions if the weights are tilted so much."""
+    step, mean = exp(by), 0.0
+    for j in range(1, there.size):
+        if there[j] == 0.0:
+            continue
+        power, total, first = 1.0, 0.0, 0.0
+        for a in range(j + 1):
+            total += base[j, a] * power
+            first += a * base[j, a] * power
+            power *= step
+        mean += there[j] * first / total
+    return mean
+
+
+@njit(cache=True, nogil=True)
+def draw_classes(number, mixes, ones, twos, log_factorial, found):
+    """Fill ``found`` (states, M + 1, M + 1) as `time_shared._drawn` says.
+
+    ``number`` (c + 1, M + 1) partitions by k and j, ``mixes`` (M + 1, M + 1) logarithms, ``ones``
+    and ``twos`` (states,) jobs of the classes. ``found`` comes as zeros.
+    """
+    for q in range(ones.size):
+        base, there = found[q], number[ones[q] + twos[q]].copy()
+        for j in range(there.size):
+            top = -inf
+            least, most = max(0, j - twos[q]), min(j, ones[q])
+            for a in range(least, most + 1):
+                base[j, a] = mixes[j, a] - log_factorial[a] - log_factorial[j - a]
+                base[j, a] -= log_factorial[ones[q] - a] + log_factorial[twos[q] - (j - a)]
+                top = max(top, base[j, a])
+            for a in range(least, most + 1):
+                base[j, a] = exp(base[j, a] - top)
+            if most < least:
+                there[j] = 0.0
+        low, high = -60.0, 60.0
+        for _ in range(45):
+            middle = 0.5 * (low + high)
+            if _first_class(base, there, middle) < ones[q]:
+                low = middle
+            else:
+                high = middle
+        step = exp(0.5 * (low + high))
+        for j in range(there.size):
+            power, total = 1.0, 0.0
+            for a in range(j + 1):
+                base[j, a] *= power
+                total += base[j, a]
+                power *= step
+            for a in range(j + 1):
+                base[j, a] *= there[j] / max(total, 1e-300)

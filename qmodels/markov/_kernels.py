@@ -1,8 +1,8 @@
 """Compiled kernels for Markov chains: plain arrays in, plain arrays out.
 
 A kernel checks nothing, raises nothing and knows no class of this package. The public wrappers
-live next door in `ctmc` and `qbd`. No kernel subtracts: what must be positive is a sum of
-non-negative numbers, so small results keep full relative accuracy.
+live next door in `ctmc`, `elimination` and `walk`. No kernel subtracts: what must be positive is a
+sum of non-negative numbers, so small results keep full relative accuracy.
 """
 
 from __future__ import annotations
@@ -72,3 +72,35 @@ def eliminate(off, excess):
                     off[i, j] += share * off[k, j]
                 excess[i] += share * excess[k]
     return -1
+
+
+@njit(cache=True, nogil=True)
+def walk(indptr, indices, rates, unit, stay, out, now, room, alive, leaving, first, last):
+    """Steps ``first`` to ``last`` of a chain that is absorbed: what is alive, what leaves.
+
+    Row j of the rates holds those of the jumps *into* state j, and ``unit`` the length of a step;
+    ``stay`` and ``out`` (n,) are the probabilities of no jump and of the end in a step. ``now``
+    (n,) goes on from step to step, ``room`` (n,) is to work in. Sums are taken in parts, so that
+    their rounding does not grow with n.
+    """
+    n = now.shape[0]
+    for k in range(first, last):
+        total = 0.0
+        ended = 0.0
+        for begin in range(0, n, 256):
+            here = 0.0
+            gone = 0.0
+            for i in range(begin, min(begin + 256, n)):
+                here += now[i]
+                gone += now[i] * out[i]
+            total += here
+            ended += gone
+        alive[k] = total
+        leaving[k] = ended
+        for i in range(n):
+            s = 0.0
+            for entry in range(indptr[i], indptr[i + 1]):
+                s += rates[entry] * now[indices[entry]]
+            room[i] = stay[i] * now[i] + unit * s
+        for i in range(n):
+            now[i] = room[i]

@@ -14,7 +14,7 @@ from qmodels.markov import _kernels
 
 Array = NDArray[np.float64]
 
-#: Evaluations after which a root is looked for by halves.
+#: Evaluations between two sides after which a root is looked for by halves.
 _PATIENCE: Final = 30
 #: Poisson probability that is left out of what declines from step to step.
 _LOST: Final = 1e-17
@@ -164,19 +164,19 @@ def quantile(
         value = log(max(chance, 1e-300) / low) if low < high else log(high / max(chance, 1e-300))
         return value, t * density / max(chance, 1e-300)
 
-    x, least, most = log(near), -inf, inf
-    for tried in range(3 * _PATIENCE):
+    x, least, most, between = log(near), -inf, inf, 0
+    while True:
         value, slope = excess(x)
         if value == 0.0:
-            break
+            return exp(x)
         least, most = (x, most) if value < 0.0 else (least, x)
         stride = -value / slope if slope > 0.0 else -inf if value > 0.0 else inf
         if abs(value) <= 1e-15 or abs(stride) <= 1e-15 * max(1.0, abs(x)):
             return exp(min(max(x + min(max(stride, -1e-9), 1e-9), least), most))
         to = x + min(max(stride, -1.0), 0.25)
-        if not least < to < most or (tried > _PATIENCE and most - least < inf):
+        between += most - least < inf
+        if not least < to < most or between > _PATIENCE:
             to = 0.5 * (least + most)
             if not least < to < most:
-                break
+                return exp(x)
         x = to
-    return exp(x)

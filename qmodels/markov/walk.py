@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, exp, inf, log, sqrt
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
 
 from qmodels.markov import _kernels
 
 Array = NDArray[np.float64]
+Sparse: TypeAlias = tuple[NDArray[np.integer], NDArray[np.integer], Array]
 
 #: Evaluations between two sides after which a root is looked for by halves.
 _PATIENCE: Final = 30
@@ -30,8 +30,9 @@ class Walk:
     ----------
     start : (n,) ndarray
         Probability of each state to begin with.
-    rates : (n, n) csc_array
-        Rates from state to state, per second, the diagonal zero.
+    into : tuple of ndarray
+        Rates from state to state, per second, by the state that they lead to and without a
+        diagonal: indptr, indices and data of a `scipy.sparse.csc_array`.
     ends : (n,) ndarray
         Rate at which the time ends from each state, per second.
     gone : float
@@ -46,17 +47,18 @@ class Walk:
     --------
     Two seconds on average, exponential:
 
-    >>> walk = Walk(np.ones(1), csc_array((1, 1)), np.array([0.5]))
+    >>> walk = Walk(np.ones(1), entries_by_target(np.zeros((1, 1))), np.array([0.5]))
     >>> round(walk.survival(3.0), 12) == round(exp(-1.5), 12)
     True
     """
 
-    def __init__(self, start: Array, rates: csc_array, ends: Array, gone: float = 0.0) -> None:
-        pivots = np.asarray(rates.sum(axis=1)).ravel() + ends
+    def __init__(self, start: Array, into: Sparse, ends: Array, gone: float = 0.0) -> None:
+        _, sources, rates = into
+        pivots = np.bincount(sources, rates, start.size) + ends
         self.speed = float(pivots.max())
         #: multiplications of a step
-        self.cost = int(rates.nnz + start.size)
-        self._into = rates.indptr, rates.indices, rates.data, 1.0 / self.speed
+        self.cost = int(rates.size + start.size)
+        self._into = (*into, 1.0 / self.speed)
         self._stay, self._out = 1.0 - pivots / self.speed, ends / self.speed
         self._now, self._room = np.array(start, dtype=float), np.empty(start.size)
         self._gone = gone
@@ -117,6 +119,14 @@ class Walk:
         self.extend(weights.size)
         ended = min(float(weights @ self.absorbed[: weights.size]), 1.0)
         return ended, float(weights @ self.leaving[: weights.size]) * self.speed
+
+
+def entries_by_target(rates: Array) -> Sparse:
+    """Rates (n, n) by the state that they lead to: indptr, indices and data."""
+    targets, sources = np.nonzero(rates.T)
+    ends = np.zeros(len(rates) + 1, dtype=np.int32)
+    np.cumsum(np.bincount(targets, minlength=len(rates)), out=ends[1:])
+    return ends, sources.astype(np.int32), rates[sources, targets]
 
 
 def steps_asked_for(mean: float) -> float:

@@ -267,7 +267,8 @@ class SojournLaw(Law):
 
     @cached_property
     def _steps(self) -> Walk:
-        return Walk(self.start, self._into, self.ends)
+        into = self._into
+        return Walk(self.start, (into.indptr, into.indices, into.data), self.ends)
 
     @cached_property
     def _dense(self) -> PhaseType:

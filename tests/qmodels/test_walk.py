@@ -1,15 +1,14 @@
 import numpy as np
 import pytest
-from scipy.sparse import csc_array
 from scipy.stats import gamma
 
 from phasefit import PhaseType
-from qmodels.markov.walk import Walk, quantile
+from qmodels.markov.walk import Walk, entries_by_target, quantile
 from qmodels.policies.models.response_bounds import nearly
 
 
 def walk_of(law):
-    return Walk(law.alpha, csc_array(law.jumps), law.exit, law.atom)
+    return Walk(law.alpha, entries_by_target(law.jumps), law.exit, law.atom)
 
 
 def percentile(walk, q, near):

@@ -12,10 +12,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
 
 from phasefit import PhaseType, convolve
-from qmodels.markov.walk import Walk, quantile
+from qmodels.markov.walk import Walk, entries_by_target, quantile
 from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.staged_jobs import StagedJobs
 
@@ -92,7 +91,7 @@ def nearly(law: PhaseType, q: float, *, above: bool) -> float:
     """
     if q <= 0.0:
         return 0.0
-    walk = Walk(law.alpha, csc_array(law.jumps), law.exit, law.atom)
+    walk = Walk(law.alpha, entries_by_target(law.jumps), law.exit, law.atom)
     count = walk.until(1.0 - q, int(_PRODUCTS / walk.cost))
     if count is None:
         return _roughly(law, q, above=above)

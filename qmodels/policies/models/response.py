@@ -137,7 +137,8 @@ def wait_of(solved: SolvedQueue) -> TimeLaw:
 def _wait(solved: SolvedQueue) -> PhaseType:
     queue = _checked(solved).queue
     start, jumps, exits = waiting_rates(solved.chain, queue.busy, queue.process)
-    return PhaseType.from_rates(start, jumps, exits, atom=1.0 - float(start.sum()))
+    # the last rate below a capacity leaves less than rounding to those that start at once
+    return PhaseType.from_rates(start, jumps, exits, atom=max(1.0 - float(start.sum()), 0.0))
 
 
 def response_of(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
@@ -10,6 +12,9 @@ from qmodels.errors import ModelError
 from qmodels.markov import _kernels
 
 Array = NDArray[np.float64]
+
+#: States up to which a loop over a matrix is quicker than to search it as a graph.
+_FEW: Final = 96
 
 
 def stationary(rates: ArrayLike) -> Array:
@@ -62,6 +67,8 @@ def stationary(rates: ArrayLike) -> Array:
 
 def recurrent_class(q: Array) -> NDArray[np.intp]:
     """States of the only class that the chain cannot leave; ModelError if there are several."""
+    if len(q) <= _FEW and _kernels.connected(q):
+        return np.arange(len(q))
     count = 1
     # what an elimination leaves often leads from everywhere to everywhere: nothing to search for
     if np.count_nonzero(q) - np.count_nonzero(q.diagonal()) < q.size - len(q):

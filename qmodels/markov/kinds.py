@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from qmodels.markov.sparse_rates import Block, as_dense
+from qmodels.markov import _kernels
+from qmodels.markov.sparse_rates import Block, as_dense, read_only
 
 Array = NDArray[np.float64]
 Spread: TypeAlias = Array | csr_array
@@ -27,6 +28,8 @@ def kinds(up: Block) -> tuple[Spread, Array]:
     Rows proportional to each other up to rounding are of one kind; a kind's row sums to one.
     """
     n = up.shape[0]
+    if n <= SMALL and isinstance(up, np.ndarray):
+        return _kinds_of_few(up)
     speed = np.asarray(up.sum(axis=1))
     rows = np.flatnonzero(speed > 0.0)
     lead: Block
@@ -48,6 +51,17 @@ def kinds(up: Block) -> tuple[Spread, Array]:
     spread = np.zeros((n, kept.size))
     spread[rows, kind] = speed[rows]
     return spread, onto
+
+
+def _kinds_of_few(up: Array) -> tuple[Array, Array]:
+    """`kinds` of a small matrix, row by row beside all those found before."""
+    n = len(up)
+    speed, kind, lead = np.empty(n), np.empty(n, dtype=np.int64), np.empty(up.shape)
+    count = _kernels.kinds_of_rows(read_only(up), _ROUNDING, speed, kind, lead)
+    rows = np.flatnonzero(kind >= 0)
+    spread = np.zeros((n, count))
+    spread[rows, kind[rows]] = speed[rows]
+    return spread, lead[:count].copy()
 
 
 def places(lead: Array, among: Array) -> NDArray[np.intp] | None:

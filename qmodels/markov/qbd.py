@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from qmodels.markov.elimination import balance, factor
 from qmodels.markov.kinds import SMALL, Spread, kinds, places, times
 from qmodels.markov.qbd_solution import QBDSolution
 from qmodels.markov.reduction import Levels, solve_levels
+from qmodels.markov.small_levels import FEW, SmallLevels, censored, imbalance, packed
 from qmodels.markov.sparse_rates import Block, added, as_dense, checked_block
 
 Array = NDArray[np.float64]
@@ -59,6 +61,9 @@ class QBD(Record):
     local: Sequence[Block]
     down: Sequence[Block]
 
+    #: rates up, within and down, row by row, where all levels have few phases
+    _small: ClassVar[tuple[Array, Array, Array] | None] = None
+
     def __post_init__(self) -> None:
         if not all(isinstance(x, (list, tuple)) for x in (self.up, self.local, self.down)):
             raise ModelError("up, local and down must be lists of matrices, one for each level")
@@ -68,10 +73,11 @@ class QBD(Record):
                 "up, local and down must have the same number of levels, at least one; got "
                 + ", ".join(f"{len(given)}" for given in blocks.values())
             )
-        for name, given in blocks.items():
-            object.__setattr__(
-                self, name, tuple(_read_only(b, name, k) for k, b in enumerate(given))
-            )
+        if not self._pack():
+            for name, given in blocks.items():
+                object.__setattr__(
+                    self, name, tuple(_read_only(b, name, k) for k, b in enumerate(given))
+                )
         sizes = [block.shape[0] for block in self.local]
         sizes.append(sizes[-1])
         for k, (n, above) in enumerate(pairwise(sizes)):
@@ -82,12 +88,37 @@ class QBD(Record):
             ):
                 if block.shape != shape:
                     raise ModelError(f"{name}[{k}] has shape {block.shape}, it must have {shape}")
-        largest = max(_largest(b) for given in blocks for b in getattr(self, given))
+        largest = max(_largest(b) for b in (self._small or (*self.up, *self.local, *self.down)))
         if largest > 1e290 or 0.0 < largest < 1e-290:
             raise ModelError(
                 f"the largest rate is {largest:.3g}, too near the end of the floats to be reckoned "
                 f"with; change the unit of time"
             )
+
+    @property
+    def small_levels(self) -> SmallLevels | None:
+        """The rates side by side, where all levels have few phases."""
+        if self._small is None:
+            return None
+        return SmallLevels(np.array([block.shape[0] for block in self.local]), *self._small)
+
+    def _pack(self) -> bool:
+        """Keep small blocks side by side, if all of them are and nothing is wrong with them."""
+        given = (*self.up, *self.local, *self.down)
+        if not all(type(b) is np.ndarray and b.dtype == float and b.ndim == 2 for b in given):
+            return False
+        if max(max(b.shape) for b in given) > FEW or min(b.size for b in given) == 0:
+            return False
+        parts = []
+        for name in ("up", "local", "down"):
+            whole, blocks = packed(getattr(self, name))
+            if not (whole.min() >= 0.0 and whole.max() < np.inf):
+                return False  # is found, and said, block by block
+            parts.append((name, whole, blocks))
+        for name, _, blocks in parts:
+            object.__setattr__(self, name, blocks)
+        object.__setattr__(self, "_small", tuple(whole for _, whole, _ in parts))
+        return True
 
 
 def solve_qbd(qbd: QBD, *, tol: float = 1e-18, max_steps: int = 64) -> QBDSolution:
@@ -168,8 +199,25 @@ def solve_qbd(qbd: QBD, *, tol: float = 1e-18, max_steps: int = 64) -> QBDSoluti
 
 def _boundary(qbd: QBD, levels: Levels) -> tuple[Array, ...]:
     """Probabilities of the levels 0..b, those above summed up already."""
-    # Censor the levels from the top down: pi_{k+1} = pi_k @ spread_k @ climb_k.
+    small = qbd.small_levels
     stay = added(levels.spread @ levels.returns, qbd.local[-1])
+    found, logs = _censored(qbd, levels, stay) if small is None else censored(small, stay)
+    tail_mass = float(levels.total(found[-1]).sum())
+    highest = max(logs)
+    weights = [math.exp(log - highest) for log in logs]
+    total = math.fsum(weights[:-1]) + weights[-1] * tail_mass
+    boundary = tuple(pi * (w / total) for pi, w in zip(found, weights, strict=True))
+    for pi in boundary:
+        pi.setflags(write=False)
+    return boundary
+
+
+def _censored(qbd: QBD, levels: Levels, stay: Array) -> tuple[list[Array], list[float]]:
+    """Probabilities of each level, which sum to one, and logarithms of the levels' weights.
+
+    `stay` holds the rates within level b of the chain at it and above, and is destroyed.
+    """
+    # Censor the levels from the top down: pi_{k+1} = pi_k @ spread_k @ climb_k.
     climbs: list[tuple[Spread | None, Array]] = []
     top = len(qbd.local) - 2
     for k in range(top, -1, -1):
@@ -199,15 +247,7 @@ def _boundary(qbd: QBD, levels: Levels) -> tuple[Array, ...]:
         mass = float(above.sum())
         found.append(above / mass if mass > 0.0 else above)
         logs.append(logs[-1] + math.log(mass) if mass > 0.0 else -math.inf)
-
-    tail_mass = float(levels.total(found[-1]).sum())
-    highest = max(logs)
-    weights = [math.exp(log - highest) for log in logs]
-    total = math.fsum(weights[:-1]) + weights[-1] * tail_mass
-    boundary = tuple(pi * (w / total) for pi, w in zip(found, weights, strict=True))
-    for pi in boundary:
-        pi.setflags(write=False)
-    return boundary
+    return found, logs
 
 
 def _largest(block: Block) -> float:
@@ -224,6 +264,8 @@ def _residual(qbd: QBD, levels: Levels, boundary: tuple[Array, ...]) -> float:
     b = len(boundary) - 1
     first = levels.up_from(boundary[-1])
     pi = [*boundary, first @ levels.climb, levels.ahead(first, 1) @ levels.climb]
+    if (small := qbd.small_levels) is not None:
+        return imbalance(small, pi)
     off = flow = 0.0
     for k in range(b + 2):
         same, here = min(k, b), pi[k]

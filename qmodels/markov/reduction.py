@@ -12,6 +12,7 @@ from qmodels.errors import UnstableError
 from qmodels.markov.doubling import TRAPPED, phases_of_return
 from qmodels.markov.elimination import Factors, balance, factor
 from qmodels.markov.kinds import Spread, kinds, times
+from qmodels.markov.small_levels import FEW, few_returns
 from qmodels.markov.sparse_rates import Block, added, as_dense
 
 Array = NDArray[np.float64]
@@ -145,7 +146,9 @@ def solve_levels(up: Block, local: Block, down: Block, tol: float, max_steps: in
     if upward >= downward:
         raise UnstableError("homogeneous levels", upward, downward)
     spread, lead = kinds(up)
-    returns, steps = phases_of_return(spread, lead, local, down, tol, max_steps)
+    dense = all(isinstance(block, np.ndarray) for block in (spread, local, down))
+    solve = few_returns if dense and lead.shape[1] <= FEW else phases_of_return
+    returns, steps = solve(spread, lead, local, down, tol, max_steps)
     stay = added(spread @ returns, local)
     below = factor(stay, down_sum, trapped=TRAPPED)
     record = balance(added(stay, down), overwrite=True)

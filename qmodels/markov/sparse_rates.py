@@ -66,6 +66,13 @@ def as_dense(block: Block) -> Array:
     return np.asarray(block.toarray() if issparse(block) else block)
 
 
+def read_only(dense: Array) -> Array:
+    """A view that nobody can write to, so that compiled loops meet one type of rates only."""
+    view = np.ascontiguousarray(dense).view()
+    view.setflags(write=False)
+    return view
+
+
 def added(dense: Array, block: Block) -> Array:
     """The sum of a matrix, whose place it takes, and a block."""
     if issparse(block):

@@ -295,7 +295,10 @@ class ManyServerSolution(Result):
         once.
         """
         start, jumps, exits = self._wait_rates
-        return PhaseType.from_rates(start, jumps, exits, atom=1.0 - self._chance_in_range())
+        # next to a capacity less than rounding is left to those that start at once
+        return PhaseType.from_rates(
+            start, jumps, exits, atom=max(1.0 - self._chance_in_range(), 0.0)
+        )
 
     @property
     def positive_wait(self) -> PhaseType:

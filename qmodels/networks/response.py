@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, fsum, inf, log
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_array, coo_array, csr_array, diags_array, eye_array, kron
 
 from phasefit import MAP, PhaseType, convolve
 from phasefit.checks import real_number
@@ -16,7 +14,8 @@ from qmodels.errors import ModelError
 from qmodels.markov import QBDSolution
 from qmodels.memory import check_memory, check_seconds, memory_limit
 from qmodels.networks.many_server import ManyServerSolution
-from qmodels.networks.occupancy import Centre, sorted_csr, waiting_centre
+from qmodels.networks.moves import Moves, rates_of
+from qmodels.networks.occupancy import Centre, waiting_centre
 from qmodels.networks.sojourn import SojournLaw
 from qmodels.networks.waiting import Wait, kinds_of_arrivals, waits_by_kind
 
@@ -194,16 +193,20 @@ def most_arrivals(arrivals: MAP, horizon: float, chance: float) -> float:
     """
     if horizon == inf:
         return inf
-    least, jumps = inf, arrivals.jumps
+    jumps, z = arrivals.jumps, 1.0 + np.geomspace(1e-3, 30.0, 40)
     local = jumps - np.diag(jumps.sum(axis=1) + arrivals.D1.sum(axis=1))
-    for z in 1.0 + np.geomspace(1e-3, 30.0, 40):
-        rates = local + z * arrivals.D1
-        values, vectors = np.linalg.eig(rates)
-        v = np.abs(vectors[:, values.real.argmax()].real)
-        if v.min() <= 1e-12 * v.max():
-            continue  # phases that hardly matter to each other: no bound that is of use
-        growth = horizon * float((rates @ v / v).max()) + log(v.max() / v.min())
-        least = min(least, (growth - log(chance)) / log(z) - 1.0)
+    rates = local + z[:, None, None] * arrivals.D1
+    values, vectors = np.linalg.eig(rates)
+    largest = values.real.argmax(axis=1)
+    v = np.abs(np.take_along_axis(vectors, largest[:, None, None], axis=2)[:, :, 0].real)
+    low, high = v.min(axis=1), v.max(axis=1)
+    # phases that hardly matter to each other: no bound that is of use
+    usable = np.flatnonzero(low > 1e-12 * high)
+    if usable.size == 0:
+        return inf
+    growth = horizon * ((rates @ v[:, :, None])[:, :, 0][usable] / v[usable]).max(axis=1)
+    growth += np.log(high[usable] / low[usable])
+    least = float(((growth - log(chance)) / np.log(z[usable])).min()) - 1.0
     return max(0.0, float(np.ceil(least)))
 
 
@@ -231,18 +234,19 @@ def _followed(found: ManyServerSolution, places: int) -> SojournLaw:
     queue = found.queue
     arrivals, service, speeds = queue.process, queue.service, queue._speeds
     c, stages, m = speeds.size, arrivals.order, service.order
-    again, between = csr_array(arrivals.D1), csr_array(arrivals.jumps)
 
     others = waiting_centre(service, c - 1 + places, c - 1, speeds)
     busy = np.minimum(np.repeat(np.arange(c + places), np.diff(others.starts)), c - 1)
     speed = speeds[busy]
     size, last = others.enter.shape[0], others.slice(c - 1 + places)
-    served = rates_summed(
-        kron(eye_array(stages * m), others.local + others.leave),
-        kron(eye_array(stages), kron(csr_array(service.jumps), diags_array(speed))),
-        kron(between, eye_array(m * size)),
-        kron(again, kron(eye_array(m), others.enter + _marked(size, last))),
-    )
+    every = Moves.none(stages)
+    joins = [Moves.of(others.enter), marked(size, last)]
+    served = [
+        *(Moves.none(stages * m).beside(Moves.of(x)) for x in (others.local, others.leave)),
+        every.beside(Moves.of(service.jumps)).beside(Moves.diagonal(speed)),
+        Moves.of(arrivals.jumps).beside(Moves.none(m * size)),
+        *(Moves.of(arrivals.D1).beside(Moves.none(m)).beside(each) for each in joins),
+    ]
     ends = np.tile(np.kron(service.exit, speed), stages)
 
     centre = queue._centre
@@ -253,11 +257,9 @@ def _followed(found: ManyServerSolution, places: int) -> SojournLaw:
     for wait in waits:
         begin.append(begin_of(wait, places))
         waiting.append(waiting_of(wait, arrivals, places))
-        joins = kron(eye_array(places + 1), csr_array(wait.ends_by(leave))).tocoo()
-        shape = (joins.shape[0], size)
-        joins = coo_array((joins.data, (joins.row, joins.col + shift)), shape=shape)
-        alone = csr_array(service.alpha[None, :])
-        begins.append(kron(eye_array(stages), kron(alone, joins)))
+        joined = Moves.none(places + 1).beside(Moves.of(wait.ends_by(leave))).placed(0, shift)
+        joined = joined._replace(shape=(joined.shape[0], size))
+        begins.append([every.beside(Moves.of(service.alpha[None, :])).beside(joined)])
     begin.append(np.einsum("ij,k->ikj", _found_free(found, others), service.alpha).ravel())
     return followed_law(begin, waiting, begins, served, ends)
 
@@ -269,31 +271,38 @@ def begin_of(wait: Wait, places: int) -> Array:
     return first.ravel()
 
 
-def waiting_of(wait: Wait, arrivals: MAP, places: int) -> csr_array:
+def waiting_of(wait: Wait, arrivals: MAP, places: int) -> list[Moves]:
     """Rates while a job waits: of the arrival stage, of those behind, of the phase of the wait."""
     room, width, stages = places + 1, wait.start.size, arrivals.order
-    longer = diags_array(np.ones(room - 1), offsets=1, shape=(room, room)) + _marked(
-        room, slice(places, room)
-    )
-    return rates_summed(
-        kron(eye_array(stages * room), csr_array(wait.jumps)),
-        kron(csr_array(arrivals.jumps), eye_array(room * width)),
-        kron(csr_array(arrivals.D1), kron(longer, eye_array(width))),
-    )
+    behind = np.arange(room)
+    longer = Moves(behind, np.minimum(behind + 1, places), np.ones(room), (room, room))
+    return [
+        Moves.none(stages * room).beside(Moves.of(wait.jumps)),
+        Moves.of(arrivals.jumps).beside(Moves.none(room * width)),
+        Moves.of(arrivals.D1).beside(longer).beside(Moves.none(width)),
+    ]
 
 
 def followed_law(
-    begin: list[Array], waiting: list[csr_array], begins: list[Any], served: csr_array, ends: Array
+    begin: list[Array],
+    waiting: list[list[Moves]],
+    begins: list[list[Moves]],
+    served: list[Moves],
+    ends: Array,
 ) -> SojournLaw:
     """Law of a job that waits in one of several chains, then is served in another one."""
-    blocks: list[list[Any]] = [[None] * (len(waiting) + 1) for _ in waiting]
-    for i, (rates, out) in enumerate(zip(waiting, begins, strict=True)):
-        blocks[i][i], blocks[i][-1] = rates, out
-    blocks.append([*[None] * len(waiting), served])
     start = np.concatenate(begin)
-    none = np.zeros(start.size - ends.size)
-    rates = sorted_csr(csr_array(block_array(blocks)))
-    return SojournLaw(start / fsum(start), rates, np.concatenate([none, ends]))
+    first, moves = start.size - ends.size, []
+    moves += [each.placed(first, first) for each in served]
+    place = 0
+    for own, rates, out in zip(begin, waiting, begins, strict=False):
+        moves += [each.placed(place, place) for each in rates]
+        moves += [each.placed(place, first) for each in out]
+        place += own.size
+    none = np.zeros(first)
+    return SojournLaw(
+        start / fsum(start), rates_of(moves, start.size), np.concatenate([none, ends])
+    )
 
 
 def _found_free(found: ManyServerSolution, others: Centre) -> Array:
@@ -306,16 +315,7 @@ def _found_free(found: ManyServerSolution, others: Centre) -> Array:
     return result
 
 
-def _marked(size: int, part: slice) -> csr_array:
-    """Identity on a part, zero elsewhere."""
-    marks = np.zeros(size)
-    marks[part] = 1.0
-    return csr_array(diags_array(marks))
-
-
-def rates_summed(*terms: csr_array) -> csr_array:
-    """Sum of rates; jumps that lead nowhere are dropped."""
-    total = csr_array(sum(csr_array(term) for term in terms[1:]) + csr_array(terms[0]))
-    total.setdiag(0.0)
-    total.eliminate_zeros()
-    return total
+def marked(size: int, part: slice) -> Moves:
+    """Identity on a part of so many states, zero elsewhere."""
+    here = np.arange(part.start, part.stop)
+    return Moves(here, here, np.ones(here.size), (size, size))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, factorial, inf, sqrt
+from math import factorial, inf, sqrt
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import block_array, csr_array, diags_array
-from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse import csc_array, csr_array
 
 from phasefit import PhaseType, absorption
 from phasefit.checks import (
@@ -25,7 +24,9 @@ from phasefit.checks import (
 )
 from phasefit.records import Law
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
+from qmodels.markov.sweeps._kernels import reach
 from qmodels.markov.sweeps.m_matrix import MMatrix
+from qmodels.markov.walk import Walk, quantile, steps_asked_for
 
 Array = NDArray[np.float64]
 
@@ -94,10 +95,10 @@ class SojournLaw(Law):
         if least < 0.0 or not np.isfinite(rates.data).all() or rates.diagonal().any():
             raise ModelError("rates and ends must be >= 0 and finite, the diagonal zero: derived")
         # backward from where it can end
-        if not reaches_end(rates, ends):
-            raise ModelError("some state cannot reach the end; give it, or where it leads, an end")
         for name, value in (("start", start), ("rates", rates), ("ends", ends)):
             object.__setattr__(self, name, value)
+        if not reaches_end(self._into, ends):
+            raise ModelError("some state cannot reach the end; give it, or where it leads, an end")
         for array in (start, ends, rates.data):
             array.flags.writeable = False
 
@@ -175,15 +176,15 @@ class SojournLaw(Law):
 
     def sf(self, x: ArrayLike) -> Any:
         """P(X > x) at `x` (seconds), of any shape. ModelError on NaN."""
-        return self._evaluate(x, 1.0, 0.0, self._survival)
+        return self._evaluate(x, 1.0, 0.0, lambda t: self._survival(t)[0])
 
     def cdf(self, x: ArrayLike) -> Any:
         """P(X <= x) at `x` (seconds), of any shape. ModelError on NaN."""
-        return self._evaluate(x, 0.0, 1.0, self._distribution)
+        return self._evaluate(x, 0.0, 1.0, lambda t: self._distribution(t)[0])
 
     def pdf(self, x: ArrayLike) -> Any:
         """Density at `x` (seconds), per second. ModelError on NaN."""
-        return self._evaluate(x, 0.0, 0.0, self._density)
+        return self._evaluate(x, 0.0, 0.0, lambda t: self._distribution(t)[1])
 
     def ppf(self, q: ArrayLike) -> Any:
         """Time not exceeded with probability `q`; ModelError unless q is in [0, 1]."""
@@ -208,44 +209,24 @@ class SojournLaw(Law):
 
     def _quantile(self, low: float, high: float) -> float:
         """Time not exceeded with probability `low` = 1 - `high`, solved for in the smaller one."""
-        # An eighth of a second at the start of every process that only predicts means.
-        from scipy.optimize import brentq
-
         if low <= 0.0 or high <= 0.0:
             return 0.0 if low <= 0.0 else inf
+        return quantile(low, high, self._distribution, self._survival, self._near(high))
 
-        def excess(log_time: float) -> float:
-            time = float(np.exp(log_time))
-            if low < high:
-                return float(np.log(max(self._distribution(time), 1e-300) / low))
-            return float(np.log(high / max(self._survival(time), 1e-300)))
-
-        start, stride = self._near(high)
-        left = right = float(np.log(start))
-        reach = stride
-        while excess(left) > 0.0:
-            right, left, reach = left, left - reach, min(2.0 * reach, 1.0)
-        reach = stride
-        while excess(right) < 0.0:  # in short strides: the steps of the chain go as far as this
-            left, right, reach = right, right + reach, min(2.0 * reach, 0.25)
-        if left == right:
-            return float(np.exp(left))
-        return float(np.exp(brentq(excess, left, right, xtol=1e-15, rtol=1e-15)))
-
-    def _near(self, high: float) -> tuple[float, float]:
-        """Where to look for the time exceeded with probability `high`, and a stride in its log.
+    def _near(self, high: float) -> float:
+        """Where to look for the time exceeded with probability `high`.
 
         From the steps after which no more are alive, which its probability asks for anyway. From
-        the mean only where it takes little, or the dense law may be quicker than the steps.
+        the mean only where the dense law may be quicker than the steps.
         """
-        if self.order > _DENSE:
-            cost, few = self.rates.nnz + self.order, self.order <= _SQUARED
-            count = self._steps.until(high, int(_AFFORDABLE / cost / (10.0 if few else 1.0)))
-            if count is not None:
-                return max(count, 1) / self._steps.speed, min(0.25, 2.0 / sqrt(count + 1.0))
-            if not few:
-                raise ConvergenceError("uniformisation", self._steps.count, inf, np.zeros(0))
-        return self.mean, 0.25
+        walk = self._steps
+        part = 1.0 if self.order > _SQUARED else 10.0 if self.order > _DENSE else 200.0
+        count = walk.until(high, int(_AFFORDABLE / walk.cost / part))
+        if count is not None:
+            return max(count, 1) / walk.speed
+        if self.order > _SQUARED:
+            raise ConvergenceError("uniformisation", walk.count, inf, np.zeros(0))
+        return self.mean
 
     def _evaluate(
         self, x: ArrayLike, before: float, at_last: float, value: Callable[[float], float]
@@ -256,107 +237,49 @@ class SojournLaw(Law):
         result[inside] = [value(t) for t in times[inside].tolist()]
         return shaped(result)
 
-    def _survival(self, t: float) -> float:
-        weights = self._weights(t)
-        if weights is None:
-            return float(self._dense.sf(t))
-        return min(float(weights @ self._steps.alive[: weights.size]), 1.0)
+    def _survival(self, t: float) -> tuple[float, float]:
+        """P(X > t), and about the density."""
+        if self._by_steps(t):
+            return self._steps.survival_and_density(t)
+        return float(self._dense.sf(t)), float(self._dense.pdf(t))
 
-    def _distribution(self, t: float) -> float:
-        weights = self._weights(t)
-        if weights is None:
-            return float(self._dense.cdf(t))
-        return min(float(weights @ self._steps.absorbed[: weights.size]), 1.0)
+    def _distribution(self, t: float) -> tuple[float, float]:
+        """P(X <= t) and the density."""
+        if self._by_steps(t):
+            return self._steps.distribution_and_density(t)
+        return float(self._dense.cdf(t)), float(self._dense.pdf(t))
 
-    def _density(self, t: float) -> float:
-        weights = self._weights(t)
-        if weights is None:
-            return float(self._dense.pdf(t))
-        return float(weights @ self._steps.leaving[: weights.size]) * self._steps.speed
-
-    def _weights(self, t: float) -> Array | None:
-        """Poisson probabilities of 0, 1, 2, ... steps by time t; None where they are too many."""
-        mean = t * self._steps.speed
-        if (mean + 100.0) * (self.rates.nnz + self.order) > _AFFORDABLE and self.order <= _SQUARED:
-            return None
-        weights = _poisson(mean, self.rates.nnz + self.order)
-        self._steps.extend(weights.size)
-        return weights
+    def _by_steps(self, t: float) -> bool:
+        """Whether the steps that t asks for are not too many; ConvergenceError if nothing does."""
+        walk = self._steps
+        mean = t * walk.speed
+        if (mean + 100.0) * walk.cost > _AFFORDABLE and self.order <= _SQUARED:
+            return False
+        if steps_asked_for(mean) * walk.cost > _AFFORDABLE:
+            count = int(min(steps_asked_for(mean), 1e16))
+            raise ConvergenceError("uniformisation", count, inf, np.zeros(0))
+        return True
 
     @cached_property
-    def _steps(self) -> _Steps:
-        return _Steps(self)
+    def _into(self) -> csc_array:
+        """The rates by the state that they lead to."""
+        return self.rates.tocsc()
+
+    @cached_property
+    def _steps(self) -> Walk:
+        into = self._into
+        return Walk(self.start, (into.indptr, into.indices, into.data), self.ends)
 
     @cached_property
     def _dense(self) -> PhaseType:
         return self.to_phase_type()
 
 
-def reaches_end(rates: csr_array, ends: Array) -> bool:
-    """Whether the chain can end from every state."""
-    n = ends.size
-    back = csr_array(rates.T)
-    sources = csr_array(ends > 0.0, dtype=float).reshape(1, n)
-    tree = csr_array(block_array([[back, None], [sources, csr_array((1, 1))]]))
-    return bool(breadth_first_order(tree, n, return_predecessors=False).size == n + 1)
-
-
-def _poisson(mean: float, cost: int) -> Array:
-    """Poisson probabilities of 0, 1, ... until far beyond the mean, outward from the mode."""
-    count = ceil(mean + 12.0 * sqrt(mean) + 100.0) if mean < 1e15 else 10**16
-    if count * float(cost) > _AFFORDABLE:
-        raise ConvergenceError("uniformisation", count, inf, np.zeros(0))
-    mode = int(mean)
-    up = mean / np.arange(mode + 1, count)
-    down = np.arange(mode, 0, -1) / mean if mode else np.zeros(0)
-    weights = np.concatenate([np.cumprod(down)[::-1], [1.0], np.cumprod(up)])
-    return np.asarray(weights / weights.sum())
-
-
-class _Steps:
-    """What is left, ends and has ended after each step of the uniformised chain."""
-
-    def __init__(self, law: SojournLaw) -> None:
-        pivots = law._pivots
-        self.speed = float(pivots.max())
-        forward = (law.rates.T / self.speed + diags_array(1.0 - pivots / self.speed)).tocsr()
-        self._forward, self._out = forward, law.ends / self.speed
-        self._now, self._gone = law.start, 0.0
-        self._known = 0
-        self.alive, self.leaving, self.absorbed = np.zeros((3, 0))
-
-    @property
-    def count(self) -> int:
-        """Number of entries known."""
-        return self._known
-
-    def until(self, share: float, most: int) -> int | None:
-        """Number of steps after which no more than a share is alive; None if `most` do not do."""
-        seen, far = 0, 64
-        while seen < most:
-            self.extend(min(far, most))
-            under = np.flatnonzero(self.alive[seen : self._known] <= share)
-            if under.size:
-                return seen + int(under[0])
-            seen, far = self._known, far + far // 4
-        return None
-
-    def extend(self, count: int) -> None:
-        """Make the first `count` entries known."""
-        if count <= self._known:
-            return
-        room = self.alive.size
-        if count > room:
-            grown = np.zeros((3, max(count, 2 * room)))
-            grown[:, :room] = self.alive, self.leaving, self.absorbed
-            self.alive, self.leaving, self.absorbed = grown
-        for k in range(self._known, count):
-            self.alive[k] = self._now.sum()
-            self.leaving[k] = self._now @ self._out
-            self.absorbed[k] = self._gone
-            self._gone += self.leaving[k]
-            self._now = self._forward @ self._now
-        self._known = count
+def reaches_end(into: csc_array, ends: Array) -> bool:
+    """Whether the chain can end from every state; its rates by the state that they lead to."""
+    seen = ends > 0.0
+    reach(into.indptr, into.indices, seen, np.empty(seen.size, dtype=np.intp))
+    return bool(seen.all())
 
 
 class _Backward:

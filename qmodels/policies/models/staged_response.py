@@ -7,17 +7,16 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_array, coo_array, csr_array, eye_array, kron
 
 from qmodels.markov import QBDSolution
 from qmodels.memory import check_memory, check_seconds, memory_limit
+from qmodels.networks.moves import Moves
 from qmodels.networks.occupancy import Entries
 from qmodels.networks.response import (
     SECONDS_A_RATE,
     begin_of,
     followed_law,
     places_behind,
-    rates_summed,
     waiting_of,
 )
 from qmodels.networks.sojourn import SojournLaw
@@ -94,19 +93,18 @@ def staged_response(
     places, bound = places_behind(chain, arrivals, c, truncation, check, horizon)
     beside = _Beside(staged, places)
     n = beside.size * m
-    served = rates_summed(
-        kron(eye_array(stages), beside.moves),
-        kron(csr_array(arrivals.jumps), eye_array(n)),
-        kron(csr_array(arrivals.D1), beside.joined),
-    )
+    every = Moves.none(stages)
+    served = [
+        every.beside(beside.moves),
+        Moves.of(arrivals.jumps).beside(Moves.none(n)),
+        Moves.of(arrivals.D1).beside(beside.joined),
+    ]
     centre = queue.running.centre
     leave = centre.leave[centre.slice(c), centre.slice(c - 1)].toarray()
     waits = waits_by_kind(chain, queue.busy, arrivals)
     begin = [begin_of(wait, places) for wait in waits]
     waiting = [waiting_of(wait, arrivals, places) for wait in waits]
-    begins = [
-        kron(eye_array(stages), beside.begun(wait.ends_by(leave), places + 1)) for wait in waits
-    ]
+    begins = [[every.beside(beside.begun(wait.ends_by(leave), places + 1))] for wait in waits]
     begin.append(beside.found_free(queue, chain).ravel())
     law = followed_law(begin, waiting, begins, served, np.tile(beside.ends, stages))
     return law, bound
@@ -140,7 +138,7 @@ class _Beside:
         """What holds for the others, for any number behind."""
         return np.concatenate([values, np.tile(values[self.full :], self.places)])
 
-    def _rates(self) -> tuple[csr_array, csr_array]:
+    def _rates(self) -> tuple[Moves, Moves]:
         staged, ways = self.staged, self.staged.ways
         m, c = staged.order, staged.max_running
         moves, joined = Entries(), Entries()
@@ -181,7 +179,7 @@ class _Beside:
             to = np.where(last + self.width < self.size, last + self.width, last)
             joined.add(at + last, at + to, np.ones(last.size))
         n = m * self.size
-        return moves.matrix(n), joined.matrix(n)
+        return Moves.collected(moves, n), Moves.collected(joined, n)
 
     def _behind(
         self,
@@ -195,25 +193,23 @@ class _Beside:
     ) -> None:
         """Add the moves of c - 1 others for each number behind, which they change by `more`."""
         rows, columns, rates = rows[among], columns[among], rates[among]
-        for behind in range(1, self.places + 1):
-            shift, to = behind * self.width, (behind + more) * self.width
-            into.add(at + rows + shift, at + columns + to, rates)
+        behind = self.width * np.arange(1, self.places + 1)[:, None]
+        to = behind + more * self.width
+        every = np.broadcast_to(rates, (self.places, rates.size))
+        into.add((at + rows + behind).ravel(), (at + columns + to).ravel(), every.ravel())
 
-    def begun(self, out: Array, room: int) -> coo_array:
+    def begun(self, out: Array, room: int) -> Moves:
         """Rates from waiting with so many behind to the start beside the others."""
-        parts = []
-        for a in range(self.staged.order):
-            chance = float(self.staged.alpha[-1, a])
-            block = coo_array(out * chance)
-            rows, columns, values = [], [], []
-            for behind in range(room):
-                rows.append(block.row + behind * out.shape[0])
-                columns.append(block.col + self.full + behind * self.width)
-                values.append(block.data)
-            shape = (room * out.shape[0], self.size)
-            place = (np.concatenate(rows), np.concatenate(columns))
-            parts.append(coo_array((np.concatenate(values), place), shape=shape))
-        return coo_array(block_array([parts]))
+        beside = Moves.none(room).beside(Moves.of(out))
+        # behind all others there are as many states for each number behind
+        starts = self.full + self.size * np.flatnonzero(self.staged.alpha[-1])
+        chances = self.staged.alpha[-1][self.staged.alpha[-1] > 0.0]
+        return Moves(
+            np.tile(beside.rows, starts.size),
+            (starts[:, None] + beside.columns).ravel(),
+            (chances[:, None] * beside.values).ravel(),
+            (beside.shape[0], self.staged.order * self.size),
+        )
 
     def found_free(self, queue: PolicyQueue, chain: QBDSolution) -> Array:
         """Probability that an arrival starts at once, by the arrival stage, its own, the others."""

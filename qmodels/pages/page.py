@@ -125,7 +125,10 @@ def _sources(names: Sequence[str]) -> list[str]:
 
 def _printable(value: Any) -> Any:
     """Text without control characters and lone surrogates: they have no place on a page."""
-    if not isinstance(value, str) or value.isprintable():
+    if not isinstance(value, str):
+        return value
+    # Whole lines first: part of a page with pictures is a million characters long.
+    if str.replace(str.replace(value, "\n", ""), "\t", "").isprintable():
         return value
     kept = (c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
     return type(value)("".join(kept))  # markup stays markup

@@ -8,8 +8,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from markupsafe import Markup
 
 from qmodels.errors import ModelError
+from qmodels.pages.page import page_templates
 from qmodels.pages.surface import FRAME_POLICY, surface_data, surface_page
 from qmodels.programs import Burst, Phase, Program, speedup_surface
 from tests.browser import CHROMIUM, Browser
@@ -208,3 +210,16 @@ def test_axe_finds_nothing_serious(tmp_path):
     page = tmp_path / "page.html"
     page.write_text(surface_page(SURFACE, points=POINTS), encoding="utf-8")
     assert axe(page, tmp_path) == []
+
+
+def test_whole_parts_of_a_page_keep_their_lines_and_lose_control_characters(tmp_path):
+    page = page_templates(tmp_path).from_string("{{ value }}")
+    for value, shown in (
+        ("a\tb\nc <", "a\tb\nc &lt;"),
+        ("a\n\x1b[31m\r\x00\t", "a\n\ufffd[31m\ufffd\ufffd\t"),
+        ("\ud800 \u2028\n", "\ufffd \ufffd\n"),
+        (Markup("<b>\n&amp;\t</b>"), "<b>\n&amp;\t</b>"),
+        (Markup("<b>\x07\n</b>"), "<b>\ufffd\n</b>"),
+        (7, "7"),
+    ):
+        assert page.render(value=value) == shown

@@ -9,7 +9,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+import typer
 
+import qmodels.cli
 import validation
 from tests.command import called, result_of
 
@@ -322,6 +324,22 @@ def test_help_names_every_subcommand_and_loads_nothing_heavy():
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "typer" in loaded
     assert not loaded & {"numpy", "scipy", "numba", "pandas", "matplotlib", "pydantic"}
+
+
+def test_only_the_command_that_is_asked_for_is_laid_out(monkeypatch):
+    def names(*words):
+        monkeypatch.setattr(sys, "argv", ["qmodels", *words])
+        return [each.name for each in qmodels.cli._with_what_is_asked().registered_commands]
+
+    several = typer.Typer()
+    for name in ("study", "demo", "demonstrate"):
+        several.command(name)(lambda: None)
+    monkeypatch.setattr(qmodels.cli, "app", several)
+    assert names("demo", "--help") == ["demo"]
+    every = ["study", "demo", "demonstrate"]
+    for words in ([], ["--help"], ["--version", "demo"], ["dem"], ["Demo"]):
+        assert names(*words) == every
+    assert [each.name for each in several.registered_commands] == every  # as before
 
 
 def test_a_shell_completes_commands_and_options():

@@ -22,7 +22,15 @@ from qmodels.policies.base import running_jobs
 from validation.study.demo import make_log
 from validation.study.descriptions import tail_doubt
 from validation.study.findings import findings, limits_of_repartitioning
-from validation.study.panels import study_figures, write_figures
+from validation.study.panels import (
+    CAPTIONS,
+    PREDICTED,
+    Picture,
+    picture,
+    pictures,
+    study_figures,
+    write_figures,
+)
 from validation.study.plotting import response_panels
 from validation.study.run import Point, run_study
 
@@ -30,8 +38,8 @@ DEMO = Path(validation.__file__).parent / "study" / "demo"
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    """The demo with fewer policies and loads, its log replayed."""
+def studied(tmp_path_factory):
+    """The demo with fewer policies and loads, its log replayed, and what was handed on before."""
     text = (DEMO / "scenario.toml").read_text(encoding="utf-8")
     text = text.replace('path = "jobs.swf.gz"', f"path = '{DEMO / 'jobs.swf.gz'}'")
     text = text.replace("[1, 2, 4, 8, 16]", "[1, 4]").replace("[1, 4, 16]", "[1, 4]")
@@ -42,7 +50,13 @@ def study(tmp_path_factory):
     )
     path = tmp_path_factory.mktemp("study") / "scenario.toml"
     path.write_text(text, encoding="utf-8")
-    return run_study(load_scenario(path))
+    before = []
+    return run_study(load_scenario(path), meanwhile=before.append), before
+
+
+@pytest.fixture(scope="module")
+def study(studied):
+    return studied[0]
 
 
 def test_every_policy_is_predicted_at_every_load_and_near_its_own_end(study):
@@ -259,6 +273,39 @@ def test_what_runs_beside_the_predictions_ends_when_they_fail():
         assert here() == (threading.current_thread(),)
 
 
+def test_what_is_predicted_is_handed_on_once_before_the_simulations_are_there(studied):
+    study, (before,) = studied
+    assert (before.checks, before.trials) == ((), ())
+    assert study.checks
+    assert before.seconds <= study.seconds
+    assert (before.points, before.warnings, before.grave) == (
+        study.points, study.warnings, study.grave,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_of_what_is_done_meanwhile_ends_the_study(study, workers):
+    def refuse(predicted):
+        raise OSError("no room to draw")
+
+    plan = replace(study.scenario.validation, jobs=100, replications=2)
+    small = replace(study.scenario, loads=(0.1,), policies=plan.policies[:1], validation=plan)
+    with pytest.raises(OSError, match="no room to draw"):
+        run_study(small, workers=workers, meanwhile=refuse)
+
+
+def test_figures_made_before_the_simulations_are_those_of_the_whole_study(studied, figures):
+    study, (before,) = studied
+    assert list(CAPTIONS)[: len(PREDICTED)] == list(PREDICTED)
+    assert pictures(before, ["answer"]) == pictures(study, ["answer"])
+    for name, rows in study_figures(before).items():
+        said = [panel and panel[1] for row in rows for panel in row]
+        assert said == [panel and panel[1] for row in figures[name] for panel in row] * (
+            name in PREDICTED
+        )
+    assert picture(study_figures(before)["agreement"][:0]) == Picture(b"", [])
+
+
 @pytest.fixture(scope="module")
 def figures(study):
     return study_figures(study)
@@ -278,12 +325,12 @@ def test_every_figure_has_labelled_axes_with_units(figures, name):
 def test_the_file_of_a_figure_is_its_panels_side_by_side(figures, tmp_path):
     from matplotlib.image import imread
 
-    write_figures(figures, tmp_path)
+    write_figures({name: picture(rows) for name, rows in figures.items()}, tmp_path)
     shown = imread(tmp_path / "response.png")
     [first, second], [third, fourth] = figures["response"]
     one = [imread(_alone(panel, tmp_path)) for panel in (first, second, third, fourth)]
     assert np.array_equal(shown, np.vstack([np.hstack(one[:2]), np.hstack(one[2:])]))
-    write_figures({"gap": [[first, None], [None, fourth]]}, tmp_path)
+    write_figures({"gap": picture([[first, None], [None, fourth]])}, tmp_path)
     gap = imread(tmp_path / "gap.png")
     height, width = one[0].shape[:2]
     assert gap.shape == shown.shape
@@ -292,7 +339,7 @@ def test_the_file_of_a_figure_is_its_panels_side_by_side(figures, tmp_path):
 
 
 def _alone(panel, folder):
-    write_figures({"alone": [[panel]]}, folder)
+    write_figures({"alone": picture([[panel]])}, folder)
     return folder / "alone.png"
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -156,9 +156,7 @@ def _run(
     ):  # fmt: skip
         from qmodels.io.scenario import load_scenario
         from qmodels.io.settings import parse_settings
-        from validation.study.findings import findings
-        from validation.study.report import write_report
-        from validation.study.run import run_study
+        from validation.study.run import Study, run_study
 
         plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
         if seed is not None:
@@ -167,14 +165,26 @@ def _run(
         if model is not None:
             plan = plan.with_model(model)
             command += ["--model", model]
+        made: dict[str, Any] = {}
+
+        def draw(predicted: Study) -> None:
+            from validation.study.panels import PREDICTED, pictures  # draws, and takes a while
+
+            made.update(pictures(predicted, PREDICTED))
+
         study = run_study(
             plan, workers=workers, executor=working.threads, processes=working.processes,
-            progress=progress,
+            progress=progress, meanwhile=draw,
         )  # fmt: skip
         if working.processes is not None:
             working.processes.shutdown()  # what they spent is known when they have ended
+        from validation.study.findings import findings
+        from validation.study.report import write_report
+
         again = shell_line(["qmodels", *command])
-        report = write_report(study, output, command=again, interactive=interactive)
+        report = write_report(
+            study, output, command=again, interactive=interactive, made_before=made
+        )
     say_changes(plan.changes, err=True)
     found = findings(study)
     for finding in found:

@@ -1,8 +1,12 @@
-"""The figures of a report: made once, written as files and as pictures of the page."""
+"""The figures of a report: made once, as files and as pictures of the page, when it is known what.
+
+Most show only what was predicted, so they are made while simulations still run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -34,29 +38,44 @@ Drawn = tuple[Any, str]
 Rows = list[list[Drawn | None]]
 
 
-def study_figures(study: Study) -> dict[str, Rows]:
-    """Draw what the study has to show: rows of panels for each figure, none where it has none.
+#: Figures that show nothing of simulations.
+PREDICTED: Final = ("answer", "workload", "surface", "response")
 
-    The same panels are written as files and into the page: what makes a figure slow is its ticks
-    and its layout, and these stay when it is drawn once more.
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as a report holds it."""
+
+    file: bytes  #: a PNG of its panels side by side; empty where there are none
+    panels: Sequence[Panel]  #: the same for the page, with what they show in words
+
+
+def pictures(study: Study, names: Iterable[str] = CAPTIONS) -> dict[str, Picture]:
+    """The figures of a study by their names, made.
+
+    Both are made of the same panels at once: what makes a figure slow is its ticks and its layout,
+    and these stay when it is drawn once more.
     """
+    return {name: picture(_DRAWN[name](study)) for name in names}
+
+
+def picture(rows: Rows) -> Picture:
+    """Rows of panels as a file and for the page."""
+    tiles = [[None if each is None else each[0] for each in row] for row in rows]
+    file = plotting.png_file(tiles) if rows else b""
+    return Picture(file, panels(each for each in chain(*rows) if each is not None))
+
+
+def study_figures(study: Study) -> dict[str, Rows]:
+    """Draw what the study has to show: rows of panels for each figure, none where it has none."""
     return {name: draw(study) for name, draw in _DRAWN.items()}
 
 
-def write_figures(figures: Mapping[str, Rows], folder: Path) -> None:
-    """Write each figure that is there as a PNG file named after it, its panels side by side."""
-    for name, rows in figures.items():
-        if rows:
-            tiles = [[None if each is None else each[0] for each in row] for row in rows]
-            plotting.save_png(tiles, folder / f"{name}.png")
-
-
-def page_figures(figures: Mapping[str, Rows]) -> dict[str, Sequence[Panel]]:
-    """The panels of each figure as pictures, with what they show in words."""
-    return {
-        name: panels(each for each in chain(*rows) if each is not None)
-        for name, rows in figures.items()
-    }
+def write_figures(made: Mapping[str, Picture], folder: Path) -> None:
+    """Write each figure that is there as a PNG file named after it."""
+    for name, each in made.items():
+        if each.file:
+            (folder / f"{name}.png").write_bytes(each.file)
 
 
 def _answer(study: Study) -> Rows:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -44,8 +44,8 @@ _DPI: Final = 150
 _COMPRESSION: Final = 4
 
 
-def save_png(tiles: Sequence[Sequence[Figure | None]], file: Path) -> None:
-    """Write figures side by side, row by row, as one picture; None leaves a place empty."""
+def png_file(tiles: Sequence[Sequence[Figure | None]]) -> bytes:
+    """Figures side by side, row by row, as one picture's file; None leaves a place empty."""
     rows = [[None if each is None else _pixels(each) for each in row] for row in tiles]
     wide = [
         max((p.shape[1] for p in column if p is not None), default=0)
@@ -58,7 +58,9 @@ def save_png(tiles: Sequence[Sequence[Figure | None]], file: Path) -> None:
             if pixels is not None:
                 top, left = sum(high[:i]), sum(wide[:j])
                 whole[top : top + pixels.shape[0], left : left + pixels.shape[1]] = pixels
-    imsave(file, whole, dpi=_DPI, pil_kwargs={"compress_level": _COMPRESSION})
+    made = io.BytesIO()
+    imsave(made, whole, format="png", dpi=_DPI, pil_kwargs={"compress_level": _COMPRESSION})
+    return made.getvalue()
 
 
 def _pixels(figure: Figure) -> NDArray[np.uint8]:

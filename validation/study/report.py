@@ -27,13 +27,20 @@ from validation.study.run import Study
 from validation.trial.agreement import DECISIVE_PRECISION
 
 if TYPE_CHECKING:
-    from validation.study.panels import Rows
+    from validation.study.panels import Picture
 
 #: Warnings that stand directly under the findings, at most.
 _GRAVEST = 2
 
 
-def write_report(study: Study, folder: Path, *, command: str, interactive: bool = False) -> Path:
+def write_report(
+    study: Study,
+    folder: Path,
+    *,
+    command: str,
+    interactive: bool = False,
+    made_before: Mapping[str, Picture] | None = None,
+) -> Path:
     """Write report.html, predictions.csv, trial.csv of a machine with a mesh, and the figures.
 
     Parameters
@@ -47,6 +54,9 @@ def write_report(study: Study, folder: Path, *, command: str, interactive: bool 
     interactive : bool
         Whether the page also holds the speedup surface to turn and to read off, where it has
         an area.
+    made_before : mapping of str to Picture, optional
+        Figures of this study that are made already, by `validation.study.panels.pictures`; by
+        default all are made now.
 
     Returns
     -------
@@ -66,10 +76,11 @@ def write_report(study: Study, folder: Path, *, command: str, interactive: bool 
     The page itself has no script. The surface to turn is a document of its own within it, in a
     sandbox that cannot reach the page, and only its own scripts are admitted, by their hashes.
     """
-    from validation.study.panels import study_figures, write_figures
+    from validation.study.panels import CAPTIONS, pictures, write_figures
 
     with output_folder(folder) as made:
-        figures = study_figures(study)
+        figures = dict(made_before or {})
+        figures |= pictures(study, [name for name in CAPTIONS if name not in figures])
         write_figures(figures, made)
         study.to_frame().to_csv(made / "predictions.csv", index=False, float_format="%.10g")
         for place, trial in enumerate(study.trials, start=1):
@@ -81,8 +92,8 @@ def write_report(study: Study, folder: Path, *, command: str, interactive: bool 
     return folder / "report.html"
 
 
-def _render(study: Study, figures: Mapping[str, Rows], command: str, interactive: bool) -> str:
-    from validation.study.panels import CAPTIONS, page_figures
+def _render(study: Study, figures: Mapping[str, Picture], command: str, interactive: bool) -> str:
+    from validation.study.panels import CAPTIONS
     from validation.study.plotting import log_and_laws
 
     templates = page_templates(Path(__file__).parent / "templates")
@@ -97,7 +108,7 @@ def _render(study: Study, figures: Mapping[str, Rows], command: str, interactive
         study=study,
         scenario=study.scenario,
         findings=findings(study, bare=True),
-        figures=page_figures(figures),
+        figures={name: figure.panels for name, figure in figures.items()},
         captions=CAPTIONS,
         tails=[doubt for each in log_and_laws(study) if (doubt := tail_doubt(*each))],
         command=command,

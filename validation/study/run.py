@@ -182,6 +182,7 @@ def run_study(
     executor: Executor | None = None,
     processes: Executor | None = None,
     progress: Progress | None = None,
+    meanwhile: Callable[[Study], object] | None = None,
 ) -> Study:
     """Carry out a scenario: surface, predictions of every policy over the loads, simulations.
 
@@ -199,6 +200,9 @@ def run_study(
         predictions waiting; by default `executor`. It is left open, too.
     progress : callable
         Called as ``progress(what, done, total)``, by several threads where there are several.
+    meanwhile : callable, optional
+        Called once with the study as it is after the predictions, without checks and trials, by
+        this thread, which would otherwise wait for the simulations.
 
     Returns
     -------
@@ -231,28 +235,38 @@ def run_study(
         trials = begin(on_mesh())
         checks = begin(_check_all(scenario, workload, capacities, workers, executor, report))
         points = tuple(_predict_all(scenario, workload, bound, capacities, loads, report))
-        checked, tried = checks(), trials()
+        predicted = _with_warnings(
+            Study(
+                scenario=scenario,
+                workload=workload,
+                bound=bound,
+                log_load=log_load,
+                surface=surface,
+                capacities=capacities,
+                loads=tuple(loads),
+                points=points,
+                checks=(),
+                warnings=(),
+                grave=0,
+                seconds=time.perf_counter() - started,
+            )
+        )
+        if meanwhile is not None:
+            meanwhile(predicted)
+        checked, [tried] = checks(), trials()
+    return replace(predicted, checks=checked, trials=tried, seconds=time.perf_counter() - started)
+
+
+def _with_warnings(study: Study) -> Study:
+    """The same with all that is to be known of its scenario."""
+    scenario, log_load = study.scenario, study.log_load
     grave, light = _warnings(scenario, log_load)
-    here = log_load if log_load in loads else loads[len(loads) // 2]
-    at_load = [(p.policy, p.prediction) for p in points if p.load == here and p.prediction]
+    here = log_load if log_load in study.loads else study.loads[len(study.loads) // 2]
+    at_load = [(p.policy, p.prediction) for p in study.points if p.load == here and p.prediction]
     # It multiplies times more than most; only whether there is an answer at all comes before.
     place = int(log_load is not None and log_load >= 1)
     grave[place:place] = dependent_arrivals(scenario, at_load)
-    return Study(
-        scenario=scenario,
-        workload=workload,
-        bound=bound,
-        log_load=log_load,
-        surface=surface,
-        capacities=capacities,
-        loads=tuple(loads),
-        points=points,
-        checks=checked,
-        warnings=(*grave, *light),
-        grave=len(grave),
-        seconds=time.perf_counter() - started,
-        trials=tried[0],
-    )
+    return replace(study, warnings=(*grave, *light), grave=len(grave))
 
 
 @contextmanager

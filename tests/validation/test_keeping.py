@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 
 import numpy as np
@@ -44,6 +44,25 @@ disk_partitions = [1]
 [study]
 loads = [0.3]
 """
+
+
+def test_who_waits_for_what_is_called_off_is_woken(tmp_path):
+    began, ends = threading.Event(), threading.Event()
+    with keepers(tmp_path / "j", "validation.sweeps.plain", workers=1) as kept:
+        first = kept.threads.submit(_held, began, ends)
+        others = [kept.threads.submit(abs, -k) for k in range(5)]
+        assert began.wait(60)
+        kept.threads.shutdown(wait=False, cancel_futures=True)
+        ends.set()
+        assert len(list(as_completed([first, *others], timeout=60))) == 6
+        assert [each.cancelled() for each in others] == [True] * 5
+        assert first.result() == "held"
+
+
+def _held(began, ends):
+    began.set()
+    ends.wait(60)
+    return "held"
 
 
 class Counting(ThreadPoolExecutor):

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 
 import pytest
@@ -112,6 +112,23 @@ def test_a_pool_says_which_task_costs_workers_their_life():
             pool.submit(divmod, 1, 0).result()
     with pytest.raises(RuntimeError, match="shut down"):
         pool.submit(abs, 1)
+
+
+def test_who_waits_for_what_a_closed_pool_calls_off_is_woken():
+    """`as_completed` waited for ever for a future that was only cancelled."""
+    with MendedPool(1) as pool:
+        under_way = pool.submit(_exit_after, 0.5)
+        waiting = [pool.submit(abs, -k) for k in range(4)]
+        pool.shutdown(wait=False, cancel_futures=True)
+        done = list(as_completed([under_way, *waiting], timeout=60))
+        assert len(done) == 5
+        assert under_way.cancelled()  # its worker was lost, and there will be no other
+        assert waiting[-1].cancelled()
+
+
+def _exit_after(seconds):
+    time.sleep(seconds)
+    os._exit(1)
 
 
 class AtOnce(Executor):

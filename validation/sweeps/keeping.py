@@ -21,7 +21,7 @@ from validation.sweeps.engines import processes
 from validation.sweeps.executors import worker_count
 from validation.sweeps.journal import Journal, Kept
 from validation.sweeps.plain import PlainDataError, digest, from_text, to_text
-from validation.sweeps.pools import MendedPool
+from validation.sweeps.pools import MendedPool, called_off
 from validation.sweeps.version import code_version
 
 
@@ -84,7 +84,7 @@ class KeepingExecutor(Executor):
     def _receive(self, key: str | None, outer: Future[Any], inner: Future[_Result]) -> None:
         with suppress(InvalidStateError):  # cancelled meanwhile
             if inner.cancelled():
-                outer.cancel()
+                called_off(outer)
                 return
             error = inner.exception()
             if error is None:

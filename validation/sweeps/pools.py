@@ -19,6 +19,15 @@ class WorkerLostError(ModelError):
     """A task whose worker was lost each time that it was tried."""
 
 
+def called_off(future: Future[Any]) -> None:
+    """Cancel a future that this module made, and wake who waits for it.
+
+    `Future.cancel` alone leaves `concurrent.futures.as_completed` waiting for ever.
+    """
+    if future.cancel():
+        future.set_running_or_notify_cancel()
+
+
 class MendedPool(Executor):
     """Processes of this machine; what ran in one that is lost runs again in another.
 
@@ -64,7 +73,7 @@ class MendedPool(Executor):
     ) -> None:
         with self._guard:
             if self._closed:
-                outer.cancel()
+                called_off(outer)
                 return
             if attempt < TRIES:
                 self._pool = pool = self._pool or LeashedPool(self.workers)
@@ -83,8 +92,7 @@ class MendedPool(Executor):
                     self._alone.remove(pool)
                 pool.shutdown(wait=False)
             if inner.cancelled():
-                outer.cancel()
-                outer.set_running_or_notify_cancel()
+                called_off(outer)
                 return
             error = inner.exception()
             if not isinstance(error, BrokenExecutor):

@@ -221,9 +221,6 @@ def run_study(
     bound = work_bound(scenario.system, scenario.program)
     log = scenario.log
     log_load = log.with_work.arrival_rate / bound if log else None
-    surface = speedup_surface(scenario.program, scenario.surface_processors, scenario.surface_disks)
-    capacities = {p.label: _capacity(p, scenario, workload) for p in scenario.policies}
-    loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
     given = processes or executor
 
     def on_mesh() -> Iterator[tuple[MeshTrial, ...]]:
@@ -232,7 +229,12 @@ def run_study(
         )
 
     with _beside(workers) as begin:
-        trials = begin(on_mesh())
+        trials = begin(on_mesh())  # it needs nothing of what follows
+        surface = speedup_surface(
+            scenario.program, scenario.surface_processors, scenario.surface_disks
+        )
+        capacities = {p.label: _capacity(p, scenario, workload) for p in scenario.policies}
+        loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
         checks = begin(_check_all(scenario, workload, capacities, workers, executor, report))
         points = tuple(_predict_all(scenario, workload, bound, capacities, loads, report))
         predicted = _with_warnings(

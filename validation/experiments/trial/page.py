@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from validation.experiments.base import Finding
 from validation.experiments.record import read_record
 from validation.experiments.trial.campaign import grid_names
+from validation.trial.grid import LOADS, PLACES
 from validation.trial.orders import mean_tau
 
 if TYPE_CHECKING:
@@ -51,10 +52,47 @@ def record_section(record: Path) -> str:
                 *_worst(table),
                 "",
                 *_left(table),
+                *_grids(record),
             ]
         )
         + "\n"
     )
+
+
+def _grids(record: Path) -> Iterator[str]:
+    """The whole grid of each machine that has a record of it."""
+    import pandas as pd
+
+    for rows, columns in PLACES:
+        name = f"trial-grid-{rows}x{columns}"
+        found = read_record(record, name)
+        if found is None:
+            continue
+        table = pd.read_csv(record / f"{name}.csv")
+        cells, strategies = table["cell"].nunique(), table["strategy"].nunique()
+        yield from ("", f"### The whole grid of {rows}x{columns}", "")
+        yield (
+            f"`qmodels validate {name}`: {cells} cells by {strategies} strategies at three loads, "
+            f"all on the same jobs, so that rows of a cell share most of the noise of their "
+            f"simulation."
+        )
+        yield ""
+        yield from _table(_by_load(table))
+        yield ""
+        yield from _order(found.findings)
+        yield ""
+        yield from _worst(table)
+
+
+def _by_load(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    kind = table["policy"].str.slice(0, 2)
+    # loads are shares of a capacity, which differs by the strategy: in their order
+    loads = table.groupby(["cell", "strategy"])["load"].rank().astype(int) - 1
+    for name in ("SP", "DP", "TS"):
+        for place, load in enumerate(LOADS):
+            yield f"{name}, load {load:g}", table[(kind == name) & (loads == place)]
+    yield "kept out of all tuning", table[table["kept_out"]]
+    yield "all", table
 
 
 def _groups(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -72,12 +110,16 @@ def _groups(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _errors(table: pd.DataFrame) -> Iterator[str]:
+    return _table(_groups(table))
+
+
+def _table(groups: Iterator[tuple[str, pd.DataFrame]]) -> Iterator[str]:
     yield (
         "| rows | number | corrected: median | nine tenths | worst | covered | "
         "by equal shares: median | uncorrected |"
     )
     yield "|---|---|---|---|---|---|---|---|"
-    for name, some in _groups(table):
+    for name, some in groups:
         if not len(some):
             continue
         size = some["error"].abs()

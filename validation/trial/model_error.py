@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: Standard deviation of the factor by which speeds in a queue differ from those of a loss run, by
 #: what a policy does with its partitions: `errors_of_rows` of docs/record/trial.csv, rounded up.
-SPACE, DIVIDED, TURNS = 0.0022, 0.0063, 0.0081
+SPACE, DIVIDED, TURNS = 0.0022, 0.0040, 0.0065
 
 
 def errors_of_rows(rows: pd.DataFrame) -> dict[str, float]:

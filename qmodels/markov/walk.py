@@ -8,8 +8,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 
 from qmodels.markov import _kernels
+from qmodels.markov.sweeps import _kernels as _sweeps
 
 Array = NDArray[np.float64]
 Sparse: TypeAlias = tuple[NDArray[np.integer], NDArray[np.integer], Array]
@@ -190,3 +192,10 @@ def quantile(
             if not least < to < most:
                 return exp(x)
         x = to
+
+
+def reaches_end(into: csc_array, ends: Array) -> bool:
+    """Whether a chain can end from every state; its rates by the state that they lead to."""
+    seen = ends > 0.0
+    _sweeps.reach(into.indptr, into.indices, seen, np.empty(seen.size, dtype=np.intp))
+    return bool(seen.all())

@@ -24,9 +24,8 @@ from phasefit.checks import (
 )
 from phasefit.records import Law
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
-from qmodels.markov.sweeps._kernels import reach
 from qmodels.markov.sweeps.m_matrix import MMatrix
-from qmodels.markov.walk import Walk, quantile, steps_asked_for
+from qmodels.markov.walk import Walk, quantile, reaches_end, steps_asked_for
 
 Array = NDArray[np.float64]
 
@@ -273,13 +272,6 @@ class SojournLaw(Law):
     @cached_property
     def _dense(self) -> PhaseType:
         return self.to_phase_type()
-
-
-def reaches_end(into: csc_array, ends: Array) -> bool:
-    """Whether the chain can end from every state; its rates by the state that they lead to."""
-    seen = ends > 0.0
-    reach(into.indptr, into.indices, seen, np.empty(seen.size, dtype=np.intp))
-    return bool(seen.all())
 
 
 class _Backward:

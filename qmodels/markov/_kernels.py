@@ -1,9 +1,9 @@
 """Compiled kernels for Markov chains: plain arrays in, plain arrays out.
 
 A kernel checks nothing, raises nothing and knows no class of this package. The public wrappers
-live next door in `ctmc`, `elimination`, `kinds`, `small_levels` and `walk`. No kernel subtracts:
-what must be positive is a sum of non-negative numbers, so small results keep full relative
-accuracy.
+live next door in `ctmc`, `elimination`, `kinds`, `small_levels` and `walk`. No kernel that solves
+subtracts: what must be positive is a sum of non-negative numbers, so small results keep full
+relative accuracy.
 """
 
 from __future__ import annotations

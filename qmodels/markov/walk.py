@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, exp, inf, log, sqrt
-from typing import Final, TypeAlias
+from threading import Lock
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +65,16 @@ class Walk:
         self._stay, self._out = 1.0 - pivots / self.speed, ends / self.speed
         self._now, self._room = np.array(start, dtype=float), np.empty(start.size)
         self._gone = gone
+        self._guard = Lock()  # the kernel lets other threads run
         self.count = 0  #: number of entries known
         self.alive, self.leaving, self.absorbed = np.zeros((3, 0))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_guard"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._guard = Lock()
 
     def until(self, share: float, most: int) -> int | None:
         """Number of steps after which no more than a share is alive; None if `most` do not do."""
@@ -80,8 +89,13 @@ class Walk:
 
     def extend(self, count: int) -> None:
         """Make the first `count` entries known."""
+        if count > self.count:
+            with self._guard:
+                self._extend(count)
+
+    def _extend(self, count: int) -> None:
         first = self.count
-        if count <= first:
+        if count <= first:  # another thread was here before
             return
         room = self.alive.size
         if count > room:

@@ -1,3 +1,7 @@
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy.stats import gamma
@@ -60,3 +64,21 @@ def test_a_chain_that_outlasts_the_steps_allowed_is_given_up():
     slow = walk_of(PhaseType.hyperexponential(weights=[0.5, 0.5], means=[1.0, 1e9]))
     assert slow.until(0.1, 500) is None
     assert slow.count == 500
+
+
+def test_threads_that_ask_one_walk_at_once_get_what_one_would():
+    """The loop lets other threads run; what is under way must not be begun by another."""
+    n, times = 200, np.linspace(0.2, 3.0, 12)
+    rates = np.diag(np.full(n - 1, float(n)), 1)
+    parts = np.eye(n)[0], entries_by_target(rates), np.eye(n)[-1] * n
+    expected = [Walk(*parts).survival(t) for t in times]
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(15):
+                walk = pickle.loads(pickle.dumps(Walk(*parts)))
+                found = list(pool.map(walk.survival, times))
+                assert found == pytest.approx(expected, rel=1e-12)
+    finally:
+        sys.setswitchinterval(usual)

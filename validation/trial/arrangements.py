@@ -87,12 +87,13 @@ def frozen_speeds(
             found[half, number] = work[-1] / spans[-1]
     level = float(found.mean())
     relative = found / level
-    chance = float((relative[0] - relative[1]).var()) / 2.0  # of one run
+    chance = float((relative[0] - relative[1]).var(ddof=1)) / 2.0  # of one run
     means = relative.mean(axis=0)
     both = float(means.var(ddof=1))
     kept = (max(float(np.cov(relative)[0, 1]), 0.0) / both) ** 0.5 if both > 0.0 else 0.0
-    spread = 1.0 + min(kept, 1.0) * (means - 1.0)
-    speeds = level * grouped(spread, chance / 2.0)
+    kept = min(kept, 1.0)
+    spread = 1.0 + kept * (means - 1.0)
+    speeds = level * grouped(spread, kept**2 * chance / 2.0)
     return FrozenSpeeds(speeds, float(np.sqrt(chance / (2.0 * many))))
 
 

@@ -12,8 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from qmodels.errors import ModelError
 from qmodels.policies import SpeedTable
 from qmodels.policies.base import running_jobs
+from validation.allocation.base import PlaneStrategy, find_strategy
 from validation.trial.bursts import workload
 from validation.trial.loss_run import JOBS_EACH, LEAST_JOBS, WAITING, one_start
 from validation.trial.replications import cell_of
@@ -48,6 +50,29 @@ def policies(rows: int, columns: int) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
     yield {"policy": "TS", "policy_options": {"processor_partitions": 2, "disk_partitions": 2}}
     yield {"policy": "TS", "policy_options": {"processor_partitions": 4, "disk_partitions": 1}}
+
+
+def strategies_on(rows: int, columns: int) -> tuple[str, ...]:
+    """Strategies of the grid that are defined on a mesh of these sides.
+
+    Examples
+    --------
+    A tree needs powers of two:
+
+    >>> sorted(set(STRATEGIES) - set(strategies_on(16, 22)))
+    ['d-DBT']
+    """
+
+    def defined(name: str) -> bool:
+        strategy = find_strategy(name)
+        assert isinstance(strategy, PlaneStrategy)
+        try:
+            strategy.check_sides(rows, columns)
+        except ModelError:
+            return False
+        return True
+
+    return tuple(name for name in STRATEGIES if defined(name))
 
 
 def cells(places: Sequence[tuple[int, int]] = PLACES) -> list[dict[str, Any]]:

@@ -174,7 +174,7 @@ def approximation_chain(
         control = speed_scaled_responses(speeds.throughput, arrival, demand)[inside].mean()
         controls.append(float(control))
         for name in (*SIMULATED, *BESIDE):
-            response = _responses(
+            response = stage_responses(
                 cell, name, arrival, demand, word(seed, "trial", replication), awaited=inside.stop
             )
             rows.setdefault(name, []).append(float(response[inside].mean()))
@@ -191,10 +191,27 @@ def approximation_chain(
     )  # fmt: skip
 
 
-def _responses(
+def stage_responses(
     cell: Cell, stage: str, arrival: Array, demand: Array, seed: int, *, awaited: int
 ) -> Array:
-    """Response of each job in a stage; NaN, perhaps, of those after the first `awaited` ones."""
+    """Play given jobs in one stage of the chain.
+
+    Parameters
+    ----------
+    cell : Cell
+    stage : str
+        One of `SIMULATED` or `BESIDE`.
+    arrival, demand : (jobs,) ndarray
+        Cycles, and factors of demand.
+    seed : int
+    awaited : int
+        The run may end when so many jobs, the first to come, have left.
+
+    Returns
+    -------
+    (jobs,) ndarray
+        Response times in cycles; NaN, perhaps, of jobs after the awaited ones.
+    """
     if stage in _MACHINE:
         links, disks = _MACHINE[stage]
         # Jobs that come later load the machine, but nobody asks for their own responses.

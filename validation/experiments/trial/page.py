@@ -77,6 +77,11 @@ def _grids(record: Path) -> Iterator[str]:
             f"simulation."
         )
         yield ""
+        yield (
+            f"![Errors of every row, a line of the picture for each cell, light loads above heavy "
+            f"ones](../images/{name}.png)"
+        )
+        yield ""
         yield from _table(_by_load(table))
         yield ""
         yield from _order(found.findings)

@@ -52,6 +52,8 @@ def error_panels(table: pd.DataFrame) -> Figure:
         ax.set_yticks(range(len(names)), names, fontsize=7)
         ax.invert_yaxis()
         ax.grid(axis="x", lw=0.3)
-        ax.legend(fontsize=7, loc="lower right")
+    # One legend above all panels: inside of one it would hide rows.
+    known = {k: v for ax in axes for v, k in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(known.values(), known.keys(), loc="outside upper center", ncols=3, fontsize=7)
     axes[-1].set_xlabel(f"predicted over simulated mean response, less one [%]; cut at {_EDGE:.0%}")
     return figure

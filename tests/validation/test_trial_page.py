@@ -7,6 +7,7 @@ import pytest
 
 from validation.experiments.base import Finding
 from validation.experiments.record import write_record
+from validation.experiments.trial.campaign import grid_names
 from validation.experiments.trial.page import MARKERS, WORST_ROWS, record_section
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -44,6 +45,25 @@ def test_the_section_has_errors_ranks_the_worst_and_what_was_not_run(recorded):
     left = recorded.partition("- 16x22: ")[2]
     assert "TS(4,1;M=2) 8:1, " in left
     assert "SP(4,1) 1:1 N=12, " in left
+
+
+def test_cells_that_a_grid_on_record_has_were_run(tmp_path):
+    table = pd.DataFrame({"cell": [], "policy": [], "strategy": []})
+    for name, cells in (("trial", []), ("trial-grid-16x22", grid_names()[50:])):
+        few = dict.fromkeys(("load", "simulated", "half_width", "corrected", "error"), 0.5)
+        rows = table.reindex(range(len(cells))).assign(cell=cells, policy="SP", strategy="MC")
+        rows = rows.assign(
+            **few, error_uncorrected=0.1, error_equal_shares=0.1, error_seen_speeds=0.0,
+            covers=True, kept_out=False, cause="",
+        )  # fmt: skip
+        write_record(
+            tmp_path, name, rows, command="x", modules=["validation.trial.cells"], seed=0,
+            cpu_seconds=1.0, findings=[Finding("T-7", "tau is .9", "undecided", "0.79")],
+        )  # fmt: skip
+    made = record_section(tmp_path)
+    assert "Of the grid 50 cells were not run" in made
+    assert "- 16x22: " not in made
+    assert "- 16x16: SP(4,1) 8:1, " in made
 
 
 def test_without_a_record_it_says_so(tmp_path):

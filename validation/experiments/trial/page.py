@@ -51,7 +51,7 @@ def record_section(record: Path) -> str:
                 "",
                 *_worst(table),
                 "",
-                *_left(table),
+                *_left(table, record),
                 *_grids(record),
             ]
         )
@@ -174,9 +174,19 @@ def _worst(table: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _left(table: pd.DataFrame) -> Iterator[str]:
+def _left(table: pd.DataFrame, record: Path) -> Iterator[str]:
+    """Cells of the grid that no record has."""
+    import pandas as pd
+
     done = set(table["cell"])
+    for rows, columns in PLACES:
+        name = f"trial-grid-{rows}x{columns}"
+        if read_record(record, name) is not None:
+            done |= set(pd.read_csv(record / f"{name}.csv", usecols=["cell"])["cell"])
     names = [each for each in grid_names() if each not in done]
+    if not names:
+        yield "Of the grid every cell was run."
+        return
     yield f"Of the grid {len(names)} cells were not run (5 phases, scv 1 and writes unless said):"
     yield ""
     for place in dict.fromkeys(name.split()[0] for name in names):

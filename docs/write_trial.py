@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-import pandas as pd
-
-from validation.experiments.trial.campaign import GRIDS
-from validation.experiments.trial.page import MARKERS, record_section
+from validation.experiments.trial.page import MARKERS, grids_on_record, record_section
 from validation.experiments.trial.plotting import error_panels
 
 
@@ -18,11 +15,8 @@ def main() -> None:
     if not (begin and end):
         raise SystemExit(f"{page}: a marker is missing, {MARKERS[0]} or {MARKERS[1]}")
     made = record_section(docs / "record")
-    for grid in GRIDS:
-        table = docs / "record" / f"{grid.name}.csv"
-        if table.exists():
-            figure = error_panels(pd.read_csv(table))
-            figure.savefig(docs / "images" / f"{grid.name}.png", dpi=80)
+    for name, _, table in grids_on_record(docs / "record"):
+        error_panels(table).savefig(docs / "images" / f"{name}.png", dpi=80)
     page.write_text(f"{before}{begin}\n\n{made}\n{end}{after}", encoding="utf-8")
 
 

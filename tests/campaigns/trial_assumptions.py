@@ -16,6 +16,7 @@ import numpy as np
 
 from tests.campaigns.record import write_record
 from tests.naive.shared_queue import shared_responses as one_by_one
+from validation.analysis.comparison import relative_differences
 from validation.analysis.estimates import estimate
 from validation.analysis.seeding import word
 from validation.trial import play_cell
@@ -145,10 +146,9 @@ def main() -> None:
             ("own_pace", own),
             ("attained", shared_responses(speeds, 0.0, arrival, served)),
         ):
-            factor = float(found.mean() / seen.mean())
-            off = estimate((found.mean(axis=1) - factor * seen).tolist())
-            row[f"error_{name}"] = factor - 1.0
-            row[f"half_width_{name}"] = off.half_width / float(seen.mean())
+            off = estimate(relative_differences(found.mean(axis=1), seen).tolist())
+            row[f"error_{name}"] = off.mean
+            row[f"half_width_{name}"] = off.half_width
         row["unsteadiness"] = unsteadiness(runs, speeds)
         row["luck_short"], row["luck_long"] = luck(runs, speeds, powers)
         row |= {f"power{k}": float(p) for k, p in enumerate(powers, start=1)}

@@ -6,19 +6,22 @@ order of arrival instead, which is to change no more than 3 %. All three play th
 eight tenths of the capacity on infinite links. Where jobs take turns at the same nodes, they share
 the nodes' injection channels too: those cells are played without the exchange as well.
 
-``python -m tests.campaigns.trial_stages`` takes about ten minutes of CPU.
+``python -m tests.campaigns.trial_stages`` takes about fifteen minutes of CPU.
 """
 
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 
 from qmodels.policies.base import running_jobs
 from tests.campaigns.record import write_record
+from validation.analysis.comparison import relative_differences
 from validation.analysis.estimates import estimate
 from validation.analysis.seeding import word
+from validation.experiments.trial.campaign import bounded
 from validation.trial.bursts import workload
 from validation.trial.chain import stage_responses
 from validation.trial.grid import PLACES, RATIOS, policies
@@ -26,8 +29,9 @@ from validation.trial.replications import cell_of, draw_jobs
 
 STAGES = ("M0", "S1", "S2")
 LOAD, JOBS, WARM_UP, SEED = 0.8, 150, 40, 0
-#: Replications double until both changes are known to half of what they may be.
-FEWEST, MOST = 8, 32
+#: Replications after which to stop if both changes are known to half of their bounds.
+LOOKS = (8, 16, 32)
+EXCHANGE = 0.25
 BOUNDS = {"S1": 0.01, "S2": 0.03}
 
 
@@ -36,24 +40,9 @@ def points():
     for rows, columns in PLACES:
         for kind in policies(rows, columns):
             given = {"rows": rows, "columns": columns, **kind, "strategy": "MC"}
-            for ratio in RATIOS if rows * columns == 64 else (2.0,):
-                yield {**given, "cpu_to_io": ratio}
-                if kind["policy"] == "TS":
-                    yield {**given, "cpu_to_io": ratio, "exchange_share": 0.0}
-
-
-def change(before, after):
-    """Relative change of the mean and its half-width, of paired replications."""
-    factor = float(after.mean() / before.mean())
-    off = estimate((after - factor * before).tolist())
-    return factor - 1.0, off.half_width / float(before.mean())
-
-
-def verdict(size, half, bound):
-    """Whether a change keeps to a bound, by its whole interval."""
-    if abs(size) + half <= bound:
-        return "holds"
-    return "fails" if abs(size) - half > bound else "undecided"
+            for ratio in RATIOS if (rows, columns) == PLACES[0] else (2.0,):
+                for share in (EXCHANGE, 0.0) if kind["policy"] == "TS" else (EXCHANGE,):
+                    yield {**given, "cpu_to_io": ratio, "exchange_share": share}
 
 
 def played(given):
@@ -62,8 +51,8 @@ def played(given):
     speeds = running_jobs(cell.policy, cell.system, workload(cell, "infinite")).throughput
     rate, jobs = LOAD * float(speeds[-1]), WARM_UP + JOBS + 10 * cell.most_running
     found = {stage: [] for stage in STAGES}
-    while True:
-        replication = len(found["M0"])
+    for count in range(1, LOOKS[-1] + 1):
+        replication = count - 1
         arrival, demand = draw_jobs(cell, rate, jobs, SEED, replication)
         for stage, means in found.items():
             response = stage_responses(
@@ -71,20 +60,22 @@ def played(given):
                 awaited=WARM_UP + JOBS,
             )  # fmt: skip
             means.append(response[WARM_UP : WARM_UP + JOBS].mean())
-        count = replication + 1
-        if count >= FEWEST and count & (count - 1) == 0:
-            base, shared, packets = (np.array(found[stage]) for stage in STAGES)
-            changes = {"S1": change(base, shared), "S2": change(shared, packets)}
-            if count >= MOST or all(changes[k][1] <= BOUNDS[k] / 2 for k in BOUNDS):
+        if count in LOOKS:
+            changes = {
+                after: estimate(relative_differences(found[after], found[before]).tolist())
+                for before, after in pairwise(STAGES)
+            }
+            if all(changes[k].half_width <= BOUNDS[k] / 2 for k in BOUNDS):
                 break
     row = {
         "machine": f"{given['rows']}x{given['columns']}", "policy": cell.policy.label,
-        "cpu_to_io": given["cpu_to_io"], "exchange_share": given.get("exchange_share", 0.25),
-        "arrival_rate": rate, "jobs": count * JOBS, "mean_M0": float(base.mean()),
+        "cpu_to_io": given["cpu_to_io"], "exchange_share": given["exchange_share"],
+        "arrival_rate": rate, "jobs": count * JOBS, "mean_M0": float(np.mean(found["M0"])),
     }  # fmt: skip
-    for stage, (size, half) in changes.items():
-        row |= {f"change_{stage}": size, f"half_width_{stage}": half}
-        row[f"verdict_{stage}"] = verdict(size, half, BOUNDS[stage])
+    for stage, change in changes.items():
+        size, half = abs(change.mean), change.half_width
+        row |= {f"change_{stage}": change.mean, f"half_width_{stage}": half}
+        row[f"verdict_{stage}"] = bounded(size + half, size - half, BOUNDS[stage])
     return row
 
 

@@ -1,11 +1,11 @@
 """The trial as a campaign: which cells of the grid are run, and what the rows say of the models.
 
 The grid of the specification has 75 cells of eight strategies and three loads: "trial-grid-8x8" and
-the same of the two larger machines, hours of a processor (on 16x22 of seven strategies: a tree of
-halves is none). "trial" are all 25 cells of 8x8 at two
-loads, one of them by all strategies, and of the larger machines a cell of each kind of policy at
-one load; `not_run` says what it leaves out, which was chosen by what it costs. A quarter of the
-cells, drawn by their names (`validation.trial.cells.kept_out`), is reported apart.
+the same of the two larger machines, hours of a processor (on 16x22, where d-DBT is not defined, of
+seven strategies). "trial" are all 25 cells of 8x8 at two loads, one of them by all strategies, and
+of the larger machines a cell of each kind of policy at one load; `not_run` says what it leaves out,
+which was chosen by what it costs. A quarter of the cells, drawn by their names
+(`validation.trial.cells.kept_out`), is reported apart.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from validation.experiments.base import Finding
-from validation.experiments.record import read_record
-from validation.experiments.trial.campaign import grid_names
-from validation.trial.grid import LOADS, PLACES
+from validation.experiments.record import Record, read_record
+from validation.experiments.trial.campaign import GRIDS, grid_names
+from validation.trial.grid import LOADS
 from validation.trial.orders import mean_tau
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def record_section(record: Path) -> str:
     found = read_record(record, "trial")
     if found is None:
         return "There is no record of the campaign `qmodels validate trial`.\n"
-    table = pd.read_csv(record / "trial.csv")
+    table, grids = pd.read_csv(record / "trial.csv"), list(grids_on_record(record))
     return (
         "\n".join(
             [
@@ -51,26 +51,29 @@ def record_section(record: Path) -> str:
                 "",
                 *_worst(table),
                 "",
-                *_left(table, record),
-                *_grids(record),
+                *_left([table, *(each for _, _, each in grids)]),
+                *_grids(grids),
             ]
         )
         + "\n"
     )
 
 
-def _grids(record: Path) -> Iterator[str]:
-    """The whole grid of each machine that has a record of it."""
+def grids_on_record(record: Path) -> Iterator[tuple[str, Record, pd.DataFrame]]:
+    """Name, record and table of each machine whose whole grid was run."""
     import pandas as pd
 
-    for rows, columns in PLACES:
-        name = f"trial-grid-{rows}x{columns}"
-        found = read_record(record, name)
-        if found is None:
-            continue
-        table = pd.read_csv(record / f"{name}.csv")
+    for grid in GRIDS:
+        found = read_record(record, grid.name)
+        if found is not None:
+            yield grid.name, found, pd.read_csv(record / f"{grid.name}.csv")
+
+
+def _grids(grids: Sequence[tuple[str, Record, pd.DataFrame]]) -> Iterator[str]:
+    """The whole grid of each machine that has a record of it."""
+    for name, found, table in grids:
         cells, strategies = table["cell"].nunique(), table["strategy"].nunique()
-        yield from ("", f"### The whole grid of {rows}x{columns}", "")
+        yield from ("", f"### The whole grid of {name.removeprefix('trial-grid-')}", "")
         yield (
             f"`qmodels validate {name}`: {cells} cells by {strategies} strategies at three loads, "
             f"all on the same jobs, so that rows of a cell share most of the noise of their "
@@ -174,15 +177,9 @@ def _worst(table: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _left(table: pd.DataFrame, record: Path) -> Iterator[str]:
-    """Cells of the grid that no record has."""
-    import pandas as pd
-
-    done = set(table["cell"])
-    for rows, columns in PLACES:
-        name = f"trial-grid-{rows}x{columns}"
-        if read_record(record, name) is not None:
-            done |= set(pd.read_csv(record / f"{name}.csv", usecols=["cell"])["cell"])
+def _left(tables: Sequence[pd.DataFrame]) -> Iterator[str]:
+    """Cells of the grid that none of some tables has."""
+    done = set().union(*(table["cell"] for table in tables))
     names = [each for each in grid_names() if each not in done]
     if not names:
         yield "Of the grid every cell was run."

@@ -6,6 +6,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # The tests are timed on two cores; single-threaded BLAS keeps small solves from fighting over them.
 export OPENBLAS_NUM_THREADS := 1
+# Hundreds of processes are started by the tests; without bytecode each compiles what it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test full coverage mutants quality format lock docs claims benchmarks record extras oldest newest clean
 

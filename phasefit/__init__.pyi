@@ -19,9 +19,11 @@ from .errors import ConvergenceError as ConvergenceError
 from .errors import InfeasibleMomentsError as InfeasibleMomentsError
 from .errors import ModelError as ModelError
 from .extremes import Extreme as Extreme
+from .fitted_to import FittedTo as FittedTo
 from .fitting import fit as fit
 from .moments import MomentsAdjustedWarning as MomentsAdjustedWarning
 from .moments import match_moments as match_moments
 from .moments import moment_bounds as moment_bounds
 from .observations import Observations as Observations
 from .phase_type import PhaseType as PhaseType
+from .tails import tail_law as tail_law

@@ -6,7 +6,7 @@ targets are met and which were moved.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -31,6 +31,8 @@ FEWEST, WINDOWS = 50, 30
 MOST_SCALES: Final = 3
 #: Relative difference up to which a dispersion or an scv counts as met; of a correlation .02.
 MET: Final = 0.15
+#: Times the dispersion of the log that two phases may have in a window, where they are asked for.
+_MOST_TOO_MUCH: Final = 2.0
 
 
 class Target(NamedTuple):
@@ -150,7 +152,8 @@ def fit_map(
         independently although in the log, say, many small ones come together.
     scales : int, optional
         Time scales on which the rate changes, each of two values: 0 for a process of two phases
-        with three moments and the lag-1 autocorrelation (`match_map`), 1 to 3 for gaps of a law
+        with three moments and the lag-1 autocorrelation (`match_map`), as far as it takes no
+        correlation that lasts longer than a log of this length can tell; 1 to 3 for gaps of a law
         of two phases under a clock whose speed changes so, of order 4 to 16. By default the
         fewest up to 2 that meet the dispersion at all windows.
     windows : array_like, optional
@@ -164,7 +167,8 @@ def fit_map(
     Raises
     ------
     ModelError
-        If there are too few gaps, or they do not vary, or `scales` is out of its range.
+        If there are too few gaps, or they do not vary, or `scales` is out of its range; or if it
+        is 0 and counts of two phases would vary more than twice as much as those of the log.
 
     Notes
     -----
@@ -208,7 +212,9 @@ def fit_map(
         if all(t.met for t in best.targets if t.name.startswith("dispersion")):
             break
     assert best is not None
-    return best
+    if scales == 0:
+        _check_counts(best)
+    return replace(best, process=best.process.with_data(sample, how=best.family))
 
 
 class _Data(NamedTuple):
@@ -254,8 +260,26 @@ def _two_phases(data: _Data) -> MapFit:
     n3 = min(max(data.third, low * (1.0 + 1e-9 * (n2 >= 2.0))), high)
     moments = 1.0, n2, n3 * n2
     least, most = lag1_range(*moments)
+    if n2 > 2.0:
+        # correlations that fall by a factor of 1 - 1/k last for k gaps; longer than a log that has
+        # fewer than WINDOWS times as many can tell
+        lasting = 1.0 - WINDOWS / data.size
+        most = min(most, max(lasting, 0.0) * (1.0 - 1.0 / (n2 - 1.0)) / 2.0)
     process = match_map(*moments, min(max(data.lag1, least), most))
     return _report(data, process, "acyclic process of two phases")
+
+
+def _check_counts(fit: MapFit) -> None:
+    """ModelError where the counts of a process vary far more than those of its log."""
+    of_counts = [t for t in fit.targets if t.name.startswith("dispersion")]
+    # the mean wait for one server, of work with an scv of one, grows with dispersion + 1
+    worst = max(of_counts, key=lambda target: (target.found + 1.0) / (target.wanted + 1.0))
+    if worst.found + 1.0 > _MOST_TOO_MUCH * (worst.wanted + 1.0):
+        raise ModelError(
+            f"with three moments and one correlation of this log, counts of two phases would vary "
+            f"{worst.found / worst.wanted:.3g} times as much as those of the log ({worst.name}), "
+            f"and waits be far too long; leave scales out, or take scales=1"
+        )
 
 
 def _modulated(data: _Data, count: int) -> MapFit:

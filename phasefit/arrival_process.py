@@ -24,6 +24,7 @@ from phasefit.checks import (
     within_order,
 )
 from phasefit.errors import ModelError
+from phasefit.fitted_to import FromData, origin_of
 from phasefit.phase_type import PhaseType
 from phasefit.records import Drawing, Result
 from phasefit.sampling import RandomState
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MAP(Result):
+class MAP(FromData, Result):
     """Markovian arrival process MAP(D0, D1): events at some of the jumps of a Markov chain.
 
     Parameters
@@ -125,7 +126,8 @@ class MAP(Result):
             array.flags.writeable = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in ("D0", "D1", "jumps")}
+        names = ("D0", "D1", "jumps", "_fitted_to")
+        return {name: self.__dict__[name] for name in names if name in self.__dict__}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MAP):
@@ -225,7 +227,7 @@ class MAP(Result):
                 f"the law has an atom of {law.atom:.3g} at zero, and a MAP has no events at the "
                 f"same time; take the law of the positive values"
             )
-        return cls.from_rates(law.jumps, np.outer(law.exit, law.alpha))
+        return cls.from_rates(law.jumps, np.outer(law.exit, law.alpha))._marked(law.fitted_to)
 
     @classmethod
     def modulated(cls, generator: ArrayLike, *, rates: ArrayLike) -> MAP:
@@ -280,7 +282,8 @@ class MAP(Result):
         """The process with all gaps `c` times as long; `c` above zero."""
         c = real_number("c", c, above=0.0)
         with np.errstate(over="ignore"):
-            return MAP.from_rates(finite_rates(self.jumps / c), finite_rates(self.D1 / c))
+            process = MAP.from_rates(finite_rates(self.jumps / c), finite_rates(self.D1 / c))
+        return process._marked(None if self.fitted_to is None else self.fitted_to.scaled(c))
 
     def at_rate(self, rate: float) -> MAP:
         """The same process in another unit of time, with `rate` events per second."""
@@ -291,7 +294,7 @@ class MAP(Result):
         p = share("p", p, zero=False)
         lost = (1.0 - p) * self.D1
         np.fill_diagonal(lost, 0.0)  # an event that is lost and leads nowhere is no jump
-        return MAP.from_rates(self.jumps + lost, p * self.D1)
+        return MAP.from_rates(self.jumps + lost, p * self.D1)._marked(origin_of(self))
 
     def superpose(self, *others: MAP) -> MAP:
         """The events of this and of other processes, independent of each other, as one stream.
@@ -308,7 +311,7 @@ class MAP(Result):
                 np.kron(found.jumps, two) + np.kron(one, other.jumps),
                 np.kron(found.D1, two) + np.kron(one, other.D1),
             )
-        return found
+        return found._marked(origin_of(self, *others)) if others else self
 
     # Numbers
 
@@ -336,7 +339,8 @@ class MAP(Result):
     @cached_property
     def gaps(self) -> PhaseType:
         """Law of the time from an event to the next, seconds; what a renewal model would keep."""
-        return PhaseType.from_rates(self.after_event, self.jumps, self.D1.sum(axis=1), atom=0.0)
+        law = PhaseType.from_rates(self.after_event, self.jumps, self.D1.sum(axis=1), atom=0.0)
+        return law._marked(self.fitted_to)
 
     @property
     def mean(self) -> float:
@@ -449,7 +453,7 @@ class MAP(Result):
             If an argument is none of these.
         """
         shape = sampling.dimensions(size)
-        rng = sampling.generator(random_state)
+        rng = sampling.generator("random_state", random_state)
         count = int(np.prod(shape, dtype=np.int64))
         drawn = sampling.draw_gaps(self.jumps, self.D1, self.after_event, count, rng)
         return shaped(drawn.reshape(shape))

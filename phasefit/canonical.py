@@ -93,7 +93,8 @@ def canonical_form(law: PhaseType) -> PhaseType:
         )
     series = _in_series(rates, after)
     first = int((series.start > 0.0).argmax())
-    return _law_of_series(_Series(series.rates[first:], series.start[first:]), chain)
+    made = _law_of_series(_Series(series.rates[first:], series.start[first:]), chain)
+    return made._marked(law.fitted_to)
 
 
 def reduce_order(law: PhaseType, *, tol: float = 1e-12) -> PhaseType:
@@ -154,12 +155,13 @@ def reduce_order(law: PhaseType, *, tol: float = 1e-12) -> PhaseType:
     if len(after) == size:
         series = _cancelled(_in_series(rates, after), tol)
         if series.rates.size < size:
-            return _law_of_series(series, chain)
+            return _law_of_series(series, chain)._marked(law.fitted_to)
     if size == law.order:
         return law
-    return PhaseType.from_rates(
+    reduced = PhaseType.from_rates(
         rates.start, _seconds(rates.jumps, chain), _seconds(rates.exit, chain), atom=law.atom
     )
+    return reduced._marked(law.fitted_to)
 
 
 def _reachable(law: PhaseType) -> Chain:

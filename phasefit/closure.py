@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from phasefit.absorption import Chain, solve_left, transient
 from phasefit.checks import Array, probability_vector, real_number, share, within_order
 from phasefit.errors import ModelError
+from phasefit.fitted_to import origin_of
 from phasefit.phase_type import PhaseType
 
 #: What is too large for one chain can be had from its parts.
@@ -65,7 +66,8 @@ def convolve(*laws: PhaseType) -> PhaseType:
             if later.atom == 0.0:
                 break
         exits[here] = through
-    return PhaseType.from_rates(alpha, jumps, exits, atom=skipped)
+    law = PhaseType.from_rates(alpha, jumps, exits, atom=skipped)
+    return law._marked(origin_of(*laws))
 
 
 def mixture(weights: ArrayLike, laws: Sequence[PhaseType]) -> PhaseType:
@@ -108,12 +110,13 @@ def mixture(weights: ArrayLike, laws: Sequence[PhaseType]) -> PhaseType:
         here = slice(end, end + law.order)
         jumps[here, here] = law.jumps
         end += law.order
-    return PhaseType.from_rates(
+    mixed = PhaseType.from_rates(
         np.concatenate([w * law.alpha for w, law in zip(weight, laws, strict=True)]),
         jumps,
         np.concatenate([law.exit for law in laws]),
         atom=fsum(w * law.atom for w, law in zip(weight, laws, strict=True)),
     )
+    return mixed._marked(origin_of(*laws))
 
 
 def minimum(*laws: PhaseType) -> PhaseType:
@@ -259,9 +262,11 @@ def random_sum(
     if (stop is None) == (pmf is None):
         raise ModelError("give stop (geometric) or pmf (finite), and not both")
     if pmf is not None:
-        return _finite_sum(law, probability_vector("pmf", pmf, beside=none), none)
-    stop = share("stop", 0.0 if stop is None else stop, zero=False)
-    return _geometric_sum(law, stop, none)
+        made = _finite_sum(law, probability_vector("pmf", pmf, beside=none), none)
+    else:
+        stop = share("stop", 0.0 if stop is None else stop, zero=False)
+        made = _geometric_sum(law, stop, none)
+    return made._marked(origin_of(law))
 
 
 def _geometric_sum(law: PhaseType, stop: float, none: float) -> PhaseType:
@@ -403,7 +408,8 @@ def _restarted(law: PhaseType, chain: Chain, weights: Array) -> PhaseType:
     """`law` started in proportion to `weights` of the phases kept in `chain`."""
     alpha = np.zeros(law.order)
     alpha[chain.phases] = weights / weights.sum()
-    return PhaseType.from_rates(alpha, law.jumps, law.exit, atom=0.0)
+    restarted = PhaseType.from_rates(alpha, law.jumps, law.exit, atom=0.0)
+    return restarted._marked(origin_of(law))
 
 
 def _side_by_side(a: PhaseType, b: PhaseType) -> Array:
@@ -415,7 +421,7 @@ def _fold(
     what: str, both: Callable[[PhaseType, PhaseType], PhaseType], laws: Sequence[PhaseType]
 ) -> PhaseType:
     _check_laws(laws)
-    return reduce(both, laws)
+    return reduce(both, laws)._marked(origin_of(*laws))
 
 
 def _check_laws(laws: Sequence[PhaseType]) -> Sequence[PhaseType]:

@@ -120,7 +120,7 @@ class Extreme(Law):
         self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None
     ) -> Any:
         """Draw values (seconds), with the arguments of the laws of scipy.stats."""
-        rng, shape = generator(random_state), dimensions(size)
+        rng, shape = generator("random_state", random_state), dimensions(size)
         drawn = [np.asarray(law.rvs(size=shape, random_state=rng)) for law in self.laws]
         return shaped(reduce(np.maximum if self.largest else np.minimum, drawn))
 

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit import sampling
-from phasefit.checks import named, real_array, real_number, whole_number
+from phasefit.checks import named, real_array, real_number, real_vector, whole_number
 from phasefit.diagnostics import Candidate, FitReport, log_likelihood
 from phasefit.em import LARGEST, EMResult, Family, maximise
 from phasefit.em.cost import estimated_seconds, largest_within, orders_within
 from phasefit.empirical import dependence, empirical, ks_distance
 from phasefit.errors import InfeasibleMomentsError, ModelError
+from phasefit.fitted_to import FittedTo
 from phasefit.moments import match_moments
 from phasefit.observations import Observations
 from phasefit.phase_type import PhaseType
@@ -44,7 +45,6 @@ def fit(
     max_order: int | None = None,
     bootstrap: int = 0,
     rng: RandomState = None,
-    random_state: RandomState = None,
     seconds: float | None = None,
 ) -> FitReport:
     """Fit a phase-type law to samples and report how well it fits.
@@ -71,8 +71,6 @@ def fit(
         Number of resamplings for `FitReport.bands` and `FitReport.ks_pvalue`; 200 will do.
     rng : numpy Generator, int, RandomState or None
         For starts, folds and resampling. The same seed gives the same report.
-    random_state : optional
-        The name that this had before `rng`, still taken. Laws keep it in `rvs`, as in scipy.stats.
     seconds : float, optional
         Seconds of computing that may be begun, by an estimate good to a factor of two; any number
         by default.
@@ -117,7 +115,7 @@ def fit(
     [True, True]
     """
     family, criterion = named("family", family, FAMILIES), named("criterion", criterion, CRITERIA)
-    rng = sampling.either(rng, random_state)
+    rng = sampling.generator("rng", rng)
     replicas = whole_number("bootstrap", bootstrap, least=0)
     held = whole_number("hold_moments", hold_moments, least=0)
     if held > 2:
@@ -161,8 +159,12 @@ def fit(
         if data is not None and observations.exact:
             far = ks_distance(best.distribution, data)
             pvalue = _pvalue(search, observations, best.distribution, far, replicas, rng)
+    # of values with weights, or that are not known exactly, there is no order of time
+    in_order = None
+    if weights is None and observations.exact and not isinstance(samples, Observations):
+        in_order = real_vector("samples", samples)
     return FitReport(
-        distribution=best.distribution,
+        distribution=best.distribution._marked(FittedTo(in_order, how=best.label)),
         log_likelihood=best.log_likelihood,
         parameters=best.parameters,
         size=observations.size,

@@ -12,8 +12,8 @@ import numpy as np
 from phasefit.checks import Array, named
 from phasefit.errors import ModelError
 
-#: What a law in JSON says it is, and what the first ones written said.
-SCHEMAS: Final = ("phasefit.phase-type", "phasefit.phase-type/1")
+#: What a law in JSON says it is.
+SCHEMA: Final = "phasefit.phase-type"
 #: The newest version that is read.
 VERSION: Final = 1
 
@@ -72,8 +72,8 @@ def read_json(text: str) -> Mapping[str, Any]:
         raise ModelError(f"this is no JSON: {error}") from None
     if not isinstance(given, dict):
         raise ModelError("a law in JSON is an object with alpha and T")
-    if given.get("schema", SCHEMAS[0]) not in SCHEMAS:
-        raise ModelError(f"schema {given['schema']!r:.60} is not known; this reads {SCHEMAS[0]!r}")
+    if given.get("schema", SCHEMA) != SCHEMA:
+        raise ModelError(f"schema {given['schema']!r:.60} is not known; this reads {SCHEMA!r}")
     if given.get("version", VERSION) != VERSION:
         raise ModelError(f"version {given['version']!r:.20} is not known; this reads {VERSION}")
     missing = [name for name in ("alpha", "T") if name not in given]

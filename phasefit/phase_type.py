@@ -31,12 +31,13 @@ from phasefit.checks import (
     within_order,
 )
 from phasefit.errors import ModelError
+from phasefit.fitted_to import FromData
 from phasefit.records import Law
 from phasefit.sampling import RandomState
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PhaseType(Law):
+class PhaseType(FromData, Law):
     """Law PH(alpha, T) of the time until a finite Markov chain is absorbed.
 
     Parameters
@@ -137,7 +138,8 @@ class PhaseType(Law):
             array.flags.writeable = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in ("alpha", "T", "exit", "atom")}
+        names = ("alpha", "T", "exit", "atom", "_fitted_to")
+        return {name: self.__dict__[name] for name in names if name in self.__dict__}
 
     def __repr__(self) -> str:
         atom = f", atom={self.atom:.6g}" if self.atom else ""
@@ -327,9 +329,10 @@ class PhaseType(Law):
         c = real_number("c", c, above=0.0)
         with np.errstate(over="ignore"):
             exits, jumps = self.exit / c, self.jumps / c
-        return PhaseType.from_rates(
+        law = PhaseType.from_rates(
             self.alpha, finite_rates(jumps), finite_rates(exits), atom=self.atom
         )
+        return law._marked(None if self.fitted_to is None else self.fitted_to.scaled(c))
 
     # Numbers
 
@@ -528,7 +531,7 @@ class PhaseType(Law):
             If an argument is none of these.
         """
         shape = sampling.dimensions(size)
-        rng = sampling.generator(random_state)
+        rng = sampling.generator("random_state", random_state)
         count = int(np.prod(shape, dtype=np.int64))
         t = sampling.draw(self._chain, count, rng).reshape(shape)
         return shaped(_in_seconds(t, self._chain))

@@ -14,31 +14,24 @@ from phasefit.errors import ModelError
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
-def generator(random_state: RandomState) -> np.random.Generator:
-    """Return the generator that `random_state` means; a RandomState is advanced by one draw."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    if random_state is None:
+def generator(name: str, source: RandomState) -> np.random.Generator:
+    """Return the generator that the argument `name` means; a RandomState advances by one draw."""
+    if isinstance(source, np.random.Generator):
+        return source
+    if isinstance(source, np.random.RandomState):
+        return np.random.default_rng(source.randint(2**32, size=4, dtype=np.uint32))
+    if source is None:
         return np.random.default_rng()
     try:
-        seed = -1 if isinstance(random_state, bool) else operator.index(random_state)
+        seed = -1 if isinstance(source, bool) else operator.index(source)
     except TypeError:
         seed = -1
     if seed < 0:
         raise ModelError(
-            f"random_state must be None, a whole number >= 0, a Generator or a RandomState, got "
-            f"{random_state!r:.80}"
+            f"{name} must be None, a whole number >= 0, a Generator or a RandomState, got "
+            f"{source!r:.80}"
         )
     return np.random.default_rng(seed)
-
-
-def either(rng: RandomState, random_state: RandomState) -> np.random.Generator:
-    """The generator that `rng` means, or the name of it that scipy.stats uses; not both."""
-    if rng is not None and random_state is not None:
-        raise ModelError("give rng; random_state is another name for the same")
-    return generator(random_state if rng is None else rng)
 
 
 def dimensions(size: int | tuple[int, ...] | None) -> tuple[int, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+import warnings
 from contextlib import suppress
 from copy import copy
 from importlib.metadata import entry_points
@@ -40,12 +42,12 @@ def _options(
 
 def main() -> None:
     """Run the command line; errors of the input come out as one line each, not as tracebacks."""
-    from qmodels.commands.collection import collect_seldom
-    from qmodels.commands.stopping import Stopped, open_standard_streams, stoppable
+    from qmodels.process import Stopped, collect_seldom, open_standard_streams, stoppable
 
     collect_seldom()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small solves: threads only cost
     open_standard_streams()
+    _quiet_fonts()
     _look_here_last()
     for plugin in entry_points(group="qmodels.commands"):
         plugin.load()(app)
@@ -73,6 +75,21 @@ def main() -> None:
         sys.exit(PRECISION_NOT_REACHED)
     finally:
         _release_outputs()
+        _say_what_has_no_font()
+
+
+def _quiet_fonts() -> None:
+    """Have matplotlib say nothing of fonts: figures take others, and names without one are told."""
+    warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from")
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+
+
+def _say_what_has_no_font() -> None:
+    """Name once what stands as numbers in pictures."""
+    fonts = sys.modules.get("qmodels.plotting.fonts")
+    if fonts is not None and (names := fonts.numbered()):
+        told = ", ".join(f"[{number}] is {name}" for name, number in names.items())
+        _say(f"no font here has the letters of some names; in pictures (.png) {told}")
 
 
 def _look_here_last() -> None:
@@ -84,7 +101,7 @@ def _look_here_last() -> None:
 
 def _run() -> None:
     """The command, and giving up what it claimed while a signal still ends that in order."""
-    from qmodels.commands.stopping import Stopped
+    from qmodels.process import Stopped
 
     try:
         _with_what_is_asked()()
@@ -111,7 +128,7 @@ def _release_outputs() -> None:
 
 def _farewell(number: int) -> None:
     """Say that a signal ended the command and what is kept; what was half made is removed."""
-    from qmodels.commands.stopping import SIGNALS, all_kept
+    from qmodels.process import SIGNALS, all_kept
 
     outputs = sys.modules.get("qmodels.io.outputs")
     clauses = [*(outputs.outputs_in_words() if outputs else []), *all_kept()]

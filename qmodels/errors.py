@@ -19,7 +19,8 @@ class UnstableError(ModelError):
     """The queue has no steady state: work arrives at least as fast as it is served.
 
     `rate` is what arrives and `capacity` what can be served, both per unit time; `largest_load`
-    is the load just below which there is a steady state, where loads were spoken of.
+    is the load just below which there is a steady state, where loads were spoken of. `said` is
+    the whole message where the usual one would not do.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class UnstableError(ModelError):
         *,
         load: float | None = None,
         largest_load: float | None = None,
+        said: str | None = None,
     ) -> None:
         self.rate, self.capacity = rate, capacity
         self.load, self.largest_load = load, largest_load
@@ -38,8 +40,9 @@ class UnstableError(ModelError):
             at = f"load {load:.6g} ({rate:.6g} jobs/s)"
             most = f"load {largest_load:.6g} ({capacity:.6g} jobs/s)"
         super().__init__(
-            f"{what}: no steady state at {at}; stable only below {most}; "
-            f"lower the load or add capacity"
+            said
+            or f"{what}: no steady state at {at}; stable only below {most}; lower the load or add "
+            f"capacity"
         )
 
 
@@ -53,17 +56,23 @@ class TraceFormatError(ModelError):
     def __init__(
         self, file: str, what: str, *, line: int | None = None, field: str | None = None
     ) -> None:
-        self.file, self.line, self.field = file, line, field
+        self.file, self.line, self.field, self.what = file, line, field, what
         where = ":".join(str(part) for part in (file, line, field) if part is not None)
         super().__init__(f"{where}: {what}")
 
 
 class ScenarioError(ModelError):
-    """A scenario file is at fault; `problems` holds one (key, text) pair for each finding."""
+    """A scenario file is at fault; `problems` holds one (key, text) pair for each finding.
 
-    def __init__(self, file: str, problems: list[tuple[str, str]]) -> None:
-        self.file, self.problems = file, problems
-        super().__init__("\n".join(f"{file}: {key}: {text}" for key, text in problems))
+    Of more than twenty findings it holds the first; `more` says how many others there are.
+    """
+
+    def __init__(self, file: str, problems: list[tuple[str, str]], more: int = 0) -> None:
+        self.file, self.problems, self.more = file, problems, more
+        lines = [f"{file}: {key}: {text}" for key, text in problems]
+        if more:
+            lines.append(f"{file}: and {more:,} more faults like these")
+        super().__init__("\n".join(lines))
 
     @property
     def key(self) -> str:

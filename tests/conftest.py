@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -13,8 +14,9 @@ from hypothesis import settings
 from tests.data import KEPT
 
 # The first call of a kernel compiles it; `derandomize` makes every run the same run.
-settings.register_profile("project", deadline=None, derandomize=True)
-settings.load_profile("project")
+settings.register_profile("full", deadline=None, derandomize=True)
+# A quarter of the examples; where a test has its own number, `tests.examples.examples`.
+settings.register_profile("gate", settings.get_profile("full"), max_examples=25)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,12 +28,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--full"):
         skip = pytest.mark.skip(reason="a long campaign; run with --full")
+        timed = config.getoption("--benchmark-enable")
         for item in items:
-            if "slow" in item.keywords:
+            # Without a clock a benchmark shows only that it runs.
+            smoke = "benchmark" in getattr(item, "fixturenames", ()) and not timed
+            if smoke or "slow" in item.keywords:
                 item.add_marker(skip)
 
 
+def pytest_collection_finish() -> None:
+    """Thirteen thousand cases stay to the end: the collector of garbage need not visit them."""
+    gc.freeze()
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    chosen = config.getoption("--hypothesis-profile", None)
+    settings.load_profile(chosen or ("full" if config.getoption("--full") else "gate"))
     if config.getoption("--record") and config.getoption("--campaign"):
         from tests.recording import Recorder
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from qmodels.commands.stopping import Stopped
+from qmodels.process import Stopped
 
 
 def interrupted_everywhere(

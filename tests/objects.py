@@ -47,10 +47,11 @@ loads = [0.2, 0.4]
 def laws() -> Iterator[Any]:
     """Of `phasefit`."""
     times = TWO.rvs(60, random_state=1)
-    report = phasefit.fit(times, order=2, random_state=1)
+    report = phasefit.fit(times, order=2, rng=1)
     yield from (ONE, TWO, MAP.modulated([[-0.1, 0.1], [0.1, -0.1]], rates=[1.8, 0.2]))
     yield phasefit.Extreme([ONE, TWO], largest=True)
     yield report
+    yield report.distribution.fitted_to
     yield report.candidates[0]
     yield phasefit.Observations.of([2.0, 5.0], censored=[False, True])
     yield MapFit(MAP.from_phase_type(TWO), "renewal", 60, (Target("mean", 2.0, 2.0, True),))
@@ -122,6 +123,8 @@ def networks() -> Iterator[Any]:
     yield from (chain, markov.solve_qbd(chain))
     queue = networks.ManyServerQueue(TWO, ONE, servers=2)
     yield from (queue, queue.solve())
+    fitted = networks.ManyServerQueue(TWO.with_data(TWO.rvs(60, 1)), ONE, servers=2)
+    yield fitted.solve().fit_error()
     closed = networks.ClosedNetwork(3, TWO, ONE)
     solved = closed.solve()
     yield from (closed, solved, solved.sojourn, networks.flow_equivalent(solved.sojourn))
@@ -134,6 +137,7 @@ def policies() -> Iterator[Any]:
     """Of `qmodels.policies` and `qmodels.checkpoints`."""
     from qmodels.checkpoints.presets import SYSTEMS
     from qmodels.policies import DynamicPartitioning, SpeedTable, TimeSharing, best_policies
+    from qmodels.policies.choice.overload import overload
 
     yield from (MACHINE, WORK, SpaceSharing(2, 1), DynamicPartitioning(1), TimeSharing(2, 1))
     yield SpaceSharing(2, 1).arrangement(MACHINE)
@@ -144,6 +148,7 @@ def policies() -> Iterator[Any]:
         MACHINE, WORK, load=0.4, candidates=["SP(1,1)", "SP(2,1)"], constraint="p95_s < 100"
     )
     yield from (ranked, ranked.rows[0], ranked.objective, ranked.constraints[0])
+    yield overload(MACHINE, WORK, arrival_rate=9.0, policies=[SpaceSharing(2, 1)])
     yield best_policies(MACHINE, WORK, loads=[0.3], scvs=[1.0], candidates=["SP(1,1)", "SP(2,1)"])
     yield SpeedTable([0.1, 0.18], np.diag([1e-6, 4e-6]), 9, "own machine")
     job, storage = Checkpointing(1.0, interval=10.0, mtbf=100.0), Storage(1.0)

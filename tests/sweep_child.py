@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from qmodels.commands.collection import collect_seldom
 from qmodels.errors import ModelError
+from qmodels.process import collect_seldom
 from validation.sweeps.engines import engine
 from validation.sweeps.journal import Journal
 from validation.sweeps.points import Effort, Kind, Point, PointTable

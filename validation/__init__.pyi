@@ -9,7 +9,6 @@ from .experiments import EXPERIMENTS as EXPERIMENTS
 from .jobs import BoundedPareto as BoundedPareto
 from .jobs import RenewalJobs as RenewalJobs
 from .jobs import ReplayedJobs as ReplayedJobs
-from .machine import DISCIPLINES as DISCIPLINES
 from .machine import QUEUE_DISCIPLINES as QUEUE_DISCIPLINES
 from .machine import Machine as Machine
 from .machine import compare_strategies as compare_strategies

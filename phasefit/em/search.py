@@ -11,7 +11,7 @@ from phasefit.em import erlang, general
 from phasefit.em.result import EMResult
 from phasefit.errors import ModelError
 from phasefit.observations import Observations
-from phasefit.sampling import RandomState, either
+from phasefit.sampling import RandomState, generator
 
 __all__ = ["EMResult", "maximise"]
 
@@ -29,7 +29,6 @@ def maximise(
     order: int,
     starts: int | None = None,
     rng: RandomState = None,
-    random_state: RandomState = None,
     tol: float = 1e-8,
     max_steps: int = 1000,
     hold_moments: int = 0,
@@ -51,8 +50,6 @@ def maximise(
         every call, the others at random.
     rng : numpy Generator, int, RandomState or None
         Where the random starts come from; None takes fresh entropy.
-    random_state : optional
-        The name that this had before `rng`, still taken. Laws keep it in `rvs`, as in scipy.stats.
     tol : float
         A climb ends when a round of two or three steps gains at most this log-likelihood per
         sample.
@@ -130,7 +127,7 @@ def maximise(
             f"{data.lower.size} of the times are censored: the data have no moments to hold; use "
             f"hold_moments=0"
         )
-    rng = either(rng, random_state)
+    rng = generator("rng", rng)
     if family == "hyper-erlang":
         found = erlang.fit(data, order, starts, rng, tol, max_steps, hold)
     else:

@@ -7,8 +7,8 @@ from .formulas import goodput_behind as goodput_behind
 from .formulas import young as young
 from .model import Checkpointing as Checkpointing
 from .model import Storage as Storage
-from .prediction import BestInterval as BestInterval
+from .planning import BestInterval as BestInterval
+from .planning import best_interval as best_interval
+from .planning import jobs_that_fit as jobs_that_fit
 from .prediction import CheckpointPrediction as CheckpointPrediction
-from .prediction import best_interval as best_interval
-from .prediction import jobs_that_fit as jobs_that_fit
 from .prediction import predict_checkpoints as predict_checkpoints

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qmodels.checkpoints.intervals import kept_work, log_survived, overrun, random_share
+from phasefit import PhaseType
+from qmodels.checkpoints.intervals import (
+    kept_work,
+    log_survived,
+    overrun,
+    size_share,
+    timer_share,
+)
 from qmodels.checkpoints.model import Checkpointing, Storage
 from qmodels.errors import ConvergenceError
 from qmodels.networks.product_form import repair_law
@@ -44,13 +51,15 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
     length. The closed network of `jobs` such jobs around the storage gives that length, by the
     machine-repair model with the mean times away and in transfer. The two are solved together.
 
-    Waiting for admission is less than that model says. Where transfers are constant, it is
-    scaled by what constant services save at one server as fast as the storage, which is known
-    exactly [1]_. And where intervals are constant too, only restores come at a random
-    moment: a checkpoint meets, one interval later, the neighbours that it met before, and stands
-    in file with them. Of a share ``r`` of random arrivals, pairs of which one is random make up
-    ``1 - (1 - r)^2``; only so much remains of the wait beyond what a full storage forces on
-    everybody. An asynchronous job keeps its period when it waits, so that no file forms.
+    Waiting for admission is less than that model says. Where transfers are not exponential, it
+    is scaled by what services of their law save at one server as fast as the storage, which is
+    known exactly [1]_. And where intervals and transfers hardly vary, only restores come at a
+    random moment: a checkpoint meets, one interval later, the neighbours that it met before, and
+    stands in file with them. Of a share ``r`` of random arrivals, pairs of which one is random
+    make up ``1 - (1 - r)^2``; intervals and transfers that vary bring back their shares
+    (`timer_share`, `size_share`). Only so much remains of the wait beyond what a full storage
+    forces on everybody. An asynchronous job, and a clock, keep their period when they wait, so
+    that no file forms.
 
     References
     ----------
@@ -60,20 +69,21 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
     write, read = job.write_alone(storage), job.read_alone(storage)
     single = _Renewal(job, write, read)
     full, writers = storage.full_at, storage.admitted(jobs)
-    random_timer, constant_size = random_share(job, write), job.size_law is None
     wait, stretch = 0.0, 1.0
     before = 0.0
     for count in range(_STEPS):
         visit = single.visits(wait, stretch)
         if visit is None:
             return Dilation(0.0, wait, stretch, 1.0, 1.0, single.stall(wait, stretch))
-        waits, moves, rate = _around_storage(jobs, visit.away, visit.alone, full, writers)
-        if writers < jobs and constant_size:
-            cap = min(full, float(writers))
-            forced = max(0.0, jobs * visit.alone / cap - visit.away - moves)
-            r = 1.0 if job.mode == "asynchronous" else max(visit.reads, random_timer)
-            waits *= _constant_wait(jobs, visit.away + moves, visit.alone / cap)
-            waits = forced + (1.0 - (1.0 - r) ** 2) * max(waits - forced, 0.0)
+        waits, moves = _around_storage(jobs, visit.away, visit.alone, full, writers)
+        if writers < jobs:
+            service, cycle = visit.alone / min(full, float(writers)), visit.away + moves
+            waits *= _law_of_wait(jobs, cycle - service, service, job.size_law)
+            if job.mode != "asynchronous" and job.timer == "work":
+                forced = max(0.0, jobs * service - cycle)
+                timer = timer_share(job, service, jobs * service / cycle)
+                kept = (1.0 - visit.reads) ** 2 * (1.0 - timer) * (1.0 - size_share(job))
+                waits = forced + (1.0 - kept) * max(waits - forced, 0.0)
         survived = 1.0 - job.failure_rate * waits
         target = waits if math.isinf(job.mtbf) else -job.mtbf * math.log(max(survived, 1e-12))
         off = abs(target - wait) + abs(moves / visit.alone - stretch) * write
@@ -85,7 +95,7 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
         before = 0.0 if jumps else gap
         stretch += _STEP * (moves / visit.alone - stretch)
         if off <= _SETTLED * (write + wait):
-            used = rate * visit.alone
+            used = jobs * visit.alone / (visit.away + waits + moves)
             return Dilation(
                 single.goodput(wait, stretch), wait, stretch, used / full,
                 used / min(full, float(writers)), single.stall(wait, stretch),
@@ -124,7 +134,7 @@ class _Renewal:
         """Work kept of a cycle, its mean length, and the logarithm of its chance to be spared."""
         job, held = self.job, stretch * self.write
         if job.mode == "asynchronous":
-            beside = overrun(job, wait + held) + job.snapshot
+            beside = self.overrun(wait, held) + job.snapshot
             worked, still = 0.0, beside
         elif job.mode == "waiting-works":
             worked, still = wait, held
@@ -144,8 +154,14 @@ class _Renewal:
         """Mean time that a checkpoint keeps the job from working, seconds."""
         held = stretch * self.write
         if self.job.mode == "asynchronous":
-            return self.job.snapshot + overrun(self.job, wait + held)
+            return self.job.snapshot + self.overrun(wait, held)
         return held if self.job.mode == "waiting-works" else wait + held
+
+    def overrun(self, wait: float, held: float) -> float:
+        """Mean time for which a job stands still because its last write is not done yet."""
+        own = 0.0 if self.job.size_law is None else self.job.size_law.scv * self.write**2
+        extra = max(0.0, wait + held - self.write)  # what others add, about exponential
+        return overrun(self.job, wait + held, math.sqrt(own + extra * extra))
 
     def goodput(self, wait: float, stretch: float) -> float:
         work, length, spared = self._cycle(wait, stretch)
@@ -188,8 +204,8 @@ class _Renewal:
 
 def _around_storage(
     jobs: int, away: float, alone: float, full: float, writers: int
-) -> tuple[float, float, float]:
-    """Mean wait, mean time admitted, and transfers per second of a closed network.
+) -> tuple[float, float]:
+    """Mean wait and mean time admitted of a transfer in a closed network.
 
     Exponential times, transfers admitted in order of request; `i` transfers at work take
     bandwidth as ``min(i, full)`` alone would, with `full` not necessarily whole.
@@ -199,18 +215,20 @@ def _around_storage(
     rate = float(p @ np.minimum(at, most)) / alone
     waiting = float(p @ np.maximum(at - writers, 0))
     moving = float(p @ np.minimum(at, writers))
-    return waiting / rate, moving / rate, rate
+    return waiting / rate, moving / rate
 
 
-def _constant_wait(jobs: int, away: float, alone: float) -> float:
-    """Mean wait of constant services over that of exponential ones, at one server.
+def _law_of_wait(jobs: int, away: float, alone: float, law: PhaseType | None) -> float:
+    """Mean wait of services of a law, or constant ones, over that of exponential ones.
 
-    `jobs` come back after exponential times. A busy period serves
+    At one server, to which `jobs` come back after exponential times. A busy period serves
     ``sum_j C(n - 1, j) prod_{i <= j} (1 / phi(i / away) - 1)`` of them, ``phi`` the transform of
     a service.
     """
-    i = np.arange(1, jobs)
-    x = i * (alone / away)
+    if law is not None and law.order == 1:
+        return 1.0
+    i = np.arange(1, jobs, dtype=np.float64)
+    x = i * (alone / max(away, 1e-9 * alone))
     choose = np.cumsum(np.log((jobs - i) / i))
 
     def wait(factors: Array) -> float:
@@ -220,7 +238,21 @@ def _constant_wait(jobs: int, away: float, alone: float) -> float:
         cycle = alone + away / jobs * math.exp(-top) / float(np.exp(served - top).sum())
         return jobs * cycle - away - alone
 
-    # log(e^x - 1) without overflow.
-    constant = wait(x + np.log(-np.expm1(-x)))
-    exponential = wait(np.log(x))
-    return min(1.0, max(constant, 0.0) / exponential) if exponential > 1e-12 * alone else 0.5
+    own, exponential = wait(_log_odds(x, law)), wait(np.log(x))
+    if exponential > 1e-12 * alone:
+        return max(own, 0.0) / exponential
+    return 0.5 if law is None else 0.5 * (1.0 + law.scv)
+
+
+def _log_odds(x: Array, law: PhaseType | None) -> Array:
+    """``log(1 / phi(x) - 1)`` for the transform of a law of mean one, without overflow."""
+    if law is None:
+        return np.asarray(x + np.log(-np.expm1(-x)))
+    s = x / law.mean
+    still = (
+        np.linalg.solve(
+            s[:, None, None] * np.eye(law.order) - law.T, np.ones((len(s), law.order, 1))
+        )[..., 0]
+        @ law.alpha
+    )
+    return np.asarray(np.log(s * still) - np.log1p(-s * still))

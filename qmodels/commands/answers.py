@@ -20,6 +20,7 @@ class _Call:
     """The command that runs, and what it has remarked on."""
 
     command: str = ""
+    given: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -28,8 +29,13 @@ _call: Final = _Call()
 
 def _begin(context: typer.Context, value: bool) -> bool:
     """Note which command begins; a program may call several, one after the other."""
-    _call.command, _call.warnings = str(context.info_name), []
+    _call.command, _call.given, _call.warnings = str(context.info_name), context.params, []
     return value
+
+
+def running_command() -> tuple[str, dict[str, Any]]:
+    """Name of the command that runs, and what it was given for each of its parameters."""
+    return _call.command, _call.given
 
 
 AsJson = Annotated[

@@ -9,8 +9,8 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json
-from qmodels.commands.byte_counts import MaxBytes
-from qmodels.commands.trace_options import Events, Gap, Module, OnDisks, event_choices
+from qmodels.commands.options import MaxBytes
+from qmodels.commands.trace_options import Columns, Events, Gap, Module, OnDisks, event_choices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,10 @@ def _compare(
         ),
     ],
     new: Annotated[Path, typer.Argument(help="The same of the new release.")],
-    program: Annotated[str | None, typer.Option(help="Which one of several programs.")] = None,
+    program: Annotated[
+        str | None,
+        typer.Option(help="Which one of several programs; OLD=NEW if it was renamed."),
+    ] = None,
     target: Annotated[
         str | None, typer.Option(help="P,D: compare there, not on the mean of all allotments.")
     ] = None,
@@ -50,6 +53,7 @@ def _compare(
         Path | None, typer.Option("-o", "--output", help="Folder for the figure and the table.")
     ] = None,
     as_json: AsJson = False,
+    columns: Columns = None,
     gap: Gap = None,
     on_disks: OnDisks = None,
     module: Module = None,
@@ -62,7 +66,7 @@ def _compare(
 
     For example: qmodels compare old.csv new.csv --fail-if "slowdown > 5% with 95%"
     """
-    from qmodels.commands.options import pair
+    from qmodels.commands.options import column_map, pair
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output
     from qmodels.io.subjects import TraceChoices, read_tables_of_runs
@@ -71,13 +75,14 @@ def _compare(
     # What the options say is checked before anything is read.
     limits = [Limit.parse(text) for text in fail_if or ()]
     at = pair("--target", target)
+    named = column_map("--columns", columns)
     if output is not None:
         claim_output(output)
     disks = None if on_disks is None else float(on_disks)
     choices = TraceChoices(gap, disks=disks, module=module, events=event_choices(event))
     with progress_shown() as progress:
         tables, remarks = read_tables_of_runs(
-            old, new, choices=choices, max_bytes=max_bytes, progress=progress
+            old, new, choices=choices, max_bytes=max_bytes, progress=progress, columns=named
         )
     answers.remarks(remarks)
     found = compare_runs(*tables, program=program, target=at, level=level)
@@ -101,8 +106,8 @@ def _text(found: Comparison, judged: Sequence[Judged]) -> list[str]:
     for each in judged:
         lines.append(
             f"{each.limit.text!r} of {each.change.program}, {each.change.part}: {each.verdict}, "
-            f"probability {each.probability:.3g}; these runs show a slowdown of "
-            f"{100 * each.noticeable:.3g} % in four of five cases"
+            f"probability {each.probability:.3g}; runs like these notice a "
+            f"slowdown of {100 * each.noticeable:.3g} % four times in five"
         )
     return lines
 
@@ -126,11 +131,12 @@ def _record(found: Comparison, judged: Sequence[Judged]) -> dict[str, object]:
 def _write(found: Comparison, judged: Sequence[Judged], output: Path) -> None:
     from qmodels import plotting
     from qmodels.io.outputs import output_folder
+    from qmodels.plotting.fonts import save
 
     limit = judged[0].limit.slowdown if judged else None
     with output_folder(output) as made:
         found.to_frame().to_csv(made / "changes.csv", index=False, float_format="%.10g")
         figure: Any = plotting.changes(found, limit=limit).figure
-        figure.savefig(made / "changes.png", dpi=150, bbox_inches="tight")
+        save(figure, made / "changes.png", dpi=150, bbox_inches="tight")
     for name in ("changes.csv", "changes.png"):
         typer.echo(str(output / name), err=True)

@@ -10,7 +10,6 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json
-from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.choices import FORMS, Model, choice
 from qmodels.commands.log_options import (
     LogColumns,
@@ -20,7 +19,7 @@ from qmodels.commands.log_options import (
     log_choices,
     say_of_log,
 )
-from qmodels.commands.options import check_load
+from qmodels.commands.options import MaxBytes, check_load
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:

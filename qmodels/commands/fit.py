@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from qmodels.commands.answers import AsJson, print_json
-from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.choices import CRITERIA, FAMILIES, choice
 from qmodels.commands.log_options import (
     LogColumns,
@@ -19,6 +18,7 @@ from qmodels.commands.log_options import (
     log_choices,
     say_of_log,
 )
+from qmodels.commands.options import MaxBytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,9 +138,10 @@ def _write(report: FitReport, output: Path) -> None:
     import pandas as pd
 
     from qmodels.io.outputs import output_folder
+    from qmodels.plotting.fonts import save
 
     with output_folder(output) as made:
-        report.figure().savefig(made / "fit.png", dpi=150)
+        save(report.figure(), made / "fit.png", dpi=150)
         report.to_frame().to_csv(made / "fit.csv")
         pd.DataFrame(report.candidates).to_csv(made / "candidates.csv", index=False)
     typer.echo(str(output / "fit.png"), err=True)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json
-from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.log_options import (
     LogColumns,
     LogFormat,
@@ -18,6 +18,7 @@ from qmodels.commands.log_options import (
     LogZone,
     log_choices,
 )
+from qmodels.commands.options import MaxBytes
 
 
 def register(app: typer.Typer) -> None:
@@ -46,6 +47,7 @@ def _jobs(
     """
     from qmodels.errors import ModelError
     from qmodels.io import read_jobs, write_swf
+    from qmodels.io.swf import numbered_apart
 
     choices = log_choices(
         log_format, unit, log_columns, timezone, status=status, partition=partition or None
@@ -54,7 +56,13 @@ def _jobs(
     if output is not None:
         if output.exists() and output.samefile(file):
             raise ModelError(f"{output} is the log itself; name another file")
-        write_swf(output, log.jobs, header=log.header)
+        jobs, renumbered = numbered_apart(log.jobs)
+        if renumbered:
+            answers.remark(
+                f"Jobs that share a number with another (elements of an array, later runs of a "
+                f"job), written under numbers of their own: {renumbered:,}."
+            )
+        write_swf(output, jobs, header=log.header)
         typer.echo(str(output), err=True)
     record = log.record()
     if as_json:

@@ -1,11 +1,14 @@
-"""Allotments and their ranges as options of a command say them."""
+"""Options of several commands: loads, allotments and their ranges, how much of a file is read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from qmodels.errors import ModelError
+from qmodels.units import byte_count
 
 _MOST_NUMBERS = 100_000  # of processors, or of disks, in a range
 
@@ -64,6 +67,16 @@ def pair(name: str, text: str | None) -> tuple[float, float] | None:
     return float(_whole(name, parts[0])), float(_whole(name, parts[1]))
 
 
+def column_map(name: str, text: str | None) -> dict[str, str] | None:
+    """Read p=nprocs,seconds=walltime_s; None where nothing is given."""
+    if text is None:
+        return None
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(key.strip() and column.strip() for key, _, column in pairs):
+        raise ModelError(f"{name}: {text[:60]!r} is no map such as p=nprocs,seconds=walltime_s")
+    return {key.strip(): column.strip() for key, _, column in pairs}
+
+
 def ranges(name: str, text: str | None) -> tuple[tuple[float, float], ...] | None:
     """Read 1-32,1-4: least and most processors, then disks; None where nothing is given."""
     if text is None:
@@ -82,3 +95,23 @@ def ranges(name: str, text: str | None) -> tuple[tuple[float, float], ...] | Non
             raise ModelError(f"{name} {text[:60]}: ends below its start; write {high}-{low}")
         found.append((float(low), float(high)))
     return tuple(found)
+
+
+def _max_bytes(text: str) -> int:
+    """`byte_count` with an error that every version of typer shows: older ones hide other kinds."""
+    try:
+        return byte_count(text)
+    except ModelError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+MaxBytes = Annotated[
+    int | None,
+    typer.Option(
+        "--max-bytes",
+        parser=_max_bytes,
+        metavar="SIZE",
+        help="Most text that is read of a log or trace, unpacked, such as 4GB. "
+        "By default 2.1 GB of a job log, 500 MB of a trace or a table.",
+    ),
+]

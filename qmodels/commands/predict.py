@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,19 +11,22 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json, with_changes
-from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.choices import Model
+from qmodels.commands.effort import Long, check_predictions
 from qmodels.commands.log_options import say_of_log
-from qmodels.commands.options import check_load
+from qmodels.commands.options import MaxBytes, check_load
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
     from qmodels.io.scenario import Scenario
     from qmodels.policies import AbstractPolicy, Prediction
+    from qmodels.policies.choice.ranking import RankedPolicy
 
 #: Policies printed for each load unless more are asked for.
 BEST_SHOWN = 3
+#: What the column of the log's own jobs is called, and how wide it is.
+OF_DATA, WIDE = "of the data [s]", 26
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +53,7 @@ def _predict(
     ] = False,
     as_json: AsJson = False,
     max_bytes: MaxBytes = None,
+    long: Long = False,
     settings: SetOption = None,
 ) -> None:
     """Predict the policies of a scenario over its loads; nothing is simulated.
@@ -63,8 +68,9 @@ def _predict(
     from qmodels.errors import UnstableError
     from qmodels.io.scenario import load_scenario
     from qmodels.io.settings import parse_settings
-    from qmodels.policies import predict, work_bound
-    from qmodels.policies.choice.candidates import unstable_under_all
+    from qmodels.policies import predict
+    from qmodels.policies.base import work_bounds
+    from qmodels.policies.choice.overload import unstable_under_all
 
     if everything and best is not None:
         raise ModelError("give either --all or --best, not both")
@@ -77,6 +83,7 @@ def _predict(
         known[named("--policy", name, list(known))] for name in dict.fromkeys(policy or known)
     ]
     loads = plan.loads if load is None else (load,)
+    check_predictions(plan, chosen, loads, long=long)
     found: dict[tuple[AbstractPolicy, float], Prediction] = {}
     refused: dict[AbstractPolicy, float] = {}
     total = len(chosen) * len(loads)
@@ -89,9 +96,9 @@ def _predict(
                 )
             except UnstableError as error:
                 refused[each] = error.capacity
-    bound = work_bound(plan.system, plan.program)
     if not found:
-        raise unstable_under_all(refused, min(loads) * bound, bound)
+        bounds = work_bounds(plan.system, plan.program)
+        raise unstable_under_all(refused, min(loads) * min(bounds.values()), bounds)
     if plan.log is not None:
         say_of_log(plan.log.warnings)
     if plan.mix_note:
@@ -112,20 +119,51 @@ def _predict(
         print_json([with_changes(row, plan.changes) for row in rows])
         return
     say_changes(plan.changes)
-    ties = _ties(found, chosen, loads, plan)
-    typer.echo(f"{'policy':<14} {'load':>6} {'response [s]':>14} {'jobs':>10} method")
+    ties, why = _ties(found, chosen, loads, plan)
+    fitted = plan.workload.fitted
+    of_data = f" {OF_DATA:>{WIDE}}" if fitted else ""
+    typer.echo(f"{'policy':<14} {'load':>6} {'response [s]':>14}{of_data} {'jobs':>10} method")
     for key, row in zip(shown, rows, strict=True):
         line = f"{row['policy']:<14} {row['load']:>6.3g} "
         if "method" in row:
-            line += f"{row['mean_response']:>14.6g} {row['mean_jobs']:>10.5g} {row['method']}"
+            of_data = f" {_told_of_data(row):>{WIDE}}" if fitted else ""
+            line += (
+                f"{row['mean_response']:>14.6g}{of_data} {row['mean_jobs']:>10.5g} {_error(row)}"
+            )
         else:
             line += f"{'saturated':>14}"
         typer.echo(line + (" =" if key in ties else ""))
     if ties.intersection(shown):
-        typer.echo("= cannot be told from the least of its load within the error of the models")
+        typer.echo(f"= cannot be told from the least of its load {why}")
+    for doubt, labels in _doubts(rows).items():
+        typer.echo(f"{', '.join(labels)}: {doubt}; simulate before you decide")
+    if fitted:
+        typer.echo(
+            f"{OF_DATA}: of the jobs that laws were fitted to, in their own order, and as far as "
+            f"one history bounds it"
+        )
     if len(shown) < len(chosen) * len(loads):
         left = len(chosen) * len(loads) - len(shown)
         typer.echo(f"{left} more rows with --all; --policy NAME for all of one policy")
+
+
+def _error(row: Mapping[str, Any]) -> str:
+    """How a prediction was found, and how far it may be off."""
+    if row["stated_error"] == 0.0:
+        return str(row["method"])
+    error = row["stated_error"]
+    return f"{row['method']} ± {'?' if error is None else f'{error:.1%}'}"
+
+
+def _doubts(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Labels of policies by what is to be known before their times are relied on."""
+    labels: dict[str, list[str]] = {}
+    for row in rows:
+        if row.get("doubts"):
+            known = labels.setdefault(row["doubts"], [])
+            if row["policy"] not in known:
+                known.append(row["policy"])
+    return labels
 
 
 def _best(
@@ -148,12 +186,13 @@ def _ties(
     chosen: list[AbstractPolicy],
     loads: tuple[float, ...],
     plan: Scenario,
-) -> set[tuple[AbstractPolicy, float]]:
-    """Policies that tie for the least time at a load, that with the least included."""
+) -> tuple[set[tuple[AbstractPolicy, float]], str]:
+    """Policies that tie for the least time at a load, that with the least included, and why."""
     from qmodels.policies.choice.ranking import BEST, TIE
-    from qmodels.policies.choice.recommendation import compared
+    from qmodels.policies.choice.recommendation import compared, within_what
 
     ties: set[tuple[AbstractPolicy, float]] = set()
+    rows: list[RankedPolicy] = []
     for at in loads:
         here = {each: found[each, at] for each in chosen if (each, at) in found}
         if not here:
@@ -164,4 +203,14 @@ def _ties(
         )
         if ranked.ties:
             ties |= {(row.policy, at) for row in ranked.rows if row.status in (BEST, TIE)}
-    return ties
+            rows += ranked.rows
+    return ties, within_what(rows).removesuffix(",")
+
+
+def _told_of_data(row: dict[str, Any]) -> str:
+    """What the jobs of the data give, and the ends of it."""
+    if row["mean_response_of_data"] is None:
+        return "not known"
+    low, high = row["mean_response_low"], row["mean_response_high"]
+    ends = f"({low:.4g} or more)" if high is None else f"({low:.4g} to {high:.4g})"
+    return f"{row['mean_response_of_data']:.4g} {ends}"

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
-from qmodels.commands.durations import in_words
+from qmodels.words import in_words
 
 if TYPE_CHECKING:
     from qmodels.progress import Progress

@@ -12,8 +12,8 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json, with_changes
-from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.choices import Model
+from qmodels.commands.effort import Long, check_predictions
 from qmodels.commands.log_options import (
     LogColumns,
     LogFormat,
@@ -24,13 +24,15 @@ from qmodels.commands.log_options import (
     log_choices,
     say_of_log,
 )
-from qmodels.commands.options import check_load, pair
+from qmodels.commands.options import MaxBytes, check_load, pair
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
+    from qmodels.errors import UnstableError
     from qmodels.io.scenario import Scenario
     from qmodels.policies import AbstractPolicy, Workload
+    from qmodels.policies.choice.overload import Overload
     from qmodels.policies.choice.policy_map import PolicyMap
     from qmodels.policies.choice.recommendation import Recommendation
     from qmodels.progress import Progress
@@ -125,6 +127,13 @@ def _recommend(
         int | None,
         typer.Option(min=1, help="With a job log: least processors of a job; 1 by default."),
     ] = None,
+    log_machine: Annotated[
+        str | None,
+        typer.Option(
+            help="With a job log: processors and disks of the machine that wrote it, if --machine "
+            "is another."
+        ),
+    ] = None,
     log_format: LogFormat = None,
     unit: LogUnit = None,
     log_columns: LogColumns = None,
@@ -135,11 +144,13 @@ def _recommend(
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Go on with a map of another version of the code.")
     ] = False,
+    long: Long = False,
     settings: SetOption = None,
 ) -> None:
     """Recommend a policy for a machine and its jobs; nothing is simulated.
 
-    Exit code 1 if no policy keeps the constraints.
+    Exit code 1 if no policy keeps the constraints, or none can carry the load: then it is said what
+    limits and what would do, and policies are ranked at a load that the best can carry.
 
     For example: qmodels recommend site.toml --load 0.7 --constraint "p95_s < 600"
     """
@@ -148,6 +159,7 @@ def _recommend(
     from qmodels.io.outputs import claim_output
     from qmodels.io.settings import parse_settings
     from qmodels.policies.choice.candidates import default_candidates, too_many_jobs
+    from qmodels.policies.choice.overload import overload
     from qmodels.policies.choice.recommendation import recommend
 
     if load and arrival_rate is not None:
@@ -159,7 +171,11 @@ def _recommend(
         log_format, unit, log_columns, timezone, status=status, partition=partition or None
     )
     changed = parse_settings(settings)
-    plan = _plan(scenario, machine, program, min_processors, listed, choices, max_bytes, changed)
+    of_log = {
+        "machine": machine, "program": program, "min_processors": min_processors,
+        "log_machine": log_machine,
+    }  # fmt: skip
+    plan = _plan(scenario, of_log, listed, choices, max_bytes, changed)
     if plan.log is not None:
         say_of_log(plan.log.warnings)
     if model is not None:
@@ -177,51 +193,61 @@ def _recommend(
         if arrival_rate is None
         else [(None, arrival_rate)]
     )
-    found, refused = [], []
-    with progress_shown() as progress:
-        for place, (at_load, at_rate) in enumerate(asked):
-            try:
-                found.append(
-                    recommend(
-                        plan.system, workload, load=at_load, arrival_rate=at_rate,
-                        objective=objective, constraint=constraint, candidates=candidates,
-                        model=plan.model, every=every,
-                        progress=_one_of(progress, place, len(asked)),
-                    )
+    check_predictions(plan, candidates, [at for at, _ in asked if at is not None], long=long)
+    found: list[Recommendation] = []
+    refused: list[UnstableError] = []
+    too_much: Overload | None = None
+    map_workers: MapWorkers = context.obj
+    # Entered before the work: what is refused, such as cells of another version, is so at once.
+    with map_workers(output, reuse) if with_map else nullcontext(None) as executor:
+        with progress_shown() as progress:
+
+            def answer(place: int, at_load: float | None, at_rate: float | None) -> Recommendation:
+                return recommend(
+                    plan.system, workload, load=at_load, arrival_rate=at_rate, objective=objective,
+                    constraint=constraint, candidates=candidates, model=plan.model, every=every,
+                    progress=_one_of(progress, place, len(asked)),
                 )  # fmt: skip
-            except UnstableError as error:
-                refused.append(error)
-    worst = None if found else max(refused, key=lambda error: error.capacity)
-    # The worst is said as the error that ends the command.
-    answers.remarks(str(each) for each in refused if each is not worst)
-    if worst is not None:
-        raise worst
-    drawn = None
-    if with_map:
-        map_workers: MapWorkers = context.obj
-        with map_workers(output, reuse) as executor:
+
+            for place, (at_load, at_rate) in enumerate(asked):
+                try:
+                    found.append(answer(place, at_load, at_rate))
+                except UnstableError as error:
+                    refused.append(error)
+            if not found:  # so the least that was asked for is too much
+                least = min(refused, key=lambda error: error.rate)
+                refused.remove(least)
+                too_much = overload(
+                    plan.system, workload, arrival_rate=least.rate, policies=candidates,
+                    model=plan.model,
+                )  # fmt: skip
+                found.append(answer(len(asked) - 1, too_much.possible_load, None))
+        answers.remarks(str(each) for each in refused)
+        drawn = None
+        if with_map:
             drawn = _map(plan, workload, objective, constraint, candidates, executor)
-    if output is not None:
-        _write(found, drawn, output)
+        if output is not None:
+            _write(found, drawn, output)
     if as_json:
         record = {
             "recommendations": [each.record() for each in found],
             "map": None if drawn is None else drawn.records(),
+            "overload": None if too_much is None else too_much.record(),
         }
         print_json(with_changes(record, plan.changes))
     else:
         say_changes(plan.changes)
         texts = [each.table() for each in found] if len(found) == 1 else [_summary(found)]
+        if too_much is not None:
+            texts.insert(0, _of_overload(too_much, plan))
         typer.echo("\n\n".join([*texts, *([] if drawn is None else [drawn.table()])]))
-    if all(each.best is None for each in found):
+    if too_much is not None or all(each.best is None for each in found):
         raise typer.Exit(CHECK_FAILED)
 
 
 def _plan(
     source: Path,
-    machine: str | None,
-    program: str | None,
-    min_processors: int | None,
+    of_log: Mapping[str, Any],
     listed: bool,
     choices: dict[str, Any],
     max_bytes: int | None,
@@ -231,7 +257,7 @@ def _plan(
     from qmodels.io.scenario import load_scenario
 
     if source.suffix.lower() == ".toml":
-        if choices or machine or program or min_processors:
+        if choices or any(of_log.values()):
             raise ModelError(
                 f"{source} is a scenario, which names machine, program and [log] itself; "
                 f"--machine, --program and what is said of a job log go with a job log alone"
@@ -247,7 +273,7 @@ def _plan(
     if listed:
         raise ModelError("--listed keeps to the policies of a scenario; a job log has none")
     log = read_jobs(source, max_bytes=max_bytes, keep=(), **choices)
-    sides = pair("--machine", machine)
+    sides, program = pair("--machine", of_log["machine"]), of_log["program"]
     if sides is None or program is None:
         missing = "--machine PROCESSORS,DISKS" if sides is None else "--program FILE"
         raise ModelError(
@@ -258,9 +284,10 @@ def _plan(
     if found.program is None:
         raise ModelError(f"{program}: {' '.join(found.remarks)}")
     say_of_log(found.remarks)
-    system = System(
-        processors=int(sides[0]), disks=int(sides[1]), min_processors=min_processors or 1
-    )
+    least = of_log["min_processors"] or 1
+    system = System(processors=int(sides[0]), disks=int(sides[1]), min_processors=least)
+    wrote = pair("--log-machine", of_log["log_machine"])
+    written_on = None if wrote is None else System(int(wrote[0]), int(wrote[1]))
     larger = int((log.sizes > system.processors).sum())
     if larger:
         say_of_log(
@@ -269,7 +296,7 @@ def _plan(
                 f"{log.sizes.size:,}; do both count the same ({log.header.get('Unit', 'cores')})?"
             ]
         )
-    return scenario_of_log(log, system, found.program)
+    return scenario_of_log(log, system, found.program, written_on=written_on)
 
 
 def _followed(candidates: tuple[AbstractPolicy, ...], model: str) -> tuple[AbstractPolicy, ...]:
@@ -309,6 +336,24 @@ def _levels(text: str) -> list[int]:
     return sorted({int(part) for part in parts})
 
 
+def _of_overload(found: Overload, plan: Scenario) -> str:
+    """What stands in the way, what would do and how to ask for it, and what is ranked instead."""
+    said = [found.sentence]
+    if plan.log is not None and plan.path == plan.log.path:
+        said.append(
+            "The machine that wrote the log did carry them: are --machine and --program its own?"
+        )
+        if found.enough is not None:
+            here, more = found.machine, found.enough
+            said.append(
+                f"For a larger one give --machine {more['processors']},{more['disks']} "
+                f"--log-machine {here['processors']},{here['disks']}."
+            )
+    possible = f"Ranked at load {found.possible_load:g} instead"
+    said.append(f"{possible}, three quarters of what the best can carry:")
+    return "\n".join(said)
+
+
 def _summary(found: list[Recommendation]) -> str:
     """One sentence for each load."""
     return "\n".join(each.reason for each in found)
@@ -338,6 +383,7 @@ def _write(found: list[Recommendation], drawn: PolicyMap | None, output: Path) -
     import pandas as pd
 
     from qmodels.io.outputs import output_folder
+    from qmodels.plotting.fonts import save
 
     names = ["candidates.csv"]
     with output_folder(output) as made:
@@ -345,7 +391,7 @@ def _write(found: list[Recommendation], drawn: PolicyMap | None, output: Path) -
         pd.concat(tables).to_csv(made / "candidates.csv", index=False)
         if drawn is not None:
             drawn.to_frame().to_csv(made / "map.csv", index=False)
-            drawn.plot().figure.savefig(made / "map.png", dpi=150)
+            save(drawn.plot().figure, made / "map.png", dpi=150)
             names += ["map.csv", "map.png"]
     for name in names:
         typer.echo(str(output / name), err=True)

@@ -9,13 +9,14 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, print_json, with_changes
-from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.options import MaxBytes
 from qmodels.commands.set_option import SetOption, say_changes
-from qmodels.commands.trace_options import Events, Gap, Module, OnDisks, event_choices
+from qmodels.commands.trace_options import Columns, Events, Gap, Module, OnDisks, event_choices
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
-    from qmodels.commands.surface_answer import Answer, Wanted
+    from qmodels.commands.surface_answer import Answer
+    from qmodels.commands.surface_search import Wanted
     from qmodels.io.subjects import TraceChoices
 
 
@@ -65,6 +66,7 @@ def _surface(
     level: Annotated[
         float, typer.Option(help="Probability of the intervals, for measured runs.")
     ] = 0.9,
+    columns: Columns = None,
     gap: Gap = None,
     on_disks: OnDisks = None,
     module: Module = None,
@@ -94,7 +96,7 @@ def _surface(
         return
     if source is None:
         raise ModelError("name a file or a profile; qmodels surface --list lists the profiles")
-    from qmodels.commands.options import numbers, pair, ranges
+    from qmodels.commands.options import column_map, numbers, pair, ranges
     from qmodels.commands.progress import at_work, progress_shown
     from qmodels.commands.surface_answer import answer
     from qmodels.commands.surface_text import text
@@ -103,6 +105,7 @@ def _surface(
     from qmodels.io.subjects import read_subject
 
     # What the options say is checked before anything is read, which may take minutes.
+    named = column_map("--columns", columns)
     given = numbers("--processors", processors), numbers("--disks", disks)
     choices = _choices(gap, run_on, on_disks, io_law, cpu_law, module, event)
     asked = _asked(
@@ -115,7 +118,7 @@ def _surface(
     with progress_shown() as progress:
         subject = read_subject(
             source, program=program, choices=choices, max_bytes=max_bytes, progress=progress,
-            settings=parse_settings(settings),
+            settings=parse_settings(settings), columns=named,
         )  # fmt: skip
     answers.remarks(subject.remarks)
     wanted = _wanted(given, (subject.processors, subject.disks), asked)
@@ -172,7 +175,7 @@ def _asked(**asked: Any) -> dict[str, Any]:
 
 
 def _wanted(given: tuple[Any, Any], largest: tuple[int, int], asked: dict[str, Any]) -> Wanted:
-    from qmodels.commands.surface_answer import Wanted
+    from qmodels.commands.surface_search import Wanted
 
     processors, disks = (
         _powers(n) if own is None else own for own, n in zip(given, largest, strict=True)

@@ -2,57 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qmodels.commands.surface_search import ROUNDING, Sought, Wanted, sought, within
 from qmodels.io.subjects import Subject
 from qmodels.programs import (
-    AbstractProgram,
     FittedProgram,
     Program,
     SpeedupSurface,
     speedup_surface,
 )
-from qmodels.programs.allotments import (
-    AllotmentPath,
-    MarginalValue,
-    PricedAllotment,
-    allotment_path,
-    best_allotment,
-    marginal_value,
-)
+from qmodels.programs.allotments import MarginalValue, marginal_value
 from qmodels.programs.scaling import Forecast, NextRun
+from qmodels.programs.scaling.candidates import usual_runs
 
 Array = NDArray[np.float64]
-
-_BUDGETS = 40  # points of a path
-_MOST_SEARCHED = 1_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Wanted:
-    """What is asked of a surface: the grid, what may be spent, and the allotment in question."""
-
-    processors: Array
-    disks: Array
-    #: Whether only these numbers are to be had, or all whole numbers up to the largest.
-    only_these_processors: bool = False
-    only_these_disks: bool = False
-    budget: float | None = None
-    processor_price: float = 1.0
-    disk_price: float = 1.0
-    target: tuple[float, float] | None = None
-    level: float = 0.9
-    can_run: tuple[tuple[float, float], ...] | None = None  #: where the next run may be
-    run_budget: float | None = None  #: core-seconds that it may cost
-
-    @property
-    def prices(self) -> dict[str, Any]:
-        """The prices by the names that `best_allotment` knows."""
-        return {"processor_price": self.processor_price, "disk_price": self.disk_price}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,36 +32,32 @@ class Answer:
     subject : Subject
     wanted : Wanted
     surface : SpeedupSurface or None
-    best : PricedAllotment or None
-        For the budget, or the cheapest of the largest speedup.
-    path : AllotmentPath or None
-        Best allotments up to the budget.
+    sought : Sought or None
+        The best allotment for the budget, and the way there.
     marginal : MarginalValue or None
         Of one more processor and disk, at the target or else at the best allotment.
     forecast : Forecast or None
         Of measured runs: times and speedups of the grid with their intervals and marks.
-    at_best, at_target : Forecast or None
-        The same of the best allotment and of the target.
+    at_measured : Forecast or None
+        The same of all allotments that were measured, with what was measured there.
+    at_best, at_beyond, at_target : Forecast or None
+        The same of the best allotments within the runs and beyond them, and of the target.
     next_run : NextRun or None
-        Of measured runs: which run tells most about the target, or else the best allotment.
-    tried : int
-        Allotments among which the best was sought.
-    every : bool
-        Whether those are all that are to be had.
+        Of measured runs: which run tells most about the target, or else the best allotment; None
+        where the budget buys no run that would.
     """
 
     subject: Subject
     wanted: Wanted
     surface: SpeedupSurface | None
-    best: PricedAllotment | None
-    path: AllotmentPath | None
+    sought: Sought | None
     marginal: MarginalValue | None
     forecast: Forecast | None = None
+    at_measured: Forecast | None = None
     at_best: Forecast | None = None
+    at_beyond: Forecast | None = None
     at_target: Forecast | None = None
     next_run: NextRun | None = None
-    tried: int = 0
-    every: bool = True
 
     def record(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -107,18 +71,46 @@ class Answer:
             "seconds_on_one": None if surface is None else surface.reference,
             "mean_time": None if surface is None else surface.mean_time.tolist(),
             "speedup": None if surface is None else surface.speedup.tolist(),
-            "best": None if self.best is None else asdict(self.best),
-            "tried": {"allotments": self.tried, "every": self.every},
+            "best": None,
+            "tried": None,
             "marginal": None if self.marginal is None else asdict(self.marginal),
-            "path": None if self.path is None else [asdict(step) for step in self.path.steps],
+            "path": None,
         }
+        if self.sought is not None:
+            record |= self._best()
         if subject.run is not None:
             record["trace"] = _traced(subject)
-        if subject.fit is not None and self.forecast is not None and self.next_run is not None:
+        if subject.fit is not None and self.forecast is not None:
             record["fit"] = _fitted(subject.fit, self.forecast, self.next_run)
-            if self.at_target is not None:
-                record["fit"]["target"] = _rows(self.at_target)[0]
+            record["fit"]["measured"] = _rows(self.at_measured)
+            for name in ("target", "best", "beyond"):
+                if getattr(self, f"at_{name}") is not None:
+                    record["fit"][name] = _rows(getattr(self, f"at_{name}"))[0]
         return record
+
+    def _best(self) -> dict[str, Any]:
+        """The best allotments and the way there."""
+        found = self.sought
+        assert found is not None
+        record: dict[str, Any] = {
+            "best": None if found.best is None else asdict(found.best),
+            "tried": {"allotments": found.tried, "every": found.every},
+            "path": [asdict(step) for step in found.path.steps],
+        }
+        if self.subject.fit is not None:
+            record["beyond"] = None if found.beyond is None else asdict(found.beyond)
+            for step, outside in zip(record["path"], self.outside(), strict=True):
+                step["extrapolated"] = outside
+        return record
+
+    def outside(self) -> list[bool]:
+        """Whether each step of the path lies outside of the runs."""
+        fit, found = self.subject.fit, self.sought
+        assert fit is not None
+        assert found is not None
+        return [
+            not within(fit.allotments, step.processors, step.disks) for step in found.path.steps
+        ]
 
 
 def answer(subject: Subject, wanted: Wanted) -> Answer:
@@ -129,158 +121,55 @@ def answer(subject: Subject, wanted: Wanted) -> Answer:
     ModelError
         If the grid, the budget, a price or the target is out of range.
     """
-    program = subject.program
+    program, fit = subject.program, subject.fit
     if program is None:
-        return Answer(subject, wanted, None, None, None, None, **_learnt(subject, wanted, None))
+        return Answer(subject, wanted, None, None, None, **_learnt(subject, wanted, None))
     surface = speedup_surface(program, wanted.processors, wanted.disks)
-    searched, every = _searched(program, surface, wanted)
-    most = _most(wanted)
-    best = best_allotment(searched, budget=most, **wanted.prices)
-    path = allotment_path(searched, _budgets(searched, wanted, most), **wanted.prices)
+    found = sought(program, surface, wanted, None if fit is None else fit.allotments)
+    best = found.best or found.beyond
+    assert best is not None
     at = wanted.target or (best.processors, best.disks)
     marginal = marginal_value(program, *at, **wanted.prices)
-    learnt = _learnt(subject, wanted, best)
-    if subject.fit is not None:
-        best, path, marginal = _as_forecast(subject.fit, wanted, best, path, marginal)
-    tried = searched.speedup.size
-    return Answer(
-        subject, wanted, surface, best, path, marginal, tried=tried, every=every, **learnt
-    )
+    return Answer(subject, wanted, surface, found, marginal, **_learnt(subject, wanted, found))
 
 
-def _as_forecast(
-    fit: FittedProgram,
-    wanted: Wanted,
-    best: PricedAllotment,
-    path: AllotmentPath,
-    marginal: MarginalValue,
-) -> tuple[PricedAllotment, AllotmentPath, MarginalValue]:
-    """The same allotments with the medians that the forecast gives, where the runs decide.
-
-    Allotments are searched by the program's mean times, which are quick to compute. What is told
-    of them is one estimator, the one that has intervals: else one allotment had two speedups.
-    """
-    p, d = marginal.processors, marginal.disks
-    steps = (best, *path.steps)
-    asked = [(step.processors, step.disks) for step in steps]
-    asked += [(p, d), (p + 1, d), (p, d + 1)]
-    processors, disks = np.array(asked).T
-    found = fit.predict(processors, disks, wanted.level)
-    if np.ma.getmaskarray(found.speedup).any() or np.ma.getmaskarray(found.time).any():
-        return best, path, marginal
-    told = [
-        replace(step, speedup=speedup, mean_time=seconds)
-        for step, speedup, seconds in zip(
-            steps, found.speedup.data.tolist(), found.time.data.tolist(), strict=False
-        )
-    ]
-    here, wider, deeper = found.speedup.data[-3:].tolist()
-    by_processor, by_disk = wider - here, deeper - here
-    gained = MarginalValue(
-        p, d, here, by_processor, by_disk, by_processor / wanted.processor_price,
-        by_disk / wanted.disk_price,
-    )  # fmt: skip
-    return told[0], replace(path, steps=tuple(told[1:])), gained
-
-
-def _learnt(subject: Subject, wanted: Wanted, best: PricedAllotment | None) -> dict[str, Any]:
+def _learnt(subject: Subject, wanted: Wanted, found: Sought | None) -> dict[str, Any]:
     """What runs say beyond a single program: intervals, and which run to do next."""
     fit = subject.fit
     if fit is None:
         return {}
-    largest = float(wanted.processors[-1]), float(wanted.disks[-1])
-    most_wanted = largest if best is None else (best.processors, best.disks)
-    found: dict[str, Any] = {
+    learnt: dict[str, Any] = {
         "forecast": fit.surface_interval(wanted.processors, wanted.disks, wanted.level),
-        "next_run": fit.next_run(
-            targets=[wanted.target or most_wanted],
-            within=wanted.can_run,
-            budget=wanted.run_budget,
-        ),
+        "at_measured": fit.predict(fit.measured.processors, fit.measured.disks, wanted.level)
+        if fit.measured.processors.size
+        else None,
     }
-    if best is not None:
-        found["at_best"] = fit.predict(best.processors, best.disks, wanted.level)
+    goal = float(wanted.processors[-1]), float(wanted.disks[-1])
+    for name, one in () if found is None else (("best", found.best), ("beyond", found.beyond)):
+        if one is not None:
+            goal = one.processors, one.disks
+            learnt[f"at_{name}"] = fit.predict(*goal, wanted.level)
     if wanted.target is not None:
-        found["at_target"] = fit.predict(*wanted.target, wanted.level)
-    return found
+        goal = wanted.target
+        learnt["at_target"] = fit.predict(*goal, wanted.level)
+    return learnt | {"next_run": _next_run(fit, wanted, goal)}
 
 
-def _searched(
-    program: AbstractProgram, surface: SpeedupSurface, wanted: Wanted
-) -> tuple[SpeedupSurface, bool]:
-    """The allotments among which the best is sought, and whether those are all there are.
+def _next_run(fit: FittedProgram, wanted: Wanted, goal: tuple[float, float]) -> NextRun | None:
+    """The run that tells most about `goal`, among those that can be made and paid.
 
-    Where all are too many, as many whole numbers as can be tried, in even steps of their
-    logarithms, and then those next to the best of them.
+    Where a budget says what an allotment may cost and nothing says what can be run, a run needs
+    no more than that buys.
     """
-    shown = surface.processors, surface.disks
-    only = wanted.only_these_processors, wanted.only_these_disks
-    if all(only):
-        return surface, True
-    counts = [x.size if fixed else int(x[-1]) for x, fixed in zip(shown, only, strict=True)]
-    if counts[0] * counts[1] <= _MOST_SEARCHED:
-        whole = (
-            x if fixed else np.arange(1.0, n + 1)
-            for x, fixed, n in zip(shown, only, counts, strict=True)
-        )  # fmt: skip
-        return speedup_surface(program, *whole), True
-    rooms = _rooms(counts, only)
-    coarse = [
-        x if fixed else _spread(x, room) for x, fixed, room in zip(shown, only, rooms, strict=True)
-    ]
-    first = speedup_surface(program, *coarse)
-    best = best_allotment(first, budget=_most(wanted), **wanted.prices)
-    finer = [
-        x if fixed else np.union1d(x, _between(x, at, room // 3))
-        for x, fixed, at, room in zip(
-            coarse, only, (best.processors, best.disks), rooms, strict=True
-        )
-    ]
-    return speedup_surface(program, *finer), False
-
-
-def _rooms(counts: list[int], only: tuple[bool, bool]) -> tuple[int, int]:
-    """How many numbers of processors and of disks can be tried together."""
-    even = int(_MOST_SEARCHED**0.5)
-    for own, other in ((0, 1), (1, 0)):
-        if only[own] or counts[own] <= even:  # one that is not thinned leaves the other the rest
-            rest = max(1, _MOST_SEARCHED // counts[own])
-            rooms = {own: counts[own], other: rest}
-            return rooms[0], rooms[1]
-    return even, even
-
-
-def _spread(shown: Array, room: int) -> Array:
-    """All whole numbers up to the largest shown, or two thirds of `room` and those shown."""
-    if room >= shown[-1]:
-        return np.arange(1.0, shown[-1] + 1)
-    return np.union1d(shown, np.rint(np.geomspace(1.0, shown[-1], max(2, 2 * room // 3))))
-
-
-def _between(values: Array, at: float, room: int) -> Array:
-    """So many whole numbers around `at`, as far as its neighbours in `values`."""
-    i = int(np.searchsorted(values, at))
-    low, high = values[max(0, i - 1)], values[min(values.size - 1, i + 1)]
-    return np.rint(np.linspace(low, high, int(min(room, high - low) + 1)))
-
-
-def _most(wanted: Wanted) -> float:
-    """What may be spent: the budget, or what the largest allotment costs."""
-    if wanted.budget is not None:
-        return wanted.budget
-    return float(
-        wanted.processors[-1] * wanted.processor_price + wanted.disks[-1] * wanted.disk_price
-    )
-
-
-def _budgets(surface: SpeedupSurface, wanted: Wanted, most: float) -> Array:
-    least = float(surface.processors[0] * wanted.processor_price)
-    least += float(surface.disks[0] * wanted.disk_price)
-    if most <= least:
-        return np.array([most])
-    amounts = np.geomspace(least, most, _BUDGETS)
-    amounts[[0, -1]] = least, most
-    return amounts
+    candidates = None
+    if wanted.can_run is None and wanted.budget is not None:
+        usual = usual_runs(fit.allotments, np.array([goal]))
+        price = usual @ [wanted.processor_price, wanted.disk_price]
+        affordable = usual[price <= wanted.budget * (1.0 + ROUNDING)]
+        if not len(affordable):
+            return None
+        candidates = [(p, d) for p, d in affordable.tolist()]
+    return fit.next_run(candidates, targets=[goal], within=wanted.can_run, budget=wanted.run_budget)
 
 
 def _traced(subject: Subject) -> dict[str, Any]:
@@ -310,21 +199,24 @@ def _traced(subject: Subject) -> dict[str, Any]:
     return record
 
 
-def _fitted(fit: FittedProgram, forecast: Forecast, next_run: NextRun) -> dict[str, Any]:
+def _fitted(fit: FittedProgram, forecast: Forecast, next_run: NextRun | None) -> dict[str, Any]:
     return {
         "level": forecast.level,
         "components": _plain(fit.to_frame()),
         "unidentified": list(fit.unidentified),
         "cliffs": list(fit.cliffs),
+        "contradictions": list(fit.contradictions),
         "warnings": list(forecast.warnings),
         "discrepancy": fit.discrepancy,
         "forecast": _rows(forecast),
-        "next_run": {"advice": next_run.advice, "candidates": _plain(next_run.to_frame())},
+        "next_run": None
+        if next_run is None
+        else {"advice": next_run.advice, "candidates": _plain(next_run.to_frame())},
     }
 
 
-def _rows(forecast: Forecast) -> list[dict[str, Any]]:
-    return _plain(forecast.to_frame())
+def _rows(forecast: Forecast | None) -> list[dict[str, Any]]:
+    return [] if forecast is None else _plain(forecast.to_frame())
 
 
 def _plain(frame: Any) -> list[dict[str, Any]]:

@@ -17,10 +17,12 @@ _DPI = 150
 
 def write_files(found: Answer, folder: Path) -> tuple[list[str], list[str]]:
     """Write all that can be drawn of an answer; return the files, and what was left out and why."""
+    from qmodels.plotting.fonts import save
+
     names: list[str] = []
     left_out: list[str] = []
     for name, ax in _figures(found):
-        ax.figure.savefig(folder / f"{name}.png", dpi=_DPI)
+        save(ax.figure, folder / f"{name}.png", dpi=_DPI)
         names.append(f"{name}.png")
     if found.subject.table is not None:
         found.subject.table.frame.to_csv(folder / "runs.csv", index=False, float_format="%.10g")
@@ -31,8 +33,15 @@ def write_files(found: Answer, folder: Path) -> tuple[list[str], list[str]]:
     if found.forecast is not None:
         found.forecast.to_frame().to_csv(folder / "forecast.csv", index=False, float_format="%.10g")
         names.append("forecast.csv")
-    if found.path is not None:
-        found.path.to_frame().to_csv(folder / "path.csv", index=False, float_format="%.10g")
+    if found.at_measured is not None:
+        beside = found.at_measured.to_frame()
+        beside.to_csv(folder / "measured.csv", index=False, float_format="%.10g")
+        names.append("measured.csv")
+    if found.sought is not None:
+        steps = found.sought.path.to_frame()
+        if found.subject.fit is not None:
+            steps["extrapolated"] = found.outside()
+        steps.to_csv(folder / "path.csv", index=False, float_format="%.10g")
         names.append("path.csv")
     if found.surface is None:
         left_out.append("There is no surface to draw: the runs do not tell how the program scales.")
@@ -50,12 +59,13 @@ def _figures(found: Answer) -> Iterator[tuple[str, Any]]:
     subject, surface = found.subject, found.surface
     points = subject.measured
     if surface is not None and min(surface.speedup.shape) >= 2:
-        pairs = None if points is None else points[:, :2]
-        yield "surface", plotting.surface_heatmap(surface, points=pairs)
+        pairs, odd = (None, None) if points is None else (points[:, :2], _contradicted(found))
+        yield "surface", plotting.surface_heatmap(surface, points=pairs, contradicted=odd)
         yield "surface3d", plotting.surface_3d(surface, points=_measured_speedups(found))
-        yield "efficiency", plotting.efficiency_contours(surface)
-        if found.path is not None and len(found.path.steps) > 1:
-            yield "path", plotting.allotment_path(found.path, surface=surface)
+        yield "efficiency", plotting.efficiency_contours(surface, points=pairs)
+        if found.sought is not None and len(found.sought.path.steps) > 1:
+            path = found.sought.path
+            yield "path", plotting.allotment_path(path, surface=surface, points=pairs)
     if subject.fit is not None:
         yield (
             "times",
@@ -72,17 +82,24 @@ def _figures(found: Answer) -> Iterator[tuple[str, Any]]:
             yield "execution", plotting.execution_diagram(bursts)
         yield "gaps", plotting.gap_sensitivity(subject.run.sensitivity, chosen=bursts.gap)
     elif isinstance(subject.program, Program):
-        at = found.best
+        at = None if found.sought is None else found.sought.best or found.sought.beyond
         p, d = (1.0, 1.0) if at is None else (at.processors, at.disks)
         yield "execution", plotting.execution_diagram(subject.program, p=p, d=d)
 
 
 def _measured_speedups(found: Answer) -> Any:
-    """Measured allotments with the speedup that their time is over the surface's T_11."""
+    """Measured allotments with their speedup: over the measured T_11, or else the surface's."""
     points, surface = found.subject.measured, found.surface
     if points is None or surface is None:
         return None
-    return np.column_stack([points[:, :2], surface.reference / points[:, 2]])
+    on_one = points[np.all(points[:, :2] == 1.0, axis=1), 2]
+    reference = float(on_one[0]) if on_one.size else surface.reference
+    return np.column_stack([points[:, :2], reference / points[:, 2]])
+
+
+def _contradicted(found: Answer) -> Any:
+    """Whether the time on each measured allotment contradicts the law."""
+    return None if found.at_measured is None else found.at_measured.contradicts
 
 
 def _write_page(found: Answer, folder: Path) -> None:
@@ -98,5 +115,7 @@ def _write_page(found: Answer, folder: Path) -> None:
         points=_measured_speedups(found),
         interval=None if sure is None else (sure.speedup_low, sure.speedup_high),
         caption=said,
+        runs=found.at_measured,
+        warnings=() if found.subject.fit is None else found.subject.fit.warnings,
     )
     (folder / "surface.html").write_text(page, encoding="utf-8")

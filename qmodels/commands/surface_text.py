@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qmodels.commands.surface_answer import Answer, Wanted
+from qmodels.commands.surface_answer import Answer
+from qmodels.commands.surface_search import Wanted
 from qmodels.io.subjects import Subject
 from qmodels.programs import SpeedupSurface
+from qmodels.programs.allotments import PricedAllotment
 from qmodels.programs.scaling import Forecast
+from qmodels.programs.scaling.forecast import CONTRADICTED
 from qmodels.programs.superlinear import superlinear
 
 Array = NDArray[np.float64]
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_INTERVALS = 12, 8, 5
-_MOST_CANDIDATES = 5
+_MOST_CANDIDATES, _MOST_MEASURED = 5, 12
 
 
 def text(found: Answer) -> str:
@@ -24,6 +28,7 @@ def text(found: Answer) -> str:
     blocks = [
         _about(found.subject),
         _forecasts(found.forecast) if found.forecast is not None else _table(found.surface),
+        _measured(found.at_measured),
         _superlinear(found),
         "\n".join(_worth(found)),
         "\n".join(_next(found)),
@@ -33,8 +38,7 @@ def text(found: Answer) -> str:
 
 def _superlinear(found: Answer) -> str:
     program, surface = found.subject.program, found.surface
-    # Of measured runs the table gives medians, and the surface means: no second number here.
-    if program is None or surface is None or found.subject.fit is not None:
+    if program is None or surface is None:
         return ""
     return superlinear(program, surface)
 
@@ -57,10 +61,6 @@ def _title(subject: Subject) -> str:
         return subject.name
     seconds, io = float(program.mean_time(1.0, 1.0)), float(program.mean_io(1.0, 1.0))
     share = 100 * io / seconds
-    if subject.fit is not None:  # the median, as wherever the text speaks of runs
-        on_one = subject.fit.predict(1.0, 1.0)
-        if not np.ma.getmaskarray(on_one.time)[0]:
-            seconds = float(on_one.time.data[0])
     phases = f"{program.mean_phases:.6g} phase{'' if program.mean_phases == 1 else 's'}"
     return (
         f"{subject.name}: {phases}, {seconds:.6g} s on one processor and one disk, "
@@ -69,7 +69,7 @@ def _title(subject: Subject) -> str:
 
 
 def _forecasts(forecast: Forecast) -> str:
-    """Return medians with their intervals; a star where extrapolated, a dash where unknown."""
+    """Return speedups with their intervals, and what the marks beside them say."""
     rows = _thinned(forecast.processors[:, 0], _MOST_ROWS)
     columns = _thinned(forecast.disks[0], _MOST_INTERVALS)
     lines = [f"speedup with {100 * forecast.level:.3g} % intervals; processors down, disks across"]
@@ -80,6 +80,7 @@ def _forecasts(forecast: Forecast) -> str:
         for j in columns:
             middle = "-" if hidden[i, j] else f"{forecast.speedup.data[i, j]:.4g}"
             star = "*" if forecast.mark[i, j] == "extrapolated" else " "
+            star = "!" if forecast.contradicts[i, j] else star
             span = f"{forecast.speedup_low[i, j]:.3g}..{forecast.speedup_high[i, j]:.3g}"
             cells.append(f"{f'{middle} ({span}){star}':>23}")
         lines.append(f"{forecast.processors[i, 0]:>8g}" + "".join(cells))
@@ -87,7 +88,38 @@ def _forecasts(forecast: Forecast) -> str:
     lines += [
         text for mark, text in said.items() if np.any(forecast.mark[np.ix_(rows, columns)] == mark)
     ]
+    if np.any(forecast.contradicts[np.ix_(rows, columns)]):
+        lines.append("! the runs contradict the law, see below")
     return "\n".join(lines)
+
+
+def _measured(found: Forecast | None) -> str:
+    """Return what was measured beside what is fitted: all, or where they lie furthest apart."""
+    if found is None:
+        return ""
+    off = found.measured_time.data / found.time.filled(np.nan) - 1.0
+    shown = np.arange(off.size)
+    title = "measured beside fitted"
+    if off.size > _MOST_MEASURED:
+        worst = np.argsort(-np.abs(np.log1p(off)), kind="stable")[:_MOST_MEASURED]
+        shown = np.sort(worst)
+        title += f": the {_MOST_MEASURED} of {off.size} allotments that lie furthest apart"
+    head = ("processors", "disks", "measured", "fitted", "off", "speedup", "fitted")
+    lines = [title, "".join(f"{word:>11}" for word in head)]
+    for i in shown:
+        cells = (
+            f"{found.processors[i]:g}", f"{found.disks[i]:g}",
+            f"{found.measured_time.data[i]:.4g} s",
+            _value(found.time, i, " s"), f"{100 * off[i]:+.1f} %" if np.isfinite(off[i]) else "-",
+            _value(found.measured_speedup, i), _value(found.speedup, i),
+        )  # fmt: skip
+        mark = f" ! {CONTRADICTED}" if found.contradicts[i] else ""
+        lines.append("".join(f"{cell:>11}" for cell in cells) + mark)
+    return "\n".join(lines)
+
+
+def _value(values: np.ma.MaskedArray[Any, Any], i: int, unit: str = "") -> str:
+    return "-" if np.ma.getmaskarray(values)[i] else f"{values.data[i]:.4g}{unit}"
 
 
 def _next(found: Answer) -> Iterator[str]:
@@ -101,7 +133,7 @@ def _next(found: Answer) -> Iterator[str]:
 
 
 def _sure(where: str, one: Forecast) -> str:
-    """One allotment: medians with their intervals, as in the table above it."""
+    """One allotment with its intervals, as in the table above it."""
     hidden = np.ma.getmaskarray(one.time)[0] or np.ma.getmaskarray(one.speedup)[0]
     units = _units(float(one.processors[0]), float(one.disks[0]))
     middle = (
@@ -116,6 +148,10 @@ def _intervals(one: Forecast) -> str:
     """The intervals of one allotment, and how far it lies from the runs."""
     outside = one.doublings[0]
     far = f", doublings outside the runs: {outside:.3g}" if outside > 0 else ""
+    if not np.ma.getmaskarray(one.measured_time)[0]:
+        far = f": {one.measured_time.data[0]:.4g} s"
+    if one.contradicts[0]:
+        far += f", {CONTRADICTED}"
     return (
         f"{100 * one.level:.3g} % intervals {one.speedup_low[0]:.4g} to "
         f"{one.speedup_high[0]:.4g}, {one.time_low[0]:.4g} to {one.time_high[0]:.4g} s; "
@@ -142,16 +178,9 @@ def _thinned(values: Array, most: int) -> NDArray[np.intp]:
 
 
 def _worth(found: Answer) -> Iterator[str]:
-    best, marginal, wanted = found.best, found.marginal, found.wanted
-    if best is not None:
-        among = _among(found)
-        money = "" if wanted.budget is None else f" for a budget of {best.budget:.6g}"
-        yield (
-            f"best of {among}{money}:\n  {_units(best.processors, best.disks)} at a price of "
-            f"{best.price:.6g}: speedup {best.speedup:.4g}, {best.mean_time:.4g} s"
-        )
-        if found.at_best is not None:
-            yield f"  {_intervals(found.at_best)}"
+    wanted, marginal = found.wanted, found.marginal
+    if found.sought is not None:
+        yield from _best(found)
     if marginal is not None:
         yield (
             f"on {_units(marginal.processors, marginal.disks)} the speedup is "
@@ -163,10 +192,47 @@ def _worth(found: Answer) -> Iterator[str]:
                 f"per price: processor {marginal.by_processor_per_price:+.3g}, disk "
                 f"{marginal.by_disk_per_price:+.3g}"
             )
-    if found.path is not None and wanted.budget is not None:
+    if found.sought is not None and wanted.budget is not None:
         yield ""
         yield "best allotment as the budget grows"
         yield from _turns(found)
+
+
+def _best(found: Answer) -> Iterator[str]:
+    """The best allotment; of runs first that within them, then what would be better beyond."""
+    sought, budget = found.sought, found.wanted.budget
+    assert sought is not None
+    money = "" if budget is None else f" for a budget of {budget:.6g}"
+    if found.subject.fit is None:
+        assert sought.best is not None
+        yield f"best of {_among(found)}{money}:"
+        yield f"  {_priced(sought.best)}"
+        return
+    low, high = (f(found.subject.fit.allotments, axis=0) for f in (np.min, np.max))
+    runs = f"{_range(low[0], high[0], 'processor')} and {_range(low[1], high[1], 'disk')}"
+    if sought.best is not None:
+        yield f"best within the runs, {runs}{money}:"
+        yield f"  {_priced(sought.best)}"
+        if found.at_best is not None:
+            yield f"  {_intervals(found.at_best)}"
+    else:
+        yield f"no allotment within the runs, {runs}, is to be had{money}"
+    if sought.beyond is not None:
+        yield f"beyond the runs, if the law holds there, of {_among(found)}{money}:"
+        yield f"  {_priced(sought.beyond)}"
+        if found.at_beyond is not None:
+            yield f"  {_intervals(found.at_beyond)}"
+
+
+def _priced(one: PricedAllotment) -> str:
+    return (
+        f"{_units(one.processors, one.disks)} at a price of {one.price:.6g}: speedup "
+        f"{one.speedup:.4g}, {one.mean_time:.4g} s"
+    )
+
+
+def _range(low: float, high: float, noun: str) -> str:
+    return _some(low, noun) if low == high else f"{low:g} to {_some(high, noun)}"
 
 
 def _among(found: Answer) -> str:
@@ -179,19 +245,28 @@ def _among(found: Answer) -> str:
         (False, True): f"up to {_some(wanted.processors[-1], 'processor')} and those disks",
         (False, False): f"up to {_units(*_largest(wanted))}",
     }[given]
-    return among if found.every else f"{found.tried} allotments tried, not all, of {among}"
+    sought = found.sought
+    assert sought is not None
+    return among if sought.every else f"{sought.tried} allotments tried, not all, of {among}"
 
 
 def _turns(found: Answer) -> Iterator[str]:
-    """Steps of the path, with a different allotment each."""
-    assert found.path is not None
+    """Steps of the path, with a different allotment each; a star beyond the runs."""
+    assert found.sought is not None
     yield f"{'budget':>10} {'processors':>10} {'disks':>8} {'speedup':>10} {'seconds':>10}"
-    steps = list({(step.processors, step.disks): step for step in found.path.steps}.values())
-    for step in (steps[i] for i in _thinned(np.array([s.price for s in steps]), _MOST_ROWS)):
+    path = found.sought.path.steps
+    beyond = [False] * len(path) if found.subject.fit is None else found.outside()
+    steps = list(
+        {(x.processors, x.disks): (x, star) for x, star in zip(path, beyond, strict=True)}.values()
+    )
+    for k in _thinned(np.array([step.price for step, _ in steps]), _MOST_ROWS):
+        step, star = steps[k]
         yield (
             f"{step.price:>10.6g} {step.processors:>10g} {step.disks:>8g} "
-            f"{step.speedup:>10.4g} {step.mean_time:>10.4g}"
+            f"{step.speedup:>10.4g} {step.mean_time:>10.4g}{'*' if star else ''}"
         )
+    if any(star for _, star in steps):
+        yield "* beyond the runs, if the law holds there"
 
 
 def _largest(wanted: Wanted) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Options of commands that read traces of many runs: what no trace tells."""
+"""Options of commands that read measured runs: what no trace or table tells."""
 
 from __future__ import annotations
 
@@ -31,6 +31,15 @@ Events = Annotated[
         metavar="PATTERN=KIND",
         help="What trace events of a category or CATEGORY:NAME count as: read, write, io, compute "
         "or none, such as 'train:step*=compute'; may be repeated.",
+    ),
+]
+
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="KEY=NAME,...",
+        help="Of a table of runs with other columns, such as p=nprocs,seconds=walltime_s.",
     ),
 ]
 

@@ -44,4 +44,6 @@ def dependent_arrivals(
     words = f"MAP of order {found.process.order}, so that {what} over time as in {log.path.name}"
     if found.moved:
         words += f"; not met: {', '.join(target.name for target in found.moved)}"
-    return found.process, words
+    return found.process.with_data(
+        busy.interarrivals, how=found.family, source=str(log.path)
+    ), words

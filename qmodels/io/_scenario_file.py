@@ -158,6 +158,7 @@ class ValidationTable(Table):
     replications: Annotated[int, Field(ge=2, le=1000)] = 10
     jobs: Count | None = None
     replay_log: bool = False
+    fastest: bool = True
 
 
 class TrialTable(Table):

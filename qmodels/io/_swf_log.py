@@ -23,6 +23,8 @@ from qmodels.io._swf_parse import FIELDS, LARGEST, WHOLE, Header, count, timezon
 Array = NDArray[np.float64]
 
 
+#: How a job ended, as the format has it.
+STATUS = {"failed": 0, "completed": 1, "cancelled": 5}
 #: What `size` and `work` are made of, and what tells jobs apart.
 _OF_LOAD = frozenset({"job", "submit", "run", "processors", "requested_processors"})
 
@@ -60,8 +62,10 @@ class JobLog(Result):
     Notes
     -----
     `runtimes`, `sizes` and `work` hold the jobs whose size is positive and whose run time is not
-    negative; the submit times of all jobs count as arrivals. A run time of 0 is one that was
-    rounded down. Recorded waits are not used.
+    negative; the submit times of all jobs count as arrivals. A run time of 0 is that of a job which
+    ended in the second in which it began. It stays 0: where both stamps are cut to whole seconds, a
+    run of x seconds is written as 0 or more with the mean x, so the mean of all is right as it
+    stands, and half a second for each 0 would make it too large. Recorded waits are not used.
 
     Examples
     --------
@@ -148,22 +152,23 @@ class JobLog(Result):
 
     @cached_property
     def with_work(self) -> JobLog:
-        """The jobs of known and positive work alone: those that a queue is made of.
+        """The jobs of known work alone: those that a queue is made of.
 
-        A job without a size or a run time, or of run time 0, brings no work that is known. If it
-        counted as an arrival and was given the mean work of the others, the load would be too
-        high by the share of such jobs.
+        A job without a size or a run time, or one that was cancelled with a run time of 0, brings
+        no work that is known. If it counted as an arrival and was given the mean work of the
+        others, the load would be too high by the share of such jobs. Any other job with a run time
+        of 0 ran, for less than a second.
 
         Raises
         ------
         ModelError
-            If there is no such job.
+            If no such job has a run time above 0.
         """
-        known = self.work_by_job > 0
+        known = self._known_work
+        if not (self.work_by_job > 0).any():
+            raise ModelError(f"{self.path}: no job has both a size and a run time above 0")
         if known.all():
             return self
-        if not known.any():
-            raise ModelError(f"{self.path}: no job has both a size and a run time above 0")
         # What nothing is known of is filled in again without taking memory.
         jobs = _Owned()
         for name in FIELDS:
@@ -171,6 +176,12 @@ class JobLog(Result):
             if name == "job" or column.max() > -1 or column.min() < -1:
                 jobs[name] = column[known]
         return JobLog(self.path, jobs, self.header, self.warnings)  # type: ignore[arg-type]
+
+    @property
+    def _known_work(self) -> NDArray[np.bool_]:
+        size, run = self.jobs["size"].to_numpy(), self.jobs["run"].to_numpy()
+        known: NDArray[np.bool_] = (size > 0) & (run >= 0)
+        return known & ~_cancelled(self.jobs, run == 0)
 
     @property
     def offered_processors(self) -> float:
@@ -288,6 +299,8 @@ def read_log(
     log = JobLog(path, _Owned(columns), header)  # type: ignore[arg-type]
     object.__setattr__(log, "warnings", (*notes, *_noticed(log)))  # not yet seen by anybody
     kept = {*names, *_OF_LOAD, "size", "work"}
+    if _cancelled(log.jobs, log.jobs["run"].to_numpy() == 0).any():
+        kept.add("status")  # tells which of them ran
     jobs = {
         name: log.jobs[name].to_numpy() if name in kept else _unknown(name, len(log.jobs))
         for name in (*FIELDS, "size", "work")
@@ -307,9 +320,19 @@ def _noticed(log: JobLog) -> list[str]:
             f"Jobs without a usable size or run time: {unknown:,} of {count:,}; they are "
             f"arrivals of the log, but no part of its load."
         )
-    zero = np.count_nonzero(usable & (run == 0))
-    if zero:
-        notes.append(f"Jobs with a run time of 0: {zero:,}.")
+    zero = usable & (run == 0)
+    never = _cancelled(log.jobs, zero)
+    if never.any():
+        notes.append(
+            f"Jobs cancelled with a run time of 0: {np.count_nonzero(never):,} of {count:,}; they "
+            f"are arrivals of the log, but no part of its load."
+        )
+    if (short := np.count_nonzero(zero & ~never)) > 0:
+        notes.append(
+            f"Jobs with a run time of 0: {short:,} of {count:,}; they count as jobs that ran for "
+            f"less than a second. What is cut from the run times of these, where times are whole "
+            f"seconds, is added to those of others: with the 0s the mean is right."
+        )
     machine = log.max_procs
     if machine is None:
         return notes
@@ -323,6 +346,14 @@ def _noticed(log: JobLog) -> list[str]:
             f"machine's {machine:,}; waits are not used."
         )
     return notes
+
+
+def _cancelled(jobs: pd.DataFrame, which: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Those of these jobs that were cancelled."""
+    if not which.any():
+        return which
+    found: NDArray[np.bool_] = which & (jobs["status"].to_numpy() == STATUS["cancelled"])
+    return found
 
 
 def _busiest(jobs: pd.DataFrame) -> int:

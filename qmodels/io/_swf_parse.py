@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from qmodels.errors import TraceFormatError
 from qmodels.io._kernels import read_rows
 from qmodels.io.files import open_regular
+from qmodels.io.line_ends import check_ends, other_end
 
 Header = Mapping[str, str | list[str]]
 
@@ -58,6 +59,7 @@ class RawLog:
     columns: dict[str, NDArray[Any]]  #: (n,) each; int64 in `WHOLE`, else float64
     comments: list[str]  #: without the semicolon
     cut: bool  #: the last line has no newline
+    swallowed: int  #: comments that end in a row, as where a line end was lost
 
 
 class _Fault(Exception):
@@ -100,6 +102,8 @@ def parse(file: str, max_bytes: int, names: Collection[str] = FIELDS) -> RawLog:
     line, rest, ends_here, spoken = 1, b"", "", 0
     try:
         for chunk in _chunks(file, max_bytes):
+            if line == 1 and not rest:
+                check_ends(file, chunk)
             text, newline, rest = (rest + chunk).rpartition(b"\n")
             before = len(comments)
             columns.add(_block(text + newline, comments, line))
@@ -119,7 +123,9 @@ def parse(file: str, max_bytes: int, names: Collection[str] = FIELDS) -> RawLog:
     except _Fault as fault:
         what = fault.what + ends_here
         raise TraceFormatError(file, what, line=fault.line, field=fault.field) from None
-    return RawLog(columns.taken(), [_text(comment) for comment in comments], bool(rest))
+    swallowed = sum(map(_ends_in_a_row, comments))
+    texts = [_text(comment) for comment in comments]
+    return RawLog(columns.taken(), texts, bool(rest), swallowed)
 
 
 def parse_header(comments: list[str]) -> dict[str, str | list[str]]:
@@ -317,6 +323,20 @@ def _row(fields: list[bytes], line: int) -> list[float]:
 def _too_long(line: int) -> _Fault:
     what = f"the line is longer than {MAX_LINE:,} bytes; this is not a job log, or it is damaged"
     return _Fault(what, line)
+
+
+def _ends_in_a_row(comment: bytes) -> bool:
+    """Whether a row stands behind text, or a sign that may have been a line end.
+
+    A row that somebody took out by a semicolon is a comment by itself.
+    """
+    if not comment.rstrip()[-1:].isdigit():
+        return False
+    words = comment.translate(None, b"\0").split()[-len(FIELDS) - 1 :]
+    if len(words) < len(FIELDS) or not all(map(_NUMBER.fullmatch, words[1 - len(FIELDS) :])):
+        return False
+    alone = len(words) == len(FIELDS) and _NUMBER.fullmatch(words[0])
+    return not alone or other_end(comment.decode("utf-8", "replace").rstrip("\r\n")) is not None
 
 
 def _text(comment: bytes) -> str:

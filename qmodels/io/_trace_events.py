@@ -305,7 +305,7 @@ def _unclosed(text: str, at: int) -> list[Any] | None:
 def _one_per_line(file: str) -> bool:
     """Whether the first line with an event on it holds one and no more."""
     start = beginning(file, _LOOK).decode("utf-8-sig", errors="replace")
-    for text in start.splitlines():
+    for text in start.split("\n"):
         bare = text.strip().removeprefix("[").removesuffix("]").strip().removesuffix(",")
         if bare:
             try:

@@ -36,7 +36,7 @@ def is_experiment(text: str) -> bool:
     start = text.lstrip()[:4096]
     if start.startswith("{"):
         return '"params"' not in start and ('"parameters"' in start or '"measurements"' in start)
-    first = next((line for line in start.splitlines() if not line.startswith("#")), "")
+    first = next((line for line in start.split("\n") if not line.startswith("#")), "")
     return first.split(maxsplit=1)[:1] in (["PARAMETER"], ["POINTS"])
 
 

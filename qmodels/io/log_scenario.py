@@ -11,7 +11,13 @@ from qmodels.policies import System, work_bound
 from qmodels.programs import Program, WorkloadMix
 
 
-def scenario_of_log(log: JobLog, system: System, program: Program | WorkloadMix) -> Scenario:
+def scenario_of_log(
+    log: JobLog,
+    system: System,
+    program: Program | WorkloadMix,
+    *,
+    written_on: System | None = None,
+) -> Scenario:
     """The scenario of a file with ``scale_to_log = true``, this log and these programs.
 
     Parameters
@@ -23,6 +29,9 @@ def scenario_of_log(log: JobLog, system: System, program: Program | WorkloadMix)
     program : Program or WorkloadMix
         How a job scales; its times are multiplied so that its mean work on the sizes of the log's
         jobs is that of the log.
+    written_on : System, optional
+        The machine that wrote the log, whose disks decide what a job of some size takes; by default
+        `system`.
 
     Returns
     -------
@@ -43,7 +52,7 @@ def scenario_of_log(log: JobLog, system: System, program: Program | WorkloadMix)
     90.0
     """
     busy = log.with_work
-    factor = scale_to_log(log, system, program)
+    factor = scale_to_log(log, written_on or system, program)
     scaled = program.scaled(factor)
     arrivals, arrivals_from = law_of(log.path, "arrivals", LawTable(), log)
     demand, demand_from = law_of(log.path, "demand", LawTable(), log)

@@ -47,6 +47,8 @@ class RunTable(Result):
         which is 1 where it is not given. The table keeps a copy.
     source : str
         Where it comes from, for reports.
+    notes : tuple of str
+        What its reader had to assume, and what cannot be learnt from it, a sentence each.
 
     Raises
     ------
@@ -66,6 +68,7 @@ class RunTable(Result):
 
     frame: pd.DataFrame
     source: str = ""
+    notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each timed burst; the same as `frame`."""
@@ -101,11 +104,11 @@ class RunTable(Result):
         return tuple(self.frame["program"].unique())
 
 
-def make_table(runs: Sequence[MeasuredRun], source: str) -> RunTable:
+def make_table(runs: Sequence[MeasuredRun], source: str, notes: tuple[str, ...] = ()) -> RunTable:
     """Return a table of these runs."""
     import pandas as pd
 
-    return RunTable(pd.DataFrame(runs, columns=[*COLUMNS, OPTIONAL]), source)
+    return RunTable(pd.DataFrame(runs, columns=[*COLUMNS, OPTIONAL]), source, notes)
 
 
 def is_name(value: object) -> bool:

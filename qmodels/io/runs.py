@@ -6,13 +6,15 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io.column_maps import delimiter_of
 from qmodels.io.extrap import parse_lines
 from qmodels.io.extrap_files import is_experiment, parse_experiment
 from qmodels.io.files import open_regular
+from qmodels.io.run_columns import RunColumns
 from qmodels.io.run_table import (
     COLUMNS,
     KINDS,
@@ -23,7 +25,6 @@ from qmodels.io.run_table import (
     MeasuredRun,
     RunTable,
     check_allotments,
-    check_columns,
     is_name,
     make_table,
 )
@@ -36,14 +37,17 @@ _WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 _DECIMAL = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
-def read_runs(path: str | os.PathLike[str]) -> RunTable:
+def read_runs(
+    path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None
+) -> RunTable:
     r"""Read a table of measured runs, CSV or JSON lines.
 
     Parameters
     ----------
     path : path-like
-        UTF-8, at most 10 MB. Either CSV: comma-separated, with the header line
-        ``program,phase,kind,p,d,seconds`` and optionally ``repeat``, in any order; `phase`
+        UTF-8, at most 10 MB. Either CSV, with commas, semicolons or tabs between the fields and
+        the header line ``program,phase,kind,p,d,seconds`` and optionally ``repeat``, in any order,
+        or with the columns that `columns` names; `phase`
         counts from 1, `kind` is ``io`` or ``cpu``, `p` and `d` are whole numbers of processors
         and disks, `repeat` numbers the runs on the same allotment. Or, when it begins with a
         brace, the JSON lines of Extra-P: ``{"params": {"p": 4, "d": 2}, "callpath":
@@ -53,6 +57,11 @@ def read_runs(path: str | os.PathLike[str]) -> RunTable:
         parameters p and d and such call paths, as JSON (``{"parameters": ["p", "d"],
         "measurements": {...}}``) or in its text format (``PARAMETER p``), of which the metric
         `time` is read.
+    columns : mapping, optional
+        For a CSV table with other columns: from ``p`` and ``seconds``, and as many of the other
+        names as it has, to its own. Without a program it is called like the file, without a phase
+        and a kind a row is a whole run, without `d` all had the same disks, and repeats are
+        counted.
 
     Returns
     -------
@@ -83,18 +92,19 @@ def read_runs(path: str | os.PathLike[str]) -> RunTable:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ModelError(f"path must be a path, got {path!r:.60}")
-    file = str(path)
+    file, named = str(path), RunColumns.given(columns)
     text = _text(file)
     if is_experiment(text):
-        parse = parse_experiment
+        numbered = list(parse_experiment(file, text))
+    elif text.lstrip().startswith("{"):
+        numbered = list(parse_lines(file, text))
     else:
-        parse = parse_lines if text.lstrip().startswith("{") else _rows
-    numbered = list(parse(file, text))
+        numbered = list(_rows(file, text, named))
     rows = [run for _, run in numbered]
     first = {run.program: line for line, run in reversed(numbered)}
     check_allotments(file, rows, first)
     try:
-        return make_table(rows, file)
+        return make_table(rows, file, named.notes())
     except ModelError as error:
         raise TraceFormatError(file, str(error)) from None
 
@@ -117,35 +127,15 @@ def _text(file: str) -> str:
         raise TraceFormatError(file, "is not UTF-8 text; save it as UTF-8", line=line) from None
 
 
-def _rows(file: str, text: str) -> Iterator[tuple[int, MeasuredRun]]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    header: list[str] | None = None
+def _rows(file: str, text: str, columns: RunColumns) -> Iterator[tuple[int, MeasuredRun]]:
+    rows = _cells(file, text, columns)
+    line, header = next(rows, (0, [""]))
+    if not line:
+        raise TraceFormatError(file, f"is empty; begin with the line {','.join(COLUMNS)}")
+    columns.check(file, header, line)
     first_line: dict[tuple[Any, ...], int] = {}
-    while True:
-        try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            raise TraceFormatError(file, f"is not CSV: {error}", line=reader.line_num) from None
-        if fields is None:
-            break
-        fields = [field.strip(" ") for field in fields]
-        if not any(fields):
-            continue
-        line = reader.line_num
-        if header is None:
-            header = fields
-            try:
-                check_columns(header)
-            except ModelError as error:
-                raise TraceFormatError(file, str(error), line=line) from None
-            continue
-        if len(fields) != len(header):
-            raise TraceFormatError(
-                file,
-                f"{len(fields)} fields where the header has {len(header)}",
-                line=line,
-            )
-        run = _run(file, line, dict(zip(header, fields, strict=True)))
+    for line, fields in columns.fields(file, header, _as_wide(file, header, rows)):
+        run = _run(file, line, fields)
         key = run[:5] + run[6:]
         if key in first_line:
             raise TraceFormatError(
@@ -156,10 +146,37 @@ def _rows(file: str, text: str) -> Iterator[tuple[int, MeasuredRun]]:
             )
         first_line[key] = line
         yield line, run
-    if header is None:
-        raise TraceFormatError(file, f"is empty; begin with the line {','.join(COLUMNS)}")
     if not first_line:
         raise TraceFormatError(file, "has a header but no run")
+
+
+def _cells(file: str, text: str, columns: RunColumns) -> Iterator[tuple[int, list[str]]]:
+    """Lines that are not blank, by their number."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    sign = delimiter_of(first, columns.looked_for())
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
+    while True:
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            raise TraceFormatError(file, f"is not CSV: {error}", line=reader.line_num) from None
+        if fields is None:
+            return
+        fields = [field.strip(" ") for field in fields]
+        if any(fields):
+            yield reader.line_num, fields
+
+
+def _as_wide(
+    file: str, header: list[str], rows: Iterator[tuple[int, list[str]]]
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows with as many fields as the header."""
+    for line, fields in rows:
+        if len(fields) != len(header):
+            raise TraceFormatError(
+                file, f"{len(fields)} fields where the header has {len(header)}", line=line
+            )
+        yield line, fields
 
 
 def _run(file: str, line: int, fields: dict[str, str]) -> MeasuredRun:
@@ -180,7 +197,8 @@ def _run(file: str, line: int, fields: dict[str, str]) -> MeasuredRun:
     text = fields["seconds"]
     seconds = float(text) if _DECIMAL.fullmatch(text) else 0.0
     if not SHORTEST <= seconds <= LONGEST:
-        raise refuse("seconds", f"must be a decimal number from {SHORTEST:g} to {LONGEST:g}")
+        point = " with a decimal point" if "," in text else ""
+        raise refuse("seconds", f"must be a decimal number{point} from {SHORTEST:g} to {LONGEST:g}")
     repeat = whole(OPTIONAL) if OPTIONAL in fields else 1
     return MeasuredRun(
         name, whole("phase"), fields["kind"], whole("p"), whole("d"), seconds, repeat

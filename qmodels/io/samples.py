@@ -19,6 +19,7 @@ from phasefit.checks import nearest, one_of
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._swf_log import file_name
 from qmodels.io.files import open_regular
+from qmodels.io.line_ends import other_end
 
 Array = NDArray[np.float64]
 
@@ -212,6 +213,9 @@ def _of_table(
     at, line = next(numbered, (0, ""))
     if not at:
         raise TraceFormatError(file, "holds no numbers")
+    if (sign := other_end(line.strip())) is not None:
+        what = f"has {sign} where a line should end; put newlines there"
+        raise TraceFormatError(file, what, line=at)
     first = _cells(file, at, line)
     if all(_NUMBER.fullmatch(cell) for cell in first):
         if len(first) > 1:

@@ -10,7 +10,7 @@ from typing import Any
 from phasefit import MAP, PhaseType
 from phasefit.checks import one_of
 from phasefit.records import Record
-from qmodels.errors import ModelError, ScenarioError, TraceFormatError
+from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._scenario_arrivals import dependent_arrivals
 from qmodels.io._scenario_file import (
     DemandTable,
@@ -18,21 +18,24 @@ from qmodels.io._scenario_file import (
     ScenarioFile,
     ValidationTable,
 )
-from qmodels.io._scenario_laws import burst_laws_of, law_of, time_law
+from qmodels.io._scenario_laws import burst_laws_of, law_of
+from qmodels.io._scenario_policies import policies_of
 from qmodels.io._scenario_programs import programs_of, scale_to_log
 from qmodels.io.job_logs import read_jobs
 from qmodels.io.mesh_trial import TrialPlan, labelled, trial_plan
-from qmodels.io.policy_tables import PolicyTable, TimeLawTable
 from qmodels.io.settings import checked_with, dotted, laid_over, naming, told
 from qmodels.io.swf import JobLog
 from qmodels.io.toml_tables import at_key, checked_tables, fail, unchecked_tables
-from qmodels.policies import MODELS, AbstractPolicy, System, Workload, find_policy
+from qmodels.policies import MODELS, AbstractPolicy, System, Workload, work_bound
 from qmodels.programs import (
     FittedProgram,
     Program,
     WorkloadMix,
 )
 from qmodels.programs.model import parts
+
+#: Allotments of a surface, which is drawn and written row by row.
+_MOST_ALLOTMENTS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,7 @@ class ValidationPlan(Record):
     replications: int
     jobs: int | None  #: jobs measured in each replication; None lets the simulator choose
     replay_log: bool  #: also play the log back in its own order
+    fastest: bool  #: also those that the findings name fastest, at their loads
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +91,15 @@ class Scenario(Record):
         return Workload(self.program, arrivals=self.arrivals, io_bursts=io, cpu_bursts=cpu)
 
     @property
+    def log_load(self) -> float | None:
+        """Load of the log's own arrivals on this machine; None where they have no rate."""
+        try:
+            rate = self.log.with_work.arrival_rate if self.log else None
+        except ModelError:  # no two jobs of known work apart in time
+            return None
+        return None if rate is None else rate / work_bound(self.system, self.program)
+
+    @property
     def dependent(self) -> bool:
         """Whether arrivals are a process whose gaps may depend on those before."""
         return isinstance(self.arrivals, MAP)
@@ -114,10 +127,9 @@ class Scenario(Record):
         if self.mix == "each" or self.burst_laws is not None or len(parts(self.program)) == 1:
             return ""
         return (
-            "Every job is predicted and simulated as the mean of the programs, because the law of "
-            f"demand ({self.demand_from}) is taken to hold the differences between jobs already. "
-            'Where the programs do not scale alike this is approximate; [demand] mix = "each" '
-            "draws a program for every job instead."
+            f"All jobs are given the average program; differences in size come from the law of "
+            f"demand ({self.demand_from}). Where the programs do not scale alike this is "
+            f'approximate; [demand] mix = "each" draws a program for every job instead.'
         )
 
 
@@ -234,7 +246,17 @@ def _scenario(
     burst_laws = burst_laws_of(source, spec)
     if burst_laws is not None:
         demand_from += "; predictions and simulations take the laws of [bursts] instead"
-    policies, too_large = _policies(source, spec.policy, system, only_fitting)
+    policies, too_large = policies_of(source, spec.policy, system, only_fitting)
+    sides = [
+        _axis(source, f"surface.{name}", given, most, only_fitting)
+        for name, given, most in (
+            ("processors", spec.surface.processors, system.processors),
+            ("disks", spec.surface.disks, system.disks),
+        )
+    ]
+    if len(sides[0]) * len(sides[1]) > _MOST_ALLOTMENTS:
+        what = f"{len(sides[0]):,} numbers of processors times {len(sides[1]):,} of disks"
+        fail(source, "surface", f"{what} are too many to draw; name {_MOST_ALLOTMENTS:,} in all")
     plan = Scenario(
         path=source,
         title=spec.title,
@@ -252,12 +274,8 @@ def _scenario(
         scaled_to_log=spec.demand.scale_to_log,
         time_scale=time_scale,
         policies=policies,
-        surface_processors=_axis(
-            source, "surface.processors", spec.surface.processors, system.processors, only_fitting
-        ),
-        surface_disks=_axis(
-            source, "surface.disks", spec.surface.disks, system.disks, only_fitting
-        ),
+        surface_processors=sides[0],
+        surface_disks=sides[1],
         loads=tuple(sorted(set(spec.study.loads))),
         validation=_validation(source, spec.validation, policies, log, only_fitting or only_known),
         burst_laws=burst_laws,
@@ -355,46 +373,6 @@ def _mix(spec: DemandTable, log: JobLog | None) -> str:
     return "mean" if from_log else "each"
 
 
-def _policies(
-    source: Path, tables: list[PolicyTable], system: System, only_fitting: bool
-) -> tuple[tuple[AbstractPolicy, ...], tuple[str, ...]]:
-    """The policies, and the labels of those that were left out."""
-    found: dict[str, AbstractPolicy] = {}
-    too_large: list[str] = []
-    for i, table in enumerate(tables):
-        key = f"policy[{i}]"
-        for policy in at_key(source, key, _stands_for, source, key, table):
-            try:
-                at_key(source, key, policy.check, system)
-            except ScenarioError:
-                if only_fitting:
-                    too_large.append(policy.label)
-                    continue
-                raise
-            known = found.setdefault(policy.label, policy)
-            if known != policy:
-                fail(
-                    source,
-                    key,
-                    f"another policy of this study is labelled {policy.label} too, and results "
-                    f"are told apart by labels; drop one of them",
-                )
-    return tuple(found.values()), tuple(dict.fromkeys(too_large))
-
-
-def _stands_for(source: Path, key: str, table: PolicyTable) -> list[AbstractPolicy]:
-    """The policies of one table, its laws read."""
-    values: dict[str, Any] = {}
-    for name in table.model_fields_set - {"kind"}:
-        value = getattr(table, name)
-        if isinstance(value, list) and value and isinstance(value[0], TimeLawTable):
-            where = [f"{key}.{name}" + (f"[{n}]" if value[1:] else "") for n in range(len(value))]
-            laws = [time_law(source, at, law) for at, law in zip(where, value, strict=True)]
-            value = tuple(laws) if laws[1:] else laws[0]
-        values[name] = value
-    return list(find_policy(table.kind).from_table(values))  # type: ignore[attr-defined]
-
-
 def _axis(
     source: Path, key: str, given: list[int] | None, most: int, only_fitting: bool = False
 ) -> tuple[int, ...]:
@@ -432,4 +410,5 @@ def _validation(
         spec.replications,
         spec.jobs,
         spec.replay_log,
+        spec.fastest,
     )

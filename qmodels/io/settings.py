@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 from phasefit.checks import nearest, suggestion
 from qmodels.errors import ModelError, ScenarioError
 from qmodels.io.toml_tables import Table, checked_tables, declared_at, tables_in
+from qmodels.io.toml_text import tables_of_text
 
 File = TypeVar("File", bound=Table)
 
@@ -73,8 +73,8 @@ def parse_value(text: str, key: str = "value") -> Any:
     """
     text = text.strip(" ")
     try:
-        found = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
+        found = tables_of_text(Path(key), f"value = {text}".encode())
+    except (ScenarioError, UnicodeEncodeError):
         found = {}
     if list(found) == ["value"]:
         return found["value"]
@@ -187,7 +187,7 @@ def naming(settings: Mapping[str, Any]) -> Iterator[None]:
             (key, f"{text} (set here, not in the file)" if _is_set(key, settings) else text)
             for key, text in error.problems
         ]
-        raise ScenarioError(error.file, problems) from None
+        raise ScenarioError(error.file, problems, error.more) from None
 
 
 def told(tables: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[str, ...]:

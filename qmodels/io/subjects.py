@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError
+from qmodels.io._scenario_programs import programs_of
 from qmodels.io._trace_text import beginning
 from qmodels.io.darshan import POSIX
 from qmodels.io.extrap_files import is_experiment
 from qmodels.io.runs import RunTable, read_runs
-from qmodels.io.scenario import load_programs, read_scenario_file
+from qmodels.io.scenario import read_scenario_file
 from qmodels.io.settings import told
 from qmodels.io.toml_tables import unchecked_tables
 from qmodels.io.trace_folders import is_one_run
@@ -147,6 +148,7 @@ def read_subject(
     mixed: bool = False,
     progress: Progress = no_progress,
     settings: Mapping[str, Any] | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Subject:
     """Read whatever a speedup surface can be drawn of.
 
@@ -169,6 +171,8 @@ def read_subject(
         See `qmodels.progress`; told of the traces of a folder.
     settings : mapping, optional
         Values in place of what a scenario holds, as in `load_scenario`.
+    columns : mapping, optional
+        For a CSV table of measured runs with other columns, as in `read_runs`.
 
     Returns
     -------
@@ -199,6 +203,8 @@ def read_subject(
         remarks = (*found.remarks, *one.remarks)
         return replace(one, remarks=remarks, table=found.table)
     kind = _kind(path) if os.path.lexists(path) else "profile"
+    if columns is not None:
+        kind = "runs"
     if kind != "trace" and chosen != TraceChoices():
         raise ModelError(
             f"{given} is no trace: --gap, --run-on, --on-disks, --io-law, --cpu-law, --module "
@@ -209,7 +215,7 @@ def read_subject(
     if settings:
         raise ModelError(f"{given} is no scenario: there are no keys to set in it")
     if kind == "runs":
-        table = read_runs(path)
+        table = read_runs(path, columns=columns)
         if mixed and program is None and len(table.programs) > 1:
             return _of_all_runs(table)
         return _of_runs(table, program)
@@ -225,6 +231,7 @@ def read_tables_of_runs(
     choices: TraceChoices,
     max_bytes: int | None = None,
     progress: Progress = no_progress,
+    columns: Mapping[str, str] | None = None,
 ) -> tuple[list[RunTable], list[str]]:
     """Read measured runs out of tables or folders of traces, and what there is to say about them.
 
@@ -251,12 +258,17 @@ def read_tables_of_runs(
     )
     if len(set(folders)) < len(folders):
         raise ModelError(f"{folders[0]} is given twice; there is nothing to compare")
-    tables = [traced[path].table if path in traced else read_runs(path) for path in given]
+    tables = [
+        traced[path].table if path in traced else read_runs(path, columns=columns) for path in given
+    ]
     several = len(given) > 1
     remarks = [
         f"{path}: {said}" if several else said
         for path, each in traced.items()
         for said in each.remarks
+    ]
+    remarks += [
+        f"{path}: {said}" for path, each in zip(given, tables, strict=True) for said in each.notes
     ]
     return tables, remarks
 
@@ -294,19 +306,19 @@ def _of_scenario(path: Path, name: str | None, settings: Mapping[str, Any]) -> S
 def _named_in(path: Path, name: str | None, settings: Mapping[str, Any]) -> Subject:
     spec = read_scenario_file(path, settings=settings)
     processors, disks = spec.machine.processors, spec.machine.disks
-    if spec.runs is not None and name is not None:
-        one = _of_runs(read_runs(path.parent / spec.runs.path), name)
-        return Subject(
-            "runs", one.name, one.program, one.remarks, processors, disks, one.fit, one.measured
-        )
-    found = load_programs(path, settings=settings)
+    if spec.runs is not None:
+        table = read_runs(path.parent / spec.runs.path)
+        if name is not None or len(table.programs) == 1:
+            return replace(_of_runs(table, name), processors=processors, disks=disks)
+    found, fits = programs_of(path, spec)
     if isinstance(found, Program):
         if name not in (None, found.name):
             _no_program(path, name, [found.name])
         return Subject("scenario", found.name, found, (), processors, disks)
     if name is None:
-        said = f"This is the mixture of {len(found.programs)} programs; --program names one."
-        return Subject("scenario", path.stem, found, (said,), processors, disks)
+        said = [f"This is the mixture of {len(found.programs)} programs; --program names one."]
+        said += [f"{fit.name}: {text}" for fit in fits.values() for text in fit.warnings]
+        return Subject("scenario", path.stem, found, tuple(said), processors, disks)
     for each in found.programs:
         if each.name == name:
             return Subject("scenario", name, each, (), processors, disks)
@@ -326,7 +338,7 @@ def _of_runs(table: RunTable, name: str | None) -> Subject:
         _no_program(table.source, name, names)
     runs = table.frame[table.frame["program"] == name]
     fit = fit_runs(RunTable(runs, table.source))[name]
-    remarks = [f"{name} was learnt from {len(runs)} timed bursts."]
+    remarks = [f"{name} was learnt from {len(runs)} timed bursts.", *table.notes]
     program: Program | None
     try:
         program = fit.program
@@ -334,9 +346,11 @@ def _of_runs(table: RunTable, name: str | None) -> Subject:
         program = None
         remarks.append(str(error))
     largest = runs[["p", "d"]].max()
+    whole = np.column_stack([fit.measured.processors, fit.measured.disks, fit.measured.seconds])
     return Subject(
         "runs", name, program, tuple(remarks),
-        4 * int(largest["p"]), 4 * int(largest["d"]), fit, _whole_runs(runs),
+        4 * int(largest["p"]), 4 * int(largest["d"]), fit,
+        whole if len(whole) else None,
     )  # fmt: skip
 
 
@@ -346,15 +360,6 @@ def _of_all_runs(table: RunTable) -> Subject:
     said = f"{table.source} has {len(fits)} programs, taken in equal parts: {', '.join(fits)}."
     mix = WorkloadMix([fit.program for fit in fits.values()], [1.0] * len(fits))
     return Subject("runs", str(table.source), mix, (said,))
-
-
-def _whole_runs(runs: Any) -> Array:
-    """Processors, disks and mean seconds of allotments on which every burst was timed."""
-    means = runs.groupby(["p", "d", "phase", "kind"])["seconds"].mean()
-    totals = means.groupby(["p", "d"]).agg(["sum", "size"])
-    bursts = len(runs[["phase", "kind"]].drop_duplicates())
-    whole = totals[totals["size"] == bursts]["sum"].reset_index()
-    return np.asarray(whole, dtype=float).reshape(-1, 3)
 
 
 def _of_trace(path: Path, chosen: TraceChoices, max_bytes: int | None) -> Subject:

@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import one_of
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._swf_log import JobLog, checked_columns, file_name, read_log
+from qmodels.io._swf_log import STATUS, JobLog, checked_columns, file_name, read_log
 from qmodels.io._swf_parse import (
     FIELDS,
+    LARGEST,
     MAX_LINE,
     Header,
     header_problems,
@@ -34,7 +35,6 @@ from qmodels.io._swf_parse import (
 __all__ = ["JobLog", "read_swf", "write_swf"]
 
 MAX_BYTES = 2 * 1024**3  #: of text that is read unless more is allowed
-STATUS = {"failed": 0, "completed": 1, "cancelled": 5}
 _PARTIAL = (2, 3, 4)  # a burst of a job that was swapped out
 #: What is looked at on the way: to tell bursts and jobs apart, for the load, for the warnings.
 _LOOKED_AT = frozenset(
@@ -130,6 +130,10 @@ def read_swf(
     if not count:
         raise TraceFormatError(file, "holds no jobs")
     notes = header_problems(header)
+    if raw.swallowed:
+        notes.append(
+            f"Comments that end in a row, which is not read; is a line end lost? {raw.swallowed:,}."
+        )
     promised = whole(header, "MaxRecords" if "MaxRecords" in header else "MaxJobs")
     if promised is not None and promised != count:
         notes.append(f"The header promises {promised:,} records; the file holds {count:,}.")
@@ -188,6 +192,31 @@ def write_swf(
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{file} cannot be written: {reason}") from error
+
+
+def numbered_apart(jobs: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Jobs each under a number of its own, and how many were given a new one.
+
+    The first of those that share a number keeps it; the others, elements of an array or later runs
+    of a job, get numbers from behind the largest. Bursts of one swapped job share theirs by right.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"job": [7, 7, 9], "status": 1, "submit": [0, 5, 8]})
+    >>> numbered_apart(jobs)[0]["job"].tolist()
+    [7, 10, 9]
+    """
+    again = jobs["job"].duplicated().to_numpy() & ~np.isin(jobs["status"], _PARTIAL)
+    count = int(np.count_nonzero(again))
+    if not count:
+        return jobs, 0
+    numbers = jobs["job"].to_numpy(copy=True)
+    first = int(numbers.max()) + 1
+    if first + count >= LARGEST:
+        numbers = np.arange(1, numbers.size + 1)
+    else:
+        numbers[again] = np.arange(first, first + count)
+    return jobs.assign(job=numbers), count
 
 
 def _put(file: Path, content: bytes) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import reprlib
 import select
 import stat
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn, TypeVar
 
@@ -16,8 +17,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError, ScenarioError
 from qmodels.io.files import _without_waiting
+from qmodels.io.toml_text import MAX_BYTES, key_in_words, tables_of_text
 
-MAX_BYTES = 1_000_000
+MOST_SHOWN = 20  #: findings of one file
+
+#: Shows a value, however large, by some of it.
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlist = _SHORT.maxdict = 60
 
 Built = TypeVar("Built")
 
@@ -65,14 +71,7 @@ def unchecked_tables(source: Path) -> dict[str, Any]:
         fail(source, "file", f"cannot be read: {error.strerror or error}")
     if len(raw) > MAX_BYTES:
         fail(source, "file", f"more than the {MAX_BYTES:,} bytes that a scenario may have")
-    try:
-        return tomllib.loads(raw.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        fail(source, "file", f"is not UTF-8 text (byte {error.start})")
-    except RecursionError:
-        fail(source, "file", "is nested too deeply")
-    except tomllib.TOMLDecodeError as error:
-        fail(source, "file", f"is not valid TOML: {error}")
+    return tables_of_text(source, raw)
 
 
 def _read_most(source: Path) -> bytes:
@@ -102,15 +101,15 @@ def checked_tables(source: Path, file: type[File], tables: Mapping[str, Any]) ->
     except RecursionError:
         fail(source, "file", "is nested too deeply")
     except ValidationError as error:
-        raise ScenarioError(str(source), list(_findings(file, tables, error))) from None
+        found = list(islice(_findings(file, tables, error), MOST_SHOWN))
+        raise ScenarioError(str(source), found, error.error_count() - len(found)) from None
 
 
 def _findings(
     file: type[Table], tables: Mapping[str, Any], error: ValidationError
 ) -> Iterator[tuple[str, str]]:
-    for item in error.errors(include_url=False):
-        key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"])
-        key = key.removeprefix(".") or "file"
+    for item in error.errors(include_url=False, include_context=False):
+        key = key_in_words(item["loc"])
         if item["type"] == "missing":
             yield key, "this key is missing; add it"
         elif item["type"] == "extra_forbidden":
@@ -118,7 +117,7 @@ def _findings(
             known, explained = _known_keys(file, tables, item["loc"][:-1], name)
             yield key, explained or f"unknown key; {suggestion(name, known, 'known here:')}"
         else:
-            shown = repr(item["input"])
+            shown = _SHORT.repr(item["input"])
             shown = shown if len(shown) <= 60 else shown[:57] + "..."
             yield key, f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown}"
 

@@ -110,9 +110,20 @@ def find_runs(folder: str) -> list[RunFiles]:
     for name in below:
         runs += _of_folder(os.path.join(folder, name), name)
     if not runs:
-        endings = ", ".join((*LOGS, *EVENT_FILES, *TIMELINES))
-        raise TraceFormatError(folder, f"has no trace: no file that ends in {endings}")
+        raise TraceFormatError(folder, _without_trace(top))
     return sorted(runs, key=lambda run: _natural(run.path))
+
+
+def _without_trace(files: list[str]) -> str:
+    """Say why none of these files is a trace."""
+    tables = [name for name in files if name.lower().endswith(TIMELINES)]
+    if tables:
+        return (
+            f"has no trace: {tables[0][:60]} has no columns {', '.join(sorted(COLUMNS))}; a table "
+            f"of measured runs is given by its own name, not by that of its folder"
+        )
+    endings = ", ".join((*LOGS, *EVENT_FILES, *TIMELINES))
+    return f"has no trace: no file that ends in {endings}"
 
 
 def is_one_run(folder: str) -> bool:

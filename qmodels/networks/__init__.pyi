@@ -8,6 +8,7 @@ from .multi_class import MultiClassSolution as MultiClassSolution
 from .multi_class import single_class as single_class
 from .product_form import disk_group_throughput as disk_group_throughput
 from .product_form import machine_repair as machine_repair
+from .replay import FitError as FitError
 from .shared_node import fcfs_node_pace as fcfs_node_pace
 from .shared_node import shared_node_paces as shared_node_paces
 from .sojourn import SojournLaw as SojournLaw

@@ -6,6 +6,7 @@ next door in `occupancy`.
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 
@@ -101,3 +102,77 @@ def assemble(jobs, disk_starts, delay_starts, base, disk, delay, indptr, indices
                             data[entry] = px[y] * de[x]
                             entry += 1
                 indptr[base[i] + (d - d0) * width + p - p0 + 1] = entry
+
+
+@njit(cache=True)
+def replay(gaps, work, speeds, waits, stays):
+    """Play jobs one by one through a queue where each of k running ones has ``speeds[k - 1]``.
+
+    gaps, work (n,): the time before each job and its work at speed one; speeds (c,). The jobs that
+    run gain work alike, so that a clock of that work tells who ends next, and a heap of the work at
+    which each one ends holds them. Fills waits and stays (n,): times from arrival to start and to
+    departure. The jobs that are left at the end are played to theirs.
+    """
+    n, c = gaps.size, speeds.size
+    ends, jobs = np.empty(c), np.empty(c, np.int64)
+    arrived = np.empty(n)
+    now, done, came = 0.0, 0.0, 0.0
+    running, first = 0, 0  # first: the next job to start; those up to `last` have come
+    for last in range(n + 1):
+        if last < n:
+            came += gaps[last]
+            arrived[last] = came
+        while running > 0:
+            step = (ends[0] - done) / speeds[running - 1]
+            if last < n and now + step > came:
+                done += (came - now) * speeds[running - 1]
+                break
+            now += step
+            done = ends[0]
+            stays[jobs[0]] = now - arrived[jobs[0]]
+            if first < last:  # who waits takes the place of who leaves
+                waits[first] = now - arrived[first]
+                _sift_down(ends, jobs, running, done + work[first], first)
+                first += 1
+            else:
+                running -= 1
+                if running > 0:
+                    _sift_down(ends, jobs, running, ends[running], jobs[running])
+        if last == n:
+            return
+        now = came
+        if (
+            running == 0
+        ):  # time begins anew: gaps may be so long that a job's own would be rounded off
+            now = came = done = arrived[last] = 0.0
+        if running < c:
+            waits[last] = 0.0
+            first = last + 1
+            running += 1
+            _sift_up(ends, jobs, running - 1, done + work[last], last)
+
+
+@njit(cache=True)
+def _sift_down(ends, jobs, size, end, job):
+    """Put a job at the top of a heap of that size, in place of what was there."""
+    k = 0
+    while True:
+        child = 2 * k + 1
+        if child >= size:
+            break
+        if child + 1 < size and ends[child + 1] < ends[child]:
+            child += 1
+        if ends[child] >= end:
+            break
+        ends[k], jobs[k] = ends[child], jobs[child]
+        k = child
+    ends[k], jobs[k] = end, job
+
+
+@njit(cache=True)
+def _sift_up(ends, jobs, k, end, job):
+    """Put a job at the end of a heap whose last place is k."""
+    while k > 0 and ends[(k - 1) // 2] > end:
+        ends[k], jobs[k] = ends[(k - 1) // 2], jobs[(k - 1) // 2]
+        k = (k - 1) // 2
+    ends[k], jobs[k] = end, job

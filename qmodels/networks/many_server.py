@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import fsum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,12 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, eye_array, issparse, kron, kronsum
 
 from phasefit import MAP, PhaseType, convolve
-from phasefit.checks import real_array, whole_number
+from phasefit.checks import one_of, real_array, share, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.markov import QBD, QBDSolution, solve_qbd
 from qmodels.markov.sparse_rates import Block
 from qmodels.networks.occupancy import Centre, dense_kron, kron_sum, sharing_centre
+from qmodels.networks.replay import (
+    Asked,
+    FitError,
+    fit_error,
+    is_fitted,
+    mean_stay,
+    mean_wait,
+    percentile,
+)
 from qmodels.networks.sizes import check_queue, occupancy_counts, queue_memory
 from qmodels.networks.waiting import waiting_rates
 
@@ -124,6 +133,11 @@ class ManyServerQueue(Record):
     def process(self) -> MAP:
         """The arrivals as a process, renewal where `arrivals` is a law."""
         return arrival_process(self.arrivals)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether arrivals or service were fitted to data, and are not what was given."""
+        return is_fitted(self.arrivals, self.service)
 
     @property
     def memory_needed(self) -> float:
@@ -258,13 +272,72 @@ class ManyServerSolution(Result):
 
     @property
     def method(self) -> str:
-        """How it was found; nothing is cut off or approximated."""
-        return self.chain.method
+        """How it was found; nothing is cut off or approximated.
+
+        For laws that were fitted to data it says so: they are not the data, see `fit_error`.
+        """
+        return self.chain.method + (", for the fitted laws" if self.queue.fitted else "")
 
     @property
     def error_bound(self) -> float:
-        """Relative error to expect of a mean; for waits see `wait_error_bound`."""
+        """Relative error to expect of a mean; for waits see `wait_error_bound`.
+
+        That of the computing. What fitted laws leave out of their data is in `fit_error`.
+        """
         return self.chain.error_bound
+
+    def fit_error(self, of: str = "wait", q: float | None = None) -> FitError | None:
+        """How far an answer is from the data that the laws were fitted to.
+
+        Parameters
+        ----------
+        of : {"wait", "response"}
+            The time from arrival to the start, or to departure.
+        q : float, optional
+            Of the percentile that a share `q` of the jobs do not exceed; by default of the mean.
+
+        Returns
+        -------
+        FitError or None
+            None where all laws were given. Its interval is what one history of the jobs can tell
+            of the process behind it, see `qmodels.networks.replay.fit_error`.
+
+        Raises
+        ------
+        ModelError
+            If `of` is neither, or `q` is not above 0 and below 1.
+
+        Examples
+        --------
+        Waves on two time scales, of which a process of two phases follows neither:
+
+        >>> from phasefit import match_map
+        >>> slow = MAP.modulated([[0.0, 0.01], [0.01, 0.0]], rates=[1.3, 0.1])
+        >>> waves = slow.superpose(MAP.modulated([[0.0, 0.5], [0.5, 0.0]], rates=[0.5, 0.1]))
+        >>> gaps = waves.rvs(20_000, random_state=1)
+        >>> two = match_map(*[np.mean(gaps**k) for k in (1, 2, 3)], 0.1).with_data(gaps)
+        >>> queue = ManyServerQueue(two, PhaseType.exponential(mean=0.7), servers=1).solve()
+        >>> error = queue.fit_error()
+        >>> error.low > 2.0 * queue.mean_wait, error.ratio > 5.0
+        (True, True)
+        """
+        one_of("of", of, ("wait", "response"))
+        if not self.queue.fitted:
+            return None
+        waits = of == "wait"
+        if q is None:
+            asked: Asked = mean_wait if waits else mean_stay
+            predicted = self.mean_wait if waits else self.mean_response
+            words = f"mean {of}"
+        else:
+            q = share("q", q, zero=False, one=False)
+            asked = partial(percentile, waits, q)
+            predicted = float((self.wait if waits else self.response).ppf(q))
+            words = f"p{100.0 * q:g} of the {of}"
+        return fit_error(
+            self.queue.arrivals, self.queue.service, self.queue._speeds,
+            of=words, asked=asked, predicted=predicted,
+        )  # fmt: skip
 
     @property
     def wait_error_bound(self) -> float:
@@ -359,7 +432,8 @@ class ManyServerSolution(Result):
     def table(self) -> str:
         """Name, value and unit, one to a line."""
         units = {"mean_response": "s", "mean_wait": "s", "arrival_rate": "jobs/s"}
-        units |= {"capacity": "jobs/s", "seconds": "s"}
+        units |= {"capacity": "jobs/s", "seconds": "s", "mean_wait_of_data": "s"}
+        units |= {"mean_wait_low": "s", "mean_wait_high": "s"}
         lines = []
         for name, value in self._row().items():
             shown = f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -387,8 +461,24 @@ class ManyServerSolution(Result):
             "servers": int(self.queue._speeds.size),
             "arrival_rate": self.queue.arrival_rate,
             "capacity": self.queue.capacity,
-            **{name: getattr(self, name) for name in (*names, *about)},
+            **{name: getattr(self, name) for name in names},
+            **self._of_the_data(),
+            **{name: getattr(self, name) for name in about},
         }
+
+    def _of_the_data(self) -> dict[str, float]:
+        """What the data say of the mean wait, where the laws were fitted to some."""
+        error = self._mean_wait_error
+        if error is None:
+            return {}
+        return {
+            "mean_wait_of_data": error.on_data, "mean_wait_low": error.low,
+            "mean_wait_high": error.high,
+        }  # fmt: skip
+
+    @cached_property
+    def _mean_wait_error(self) -> FitError | None:
+        return self.fit_error()
 
 
 def speed_scaled_queue(

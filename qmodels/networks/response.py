@@ -36,6 +36,7 @@ def response_law(
     truncation: float = 1e-12,
     memory: float | None = None,
     horizon: float = inf,
+    own: PhaseType | None = None,
 ) -> tuple[PhaseType | SojournLaw, float]:
     """Law of the time from arrival to departure, first come first served.
 
@@ -50,6 +51,9 @@ def response_law(
     horizon : float
         Seconds up to which the law is asked for. Beyond, times are too short, and so is the mean;
         next to a capacity the chain is many times smaller.
+    own : PhaseType, optional
+        Law of the service of the job itself, in seconds at speed one, where it is another than that
+        of all others; of the same mean.
 
     Returns
     -------
@@ -100,17 +104,18 @@ def response_law(
     if truncation >= 0.1:
         raise ModelError(f"truncation must be below 0.1, got {truncation:.6g}")
     speeds = found.queue._speeds
+    own = found.queue.service if own is None else own
     if np.allclose(speeds, speeds[0], rtol=_SAME, atol=0.0):
-        return convolve(found.wait, found.queue.service.scale(1.0 / speeds[0])), 0.0
+        return convolve(found.wait, own.scale(1.0 / speeds[0])), 0.0
     places, bound = places_behind(
         found.chain,
         found.queue.process,
         speeds.size,
         truncation,
-        lambda places: _check(found, places, memory),
+        lambda places: _check(found, own.order, places, memory),
         horizon,
     )
-    return _followed(found, places), bound
+    return _followed(found, own, places), bound
 
 
 def places_behind(
@@ -210,16 +215,17 @@ def most_arrivals(arrivals: MAP, horizon: float, chance: float) -> float:
     return max(0.0, float(np.ceil(least)))
 
 
-def _check(found: ManyServerSolution, places: int, memory: float | None) -> None:
+def _check(found: ManyServerSolution, own: int, places: int, memory: float | None) -> None:
+    """MemoryBudgetError for a chain that is too large; `own` are the stages of the job itself."""
     queue = found.queue
     m, c, stages = queue.service.order, queue._speeds.size, queue.arrivals.order
     full = len(queue._busy[0])
     fewer = full * c // (c + m - 1)  # occupancies of one server less
     # waiting jobs are followed for each kind of their arrival, in phases of all kinds
     several = len(kinds_of_arrivals(queue.process)[1]) ** 2
-    states = stages * (places + 1) * (several * full + m * fewer)
-    rates = states * (2 * m + m * m + stages)
-    rates += stages * (places + 1) * several * full * (several**0.5 * full + m)
+    states = stages * (places + 1) * (several * full + own * fewer)
+    rates = states * (m + own + m * m + stages)
+    rates += stages * (places + 1) * several * full * (several**0.5 * full + own)
     what = (
         f"a job followed with {places} behind it beside {c} in service of order {m}, a chain of "
         f"{states:,} states,"
@@ -229,13 +235,13 @@ def _check(found: ManyServerSolution, places: int, memory: float | None) -> None
     check_seconds(what, SECONDS_A_RATE * rates, memory, fix)
 
 
-def _followed(found: ManyServerSolution, places: int) -> SojournLaw:
+def _followed(found: ManyServerSolution, own: PhaseType, places: int) -> SojournLaw:
     """The chain of a job, the others in service, and at most so many that wait behind it."""
     queue = found.queue
-    arrivals, service, speeds = queue.process, queue.service, queue._speeds
-    c, stages, m = speeds.size, arrivals.order, service.order
+    arrivals, speeds = queue.process, queue._speeds
+    c, stages, m = speeds.size, arrivals.order, own.order
 
-    others = waiting_centre(service, c - 1 + places, c - 1, speeds)
+    others = waiting_centre(queue.service, c - 1 + places, c - 1, speeds)
     busy = np.minimum(np.repeat(np.arange(c + places), np.diff(others.starts)), c - 1)
     speed = speeds[busy]
     size, last = others.enter.shape[0], others.slice(c - 1 + places)
@@ -243,11 +249,11 @@ def _followed(found: ManyServerSolution, places: int) -> SojournLaw:
     joins = [Moves.of(others.enter), marked(size, last)]
     served = [
         *(Moves.none(stages * m).beside(Moves.of(x)) for x in (others.local, others.leave)),
-        every.beside(Moves.of(service.jumps)).beside(Moves.diagonal(speed)),
+        every.beside(Moves.of(own.jumps)).beside(Moves.diagonal(speed)),
         Moves.of(arrivals.jumps).beside(Moves.none(m * size)),
         *(Moves.of(arrivals.D1).beside(Moves.none(m)).beside(each) for each in joins),
     ]
-    ends = np.tile(np.kron(service.exit, speed), stages)
+    ends = np.tile(np.kron(own.exit, speed), stages)
 
     centre = queue._centre
     leave = centre.leave[centre.slice(c), centre.slice(c - 1)].toarray()
@@ -259,8 +265,8 @@ def _followed(found: ManyServerSolution, places: int) -> SojournLaw:
         waiting.append(waiting_of(wait, arrivals, places))
         joined = Moves.none(places + 1).beside(Moves.of(wait.ends_by(leave))).placed(0, shift)
         joined = joined._replace(shape=(joined.shape[0], size))
-        begins.append([every.beside(Moves.of(service.alpha[None, :])).beside(joined)])
-    begin.append(np.einsum("ij,k->ikj", _found_free(found, others), service.alpha).ravel())
+        begins.append([every.beside(Moves.of(own.alpha[None, :])).beside(joined)])
+    begin.append(np.einsum("ij,k->ikj", _found_free(found, others), own.alpha).ravel())
     return followed_law(begin, waiting, begins, served, ends)
 
 

@@ -12,6 +12,31 @@ const draw = (function () {
       String(short);
   }
 
+  /* Units of time with the seconds from which each is used, as `in_words` of the commands has them:
+     from two of a unit on, so that 75 minutes are not 1.25 hours. */
+  const YEAR = 365.25 * 86400, TIMES = [[2 * YEAR, YEAR, "years"], [172800, 86400, "days"],
+    [7200, 3600, "h"], [120, 60, "min"], [1, 1, "s"], [1e-3, 1e-3, "ms"]];
+
+  /* The unit in which people would give a time: its seconds and its name. */
+  function timeUnit(seconds) {
+    const found = TIMES.find((each) => Math.abs(seconds) >= each[0]) || [0, 1, "s"];
+    return { seconds: found[1], name: found[2] };
+  }
+
+  /* A time to three digits in the unit that people would use, or in that of the time `like` unless
+     that makes a thousand or more of them, or less than a hundredth of one. */
+  function inWords(seconds, like) {
+    const unit = timeUnit(like === undefined ? seconds : like), number = seconds / unit.seconds;
+    const many = Math.abs(number) >= 999.5, few = number !== 0 && Math.abs(number) < 0.01;
+    if ((many || few) && like !== undefined) return inWords(seconds);
+    return (many ? Math.round(number).toLocaleString("en-US") : digits(number, 3)) + " " + unit.name;
+  }
+
+  /* A number on an axis: whole ones are not rounded. */
+  function tick(x) {
+    return Number.isInteger(x) && Math.abs(x) < 1e15 ? String(x) : digits(x, 3);
+  }
+
   function made(parent, name) {
     const element = document.createElementNS(name === "svg" ? SVG : parent.namespaceURI, name);
     element.drawn = {};
@@ -73,15 +98,20 @@ const draw = (function () {
     };
   }
 
+  /* Round numbers on a logarithmic axis, four at least: two would look like a linear one. */
   function logTicks(low, high) {
-    const found = [];
-    for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k++) {
-      for (const m of [1, 2, 5]) {
-        const at = m * Math.pow(10, k);
-        if (at >= low * 0.999 && at <= high * 1.001) found.push(at);
+    for (const round of [[1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 8]]) {
+      const found = [];
+      for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k++) {
+        for (const m of round) {
+          const at = m * Math.pow(10, k);
+          if (at >= low * 0.999 && at <= high * 1.001) found.push(at);
+        }
       }
+      if (found.length > 7) return found.filter((_, i) => i % 2 === 0);
+      if (found.length > 3) return found;
     }
-    return found.length > 7 ? found.filter((_, i) => i % 2 === 0) : found;
+    return linearTicks(low, high).filter((at) => at > 0);
   }
 
   function powersOfTwo(low, high) {
@@ -95,8 +125,8 @@ const draw = (function () {
 
   function linearTicks(low, high) {
     if (!(high > low)) return [low];
-    const raw = (high - low) / 5, base = Math.pow(10, Math.floor(Math.log10(raw)));
-    const step = [1, 2, 5, 10].map((m) => m * base).find((each) => each >= raw);
+    const raw = (high - low) / 6, base = Math.pow(10, Math.floor(Math.log10(raw)));
+    const step = [1, 2, 2.5, 5, 10].map((m) => m * base).find((each) => each >= raw);
     const found = [];
     for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + 1e-9 * step; at += step) {
       found.push(Math.abs(at) < 1e-9 * step ? 0 : at);
@@ -116,24 +146,30 @@ const draw = (function () {
     return (v) => (turn(v) - low) / wide;
   }
 
+  /* Room above a picture for the name of the upright axis, which so meets no label of it; a letter
+     on a telephone, where letters are larger; and room left of a picture for the labels. */
+  const TOP = 26, WIDE = 8.6;
+  const beside = (labels) => Math.max(40, 12 + WIDE * Math.max(...labels.map((x) => x.length)));
+  const upName = (text) => ["yn", "text", { x: 4, y: 15, class: "name" }, text];
+
   /* Axes of a chart: their items, and how its numbers lie on the picture. */
   function frame(box, xs, ys, names, scales) {
-    const [left, right, top, bottom] = [58, 12, 10, 44];
-    const w = box[0] - left - right, h = box[1] - top - bottom;
     const across = scales ? scales[0] : "linear", up = scales ? scales[1] : "log";
+    const left = beside(SCALES[up].ticks(ys[0], ys[1]).map((at) => tick(at)));
+    const [right, top, bottom] = [22, TOP, 44], log = ", logarithmic scale";
+    const w = box[0] - left - right, h = box[1] - top - bottom;
     const onX = place(across, xs), onY = place(up, ys);
     const x = (v) => left + w * onX(v), y = (v) => top + h * (1 - onY(v));
     const items = [["plot", "rect", { x: left, y: top, width: w, height: h, class: "plot" }]];
     SCALES[across].ticks(xs[0], xs[1]).forEach((at, i) => items.push(
       ["x" + i, "line", { x1: x(at), x2: x(at), y1: top, y2: top + h, class: "rule" }],
-      ["xt" + i, "text", { x: x(at), y: top + h + 16, class: "tick middle" }, digits(at, 3)]));
+      ["xt" + i, "text", { x: x(at), y: top + h + 16, class: "tick middle" }, tick(at)]));
     SCALES[up].ticks(ys[0], ys[1]).forEach((at, i) => items.push(
       ["y" + i, "line", { x1: left, x2: left + w, y1: y(at), y2: y(at), class: "rule" }],
-      ["yt" + i, "text", { x: left - 6, y: y(at) + 4, class: "tick end" }, digits(at, 3)]));
+      ["yt" + i, "text", { x: left - 6, y: y(at) + 4, class: "tick end" }, tick(at)]));
     items.push(
       ["xn", "text", { x: left + w / 2, y: box[1] - 8, class: "name middle" }, names[0]],
-      ["yn", "text", { x: 14, y: top + h / 2, class: "name middle",
-        transform: "rotate(-90 14 " + (top + h / 2) + ")" }, names[1]]);
+      upName(names[1] + (up === "log" ? log : "")));
     return { items: items, x: x, y: y, top: top, bottom: top + h };
   }
 
@@ -199,7 +235,8 @@ const draw = (function () {
     parent.append(box);
   }
 
-  return { around: around, digits: digits, frame: frame, hatch: hatch, patch: patch,
-    picture: picture, place: place, point: point, powersOfTwo: powersOfTwo, runs: runs, say: say,
-    select: select, setSlider: setSlider, slider: slider, soon: soon };
+  return { TOP: TOP, WIDE: WIDE, around: around, beside: beside, digits: digits, frame: frame,
+    hatch: hatch, inWords: inWords, patch: patch, picture: picture, place: place, point: point,
+    powersOfTwo: powersOfTwo, runs: runs, say: say, select: select, setSlider: setSlider,
+    slider: slider, soon: soon, tick: tick, timeUnit: timeUnit, upName: upName };
 })();

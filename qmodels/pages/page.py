@@ -74,20 +74,6 @@ def explained(text: str, meanings: Mapping[str, str]) -> Markup:
     return Markup("").join(parts)
 
 
-def plain_number(x: float, digits: int = 4) -> str:
-    """A number to so many digits as people write it: without an exponent where that can be.
-
-    Examples
-    --------
-    >>> [plain_number(x) for x in (12671.3, 0.0049437, 0.0, 1.0, 2.5e-9)]
-    ['12,670', '0.004944', '0', '1', '2.5e-09']
-    """
-    short = float(f"{x:.{digits - 1}e}")
-    if short == 0.0 or 1e-4 <= abs(short) < 1e9:
-        return f"{short:,.12f}".rstrip("0").rstrip(".")
-    return f"{short:.{digits}g}"
-
-
 def page_with_scripts(
     template: str, *, scripts: Sequence[str], styles: Sequence[str], **values: Any
 ) -> str:

@@ -34,11 +34,19 @@
     return counted(processors[i], "processor") + " and " + counted(disks[j], "disk");
   }
 
+  /* What was measured on an allotment, where that is known. */
+  function seen(i, j) {
+    const own = data.measured.find((each) => each[0] === processors[i] && each[1] === disks[j]);
+    return own === undefined || own[4] === null ? "" : "; measured " + digits(own[4]) + " s" +
+      (own[5] ? ", which contradicts the law" : "");
+  }
+
   function told(i, j) {
     const value = speedup[i][j], used = processors[i] * disks[j];
     return "speedup " + digits(value) + (low ? " (likely " + digits(low[i][j]) + " to " +
       digits(high[i][j]) + ")" : "") + ", mean time " + digits(time[i][j]) + " s, efficiency " +
-      digits(value / used, 3) + (extrapolated(i, j) ? "; extrapolated" : "");
+      digits(100 * value / used, 3) + " % (speedup over processors times disks)" +
+      (extrapolated(i, j) ? "; extrapolated" : "") + seen(i, j);
   }
 
   /* Where processors and disks lie on their axes: 0 to 1. */
@@ -83,22 +91,23 @@
         height: Math.max(box.height * (d - b), 2), class: "region" }]);
     }
     data.measured.forEach((each, k) => items.push(["m" + k, "circle", { cx: x(onX(each[0])),
-      cy: y(onY(each[1])), r: 3.5, class: "measured" }]));
+      cy: y(onY(each[1])), r: 3.5, class: "measured" + (each[5] ? " odd" : "") }]));
     items.push(["best", "text", { x: x((xs[data.best.i] + xs[data.best.i + 1]) / 2),
       y: y((ys[data.best.j] + ys[data.best.j + 1]) / 2) + 6, class: "star middle" }, "★"],
     ["here", "rect", { x: x(xs[state.i]), y: y(ys[state.j + 1]), class: "here",
       width: box.width * (xs[state.i + 1] - xs[state.i]),
       height: box.height * (ys[state.j + 1] - ys[state.j]) }]);
     ticks(processors).forEach((v, k) => items.push(["x" + k, "text",
-      { x: x(onX(v)), y: box.top + box.height + 16, class: "tick middle" }, digits(v)]));
+      { x: x(onX(v)), y: box.top + box.height + 16, class: "tick middle" }, draw.tick(v)]));
     ticks(disks).forEach((v, k) => items.push(["y" + k, "text",
-      { x: box.left - 6, y: y(onY(v)) + 4, class: "tick end" }, digits(v)]));
+      { x: box.left - 6, y: y(onY(v)) + 4, class: "tick end" }, draw.tick(v)]));
     items.push(["xn", "text", { x: box.left + box.width / 2, y: 330, class: "name middle" },
       "processors"], ["yn", "text", { x: 14, y: box.top + box.height / 2, class: "name middle",
       transform: "rotate(-90 14 " + (box.top + box.height / 2) + ")" }, "disks"]);
     scale(items);
     picture("map", "Map of the speedup over processors and disks: from " + digits(least) + " to " +
-      digits(most) + ", largest on " + at(data.best.i, data.best.j), items);
+      digits(most) + ", largest" + (data.region === null ? "" : " within what was measured") + " on " +
+      at(data.best.i, data.best.j), items);
   }
 
   function ticks(values) {
@@ -154,12 +163,13 @@
       const share = [onX(each[0]), onY(each[1])], on = see(share[0], share[1], onZ(each[3]));
       const own = see(share[0], share[1], onZ(Math.max(each[2], least)));
       items.push(["p" + k, "line", { x1: on[0], y1: on[1], x2: own[0], y2: own[1], class: "pin" }],
-        ["m" + k, "circle", { cx: own[0], cy: own[1], r: 4, class: "measured" }]);
+        ["m" + k, "circle", { cx: own[0], cy: own[1], r: 4,
+          class: "measured" + (each[5] ? " odd" : "") }]);
     });
     const here = dot(state.i, state.j);
     items.push(["here", "circle", { cx: here[0], cy: here[1], r: 6, class: "here" }]);
     labels(see, items);
-    const top = dot(data.best.i, data.best.j);
+    const top = dot(data.top.i, data.top.j);
     items.push(["top", "text", { x: top[0], y: top[1] - 8, class: "tick middle" }, digits(most)]);
     picture("body", "The surface as a body, seen from " + state.turn + " degrees: it rises from " +
       digits(least) + " to " + digits(most), items);
@@ -172,12 +182,12 @@
       { x: p[0].toFixed(1), y: (p[1] + 14).toFixed(1), class: "tick middle" }, text]);
     const y = nearer([0.5, -0.08], [0.5, 1.08]) ? -0.08 : 1.08;
     const x = nearer([-0.08, 0.5], [1.08, 0.5]) ? -0.08 : 1.08;
-    put("x0", see(0.06, y, 0), digits(processors[0]));
+    put("x0", see(0.06, y, 0), draw.tick(processors[0]));
     put("xn", see(0.5, y, 0), "processors");
-    put("x1", see(0.94, y, 0), digits(processors[processors.length - 1]));
-    put("y0", see(x, 0.06, 0), digits(disks[0]));
+    put("x1", see(0.94, y, 0), draw.tick(processors[processors.length - 1]));
+    put("y0", see(x, 0.06, 0), draw.tick(disks[0]));
     put("yn", see(x, 0.5, 0), "disks");
-    put("y1", see(x, 0.94, 0), digits(disks[disks.length - 1]));
+    put("y1", see(x, 0.94, 0), draw.tick(disks[disks.length - 1]));
   }
 
   // ---- the cuts

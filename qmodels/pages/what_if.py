@@ -16,8 +16,9 @@ from qmodels.pages.page import page_with_scripts, script_safe
 
 Array = NDArray[np.float64]
 
-#: Codes of errors on the page: of no answer, and of an answer whose error cannot be stated.
-NO_ANSWER, NO_ERROR = 254, 255
+#: Codes of errors on the page: of an answer next to a capacity in doubt, of no answer, and of an
+#: answer whose error is not known.
+DOUBTFUL, NO_ANSWER, NO_ERROR = 253, 254, 255
 #: Characters that a page may have.
 MOST_CHARACTERS: Final = 2_000_000
 _SCRIPTS: Final = (
@@ -33,8 +34,8 @@ class GridAxis:
     words: str  #: the name as a slider is labelled
     values: tuple[Any, ...]
     start: int  #: the place of today's value
-    counted: bool  #: whether one more of it has a price
-    price: float = 1.0
+    counted: bool  #: whether one more of it may have a price
+    price: float | None = None  #: of one more; None where none was given
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,22 @@ class PageGrid:
         Rising; of today's machine.
     start : float
         The load shown first.
+    own : float or None
+        The load of the job log, if there is one.
     ends : sequence of float
         Shares of its capacity at which each curve has a point of its own.
     policies : sequence of GridPolicy
         The simplest first: of equals the first is named best.
+    left : sequence of str
+        Labels of policies that come into question and are not on the page.
     values : (machines, policies, n + k) array
         Predicted at the loads, then at the k ends of each curve. NaN where there is no answer.
     errors : (machines, policies, n + k) array
-        Relative errors stated for them; infinite where none can be.
+        Relative errors stated for them; infinite where none is known.
+    least : (machines, policies, n + k) array
+        What values of unknown error are no less than.
+    doubtful : (machines, policies, n + k) array of bool
+        Whether they are so near to a capacity in doubt that there may be none.
     capacity : (machines, policies) array
         Largest stable load; NaN where the policy does not fit or could not be computed.
     misfits : (machines, policies) array of bool
@@ -82,11 +91,13 @@ class PageGrid:
         What the reader has to know of the whole grid.
     table : sequence of rows of text
         Shown where scripts do not run; its first row is the header.
+    exact : str
+        What is said instead of an error where nothing was approximated.
 
     Raises
     ------
     ModelError
-        If the arrays do not fit each other, or there are more than 254 different errors.
+        If the arrays do not fit each other, or there are more than 253 different errors.
     """
 
     title: str
@@ -95,10 +106,14 @@ class PageGrid:
     axes: Sequence[GridAxis]
     loads: Array
     start: float
+    own: float | None
     ends: Sequence[float]
     policies: Sequence[GridPolicy]
+    left: Sequence[str]
     values: Array
     errors: Array
+    least: Array
+    doubtful: NDArray[np.bool_]
     capacity: Array
     misfits: NDArray[np.bool_]
     refused: Mapping[int, str]
@@ -106,13 +121,15 @@ class PageGrid:
     other_axis: int | None
     notes: Sequence[str]
     table: Sequence[Sequence[str]]
+    exact: str = "exact"
 
     def __post_init__(self) -> None:
         machines = int(np.prod([len(axis.values) for axis in self.axes], dtype=int))
         shape = machines, len(self.policies)
         whole = (*shape, len(self.loads) + len(self.ends))
         for name, wanted in (
-            ("values", whole), ("errors", whole), ("capacity", shape), ("misfits", shape),
+            ("values", whole), ("errors", whole), ("least", whole), ("doubtful", whole),
+            ("capacity", shape), ("misfits", shape),
         ):  # fmt: skip
             found = np.shape(getattr(self, name))
             if found != wanted:
@@ -145,9 +162,10 @@ def what_if_page(grid: PageGrid) -> str:
     >>> grid = PageGrid(
     ...     title="A study", objective="mean response", unit="s",
     ...     axes=[GridAxis("disks", "disks", (8,), 0, True)], loads=np.array([0.5]), start=0.5,
-    ...     ends=[0.92], policies=[GridPolicy("DP(1)", "DP", "")], values=one, errors=0.1 * one,
-    ...     capacity=one[:, :, 0], misfits=one[:, :, 0] < 0, refused={}, machine_axes=[],
-    ...     other_axis=None, notes=[], table=[["load"], ["0.5"]])
+    ...     own=None, ends=[0.92], policies=[GridPolicy("DP(1)", "DP", "")], left=[], values=one,
+    ...     errors=0.1 * one, least=one, doubtful=one < 0, capacity=one[:, :, 0],
+    ...     misfits=one[:, :, 0] < 0, refused={}, machine_axes=[], other_axis=None, notes=[],
+    ...     table=[["load"], ["0.5"]])
     >>> page = what_if_page(grid)
     >>> page.count("<script"), page.count("<h1>What if: A study</h1>")
     (6, 1)
@@ -167,15 +185,16 @@ def what_if_page(grid: PageGrid) -> str:
 def _data(grid: PageGrid) -> dict[str, Any]:
     known = np.isfinite(grid.values)
     stated = np.unique(grid.errors[known & np.isfinite(grid.errors)])
-    if stated.size > NO_ANSWER:
-        raise ModelError(f"{stated.size} different errors; at most {NO_ANSWER}")
+    if stated.size > DOUBTFUL:
+        raise ModelError(f"{stated.size} different errors; at most {DOUBTFUL}")
     codes = np.full(grid.values.shape, NO_ANSWER, dtype=np.uint8)
     sure = known & np.isfinite(grid.errors)
-    codes[known] = NO_ERROR
+    codes[known] = np.where(grid.doubtful[known], DOUBTFUL, NO_ERROR)
     codes[sure] = np.searchsorted(stated, grid.errors[sure])
     return {
         "objective": grid.objective,
         "unit": grid.unit,
+        "exact": grid.exact,
         "axes": [
             {
                 "name": axis.name, "words": axis.words, "values": list(axis.values),
@@ -185,11 +204,14 @@ def _data(grid: PageGrid) -> dict[str, Any]:
         ],
         "loads": [float(load) for load in grid.loads],
         "load": grid.start,
+        "own": grid.own,
         "ends": list(grid.ends),
         "policies": [vars(policy) for policy in grid.policies],
+        "left": list(grid.left),
         "errors": stated.tolist(),
         "values": _floats(np.where(known, grid.values, 0.0)),
         "capacity": _floats(np.nan_to_num(grid.capacity, nan=0.0)),
+        "least": _floats(np.nan_to_num(grid.least[codes == NO_ERROR], nan=0.0)),
         "codes": base64.b64encode(codes.tobytes()).decode("ascii"),
         "misfits": np.flatnonzero(grid.misfits).tolist(),
         "refused": {str(place): text for place, text in grid.refused.items()},

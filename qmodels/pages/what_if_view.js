@@ -24,7 +24,7 @@
         digits(100 * row.between, 2) + " %" : "");
       return [row.policy, "tr", {}, [
         [0, "th", { scope: "row", title: data.policies[row.policy].words }, words.label(row.policy)],
-        [1, "td", {}, has ? digits(row.value) : "–"], [2, "td", {}, error],
+        [1, "td", {}, has ? words.amount(row.value, rows[0].value) : "–"], [2, "td", {}, error],
         [3, "td", { class: "words" }, row.status], [4, "td", {}, row.capacity > 0 ? digits(row.capacity, 3) : "–"]]];
     }));
   }
@@ -40,7 +40,7 @@
     }
     data.axes.forEach((axis, i) => {
       if (axis.counted && state.prices[i] !== axis.price) {
-        parts.push("price." + axis.name + "=" + state.prices[i]);
+        parts.push("price." + axis.name + "=" + (state.prices[i] === null ? "" : state.prices[i]));
       }
     });
     return "#" + parts.join("&");
@@ -59,8 +59,9 @@
         if (own >= 0) state.places[i] = own;
         else if (axis.counted && asked !== "" && isFinite(asked)) state.places[i] = nearest(axis, asked);
       }
-      const price = Number(given.get("price." + axis.name));
+      const typed = given.get("price." + axis.name), price = Number(typed);
       if (axis.counted && price > 0 && price < Infinity) state.prices[i] = price;
+      if (axis.counted && typed === "") state.prices[i] = null;
     });
     const wanted = data.policies.findIndex((each) => each.label === given.get("policy"));
     state.policy = wanted >= 0 ? wanted : BEST;
@@ -94,10 +95,11 @@
     box.className = "control";
     title.htmlFor = field.id = "price-" + i;
     title.textContent = "price of one more of " + axis.name;
-    Object.assign(field, { type: "number", min: 0, step: "any", value: state.prices[i] });
+    Object.assign(field, { type: "number", min: 0, step: "any", placeholder: "not given" });
     field.addEventListener("input", () => {
       const price = Number(field.value);
-      if (price > 0 && price < Infinity) { state.prices[i] = price; choose({}); }
+      state.prices[i] = price > 0 && price < Infinity ? price : null;
+      choose({});
     });
     box.append(title, field);
     element("controls").append(box);
@@ -119,20 +121,23 @@
     data.axes.forEach((axis, i) => { if (axis.counted) numberField(i); });
   }
 
+  const isOwn = (load) => data.own !== null && Math.abs(load - data.own) < 1e-9;
+
   function showControls() {
     let index = 0;
     slides.forEach((load, i) => {
       if (Math.abs(load - state.load) < Math.abs(slides[index] - state.load)) index = i;
     });
     const stop = data.loads.some((each) => Math.abs(each - state.load) < 1e-9);
-    draw.setSlider("load", index, digits(state.load) + (stop ? "" : ", interpolated"));
+    draw.setSlider("load", index, digits(state.load) + (stop ? "" : ", interpolated") +
+      (isOwn(state.load) ? " (the log's own)" : ""));
     data.axes.forEach((axis, i) => {
       if (axis.values.length > 1) {
         draw.setSlider("axis-" + i, state.places[i], words.shownValue(axis, state.places[i]) +
           (state.places[i] === axis.start ? " (today)" : ""));
       }
       if (axis.counted && document.activeElement !== element("price-" + i)) {
-        element("price-" + i).value = state.prices[i];
+        element("price-" + i).value = state.prices[i] === null ? "" : state.prices[i];
       }
     });
     element("policy").value = state.policy;

@@ -3,27 +3,26 @@
 function whatIfWords(grid, state) {
   const digits = draw.digits, data = grid.data;
 
-  function longer(x) {
-    const units = [[172800, 86400, "days"], [7200, 3600, "h"], [120, 60, "min"]];
-    const found = units.find((unit) => x >= unit[0]);
-    return found ? " (" + digits(x / found[1], 3) + " " + found[2] + ")" : "";
-  }
-
-  function amount(x) {
-    return digits(x) + (data.unit ? " " + data.unit : "") + (data.unit === "s" ? longer(x) : "");
+  /* A value of the objective; a time in the unit of the time `like`. */
+  function amount(x, like) {
+    return data.unit === "s" ? draw.inWords(x, like) : digits(x) + (data.unit ? " " + data.unit : "");
   }
 
   function share(x) {
-    return x === Infinity ? "none stated" : x < 1e-6 ? "exact" : "± " + digits(100 * x, 2) + " %";
+    return x === Infinity ? "error unknown" : x < 1e-6 ? data.exact : "± " + digits(100 * x, 2) + " %";
   }
 
-  function told(row) {
+  function told(row, like) {
     const off = row.between > 5e-5 ? ", between two predicted loads within " +
       digits(100 * row.between, 2) + " %" : "";
-    return amount(row.value) + " (" + share(row.error) + off + ")";
+    return amount(row.value, like) + " (" + share(row.error) + off + ")";
   }
 
   const label = (p) => data.policies[p].label;
+
+  /* Policies that the scenario lists and the page has not, and a number of those that it has. */
+  const some = data.left.length > 0;
+  const count = data.policies.length;
 
   const listed = (rows) => rows.slice(0, 3).map((row) => label(row.policy)).join(", ") +
     (rows.length > 3 ? " and " + (rows.length - 3) + " more" : "");
@@ -56,10 +55,15 @@ function whatIfWords(grid, state) {
     if (best.status === "best") {
       const ties = rows.filter((row) => row.status === "tie");
       const open = rows.filter((row) => row.status === "undecided");
-      text = at + label(best.policy) + " has the least " + data.objective + ": " + told(best) + ". " +
+      // of these nobody knows: neither that they are slower nor that they cannot carry the load
+      const blank = rows.filter((row) => row.unknown);
+      text = at + (some ? "of the " + count + " policies on this page " : "") + label(best.policy) +
+        " has the least " + data.objective + ": " + told(best) + ". " +
         (ties.length ? "A tie within the errors: " + listed(ties) + " may be as good." :
+          some ? "No other policy on this page comes within the errors." :
           "No other policy comes within the errors.") +
-        (open.length ? " " + listed(open) + " may be better or have no steady state; simulate." : "");
+        (open.length ? " " + listed(open) + " may be better or have no steady state; simulate." : "") +
+        (blank.length ? " Not predicted here: " + listed(blank) + "." : "");
     } else {
       text = at + "there is no best policy: " + whyNone(rows) + ".";
     }
@@ -70,6 +74,6 @@ function whatIfWords(grid, state) {
       digits(own.capacity, 3) : own.why) + ".";
   }
 
-  return { answer: answer, label: label, listed: listed, machine: machine, share: share,
+  return { amount: amount, answer: answer, label: label, listed: listed, machine: machine, share: share,
     shownValue: shownValue, told: told, whyNone: whyNone };
 }

@@ -1,4 +1,4 @@
-"""Figures as parts of a page: scalable, and the same bytes for the same figure."""
+"""Figures as parts of a page: scalable, texts as texts, the same bytes for the same figure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 import matplotlib
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+
+from qmodels.plotting.fonts import readable
 
 #: Points of a figure are 1/72 inch, pixels of a page 1/96.
 _PIXELS = 96.0
@@ -44,8 +46,8 @@ def panel(figure: Figure, alt: str) -> Panel:
 
     Notes
     -----
-    SVG with glyphs as outlines, so that it looks alike everywhere; without a date and with
-    names of its parts that depend on nothing but the figure.
+    SVG with texts as texts, for whose letters the reader's browser finds fonts, whatever the
+    script; without a date and with names of its parts that depend on nothing but the figure.
 
     Examples
     --------
@@ -55,7 +57,10 @@ def panel(figure: Figure, alt: str) -> Panel:
     (192, 96, 'data:image/svg+xml;base64,', True)
     """
     made = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "qmodels", "svg.fonttype": "path"}):
+    with (
+        readable(figure, as_text=True),
+        matplotlib.rc_context({"svg.hashsalt": "qmodels", "svg.fonttype": "none"}),
+    ):
         figure.set_dpi(_DPI)
         # `savefig` would draw it twice, once to find the layout, which drawing finds as well
         canvas: Any = FigureCanvasSVG(figure)

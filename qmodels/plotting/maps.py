@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,7 +18,9 @@ from qmodels.plotting.style import GREY, axes_or_new, set_legend, set_title
 
 #: Up to this many cells each one is named.
 _NAMED = 150
-_SHADES = {"SP": "Blues", "DP": "Reds", "TS": "Greens"}
+_SHADES = {"SP": "Blues", "DP": "Oranges", "TS": "Greens"}
+#: Letters of what the labels say to an inch of the figure, and points from the axes down to it.
+_LETTERS, _BELOW = 14.5, 34.0
 
 
 @runtime_checkable
@@ -41,6 +44,10 @@ class Map(Protocol):
         """Labels that may be as good, (m, n) of them."""
 
     @property
+    def meanings(self) -> Sequence[str]:
+        """What the labels say, a sentence for each kind of policy."""
+
+    @property
     def objective(self) -> Any:
         """What is small, with a `label`."""
 
@@ -62,7 +69,8 @@ def policy_map(found: Map, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     ax : Axes
-        Cells are hatched where other policies may be as good, grey where none will do.
+        Cells are hatched where other policies may be as good, grey where none will do. What the
+        labels say stands below.
 
     Raises
     ------
@@ -80,7 +88,10 @@ def policy_map(found: Map, *, ax: Axes | None = None) -> Axes:
     if not isinstance(found, Map):
         raise ModelError(f"found must be a PolicyMap, got {type(found).__name__}")
     m, n = found.best.shape
-    ax = axes_or_new(ax, figsize=(max(6.4, 0.85 * n + 1.5), max(3.2, 0.5 * m + 1.8)))
+    wide = max(6.4, 0.85 * n + 1.5)
+    said = "\n".join(fill(text, round(_LETTERS * wide)) for text in found.meanings)
+    high = max(3.2, 0.5 * m + 1.8) + 0.13 * (said.count("\n") + 1)
+    ax = axes_or_new(ax, figsize=(wide, high))
     colours = _colours(sorted(set(found.best.ravel().tolist()) - {""}))
     named = found.best.size <= _NAMED
     tied = False
@@ -97,21 +108,28 @@ def policy_map(found: Map, *, ax: Axes | None = None) -> Axes:
                 )
             )  # fmt: skip
             if named:
-                _name(ax, j, i, label, colour)
+                _name(ax, j, i, label)
     ax.set_xlim(-0.5, n - 0.5)
     ax.set_ylim(-0.5, m - 0.5)
     ax.set_xticks(range(n), [f"{load:.3g}" for load in found.loads])
     ax.set_yticks(range(m), [f"{scv:.3g}" for scv in found.scvs])
     ax.set_xlabel("load")
+    if said:
+        ax.annotate(
+            said, (0.0, 0.0), xytext=(0.0, -_BELOW), xycoords="axes fraction",
+            textcoords="offset points", va="top", fontsize=7, color=GREY, parse_math=False,
+        )  # fmt: skip
     ax.set_ylabel("scv of the demand")
     kept = ", ".join(str(limit) for limit in found.constraints)
-    set_title(ax, f"least {found.objective.label}", f"keeping {kept}" if kept else "")
+    set_title(
+        ax, f"the policy of the least {found.objective.label}", f"keeping {kept}" if kept else ""
+    )
     patches = [Patch(facecolor=colour, label=label) for label, colour in colours.items()]
     if tied:
-        patches.append(Patch(facecolor="white", edgecolor=GREY, hatch="////", label="ties"))
+        patches.append(Patch(facecolor="white", edgecolor=GREY, hatch="////", label="others\ntie"))
     if (found.best == "").any():
-        patches.append(Patch(facecolor="#dddddd", label="none"))
-    set_legend(ax, handles=patches, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        patches.append(Patch(facecolor="#dddddd", label="none will do"))
+    set_legend(ax, handles=patches, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax
 
 
@@ -125,11 +143,10 @@ def _colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float]]:
     return result
 
 
-def _name(ax: Axes, x: float, y: float, label: str, colour: tuple[float, float, float]) -> None:
-    """Write the label into its cell, dark on light and light on dark."""
-    light = 0.3 * colour[0] + 0.59 * colour[1] + 0.11 * colour[2] > 0.55
+def _name(ax: Axes, x: float, y: float, label: str) -> None:
+    """Write the label into its cell, dark on a light plate whatever the cell is."""
     ax.text(
         x, y, label.replace(";", ";\n") or "-", ha="center", va="center", fontsize=7,
-        color="black" if light else "white", parse_math=False,
-        bbox={"facecolor": colour, "edgecolor": "none", "pad": 0.8},
+        color="black", parse_math=False,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.6, "alpha": 0.88},
     )  # fmt: skip

@@ -8,11 +8,14 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
-from qmodels.plotting.style import MAP, RED, axes_or_new, set_legend, set_plain_log_ticks
+from qmodels.plotting.style import MAP, RED, axes_or_new, set_legend_below, set_plain_log_ticks
 
 
 def response_curves(
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, ax: Axes | None = None
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    *,
+    unit: tuple[float, str] = (1.0, "s"),
+    ax: Axes | None = None,
 ) -> Axes:
     """Mean response time against load, one line per policy.
 
@@ -20,6 +23,8 @@ def response_curves(
     ----------
     curves : mapping of str to (loads, mean responses)
         By policy label; seconds. Labels that begin with DP are dashed, as in the source.
+    unit : tuple of float and str
+        Seconds of the unit in which times are drawn, and its name.
     ax : Axes, optional
         Where to draw; a new figure by default.
 
@@ -45,15 +50,14 @@ def response_curves(
         dynamic = label not in static
         ax.plot(
             loads,
-            responses,
+            np.asarray(responses) / unit[0],
             color=RED if dynamic else shades[static.index(label)],
             linestyle="--" if dynamic else "-",
             marker="." if len(loads) < 20 else "",
             label=label,
         )
-    ax.set(xlabel="load", ylabel="mean response time [s]", yscale="log", xlim=(0, 1))
+    ax.set(xlabel="load", ylabel=f"mean response time [{unit[1]}]", yscale="log", xlim=(0, 1))
     set_plain_log_ticks(ax)
     ax.grid(lw=0.3)
-    # where there is hardly a curve: each rises to its end
-    set_legend(ax, fontsize=7, loc="lower right", labelspacing=0.2, handlelength=1.6)
+    set_legend_below(ax, labelspacing=0.2, handlelength=1.6)
     return ax

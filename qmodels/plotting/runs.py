@@ -7,7 +7,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from qmodels.errors import ModelError
@@ -23,6 +22,7 @@ from qmodels.plotting.style import (
     counted,
     set_legend,
     set_log2_ticks,
+    set_plain_log_ticks,
     set_title,
     spread_indices,
 )
@@ -76,7 +76,7 @@ def fitted_times(
     Returns
     -------
     ax : Axes
-        Lines are medians, dashed outside the runs. Where the runs do not decide there is no
+        Lines are what is fitted, dashed outside the runs. Where the runs do not decide there is no
         line, and the band is what they allow.
 
     Raises
@@ -106,7 +106,7 @@ def fitted_times(
     p = np.unique(np.concatenate([np.geomspace(least, end, _POINTS), runs[:, 0]]))
     p = p[p <= end]
     found = fitted.surface_interval(p, shown, level)
-    ax = axes_or_new(ax, figsize=(6.4, 4.4))
+    ax = axes_or_new(ax, figsize=(7.2, 4.4))
     for column, (disk, (colour, marker)) in enumerate(zip(shown, _CURVES, strict=False)):
         x, low, high = np.log2(p), found.time_low[:, column], found.time_high[:, column]
         identified = not np.ma.getmaskarray(found.time)[:, column].all()
@@ -135,13 +135,16 @@ def fitted_times(
             fontsize=8, color=GREY,
         )  # fmt: skip
     ax.set(yscale="log", xlabel="processors", ylabel="execution time [s]")
-    for set_formatter in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
-        set_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.4)))
+    set_plain_log_ticks(ax)
     ax.set_xlim(np.log2(p[0]), np.log2(end))
     set_log2_ticks(ax, p, "x")
     ax.grid(lw=0.3)
-    set_legend(ax, fontsize=9, loc="lower left")
-    set_title(ax, fitted.name, f"medians and {100 * level:.3g} % bands; dashed: extrapolated")
+    # Beside the axes: within, some program's curves run through every corner.
+    set_legend(ax, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    said = (
+        f"fitted, with {100 * level:.3g} % bands for one run; dots: measured; dashed: extrapolated"
+    )
+    set_title(ax, fitted.name, said)
     return ax
 
 

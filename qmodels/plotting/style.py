@@ -6,6 +6,7 @@ that one policy or strategy has one colour in every report.
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,14 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogFormatterMathtext,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+)
+from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
 from phasefit.plotting import BLUE, GREY, RED, axes_or_new
@@ -23,8 +31,9 @@ __all__ = [
     "BLACK", "BLUE", "GREEN", "GREY", "JOB_COLOURS", "LIGHT_GREY", "MAP", "ORANGE", "PURPLE",
     "RED", "SKY", "Array", "axes_or_new", "bars_above_zero", "checked_points",
     "contour_levels", "counted", "map_colours", "merged_intervals", "outlined", "plain_text",
-    "rectangles", "set_legend", "set_log2_ticks", "set_plain_log_ticks", "set_title",
-    "spread_indices",
+    "plain_tick",
+    "rectangles", "set_commas", "set_legend", "set_legend_below", "set_log2_ticks",
+    "set_plain_log_ticks", "set_title", "spread_indices",
 ]  # fmt: skip
 
 Array = NDArray[np.float64]
@@ -39,8 +48,19 @@ MAP = "cividis"
 #: Colours (20, 3) that jobs take in turn, by their number: a picture seldom shows more at a time.
 JOB_COLOURS = np.asarray(colormaps["tab20"].colors)  # type: ignore[attr-defined]
 
+#: Points from axes to a legend below them, under labels and a title of one line; of a line more.
+_BELOW, _LINE = 36.0, 13.0
+#: Characters of a legend's entries in a row, by which its columns are counted.
+_ROW = 52
+#: Numbers on a logarithmic axis are written out between these.
+_PLAIN = (1e-5, 1e6)
+#: Ends of a logarithmic axis so near, as a ratio, that 2 and 5 are labelled too; beside each other
+#: labels need more room than above each other.
+_NEAR = {"x": 50.0, "y": 1e3}
 #: Labels on an axis of powers of two, at most.
 MOST_TICKS = 9
+
+_LETTERS = 12.0  # of a title to an inch
 
 
 def bars_above_zero(mean: Any, half_width: Any) -> Array:
@@ -80,9 +100,29 @@ def plain_text(name: str, most: int = 60) -> str:
 
 
 def set_title(ax: Any, name: str, rest: str = "", **options: Any) -> None:
-    """Put the user's name, as plain text, and a line of ours over the axes."""
-    text = "\n".join(part for part in (plain_text(name), rest) if part)
+    """Put the user's name, as plain text, and lines of ours over the axes, none wider than these.
+
+    A figure would cut them: its layout makes room for the height of a title, not for its width.
+    """
+    most = max(20, int(_LETTERS * ax.figure.get_figwidth()))
+    lines = [plain_text(name), *rest.split("\n")]
+    text = "\n".join("\n".join(wrap(line, most)) for line in lines if line)
     ax.set_title(text, fontsize=10, parse_math=False, **options)
+
+
+def plain_tick(x: float) -> str:
+    """A number on an axis as people write it, up to a million millions.
+
+    Examples
+    --------
+    >>> [plain_tick(x) for x in (0.00002, 0.5, 16384.0, 1e6)]
+    ['0.00002', '0.5', '16,384', '1,000,000']
+    """
+    if not 1e-6 <= abs(x) < 1e12:
+        return f"{x:.4g}"
+    if abs(x) >= 1000:
+        return f"{float(f'{x:.6g}'):,.0f}"
+    return np.format_float_positional(float(f"{x:.4g}"), trim="-")
 
 
 def set_legend(ax: Axes, **options: Any) -> None:
@@ -91,6 +131,34 @@ def set_legend(ax: Axes, **options: Any) -> None:
         return
     for text in ax.legend(**options).get_texts():
         text.set_parse_math(False)
+
+
+def set_legend_below(ax: Axes, *, lines: int = 1, **options: Any) -> None:
+    """Add a legend under the axes, where nothing is drawn that it could cover.
+
+    `lines` are those of the title of the x axis; options are as for `set_legend`. A layout engine
+    makes room for it; without one the axes have to leave it.
+    """
+    figure: Any = ax.get_figure()
+    down = ScaledTranslation(0.0, -(_BELOW + _LINE * (lines - 1)) / 72.0, figure.dpi_scale_trans)
+    handles = options.get("handles")
+    labels = (
+        ax.get_legend_handles_labels()[1]
+        if handles is None
+        else [handle.get_label() for handle in handles]
+    )
+    widest = max((len(label) + 6 for label in labels), default=1)
+    options = {
+        "loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "fontsize": 8, "frameon": False,
+        "bbox_transform": ax.transAxes + down, "borderaxespad": 0.0,
+        "ncols": max(1, min(len(labels), _ROW // widest)),
+    } | options  # fmt: skip
+    set_legend(ax, **options)
+
+
+def set_commas(ax: Any, axis: str) -> None:
+    """Write the numbers of an axis with commas and without a factor beside it: 10,000."""
+    getattr(ax, f"{axis}axis").set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
 
 
 def checked_points(points: Any, *columns: int) -> Array:
@@ -140,16 +208,22 @@ def set_log2_ticks(ax: Any, values: Array, axis: str, most: int = MOST_TICKS) ->
     if ticks.size < 2:
         ticks = np.array([low, high])
     ticks = ticks[:: -(-ticks.size // most)]
-    getattr(ax, f"set_{axis}ticks")(ticks, [f"{2.0**t:.4g}" for t in ticks])
+    getattr(ax, f"set_{axis}ticks")(ticks, [plain_tick(2.0**t) for t in ticks])
 
 
 def set_plain_log_ticks(ax: Any, axis: str = "y") -> None:
-    """Label a logarithmic axis as people write numbers: 5, 10, 20 instead of powers of ten."""
+    """Label a logarithmic axis as people write numbers: 5, 10, 20 instead of powers of ten.
+
+    Where one of them would be a million or more, or less than a hundred-thousandth, all are powers.
+    """
     low, high = getattr(ax, f"get_{axis}lim")()
-    near = high < 1e3 * low
+    plain = low >= _PLAIN[0] and high < _PLAIN[1]
+    near = plain and high < _NEAR[axis] * low
     its = getattr(ax, f"{axis}axis")
     its.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if near else (1.0,)))
-    its.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
+    its.set_major_formatter(
+        FuncFormatter(lambda x, _: plain_tick(x)) if plain else LogFormatterMathtext()
+    )
     # a tick costs more time than a curve
     its.set_minor_locator(NullLocator() if near else LogLocator(subs=(2.0, 5.0)))
     its.set_minor_formatter(NullFormatter())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -10,7 +11,15 @@ from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
-from qmodels.plotting.style import MAP, ORANGE, Array, contour_levels, outlined, set_log2_ticks
+from qmodels.plotting.style import (
+    MAP,
+    ORANGE,
+    Array,
+    contour_levels,
+    outlined,
+    plain_tick,
+    set_log2_ticks,
+)
 
 
 @runtime_checkable
@@ -40,6 +49,9 @@ class Surface(Protocol):
     def best(self, by: Any = ..., g: Any = ...) -> Any:
         """Return the allotment with the largest speedup, or what else is asked for."""
 
+    def values(self, by: Any, g: Any = ...) -> NDArray[np.float64]:
+        """Return what `best` compares, (n, m)."""
+
     def efficiency(self, g: Any = ...) -> NDArray[np.float64]:
         """Return speedup over g(p, d), (n, m)."""
 
@@ -56,19 +68,26 @@ def draw_map(surface: Surface, ax: Axes, *, labelled: bool = True) -> None:
     bar = ax.figure.colorbar(mesh, ax=ax)
     bar.minorticks_off()
     ticks = levels if levels.size else np.array([z.min(), z.max()])
-    bar.set_ticks(ticks.tolist(), labels=[f"{tick:.4g}" for tick in ticks])
+    bar.set_ticks(ticks.tolist(), labels=[plain_tick(tick) for tick in ticks])
     bar.set_label("speedup over one processor and one disk")
     label_axes(surface.processors, surface.disks, ax)
 
 
 def draw_lines(
-    ax: Axes, x: Array, y: Array, z: Array, levels: Array, *, labelled: bool = True
+    ax: Axes,
+    x: Array,
+    y: Array,
+    z: Array,
+    levels: Array,
+    *,
+    labelled: bool = True,
+    fmt: Callable[[float], str] = plain_tick,
 ) -> None:
     """Draw contour lines, with labels that the frame does not cut."""
     if not levels.size:
         return
     lines = ax.contour(x, y, z, levels=levels, colors="white", linewidths=0.9)
-    for text in ax.clabel(lines, fmt="%.4g", fontsize=8) if labelled else ():
+    for text in ax.clabel(lines, fmt=fmt, fontsize=8) if labelled else ():
         text.set_path_effects(outlined())
         across, up = (
             (v - a[0]) / np.ptp(a) for v, a in zip(text.get_position(), (x, y), strict=True)

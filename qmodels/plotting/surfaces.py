@@ -35,6 +35,7 @@ def surface_heatmap(
     *,
     ax: Axes | None = None,
     points: ArrayLike | None = None,
+    contradicted: ArrayLike | None = None,
 ) -> Axes:
     """Draw a speedup surface as a map with contour lines over processors and disks.
 
@@ -48,6 +49,8 @@ def surface_heatmap(
         Processors and disks of allotments that were measured. They are marked, and where the
         surface reaches beyond the box around them, that box is dashed: outside it the surface
         is extrapolation.
+    contradicted : (k,) array_like of bool, optional
+        Points whose measurement contradicts the surface; red.
 
     Returns
     -------
@@ -56,7 +59,8 @@ def surface_heatmap(
     Raises
     ------
     ModelError
-        If the surface is a line or a point, or `points` are not pairs of numbers > 0.
+        If the surface is a line or a point, `points` are not pairs of numbers > 0, or
+        `contradicted` is not one for each of them.
 
     Examples
     --------
@@ -69,14 +73,39 @@ def surface_heatmap(
     marked = None if points is None else checked_points(points, 2)
     ax = axes_or_new(ax)
     draw_map(surface, ax)
-    best = surface.best()
-    where = f"{counted(best.processors, 'processor')}, {counted(best.disks, 'disk')}"
-    said = f"\u2605 largest speedup {best.value:.4g} at {where}"
+    best = surface.best() if marked is None else best_within(surface, marked)
+    beyond = surface.best()
+    said = f"\u2605 largest speedup {_at(best)}"
+    if beyond[:2] != best[:2]:
+        said = (
+            f"\u2605 largest speedup within the runs {_at(best)}\n"
+            f"beyond them, if the law holds, {_at(beyond)}"
+        )
     if marked is not None:
-        said += _draw_measured(surface, marked, ax)
+        said += _draw_measured(surface, marked, _marks(contradicted, len(marked)), ax)
     draw_star(best, ax)
     set_title(ax, surface.name, said)
     return ax
+
+
+def _at(best: Any) -> str:
+    where = f"{counted(best.processors, 'processor')}, {counted(best.disks, 'disk')}"
+    return f"{best.value:.4g} at {where}"
+
+
+def best_within(surface: Surface, marked: Array, by: Any = "speedup", g: Any = "p*d") -> Any:
+    """The largest value in the box of what was measured, or of all where none lies in it.
+
+    `by` and `g` are those of ``SpeedupSurface.best``.
+    """
+    within = _inside(np.log2(surface.processors), np.log2(surface.disks), marked)
+    best = surface.best(by, g)
+    if not within.any():
+        return best
+    values = np.where(within, surface.values(by, g), 0.0)
+    i, j = np.argwhere(values >= values.max() * (1.0 - 1e-12))[0]
+    found = float(surface.processors[i]), float(surface.disks[j]), float(values[i, j])
+    return type(best)(*found)
 
 
 def surface_3d(
@@ -117,7 +146,7 @@ def surface_3d(
     axes: Any = ax
     if axes is None:
         # A layout that moves itself would measure the labels before they are projected.
-        axes = Figure().add_axes((0.09, 0.01, 0.86, 0.93), projection="3d")
+        axes = Figure().add_axes((0.09, 0.0, 0.86, 0.88), projection="3d")
     if not hasattr(axes, "plot_surface"):
         raise ModelError('ax is flat; make it with add_subplot(projection="3d")')
     rows, columns = spread_indices(surface.processors), spread_indices(surface.disks)
@@ -149,15 +178,34 @@ def surface_3d(
     return drawn
 
 
-def _draw_measured(surface: Surface, marked: Array, ax: Axes) -> str:
+def _marks(contradicted: ArrayLike | None, count: int) -> NDArray[np.bool_]:
+    if contradicted is None:
+        return np.zeros(count, dtype=bool)
+    odd = np.asarray(contradicted)
+    if odd.shape != (count,) or odd.dtype != bool:
+        raise ModelError(f"contradicted must be {count} of True and False, one for each point")
+    return odd
+
+
+def _draw_measured(surface: Surface, marked: Array, odd: NDArray[np.bool_], ax: Axes) -> str:
     """Mark measured allotments and the box around them; return what to say of them."""
-    shown = np.log2(on_grid(surface, marked))
-    ax.scatter(
-        shown[:, 0], shown[:, 1], s=26, c="white", edgecolors="black",
-        linewidths=0.9, zorder=3, clip_on=False,
-    )  # fmt: skip
+    for chosen, colour in ((~odd, "white"), (odd, RED)):
+        if not chosen.any():
+            continue
+        shown = np.log2(on_grid(surface, marked[chosen]))
+        ax.scatter(
+            shown[:, 0], shown[:, 1], s=26, c=colour, edgecolors="black",
+            linewidths=0.9, zorder=3, clip_on=False,
+        )  # fmt: skip
+    said = "\n\u25cb measured" + (", red: contradicts the law" if odd.any() else "")
     if not reaches_beyond(surface, marked):
-        return "\n\u25cb measured"
+        return said
+    draw_box(surface, marked, ax)
+    return f"{said}; extrapolated outside the dashed line"
+
+
+def draw_box(surface: Surface, marked: Array, ax: Axes) -> None:
+    """Dash the box around measured allotments."""
     # A margin keeps the line off the points, and makes a box of a row of them.
     dx, dy = (0.02 * np.ptp(np.log2(axis)) for axis in (surface.processors, surface.disks))
     x, y = np.log2(marked).T
@@ -168,7 +216,6 @@ def _draw_measured(surface: Surface, marked: Array, ax: Axes) -> str:
         ls=(0, (4, 2)), path_effects=outlined("black", 2.8), zorder=2.5,
     )  # fmt: skip
     ax.set(xlim=view[0], ylim=view[1])
-    return "\n\u25cb measured; extrapolated outside the dashed line"
 
 
 def _middles(z: Array) -> Array:

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
 
 from qmodels.errors import ModelError
 from qmodels.plotting.style import (
@@ -14,9 +15,11 @@ from qmodels.plotting.style import (
     ORANGE,
     Array,
     axes_or_new,
+    checked_points,
     contour_levels,
     counted,
     outlined,
+    plain_tick,
     set_title,
 )
 from qmodels.plotting.surface_maps import (
@@ -27,8 +30,9 @@ from qmodels.plotting.surface_maps import (
     draw_star,
     label_axes,
 )
+from qmodels.plotting.surfaces import best_within, draw_box, reaches_beyond
 
-_EFFICIENCIES = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+_EFFICIENCIES = np.array([1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90], dtype=float)  # per cent
 
 
 @runtime_checkable
@@ -40,7 +44,9 @@ class Path(Protocol):
         """Best allotments: budget, price, processors and disks, by increasing budget."""
 
 
-def efficiency_contours(surface: Surface, *, g: Any = "p*d", ax: Axes | None = None) -> Axes:
+def efficiency_contours(
+    surface: Surface, *, g: Any = "p*d", ax: Axes | None = None, points: ArrayLike | None = None
+) -> Axes:
     """Draw lines of equal efficiency, speedup over the cost g(p, d) of an allotment.
 
     Parameters
@@ -51,12 +57,14 @@ def efficiency_contours(surface: Surface, *, g: Any = "p*d", ax: Axes | None = N
         What an allotment costs: ``"p*d"``, ``"p"``, ``"p+d"`` or a function g(p, d).
     ax : Axes, optional
         Where to draw; a new figure by default.
+    points : (k, 2) array_like, optional
+        Processors and disks of allotments that were measured: the box around them is dashed.
 
     Returns
     -------
     ax : Axes
-        The star is the allotment of the largest efficacy, speedup squared over cost: where
-        most speedup is had for the money.
+        In per cent. The star is the allotment of the largest efficacy, speedup squared over cost:
+        where most speedup is had for the money, within the box where there is one.
 
     Raises
     ------
@@ -76,27 +84,39 @@ def efficiency_contours(surface: Surface, *, g: Any = "p*d", ax: Axes | None = N
     'disks'
     """
     check_grid(surface)
-    efficiency, knee = surface.efficiency(g), surface.best("efficacy", g)
+    marked = None if points is None else checked_points(points, 2)
+    knee = surface.best("efficacy", g)
+    if marked is not None:
+        knee = best_within(surface, marked, "efficacy", g)
     ax = axes_or_new(ax)
     x, y = np.log2(surface.processors), np.log2(surface.disks)
-    z = efficiency.T
-    top = max(1.0, float(z.max()))
+    z = 100.0 * surface.efficiency(g).T
+    top = max(100.0, float(z.max()))
     mesh = ax.pcolormesh(x, y, z, cmap=MAP, shading="gouraud", vmin=0.0, vmax=top)
-    if z.max() <= 1.0:
+    if z.max() <= 100.0:
         inside = (z.min() < _EFFICIENCIES) & (z.max() > _EFFICIENCIES)
         levels = _EFFICIENCIES[inside]
     else:
         levels = contour_levels(z)
-    draw_lines(ax, x, y, z, levels)
-    ax.figure.colorbar(mesh, ax=ax).set_label(f"efficiency, speedup over {_cost_name(g)}")
+    draw_lines(ax, x, y, z, levels, fmt=lambda each: f"{plain_tick(each)} %")
+    ax.figure.colorbar(mesh, ax=ax).set_label(f"efficiency [%], speedup over {_cost_name(g)}")
     draw_star(knee, ax)
     label_axes(surface.processors, surface.disks, ax)
     where = f"{counted(knee.processors, 'processor')}, {counted(knee.disks, 'disk')}"
-    set_title(ax, surface.name, f"\u2605 largest efficacy {knee.value:.4g} at {where}")
+    extrapolated = _draw_runs(surface, marked, ax)
+    within = " within the runs" if extrapolated else ""
+    said = f"\u2605 largest efficacy{within} {knee.value:.4g} at {where}"
+    set_title(ax, surface.name, said + extrapolated)
     return ax
 
 
-def allotment_path(path: Path, *, surface: Surface | None = None, ax: Axes | None = None) -> Axes:
+def allotment_path(
+    path: Path,
+    *,
+    surface: Surface | None = None,
+    ax: Axes | None = None,
+    points: ArrayLike | None = None,
+) -> Axes:
     """Draw the best allotment as the budget grows, over the surface it climbs.
 
     Parameters
@@ -107,6 +127,8 @@ def allotment_path(path: Path, *, surface: Surface | None = None, ax: Axes | Non
         Drawn below as a map, at least 2 by 2 allotments.
     ax : Axes, optional
         Where to draw; a new figure by default.
+    points : (k, 2) array_like, optional
+        As for `efficiency_contours`; with a surface only.
 
     Returns
     -------
@@ -134,11 +156,11 @@ def allotment_path(path: Path, *, surface: Surface | None = None, ax: Axes | Non
     prices, p, d = np.array(rows, dtype=float).T
     least, most = path.steps[0].budget, path.steps[-1].budget
     ax = axes_or_new(ax)
-    name = ""
+    name = said = ""
     if surface is not None:
         check_grid(surface)
         draw_map(surface, ax, labelled=False)
-        name = surface.name
+        name, said = surface.name, _draw_runs(surface, points, ax)
     else:
         label_axes(p, d, ax)
     moved = np.concatenate([[True], (np.diff(p) != 0) | (np.diff(d) != 0)])
@@ -148,8 +170,19 @@ def allotment_path(path: Path, *, surface: Surface | None = None, ax: Axes | Non
         clip_on=False, path_effects=outlined("black", 3.0),
     )  # fmt: skip
     _label_steps(ax, x, y, prices)
-    set_title(ax, name, f"best allotment for a budget of {least:g} to {most:g}")
+    set_title(ax, name, f"best allotment for a budget of {least:g} to {most:g}{said}")
     return ax
+
+
+def _draw_runs(surface: Surface, points: ArrayLike | None, ax: Axes) -> str:
+    """Dash the box around what was measured, if there is more than that; say so."""
+    if points is None:
+        return ""
+    marked = checked_points(points, 2)
+    if not reaches_beyond(surface, marked):
+        return ""
+    draw_box(surface, marked, ax)
+    return "\nextrapolated outside the dashed line"
 
 
 def _label_steps(ax: Axes, x: Array, y: Array, prices: Array) -> None:

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: Relative error of an approximate time where only disks are shared; see
-#: docs/explanation/policies.md.
-SHARED_DISKS: Final = 0.05
 #: Allotments times different phases that are compared for the unit of load: some seconds.
 _MOST_COMPARED: Final = 40_000_000
 _AT_ONCE: Final = 1_000_000  # allotments, in arrays of 8 MB
@@ -117,14 +114,6 @@ class AbstractPolicy(Record, abc.ABC):
     def in_words(self, system: System) -> str:
         """What the label says, for a reader who does not know it."""
         return f"the policy {self.name} on {system.processors} processors"
-
-    def stated_error(self, workload: Workload) -> float:
-        """Relative error within which an approximate time is to be trusted.
-
-        That is up to 90 % of the capacity, or for demands of scv below 2. Beyond,
-        `recommend` widens it; see docs/explanation/policies.md.
-        """
-        return SHARED_DISKS
 
     def capacity_error(self, workload: Workload) -> float:
         """Relative error of the capacity stated for a workload; 0 where it is not in doubt.
@@ -384,13 +373,36 @@ def work_bound(system: System, program: AbstractProgram) -> float:
     >>> work_bound(System(processors=16, disks=16), Program([Phase(io=16.0, cpu=1024.0)]))
     0.015625
     """
+    return min(work_bounds(system, program).values())
+
+
+def work_bounds(system: System, program: AbstractProgram) -> dict[str, float]:
+    """Arrival rates that the processors and the disks by themselves cannot exceed.
+
+    Returns
+    -------
+    dict
+        Jobs per second by "processors" and "disks", of those for which the program has work;
+        the lesser is `work_bound`.
+
+    Raises
+    ------
+    ModelError, MemoryBudgetError
+        As for `work_bound`.
+
+    Examples
+    --------
+    >>> from qmodels import Phase, System
+    >>> work_bounds(System(processors=16, disks=16), Program([Phase(io=16.0, cpu=1024.0)]))
+    {'processors': 0.015625, 'disks': 1.0}
+    """
     _check_allotments(system, program)
     centres = (
-        (system.processors, 0, program.parallel_cpu, program.mean_cpu),
-        (system.disks, 1, program.parallel_io, program.mean_io),
+        ("processors", system.processors, 0, program.parallel_cpu, program.mean_cpu),
+        ("disks", system.disks, 1, program.parallel_io, program.mean_io),
     )
-    bounds = []
-    for units, own, parallel, mean in centres:
+    bounds = {}
+    for name, units, own, parallel, mean in centres:
         work, most = math.inf, 0.0
         for allotment in _allotments(system):
             found = allotment[own] * parallel(*allotment)
@@ -398,10 +410,10 @@ def work_bound(system: System, program: AbstractProgram) -> float:
         if not most > 0:
             work = min(float(np.min(each[own] * mean(*each))) for each in _allotments(system))
         if work > 0:
-            bounds.append(units / work)
+            bounds[name] = units / work
     if not bounds:
         raise ModelError("the program neither computes nor transfers: its load is not defined")
-    return min(bounds)
+    return bounds
 
 
 def _allotments(system: System) -> Iterator[tuple[Array, Array]]:

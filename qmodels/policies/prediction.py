@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.checks import real_number, share
+from phasefit.checks import one_of, real_number, share
 from phasefit.records import Result
 from qmodels.errors import ModelError
+from qmodels.networks.replay import FitError
 from qmodels.policies.base import AbstractPolicy, work_bound
 from qmodels.policies.labels import as_policy
+from qmodels.policies.methods import exact_for_its_laws
 from qmodels.policies.models.build import built_model, solved_queue
+from qmodels.policies.models.fitted import error_of_fit
 from qmodels.policies.models.policy_queue import SolvedQueue
-from qmodels.policies.models.recorded_errors import recorded_error
+from qmodels.policies.models.recorded_errors import SHARES, percentile_error, recorded_error
 from qmodels.policies.models.response import TimeLaw, percentile_of, response_of, wait_of
 from qmodels.policies.speed_table import SpeedTable
 from qmodels.policies.system import System, Workload
@@ -27,6 +30,8 @@ from qmodels.policies.system import System, Workload
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Recorded errors from which on they are said in words.
+LARGE: Final = 0.1
 #: Coverage of the interval that a prediction from uncertain speeds states.
 CONFIDENCE: Final = 0.95
 
@@ -55,7 +60,9 @@ class Prediction(Result):
     throughput: float  #: jobs per second
     processor_utilisation: float  #: fraction of the processors in a computation burst
     disk_utilisation: float  #: fraction of the disks transferring
-    method: str  #: "exact" for the model as stated, else "approximate"
+    #: "exact" for the model as stated, "exact for the fitted laws" where laws of it are not those
+    #: of their data (see `fit_error`), else "approximate"
+    method: str
     error_bound: float | None  #: relative numerical error of the means where exact, else None
     states: int  #: phases of a level of the chain once all partitions are taken
     model: str  #: "speed-scaled", "crowding", "time-sharing", "decomposition" or "exact"
@@ -85,6 +92,38 @@ class Prediction(Result):
         """
         return percentile_of(self.solved, q)
 
+    def outside_record(self, q: float | None = None) -> tuple[str, ...]:
+        """Say in what the prediction lies outside of the points whose errors were recorded.
+
+        Parameters
+        ----------
+        q : float, optional
+            Of that percentile of the response; by default of the mean.
+
+        Returns
+        -------
+        tuple of str
+            Phrases such as "a demand of scv 100 (recorded: 0.1 to 12)"; () where the model is
+            exact, and where an error is stated.
+
+        Examples
+        --------
+        >>> from qmodels import Phase, Program, TimeSharing
+        >>> work = Workload.from_scv(Program([Phase(io=1.0, cpu=2.0)]), demand_scv=100.0)
+        >>> answer = predict(TimeSharing(1, 1, 4), System(8, 2), work, load=0.3)
+        >>> answer.recorded_error() is None, answer.outside_record()[0].split(" (")[0]
+        (True, 'a demand of scv 100')
+        """
+        if exact_for_its_laws(self.method):
+            return ()
+        if self.half_width is not None:
+            return (f"speeds of the running jobs that were {self.speeds}",)
+        reasons = self.solved.outside_record
+        if q is not None and not SHARES[0] <= q <= SHARES[-1]:
+            ends = f"{SHARES[0]:.0%} to {SHARES[-1]:.0%}"
+            reasons = (*reasons, f"the time that {q:.6%} of the jobs keep to (recorded: {ends})")
+        return reasons
+
     def recorded_error(self, q: float | None = None) -> float | None:
         """Relative error that nine in ten fresh simulated points like this one keep to.
 
@@ -96,11 +135,93 @@ class Prediction(Result):
         Returns
         -------
         float or None
-            0 where the model is exact, None where no points like this one were recorded.
+            0 where the model is exact; None where the point lies outside of those that were
+            recorded, see `outside_record`, or where too few are like it. What fitted laws leave
+            out of their data is apart, in `fit_error`.
         """
-        if self.method == "exact":
+        if exact_for_its_laws(self.method):
             return 0.0
-        return recorded_error(self.solved.regime, q)
+        if self.outside_record(q):
+            return None
+        regime = self.solved.regime
+        return recorded_error(regime) if q is None else percentile_error(regime, q)
+
+    def recorded_wait_error(self) -> float | None:
+        """Relative error of the mean wait, as `recorded_error` is of the mean response."""
+        if exact_for_its_laws(self.method):
+            return 0.0
+        error = None if self.outside_record() else recorded_error(self.solved.regime, "wait")
+        if error is None or not self.mean_wait > 0.0:
+            return None
+        return error * self.mean_response / self.mean_wait
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What to know before the mean response is relied on; () for nothing."""
+        if exact_for_its_laws(self.method):
+            return ()
+        if reasons := self.outside_record():
+            return tuple(f"how far it may be off is not known for {reason}" for reason in reasons)
+        error, worst = (recorded_error(self.solved.regime, name) for name in ("mean", "worst"))
+        if error is None or worst is None:
+            return ("how far it may be off is not known: few points like it were recorded",)
+        if max(error, worst) < LARGE:
+            return ()
+        return (f"points like it were off by up to {worst:.0%}",)
+
+    def fit_error(self, of: str = "response", q: float | None = None) -> FitError | None:
+        """How far an answer is from the data that laws of the workload were fitted to.
+
+        Parameters
+        ----------
+        of : {"response", "wait"}
+            The time from arrival to departure, or to the start.
+        q : float, optional
+            Of that percentile; by default of the mean.
+
+        Returns
+        -------
+        FitError or None
+            None where all laws were given. The jobs of the data are played at this load, see
+            `qmodels.policies.models.fitted.error_of_fit`.
+
+        Raises
+        ------
+        ModelError
+            If `of` is neither, or as for `percentile`.
+
+        Examples
+        --------
+        >>> from qmodels import Phase, Program, SpaceSharing
+        >>> from phasefit import fit
+        >>> sizes = np.random.default_rng(1).lognormal(sigma=1.0, size=5000)
+        >>> law = fit(sizes, family="moments").distribution
+        >>> work = Workload(Program([Phase(io=16.0, cpu=1024.0)]), law)
+        >>> found = predict(SpaceSharing(1, 1), System(16, 16), work, load=0.5)
+        >>> found.method, found.fit_error().error < 1.0
+        ('exact for the fitted laws', True)
+        """
+        one_of("of", of, ("response", "wait"))
+        if not self.solved.workload.fitted:
+            return None
+        if q is None:
+            predicted = self.mean_wait if of == "wait" else self.mean_response
+        else:
+            q = share("q", q, zero=False, one=False)
+            predicted = float(self.wait.percentile(q) if of == "wait" else self.percentile(q))
+        return error_of_fit(self.solved, of, q, predicted)
+
+    @cached_property
+    def _of_the_data(self) -> dict[str, float | None]:
+        """What the data say of the mean response, where laws were fitted to some."""
+        error = self.fit_error()
+        if error is None:
+            return {}
+        told = error.record()
+        return {
+            "mean_response_of_data": told["on_data"], "mean_response_low": told["low"],
+            "mean_response_high": told["high"], "fit_error": told["error"],
+        }  # fmt: skip
 
     def table(self) -> str:
         """Name, value and unit, one to a line."""
@@ -109,16 +230,22 @@ class Prediction(Result):
             "capacity": "jobs/s",
             "throughput": "jobs/s",
             "mean_response": "s",
+            "mean_response_of_data": "s",
+            "mean_response_low": "s",
+            "mean_response_high": "s",
             "mean_wait": "s",
             "seconds": "s",
         }
         lines = []
-        for name in self._shown():
-            value = getattr(self, name)
-            if value == "" or (name == "half_width" and value is None):
+        for name, value in self.record().items():
+            if value in ("", None) and name != "error_bound":
                 continue
             shown = f"{value:.6g}" if isinstance(value, float) else str(value)
             lines.append(f"{name:<22} {shown} {units.get(name, '')}".rstrip())
+        if not exact_for_its_laws(self.method):
+            error = self.recorded_error()
+            lines.append(f"{'stated_error':<22} {'unknown' if error is None else f'{error:.3g}'}")
+            lines += [f"{'doubt':<22} {doubt}" for doubt in self.doubts]
         return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:
@@ -143,7 +270,9 @@ class Prediction(Result):
 
     def record(self) -> dict[str, Any]:
         """Every quantity by its name; the queue itself is in `solved`."""
-        return {name: getattr(self, name) for name in self._shown()}
+        known = {name: getattr(self, name) for name in self._shown()}
+        stated = {"stated_error": self.recorded_error(), "doubts": "; ".join(self.doubts)}
+        return known | stated | self._of_the_data
 
     def _shown(self) -> list[str]:
         """Names of the quantities that have a value to print."""
@@ -200,8 +329,9 @@ def predict(
     Returns
     -------
     Prediction
-        `method` is "exact" where the model is that of the policy without approximation: under
-        "exact", and where no disk partition is ever shared (and, under dynamic partitioning,
+        `method` is "exact" where the model is that of the policy without approximation ("exact for
+        the fitted laws" where the workload has laws that were fitted to data): under "exact", and
+        where no disk partition is ever shared (and, under dynamic partitioning,
         every burst gains alike from processors); "approximate" otherwise. `reduction` tells what
         was simplified, because the chain would have been too large or because programs that do
         not scale alike have no common law of demand.
@@ -276,7 +406,7 @@ def predict(
         throughput=rate,
         processor_utilisation=solved.mean_of_states(at_work.processors_busy) / system.processors,
         disk_utilisation=solved.mean_of_states(at_work.disks_busy) / system.disks,
-        method="exact" if built.exact else "approximate",
+        method=solved.method,
         error_bound=solution.error_bound if built.exact else None,
         states=at_work.sizes[-1] * workload.arrivals.order,
         model=built.name,
@@ -284,7 +414,7 @@ def predict(
         half_width=None
         if running is None
         else _half_width(running, policy, system, workload, model, rate),
-        speeds="" if running is None else (running.source or "given"),
+        speeds="" if running is None else (running.source or "given by hand"),
         seconds=time.perf_counter() - started,
         solved=solved,
     )
@@ -321,7 +451,7 @@ def _half_width(
         more, less = (response(replace(running, throughput=each)) for each in moved)
         slopes[k] = (more - less) / (2.0 * step)
     variance = max(float(slopes @ spread @ slopes), 0.0) + _drawn_variance(running, response)
-    return running.quantile(CONFIDENCE) * math.sqrt(variance)
+    return running.quantile(CONFIDENCE, slopes**2 * np.diag(spread)) * math.sqrt(variance)
 
 
 def _drawn_variance(running: SpeedTable, response: Callable[[SpeedTable], float]) -> float:

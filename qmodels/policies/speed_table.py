@@ -28,9 +28,9 @@ class SpeedTable(Result):
         X(1) to X(c), jobs of mean demand per second, > 0. They need not rise with k.
     covariance : (c, c) array_like, optional
         Of these as estimates; None if they are taken as known.
-    degrees_of_freedom : float
+    degrees_of_freedom : float or (c,) array_like
         Of the covariance, such as one less than the number of independent runs; infinite if it is
-        known.
+        known. One for each throughput where some are known from fewer runs than others.
     source : str
         Where the speeds come from, in a few words; shown with every prediction made of them.
     frozen : (E,) array_like, optional
@@ -66,7 +66,7 @@ class SpeedTable(Result):
 
     throughput: Array
     covariance: Array | None = None
-    degrees_of_freedom: float = float("inf")
+    degrees_of_freedom: float | Array = float("inf")
     source: str = ""
     frozen: Array | None = None
 
@@ -76,8 +76,7 @@ class SpeedTable(Result):
         object.__setattr__(self, "throughput", speeds)
         if not isinstance(self.source, str):
             raise ModelError(f"source must be a text, got {self.source!r:.60}")
-        if self.degrees_of_freedom != float("inf"):
-            real_number("degrees_of_freedom", self.degrees_of_freedom, least=1.0)
+        object.__setattr__(self, "degrees_of_freedom", _freedom(self.degrees_of_freedom, speeds))
         if self.frozen is not None:
             found = positive_vector("frozen", self.frozen)
             found.flags.writeable = False
@@ -125,16 +124,19 @@ class SpeedTable(Result):
         Returns
         -------
         SpeedTable
-            With as many degrees of freedom as make the sum of both variances of X(c) right to
-            second order (Welch and Satterthwaite), the factor's taken as known.
+            With as many degrees of freedom as make the sum of both variances right to second order
+            (Welch and Satterthwaite), the factor's taken as known: of each throughput, or of X(c)
+            where there is one number for all.
         """
         variance = real_number("share", share, least=0.0) ** 2
         more = variance * np.outer(self.throughput, self.throughput)
         known = np.zeros_like(more) if self.covariance is None else self.covariance
-        spread, own = known + more, float(known[-1, -1])
-        free = self.degrees_of_freedom
-        if own > 0.0:
-            free *= (float(spread[-1, -1]) / own) ** 2
+        spread = known + more
+        own, both = np.diag(known), np.diag(spread)
+        if np.ndim(self.degrees_of_freedom) == 0:
+            own, both = own[-1], both[-1]
+        times = np.divide(both, own, out=np.ones_like(both), where=own > 0.0)
+        free = self.degrees_of_freedom * times**2
         return replace(self, covariance=spread, degrees_of_freedom=free)
 
     @property
@@ -154,21 +156,34 @@ class SpeedTable(Result):
         """c, the most jobs that run."""
         return int(self.throughput.size)
 
-    def quantile(self, confidence: float) -> float:
-        """Standard errors on either side of an estimate that cover so much."""
-        from scipy.special import ndtri, stdtrit
+    def quantile(self, confidence: float, shares: ArrayLike | None = None) -> float:
+        """Standard errors on either side of an estimate that cover so much.
 
-        tail = (1.0 + confidence) / 2.0
-        if np.isinf(self.degrees_of_freedom):
-            return float(ndtri(tail))
-        return float(stdtrit(self.degrees_of_freedom, tail))
+        Parameters
+        ----------
+        confidence : float
+        shares : (c,) array_like, optional
+            Of a variance that is made of those of the throughputs, how much each brings, >= 0: it
+            has the mean of their degrees of freedom, weighted so and harmonic. By default that of
+            X(c).
+
+        Returns
+        -------
+        float
+        """
+        free = np.broadcast_to(self.degrees_of_freedom, self.throughput.shape)
+        if shares is None or not np.any(shares):
+            return float(_student(free[-1], confidence))
+        parts = np.asarray(shares, dtype=float)
+        scarce = float(((parts / parts.max()) / free).sum() / (parts / parts.max()).sum())
+        return float(_student(1.0 / scarce if scarce > 0.0 else np.inf, confidence))
 
     def half_widths(self, confidence: float = 0.95) -> Array:
         """Half-widths of the intervals of the throughputs, (c,); zero if they are known."""
         if self.covariance is None:
             return np.zeros(self.max_running)
         errors: Array = np.sqrt(np.diag(self.covariance).clip(0.0))
-        return self.quantile(confidence) * errors
+        return _student(self.degrees_of_freedom, confidence) * errors
 
     def to_frame(self, confidence: float = 0.95) -> pd.DataFrame:
         """One row for each number of running jobs: its throughput and interval."""
@@ -180,3 +195,28 @@ class SpeedTable(Result):
             "low": self.throughput - half, "high": self.throughput + half,
         }  # fmt: skip
         return pd.DataFrame(columns)
+
+
+def _freedom(given: ArrayLike, speeds: Array) -> float | Array:
+    """Degrees of freedom, one number for all speeds or one for each, at least 1."""
+    if not np.ndim(given):
+        whole = float(np.asarray(given, dtype=float))
+        return whole if whole == np.inf else real_number("degrees_of_freedom", whole, least=1.0)
+    free = np.array(given, dtype=float)
+    if free.shape != speeds.shape or not (free >= 1.0).all():
+        raise ModelError(
+            f"degrees_of_freedom must be a number >= 1, or one for each of {speeds.size} "
+            f"throughputs; got {given!r:.60}"
+        )
+    free.flags.writeable = False
+    return free
+
+
+def _student(free: ArrayLike, confidence: float) -> Array:
+    """Quantiles of Student's law that hold so much; the normal law's for infinity."""
+    from scipy.special import ndtri, stdtrit
+
+    tail, free = (1.0 + confidence) / 2.0, np.asarray(free, dtype=float)
+    finite = np.where(np.isfinite(free), free, 1.0)
+    found: Array = np.where(np.isfinite(free), stdtrit(finite, tail), ndtri(tail))
+    return found

@@ -178,6 +178,12 @@ class Workload(ByValue, Record):
         """Whether bursts have laws of their own, instead of following the job's demand."""
         return self.io_bursts is not None
 
+    @property
+    def fitted(self) -> bool:
+        """Whether some law was fitted to data, and is not what was given."""
+        laws = (self.demand, self.arrivals, self.io_bursts, self.cpu_bursts)
+        return any(law is not None and law.fitted_to is not None for law in laws)
+
     @classmethod
     def from_scv(
         cls, program: AbstractProgram, *, demand_scv: float = 1.0, arrival_scv: float = 1.0

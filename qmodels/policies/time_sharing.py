@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Literal
 
 from phasefit.checks import one_of, whole_number
 from qmodels.errors import ModelError
@@ -23,10 +23,6 @@ from qmodels.policies.base import (
 from qmodels.policies.system import Arrangement, System, Workload, spread
 from qmodels.programs import AbstractProgram
 
-#: Relative error of an approximate time up to a demand of scv 2, and above; see
-#: docs/explanation/policies.md.
-TIME_SHARED, TIME_SHARED_VARIABLE = 0.25, 0.35
-_MODERATE: Final = 2.0
 #: Relative error of the capacity where jobs take turns: of jobs that are long or short throughout,
 #: and of bursts with laws of their own, which the model takes as exponential; rounded up from what
 #: was found.
@@ -165,13 +161,6 @@ class TimeSharing(AbstractPolicy):
         """See `AbstractPolicy.simplicity`: fewer jobs at a time, then fewer partitions first."""
         partitions = (self.processor_partitions, self.disk_partitions)
         return (self.rank, self.multiprogramming, *partitions)
-
-    def stated_error(self, workload: Workload) -> float:
-        """See `AbstractPolicy.stated_error`: more where jobs take turns, most if they vary."""
-        if self.multiprogramming == 1:
-            return super().stated_error(workload)
-        moderate = workload.demand.scv <= _MODERATE + 1e-9
-        return TIME_SHARED if moderate else TIME_SHARED_VARIABLE
 
     def capacity_error(self, workload: Workload) -> float:
         """See `AbstractPolicy.capacity_error`."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from phasefit.checks import share, suggestion
 from phasefit.records import Record, Result
 from qmodels.errors import ModelError
+from qmodels.programs.releases import MeasuredRuns, matched_programs
 from qmodels.programs.scaling import fit_runs
 
 if TYPE_CHECKING:
@@ -33,14 +33,6 @@ _LIMIT = re.compile(
     r" with ([0-9]{1,2}(?:\.[0-9]{1,6})?) ?%",
     re.ASCII,
 )
-
-
-class MeasuredRuns(Protocol):
-    """What a comparison needs of `qmodels.io.runs.RunTable`."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """Columns program, phase, kind, p, d, seconds, repeat."""
 
 
 @dataclass(frozen=True)
@@ -248,9 +240,10 @@ def compare_runs(
     Parameters
     ----------
     old, new : RunTable
-        Measured bursts; programs are matched by name, or as they are where each table has one.
+        Measured bursts; programs are matched by name. One in each, called like its file or
+        folder, is matched whatever the files are called.
     program : str, optional
-        Only this one.
+        Only this one; ``"OLD=NEW"`` where the releases have different names.
     target : (p, d), optional
         Where the answer counts; by default the mean over all allotments that both tables have.
         Where not both were run there, two forecasts are compared, which say much less.
@@ -296,7 +289,7 @@ def compare_runs(
     share("level", level, zero=False, one=False)
     changes: list[Change] = []
     remarks: list[str] = []
-    for name, before, after in _matched(old.frame, new.frame, program):
+    for name, before, after in matched_programs(old, new, program):
         whole = _differences(_totals(before), _totals(after))
         if target is not None and target not in whole.cells:
             changes.append(_by_forecasts(name, before, after, target, level))
@@ -419,27 +412,3 @@ def _by_forecasts(
 @dataclass(frozen=True, eq=False)
 class _Frame:
     frame: pd.DataFrame
-
-
-def _matched(
-    old: pd.DataFrame, new: pd.DataFrame, program: str | None
-) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
-    """Programs of both tables, with their runs."""
-    sides = [
-        {str(name): runs for name, runs in frame.groupby("program", sort=False)}
-        for frame in (old, new)
-    ]
-    if program is not None and not all(program in side for side in sides):
-        known = sorted(set(sides[0]) & set(sides[1]))
-        raise ModelError(
-            f"no program {program[:60]!r} in both tables; {suggestion(program, known)}"
-        )
-    if program is None and len(sides[0]) == len(sides[1]) == 1:
-        (before,), (after,) = (side.values() for side in sides)
-        yield str(next(iter(sides[1]))), before, after
-        return
-    names = [name for name in sides[1] if name in sides[0] and program in (None, name)]
-    if not names:
-        raise ModelError("the tables have no program in common; name them alike")
-    for name in names:
-        yield str(name), sides[0][name], sides[1][name]

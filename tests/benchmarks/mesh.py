@@ -41,13 +41,13 @@ def nodes_of(rows: int, columns: int) -> np.ndarray:
 
 def play(job: Job) -> tuple[float, int, int]:
     """CPU seconds, messages and header hops of a job by the code that is imported."""
-    from validation.mesh import Mesh, Network, Phase, Router, Traffic
+    from validation.mesh import Mesh, Network, Router, Traffic, TrafficPhase
 
     rows, columns, rounds, router = job
     network = Network(Mesh(rows, columns), Router() if router == "ideal" else Router.pipelined())
     nodes = nodes_of(rows, columns)
     for k in range(nodes.size // 16):
-        phase = Phase(pattern="all-to-all", flits=16 * (1 + k % 4), rounds=rounds)
+        phase = TrafficPhase(pattern="all-to-all", flits=16 * (1 + k % 4), rounds=rounds)
         network.start(k, nodes[16 * k : 16 * k + 16], Traffic.of(phase))
     messages, began = 0, time.process_time()
     while network.jobs:

@@ -15,13 +15,13 @@ def lognormal(size):
 def test_fitting_a_hyper_erlang_law(benchmark, size, order):
     x = lognormal(size)
     maximise(x[:100], order=2)
-    best = benchmark(lambda: maximise(Observations.of(x), order=order, random_state=1))[0]
+    best = benchmark(lambda: maximise(Observations.of(x), order=order, rng=1))[0]
     assert best.distribution.mean == pytest.approx(x.mean(), rel=1e-9)
 
 
 @pytest.mark.parametrize("family", ["coxian", "general"])
 def test_fitting_a_chain_of_four_phases_to_ten_thousand_times(benchmark, family):
     x = lognormal(10_000)
-    maximise(x[:100], family=family, order=2, random_state=1)
-    best = benchmark(lambda: maximise(x, family=family, order=4, random_state=1))[0]
+    maximise(x[:100], family=family, order=2, rng=1)
+    best = benchmark(lambda: maximise(x, family=family, order=4, rng=1))[0]
     assert best.converged

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from validation.mesh import Mesh, Network, Phase, Router, Traffic
+from validation.mesh import Mesh, Network, Router, Traffic, TrafficPhase
 
 
 def jobs_of_sixteen(mesh, router, rounds):
@@ -13,7 +13,7 @@ def jobs_of_sixteen(mesh, router, rounds):
     network = Network(mesh, router)
     nodes = np.random.default_rng(1).permutation(mesh.nodes)
     for k in range(mesh.nodes // 16):
-        phase = Phase(pattern="all-to-all", flits=16 * (1 + k % 4), rounds=rounds)
+        phase = TrafficPhase(pattern="all-to-all", flits=16 * (1 + k % 4), rounds=rounds)
         network.start(k, nodes[16 * k : 16 * k + 16], Traffic.of(phase))
     return network
 

@@ -5,12 +5,12 @@ import time
 import numpy as np
 import pytest
 
-from validation.mesh import Mesh, Network, Phase, Traffic
+from validation.mesh import Mesh, Network, Traffic, TrafficPhase
 from validation.mesh.job_flows import FlowNetwork
 
-MIXED = Traffic.of(Phase(pattern="mixed", flits=5, rounds=16, io_share=0.5))
+MIXED = Traffic.of(TrafficPhase(pattern="mixed", flits=5, rounds=16, io_share=0.5))
 ALTERNATING = Traffic.of(
-    Phase(pattern="all-to-all", flits=5, rounds=4), Phase(pattern="write", flits=13)
+    TrafficPhase(pattern="all-to-all", flits=5, rounds=4), TrafficPhase(pattern="write", flits=13)
 )
 LONG = Traffic(ALTERNATING.phases, repeat=20)
 

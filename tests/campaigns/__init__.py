@@ -15,8 +15,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from qmodels.commands.durations import in_words
 from qmodels.commands.progress import at_work
+from qmodels.words import in_words
 from validation.experiments import EXPERIMENTS
 from validation.experiments.record import read_record
 
@@ -77,6 +77,11 @@ TESTED = (
     Campaign("swf", 10.0, "tests/qmodels/test_swf.py -k million_mutated", ("qmodels.io.swf",)),
     Campaign("job-logs", 7.0, "tests/qmodels/test_job_logs.py -k hundred_thousand",
              ("qmodels.io.job_logs.reading",)),
+    Campaign("cut-logs", 4.0, "tests/qmodels/test_job_logs_cut.py -k hundred_thousand",
+             ("qmodels.io.job_logs.reading",)),
+    Campaign("hostile-files", 1.0, "tests/validation/test_hostile_files.py -k ten_thousand",
+             ("qmodels.io.scenario", "validation.machine.scenario", "validation.cluster.scenario",
+              "validation.slices.scenario", "validation.checkpoints.scenario")),
     Campaign("recording", 2.0, "tests/qmodels/test_record.py -k in_full",
              ("qmodels.recording.sampling", "qmodels.recording.timeline")),
     Campaign("trace-mutations", 9.0, "tests/qmodels/test_trace_mutations.py -k hundred_thousand",

@@ -93,7 +93,7 @@ def hyper_erlang() -> tuple[Work, Work]:
     x = np.exp(1.27 * np.random.default_rng(1).standard_normal(1_000_000))
     maximise(x[:100], order=2)
     return (
-        lambda: maximise(Observations.of(x), order=8, random_state=1),
+        lambda: maximise(Observations.of(x), order=8, rng=1),
         lambda: [(np.sort(x), np.log(x)) for _ in range(10)],
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from qmodels.commands.durations import in_words
+from qmodels.words import in_words
 from tests.campaigns import CAMPAIGNS, EXPECTED, state
 from validation.experiments.record import read_record
 
@@ -33,7 +33,6 @@ ELSEWHERE = {
     "bani-table1": "another seed, by an earlier command: `record/bani-mohammad-table1.csv`",
     "bani-fig2": "the heavy-tailed side at three of eleven loads: `record/bani-mohammad.csv`",
     "bani-": "three of eleven loads: `record/bani-mohammad.csv`",
-    "qin-": "all nine figures by an earlier command: `record/qin-figures.csv`",
 }
 
 

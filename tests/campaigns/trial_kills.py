@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from tests.campaigns.record import write_record
-from validation.sweeps.journal import JournalReader
+from validation.sweeps.journal_file import JournalReader
 from validation.sweeps.keeping import journal_beside
 
 SEED = 20

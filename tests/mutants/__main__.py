@@ -138,7 +138,7 @@ def suite_mapped(again: bool, tests: list[str]) -> None:
             "COVERAGE_FILE": str(KEPT / "coverage"),
             "MUTANTS_DURATIONS": str(KEPT / "durations.json"),
         }
-        words = "-q -n 2 --dist loadfile -p tests.mutants.durations "
+        words = "-q -n 2 --dist loadfile -p tests.mutants.durations --hypothesis-profile=full "
         words += "--cov --cov-context=test --cov-report= --cov-fail-under=0"
         command = [sys.executable, "-m", "pytest", *words.split(), *tests]
         if subprocess.run(command, cwd=folder, env=environment).returncode:
@@ -183,7 +183,8 @@ def pytest_run(folder: Path, tests: list[str], usual: float) -> str:
     chosen = folder / "chosen-tests.txt"
     chosen.write_text("\n".join(tests) + "\n", encoding="utf-8")
     process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"@{chosen}"],
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
+         "--hypothesis-profile=full", f"@{chosen}"],
         cwd=folder, env=surroundings(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip

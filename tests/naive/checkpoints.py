@@ -104,7 +104,7 @@ class Play:
         job.due = self.now + self.interval
         if self.clock:
             job.due = job.offset
-            while job.due <= self.now:
+            while job.due <= self.now + 1e-9 * self.interval:
                 job.due += self.interval
 
     def _ask(self, job, what):

@@ -41,17 +41,17 @@ class Wire:
 
 def simulate(
     messages, *, lanes, hop=1, flow=1, buffer=1, credit=0, release=0, sink=1, resume=0,
-    cut_through=False, in_turn=False, inputs=None, one_at_a_time=False, until=float("inf"),
+    input_speedup=2, cut_through=False, in_turn=False, inputs=None, until=float("inf"),
 ):  # fmt: skip
     """Play messages [(created, source, route, flits)], numbered as listed, to the end or `until`.
 
     inputs(worm, i): number of the input that the worm comes through to its i-th wire, and how many
-    inputs there are. one_at_a_time: another router than ours, in which the lanes of one input share
-    its way through the crossbar, a flit a cycle, the worm that was injected first before the
-    others (needs credits that take time). Returns the worms.
+    inputs there are. With input_speedup 1 the lanes of an input have one way into the crossbar: of
+    two flits that wires have picked the one moves whose lane did not move last, and the wire of the
+    other stays idle (needs credits that take time). Returns the worms.
     """
     assert not cut_through
-    assert credit or not one_at_a_time
+    assert credit or input_speedup == 2
     worms = [Worm(k, m[1], m[2], m[3], m[0]) for k, m in enumerate(messages)]
     names = {name for worm in worms for name, _ in worm.route}
     wires = {name: Wire([None] * lanes, [0] * lanes) for name in names}
@@ -61,7 +61,7 @@ def simulate(
     active = [queue.pop(0) for queue in waiting.values()]
     for worm in active:
         worm.asked = worm.created
-    t, left_at = 0, {}
+    t, left_at, went_last, idle_at = 0, {}, {}, {}
 
     def may_cross(worm, i):
         """Whether the next flit of a worm could cross its i-th wire now, were that idle."""
@@ -85,18 +85,34 @@ def simulate(
             for i in range(worm.left, len(worm.crossed)):
                 wire = wires[worm.route[i][0]]
                 turn = (wire.last + 1) % lanes
-                able = wire.used < t and may_cross(worm, i) and not blocked(worm, i)
+                idle = input_speedup == 1 and idle_at.get(worm.route[i][0]) == t
+                able = wire.used < t and may_cross(worm, i) and not idle
                 if able and (worm.lanes[i] == turn or not in_turn_only):
                     found.append((worm, i))
         return found
 
-    def blocked(worm, i):
-        """Whether another flit has left the input that the worm comes through to its i-th wire."""
-        return one_at_a_time and i > 0 and left_at.get(worm.route[i - 1][0]) == t
+    def picked():
+        """What wires pick, in turn where they can, but of each input one flit in a cycle."""
+        first = movable(True)
+        taken = {worm.route[i][0] for worm, i in first}
+        wires_pick = first + [(w, i) for w, i in movable(False) if w.route[i][0] not in taken]
+        of_input = {}
+        for worm, i in wires_pick:
+            of_input.setdefault(worm.route[i - 1][0] if i else (None, worm), []).append((worm, i))
+        found = []
+        for entry, those in of_input.items():
+            those.sort(key=lambda one, at=entry: one[0].lanes[one[1] - 1] == went_last.get(at, 1))
+            if left_at.get(entry) != t:
+                found.append(those.pop(0))
+            for worm, i in those:
+                idle_at[worm.route[i][0]] = t
+        return found
 
     def cross(worm, i):
         wire = wires[worm.route[i][0]]
-        left_at[worm.route[i - 1][0] if i else None] = t
+        if i:
+            entry = worm.route[i - 1][0]
+            left_at[entry], went_last[entry] = t, worm.lanes[i - 1]
         wire.used, wire.last = t, worm.lanes[i]
         worm.crossed[i].append(t)
         if len(worm.crossed[i]) == 1:
@@ -173,11 +189,12 @@ def simulate(
                 # Whoever is in turn, and whom that lets move in turn; then, on wires where the lane
                 # in turn has nothing to move, the other.
                 moves = movable(True) or movable(False)
+                if input_speedup == 1:
+                    moves = picked()
                 if not moves:
                     break
                 for worm, i in moves:
-                    if not blocked(worm, i):
-                        cross(worm, i)
+                    cross(worm, i)
                 again = True
             left = [leave(worm) for worm in active]
             again |= any(left)

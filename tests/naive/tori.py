@@ -79,19 +79,22 @@ def random_torus(seed):
     return mesh, TRAFFIC[seed // 2 % 4], int(rng.integers(1, 33)), rng
 
 
-def compare(mesh, messages, router, until=None):
-    """Ours, the twin's and a stricter router's: delivery times by message, -1 where later."""
+def delivery_times(mesh, router, messages, until=None):
+    """Ours: delivery times by message, -1 where later than `until`."""
     network = Network(mesh, router, record=True)
     network.start("all", None, messages)
     network.advance(until)
     ours = np.full(messages.created.size, -1)
     frame = network.messages()
     ours[frame["number"]] = frame["delivered"]
-    found = [ours]
-    for strict in (False, True):
-        worms = play(mesh, router, messages, one_at_a_time=strict, until=until or float("inf"))
-        found.append(np.array([-1 if w.delivered is None else w.delivered for w in worms]))
-    return found
+    return ours
+
+
+def compare(mesh, messages, router, until=None):
+    """Ours and the twin's: delivery times by message, -1 where later."""
+    worms = play(mesh, router, messages, until=until or float("inf"))
+    twins = np.array([-1 if w.delivered is None else w.delivered for w in worms])
+    return delivery_times(mesh, router, messages, until), twins
 
 
 def throughput(mesh, messages, delivered, cycles):
@@ -102,19 +105,24 @@ def throughput(mesh, messages, delivered, cycles):
 
 def measure(seed, *, cycles):
     """One row for each share of saturation and one at saturation."""
-    router = Router.pipelined()
     mesh, traffic, longest, rng = random_torus(seed)
+    both = [Router.pipelined(input_speedup=ways) for ways in (2, 1)]
     flood = messages_at(mesh, traffic, 1.0, longest, cycles, rng)
-    times = compare(mesh, flood, router, until=cycles)
-    full = [throughput(mesh, flood, delivered, cycles) for delivered in times]
-    rows = [("saturation", flood.created.size, int((times[0] != times[1]).sum()), *full)]
+    played = [compare(mesh, flood, router, until=cycles) for router in both]
+    full = [throughput(mesh, flood, times, cycles) for pair in played for times in pair]
+    rows = [("saturation", flood.created.size, *differences(played), *full)]
     for share in SHARES:
         sent = messages_at(mesh, traffic, share * full[1], longest, cycles, rng)
-        times = compare(mesh, sent, router)
-        latency = [float((delivered - sent.created).mean()) for delivered in times]
-        rows.append((share, sent.created.size, int((times[0] != times[1]).sum()), *latency))
+        played = [compare(mesh, sent, router) for router in both]
+        latency = [float((times - sent.created).mean()) for pair in played for times in pair]
+        rows.append((share, sent.created.size, *differences(played), *latency))
     name = "x".join(map(str, mesh.shape))
     return [(name, traffic, longest, *row) for row in rows]
+
+
+def differences(played):
+    """Messages that the twin delivers at another time, for each router."""
+    return [int((ours != twins).sum()) for ours, twins in played]
 
 
 if __name__ == "__main__":
@@ -123,7 +131,8 @@ if __name__ == "__main__":
         out = csv.writer(file, lineterminator="\n")
         out.writerow(
             ["torus", "traffic", "longest message", "share of saturation", "messages",
-             "messages at another time", "ours", "flit by flit", "one flit from each input"]
+             "at another time", "at another time, one from each input", "ours", "flit by flit",
+             "ours, one from each input", "flit by flit, one from each input"]
         )  # fmt: skip
         for seed in range(20):
             for row in measure(seed, cycles=300):

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-NO_ANSWER, NO_ERROR, MOST_OFF = 254, 255, 0.25
+DOUBTFUL, NO_ANSWER, NO_ERROR, MOST_OFF = 253, 254, 255, 0.25
 
 
 class Held:
@@ -30,7 +30,7 @@ class Held:
         return np.frombuffer(base64.b64decode(self.data[name]), dtype=kind)
 
     def error(self, code):
-        return np.inf if code == NO_ERROR else self.data["errors"][code]
+        return np.inf if code in (DOUBTFUL, NO_ERROR) else self.data["errors"][code]
 
     def nodes(self, place):
         """Loads, responses and errors of the predicted points of one curve, by load."""

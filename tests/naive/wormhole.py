@@ -46,15 +46,17 @@ class Channel:
 
 def simulate(
     messages, *, hop=1, flow=1, buffer=1, credit=0, release=0, sink=1, resume=0,
-    cut_through=False, in_turn=False,
+    input_speedup=2, cut_through=False, in_turn=False,
     pace_in=None, pace_out=None, inputs=None,
 ):  # fmt: skip
     """Play messages [(created, source, route, flits)], numbered as listed, to the end.
 
     Every source sends its own in order. pace_in, pace_out: cycles per flit by source, and by
     ejection channel; inputs(worm, i): number of the input that the worm comes through to
-    channel i, and how many inputs there are. Returns the worms.
+    channel i, and how many inputs there are. Ways into the crossbar (`input_speedup`) are no
+    matter where wires have one lane. Returns the worms.
     """
+    del input_speedup
     pace_in, pace_out = pace_in or {}, pace_out or {}
     worms = [Worm(k, m[1], m[2], m[3], m[0]) for k, m in enumerate(messages)]
     waiting = {}

@@ -131,6 +131,44 @@ def test_what_two_phases_cannot_have_is_moved_and_named(rng):
     assert "scv of gaps" in {target.name for target in found.moved}
 
 
+def two_scales(stays, rates):
+    """Two processes of two states each, superposed, one event a second."""
+    (a, b), (c, d) = stays
+    fast = MAP.modulated([[0.0, 1 / a], [1 / b, 0.0]], rates=rates[0])
+    slow = MAP.modulated([[0.0, 1 / c], [1 / d, 0.0]], rates=rates[1])
+    return fast.superpose(slow).at_rate(1.0)
+
+
+@pytest.mark.parametrize(
+    ("stays", "rates", "seed"),
+    [
+        (((0.84, 1.7), (180.0, 350.0)), ((1.3, 0.24), (0.94, 2.56)), 1),
+        (((24.0, 10.0), (750.0, 170.0)), ((1.3, 0.66), (0.22, 1.43)), 3),
+    ],
+)
+def test_two_phases_have_no_correlation_that_outlasts_what_their_log_can_tell(stays, rates, seed):
+    """Issue 32, point 4: mean waits were thousands of times too long, at .9 here 6,000 times.
+
+    The largest lag-1 correlation that three moments allow is just below that of the log, and the
+    process that came nearest kept its phase for a million gaps.
+    """
+    gaps = two_scales(stays, rates).rvs(20_000, seed)
+    found = fit_map(gaps, scales=0)
+    longest = [t for t in found.targets if t.name.startswith("dispersion")][-1]
+    assert found.process.dispersion(np.inf) < 10.0 * longest.wanted
+    lags = found.process.autocorrelation([1, 1 + 20_000 // 30])
+    assert lags[1] < 0.4 * lags[0]
+    # what that costs is next to nothing
+    wanted = {t.name: t for t in found.targets}["lag-1 autocorrelation"]
+    assert wanted.found == pytest.approx(wanted.wanted, abs=0.015)
+
+
+def test_two_phases_are_refused_where_counts_say_that_they_are_far_off():
+    rare = two_scales(((2.0, 30.0), (300.0, 300.0)), ((5.0, 0.3), (1.2, 0.3)))
+    with pytest.raises(ModelError, match=r"counts of two phases would vary .* take scales=1"):
+        fit_map(rare.rvs(5_000, 5), scales=0)
+
+
 def test_a_unit_of_time_does_not_change_the_fit():
     sample = KNOWN["one scale"].rvs(20_000, 2)
     one, other = fit_map(sample), fit_map(4096.0 * sample)  # a power of two: the same bits

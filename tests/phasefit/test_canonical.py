@@ -19,6 +19,7 @@ from phasefit import (
     random_sum,
 )
 from phasefit.canonical import canonical_form, reduce_order
+from tests.examples import examples
 from tests.naive import phase_type as naive
 from tests.phasefit.test_phase_type import phase_types
 
@@ -88,7 +89,7 @@ def test_the_canonical_form_is_the_same_law_in_a_row_of_rising_rates(law):
     assert np.abs(form.sf(times) - law.sf(times)).max() < 1e-13
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(acyclic(max_phases=5))
 def test_the_canonical_form_has_the_transform_of_the_law_in_many_digits(law):
     form = canonical_form(law)

@@ -18,6 +18,7 @@ from phasefit import (
     residual,
     scale,
 )
+from tests.examples import examples
 from tests.phasefit.test_phase_type import phase_types
 
 EXP = PhaseType.exponential(mean=2.0)
@@ -162,7 +163,7 @@ def test_a_sum_of_exactly_n_is_a_convolution():
 
 
 @given(phase_types(), st.floats(0, 20.0), st.floats(0, 20.0))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_what_is_left_has_the_conditional_tail(law, age, x):
     left = residual(law, age)
     assert left.order == law.order

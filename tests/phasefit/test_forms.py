@@ -44,7 +44,7 @@ def test_json_keeps_an_atom_and_rates_that_no_sum_shows():
         ("", "no JSON"),
         ("[1]", "object with alpha and T"),
         ('{"alpha": [1]}', "lacks T"),
-        ('{"schema": "phasefit.phase-type/9", "alpha": [1], "T": [[-1]]}', "not known"),
+        ('{"schema": "phasefit.phase-type/1", "alpha": [1], "T": [[-1]]}', "not known"),
         ('{"alpha": [1], "T": [["x"]]}', "T"),
         ('{"alpha": [1], "T": [[-1]], "exit": null}', "exits"),
         ('{"alpha": [1], "T": [[-1], [2, 3]], "exit": [1]}', "T must be"),

@@ -17,6 +17,7 @@ from phasefit import (
     moments3,
 )
 from phasefit.moments import MomentsAdjustedWarning, moment_bounds
+from tests.examples import examples
 
 NEAR = [-1e-9, -1e-13, 0.0, 1e-14, 1e-12, 1e-9, 1e-5]
 N2_LIMIT = 10001.0
@@ -181,7 +182,7 @@ def test_a_search_over_all_laws_of_an_order_finds_what_the_bounds_say(n, n2, n3,
         return abs(found[0] / n2 - 1) + abs(found[1] / n3 - 1)
 
     best = inf
-    for _ in range(12):
+    for _ in range(examples(12)):
         start = np.concatenate([rng.normal(size=n), 2.0 * rng.normal(size=n)])
         for _ in range(2):  # a second descent where the first simplex collapsed
             result = minimize(miss, start, method="Nelder-Mead", options={"maxfev": 1500})

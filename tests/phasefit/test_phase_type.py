@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from phasefit import ModelError, PhaseType, convolve
+from tests.examples import examples
 from tests.naive import phase_type as naive
 
 rates = st.floats(0.01, 100.0)
@@ -93,7 +94,7 @@ def test_the_tail_is_followed_to_1e_250(name):
 
 
 @given(phase_types(max_phases=4), st.floats(0.0, 30.0))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_any_law_agrees_with_its_twin_in_many_digits(law, x):
     now = naive.transient(law, x)
     for got, wanted in (

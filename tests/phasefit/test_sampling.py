@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from phasefit import ModelError, PhaseType, match_moments
+from phasefit import ModelError, PhaseType, fit, match_moments
+from phasefit.em import maximise
 
 STEADY = PhaseType.erlang(phases=3, mean=2.0)
 LAWS = {
@@ -80,6 +81,12 @@ def test_a_size_that_cannot_be_is_refused(bad):
 def test_a_random_state_that_is_none_is_refused(bad):
     with pytest.raises(ModelError, match="random_state"):
         STEADY.rvs(2, bad)
+
+
+@pytest.mark.parametrize("fitted", [fit, maximise])
+def test_fits_refuse_a_seed_that_is_none_by_the_name_that_they_have_for_it(fitted):
+    with pytest.raises(ModelError, match=r"^rng must be None, a whole number"):
+        fitted([1.0, 2.0, 4.0], order=1, rng=-1)
 
 
 def test_the_compiled_walk_is_the_interpreted_walk():

@@ -15,6 +15,7 @@ from qmodels.programs.allotments import (
     best_allotment,
     marginal_value,
 )
+from tests.examples import examples
 
 FED = Program([Phase(Burst(120.0, law="min(d, p/4)"), Burst(700.0, per_processor=0.24))])
 
@@ -53,7 +54,7 @@ def by_hand(program, budget, processor_price, disk_price):
 
 
 class TestTheBestAllotment:
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     @given(programs(), st.floats(1.0, 6.0), st.floats(1.0, 6.0), st.floats(12.0, 40.0))
     def test_is_what_trying_every_allotment_finds(self, program, per_p, per_d, budget):
         found = best_allotment(program, budget=budget, processor_price=per_p, disk_price=per_d)
@@ -176,7 +177,7 @@ class TestTheBestAllotment:
 class TestThePathOfAllotments:
     BUDGETS = np.arange(5.0, 120.0, 2.5)
 
-    @settings(max_examples=20)
+    @settings(max_examples=examples(20))
     @given(programs(), prices, prices, st.sampled_from(["speedup", "efficacy", "efficiency"]))
     def test_never_falls_in_value_nor_exceeds_its_budget(self, program, per_p, per_d, by):
         budgets = (per_p + per_d) * np.linspace(1.0, 12.0, 7)

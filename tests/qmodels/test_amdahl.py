@@ -32,6 +32,7 @@ from qmodels.programs.amdahl import (
 from qmodels.programs.growth import GROWTHS, parse_growth
 from qmodels.programs.laws import parse_law
 from qmodels.programs.random_laws import CONTENDED, RandomLaw
+from tests.examples import examples
 
 S = law_symbols()
 N, P, D = S.n, S.p, S.d
@@ -216,7 +217,7 @@ def bursts(draw):
 class TestAProgram:
     AXIS = np.array([1.0, 2.0, 7.5, 8.0, 8.5, 64.0, 500.0])
 
-    @settings(max_examples=25)
+    @settings(max_examples=examples(25))
     @given(
         st.lists(st.builds(Phase, bursts(), bursts()), min_size=1, max_size=3),
         st.sampled_from([None, Geometric(4.0), [0.5, 0.25, 0.25]]),

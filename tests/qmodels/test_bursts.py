@@ -20,6 +20,7 @@ from qmodels.programs.bursts import (
 )
 from qmodels.programs.bursts.change_points import MOST_VALUES, Run, find_runs
 from qmodels.programs.traces import IOTotals, Trace
+from tests.examples import examples
 from tests.naive import bursts as naive
 
 
@@ -135,7 +136,7 @@ class TestBurstsOfTheProgram:
         assert find_bursts(trace, gap=2.0).warnings == ()
 
     @given(trace=traces(), gap=gaps)
-    @settings(max_examples=100)
+    @settings(max_examples=examples(100))
     def test_are_those_found_by_walking_along(self, trace, gap):
         found = find_bursts(trace, gap)
         slow = naive.bursts(parts(trace), gap)
@@ -155,7 +156,7 @@ class TestBurstsOfTheProgram:
             assert found.compute_overlap.tolist() == pytest.approx(beside)
 
     @given(trace=traces(), gap=gaps, factor=st.sampled_from([0.5, 4.0, 1024.0]))
-    @settings(max_examples=50)
+    @settings(max_examples=examples(50))
     def test_do_not_depend_on_the_unit_of_time(self, trace, gap, factor):
         scaled = Trace(
             trace.rank, trace.start * factor, trace.end * factor, trace.kind, 3, 20.0 * factor
@@ -167,7 +168,7 @@ class TestBurstsOfTheProgram:
 
 class TestBurstsOfEachProcess:
     @given(trace=traces(), gap=gaps)
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     def test_are_those_of_the_process_alone(self, trace, gap):
         found = find_bursts(trace, gap, by="rank")
         slow = [
@@ -224,7 +225,7 @@ class TestArguments:
 
 class TestGapSensitivity:
     @given(trace=traces(), by=st.sampled_from(["program", "rank"]))
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     def test_counts_what_find_bursts_finds(self, trace, by):
         thresholds = np.arange(0, 13, 2) / 4
         table = gap_sensitivity(trace, thresholds, by=by)
@@ -270,7 +271,7 @@ class TestPhases:
         assert (phases.io.tolist(), phases.cpu.tolist()) == ([0], [3])
 
     @given(trace=traces(), gap=gaps)
-    @settings(max_examples=50)
+    @settings(max_examples=examples(50))
     def test_take_as_long_as_the_run(self, trace, gap):
         phases = find_phases(find_bursts(trace, gap))
         assert phases.io.sum() + phases.cpu.sum() == pytest.approx(trace.duration, rel=1e-12)
@@ -431,7 +432,7 @@ class TestToProgram:
         assert traced.program.mean_io(24, 5) == pytest.approx(io.sum(), rel=1e-9)
 
     @given(trace=traces(), gap=gaps)
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     def test_takes_as_long_as_any_run(self, trace, gap):
         program = to_program(trace, gap, disks=2).program
         assert program.mean_time(3, 2) == pytest.approx(trace.duration, rel=1e-9)

@@ -204,9 +204,22 @@ class TestWhatCannotBeCompared:
         assert found.remarks == ("solver, phase 2 cpu: only in the old table, not compared",)
         assert found.main[0].ratio < 1
 
-    def test_programs_are_matched_by_name_unless_there_is_one_in_each(self):
+    def test_two_different_programs_are_refused_unless_one_was_renamed(self):
         one, other = release((1, 1, 1)), release((1, 1, 1), name="renamed")
-        assert compare_runs(one, other).main[0].program == "renamed"
+        with pytest.raises(ModelError, match="'solver' and the new one 'renamed'"):
+            compare_runs(one, other)
+        found = compare_runs(one, other, program="solver=renamed")
+        assert found.main[0].program == "renamed"
+
+    def test_programs_called_like_their_files_are_matched(self):
+        tables = [
+            RunTable(release((1, 1, 1), name=name).frame, f"runs/{name}.json")
+            for name in ("v1", "v2")
+        ]
+        assert compare_runs(*tables).main[0].program == "v2"
+
+    def test_several_programs_are_matched_by_name(self):
+        one, other = release((1, 1, 1)), release((1, 1, 1), name="renamed")
         both = RunTable(pd.concat([one.frame, other.frame]))
         assert [c.program for c in compare_runs(both, both).main] == ["solver", "renamed"]
         with pytest.raises(ModelError, match="did you mean renamed"):

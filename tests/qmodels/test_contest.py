@@ -81,17 +81,19 @@ def test_the_answer_is_that_of_computing_every_percentile(name, monkeypatch):
         if row.status == SLOWER:
             assert 0.0 < row.least <= same.value
             assert "not computed: cannot be among the best" in row.note
-    assert all(isnan(row.least) for row in full.rows)
+    assert not any(row.least > row.value for row in full.rows)
 
 
 def test_most_percentiles_are_not_computed(monkeypatch):
     """Which the test above would not notice: it holds if all of them are."""
     monkeypatch.setattr("qmodels.policies.choice.contest.LEADERS", 0)
-    for name in ("p95", "giants", "disks in order"):
+    # where errors are not known, only what a job alone would be too slow for is left out
+    least = {"p95": 0.3, "median": 0.3, "bursts": 0.3, "giants": 0.1, "disks in order": 0.1}
+    for name, part in least.items():
         system, work, question = QUESTIONS[name]
         found = recommend(system, work, **{"candidates": FEW} | question)
         rows = [row for row in found.rows if row.method]
-        assert sum(isnan(row.value) for row in rows) >= 0.3 * len(rows), name
+        assert sum(isnan(row.value) for row in rows) >= part * len(rows), name
 
 
 def test_a_percentile_below_the_mean_is_found_on_a_map_as_well():
@@ -112,7 +114,7 @@ def test_a_percentile_below_the_mean_is_found_on_a_map_as_well():
 def test_what_was_not_computed_is_said_and_is_no_number(monkeypatch):
     monkeypatch.setattr("qmodels.policies.choice.contest.LEADERS", 0)
     found = recommend(SMALL, JOBS, load=0.4, objective="p95", candidates=FEW)
-    left = [row for row in found.rows if isfinite(row.least)]
+    left = [row for row in found.rows if row.method and isnan(row.value)]
     assert left
     record = left[0].record()
     assert "p95" not in record
@@ -217,5 +219,5 @@ def test_a_time_near_a_percentile_is_on_its_side(q):
 def test_a_model_without_a_law_of_the_response_is_refused_as_before():
     with pytest.raises(ModelError, match=r"validation\.simulate"):
         recommend(SMALL, BURSTS, load=0.2, objective="p95", model="exact", candidates=[SP(2, 1)])
-    with pytest.raises(UnstableError, match="carries most"):
+    with pytest.raises(UnstableError, match="No policy can carry these jobs"):
         recommend(SMALL, JOBS, load=5.0, objective="p95")

@@ -1,16 +1,16 @@
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import inspect
+import json
 import os
 import random
 import subprocess
 import sys
 import textwrap
-import time
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -268,9 +268,34 @@ class TestTheReadingProcess:
 
         return read
 
+    @pytest.fixture
+    def answered(self, monkeypatch, log_of):
+        """Read an answer as one of a process that ended well; it takes a while to start one."""
+
+        def read(said, before=b""):
+            text = json.dumps(said).encode()
+
+            def started(command, *, stdout, **options):
+                stdout.write(before + text + child.LENGTH.pack(len(text)))
+                return SimpleNamespace(wait=lambda timeout: 0, poll=lambda: 0)
+
+            monkeypatch.setattr(darshan, "_libraries", list)
+            monkeypatch.setattr(darshan.subprocess, "Popen", started)
+            return read_darshan(log_of())
+
+        return read
+
     def test_may_answer(self, behaving):
         trace = behaving(SAY, f"say(json.dumps({SAID}).encode())")
         assert (trace.processes, trace.duration, trace.start.size) == (4, 9.0, 0)
+
+    def test_says_the_same_whether_it_is_started_or_its_answer_is_read_alone(
+        self, behaving, answered
+    ):
+        started, alone = behaving(SAY, f"say(json.dumps({SAID}).encode())"), answered(SAID)
+        assert (started.processes, started.duration) == (alone.processes, alone.duration)
+        assert started.warnings == alone.warnings
+        assert started.start.size == alone.start.size == 0
 
     @pytest.mark.parametrize(
         "lines",
@@ -304,9 +329,9 @@ class TestTheReadingProcess:
             {"counters": 1}, {"counters": None}, {"error": "x" * 10_000}, {"error": ["a"]},
         ],
     )  # fmt: skip
-    def test_is_not_believed(self, behaving, changes):
+    def test_is_not_believed(self, answered, changes):
         with pytest.raises(TraceFormatError):
-            behaving(SAY, f"say(json.dumps({SAID | changes}).encode())")
+            answered(SAID | changes)
 
     @pytest.mark.parametrize("timeline", ["dxt", "heatmap"])
     @pytest.mark.parametrize("row", [
@@ -317,11 +342,11 @@ class TestTheReadingProcess:
         [0, 0, 2.0, 1.0], [0, -9, np.nan, 3.0], [0, 5, 1.0, np.inf], [0, 5, -1.0, 2.0],
         [0, 5, 1.0, 25.0],
     ])  # fmt: skip
-    def test_is_not_believed_in_its_numbers(self, behaving, timeline, row, data):
+    def test_is_not_believed_in_its_numbers(self, answered, timeline, row, data):
         said = SAID | {"records": 1, "timeline": timeline}
         raw = np.array([*data, *row, 0, 0, 0, 0, 0]).tobytes()
         with pytest.raises(TraceFormatError):
-            behaving(SAY, f"say(json.dumps({said}).encode(), {raw!r})")
+            answered(said, raw)
 
     def test_may_tell_of_an_operation_just_after_the_run(self, behaving):
         said = SAID | {"records": 1}
@@ -401,20 +426,21 @@ def mutated(log, chance):
 
 
 def survived(file, name, log, copies, seed):
-    """Read damaged copies; return the slowest time and how many were read or refused."""
+    """Read damaged copies; return how many were read or refused, each in time."""
     chance = random.Random(f"{name} {seed}")
-    slowest, read, refused = 0.0, 0, 0
-    for number in range(1, copies + 1):
+    read = 0
+    for _ in range(copies):
         file.write_bytes(mutated(log, chance))
-        began = time.monotonic()
-        with contextlib.suppress(TraceFormatError):
+        try:
             trace = read_darshan(file)
+        except TraceFormatError as error:
+            if "took longer" in str(error):
+                pytest.fail(str(error))
+        else:
             assert np.isfinite(trace.end).all()
             assert 0 < trace.duration < np.inf
             read += 1
-        refused = number - read
-        slowest = max(slowest, time.monotonic() - began)
-    return slowest, read, refused
+    return read, copies - read
 
 
 @needs_darshan
@@ -423,7 +449,7 @@ class TestDamagedLogs:
     def test_are_read_or_refused_in_time(self, logs, tmp_path, name):
         log = logs[name].read_bytes()
         assert inspect.signature(read_darshan).parameters["timeout"].default < SECONDS
-        _, _, refused = survived(tmp_path / "x.darshan", name, log, copies=20, seed=0)
+        _, refused = survived(tmp_path / "x.darshan", name, log, copies=20, seed=0)
         assert refused > 0
 
     @pytest.mark.slow
@@ -432,11 +458,9 @@ class TestDamagedLogs:
         self, logs, tmp_path, name, record_property
     ):
         log = logs[name].read_bytes()
-        slowest, read, refused = survived(tmp_path / "x.darshan", name, log, copies=2500, seed=1)
+        read, refused = survived(tmp_path / "x.darshan", name, log, copies=2500, seed=1)
         record_property("read", read)
         record_property("refused", refused)
-        record_property("slowest_s", round(slowest, 2))
-        assert slowest < SECONDS
         assert refused > 0
 
     @pytest.mark.parametrize("name", LOGS)

@@ -167,7 +167,7 @@ class TestTheCommand:
     def test_prints_the_report_that_the_library_gives(self, run, text):
         out, err, code = run("fit", text, "--max-order", 3, "--seed", 4)
         assert code == 0
-        assert out == fit(NUMBERS, max_order=3, random_state=4).table() + "\n"
+        assert out == fit(NUMBERS, max_order=3, rng=4).table() + "\n"
         assert err == ""
 
     def test_gives_one_json_object_with_the_law_in_it(self, run, log):

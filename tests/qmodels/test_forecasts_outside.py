@@ -210,7 +210,8 @@ class TestWarnings:
         grid = [(p, 1) for p in (1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32)]
         (fitted,) = fit_runs(measured(truth, grid, repeats=3, noise=0.02, rng=rng)).values()
         (said,) = fitted.cliffs
-        assert "phase 1 cpu: from p = 10 on" in said
+        assert said.startswith("phase 1: from 10 processors on computation took 6")
+        assert "than the trend up to 8 predicts; probably a limit was reached" in said
         assert said in fitted.predict(64, 1).warnings
         assert said in fitted.table()
 

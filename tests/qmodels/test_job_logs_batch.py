@@ -127,8 +127,8 @@ def test_exit_codes_of_pbs_become_states(tmp_path, code, status):
         (pbs(exec_host="+n/1"), "exec_host"),
         (pbs(exec_host="n/0*9999999999"), "exec_host"),
         (pbs(exec_host="n/0-99999999999"), "exec_host"),
-        (pbs(Resource_List__select="2:ncpus=four"), "Resource_List.select"),
-        (pbs(Resource_List__walltime="1day"), "Resource_List.walltime"),
+        (pbs(exec_host=None, Resource_List__select="2:ncpus=four"), "Resource_List.select"),
+        (pbs(exec_host=None, Resource_List__nodect="1:ppn=24:gpu=4"), "Resource_List.nodect"),
         (pbs(Exit_status="ok"), "Exit_status"),
         (pbs("x.host"), "job"),
         ("garbage", None),
@@ -138,6 +138,51 @@ def test_what_is_wrong_in_pbs_is_named_by_line_and_field(tmp_path, line, field):
     with pytest.raises(TraceFormatError) as caught:
         read_jobs(made(tmp_path, pbs(), line), unit="cores")
     assert (caught.value.line, caught.value.field) == (2, field)
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("Resource_List.nodect", "1:ppn=24:gpu=4"),
+        ("Resource_List.select", "2:ncpus=four"),
+        ("Resource_List.nodes", "2:ppn=x"),
+        ("Resource_List.walltime", "1day"),
+    ],
+)
+def test_what_a_user_asked_for_of_pbs_is_not_needed_where_the_hosts_are_told(tmp_path, field, text):
+    wrong = pbs("2.h", exec_host="n/0*28", **{field.replace(".", "__"): text})
+    log = read_jobs(made(tmp_path, pbs("1.h"), wrong), unit="cores")
+    assert log.jobs["processors"].tolist() == [2, 28]
+    assert log.jobs["requested_processors"].tolist() == [-1, -1]
+    assert log.jobs["requested_time"].tolist() == [-1, -1]
+    (said,) = (sentence for sentence in log.warnings if field in sentence)
+    assert said.startswith(f"Jobs whose {field} cannot be read and is not needed")
+    assert f"taken as not known: 1 (line 2: '{text}'" in said
+
+
+# Records that run together; `test_job_logs_cut` cuts and joins those of every format.
+
+
+@pytest.mark.parametrize("between", ["", "\u2028", "\v", "\r", "\0\0", " "])
+def test_a_record_of_pbs_cut_short_before_the_next_is_left_out_and_told(tmp_path, between):
+    short = pbs("1.h", ctime=T0 - 50, start=T0 - 40, end=T0 - 10)
+    file = made(tmp_path, short[: short.index("exec_host") - 4] + between + pbs("2.h"), pbs("3.h"))
+    log = read_jobs(file, unit="cores")
+    assert log.jobs[["job", "wait", "run"]].to_numpy().tolist() == [[2, 600, 3600], [3, 600, 3600]]
+    said = "Records that were cut short, or hold values of two jobs, left out: 1 (line 1)."
+    assert said in log.warnings
+
+
+def test_a_record_of_pbs_with_two_values_of_a_key_is_no_job(tmp_path):
+    file = made(tmp_path, pbs("1.h"), pbs("2.h") + f" start={T0 + 5}", pbs("3.h") + " user=ann")
+    log = read_jobs(file, unit="cores")
+    assert log.jobs["job"].tolist() == [1, 3]
+    assert any("hold values of two jobs, left out: 1 (line 2)" in w for w in log.warnings)
+
+
+def test_a_log_of_pbs_all_on_one_line_is_refused(tmp_path):
+    with pytest.raises(TraceFormatError, match="does each record stand on a line of its own"):
+        read_jobs(made(tmp_path, "\v".join(pbs(f"{i}.h") for i in range(1, 9))), unit="cores")
 
 
 def test_the_unit_of_pbs_is_named(tmp_path):
@@ -226,6 +271,22 @@ def test_a_record_of_lsf_that_is_cut_is_named(tmp_path):
         read_jobs(made(tmp_path, whole.replace(' 0  2 "n"', ' 7 2 "n"')), unit="cores")
 
 
+def test_a_record_of_lsf_cut_short_before_the_next_is_left_out_and_told(tmp_path):
+    for cut in ("33816627", '"/home/ann"', "echo 1 2"):  # before its times, in text, in a script
+        short = lsf(8, command="for i in x; do\n  echo 1 2\ndone")
+        file = made(tmp_path, lsf(7), short[: short.index(cut) + 4] + lsf(9), lsf(10))
+        log = read_jobs(file, unit="cores")
+        assert log.jobs["job"].tolist() == [7, 9, 10]
+        assert any("with the next one on their line, left out: 1" in w for w in log.warnings)
+
+
+def test_text_of_lsf_may_speak_of_its_own_events(tmp_path):
+    said = 'grep ""JOB_FINISH"" ""10.1"" 1709284200 9 lsb.acct'
+    log = read_jobs(made(tmp_path, lsf(8, command=said), lsf(9)), unit="cores")
+    assert log.jobs["job"].tolist() == [8, 9]
+    assert not any("left out" in sentence for sentence in log.warnings)
+
+
 def test_lsf_does_not_tell_of_gpus(tmp_path):
     with pytest.raises(TraceFormatError, match="does not tell of gpus"):
         read_jobs(made(tmp_path, lsf()), unit="gpus")
@@ -282,6 +343,26 @@ def test_what_is_wrong_in_sge_is_named_by_line_and_field(tmp_path, line, field):
     with pytest.raises(TraceFormatError) as caught:
         read_jobs(made(tmp_path, sge(), line))
     assert (caught.value.line, caught.value.field) == (2, field)
+
+
+def test_records_of_sge_on_one_line_are_named(tmp_path):
+    whole = sge(8)
+    for first in (whole, whole[: whole.index(":NONE:")], "# Version: 8", whole[:-9] + "\u2028"):
+        with pytest.raises(TraceFormatError, match="holds a second record") as caught:
+            read_jobs(made(tmp_path, sge(7), first + sge(9), sge(10)))
+        assert caught.value.line == 2
+
+
+def test_times_of_sge_are_not_seen_in_its_measured_resources(tmp_path):
+    """ru_maxrss in bytes, and two that are 0 behind it, look like a job that never started."""
+    f = sge(7).split(":")
+    f[13:19] = "3600", "10", "0", "1709280000", "0", "0"
+    assert len(read_jobs(made(tmp_path, sge(6), ":".join(f) + ":x")).jobs) == 2
+
+
+def test_slots_of_sge_that_end_a_line_are_cut(tmp_path):
+    with pytest.raises(TraceFormatError, match="task_number: is missing"):
+        read_jobs(made(tmp_path, sge(7), ":".join(sge(8, slots=12).split(":")[:35])))
 
 
 def test_sge_tells_of_slots_alone(tmp_path):
@@ -346,6 +427,8 @@ def test_sequences_of_delays_have_a_run_time(tmp_path):
         (batsim(bjob(1), profiles={"d": {"type": "delay", "delay": 1e12}}), "below 1e11",
          "profiles.d.delay"),
         ('{"jobs": [{"subtime": NaN}]}', "NaN is no number", None),
+        ('{"jobs": [{"id": 1, "subtime": 5, "id": 2, "subtime": 9}]}',
+         "the key 'id' is there twice in one object", None),
         ('{"jobs": [', "is not JSON", None),
         ('{"jobs": ' + "[" * 100000, "is not JSON", None),
     ],
@@ -354,6 +437,12 @@ def test_what_is_wrong_in_a_workload_is_named(tmp_path, text, says, field):
     with pytest.raises(TraceFormatError, match=says.replace("[", r"\[")) as caught:
         read_jobs(made(tmp_path, text))
     assert caught.value.field == field
+
+
+def test_the_size_of_the_platform_of_batsim_is_not_needed(tmp_path):
+    log = read_jobs(made(tmp_path, batsim(bjob(1), nb_res="many")))
+    assert (len(log.jobs), log.max_procs) == (1, None)
+    assert any("whose nb_res cannot be read and is not needed" in w for w in log.warnings)
 
 
 def test_a_workload_is_held_in_memory_and_so_bounded(tmp_path):
@@ -428,6 +517,48 @@ def test_words_for_states_are_known_in_any_case_and_others_counted(tmp_path):
     assert any("'ODD' 1" in sentence for sentence in log.warnings)
 
 
+def test_what_still_runs_or_waits_has_not_ended_in_a_table_either(tmp_path):
+    rows = [f"0,1,2,3,{word}" for word in ("done", "RUNNING", "suspended", "Pending", "queued")]
+    file = made(tmp_path, "Created,Began,Ended,CPUs,S", *rows, "0,2,2,3,cancelled")
+    log = read_jobs(file, columns=MAP | {"status": "S"})
+    assert log.jobs["status"].tolist() == [1]
+    assert "Jobs that never started, left out: 3." in log.warnings
+    assert "Jobs that have not ended, left out: 2." in log.warnings
+    assert any("though an end is written for them, not taken for ended: 4." in w
+               for w in log.warnings)  # fmt: skip
+
+
+def test_a_limit_that_cannot_be_read_in_a_table_is_not_needed(tmp_path):
+    file = made(tmp_path, "Created,Began,Ended,CPUs,L", "0,1,2,3,1 day", "0,1,2,3,60")
+    log = read_jobs(file, columns=MAP | {"requested_time": "L"})
+    assert log.jobs["requested_time"].tolist() == [-1, 60]
+    assert any("Jobs whose L cannot be read and is not needed" in w for w in log.warnings)
+
+
+@pytest.mark.parametrize("sign", ["\v", "\u2028", "\x85"])
+def test_odd_line_ends_of_a_table_are_named(tmp_path, sign):
+    lines = ["Created,Began,Ended,CPUs", "0,1,2,3", "0,1,2,3"]
+    for at in (1, 2):
+        text = "\n".join(lines[:at]) + sign + "\n".join(lines[at:])
+        with pytest.raises(TraceFormatError, match=r"line end lost|fields where the header has 4"):
+            read_jobs(made(tmp_path, text), columns=MAP)
+
+
+@pytest.mark.parametrize("sign", ["\0", "\u2028"])
+def test_a_row_of_a_table_cut_in_its_number_before_the_next_is_named(tmp_path, sign):
+    file = made(tmp_path, "Id,Created,Began,Ended,CPUs", "3,0,1,2,3", f"4{sign}5,0,1,2,3")
+    with pytest.raises(TraceFormatError, match=r"Id: .*is a line end lost"):
+        read_jobs(file, columns=MAP | {"job": "Id"})
+
+
+def test_text_in_quotes_that_swallows_a_row_is_refused(tmp_path):
+    file = made(
+        tmp_path, "Created,Began,Ended,CPUs,Note", '0,1,2,3,"cut', "0,1,2,3,x", '4,1",x,3,4'
+    )
+    with pytest.raises(TraceFormatError, match="text in quotes holds a row, '0,1,2,3,x'"):
+        read_jobs(file, columns=MAP)
+
+
 def test_names_of_our_own_need_no_map(tmp_path):
     log = read_jobs(made(tmp_path, "job,submit,start,end,cores", "3,0,1,2,4"))
     assert first(log) == [3, 1, 1, 4]
@@ -465,6 +596,7 @@ def test_two_units_in_a_map_ask_for_one(tmp_path):
         ("0,1,2,x", "CPUs", "whole number"), ("0,1,2,2.5", "CPUs", "whole number"),
         ("0,soon,2,3", "Began", "not a time"), ("0,1,1709280000000,3", "Ended", "milliseconds"),
         ("0,1,2", None, "3 fields where the header has 4"), ('0,1,2,"3', None, "not CSV"),
+        ("03/02/2026 08:00,1,2,3", "Created", "such as 2026-02-03 08:00:00, or"),
         ("0,1,-2,3", "Ended", "not a time"), ("nan,1,2,inf", "CPUs", "whole number"),
     ],
 )  # fmt: skip

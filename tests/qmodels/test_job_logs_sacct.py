@@ -260,6 +260,33 @@ def test_a_row_that_can_be_read_in_two_ways_is_left_out_by_its_line(tmp_path):
     assert any("cannot be told apart, left out: 1 (line 2)" in s for s in log.warnings)
 
 
+@pytest.mark.parametrize("cut", ["ru", "2024-03-01T08:1", "COMPL", "01:00:00"])
+@pytest.mark.parametrize("between", ["", "\u2028", "\v", "\r"])
+def test_a_row_cut_short_before_the_next_gives_no_job_its_times(tmp_path, cut, between):
+    """The fields that are too many would else be taken for the name of the job."""
+    later = TIMES.replace("T08", "T10").replace("T09", "T11")
+    first = row(4007)
+    short = first[: first.index(cut) + len(cut)]
+    log = read(tmp_path, row(4006), short + between + row(4008, times=later), row(4009))
+    assert log.jobs["job"].tolist() == [4006, 4009]
+    assert any("cannot be told apart, left out: 1 (line 3)" in w for w in log.warnings)
+
+
+def test_a_header_whose_line_end_is_lost_is_refused(tmp_path):
+    file = tmp_path / "sacct.txt"
+    file.write_text(HEADER + "\u2028" + "\n".join(row(i) for i in (7, 8, 9)) + "\n")
+    with pytest.raises(TraceFormatError, match=r"U.2028: is its line end lost"):
+        read_jobs(file, unit="cores")
+
+
+def test_lines_are_joined_within_free_text_alone(tmp_path):
+    """A row that is short goes on in a name or a command, never in the name of a user."""
+    header = HEADER.replace("JobName", "User")
+    log = read(tmp_path, row(7), "8|an", f"n|{TIMES}|COMPLETED|64|2|01:00:00", row(9),
+               header=header)  # fmt: skip
+    assert log.jobs["job"].tolist() == [7, 9]
+
+
 def test_a_short_row_swallows_none_of_the_next(tmp_path):
     log = read(tmp_path, row(), "8|run|2024-03-01T08:00:00|2024", row(9), row(10))
     assert log.jobs["job"].tolist() == [7, 9, 10]
@@ -340,6 +367,19 @@ def test_a_job_cancelled_while_it_waited_has_requested_sizes_and_is_no_job(tmp_p
     assert log.jobs["job"].tolist() == [7, 9]  # a program may fail within a second
     assert log.jobs["run"].tolist() == [3600, 0]
     assert left_out(log) == {"Jobs that never started": 2}
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "SUSPENDED", "PENDING", "RESIZING", "RUNNIN+"])
+def test_a_job_that_has_not_ended_is_none_though_an_end_is_written(tmp_path, state):
+    """As by sacct --truncate: 4 rows, of which one ended."""
+    lines = [row(job, state=state) for job in (7, 8, 9)]
+    log = read(tmp_path, *lines, row(10))
+    assert log.jobs["job"].tolist() == [10]
+    why = "Jobs that never started" if state == "PENDING" else "Jobs that have not ended"
+    assert left_out(log) == {why: 3}
+    (said,) = (w for w in log.warnings if "--truncate" in w)
+    assert "Jobs that still wait or run though an end is written for them" in said
+    assert "not taken for ended: 3." in said
 
 
 def test_a_job_cancelled_while_it_ran_is_one(tmp_path):

@@ -196,10 +196,22 @@ class TestEfficiency:
             assert f"largest efficacy {knee.value:.4g}" in ax.get_title()
             assert drawn(ax)
 
+    def test_has_its_star_where_it_was_measured(self):
+        """Issue 32, point 9: the first answer is no extrapolation."""
+        surface = speedup_surface(PROGRAM, 2.0 ** np.arange(8), [1, 2, 4, 8])
+        assert surface.best("efficacy").processors > 8
+        ax = efficiency_contours(surface, points=[(2, 1), (8, 2)])
+        (at,) = np.asarray(ax.collections[-1].get_offsets()).tolist()
+        assert 1.0 <= at[0] <= 3.0
+        assert at[1] <= 1.0
+        assert "largest efficacy within the runs" in ax.get_title()
+
     def test_has_lines_of_round_efficiencies_only(self):
         surface = speedup_surface(PROGRAM, 2.0 ** np.arange(8), [1, 2, 4, 8])
-        labels = {float(text.get_text()) for text in efficiency_contours(surface).texts}
-        assert labels <= {0.01, 0.02, 0.05, *np.arange(1, 10).round() / 10}
+        texts = [text.get_text() for text in efficiency_contours(surface).texts]
+        assert all(text.endswith(" %") for text in texts)
+        labels = {float(text.removesuffix(" %")) for text in texts}
+        assert labels <= {1, 2, 5, *range(10, 100, 10)}
         assert len(labels) >= 3
 
     def test_refuses_an_unknown_price(self):

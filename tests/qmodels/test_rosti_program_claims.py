@@ -28,6 +28,7 @@ from qmodels.programs import (
 from qmodels.programs.amdahl import symbolic_speedup
 from qmodels.programs.profiles import profile
 from qmodels.programs.random_laws import CONTENDED, RandomLaw
+from tests.examples import examples
 from tests.qmodels.test_programs import mean_by_hand, programs, units
 
 AXIS = [1.0, 2.0, 3.0, 8.0, 64.0]
@@ -295,7 +296,7 @@ class TestTheGeneralizedLawOfAmdahl:
                 below = f.sequential_io + f.sequential_cpu + f.parallel_io / d + f.parallel_cpu / p
                 assert surface.speedup[i, j] == pytest.approx(1 / float(below), rel=1e-12)
 
-    @settings(max_examples=10)
+    @settings(max_examples=examples(10))
     @given(amdahl_programs())
     def test_is_the_same_in_symbols(self, program):
         import sympy

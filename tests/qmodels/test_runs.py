@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.runs import COLUMNS, MAX_BYTES, RunTable, read_runs
+from tests.examples import examples
 
 HEADER = "program,phase,kind,p,d,seconds"
 GOOD = ["solver,1,io,1,1,30", "solver,1,cpu,2,1,15.5", "solver,1,cpu,4,1,.75e1"]
@@ -148,7 +149,9 @@ class TestReading:
         with pytest.raises(TraceFormatError):
             read_runs(write(HEADER, *GOOD, "a" * 10**6 + ",1,io,1,1,3"))
 
-    @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
     @given(
         st.integers(0, 200),
         st.integers(0, 8),

@@ -12,6 +12,7 @@ from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.extrap import write_extrap
 from qmodels.io.runs import COLUMNS, RunTable, read_runs
 from qmodels.io.subjects import read_subject
+from tests.examples import examples
 
 
 def line(p=4, d=2, callpath="phase1->io", value=(12.5,), **more):
@@ -108,7 +109,9 @@ class TestReading:
             read_runs(write(*GOOD, *few))
         assert caught.value.line == 4
 
-    @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
     @given(
         st.integers(1, 300),
         st.integers(0, 8),
@@ -142,7 +145,9 @@ class TestWriting:
         }  # fmt: skip
         assert [x["callpath"] for x in lines[1:]] == ["a->phase1->cpu", "b \u03a9->phase1->io"]
 
-    @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
     @given(st.lists(st.floats(1e-18, 1e18), min_size=3, max_size=8))
     def test_loses_no_digit_on_the_way_back(self, tmp_path, seconds):
         file = tmp_path / "runs.jsonl"

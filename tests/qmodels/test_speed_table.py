@@ -165,7 +165,7 @@ def test_speeds_in_proportion_to_jobs_are_a_queue_of_many_servers():
     three = predict(SpaceSharing(3, 1), System(3, 3), WORK, arrival_rate=2.0, running=[1, 2, 3])
     assert three.mean_response == pytest.approx(1.0 + 4.0 / 9.0, abs=1e-8)
     assert three.method == "approximate"
-    assert (three.half_width, three.speeds) == (0.0, "given")
+    assert (three.half_width, three.speeds) == (0.0, "given by hand")
 
 
 def test_one_job_at_a_time_obeys_pollaczek_and_khinchine():
@@ -277,6 +277,28 @@ def test_the_stated_interval_covers_as_often_as_it_says():
         found = predict(SpaceSharing(1, 1), System(1, 1), WORK, arrival_rate=0.5, running=table)
         hits += abs(found.mean_response - truth.mean_response) <= found.half_width
     assert abs(hits / trials - 0.95) < 4 * (0.95 * 0.05 / trials) ** 0.5
+
+
+def test_each_throughput_has_degrees_of_freedom_of_its_own():
+    """Student's quantiles at 95 %: 12.706 of 1 degree, 2.228 of 10; half of each make 20/11."""
+    table = SpeedTable([1.0, 2.0], np.diag([1e-4, 4e-4]), [1.0, 10.0])
+    assert table.half_widths() == pytest.approx([0.12706, 0.04456], rel=1e-3)
+    assert table.quantile(0.95) == pytest.approx(2.22814, rel=1e-4)
+    assert table.quantile(0.95, [3.0, 0.0]) == pytest.approx(12.7062, rel=1e-4)
+    mixed = SpeedTable([1.0], [[1.0]], 20 / 11).quantile(0.95)
+    assert table.quantile(0.95, [1.0, 1.0]) == pytest.approx(mixed)
+    unsure = table.less_sure(0.01)  # a variance as large again of each
+    assert unsure.degrees_of_freedom == pytest.approx([4.0, 40.0])
+    endless = SpeedTable([1.0, 2.0], np.diag([1.0, 1.0]), [np.inf, 5.0])
+    assert endless.half_widths() == pytest.approx([1.95996, 2.57058], rel=1e-4)
+    known = SpeedTable([1.0, 2.0], np.diag([1.0, 1.0]))
+    assert known.quantile(0.95, [1e20, 1e-300]) == pytest.approx(1.959964)  # and no warning
+
+
+@pytest.mark.parametrize("free", [[1.0], [0.5, 2.0], [np.nan, 2.0], 0.5, np.nan])
+def test_what_are_no_degrees_of_freedom_is_refused(free):
+    with pytest.raises(ModelError, match="degrees_of_freedom"):
+        SpeedTable([1.0, 2.0], None, free)
 
 
 def test_the_capacity_of_the_policy_itself_is_untouched():

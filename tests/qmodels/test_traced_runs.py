@@ -124,7 +124,9 @@ class TestTimelines:
         assert [each.table.programs for each in both] == [("a",), ("b",)]
         parts = [set(zip(t.table.frame["phase"], t.table.frame["kind"], strict=True)) for t in both]
         assert parts[0] == parts[1]
-        done = called("compare", old, new, "--fail-if", "slowdown > 5% with 95%")
+        asked = ("compare", old, new, "--fail-if", "slowdown > 5% with 95%")
+        assert "not two releases of one" in called(*asked).stderr  # unless that is said
+        done = called(*asked, "--program", "a=b")
         assert done.returncode == 1
         assert "broken" in done.stdout
         assert called("compare", old, old).returncode == 3
@@ -161,6 +163,12 @@ class TestAFolder:
         for name in files:
             (tmp_path / name).write_text("a,b\n1,2\n")
         with pytest.raises(TraceFormatError, match="has no trace"):
+            read_traced_runs(tmp_path)
+
+    def test_of_a_table_says_why_that_is_no_trace(self, tmp_path):
+        """It said that no file ends in .csv, in a folder that held one."""
+        (tmp_path / "runs.csv").write_text("program,phase,kind,p,d,seconds\n")
+        with pytest.raises(TraceFormatError, match=r"runs\.csv has no columns .*rank.*by its own"):
             read_traced_runs(tmp_path)
 
     def test_that_is_not_there_is_refused(self, tmp_path):

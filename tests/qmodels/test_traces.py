@@ -16,6 +16,7 @@ from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import _trace_events, _trace_text
 from qmodels.io.traces import read_trace
 from qmodels.programs.traces import IOTotals, Trace
+from tests.examples import examples
 
 HEADER = "rank,start,end,kind"
 ROWS = ["0,0,1.5,read", "1,2.5,.4e1,write", "1,0.25,2,compute"]
@@ -347,7 +348,9 @@ class TestAnyFile:
                 read_trace(tmp_path / "run.csv.gz")
 
     @given(cells=st.lists(st.text(max_size=12), max_size=8), seed=st.integers(0, 10**6))
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
     def test_with_damage_is_read_or_refused(self, tmp_path, cells, seed):
         chance = random.Random(seed)
         lines = [HEADER, *ROWS]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from qmodels.commands.durations import in_words
 from qmodels.policies import DynamicPartitioning, SpaceSharing, System, TimeSharing
 from qmodels.programs import Burst, Phase, Program, speedup_surface
 from qmodels.programs.superlinear import superlinear
+from qmodels.words import in_words
 
 MACHINE = System(processors=16, disks=4)
 

@@ -45,7 +45,7 @@ from validation.allocation.metrics import (
     span,
     system_balance,
 )
-from validation.mesh import Mesh, Occupancy, Phase, Traffic, link_load
+from validation.mesh import Mesh, Occupancy, Traffic, TrafficPhase, link_load
 
 SQUARES = [(4, 4), (8, 8), (8, 16), (16, 8), (16, 16)]
 histories = st.tuples(
@@ -128,7 +128,7 @@ class TestTheWorkedExampleOfMacheLoAndGarg:
         assert system_balance(mesh) == 2
 
     def test_in_figure_2_a_block_puts_8_messages_on_the_middle_link_and_a_column_4(self):
-        mesh, write = Mesh(4, 4, io_side="west"), Traffic.of(Phase(pattern="write", flits=1))
+        mesh, write = Mesh(4, 4, io_side="west"), Traffic.of(TrafficPhase(pattern="write", flits=1))
         loads = {}
         for strategy in (MC(), PLAS()):
             nodes = strategy.choose(mesh, 4)
@@ -480,7 +480,7 @@ class TestCurves:
 
 class TestContentionOfLayouts:
     def worst(self, mesh, nodes, pattern):
-        load = link_load(mesh, {"job": (nodes, Traffic.of(Phase(pattern=pattern, flits=1)))})
+        load = link_load(mesh, {"job": (nodes, Traffic.of(TrafficPhase(pattern=pattern, flits=1)))})
         return int(load.flits[load.worst_link])
 
     @pytest.mark.parametrize("side", [4, 8])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from qmodels.errors import ModelError
+from tests.examples import examples
 from tests.families import GRID, PLANE
 from validation.allocation import (
     DBT,
@@ -44,7 +45,7 @@ def mesh_with(busy, **options):
 
 
 @EVERY
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(mesh=states(), size=st.integers(1, 80))
 def test_gives_different_free_nodes_exactly_as_many_as_asked(name, mesh, size):
     nodes = STRATEGIES[name]().choose(mesh, size)
@@ -56,7 +57,7 @@ def test_gives_different_free_nodes_exactly_as_many_as_asked(name, mesh, size):
 
 
 @EVERY
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(mesh=states(), size=st.integers(1, 80))
 def test_exact_strategies_refuse_only_what_does_not_fit(name, mesh, size):
     strategy = STRATEGIES[name]()
@@ -67,7 +68,7 @@ def test_exact_strategies_refuse_only_what_does_not_fit(name, mesh, size):
 
 
 @EVERY
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(mesh=states(), size=st.integers(1, 80))
 def test_leaves_the_mesh_as_it_was_and_answers_the_same_again(name, mesh, size):
     busy, jobs = mesh.busy.copy(), list(mesh.jobs)

@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.examples import examples
 from tests.families import GRID
 from tests.naive import allocation_states as states
 from validation.allocation import (
@@ -88,7 +89,8 @@ def test_small_states_all_and_larger_ones_sampled_are_answered_as_the_rules_say(
     for sides in SIDES:
         nodes = sides[0] * sides[1]
         if accepts(name, params, sides):
-            some = rng.random((40, nodes)) < rng.random((40, 1))
+            count = examples(40)
+            some = rng.random((count, nodes)) < rng.random((count, 1))
             free = states.every_state(nodes) if nodes <= 6 else some
             compare(name, params, sides, free, range(1, nodes + 2))
 
@@ -108,7 +110,8 @@ def test_meshes_with_odd_long_and_narrow_sides_are_answered_as_the_rules_say(nam
     for sides in BEYOND:
         if accepts(name, params, sides):
             nodes = sides[0] * sides[1]
-            free = rng.random((8, nodes)) < rng.uniform(0.2, 1.0, (8, 1))
+            count = examples(8, least=2 if nodes > 200 else 5)
+            free = rng.random((count, nodes)) < rng.uniform(0.2, 1.0, (count, 1))
             free[0] = True
             several = {1, 2, nodes, *rng.integers(1, nodes, 2).tolist()}
             compare(name, params, sides, free, [5, 19] if nodes > 200 else sorted(several))

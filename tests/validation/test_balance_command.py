@@ -1,6 +1,8 @@
 """`qmodels balance`: balancers compared from options, scenario files and logs, and checked."""
 
+import html
 import os
+import re
 import sys
 
 import numpy as np
@@ -9,7 +11,9 @@ import pytest
 
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
 from tests.command import called, invoked, result_of
+from tests.page_checks import problems
 from validation.cluster import Cluster, SyntheticTraces, compare_balancers, read_cluster_trace
+from validation.cluster.report import findings
 from validation.cluster.runs import SameTrace
 from validation.cluster.scenario import load_balance
 from validation.commands.balance import register
@@ -55,6 +59,8 @@ def test_the_output_folder_holds_jobs_nodes_and_pictures(folder):
         "jobs-2.csv", "nodes-1.csv", "tasks-1.png", "disk-2.png", "cpu-1.png", "migrations-1.csv",
     }  # fmt: skip
     assert "migrations-2.csv" not in names  # nobody moves
+    assert done.stdout.splitlines()[-1] == "out/report.html"
+    check_page(folder / "out")
     jobs = pd.read_csv(folder / "out" / "jobs-1.csv")
     assert len(jobs) == 40
     assert (jobs.slowdown >= 1 - 1e-9).all()
@@ -67,6 +73,39 @@ def test_the_output_folder_holds_jobs_nodes_and_pictures(folder):
     slowdown = result_of(again.stdout)["IOCM-PM"]["slowdown"]
     assert slowdown["mean"] == pytest.approx(jobs.slowdown.mean(), rel=1e-9)
     assert slowdown["half_width"] is None
+
+
+def check_page(out):
+    """The report says what the tables hold, and shows it."""
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert problems(page) == []
+    assert page.count("<img") == 4  # slowdowns, tails, and the tasks under each balancer
+    said = html.unescape(page)
+    assert "No balancing: every task runs where its job was sent." in said
+    table = pd.read_csv(out / "balancers.csv").set_index(["quantity", "balancer"])
+    best = table.loc["slowdown"]["mean"].idxmin()
+    [(mean, half)] = re.findall(rf"Under {best} a job takes ([\d.]+) ± ([\d.]+) times", said)
+    known = table.loc["slowdown", best]
+    assert float(mean) == pytest.approx(known["mean"], rel=0.02)
+    assert float(half) == pytest.approx(known["half_width"], rel=0.05)
+
+
+def test_jobs_that_were_run_once_leave_the_order_open():
+    traces = SyntheticTraces(jobs=40, nodes=4)
+    found = compare_balancers(Cluster.of(4), traces, ["IOCM-RE", "NLB"], replications=1, seed=7)
+    said = " ".join(findings(found))
+    assert "how sure the order is is not known" in said
+    assert "±" not in said
+    assert "nan" not in said
+
+
+def test_differences_within_their_interval_are_none():
+    traces = SyntheticTraces(jobs=60, nodes=4)
+    found = compare_balancers(Cluster.of(4), traces, ["CPU", "NLB", "BS"], replications=4, seed=7)
+    first, *_ = findings(found)
+    level = [name for name in found.leaders() if name != found.best()]
+    assert ("cannot be told from it" in first) == bool(level)
+    assert all(name in first for name in level)
 
 
 def test_too_much_work_is_said_beside_the_answer(folder):

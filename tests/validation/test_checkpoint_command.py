@@ -11,7 +11,6 @@ from qmodels import ModelError, ScenarioError
 from qmodels.checkpoints import Checkpointing, Storage
 from qmodels.checkpoints.dilation import dilation
 from qmodels.checkpoints.presets import system
-from qmodels.commands.quantities import bytes_per_second, seconds
 from tests.command import called, invoked, result_of
 from tests.page_checks import problems
 from validation.checkpoints import simulator
@@ -63,7 +62,7 @@ def test_few_writers_are_warned_about_where_they_leave_bandwidth_idle():
 def test_a_file_and_options_over_it(tmp_path):
     file = tmp_path / "pool.toml"
     file.write_text(
-        '[job]\njobs = 16\nmodel = "llama3-405b"\nmtbf = "24.7h"\ndowntime = 600\n'
+        '[job]\njobs = 16\nmodel = "llama3-405b"\nmtbf = "24.7h"\ndowntime = "600s"\n'
         '[storage]\nbandwidth = "20GB/s"\n'
     )
     plan = checkpoint_plan(file, job={"size": "1TB", "jobs": 3}, storage={})
@@ -80,6 +79,26 @@ def test_a_file_and_options_over_it(tmp_path):
         ({"size": "5TB", "interval": "2 fortnights"}, {"bandwidth": "20GB/s"}, "is no time"),
         ({"size": "5TB", "interval": "-2h"}, {"bandwidth": "20GB/s"}, "is no time"),
         ({"size": "5TB", "interval": "0"}, {"bandwidth": "20GB/s"}, "interval must be > 0"),
+        ({"size": "800"}, {"bandwidth": "1GB/s"}, "job.size: 800 what. say 800GB or 800GiB"),
+        (
+            {"size": 2e12},
+            {"bandwidth": "1GB/s"},
+            "job.size: 2000000000000 what. say 2000000000000B",
+        ),
+        ({"size": "5TB", "mtbf": 12}, {"system": "llama3"}, "job.mtbf: 12 what. say 12h or 12min"),
+        (
+            {"size": "5TB", "downtime": 600},
+            {"system": "llama3"},
+            "job.downtime: 600 what. say 600s",
+        ),
+        ({"size": "5TB", "interval": "7200"}, {"system": "llama3"}, "job.interval: 7200 what"),
+        (
+            {"size": "5TB", "snapshot": 5.5},
+            {"system": "llama3"},
+            "job.snapshot: 5.5 what. say 5.5h",
+        ),
+        ({"size": "5TB"}, {"bandwidth": "20"}, "storage.bandwidth: 20 what. say 20GB/s or 20MB/s"),
+        ({"size": "5TB"}, {"system": "llama3", "per_job": 5e9}, "storage.per_job: 5000000000 what"),
         ({"size": "lots", "interval": "2h"}, {"bandwidth": "20GB/s"}, "is no size"),
         ({"size": "5TB", "interval": "2h"}, {"bandwidth": "20Gbit/s"}, "in bits"),
         ({"size": "5TB", "interval": "2h"}, {"bandwidth": "20GB/h"}, "is no rate"),
@@ -101,21 +120,6 @@ def test_a_file_with_unknown_keys_names_them(tmp_path):
         checkpoint_plan(file, job={}, storage={})
     with pytest.raises(ScenarioError, match="cannot be read"):
         checkpoint_plan(Path(tmp_path / "none.toml"), job={}, storage={})
-
-
-def test_times_and_rates_are_read_as_written():
-    assert [seconds(x) for x in ("24.7h", "10 min", "2days", 600)] == [
-        88920.0,
-        600.0,
-        172800.0,
-        600,
-    ]
-    # of several units, as a budget is given: they fall, and each is named
-    assert [seconds(x) for x in ("1h30min", "1h 30 min", "2d12h0.5s")] == [5400.0, 5400.0, 216000.5]
-    for slip in ("30min1h", "1h30", "1h1h", "1h30m5min", "h", "", "1hour", "1 2h", "1,5h"):
-        with pytest.raises(ModelError, match="is no time"):
-            seconds(slip)
-    assert bytes_per_second("20GB/s") == bytes_per_second(20e9) == 2e10
 
 
 def made_timeline(folder):
@@ -156,7 +160,7 @@ def test_options_go_before_what_a_trace_shows_and_that_before_a_file(
 ):
     file = tmp_path / "pool.toml"
     file.write_text('[job]\nsize = "1GB"\ninterval = "2h"\n[storage]\nbandwidth = "7GB/s"\n')
-    found = {"job": {"size": 2e9, "interval": 500.0}, "storage": {"bandwidth": 1e9}}
+    found = {"job": {"size": "2GB", "interval": "500s"}, "storage": {"bandwidth": "1GB/s"}}
     plan = checkpoint_plan(file, job=job, storage=storage, found=found)
     assert plan.job.size == pytest.approx(size, rel=0.02)
     assert plan.job.interval == interval
@@ -174,6 +178,7 @@ class TestHostileNumbers:
             (["--bandwidth", "1MB/s"], "more bandwidth or a longer mtbf"),
             (["--mtbf", "1ms"], "a job fails every 1 ms"),
             (["--mtbf", "0"], "mtbf must be > 0, got 0"),
+            (["--set", "job.restore_size=800"], "job.restore_size: 800 what? say 800GB or 800GiB"),
             (["--interval", "1000000h"], "give a shorter interval"),
             (["--jobs", 10**6], "job.jobs: input should be less than or equal to 10000"),
         ],

@@ -9,6 +9,7 @@ import pytest
 from phasefit import PhaseType
 from qmodels import Checkpointing, ModelError, Storage, predict_checkpoints
 from qmodels.checkpoints.model import MODES
+from qmodels.checkpoints.starts import from_start
 from tests.naive.checkpoints import Job, Play
 from validation import simulate_checkpoints
 from validation.analysis.seeding import stream
@@ -162,9 +163,38 @@ def test_clocks_that_strike_together(mode, writers, goodput):
         job, Storage(1.0, writers=writers), 8, intervals=2000, replications=2
     )
     assert found.goodput.mean == pytest.approx(goodput, abs=1e-3)
-    assert predict_checkpoints(job, Storage(1.0, writers=writers), 8).method == (
-        "depends on the start"
-    )
+    about = predict_checkpoints(job, Storage(1.0, writers=writers), 8)
+    assert (about.goodput, about.method) == (pytest.approx(goodput), "exact (closed form)")
+
+
+def test_a_clock_whose_time_has_come_does_not_strike_again_by_rounding():
+    """At 1.3 s the next multiple was now, once in a few times, and waited for the write."""
+    job = Checkpointing(1.0, 1.3, mode="asynchronous", timer="clock")
+    found = simulate_checkpoints(job, Storage(1.0), 1, intervals=400, replications=2)
+    assert (found.goodput.mean, found.stall.mean) == (pytest.approx(1.0, abs=2e-3), 0.0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("timer", ["work", "clock"])
+@pytest.mark.parametrize("stagger", ["together", "even"])
+def test_what_a_known_start_leads_to_is_what_is_played(mode, timer, stagger):
+    systems = [(8, None, 1.0, 10.0), (3, 1, 1.0, 1.3), (6, 2, 1.0, 10.0), (5, 2, 2.0, 5.0),
+               (4, None, 2.5, 3.0), (7, 2, 1.0, 10.0)]  # fmt: skip
+    for n, writers, full, tau in systems:
+        snapshot = 0.5 if mode == "asynchronous" and n % 2 else 0.0
+        job = Checkpointing(
+            1.0, tau, mode=mode, timer=timer, stagger=stagger, snapshot=snapshot
+        )  # fmt: skip
+        storage = Storage(full, per_job=1.0, writers=writers)
+        right = from_start(job, storage, n)
+        if right is None:
+            continue
+        found = simulate_checkpoints(job, storage, n, intervals=300, warm_up=100, replications=2)
+        assert found.goodput.mean == pytest.approx(right.goodput, abs=5e-3)
+        assert found.stall.mean == pytest.approx(right.stall, rel=5e-3, abs=1e-9)
+        assert found.utilisation.mean == pytest.approx(right.utilisation, abs=5e-3)
+        if not math.isnan(right.write):
+            assert found.write.mean == pytest.approx(right.write, rel=5e-3)
 
 
 @pytest.mark.parametrize(

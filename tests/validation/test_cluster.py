@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmodels.errors import MemoryBudgetError, ModelError
+from tests.examples import examples
 from validation.cluster import (
     BALANCERS,
     ApplicationTraces,
@@ -59,7 +60,7 @@ def traces(draw):
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=traces(), name=st.sampled_from(list(BALANCERS)), late=st.sampled_from([0.0, 0.5]),
        known=st.booleans())  # fmt: skip
 def test_every_run_keeps_the_laws_of_the_specification(case, name, late, known):
@@ -171,7 +172,8 @@ def test_without_balancing_neither_names_of_nodes_nor_the_unit_of_time_matter():
            "io_rates": trace.io_rates / 2, "fault_rates": trace.fault_rates / 2}
     )  # fmt: skip
     disks = Node(access=16.0, disk_rate=20.0, fault=16.2)
-    later = simulate_cluster(Cluster.of(8, disks), slow, "NLB", tolerance=1e-9)
+    long = Cluster.of(8, disks, barrier=200.0, barrier_cost=2.0)
+    later = simulate_cluster(long, slow, "NLB", tolerance=1e-9)
     assert later.finish == pytest.approx(2.0 * base.finish, rel=1e-7)
     assert later.slowdown == pytest.approx(base.slowdown, rel=1e-7)
 
@@ -196,7 +198,7 @@ def test_a_job_alone_takes_its_time_alone_and_its_barriers():
         arrivals=[0.0, 1e3], homes=[0, 1], tasks=[1, 3], demands=[2.0, 2.0], memory=[64.0, 64.0],
         io_rates=[0.5, 0.5],
     )  # fmt: skip
-    run = simulate_cluster(Cluster.of(4), trace, "IOCM-PM")
+    run = simulate_cluster(Cluster.of(4, access_dispersion=0.0), trace, "IOCM-PM")
     access = 8.0 + 256 / 40
     assert run.alone == pytest.approx([2 * (1 + 0.5 * access), 2 * (1 + 0.5 * access + 0.01)])
     assert run.slowdown == pytest.approx([1.0, 1.0], rel=1e-12)

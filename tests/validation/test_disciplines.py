@@ -5,7 +5,7 @@ import pytest
 
 from qmodels.errors import ModelError
 from tests.naive.machine import starts
-from validation import DISCIPLINES
+from validation import QUEUE_DISCIPLINES
 from validation.jobs import JobStream
 from validation.machine import Machine, play
 from validation.machine.disciplines import (
@@ -60,7 +60,7 @@ def test_which_of_three_comes_first(discipline, expected):
     assert done.start.tolist() == expected
 
 
-@pytest.mark.parametrize("discipline", list(DISCIPLINES))
+@pytest.mark.parametrize("discipline", list(QUEUE_DISCIPLINES))
 def test_random_queues_start_as_in_the_machine_that_ticks(discipline):
     for seed in range(40):
         rng = np.random.default_rng(seed)

@@ -15,9 +15,9 @@ from qmodels.policies import (
     TimeSharing,
     Workload,
     capacity,
+    predict,
     recommend,
 )
-from qmodels.policies.choice.candidates import stated_error
 from qmodels.programs import Geometric, Phase, Program
 from validation import simulate
 from validation.sharing import simulate_candidates
@@ -103,16 +103,13 @@ def test_a_policy_that_turns_out_saturated_is_no_candidate():
     assert (contest.policies, contest.saturated) == ((shared,), (turns,))
 
 
-def test_near_saturation_errors_are_wider_and_in_doubt_none_is_stated():
-    for policy, usual, near in ((SP(4, 1), 0.05, 0.25), (TS(4, 1, 2), 0.35, inf)):
-        errors = [
-            stated_error(policy, "approximate", VARIABLE, system=MACHINE, utilisation=busy)
-            for busy in (0.5, 0.95)
-        ]
-        assert errors == [usual, near]
-        steady = stated_error(policy, "approximate", STEADY, system=MACHINE, utilisation=0.95)
-        assert steady < inf
-    assert stated_error(SP(1, 1), "exact", VARIABLE, utilisation=0.99) < 1e-8
+def test_beyond_the_recorded_loads_no_error_is_stated():
+    for policy in (SP(4, 1), TS(4, 1, 2)):
+        busy = predict(policy, MACHINE, VARIABLE, utilisation=0.95)
+        assert busy.recorded_error() is None
+        assert busy.outside_record()[0].startswith("95% of the capacity (recorded: up to ")
+        assert predict(policy, MACHINE, VARIABLE, utilisation=0.5).recorded_error() > 0.0
+    assert predict(SP(1, 1), MACHINE, VARIABLE, utilisation=0.99).recorded_error() == 0.0
 
 
 def test_a_recommendation_is_undecided_where_no_error_can_be_stated():

@@ -12,6 +12,7 @@ import pytest
 
 from qmodels.errors import ModelError
 from qmodels.policies import SpaceSharing, TimeSharing
+from tests.workers import killed_always, killed_once
 from validation import crossvalidate, simulate, simulate_candidates
 from validation.experiments.rosti.reference_workload import reference_machine, reference_workload
 from validation.jobs import PoissonStreams
@@ -144,33 +145,15 @@ def test_progress_of_a_simulation_says_what_is_counted():
 # Workers that must not outlive their parent, and parents that outlive their workers
 
 
-def _slow(seconds):
-    time.sleep(seconds)
-    return os.getpid()
-
-
-def _killed_once(mark):
-    """The first to come is killed as the system does when memory runs out."""
-    try:
-        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return os.getpid()
-    return os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _killed_always(_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def test_the_work_of_a_lost_worker_is_done_again(tmp_path):
-    found = parallel_map(_killed_once, [str(tmp_path / "mark")] * 4, workers=2)
+    found = parallel_map(killed_once, [str(tmp_path / "mark")] * 4, workers=2)
     assert len(found) == 4
     assert os.getpid() not in found
 
 
 def test_workers_that_are_lost_again_and_again_are_told_in_one_line():
     with pytest.raises(ModelError, match=r"lost: .* 0 of 3 tasks were done; try with one worker"):
-        parallel_map(_killed_always, [1, 2, 3], workers=2)
+        parallel_map(killed_always, [1, 2, 3], workers=2)
 
 
 def test_a_pool_that_is_handed_in_is_left_open_by_an_error():
@@ -192,14 +175,14 @@ def test_only_the_cores_that_this_process_may_use_are_counted(monkeypatch):
 PARENT = """
 import signal
 import sys
-from tests.validation.test_executors import _slow
+from tests.workers import rests
 from validation.sweeps.executors import parallel_map
 if __name__ == "__main__":
     def say(what, done, total):
         print("done", done, flush=True)
     # A test run in the background of a shell has its interrupts ignored, and so its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    parallel_map(_slow, [0.0, 0.0, 60.0, 60.0], workers=2, progress=say)
+    parallel_map(rests, [0.0, 0.0, 60.0, 60.0], workers=2, progress=say)
 """
 
 

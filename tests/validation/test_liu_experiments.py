@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.outcomes import Outcomes, one_in_the_gate
 from validation.allocation import DBT, SBT, DependentDBT
 from validation.analysis.comparison import compare
 from validation.analysis.estimates import Estimate
@@ -33,12 +34,14 @@ from validation.machine import play
 
 QUICK = RunOptions(seed=1, quick=True)
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
+FIGURES = [name for name in BY_NAME if name.startswith("liu-fig")]
+GATE = {"liu-fig3", "liu-fig6"}
 
 
 @pytest.fixture(scope="module")
 def outcomes():
-    """Every experiment, quick, one after the other: cells that they share are run once."""
-    return {name: experiment.run(QUICK) for name, experiment in BY_NAME.items()}
+    """Every experiment, quick: cells that they share are run once."""
+    return Outcomes(EXPERIMENTS, QUICK)
 
 
 # The set-up: L-19, L-20, L-21
@@ -345,7 +348,7 @@ def test_what_the_paper_says_of_a_line_comes_from_the_published_table():
 # Outcomes
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", one_in_the_gate(BY_NAME, GATE))
 def test_every_experiment_says_where_it_comes_from_and_judges_its_claims(outcomes, name):
     experiment, outcome = BY_NAME[name], outcomes[name]
     assert experiment.name == name
@@ -362,7 +365,7 @@ def test_every_experiment_says_where_it_comes_from_and_judges_its_claims(outcome
     assert all(f.detail for f in outcome.findings)
 
 
-@pytest.mark.parametrize("name", ["liu-fig3", "liu-fig4", "liu-fig5", "liu-fig6"])
+@pytest.mark.parametrize("name", one_in_the_gate(FIGURES, GATE))
 def test_every_cell_has_both_times_with_intervals(outcomes, name):
     table = outcomes[name].table
     assert (
@@ -377,7 +380,7 @@ def test_every_cell_has_both_times_with_intervals(outcomes, name):
         assert "paper" in table
 
 
-@pytest.mark.parametrize("name", [name for name in BY_NAME if name != "liu-choices"])
+@pytest.mark.parametrize("name", one_in_the_gate([*FIGURES, "liu-conclusions"], GATE))
 def test_every_figure_has_four_panels_with_curves_intervals_and_units(outcomes, name):
     figure = outcomes[name].figure()
     figure.canvas.draw()
@@ -404,6 +407,7 @@ def test_the_best_parameter_is_the_one_with_the_least_makespan_over_all_mixtures
         assert set(rows[rows.best].parameter) == {means.idxmin()}
 
 
+@pytest.mark.slow
 def test_verdicts_under_other_choices_are_drawn_and_told(outcomes):
     outcome = outcomes["liu-choices"]
     assert len(outcome.findings) == 16
@@ -445,12 +449,13 @@ def test_progress_is_reported_up_to_the_end():
 def test_with_io_alone_neither_tolerance_matters_much():
     """L-22: the relative range over the parameter is below 5 %."""
     options = RunOptions(seed=2, workers=1)
-    found = campaign(variants("SBT", "DBT"), options, what="x", runs=40, communications=(0,))
+    found = campaign(variants("SBT", "DBT"), options, what="x", runs=20, communications=(0,))
     for algorithm in ("SBT", "DBT"):
         finding = claims.flat(found, algorithm)
         assert finding.holds, finding.detail
 
 
+@pytest.mark.slow
 def test_pieces_together_suit_dbt_and_sbt_as_well():
     """L-29 with much communication: its first half holds, its second is reversed."""
     some = [Variant(kind + tree, "1/4" if tree == "DBT" else "16")

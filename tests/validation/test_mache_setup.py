@@ -25,7 +25,7 @@ from validation.experiments.mache.setup import (
 )
 from validation.jobs import JobStream, LogStreams, SurrogateStreams
 from validation.machine import Machine, MixedTraffic, compare_strategies, play
-from validation.mesh import Mesh, Network, Phase, Traffic
+from validation.mesh import Mesh, Network, Traffic, TrafficPhase
 from validation.mesh.traffic import count_messages, expand
 
 QUICK = RunOptions(seed=1, quick=True)
@@ -204,7 +204,7 @@ def test_the_trials_of_a_seed_are_the_same_again():
 def finished(nodes_of_jobs, pattern):
     """When each of some jobs that start together has ended, and their messages."""
     network = Network(Mesh(ROWS, COLUMNS, io_side="west"), record=True)
-    plan = Traffic.of(Phase(pattern=pattern, flits=5))
+    plan = Traffic.of(TrafficPhase(pattern=pattern, flits=5))
     for job, nodes in enumerate(nodes_of_jobs):
         network.start(job, nodes, plan)
     ends = {}

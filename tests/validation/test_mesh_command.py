@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from qmodels.errors import ModelError
 from tests.command import invoked, result_of
 from validation.analysis.seeding import stream
-from validation.mesh import Mesh, Phase, Traffic, contend, latency_curve
+from validation.mesh import Mesh, Traffic, TrafficPhase, contend, latency_curve
 from validation.mesh.plotting import latency_against_load, link_map, phase_strip
 
 
@@ -24,7 +24,7 @@ def test_simulate_prints_what_contend_says_and_writes_a_table_and_two_figures(tm
     said = result_of(done.stdout)
     mesh = Mesh(6, 5, io_side="west")
     nodes = stream(4, "nodes of the jobs").permutation(30)
-    plan = Traffic.of(Phase(pattern="all-to-all"), Phase(pattern="write"))
+    plan = Traffic.of(TrafficPhase(pattern="all-to-all"), TrafficPhase(pattern="write"))
     jobs = {f"job {k}": (np.sort(nodes[8 * k : 8 * k + 8]), plan) for k in range(3)}
     run = contend(mesh, jobs, seed=4)
     assert said["makespan"] == run.makespan
@@ -63,7 +63,7 @@ def test_bad_options_are_named_and_nothing_is_written(options, tmp_path):
 
 def test_the_link_map_shows_every_link_once_and_the_io_nodes():
     mesh = Mesh(4, 5, io_side="west", io_places=[0, 3])
-    run = contend(mesh, {"a": (range(20), Traffic.of(Phase(pattern="write")))})
+    run = contend(mesh, {"a": (range(20), Traffic.of(TrafficPhase(pattern="write")))})
     ax = run.plot(Figure().add_subplot())
     [lines] = [c for c in ax.collections if len(c.get_array()) > 0]
     assert len(lines.get_array()) == mesh.link_ends()[0].size
@@ -82,7 +82,9 @@ def test_a_torus_and_a_layer_can_be_drawn():
 
 
 def test_the_strip_has_a_row_for_each_pattern_and_takes_hostile_names_as_text():
-    plan = Traffic.of(Phase(pattern="ring"), Phase(pattern="write", pause=9), repeat=2)
+    plan = Traffic.of(
+        TrafficPhase(pattern="ring"), TrafficPhase(pattern="write", pause=9), repeat=2
+    )
     mesh = Mesh(4, 4, io_side="west")
     run = contend(mesh, {"$\\frac{x}$\x1b[2J": (range(4), plan)})
     ax = phase_strip(run.completions[0])

@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from qmodels.errors import ModelError
+from tests.examples import examples
 from validation.mesh import (
     PATTERNS,
     Mesh,
     Messages,
     Network,
-    Phase,
     Router,
     Traffic,
+    TrafficPhase,
     expand,
     link_load,
     route,
@@ -35,7 +36,7 @@ def finish(network):
 
 
 def traffic(pattern, **options):
-    return Traffic.of(Phase(pattern=pattern, **options))
+    return Traffic.of(TrafficPhase(pattern=pattern, **options))
 
 
 def scattered(mesh, seed, size):
@@ -49,7 +50,7 @@ def some_jobs(mesh, seed, count, patterns, span, **options):
     for _ in range(count):
         pattern = str(rng.choice(patterns))
         phases = [
-            Phase(
+            TrafficPhase(
                 pattern=pattern,
                 flits=int(rng.integers(1, 30)),
                 rounds=int(rng.integers(1, 4)),
@@ -58,7 +59,7 @@ def some_jobs(mesh, seed, count, patterns, span, **options):
                 io_share=0.4,
                 **options,
             ),
-            Phase(pattern="ring", flits=int(rng.integers(1, 30))),
+            TrafficPhase(pattern="ring", flits=int(rng.integers(1, 30))),
         ][: int(rng.integers(1, 3))]
         plan = Traffic.of(*phases, repeat=int(rng.integers(1, 3)))
         nodes = rng.permutation(mesh.nodes)[: int(rng.integers(1, 8))]
@@ -229,7 +230,10 @@ class TestAlone:
         assert bound < took <= bound + 16
 
     def test_phases_pauses_and_repeats_add_up(self):
-        ring, write = Phase(pattern="ring", flits=30, pause=7), Phase(pattern="write", flits=20)
+        ring, write = (
+            TrafficPhase(pattern="ring", flits=30, pause=7),
+            TrafficPhase(pattern="write", flits=20),
+        )
         parts = [alone(WEST, range(6), Traffic.of(phase)).response for phase in (ring, write)]
         plan = Traffic.of(ring, write, repeat=3)
         done = finish(started(WEST, [(range(6), plan, 11)]))[0]
@@ -274,7 +278,7 @@ class TestAlone:
             assert flow.mean_latency == pytest.approx(worm.mean_latency, rel=1e-12)
             assert flow.mean_hops == pytest.approx(worm.mean_hops, rel=1e-12)
 
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     @given(
         pattern=st.sampled_from(sorted(PATTERNS)),
         seed=st.integers(0, 10**6),
@@ -302,7 +306,7 @@ class TestAlone:
         assert (flow.messages, flow.flits) == (worm.messages, worm.flits)
         assert flow.mean_hops == pytest.approx(worm.mean_hops, rel=1e-12)
 
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     @given(
         pattern=st.sampled_from(["write", "read", "mixed"]),
         seed=st.integers(0, 10**6),
@@ -344,7 +348,7 @@ class TestAlone:
         assert alone(mesh, [0], plan, disk_pace=4.0).response == 400
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     seed=st.integers(0, 10**6),
     span=st.sampled_from([0, 100, 1000]),
@@ -360,7 +364,7 @@ def test_any_set_of_jobs_equals_its_twin_in_plain_python(seed, span, router, pac
     assert {k: job.finish for k, job in done.items()} == pytest.approx(expected, rel=1e-6)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(seed=st.integers(0, 10**6), lanes=st.sampled_from([1, 2]))
 def test_tori_and_piles_equal_their_twin_too(seed, lanes):
     for mesh in (Mesh(4, 5, torus=True, virtual_channels=lanes), Mesh(2, 3, 3, io_side="front")):
@@ -410,7 +414,7 @@ class TestSharing:
 
     def test_jobs_on_disjoint_channels_do_not_feel_each_other(self):
         mesh = Mesh(6, 8)
-        plan = Traffic.of(Phase(pattern="random", flits=7, rounds=9), repeat=3)
+        plan = Traffic.of(TrafficPhase(pattern="random", flits=7, rounds=9), repeat=3)
         rows = [mesh.rectangle(row, 0, 1, 8) for row in range(6)]
 
         def play(*numbers):
@@ -422,7 +426,7 @@ class TestSharing:
         together = play(3, 0, 5, 2, 1, 4)
         assert together == {row: play(row)[row] for row in range(6)}
 
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     @given(seed=st.integers(0, 10**6), pace=st.sampled_from([1.0, 2.5, 4.545]))
     def test_jobs_are_never_faster_than_the_loads_of_their_channels_allow(self, seed, pace):
         jobs = some_jobs(WEST, seed, 6, sorted(PATTERNS), 0)
@@ -436,7 +440,7 @@ class TestSharing:
             if k == 0:  # the only one whose draw is the same alone
                 assert done[k].response >= single.response * (1 - 1e-12)
 
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     @given(seed=st.integers(0, 10**6), pace=st.sampled_from([1.0, 2.0]))
     def test_flits_carried_are_flits_sent(self, seed, pace):
         mesh = Mesh(5, 4, io_side="west", io_places=[0, 2, 3])
@@ -494,7 +498,7 @@ class TestAgainstWorms:
 
 
 class TestResuming:
-    @settings(max_examples=25)
+    @settings(max_examples=examples(25))
     @given(seed=st.integers(0, 10**6), stride=st.sampled_from([0.3, 11, 1000]))
     def test_stopping_on_the_way_changes_nothing(self, seed, stride):
         jobs = some_jobs(WEST, seed, 6, ["mixed", "all-to-all", "write"], 300)
@@ -564,7 +568,7 @@ class TestResuming:
 
 class TestOddJobs:
     def test_a_job_with_nothing_to_send_is_over_after_its_pauses(self):
-        plan = Traffic.of(Phase(pattern="all-to-all", pause=5), repeat=3)
+        plan = Traffic.of(TrafficPhase(pattern="all-to-all", pause=5), repeat=3)
         done = finish(started(Mesh(2, 2), [([0], plan, 2)]))[0]
         assert (done.start, done.finish, done.messages) == (2, 17, 0)
         assert (done.mean_latency, done.mean_blocking, done.mean_hops) == (0, 0, 0)
@@ -643,7 +647,7 @@ def test_lists_and_intervals_are_refused_with_what_to_use_instead():
 
 
 def test_a_refused_job_leaves_the_network_as_it_was():
-    long = Traffic.of(Phase(pattern="ring", rounds=1 << 24), repeat=1 << 24)
+    long = Traffic.of(TrafficPhase(pattern="ring", rounds=1 << 24), repeat=1 << 24)
     network, other = (FlowNetwork(Mesh(2, 2)) for _ in range(2))
     network.start("a", [0, 1], traffic("ring"))
     for job, nodes, plan, options in (

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmodels.errors import MemoryBudgetError, ModelError
+from tests.examples import examples
 from validation.mesh import (
     FIDELITIES,
     PATTERNS,
@@ -13,9 +14,9 @@ from validation.mesh import (
     Mesh,
     Messages,
     Network,
-    Phase,
     Router,
     Traffic,
+    TrafficPhase,
     contend,
     expand,
     fluid,
@@ -35,7 +36,7 @@ def finish(network):
 
 
 def traffic(pattern, **options):
-    return Traffic.of(Phase(pattern=pattern, **options))
+    return Traffic.of(TrafficPhase(pattern=pattern, **options))
 
 
 class TestExampleOfFigure2:
@@ -99,7 +100,7 @@ def test_the_zero_load_latency_of_the_pipelined_router_is_that_of_the_flit_level
         )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(pattern=st.sampled_from(sorted(PATTERNS)), lockstep=st.booleans(), seed=st.integers(0, 99))
 def test_flits_in_are_flits_out_and_every_channel_carries_what_its_routes_say(
     pattern, lockstep, seed
@@ -162,7 +163,7 @@ def test_messages_that_cut_through_have_room_however_many_wait():
     mesh = Mesh(8, 8)
     network = Network(mesh, Router(cut_through=True))
     for k in range(3):
-        plan = Traffic.of(Phase(pattern="all-to-one", flits=5, rounds=200), repeat=2)
+        plan = Traffic.of(TrafficPhase(pattern="all-to-one", flits=5, rounds=200), repeat=2)
         network.start(k, range(64), plan)
     done = finish(network)
     assert sum(job.messages for job in done) == 3 * 2 * 200 * 63
@@ -306,8 +307,8 @@ class TestResuming:
         for k in range(6):
             nodes = np.random.default_rng(k).permutation(64)[:10]
             plan = Traffic.of(
-                Phase(pattern="all-to-all", flits=5 + k),
-                Phase(pattern="mixed", rounds=8, io_share=0.5, pause=40),
+                TrafficPhase(pattern="all-to-all", flits=5 + k),
+                TrafficPhase(pattern="mixed", rounds=8, io_share=0.5, pause=40),
                 repeat=2,
             )
             network.start(k, nodes, plan, time=37 * k)
@@ -359,7 +360,7 @@ class TestResuming:
 
     def test_a_job_alone_with_nothing_to_send_is_over_after_its_pauses(self):
         network = Network(Mesh(2, 2))
-        plan = Traffic.of(Phase(pattern="all-to-all", pause=5), repeat=3)
+        plan = Traffic.of(TrafficPhase(pattern="all-to-all", pause=5), repeat=3)
         network.start("a", [0], plan, time=2)
         [done] = network.advance()
         assert (done.start, done.finish, done.messages) == (2, 17, 0)
@@ -437,7 +438,7 @@ class TestDeadlock:
         network.start("a", None, Messages(0 * source, source, (source + 2) % side, 0 * source + 9))
         assert finish(network)[0].messages == side
 
-    @settings(max_examples=20)
+    @settings(max_examples=examples(20))
     @given(seed=st.integers(0, 10**6), buffer=st.integers(1, 4))
     def test_floods_drain_on_meshes_and_on_tori_with_datelines(self, seed, buffer):
         for mesh in (Mesh(4, 3, 2), Mesh(4, 5, torus=True), Mesh(3, 3, 3, torus=True)):
@@ -455,8 +456,8 @@ class TestFidelities:
         for k in range(3):
             nodes = np.random.default_rng(k).permutation(64)[:12]
             plan = Traffic.of(
-                Phase(pattern=pattern, flits=64, rounds=3, io_share=0.5, pause=20),
-                Phase(pattern="ring", flits=64),
+                TrafficPhase(pattern=pattern, flits=64, rounds=3, io_share=0.5, pause=20),
+                TrafficPhase(pattern="ring", flits=64),
             )
             jobs[k] = nodes, plan
         static, flow, worm = (
@@ -584,7 +585,9 @@ NONSENSE = [None, -1, 0.5, float("nan"), float("inf"), True, "8", [], 10**30]
 @pytest.mark.parametrize("name", ["flits", "rounds", "pause", "root", "targets", "interval"])
 def test_a_phase_refuses_nonsense(name, value):
     with pytest.raises(ModelError):
-        Phase(pattern="random", **{name: value if (name, value) != ("interval", True) else "x"})
+        TrafficPhase(
+            pattern="random", **{name: value if (name, value) != ("interval", True) else "x"}
+        )
 
 
 @pytest.mark.parametrize("value", NONSENSE, ids=repr)
@@ -593,7 +596,7 @@ def test_everything_else_refuses_nonsense_too(value):
     plan = traffic("ring")
     calls = [
         lambda: Traffic(value),
-        lambda: Traffic.of(Phase(pattern="ring"), repeat=value),
+        lambda: Traffic.of(TrafficPhase(pattern="ring"), repeat=value),
         lambda: Network(value),
         lambda: Network(WEST, value if value is not None else 1),
         lambda: Network(WEST, disk_pace=value),

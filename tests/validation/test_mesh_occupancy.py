@@ -1,4 +1,4 @@
-"""A mesh is a place, an occupancy says who is there; strategies written before still run."""
+"""A mesh is a place, an occupancy says who is there and answers for the place, too."""
 
 import copy
 import pickle
@@ -6,7 +6,6 @@ import pickle
 import numpy as np
 import pytest
 
-import validation
 from qmodels.errors import ModelError
 from validation import Machine, Mesh, Occupancy
 from validation.allocation import (
@@ -21,7 +20,7 @@ from validation.allocation import (
 )
 from validation.jobs import JobStream
 from validation.machine import play
-from validation.mesh import TrafficPhase, route
+from validation.mesh import route
 
 PLACES = [
     Mesh(3, 5),
@@ -140,10 +139,10 @@ class TestWhoIsThere:
         assert system_balance(mesh) == 0
 
 
-class WrittenBefore(AbstractStrategy):
-    """As users wrote strategies when the mesh kept the jobs, with all that they could read."""
+class NearTheLast(AbstractStrategy):
+    """A strategy as users write them, which reads all that an occupancy can be asked."""
 
-    name = "written before"
+    name = "near the last"
 
     def choose(self, mesh, request):
         assert mesh.busy.shape == ((mesh.depth,) if mesh.depth > 1 else ()) + (
@@ -160,23 +159,18 @@ class WrittenBefore(AbstractStrategy):
         return np.sort(free[np.argsort(near, kind="stable")[: request.size]])
 
 
-class TestStrategiesWrittenBefore:
+class TestStrategiesThatAskTheOccupancyForThePlace:
     def test_they_keep_the_contract(self):
-        assert check_strategy(WrittenBefore, operations=100).failures == {}
+        assert check_strategy(NearTheLast, operations=100).failures == {}
 
     def test_they_run_on_a_machine(self):
         jobs = JobStream(arrivals=[0.0, 1.0, 2.0], sizes=[10, 6, 16], demands=[5.0, 5.0, 5.0])
-        run = play(Machine(mesh=Mesh(4, 4), strategy=WrittenBefore(), network="none"), jobs)
+        run = play(Machine(mesh=Mesh(4, 4), strategy=NearTheLast(), network="none"), jobs)
         assert run.start.tolist() == [0.0, 1.0, 6.0]
         assert sorted(np.concatenate(run.nodes[:2]).tolist()) == list(range(16))
 
 
 class TestWords:
-    def test_former_names_are_the_same_things(self):
-        assert validation.mesh.Phase is TrafficPhase
-        assert validation.DISCIPLINES is validation.QUEUE_DISCIPLINES
-        assert validation.machine.DISCIPLINES is validation.machine.QUEUE_DISCIPLINES
-
     def test_a_machine_has_its_strategy_and_its_discipline_and_not_their_names(self):
         machine = Machine(mesh=Mesh(4, 4), strategy="mc", discipline="easy", network="none")
         assert type(machine.strategy) is MC

@@ -13,17 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmodels.errors import MemoryBudgetError
-from tests.naive import tori
+from qmodels.errors import MemoryBudgetError, ModelError
+from tests.examples import examples
+from tests.naive import allocators, tori
 from tests.naive import wormhole as naive
 from tests.validation.test_mesh_wormhole import play, play_naively, same_times, some_messages
 from validation.mesh import (
     Mesh,
     Messages,
     Network,
-    Phase,
     Router,
     Traffic,
+    TrafficPhase,
     contend,
     latency_curve,
     link_load,
@@ -31,8 +32,19 @@ from validation.mesh import (
 )
 
 SHAPES = [(1, 6, 1), (2, 2, 1), (3, 4, 1), (5, 5, 1), (2, 7, 1), (3, 3, 3), (2, 4, 3)]
+
+
+def any_router(hop, shorter, credit, ways, **delays):
+    """A router; one way into the crossbar for each input only where credits take time."""
+    return Router(
+        hop=hop, flow=max(1, hop - shorter), credit=credit,
+        input_speedup=ways if credit else 2, **delays,
+    )  # fmt: skip
+
+
 ROUTERS = st.builds(
-    lambda hop, shorter, **delays: Router(hop=hop, flow=max(1, hop - shorter), **delays),
+    any_router,
+    ways=st.sampled_from([1, 2]),
     hop=st.integers(1, 4),
     shorter=st.integers(0, 3),
     buffer=st.integers(1, 9),
@@ -44,7 +56,7 @@ ROUTERS = st.builds(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     shape=st.sampled_from(SHAPES), seed=st.integers(0, 10**6), span=st.integers(0, 60),
     router=ROUTERS,
@@ -57,10 +69,13 @@ def test_the_twin_equals_that_with_one_lane_to_a_wire_on_meshes(shape, seed, spa
         assert [getattr(w, name) for w in ours] == [getattr(w, name) for w in theirs]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     shape=st.sampled_from(SHAPES), seed=st.integers(0, 10**6), span=st.integers(0, 60),
-    router=st.one_of(st.just(Router()), st.just(Router.pipelined()), ROUTERS),
+    router=st.one_of(
+        st.just(Router()), st.just(Router.pipelined()),
+        st.just(Router.pipelined(input_speedup=1)), ROUTERS,
+    ),
 )  # fmt: skip
 def test_any_router_on_a_torus_equals_its_flit_level_twin_message_by_message(
     shape, seed, span, router
@@ -69,6 +84,29 @@ def test_any_router_on_a_torus_equals_its_flit_level_twin_message_by_message(
     messages = some_messages(np.random.default_rng(seed), mesh.nodes, 50, span, 20)
     _, _, frame = play(mesh, router, messages)
     same_times(frame, tori.play(mesh, router, messages))
+
+
+def test_lanes_that_share_a_way_into_the_crossbar_wait_as_in_a_router_with_allocators():
+    """At 60 % of saturation. With a way for each lane a torus is some per cent too fast."""
+    mesh, rng = Mesh(5, 5, torus=True), np.random.default_rng(12)
+    created, source = np.nonzero(rng.random((500, 25)) < 0.28 / 8)
+    messages = Messages(created, source, rng.integers(0, 25, source.size), 0 * source + 8)
+    judge = allocators.delivery_times(mesh, messages, 1)
+    one, two = (
+        tori.delivery_times(mesh, Router.pipelined(input_speedup=ways), messages) - judge
+        for ways in (1, 2)
+    )
+    latency = (judge - created).mean()
+    assert abs(one.mean()) < 0.01 * latency
+    assert two.mean() < -0.02 * latency
+    assert two.mean() < -4.0 * two.std(ddof=1) / two.size**0.5
+
+
+def test_one_way_from_each_input_needs_credits_that_take_time():
+    with pytest.raises(ModelError, match="credit >= 1"):
+        Router(input_speedup=1)
+    with pytest.raises(ModelError, match="1 or 2, got 3"):
+        Router.pipelined(input_speedup=3)
 
 
 def far(mesh):
@@ -89,7 +127,13 @@ def to_one(mesh):
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 1), (2, 4, 1), (4, 6, 1), (4, 4, 2)])
-@pytest.mark.parametrize("router", [Router(), Router(buffer=2, credit=3), Router.pipelined()])
+@pytest.mark.parametrize(
+    "router",
+    [
+        Router(), Router(buffer=2, credit=3), Router.pipelined(),
+        Router.pipelined(input_speedup=1),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("send", [far, to_one])
 def test_long_worms_and_one_hot_node_equal_their_twin(shape, router, send):
     mesh = Mesh(*shape, torus=True)
@@ -118,7 +162,7 @@ def test_a_node_sends_the_next_message_while_the_last_still_waits_for_its_lane()
     assert frame["delivered"][2] < frame["delivered"][1]
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=st.integers(0, 10**6), shape=st.sampled_from(SHAPES), in_turn=st.booleans())
 def test_messages_that_cut_through_a_torus_keep_to_one_lane_and_equal_their_twin(
     seed, shape, in_turn
@@ -154,7 +198,7 @@ def test_what_channels_counted_on_a_torus_is_what_their_messages_carried():
 
 def test_looking_at_a_torus_under_way_changes_nothing_and_misses_no_channel():
     mesh = Mesh(4, 4, torus=True)
-    plan = Traffic.of(Phase(pattern="all-to-all", flits=9))
+    plan = Traffic.of(TrafficPhase(pattern="all-to-all", flits=9))
     runs = []
     for step in (10**6, 7):
         network, done = Network(mesh, Router(hop=2, buffer=3, credit=1)), []
@@ -173,7 +217,7 @@ def test_looking_at_a_torus_under_way_changes_nothing_and_misses_no_channel():
 def test_static_is_at_most_fluid_is_at_most_worm_where_lanes_share_wires():
     mesh = Mesh(1, 8, torus=True)
     # To the node half-way round: ring links carry four messages each, whichever their lanes.
-    plan = Traffic.of(Phase(pattern="all-to-all", flits=400))
+    plan = Traffic.of(TrafficPhase(pattern="all-to-all", flits=400))
     static, fluid, worm = (
         contend(mesh, {"a": (range(8), plan)}, fidelity=name).makespan
         for name in ("static", "fluid", "worm")
@@ -222,14 +266,15 @@ def test_a_saturated_torus_carries_no_more_than_its_wires_can():
 
 @pytest.mark.parametrize("seed", [2, 3])
 def test_a_sample_of_the_family_equals_its_twin(seed):
-    for _, _, _, _, _, others, *_ in tori.measure(seed, cycles=100):
-        assert others == 0
+    for _, _, _, _, _, others, others_one_way, *_ in tori.measure(seed, cycles=100):
+        assert others == others_one_way == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_twenty_random_tori_equal_their_twin_to_saturation(seed):
-    for _, _, _, _, messages, others, ours, theirs, _ in tori.measure(seed, cycles=300):
+    for _, _, _, _, messages, *others_and_values in tori.measure(seed, cycles=300):
+        others, others_one_way, ours, theirs, ours_one_way, theirs_one_way = others_and_values
         assert messages > 0
-        assert others == 0
-        assert ours == theirs
+        assert others == others_one_way == 0
+        assert (ours, ours_one_way) == (theirs, theirs_one_way)

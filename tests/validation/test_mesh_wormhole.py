@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.naive import wormhole as naive
 from validation.mesh._kernels.records import NEAR
 from validation.mesh.results import Completion
@@ -67,7 +68,7 @@ def same_times(frame, worms):
     assert frame["delivered"].tolist() == [worm.delivered for worm in worms]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(shape=st.sampled_from(SHAPES), seed=st.integers(0, 10**6), span=st.integers(0, 60))
 def test_an_ideal_mesh_equals_its_flit_level_twin_message_by_message(shape, seed, span):
     mesh = Mesh(*shape)
@@ -77,7 +78,7 @@ def test_an_ideal_mesh_equals_its_flit_level_twin_message_by_message(shape, seed
     same_times(frame, play_naively(mesh, Router(), messages))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     shape=st.sampled_from(SHAPES),
     seed=st.integers(0, 10**6),
@@ -101,7 +102,7 @@ def test_any_router_equals_its_flit_level_twin_message_by_message(
     same_times(frame, play_naively(mesh, router, messages))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     shape=st.sampled_from(SHAPES),
     seed=st.integers(0, 10**6),
@@ -126,7 +127,7 @@ def test_messages_that_cut_through_equal_their_flit_level_twin_message_by_messag
     assert network.in_flight == 0
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(seed=st.integers(0, 10**6), pace=st.integers(1, 4), pipelined=st.booleans())
 def test_slow_disks_equal_their_flit_level_twin(seed, pace, pipelined):
     mesh = Mesh(3, 3, io_side="west")

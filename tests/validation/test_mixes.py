@@ -295,12 +295,12 @@ def test_a_scenario_takes_the_mean_program_where_its_law_of_work_is_the_logs(tmp
     file.write_text(text.replace("[[program]]", f"{demand}\n[[program]]", 1), encoding="utf-8")
     found = load_scenario(file)
     assert found.workload.mix == mix
-    assert ("mean of the programs" in found.mix_note) == (mix == "mean")
+    assert ("average program" in found.mix_note) == (mix == "mean")
 
 
 def test_the_commands_say_what_a_job_of_several_programs_is(tmp_path):
     folder = Path(validation.__file__).parent / "study" / "demo"
     done = called("predict", folder / "scenario.toml", "--load", "0.1")
-    assert "mean of the programs" in done.stderr
-    assert "mean of the programs" not in done.stdout
+    assert "average program" in done.stderr
+    assert "average program" not in done.stdout
     assert " exact" not in done.stdout

@@ -1,9 +1,15 @@
 """The models of the policies against played machines: capacities, turns, stated errors."""
 
-import numpy as np
-import pytest
+import warnings
+from importlib.resources import files
+from pathlib import Path
 
-from phasefit import MAP, PhaseType
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import erf
+
+from phasefit import MAP, PhaseType, match_moments
 from qmodels.policies import (
     DynamicPartitioning,
     SpaceSharing,
@@ -14,19 +20,21 @@ from qmodels.policies import (
     predict,
 )
 from qmodels.policies.models.recorded_errors import _table as recorded_table
-from qmodels.policies.models.recorded_errors import recorded_error, regime
+from qmodels.policies.models.recorded_errors import recorded_error, regime, regimes
 from qmodels.policies.models.turns import _table as turns_table
 from qmodels.policies.models.turns import private_computing
-from qmodels.programs import Burst, Geometric, Phase, Program
+from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
 from validation.trial import played_turns
-from validation.trial.policy_errors import compared, stated, write_errors
+from validation.trial.policy_errors import compared, stated, write_domain, write_errors
 from validation.trial.policy_grid import KINDS, drawn, grid
+from validation.trial.recorded_points import RECORDED, WAYS, point_outside, recorded_point
 from validation.trial.saturation import played_capacity
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
 ONE = PhaseType.exponential(mean=1.0)
 #: Of the systems on which capacities are compared; not that of the campaign.
 SEED = 60_601
+RECORD = Path(__file__).parents[2] / "docs" / "record"
 
 
 @pytest.mark.parametrize("policy", [SP(3, 1), SP(4, 2), DP(2), TS(2, 1, 3, cpu_discipline="ps")])
@@ -87,39 +95,154 @@ def test_the_grid_is_drawn_as_it_was():
         assert 0.3 <= point.fraction <= 0.92
 
 
-def test_an_error_is_stated_of_nine_points_and_no_fewer():
-    assert stated([0.1] * 8) is None
-    assert stated([0.01 * k for k in range(1, 10)]) == pytest.approx(0.09)
-    assert stated([0.01 * k for k in range(1, 30)]) == pytest.approx(0.27)
-    assert stated([float("nan")] * 20) is None
+def test_a_stated_error_is_a_bound_of_the_ninetieth_percentile_not_its_estimate():
+    """Of n errors, in nine of ten drawings at least nine in ten more are below it."""
+    assert stated([0.1] * 21) is None  # .9^21 > .1: too few to tell
+    assert stated([0.01 * k for k in range(1, 23)]) == pytest.approx(0.22)
+    assert stated([float("nan")] * 40) is None
+    rng, kept = np.random.default_rng(8), 0
+    for _ in range(400):
+        bound = stated(rng.normal(size=60))
+        kept += 2.0 * 0.5 * (1.0 + erf(bound / np.sqrt(2.0))) - 1.0 >= 0.9
+    assert kept >= 0.9 * 400 - 4.0 * np.sqrt(400 * 0.09)
+
+
+def a_row(k, **more):
+    return {
+        "model": "crowding", "policy": "SP(4,2)", "fraction": 0.5, "method": "approximate",
+        "reduction": "", "arrival_scv": 1.0, "demand_scv": float("nan"),
+        "mean_error": 0.001 * k, "wait_error": -0.002 * k, "p50_error": 0.002 * k,
+        "p95_error": float("nan"), "p99_error": -0.003 * k, **more,
+    }  # fmt: skip
 
 
 def test_a_campaign_becomes_the_table_that_is_read(tmp_path):
-    import pandas as pd
-
-    rows = [
-        {
-            "model": "crowding", "policy": "SP(4,2)", "fraction": 0.5, "method": "approximate",
-            "reduction": float("nan"), "mean_error": 0.001 * k, "p50_error": 0.002 * k,
-            "p95_error": float("nan"), "p99_error": -0.003 * k,
-        }
-        for k in range(1, 11)
-    ]  # fmt: skip
+    rows = [a_row(k) for k in range(1, 23)]
+    rows += [a_row(50, model="speed-scaled")] * 5  # too few to state anything
     write_errors(pd.DataFrame(rows), tmp_path / "errors.csv")
     lines = (tmp_path / "errors.csv").read_text().splitlines()
-    assert lines[1] == "regime;points;mean;p50;p95;p99"
-    assert lines[2:] == ["crowding;10;0.01;0.02;;0.03", "crowding, moderate;10;0.01;0.02;;0.03"]
+    assert lines[1] == "regime;points;mean;wait;p50;p95;p99;worst"
+    cells = "22;0.022;0.044;0.044;;0.066;0.022"
+    assert lines[2:] == [
+        f"crowding, as given{more};{cells}" for more in ("", ", regular", ", regular, moderate")
+    ]
 
 
-def test_the_shipped_table_states_errors_of_the_new_models():
+def test_the_ranges_of_a_campaign_are_the_domain_that_is_read(tmp_path):
+    rows = [a_row(k, load=0.05 * k, io_share=0.1 * k, jobs_at_once=k) for k in range(1, 5)]
+    write_domain(pd.DataFrame(rows), tmp_path / "domain.csv")
+    lines = (tmp_path / "domain.csv").read_text().splitlines()[1:]
+    assert lines == [
+        "family;trait;low;high", "crowding;load;;0.92", "crowding;arrival_scv;1;1",
+        "crowding;io_share;;0.4", "crowding;jobs_at_once;;4",
+    ]  # fmt: skip
+
+
+def test_the_shipped_table_states_errors_of_all_models_that_simplify():
     names = recorded_table()
-    assert {name.split(",")[0] for name in names} >= {"crowding", "time-sharing"}
+    families = {"crowding", "speed-scaled", "time-sharing, shared", "time-sharing, turns"}
+    assert families == {", ".join(n.split(", ")[: 1 + n.startswith("time")]) for n in names}
     for cells in names.values():
-        assert cells["points"] >= 9
-        assert all(0.0 < x < 1.0 for name, x in cells.items() if name != "points")
+        assert cells["points"] >= 22
+        assert all(x > 0.0 for x in cells.values())
+        assert cells["mean"] <= cells["worst"] < 0.5
     known = regime("time-sharing", turns=True, scv=4.0, load=0.8)
-    assert recorded_error(known) == names.get(known, names[known.rsplit(", ", 1)[0]])["mean"]
-    assert recorded_error("no such model, busy") is None
+    assert recorded_error(known) == next(names[n]["mean"] for n in regimes(known) if n in names)
+    assert recorded_error("no such model, as given, busy") is None
+
+
+def test_the_shipped_tables_are_those_of_the_record(tmp_path):
+    table = pd.read_csv(RECORD / "recorded-errors.csv", comment="#", keep_default_na=True)
+    assert len(table) == sum(RECORDED.values())
+    known = table[table.method.notna()]
+    shipped = files("qmodels.policies.models")
+    for write, name in (
+        (write_errors, "recorded_errors.csv"),
+        (write_domain, "recorded_domain.csv"),
+    ):
+        write(known, tmp_path / name)
+        assert (tmp_path / name).read_text() == shipped.joinpath(name).read_text("utf-8")
+
+
+def test_stated_errors_hold_on_nine_in_ten_fresh_points_and_none_is_far_off_without_a_word():
+    """Issue 32, point 1, on 324 systems; their seed was committed before the first was run."""
+    fresh = pd.read_csv(RECORD / "recorded-errors-fresh.csv", comment="#")
+    assert len(fresh) == 324
+    assert (fresh.way.notna()).sum() == 120
+    assert set(fresh.way.dropna()) == set(WAYS)
+    for name in ("mean", "p50", "p95", "p99"):
+        some = fresh[fresh[f"{name}_held"].notna()]
+        noise = some[f"{name}_half_width"] / some[f"{name}_simulated"]
+        held = some[f"{name}_error"].abs() <= some[f"{name}_stated"] + noise
+        assert len(some) > 140
+        assert held.mean() >= 0.9
+    beyond = fresh.mean_error.abs() - fresh.mean_half_width / fresh.mean_simulated
+    far = fresh[(beyond > 0.2) & (fresh.method == "approximate")]
+    assert len(far) > 0
+    assert far.doubts.notna().all()
+
+
+def test_points_of_the_record_and_outside_are_drawn_as_they_were():
+    assert recorded_point("SP bursts", 0).policy.label == "SP(3,3)"
+    assert recorded_point("TS turns", 479).fraction == pytest.approx(0.37932189027437985, rel=1e-12)
+    assert [point_outside(n)[0] for n in range(12)] == list(WAYS)
+
+
+def test_partitions_that_are_never_full_make_no_warning():
+    """Issue 32, point 12: jobs are capped before a partition has two of them."""
+    point = point_outside(100)[1]
+    assert point.policy.label == "TS(2,1;M=2;cap=min)"
+    given = point.policy, point.system, point.workload
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer = predict(*given, arrival_rate=point.fraction * capacity(*given))
+    assert 0.0 < answer.mean_response < np.inf
+
+
+def jobs(io, cpu, phases, *, scv=1.0, **laws):
+    """F(i,c,n): n phases of i s of I/O and c s of computation in all, law "1"."""
+    phase = Phase(io=Burst(io / phases, law="1"), cpu=Burst(cpu / phases, law="1"))
+    program = Program([phase] * phases)
+    if laws:
+        return Workload(program, **laws)
+    return Workload.from_scv(program, demand_scv=scv)
+
+
+SMALL, IN_ORDER = System(8, 2), System(8, 2, disk_discipline="fcfs")
+MIXED = Workload(
+    WorkloadMix(
+        [Program([Phase(io=1.0, cpu=50.0)]), Program([Phase(io=5.0, cpu=0.2)])], [0.1, 0.9]
+    ),
+    mix="each",
+)  # fmt: skip
+WILD = {"cpu_bursts": match_moments(1.0, 21.0), "io_bursts": ONE}
+
+
+@pytest.mark.parametrize(
+    ("policy", "system", "work", "busy", "doubt"),
+    [
+        (TS(1, 1, 4), SMALL, jobs(1.0, 2.0, 4, scv=100.0), 0.3, "a demand of scv 100"),
+        (TS(1, 1, 8), SMALL, jobs(1.0, 1.5, 4, scv=20.0), 0.6, "8 jobs on a partition"),
+        (TS(1, 1, 3), SMALL, jobs(1.0, 2.0, 1, **WILD), 0.5, "bursts on partitions of several"),
+        (SP(4, 1), IN_ORDER, jobs(3.0, 1.0, 2, scv=10.0), 0.5, "disks that serve their jobs in"),
+        (SP(4, 1), SMALL, MIXED, 0.8, "a mix of programs"),
+        (DP(1), SMALL, MIXED, 0.8, "a mix of programs"),
+        (TS(1, 1, 2), SMALL, MIXED, 0.8, "a mix of programs"),
+        (
+            SP(4, 1, sizes=(13, 1, 1, 1)), System(16, 4), jobs(1.0, 4.0, 2, scv=2.0),
+            0.85, "partitions of unequal sizes",
+        ),
+        (TS(1, 1, 2), SMALL, jobs(1e-9, 4.0, 2, scv=2.0), 0.5, "jobs that transfer for"),
+    ],
+)  # fmt: skip
+def test_no_error_is_stated_of_what_lies_outside_of_the_record(policy, system, work, busy, doubt):
+    """The cases of issue 32: off by -82 to +173 % where 4.9 to 19.6 % had been stated."""
+    answer = predict(policy, system, work, utilisation=busy)
+    assert answer.method == "approximate"
+    assert answer.recorded_error() is answer.recorded_error(0.95) is None
+    assert answer.record()["stated_error"] is None
+    assert any(doubt in text for text in answer.doubts), answer.doubts
+    assert "not known" in answer.table()
 
 
 def test_a_prediction_states_nothing_where_it_is_exact_and_where_nothing_is_known():
@@ -127,12 +250,8 @@ def test_a_prediction_states_nothing_where_it_is_exact_and_where_nothing_is_know
     machine = System(8, 4)
     assert predict(SP(2, 2), machine, work, load=0.3).recorded_error() == 0.0
     assert 0.0 < predict(SP(4, 1), machine, work, load=0.3).recorded_error() < 0.1
-    # the recorded points of this model were of one job to a partition, shared disks, one program,
-    # and no points had arrivals that depend on those before
     turns = predict(TS(2, 2), machine, work, load=0.2, model="speed-scaled")
     assert turns.recorded_error() is None
-    in_order = System(8, 4, disk_discipline="fcfs")
-    assert predict(SP(4, 1), in_order, work, load=0.3).recorded_error() is None
     tides = MAP.modulated([[0.0, 0.1], [0.1, 0.0]], rates=[1.8, 0.2])
     dependent = Workload(work.program, work.demand, tides)
     assert predict(SP(4, 1), machine, dependent, load=0.3).recorded_error() is None
@@ -140,17 +259,18 @@ def test_a_prediction_states_nothing_where_it_is_exact_and_where_nothing_is_know
     near = predict(TS(2, 2), machine, work, load=0.3)
     assert 0.0 < near.recorded_error() < 0.5
     assert 0.0 < near.recorded_error(0.95) < 0.6
+    assert near.recorded_error(0.999) is None
 
 
 @pytest.mark.slow
-def test_stated_errors_hold_on_nine_in_ten_fresh_points():
+def test_stated_errors_hold_on_points_simulated_now():
     """Other points by the same rule; fewer than this would be seen once in a hundred times."""
     from scipy.stats import binom
 
     held = tried = 0
-    for kind in KINDS:
+    for kind in RECORDED:
         for number in range(8):
-            point = drawn(kind, number, seed=777)
+            point = recorded_point(kind, number, seed=777)
             row = compared(point)
             most = capacity(point.policy, point.system, point.workload)
             found = predict(

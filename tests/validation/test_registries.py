@@ -12,7 +12,7 @@ from qmodels.errors import ModelError, ScenarioError
 from tests.command import called, result_of
 from tests.naive.allocation import choose as naive_choose
 from tests.naive.machine import starts as naive_starts
-from validation import DISCIPLINES, STRATEGIES
+from validation import QUEUE_DISCIPLINES, STRATEGIES
 from validation.allocation import PlaneStrategy, check_strategy
 from validation.allocation import register as register_strategy
 from validation.commands.allocate import register as register_command
@@ -63,7 +63,7 @@ def own():
     register_discipline(OwnOrder)
     register_streams(OwnStreams)
     yield
-    del STRATEGIES["own-diagonal"], DISCIPLINES["own-order"], STREAMS["own-streams"]
+    del STRATEGIES["own-diagonal"], QUEUE_DISCIPLINES["own-order"], STREAMS["own-streams"]
 
 
 SCENARIO = """
@@ -119,7 +119,7 @@ def test_the_help_of_the_command_names_it(own):
     register_command(app)
     done = CliRunner().invoke(app, ["allocate", "--help"], env={"COLUMNS": "300"})
     assert done.exit_code == 0
-    for name in DISCIPLINES:
+    for name in QUEUE_DISCIPLINES:
         assert name in done.output
     assert "own-order; module:Class" in done.output
 
@@ -152,7 +152,7 @@ def test_what_is_not_registered_is_refused_with_the_names_there_are(tmp_path):
 
 def test_the_reference_lists_every_discipline_and_every_source_of_jobs():
     page = (DOCS / "reference" / "allocation-scenario.md").read_text(encoding="utf-8")
-    for name in (*DISCIPLINES, *STREAMS):
+    for name in (*QUEUE_DISCIPLINES, *STREAMS):
         assert f'"{name}"' in page
 
 
@@ -165,7 +165,7 @@ def test_the_reference_lists_every_strategy():
 def test_two_classes_cannot_have_one_name():
     for register, base, name, registry in (
         (register_strategy, OwnDiagonal, "Random", STRATEGIES),
-        (register_discipline, OwnOrder, "FCFS", DISCIPLINES),
+        (register_discipline, OwnOrder, "FCFS", QUEUE_DISCIPLINES),
         (register_streams, OwnStreams, "poisson", STREAMS),
     ):
         known = registry[name]

@@ -13,7 +13,10 @@ from qmodels.pages import surface as interactive
 from qmodels.programs import Phase, Program, speedup_surface
 from qmodels.programs.superlinear import superlinear
 from tests.browser import CHROMIUM
+from tests.figure_checks import texts_of
 from tests.page_checks import AXE, axe, problems
+from validation.study.findings import meanings
+from validation.study.panels import study_figures
 from validation.study.report import write_report
 from validation.study.run import run_study
 
@@ -87,6 +90,29 @@ def test_a_report_begins_with_the_findings_and_what_labels_say(study, text):
         assert f'<abbr title="{words}">{policy.label}</abbr>' in text
     first = text.split('<ol class="findings">')[1].split("</ol>")[0]
     assert "(space sharing" not in first  # said once, in the legend
+
+
+def test_labels_are_spelled_out_where_there_is_nothing_to_point_with(study, text):
+    """On paper and on a telephone: those of the findings at once, those of figures in the list."""
+    page = html.unescape(text)
+    first = page.split('<ol class="findings">')[1].split("</ol>")[0]
+    at_once = page.split('<h2 id="named">')[1].split("</dl>")[0]
+    listed = page.split('<h3 id="labels">')[1].split("</dl>")[0]
+    said = {label for label in meanings(study) if label in first}
+    assert said
+    assert {label for label in meanings(study) if f"<dt>{label}</dt>" in at_once} == said
+    drawn = {
+        label
+        for rows in study_figures(study).values()
+        for row in rows
+        for panel in row
+        if panel
+        for text in texts_of(panel[0])
+        for label in re.findall(r"[A-Z]+\([\d,;M=]+\)", text)
+    }
+    assert drawn
+    for label in drawn:
+        assert f"<dt>{label}</dt><dd>{meanings(study)[label]}</dd>" in listed
 
 
 def test_a_figure_says_which_curve_is_lowest(study, text):

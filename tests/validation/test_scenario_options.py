@@ -53,6 +53,7 @@ policies = ["{label}"]
 capacity_fractions = [0.4]
 replications = 2
 jobs = 150
+fastest = false
 """
 HALF, ERLANG = PhaseType([1.0], [[-2.0]]), match_moments(0.5, 0.25 * 1.5)
 

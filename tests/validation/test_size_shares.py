@@ -16,7 +16,14 @@ from validation.trial.shared_queue import (
     share_factor,
     shared_responses,
 )
-from validation.trial.size_shares import POWERS, SizeShares, share_scores, shares_of_scores
+from validation.trial.size_shares import (
+    POWERS,
+    SizeShares,
+    scores_in_parts,
+    share_scores,
+    shares_of_parts,
+    shares_of_scores,
+)
 
 SPEEDS = np.array([1.0, 1.7, 2.2, 2.5])
 BY_SIZE = np.array([0.0, 0.2, 0.4, 0.6])
@@ -62,6 +69,32 @@ def test_equal_shares_are_the_speed_scaled_queue_of_the_control_variate(rng):
     for row in range(2):
         known = speed_scaled_responses(SPEEDS, arrival[row], demand[row])
         assert found[row] == pytest.approx(known, rel=1e-9)
+
+
+def test_parts_of_a_run_hold_what_was_done_in_them_and_come_to_the_whole():
+    """Piece by piece and stretch by stretch, with no sums over time."""
+    run, credits, demand = played(BY_SIZE, count=30)
+    cuts = np.linspace(0.0, run.end, 4)
+    times = np.append(run.changes[:, 0], run.end)
+    expected = np.zeros((3, 2, 5))
+    for (begin, end), running in zip(
+        np.column_stack([times[:-1], times[1:]]), run.changes[:, 1], strict=True
+    ):
+        for part in range(3):
+            low, high = max(begin, cuts[part]), min(end, cuts[part + 1])
+            if low < high:
+                expected[part, 1, int(running)] += high - low
+                for piece, worth in zip(run.pieces, credits, strict=True):
+                    inside = max(0.0, min(high, piece[4]) - max(low, piece[3]))
+                    expected[part, 0, int(running)] += worth * inside / (piece[4] - piece[3])
+    found = run.in_parts(credits, 4, 3)
+    found[:, 1, 0], expected[:, 1, 0] = 0.0, 0.0  # before the first job nothing is noted
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    scores = scores_in_parts(run, credits, demand, 4, 3)
+    np.testing.assert_allclose(scores.sum(axis=0), share_scores(run, credits, demand, 4), atol=1e-9)
+    assert (np.abs(scores).sum(axis=(1, 2)) > 0.0).all()
+    halves = [scores_in_parts(*played(BY_SIZE, seed=seed), 4, 2) for seed in (1, 2)]
+    assert shares_of_parts(halves).powers == pytest.approx(BY_SIZE, abs=2e-3)
 
 
 def test_the_powers_by_which_a_run_shared_its_work_are_found_again():

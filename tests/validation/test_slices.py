@@ -5,6 +5,7 @@ import pytest
 
 from phasefit import PhaseType
 from qmodels import ModelError
+from tests.examples import examples
 from tests.naive import slices as naive
 from validation import Pod, simulate_machine, simulate_slices, slice_losses
 from validation.allocation.curves import hilbert_curve_in_space
@@ -150,7 +151,7 @@ def test_refusals_are_those_of_the_exact_chain(pod, strategy):
 def test_waits_of_any_blocks_are_those_of_the_exact_queue(blocks, mix, load):
     pod = Pod(blocks, switch=True)
     exact = slice_queue(pod, mix, load)
-    found = simulate_slices(pod, mix, load, count=20_000)
+    found = simulate_slices(pod, mix, load, count=10_000)
     assert judged(found.wait, exact.wait)
     assert judged(found.waiting, exact.waiting)
     full = simulate_slices(pod, mix, count=8_000)
@@ -194,7 +195,7 @@ def test_any_blocks_are_the_machine_that_counts_nodes(discipline):
 )  # fmt: skip
 def test_a_full_queue_in_order_keeps_busy_what_the_table_says(strategy, wrap, share):
     pod = Pod((4, 4, 4), wrap=wrap)
-    found = simulate_slices(pod, "halving", strategy=strategy, count=8_000, replications=6)
+    found = simulate_slices(pod, "halving", strategy=strategy, count=4_000, replications=6)
     assert found.utilisation.mean == pytest.approx(share, abs=0.01 + found.utilisation.half_width)
 
 
@@ -209,7 +210,7 @@ def test_what_leaves_the_largest_box_keeps_busy_what_the_table_says():
 )
 def test_refusals_are_those_of_the_table(strategy, smallest, largest):
     found = simulate_slices(
-        CUBE, "halving", 0.7, strategy=strategy, discipline="loss", count=10_000, replications=5
+        CUBE, "halving", 0.7, strategy=strategy, discipline="loss", count=5_000, replications=5
     )
     for own, share in ((found.shapes[0], smallest), (found.shapes[-1], largest)):
         assert own.refused.mean == pytest.approx(share, abs=0.01 + own.refused.half_width)
@@ -258,7 +259,7 @@ def never_later(numbers):
 
 
 def test_in_order_of_arrival_no_job_starts_later_with_any_blocks():
-    never_later(range(200))
+    never_later(range(examples(200)))
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def test_a_report_is_written_and_says_what_was_found(tmp_path):
     assert set(rows.strategy) == {"any-blocks", "FF", "BF"}
     assert set(rows.discipline) == {"fcfs", "first-fit", "EASY", "loss"}
     assert set(rows["slice"]) == {"all", "1x1x1", "1x1x2", "1x2x2", "2x2x2", "2x2x4", "2x4x4"}
-    for line in ("contiguity costs", "Letting jobs overtake", "If nobody waited"):
+    for line in ("contiguity costs", "Letting jobs overtake", "If nobody could wait"):
         assert line in done.output
 
 
@@ -115,6 +115,7 @@ def test_a_file_and_options_over_it(tmp_path):
         ({"jobs": {"mix": "1x1x1:1e999"}}, "weights"),
         ({"jobs": {"load": float("nan")}}, "finite"),
         ({"jobs": {"hold": "2 fortnights"}}, "is no time"),
+        ({"jobs": {"hold": 6}}, "jobs.hold: 6 what. say 6h or 6min"),
         ({"jobs": {"hold": "0"}}, "hold must be > 0"),
         ({"jobs": {"processors": 2}}, "processors belong to a log"),
         ({"jobs": {"load": -1.0}}, "greater than 0"),
@@ -132,7 +133,7 @@ def test_what_is_missing_or_wrong_is_said(options, message):
 @pytest.mark.parametrize(
     ("strategies", "disciplines", "message"),
     [
-        (["FF", "ff"], ["fcfs"], "names one twice"),
+        (["FF", "ff"], ["fcfs"], "is named twice"),
         (["worst"], ["fcfs"], "no strategy is called"),
         ([], ["fcfs"], "name at least one"),
         (["FF"], ["loss"], "played anyway"),

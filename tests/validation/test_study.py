@@ -19,9 +19,14 @@ from qmodels.policies import (
     recommend,
 )
 from qmodels.policies.base import running_jobs
+from qmodels.progress import no_progress
+from qmodels.words import in_words
+from tests.batch_logs import some_jobs, written
+from validation.study.checks import Simulator
 from validation.study.demo import make_log
 from validation.study.descriptions import tail_doubt
 from validation.study.findings import findings, limits_of_repartitioning
+from validation.study.headlines import headlines
 from validation.study.panels import (
     CAPTIONS,
     PREDICTED,
@@ -127,7 +132,7 @@ def test_the_findings_name_the_fastest_the_most_carried_and_the_trust(study):
     assert max(study.capacities, key=study.capacities.get) in carried
     # the log's work holds the differences between programs that do not scale alike
     assert "all simulated predictions are approximate" in trust
-    assert any("mean of the programs" in text for text in study.warnings)
+    assert any("average program" in text for text in study.warnings)
     assert "played back" in trust
 
 
@@ -140,6 +145,18 @@ def test_the_findings_count_the_exact_predictions_that_simulation_confirms(study
     trust = findings(found)[-1]
     assert f"agrees with {int(agreed)} of 1 predictions" in trust
     assert ("too imprecise to decide 1" in trust) == (agreement.verdict == "undecided")
+
+
+def test_the_findings_say_how_far_the_fitted_laws_are_from_the_log(study):
+    said = [text for text in findings(study) if text.startswith("How far to trust the laws: ")]
+    assert len(said) == 1
+    best = study.recommendation(study.log_load).rows[0].label
+    assert "Laws were fitted to jobs.swf.gz. Its own 4,999 jobs" in said[0]
+    assert f"{best} at load {study.log_load:.3g}" in said[0]
+    frame = study.to_frame()
+    stable = frame[frame.status == "stable"]
+    assert (stable.mean_response_low_s < stable.mean_response_of_data_s).all()
+    assert frame[frame.status == "saturated"].mean_response_of_data_s.isna().all()
 
 
 def test_the_fastest_of_a_finding_is_what_recommend_says_with_its_ties(study):
@@ -155,7 +172,7 @@ def test_the_fastest_of_a_finding_is_what_recommend_says_with_its_ties(study):
     assert tied.ties
     (said,) = (f for f in findings(study) if "load (0.1)" in f)
     assert "no single policy can be called fastest" in said
-    assert "the shortest mean response time is" not in said
+    assert "has the shortest mean response time" not in said
 
 
 def test_a_clear_winner_is_named_with_its_lead(study):
@@ -170,7 +187,8 @@ def test_a_clear_winner_is_named_with_its_lead(study):
     few = replace(study, scenario=scenario, points=tuple(alone), capacities=capacities)
     said = findings(few)[0]
     best, after = few.recommendation(0.1).rows[:2]
-    assert f"shortest mean response time is that of {best.label} (space sharing: " in said
+    assert f"At light load (0.1) {best.label} (space sharing: one job at a time" in said
+    assert ") has the shortest mean response time, " in said
     assert f"the next, {after.label} (" in said
     assert f"takes {after.value / best.value - 1:.0%} more" in said
 
@@ -209,10 +227,11 @@ def test_what_limits_dynamic_partitioning_is_read_off_the_model(study):
     assert "takes 16 times the disk-seconds" in first
     # ESCAT-2 is slowed on the 8 processors that each of 16 jobs has
     assert "takes 2.2 times the processor-seconds" in second
-    assert "so its curve ends early" in second
     full = running_jobs(study.scenario.policies[-1], study.scenario.system, study.workload)
     most = full.throughput.max() / study.bound
-    assert f"jobs at a time it would get through load {most:.2f}" in second
+    limit = 1 + int(full.throughput.argmax())
+    assert f"Too many jobs are admitted at once: a limit of {limit} job" in second
+    assert f" would carry load {most:.2f}" in second
 
 
 def test_the_worst_warnings_come_first(study):
@@ -235,11 +254,84 @@ def test_the_worst_warnings_come_first(study):
     assert "beyond what any policy can carry" in _warnings(Scenario, 1.2)[0][0]
 
 
+def test_a_log_that_asks_too_much_is_told_what_limits_and_what_would_do(tmp_path):
+    jobs = some_jobs(200, np.random.default_rng(3))
+    written(tmp_path, "sacct", jobs)
+    source = tmp_path / "site.toml"
+    source.write_text(
+        """
+        machine = { processors = 32, disks = 1, min_processors = 8 }
+        log = { path = "sacct.log", unit = "cores" }
+        demand = { scale_to_log = true }
+        program = [{ name = "writer", io = { total = 60.0, law = "d" }, cpu = { total = 40.0 } }]
+        policy = [{ kind = "DP", disk_partitions = 1 }]
+        study = { loads = [0.3] }
+        """,
+        encoding="utf-8",
+    )
+    study = run_study(load_scenario(source), workers=1)
+    first = study.warnings[0]
+    assert study.log_load > 1
+    assert first.startswith(f"The log's own load of {study.log_load:.3g} is beyond what any policy")
+    assert "; the disks limit. 1 disk carries " in first
+    assert first.endswith(" disks would do.")
+    assert sum("beyond what any policy" in sentence for sentence in study.warnings) == 1
+
+
 def test_every_check_is_played_back_with_the_log(study):
     for check in study.checks:
         assert check.replay is not None
         assert check.replay.jobs == len(study.scenario.log.with_work.interarrivals)
         assert check.replay.arrival_rate == check.agreement.prediction.arrival_rate
+
+
+def test_the_policy_that_is_named_at_a_load_is_simulated_at_that_load(study):
+    spoken, _ = headlines(study)
+    assert [each.name for each in spoken] == ["light load", "the log's own load", "heavy load"]
+    assert {each.named.label for each in spoken} == {"TS(1,1;M=2)"}  # which nobody asked for
+    asked = [(p.label, 0.4) for p in study.scenario.validation.policies]
+    assert [(c.policy.label, c.fraction) for c in study.checks[: len(asked)]] == asked
+    assert len(study.checks) == len(asked) + len(spoken)
+    said = findings(study)
+    for each, check, text in zip(spoken, study.checks[len(asked) :], said, strict=False):
+        assert check.policy == each.named
+        assert check.agreement.prediction.load == pytest.approx(each.load, rel=1e-12)
+        assert study.check(each.named, each.found.arrival_rate) is check
+        found = check.agreement.simulation.mean_response
+        assert f"simulated {in_words(found.mean, like=each.found.rows[0].value)} ± " in text
+    assert not any("not simulated" in text for text in said)
+
+
+def test_what_is_asked_for_is_not_simulated_twice_and_whoever_wants_no_more_gets_no_more(study):
+    (best,) = [each for each in headlines(study)[0] if each.name == "heavy load"]
+    plan = study.scenario.validation
+    rate = best.found.arrival_rate / study.capacities[best.named.label]
+    played = []
+
+    def checks(**options):
+        """Policies and rates that would be simulated, without doing so."""
+        scenario = replace(study.scenario, validation=replace(plan, **options))
+
+        class Noted(Simulator):
+            def _check(self, policy, rate, point):
+                played.append((policy.label, rate))
+
+        played.clear()
+        list(Noted(scenario, study.capacities, 1, None, no_progress).named([best]))
+        return list(played)
+
+    assert checks() == [("TS(1,1;M=2)", best.found.arrival_rate)]
+    assert checks(policies=(best.named,), capacity_fractions=(0.1, rate)) == []
+    assert checks(policies=(best.named,), capacity_fractions=(0.1, 0.99 * rate)) == checks()
+    assert checks(fastest=False) == []
+    without = replace(study, checks=study.checks[:2])
+    assert "TS(1,1;M=2), named above, was not simulated at these loads" in findings(without)[-1]
+
+
+def test_a_study_without_a_validation_table_simulates_nothing(study):
+    scenario = replace(study.scenario, validation=None)
+    simulator = Simulator(scenario, study.capacities, 1, None, no_progress)
+    assert [*simulator.asked_for(), *simulator.named(headlines(study)[0])] == []
 
 
 def test_what_runs_beside_the_predictions_ends_when_they_fail():

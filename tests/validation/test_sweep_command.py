@@ -18,7 +18,7 @@ from validation.commands.axes import parsed_axes
 from validation.commands.sweep import _budget, _share
 from validation.machine.scenario import load_plan
 from validation.study.sweep import plan_sweep, read_sweep, run_sweep
-from validation.sweeps.journal import JournalReader
+from validation.sweeps.journal_file import JournalReader
 
 RUNS = ROOT / "docs" / "examples" / "measured-runs.toml"
 STRATEGIES = """
@@ -204,7 +204,8 @@ def test_a_table_may_be_parquet_or_the_extra_is_named(allocation, tmp_path):
         ([RUNS, "--kind", "guess"], "kind"),
         ([RUNS, "--precision", "200%"], "between 0 and 100 %"),
         ([RUNS, "--budget", "soon"], "--budget: 'soon' is no time"),
-        ([RUNS, "--budget", "0s"], "--budget: it must be > 0"),
+        ([RUNS, "--budget", "2"], "--budget: 2 what. say 2h or 2min"),
+        ([RUNS, "--budget", "0s"], "--budget must be > 0"),
         ([RUNS, "-o", "t.txt"], r"ends in \.csv or \.parquet"),
         (["results"], "takes one journal"),
         (["results", "no.journal"], "there is no journal"),

@@ -15,7 +15,7 @@ from tests.sweep_child import table
 from tests.validation.test_executors import _alive, children, command
 from tests.validation.test_sweep_journal import ROOT, done
 from validation.sweeps.engines import engine
-from validation.sweeps.journal import JournalReader
+from validation.sweeps.journal_file import JournalReader
 
 ENVIRONMENT = os.environ | {
     "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),

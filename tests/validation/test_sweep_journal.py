@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 
 from qmodels import locks
-from qmodels.commands.stopping import Stopped
 from qmodels.errors import ModelError
 from qmodels.locks import remove_lock_files
+from qmodels.process import Stopped
 from tests.interrupts import interrupted_everywhere
-from tests.qmodels.test_stopping import start
+from tests.qmodels.test_process import start
 from tests.sweep_child import table
 from validation.sweeps.engines import engine
-from validation.sweeps.journal import Journal, JournalReader, Kept
+from validation.sweeps.journal import Journal, Kept
+from validation.sweeps.journal_file import JournalReader
 from validation.sweeps.results import to_csv, to_frame
 from validation.sweeps.run import run_tasks
 
@@ -126,7 +127,7 @@ def test_a_journal_of_another_layout_is_told_to_who_writes_and_to_who_reads(tmp_
         lambda: Journal(tmp_path / "j", version="1"),
         lambda: JournalReader(tmp_path / "j"),
     ):
-        with pytest.raises(ModelError, match=r"of another release .its layout is 7, .* knows 1"):
+        with pytest.raises(ModelError, match=r"of another release .its layout is 7, .* knows 2"):
             opened()
 
 
@@ -232,7 +233,7 @@ def test_a_signal_at_any_line_leaves_a_journal_that_opens_and_no_lock(tmp_path):
             journal.commit()
 
     ends = 0
-    for _ in interrupted_everywhere(work, "journal.py", "locks.py"):
+    for _ in interrupted_everywhere(work, "journal.py", "journal_file.py", "locks.py"):
         remove_lock_files()  # as the farewell of a command does
         assert {file.name for file in tmp_path.iterdir()} <= {"j", "j-journal"}
         for lock in list(locks._ours):
@@ -246,7 +247,7 @@ def test_a_signal_at_any_line_leaves_a_journal_that_opens_and_no_lock(tmp_path):
 def test_a_signal_during_the_last_commit_leaves_no_lock(tmp_path, monkeypatch):
     journal = Journal(tmp_path / "j", version="1")
 
-    def end():
+    def end(ended):
         raise Stopped(15)
 
     monkeypatch.setattr(journal, "_end", end)

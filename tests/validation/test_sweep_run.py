@@ -18,7 +18,8 @@ from tests.validation.test_sweep_journal import ROOT, csv_of, done
 from validation.analysis.estimates import estimate, until_precise
 from validation.analysis.seeding import stream
 from validation.sweeps.engines import engine
-from validation.sweeps.journal import Journal, JournalReader
+from validation.sweeps.journal import Journal
+from validation.sweeps.journal_file import JournalReader
 from validation.sweeps.pools import MendedPool, WorkerLostError
 from validation.sweeps.run import run_tasks, work_on
 

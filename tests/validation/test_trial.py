@@ -100,7 +100,7 @@ def test_an_arrangement_lasts_where_dividing_draws_it_and_disks_differ():
             speeds, error = found["frozen"]
             assert len(speeds) == 5
             assert 0.0 < error < 0.2
-            assert np.shape(found["work"]) == np.shape(found["spans"]) == (2, 4)
+            assert np.shape(found["parts"]) == (2, 2, 2, 4)
 
 
 def test_speeds_are_grouped_as_far_as_chance_explains_and_no_further():

@@ -76,9 +76,9 @@ class Told(Executor):
         self.starts[asked["strategy"]] = asked["starts"]
         off = 1.0 + 0.02 * np.random.default_rng(3).normal(size=(asked["starts"], 1))
         work = off * np.array([1.0, 1.8, 2.4, 2.8])
-        scores = np.zeros((asked["starts"], 4, POWERS.size)).tolist()
-        spans = np.full_like(work, 1e5).tolist()
-        return {"work": work.tolist(), "spans": spans, "scores": scores, "jobs": 1, "seconds": 0.0}
+        scores = np.zeros((asked["starts"], 1, 4, POWERS.size)).tolist()
+        parts = np.stack([work, np.full_like(work, 1e5)], axis=1)[:, None].tolist()
+        return {"parts": parts, "part_scores": scores, "jobs": 1, "seconds": 0.0}
 
     def run(self, point, replication):
         self.runs.append((point["strategy"], replication))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf, nan
@@ -21,6 +22,7 @@ from validation.commands.kept_work import kept_work
 from validation.study import demo
 from validation.study.what_if import what_if
 from validation.study.what_if.advice import FASTER, OPEN, TIED, advice, spending, verdict
+from validation.study.what_if.page import what_if_page
 
 RUNS = Path(__file__).parents[2] / "docs" / "examples" / "measured-runs.toml"
 DEMO = Path(demo.__file__).with_name("scenario.toml")
@@ -355,3 +357,18 @@ def test_programs_learnt_from_runs_are_not_learnt_again_and_said_to_be_extrapola
     assert [cell.best is not None for cell in found.cells] == [True, True]
     assert "extrapolated" in found.remarks[-1]
     assert "2 machines over disks" in repr(found)
+
+
+def test_laws_of_a_log_are_said_to_be_fitted_and_how_far_they_are_from_it():
+    found = what_if(DEMO, {"disks": [64], "load": [0.4], "policy": ["SP(4,16)", "SP(1,1)"]})
+    best = next(cell.best for cell in found.cells if cell.machine.setting == found.today)
+    said = found.remarks[-1]
+    assert said.startswith("Laws were fitted to jobs.swf.gz. Its own 4,999 jobs")
+    assert f"{best.label} on today's machine at load 0.4 a mean response of " in said
+    assert re.search(r'"exact": ?"exact for the fitted laws"', what_if_page(found))
+
+
+def test_given_laws_are_exact_on_the_page_without_a_remark(small):
+    found = what_if(small, {"disks": [2], "load": [0.2], "policy": ["SP(1,1)"]})
+    assert not any("fitted" in text for text in found.remarks)
+    assert "exact for the fitted" not in what_if_page(found)

@@ -19,14 +19,18 @@ import pytest
 from qmodels.errors import ModelError, UnstableError
 from qmodels.io.scenario import load_scenario
 from qmodels.pages import what_if as builder
-from qmodels.policies import predict
+from qmodels.policies import SpaceSharing, predict
+from qmodels.words import in_words
 from tests.browser import CHROMIUM, Browser
 from tests.naive.what_if_page import Held
 from tests.page_checks import AXE, axe, problems
 from validation.sharing.points import policy_of
+from validation.study import demo
 from validation.study.what_if import what_if
+from validation.study.what_if.page import LOADS as USUAL
 from validation.study.what_if.page import page_axes, what_if_page
 
+DEMO = Path(demo.__file__).with_name("scenario.toml")
 SCRIPTS = Path(builder.__file__).parent
 SCENARIO = """
 title = "A small </script><script>alert(1)</script> machine"
@@ -232,7 +236,7 @@ class TestThePage:
             if cell.best is None:
                 assert "no policy carries the load" in still
             else:
-                assert f"<td>{cell.best.label}</td><td>{cell.best.value:.4g}</td>" in still
+                assert f"<td>{cell.best.label}</td><td>{in_words(cell.best.value)}</td>" in still
         style = page.split("<style>")[1].split("</style>")[0]
         assert ".live { display: none; }" in style
 
@@ -257,14 +261,133 @@ class TestThePage:
         with pytest.raises(ModelError, match="no point of the grid has an answer"):
             what_if_page(nothing)
 
-    def test_names_what_it_leaves_out(self, scenario):
-        plan = load_scenario(scenario, settings={"machine.processors": 64, "policy": [
-            {"kind": "SP", "processor_partitions": [1, 32], "disk_partitions": 1}]})  # fmt: skip
-        over = page_axes(plan, {"disks": [4], "processors": [64], "scv": [2.0], "load": [0.2, 0.4]})
-        assert over["policy"] == ["SP(1,1)"]
-        shown = what_if_page(what_if(plan, over))
-        assert "Not on this page, though one of them may be the best: SP(32,1)" in shown
+    def test_has_all_policies_that_the_scenario_lists(self, scenario):
+        # 64 jobs at a time, and 128 on the machine of twice the size
+        settings = {"machine.processors": 64, "machine.min_processors": 1}
+        plan = load_scenario(scenario, settings=settings)
+        assert max(p.arrangement(plan.system).max_running for p in plan.policies) == 64
+        assert page_axes(plan, {})["policy"] == [policy.label for policy in plan.policies]
+
+    def test_leaves_out_the_costliest_and_names_what_it_leaves_out(self, scenario):
+        settings = {"machine.processors": 1024, "machine.min_processors": 1}
+        plan = load_scenario(scenario, settings=settings)
+        kept = page_axes(plan, {})["policy"]
+        left = [policy.label for policy in plan.policies if policy.label not in kept]
+        assert left == ["DP(1)", "DP(4)"]
+        few = load_scenario(scenario, settings={"machine.processors": 64})
+        over = {"disks": [4], "processors": [64], "load": [0.2, 0.4], "policy": kept}
+        shown = what_if_page(what_if(few, over))
+        assert "Not on this page, though one of them may be the best: DP(1), DP(4)." in shown
         assert "Not as in the scenario&#39;s file: machine.processors = 64" in shown
+
+    def test_starts_at_the_load_of_the_job_log(self):
+        plan = load_scenario(DEMO)
+        own = plan.log_load
+        assert own == pytest.approx(0.306, abs=5e-4)
+        loads = page_axes(plan, {})["load"]
+        assert set(loads) == {own, *USUAL} - {0.3}  # a stop of the slider beside it says no more
+        shown = what_if_page(what_if(plan, {"load": loads, "policy": ["SP(1,1)"]}))
+        assert Held(shown).data["load"] == Held(shown).data["own"] == own
+        assert "The log&#39;s own load is 0.306." in shown
+        near = what_if(plan, {"load": [0.1, 0.25, 0.5], "policy": ["SP(1,1)"]})
+        assert Held(what_if_page(near)).data["load"] == 0.25
+
+    def test_has_the_prices_that_were_given_and_invents_none(self, page):
+        prices = {axis["name"]: axis["price"] for axis in Held(page).data["axes"]}
+        assert prices == {"processors": None, "disks": 4.0, "scv": None}
+
+
+def by_scripts(names, folder, each, asked):
+    """What the page's own scripts make of each of what is asked, `q`, in node."""
+    script = folder / "run.js"
+    script.write_text(
+        "\n".join((SCRIPTS / f"{name}.js").read_text() for name in names)
+        + f"\nconst asked = {json.dumps(asked)};\n{each}\n"
+        + "console.log(JSON.stringify(asked.map(answered)));\n"
+    )
+    done = subprocess.run(["node", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node runs the page's arithmetic")
+class TestTheWords:
+    def test_give_times_as_the_commands_do(self, tmp_path):
+        rng = np.random.default_rng(11)
+        times = [0.0, 0.0042, 7.551, 99.95, 119.99, 120.0, 7200.0, 7_475_760.0]
+        times += np.exp(rng.uniform(np.log(1e-3), np.log(1e9), 200)).tolist()
+        asked = [(x, None) for x in times] + [(x, rng.choice(times)) for x in times]
+        js = "const answered = (q) => draw.inWords(q[0], q[1] === null ? undefined : q[1]);"
+        found = by_scripts(["draw"], tmp_path, js, asked)
+        assert found == [in_words(x, like=like) for x, like in asked]
+
+    def test_an_upright_axis_says_that_it_is_logarithmic_and_has_no_two_labels_alone(
+        self, tmp_path
+    ):
+        rng = np.random.default_rng(12)
+        lows = np.exp(rng.uniform(np.log(1e-4), np.log(1e6), 100))
+        highs = lows * rng.uniform(1.6, 1e3, 100)
+        asked = np.stack([lows, highs], axis=1).tolist()
+        js = """function answered(q) {
+          const f = draw.frame([520, 320], [0, 1], q, ["load", "time [s]"]);
+          const labels = f.items.filter((item) => /^yt/.test(item[0]));
+          const name = f.items.find((item) => item[0] === "yn");
+          return [labels.map((item) => [item[2].y, item[3], item[2].x]), name[2].y, name[3]];
+        }"""
+        for labels, height, name in by_scripts(["draw"], tmp_path, js, asked):
+            assert name == "time [s], logarithmic scale"
+            assert 3 <= len(labels) <= 12
+            assert height < min(y for y, _, _ in labels) - 4  # above them all
+            assert all(8.6 * len(text) <= x for _, text, x in labels)  # none is cut
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def said(grid, tmp_path_factory):
+        """The answers of a page without one of the policies, at loads of all machines."""
+        policies = (*grid.scenario.policies, SpaceSharing(2, 1))
+        more = replace(grid, scenario=replace(grid.scenario, policies=policies))
+        data = Held(what_if_page(more)).data
+        assert data["left"] == ["SP(2,1)"]
+        js = f"""const grid = whatIf.open({json.dumps(data)});
+        function answered(q) {{
+          const state = {{ load: q[1], places: [0, 0, 0], policy: -1, prices: [] }};
+          const rows = whatIf.ranked(grid, q[0], q[1]);
+          return [whatIfWords(grid, state).answer(rows), rows];
+        }}"""
+        asked = [(m, load / 200) for m in range(12) for load in range(20, 201, 3)]
+        names = ["draw", "what_if_grid", "what_if_words"]
+        return by_scripts(names, tmp_path_factory.mktemp("words"), js, asked)
+
+    def test_count_the_policies_of_a_page_that_has_not_all(self, said):
+        best = [text for text, rows in said if rows[0]["status"] == "best"]
+        assert len(best) > 40
+        for text in best:
+            assert ", of the 7 policies on this page " in text
+            assert "No other policy comes" not in text
+        assert any("No other policy on this page comes within the errors." in t for t in best)
+
+    def test_name_every_policy_that_may_be_better_and_is_not_predicted(self, said):
+        named = 0
+        for text, rows in said:
+            if rows[0]["status"] != "best":
+                continue
+            first = rows[:1] if rows[0]["error"] is not None else rows
+            reach = min(
+                (
+                    row["value"] * (1 + row["error"] + row["between"])
+                    for row in first
+                    if row.get("error") is not None
+                ),
+                default=np.inf,
+            )
+            # more load is never faster: `least` is what it takes at less load
+            unknown = [
+                row for row in rows
+                if "predicted" in row["status"] and row.get("least", 0.0) <= reach
+            ]  # fmt: skip
+            assert ("Not predicted here" in text) == bool(unknown)
+            named += len(unknown)
+        assert named > 3
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node runs the page's arithmetic")
@@ -279,16 +402,10 @@ class TestTheScript:
             for load in [*LOADS, *rng.uniform(0.1, 1.0, 20).round(4).tolist()]
             for _ in range(6)
         ]
-        script = tmp_path_factory.mktemp("node") / "run.js"
-        script.write_text(
-            (SCRIPTS / "what_if_grid.js").read_text()
-            + f"\nconst grid = whatIf.open({json.dumps(held.data)});\n"
-            + f"const asked = {json.dumps(asked)};\n"
-            + "console.log(JSON.stringify(asked.map((q) => whatIf.ranked(grid, q[0], q[1]))));\n"
-        )
-        done = subprocess.run(["node", script], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return held, list(zip(asked, json.loads(done.stdout), strict=True))
+        js = f"""const grid = whatIf.open({json.dumps(held.data)});
+        const answered = (q) => whatIf.ranked(grid, q[0], q[1]);"""
+        found = by_scripts(["what_if_grid"], tmp_path_factory.mktemp("node"), js, asked)
+        return held, list(zip(asked, found, strict=True))
 
     def test_ranks_as_recommend_does(self, grid, answers):
         held, found = answers
@@ -361,13 +478,17 @@ class TestInABrowser:
         answer = re.search(r'<p id="answer"[^>]*>(.*?)</p>', found)[1]
         assert answer.startswith(
             f"At load 0.35 on 32 processors, 8 disks, scv 4, {cell.best.label} has the least mean "
-            f"response: {cell.best.value:.4g} s"
+            f"response: {in_words(cell.best.value)}"
         )
         (own,) = [row for row in cell.rows if row.label == "SP(4,2)"]
-        assert f"SP(4,2): {own.value:.4g} s" in answer
+        assert f"SP(4,2): {in_words(own.value)}" in answer
         cells = re.findall(r'<tr><th scope="row"[^>]*>(.*?)</th><td>(.*?)</td>', found)
-        shown = [(row.label, f"{row.value:.4g}") for row in cell.rows if row.value == row.value]
-        assert [(a, f"{float(b):.4g}") for a, b in cells[: len(shown)]] == shown
+        shown = [
+            (row.label, in_words(row.value, like=cell.best.value))
+            for row in cell.rows
+            if row.value == row.value
+        ]
+        assert cells[: len(shown)] == shown
         outputs = dict(re.findall(r'<output for="([\w-]+)" id="[\w-]+">(.*?)</output>', found))
         assert outputs == {
             "load": "0.35", "axis-0": "32", "axis-1": "8", "axis-2": "4"
@@ -376,6 +497,18 @@ class TestInABrowser:
         assert link == ("#load=0.35&processors=32&disks=8&scv=4&policy=SP(4%2C2)&price.disks=2.5")
         assert found.count('class="cell"') == 6 + 2 * len(LOADS)
         assert "NaN" not in found.split("<script")[0]
+
+    def test_money_is_drawn_once_there_is_a_price(self, scenario, tmp_path):
+        over = {"processors": [32], "disks": [8], "load": [0.2, 0.4], "policy": ["SP(1,1)"]}
+        page = what_if_page(what_if(scenario, over))
+        found = self.dom(page, tmp_path).split("<script")[0]
+        assert '<svg id="money" viewBox="0 0 520 320" role="img" hidden="">' in found
+        assert "What money buys is shown once there is a price" in found
+        found = self.dom(page, tmp_path, "#price.disks=2.5").split("<script")[0]
+        steps = re.search(r'<ol class="steps" id="money-steps">(.*?)</ol>', found)[1]
+        # only what has a price is bought
+        bought = re.findall(r">([+-]\d+): (\d+) disks", steps)
+        assert bought == [("+0", "4"), ("+10", "8")]
 
     @pytest.mark.parametrize(
         "fragment", ["#load=nan&processors=1e9&policy=XX&scv=", "#%%%&load=99&a=b"]

@@ -23,6 +23,8 @@ BLOCKING, WAITING_WORKS, ASYNCHRONOUS = 0, 1, 2
 FCFS, READS_FIRST, RANDOM, LEAST_WASTE = 0, 1, 2, 3
 #: Kinds of law: a constant, uniform about its mean, phase-type.
 CONSTANT, UNIFORM, STAGED = 0, 1, 2
+#: Share of its interval by which a clock's time may lie ahead and count as now.
+_NOW = 1e-9
 
 COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 INLINED: Any = COMPILED | {"inline": "always"}
@@ -195,7 +197,8 @@ def _works_on(state, j, rng):
     job.since = now
     length = of.interval * _drawn(state.laws, job.of, INTERVAL, rng)
     if of.clock:
-        passed = np.floor((now - job.offset) / of.interval) + 1.0
+        # A time that strikes now has passed, whatever rounding makes of it.
+        passed = np.floor((now - job.offset) / of.interval + _NOW) + 1.0
         length = job.offset + passed * of.interval - now
     job.due = now + length
     _set_timer(state, j)

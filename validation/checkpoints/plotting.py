@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from qmodels.commands.durations import in_words
 from qmodels.plotting.style import (
     BLACK,
     BLUE,
@@ -20,20 +19,25 @@ from qmodels.plotting.style import (
     PURPLE,
     axes_or_new,
     plain_text,
-    set_legend,
+    set_legend_below,
 )
+from qmodels.words import in_words
 
 #: Marks closer than this (natural logarithms) share a name.
 _CLOSE = 0.12
 
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK)
+#: Told apart without colour too.
+_LINES: Any = ("-", "--", "-.", ":", (0, (5, 1, 1, 1)))
 
 
 def goodput_against_interval(study: Any, ax: Axes | None = None) -> Axes:
     """Predicted goodput against the interval, the played points, and the classical intervals."""
-    ax = axes_or_new(ax, figsize=(5.4, 4.0))
-    for way, colour in zip(study.ways, COLOURS, strict=False):
-        ax.plot(study.intervals, way.curve, color=colour, label=plain_text(way.name))
+    ax = axes_or_new(ax, figsize=(5.4, 4.6))
+    for way, colour, line in zip(study.ways, COLOURS, _LINES, strict=False):
+        ax.plot(
+            study.intervals, way.curve, color=colour, linestyle=line, label=plain_text(way.name)
+        )
         ax.errorbar(
             way.job.interval, way.played.goodput.mean, yerr=way.played.goodput.half_width,
             color=colour, marker="o", capsize=3, linestyle="none",
@@ -58,7 +62,7 @@ def goodput_against_interval(study: Any, ax: Axes | None = None) -> Axes:
     ax.set_ylabel("goodput: share of time that is work kept")
     ax.set_ylim(bottom=0.0)
     ax.grid(alpha=0.3)
-    set_legend(ax)
+    set_legend_below(ax, lines=3)  # the times stand aslant
     return ax
 
 

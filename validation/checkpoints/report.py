@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from qmodels.commands.durations import in_words
 from qmodels.io.outputs import output_folder
-from qmodels.memory import spent_in_words
-from qmodels.pages.page import NO_SCRIPTS, page_templates
+from qmodels.pages.report import PAGE, Picture, fill_report
+from qmodels.words import in_words
 from validation.checkpoints.ways import MOST_THAT_FIT, TOLERATED, CheckpointStudy, Way
 
 
@@ -20,11 +18,12 @@ def findings(study: CheckpointStudy) -> list[str]:
     own = study.ways[0]
     found = [
         f"{_jobs(study.jobs)} that write {_bytes(study.job.size)} after every "
-        f"{in_words(study.job.interval)} of work, {own.name}, keep "
-        f"{own.played.goodput.mean:.1%} of their time as work (± "
-        f"{own.played.goodput.half_width:.1%}, played; predicted {own.predicted.goodput:.1%}, "
-        f"{own.predicted.method}). A checkpoint stops a job for {in_words(own.played.stall.mean)} "
-        f"on average, one in twenty for more than {in_words(own.played.percentile(0.95))}."
+        f"{in_words(study.job.interval)} of work, {own.name}, do useful work "
+        f"{own.played.goodput.mean:.1%} of the time (simulated, "
+        f"± {own.played.goodput.half_width * 100:.1f} points; predicted "
+        f"{own.predicted.goodput:.1%}, {own.predicted.method}). A checkpoint stops a job for "
+        f"{in_words(own.played.stall.mean)} on average, one in twenty for more than "
+        f"{in_words(own.played.percentile(0.95))}."
     ]
     gains = [_gain(own, way) for way in study.ways[1:]]
     found += [sentence for sentence in gains if sentence]
@@ -49,10 +48,10 @@ def _gain(own: Way, way: Way) -> str:
     name = way.name[0].upper() + way.name[1:]
     if abs(gain) <= doubt:
         return f"{name} ({way.says}): no difference that {own.played.replications} runs could show."
-    more = "more" if gain > 0 else "less"
+    changes = "rises" if gain > 0 else "falls"
     return (
-        f"{name} ({way.says}): {abs(gain) * 100:.1f} % of the time {more} as work "
-        f"(± {doubt * 100:.1f}); a checkpoint stops a job for "
+        f"{name} ({way.says}): useful time {changes} by {abs(gain) * 100:.1f} points "
+        f"(± {doubt * 100:.1f}), to {way.played.goodput.mean:.1%}; a checkpoint stops a job for "
         f"{in_words(way.played.stall.mean)} on average."
     )
 
@@ -63,13 +62,15 @@ def _interval_finding(study: CheckpointStudy, own: Way) -> str:
     now = own.predicted.goodput
     if best.low <= study.job.interval <= best.high:
         return (
-            f"The interval is as good as any: everything from {in_words(best.low)} to "
-            f"{in_words(best.high, like=best.low)} keeps within a thousandth of the best."
+            f"The interval is a good one: any from {in_words(best.low)} to "
+            f"{in_words(best.high, like=best.low)} comes within a thousandth of the best."
         )
     ratio = best.interval / best.daly
+    as_daly = "about Daly's" if round(ratio, 1) == 1.0 else f"{ratio:.2g} times Daly's"
     return (
-        f"The best interval is {in_words(best.interval)}, {ratio:.2g} times Daly's, which knows "
-        f"one job only: it would keep {best.goodput:.1%} instead of {now:.1%} (predicted)."
+        f"The best interval is {in_words(best.interval)}: useful time would be {best.goodput:.1%} "
+        f"instead of {now:.1%} (predicted). It is {as_daly}, which assumes that a job has the "
+        f"storage to itself."
     )
 
 
@@ -81,42 +82,35 @@ def write_checkpoint_report(study: CheckpointStudy, folder: Path, *, command: st
     ModelError
         If `folder` cannot be written to.
     """
-    from qmodels.plotting.embedded import panel
     from validation.checkpoints import plotting
 
+    curves = pd.DataFrame({"interval": study.intervals})
+    for way in study.ways:
+        curves[way.name] = way.curve
     with output_folder(folder) as made:
-        figures = {}
-        for name, draw, alt in (
-            ("goodput", plotting.goodput_against_interval, _goodput_words(study)),
-            ("stalls", plotting.stall_percentiles, _stall_words(study)),
-        ):
-            drawn: Any = draw(study).get_figure()
-            drawn.savefig(made / f"{name}.png", dpi=150)
-            figures[name] = [panel(drawn, alt)]
-        study.to_frame().to_csv(made / "ways.csv", index=False, float_format="%.8g")
-        curves = pd.DataFrame({"interval": study.intervals})
-        for way in study.ways:
-            curves[way.name] = way.curve
-        curves.to_csv(made / "curves.csv", index=False, float_format="%.8g")
-        template = page_templates(Path(__file__).parent / "templates").get_template(
-            "checkpoints.html.j2"
-        )
-        page = template.render(
+        fill_report(
+            made,
+            Path(__file__).parent / "templates" / "checkpoints.html.j2",
+            pictures=[
+                Picture(
+                    "goodput", plotting.goodput_against_interval(study).get_figure(),
+                    _goodput_words(study),
+                ),
+                Picture(
+                    "stalls", plotting.stall_percentiles(study).get_figure(), _stall_words(study)
+                ),
+            ],
+            tables={"ways.csv": study.to_frame(), "curves.csv": curves},
             title=f"{_jobs(study.jobs)} that checkpoint to one storage",
             subtitle=_subtitle(study),
-            policy=NO_SCRIPTS,
-            study=study,
             findings=findings(study),
             gravest=study.warnings,
-            gravest_title="What may change these answers most",
-            interval=in_words(study.job.interval),
-            figures=figures,
-            in_words=in_words,
             command=command,
-            spent=spent_in_words(),
-        )
-        (made / "report.html").write_text(page, encoding="utf-8")
-    return folder / "report.html"
+            study=study,
+            interval=in_words(study.job.interval),
+            in_words=in_words,
+        )  # fmt: skip
+    return folder / PAGE
 
 
 def _goodput_words(study: CheckpointStudy) -> str:

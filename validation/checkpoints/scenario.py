@@ -13,12 +13,11 @@ from phasefit.checks import real_number
 from phasefit.records import Record
 from qmodels.checkpoints import Checkpointing, Storage, daly, young
 from qmodels.checkpoints.presets import model_bytes, system
-from qmodels.commands.byte_counts import byte_count
-from qmodels.commands.durations import in_words
-from qmodels.commands.quantities import bytes_per_second, seconds
 from qmodels.errors import ModelError
 from qmodels.io.settings import both, checked_with, given_options, laid_over
 from qmodels.io.toml_tables import Count, Table, unchecked_tables
+from qmodels.units import byte_count, bytes_per_second, quantity, seconds
+from qmodels.words import in_words
 
 Quantity = str | float | int
 
@@ -32,7 +31,7 @@ _HOPELESS = 10.0
 
 
 class JobTable(Table):
-    """What every job does; times and sizes as people write them or in seconds and bytes."""
+    """What every job does; times and sizes as people write them, with their units."""
 
     instead: ClassVar = (("size",), ("model",))
 
@@ -118,18 +117,20 @@ def checkpoint_plan(
 def _plan(spec: CheckpointFile) -> CheckpointPlan:
     known = None if spec.storage.system is None else system(spec.storage.system)
     if spec.storage.bandwidth is not None:
-        bandwidth = bytes_per_second(spec.storage.bandwidth)
+        bandwidth = quantity("storage.bandwidth", bytes_per_second, spec.storage.bandwidth)
     elif known is not None:
         bandwidth = known.storage.bandwidth
     else:
         raise ModelError("give the bandwidth of the storage, such as --bandwidth 20GB/s")
-    per_job = None if spec.storage.per_job is None else bytes_per_second(spec.storage.per_job)
+    per_job = None
+    if spec.storage.per_job is not None:
+        per_job = quantity("storage.per_job", bytes_per_second, spec.storage.per_job)
     storage = Storage(bandwidth, per_job, spec.storage.writers, spec.storage.order)
     table = spec.job
     if table.size is not None and table.model is not None:
         raise ModelError("give either the size of a checkpoint or a model, not both")
     if table.size is not None:
-        size = float(byte_count(str(table.size)))
+        size = float(quantity("job.size", byte_count, table.size))
     elif table.model is not None:
         size = model_bytes(table.model)
     else:
@@ -137,24 +138,27 @@ def _plan(spec: CheckpointFile) -> CheckpointPlan:
             "give the size of a checkpoint, such as --size 5.29TB, or --model llama3-405b"
         )
     if table.mtbf is not None:
-        mtbf = real_number("mtbf", seconds(table.mtbf), above=0.0)
+        mtbf = real_number("mtbf", quantity("job.mtbf", seconds, table.mtbf), above=0.0)
     else:
         mtbf = known.mtbf if known is not None and known.mtbf is not None else float("inf")
-    snapshot = _SNAPSHOT if table.snapshot is None else seconds(table.snapshot)
+    snapshot = _SNAPSHOT
+    if table.snapshot is not None:
+        snapshot = quantity("job.snapshot", seconds, table.snapshot)
     behind = table.mode == "asynchronous"
     write = size / storage.alone
     if table.interval is not None:
-        interval = seconds(table.interval)
+        interval = quantity("job.interval", seconds, table.interval)
     elif mtbf < float("inf"):
         stands = snapshot if behind else write
         interval = max(daly(stands, mtbf), write if behind else 0.0, 1e-3 * young(write, mtbf))
     else:
         raise ModelError("give the interval, such as --interval 2h, or failures: --mtbf 24.7h")
+    restore = None
+    if table.restore_size is not None:
+        restore = float(quantity("job.restore_size", byte_count, table.restore_size))
     job = Checkpointing(
-        size, interval, mtbf, seconds(table.downtime), table.mode,
-        restore_size=(
-            None if table.restore_size is None else float(byte_count(str(table.restore_size)))
-        ),
+        size, interval, mtbf, quantity("job.downtime", seconds, table.downtime), table.mode,
+        restore_size=restore,
         snapshot=snapshot if behind else 0.0,
         timer=table.timer, jitter=table.jitter, stagger=table.stagger,
     )  # fmt: skip

@@ -60,14 +60,15 @@ class ClusterRun(Result):
     """One run of a cluster.
 
     Times are seconds. A job's slowdown is the time from its arrival to its end, over the time that
-    it takes alone on the nodes that suit it best.
+    its work takes alone on the nodes that suit it best, its tasks waiting for nobody: of a parallel
+    job with random accesses, which wait for each other's at barriers, it is above 1 even alone.
     """
 
     balancer: str
     trace: ClusterTrace = field(repr=False)
     start: Array = field(repr=False)  #: (jobs,) when the job was let in
     finish: Array = field(repr=False)  #: (jobs,)
-    alone: Array = field(repr=False)  #: (jobs,) what it takes alone
+    alone: Array = field(repr=False)  #: (jobs,) what its work takes alone, without any waiting
     spent: dict[str, Array] = field(repr=False)  #: (jobs,) what its time went into, by what for
     started: Ints = field(repr=False)  #: (tasks,) the node on which each began
     elsewhere: Ints = field(repr=False)  #: (jobs,) tasks that began away from their default node

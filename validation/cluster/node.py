@@ -92,6 +92,12 @@ class Cluster(Record):
         CPU-milliseconds between two barriers of a parallel job, > 0.
     barrier_cost : float
         Milliseconds of a barrier itself.
+    access_dispersion : float
+        How irregular the disk accesses of a task are: the variance of the time that those between
+        two barriers take, for each access, over the squared mean time of an access; >= 0. The more,
+        the longer the tasks of a job wait at barriers for the one that happens to be the slowest.
+        2 (the default) if accesses come at random and are exponential, one more than the scv of an
+        access if they come at random, 0 if all tasks always take their means.
     broadcast : float
         Seconds between two broadcasts of all loads; 0 if balancers always see them as they are.
     remaining_known : bool
@@ -121,6 +127,7 @@ class Cluster(Record):
     preemption_cost: float = 0.3
     barrier: float = 100.0
     barrier_cost: float = 1.0
+    access_dispersion: float = 2.0
     broadcast: float = 0.0
     remaining_known: bool = True
 
@@ -131,7 +138,9 @@ class Cluster(Record):
         if len(given) > MOST_NODES:
             raise ModelError(f"a cluster may have {MOST_NODES:,} nodes, got {len(given):,}")
         object.__setattr__(self, "nodes", given)
-        for name in ("remote_cost", "preemption_cost", "barrier_cost", "broadcast"):
+        for name in (
+            "remote_cost", "preemption_cost", "barrier_cost", "access_dispersion", "broadcast",
+        ):  # fmt: skip
             object.__setattr__(self, name, real_number(name, getattr(self, name), least=0.0))
         object.__setattr__(self, "barrier", real_number("barrier", self.barrier, above=0.0))
         boolean("remaining_known", self.remaining_known)

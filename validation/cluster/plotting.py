@@ -24,9 +24,11 @@ from qmodels.plotting.style import (
     RED,
     SKY,
     axes_or_new,
-    set_legend,
+    set_legend_below,
+    set_plain_log_ticks,
     set_title,
 )
+from qmodels.words import unit_of
 
 if TYPE_CHECKING:
     from validation.analysis.estimates import Estimate
@@ -64,21 +66,23 @@ def timeline(run: Any, what: str = "tasks", *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        Nodes from the least to the most loaded, over time in seconds; arrivals end at the line.
+        Nodes from the least to the most loaded, over time; arrivals end at the line.
     """
     column = list(_LABELS).index(one_of("what", what, _LABELS))
     ax = axes_or_new(ax, figsize=(8.0, 4.0))
     line = run.lines[:, :, column]
     order = np.argsort(line.sum(axis=0), kind="stable")
-    edges = np.append(run.bin_width * np.arange(line.shape[0]), run.end)
+    unit, name = unit_of(float(run.end))
+    edges = np.append(run.bin_width * np.arange(line.shape[0]), run.end) / unit
     most = 1.0 if what != "tasks" else max(float(line.max()), 1.0)
     mesh = ax.pcolormesh(
-        edges, np.arange(line.shape[1] + 1), line[:, order].T, cmap=MAP, vmin=0.0, vmax=most
-    )
-    ax.axvline(float(np.asarray(run.trace.arrivals)[-1]), color="white", lw=0.8, ls="--")
+        edges, np.arange(line.shape[1] + 1), line[:, order].T, cmap=MAP, vmin=0.0, vmax=most,
+        rasterized=True,  # as shapes they would leave white seams between them
+    )  # fmt: skip
+    ax.axvline(float(np.asarray(run.trace.arrivals)[-1]) / unit, color="white", lw=0.8, ls="--")
     figure: Any = ax.get_figure()
     figure.colorbar(mesh, ax=ax, label=_LABELS[what])
-    ax.set(xlabel="time [s]", ylabel="node, by rising load")
+    ax.set(xlabel=f"time [{name}], dashed: the last arrival", ylabel="node, by rising load")
     set_title(ax, run.balancer, f"mean slowdown {run.slowdown.mean():.3g}")
     return ax
 
@@ -107,8 +111,8 @@ def slowdown_parts(known: Mapping[str, Mapping[str, Estimate]], *, ax: Axes | No
     widths = [one.half_width if np.isfinite(one.half_width) else 0.0 for one in whole]
     ax.errorbar([one.mean for one in whole], y, xerr=widths, fmt="none", color=BLACK, capsize=3)
     ax.set_yticks(y, names)
-    ax.set_xlabel("mean slowdown")
-    set_legend(ax, fontsize=8)
+    ax.set_xlabel("mean slowdown, with its interval")
+    set_legend_below(ax)
     return ax
 
 
@@ -134,7 +138,9 @@ def slowdown_tails(
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set(xlabel="slowdown", ylabel=f"share of {kind} jobs above it")
-    set_legend(ax, fontsize=8)
+    for axis in "xy":
+        set_plain_log_ticks(ax, axis)
+    set_legend_below(ax)
     return ax
 
 

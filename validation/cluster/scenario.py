@@ -31,6 +31,7 @@ class ClusterTable(Table):
     preemption_cost: NotNegative = 0.3
     barrier: Positive = 100.0
     barrier_cost: NotNegative = 1.0
+    access_dispersion: NotNegative = 2.0
     broadcast: NotNegative = 0.0
     remaining_known: bool = True
 

@@ -70,10 +70,12 @@ def simulate_cluster(
     Nothing is drawn here. Between two events (a job comes, ends, or thaws after a migration) every
     task gets on at a steady pace: for each CPU-second it spends (1 + C') / speed at the CPU and
     D (1 + A') at the disk, where C' and A' are the mean numbers of the other tasks there and D is
-    its demand for the disk, page faults included. All tasks of a parallel job go at the pace of its
-    slowest; the others wait at barriers. These equations are Schweitzer's and Bard's approximation
-    of mean value analysis [1]_ for classes of one task each. They are solved by asking, one after
-    the other, those jobs for whom something has changed by more than the tolerance.
+    its demand for the disk, page faults included. All tasks of a parallel job go at the pace of the
+    one that is the slowest at a barrier, by its node or by chance: of what they take between two
+    barriers the mean of the largest is charged, see `Cluster.access_dispersion`. These equations
+    are Schweitzer's and Bard's approximation of mean value analysis [1]_ for classes of one task
+    each. They are solved by asking, one after the other, those jobs for whom something has changed
+    by more than the tolerance.
 
     References
     ----------
@@ -251,7 +253,8 @@ def _tables(cluster: Cluster, trace: ClusterTrace, tolerance: float) -> State:
     clocks[state.WIDTH] = max(last_arrival, longest) / (state.BINS / 2)
     clocks[state.BROADCAST] = -1.0
     return State(
-        sync=cluster.sync, remote_cost=cluster.remote_cost,
+        sync=cluster.sync, barrier=cluster.barrier / 1000.0,
+        dispersion=cluster.access_dispersion, remote_cost=cluster.remote_cost,
         preemption_cost=cluster.preemption_cost, period=cluster.broadcast,
         by_age=not cluster.remaining_known,
         guess=float(np.average(jobs["demand"], weights=sizes)), tolerance=tolerance,

@@ -11,7 +11,6 @@ from typer.core import TyperCommand
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, Workers, print_json
-from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.choices import NETWORKS, SIDES, choice
 from qmodels.commands.log_options import (
     LogColumns,
@@ -20,6 +19,7 @@ from qmodels.commands.log_options import (
     LogZone,
     log_choices,
 )
+from qmodels.commands.options import MaxBytes
 from qmodels.commands.set_option import SetOption, say_changes
 from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 from validation.commands.own_classes import find_own_modules, within_seconds
@@ -282,4 +282,6 @@ def _write(plan: AllocationPlan, found: StrategyComparison, output: Path) -> Non
 
 
 def _save(figure: Any, file: Path) -> None:
-    figure.savefig(file, dpi=150)
+    from qmodels.plotting.fonts import save
+
+    save(figure, file, dpi=150)

@@ -120,8 +120,16 @@ def _balance(
         )  # fmt: skip
     answers.remarks(found.warnings)
     if output is not None:
-        _write(plan, found, output)
+        from qmodels.commands.shell import shell_line
+        from validation.cluster.report import write_balance_report
+
+        report = write_balance_report(
+            plan.cluster, plan.traces, plan.balancers, found, output, seed=plan.seed,
+            command=shell_line(["qmodels", *sys.argv[1:]]),
+        )  # fmt: skip
     print_json(_record(found)) if as_json else typer.echo(found.table())
+    if output is not None:
+        typer.echo(str(report), err=as_json)
 
 
 def _check(name: str, seconds: float, as_json: bool) -> None:
@@ -165,37 +173,3 @@ def _record(found: BalancerComparison) -> dict[str, Any]:
             "warnings": list(run.warnings),
         }
     return record
-
-
-def _write(plan: BalancePlan, found: BalancerComparison, output: Path) -> None:
-    """Tables and pictures; the first run of each balancer in detail."""
-    import pandas as pd
-
-    from qmodels.io.outputs import output_folder
-    from validation.cluster import simulate_cluster
-    from validation.cluster.plotting import migration_map, timeline
-    from validation.cluster.runs import ClusterPoint, trace_of
-
-    with output_folder(output) as folder:
-        found.to_frame().to_csv(folder / "balancers.csv", index=False)
-        frames = {name: pd.DataFrame(dict(run.values)) for name, run in found.runs.items()}
-        pd.concat(frames, names=["balancer", "replication"]).to_csv(folder / "replications.csv")
-        _save(found.plot(), folder / "slowdown.png")
-        _save(found.plot_tails(), folder / "tails.png")
-        for k, balancer in enumerate(plan.balancers, start=1):
-            point = ClusterPoint(plan.cluster, plan.traces, balancer, plan.seed)
-            run = simulate_cluster(plan.cluster, trace_of(point, 0), balancer)
-            run.to_frame().to_csv(folder / f"jobs-{k}.csv", index=False)
-            run.timeline().to_csv(folder / f"nodes-{k}.csv", index=False)
-            for what in ("tasks", "disk", "cpu"):
-                _save(timeline(run, what), folder / f"{what}-{k}.png")
-            if run.migrations.any():
-                pd.DataFrame(run.migrations).to_csv(folder / f"migrations-{k}.csv")
-                _save(migration_map(run.migrations), folder / f"migrations-{k}.png")
-    for k, name in enumerate(found.runs, start=1):
-        print(f"- jobs-{k}.csv, nodes-{k}.csv, tasks-{k}.png: {name}", file=sys.stderr)
-    print(f"- {output / 'slowdown.png'}", file=sys.stderr)
-
-
-def _save(ax: Any, file: Path) -> None:
-    ax.get_figure().savefig(file, dpi=150)

@@ -27,7 +27,7 @@ def _checkpoint(
         typer.Argument(help="TOML file with [job] and [storage], instead of or under the options."),
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Jobs that share the storage.")] = None,
-    size: Annotated[str | None, typer.Option(help="Bytes of a checkpoint, such as 5.29TB.")] = None,
+    size: Annotated[str | None, typer.Option(help="Of a checkpoint, such as 5.29TB.")] = None,
     model: Annotated[
         str | None, typer.Option(help="Take the size of a known model, such as llama3-405b.")
     ] = None,
@@ -129,22 +129,22 @@ def _checkpoint(
 
 def _traced(
     file: Path | None, module: str | None, event: list[str] | None
-) -> tuple[dict[str, dict[str, float]], list[str]]:
+) -> tuple[dict[str, dict[str, str]], list[str]]:
     """Values of the checkpoints of a trace, by table and key, and what there is to say."""
     if file is None:
         if module is not None or event:
             raise ModelError("--module and --event go with --trace only")
         return {}, []
-    from qmodels.commands.durations import in_words
     from qmodels.io.darshan import POSIX
     from qmodels.io.traces import read_trace
     from qmodels.programs.bursts import find_checkpoints
+    from qmodels.words import in_words
 
     trace = read_trace(file, module=module or POSIX, events=dict(event_choices(event)))
     found = find_checkpoints(trace)
-    values: dict[str, dict[str, float]] = {
-        "job": {"size": round(found.size), "interval": round(found.interval, 6)},
-        "storage": {"bandwidth": round(found.rate)},
+    values = {
+        "job": {"size": f"{found.size:.0f}B", "interval": f"{found.interval:.6f}s"},
+        "storage": {"bandwidth": f"{found.rate:.0f}B/s"},
     }
     said = [
         f"{file} has {len(found)} checkpoints of {found.size / 1e9:.4g} GB, each after "

@@ -121,4 +121,6 @@ def _write(run: Contention, output: Path) -> None:
 
 
 def _save(axes: Any, file: Path) -> None:
-    axes.get_figure().savefig(file, dpi=150)
+    from qmodels.plotting.fonts import save
+
+    save(axes.get_figure(), file, dpi=150)

@@ -10,8 +10,7 @@ import typer
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, Workers, print_json, with_changes
-from qmodels.commands.byte_counts import MaxBytes
-from qmodels.commands.options import check_load
+from qmodels.commands.options import MaxBytes, check_load
 from qmodels.commands.set_option import SetOption, say_changes
 
 if TYPE_CHECKING:
@@ -67,8 +66,8 @@ def _simulate(
     from qmodels.io.outputs import claim_output
     from qmodels.io.scenario import load_scenario
     from qmodels.io.settings import parse_settings
-    from qmodels.policies import work_bound
-    from qmodels.policies.choice.candidates import unstable_under_all
+    from qmodels.policies.base import work_bounds
+    from qmodels.policies.choice.overload import unstable_under_all
     from validation.sharing import simulate
 
     check_load(load)
@@ -100,10 +99,16 @@ def _simulate(
                 rows.append(_row(each, run))
             progress("simulating", len(rows), total)
     if not runs:
-        bound = work_bound(plan.system, plan.program)
-        raise unstable_under_all(refused, min(loads) * bound, bound)
+        bounds = work_bounds(plan.system, plan.program)
+        raise unstable_under_all(refused, min(loads) * min(bounds.values()), bounds)
     if plan.mix_note:
         answers.remark(plan.mix_note, mark="")
+    if plan.demand.fitted_to is not None:
+        answers.remark(
+            f"Jobs are drawn from laws with the {plan.demand.fitted_to.how} of the log: p95 is "
+            f"that of such jobs, not of the log's, whose tail `predict` and `recommend` follow.",
+            mark="",
+        )
     for run in runs:
         for text in run.warnings:
             answers.remark(f"{run.policy} at load {run.load:.3g}: {text}", mark="")

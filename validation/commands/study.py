@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from qmodels.commands.answers import AsJson, Workers, print_json, with_changes
-from qmodels.commands.byte_counts import MaxBytes
 from qmodels.commands.choices import Model
+from qmodels.commands.effort import Long, check_predictions, check_runs
+from qmodels.commands.options import MaxBytes
 from qmodels.commands.set_option import SetOption, say_changes
 from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 
@@ -46,6 +47,7 @@ def _study(
     max_bytes: MaxBytes = None,
     reuse: Reuse = False,
     keep_journal: KeepJournal = False,
+    long: Long = False,
     settings: SetOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -58,12 +60,14 @@ def _study(
     """
     command: list[object] = ["study", scenario, "-o", output]
     if max_bytes is not None:
-        command += ["--max-bytes", max_bytes]
+        command += ["--max-bytes", f"{max_bytes}B"]
+    command += ["--long"] * long
     for word in settings or ():
         command += ["--set", word]
     _run(
         scenario, output, seed, workers, interactive, command=command, model=model,
         max_bytes=max_bytes, reuse=reuse, keep=keep_journal, settings=settings, as_json=as_json,
+        long=long,
     )  # fmt: skip
 
 
@@ -112,14 +116,15 @@ def _save_inputs(shipped: Path, folder: Path) -> None:
 
 def _has_trial(scenario: Path) -> bool:
     """Whether a scenario seems to ask for a trial, before it is read and checked as a whole."""
-    import tomllib
+    from qmodels.errors import ScenarioError
+    from qmodels.io.toml_text import MAX_BYTES, tables_of_text
 
     if not scenario.is_file():  # a pipe can be read once only
         return False
     try:
         with open(scenario, "rb") as file:
-            return "trial" in tomllib.load(file)
-    except (OSError, ValueError, RecursionError):
+            return "trial" in tables_of_text(scenario, file.read(MAX_BYTES))
+    except (OSError, ScenarioError):
         return False  # whoever reads it as a whole will say what is wrong
 
 
@@ -137,6 +142,7 @@ def _run(
     keep: bool = False,
     settings: list[str] | None = None,
     as_json: bool = False,
+    long: bool = False,
 ) -> None:
     from dataclasses import replace
 
@@ -165,6 +171,8 @@ def _run(
         if model is not None:
             plan = plan.with_model(model)
             command += ["--model", model]
+        check_predictions(plan, plan.policies, plan.loads, long=long)
+        check_runs(plan, long=long)
         made: dict[str, Any] = {}
 
         def draw(predicted: Study) -> None:

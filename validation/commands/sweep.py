@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -15,9 +16,11 @@ from qmodels.commands.answers import AsJson, Workers, print_json
 from qmodels.commands.choices import SWEEPS, choice
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
+from validation.commands.kept_work import say_others
 
 if TYPE_CHECKING:
     from validation.study.sweep import Sweep, SweepPlan
+    from validation.sweeps.journal import Journal
     from validation.sweeps.pools import MendedPool
 
 FAILED = 1  #: exit code when runs failed
@@ -136,12 +139,15 @@ def _sweep(
         if dry_run:
             _say_forecast(plan, workers, cluster, spent, as_json)
             return
-        found = _carried_out(plan, journal or beside, workers, cluster, pool, spent, reuse)
-    _write(found, output, runs, as_json)
-    if journal is None and found.complete:
-        beside.unlink(missing_ok=True)
-    else:
-        typer.echo(f"{journal or beside}", err=True)
+        with _journal(plan, journal or beside, reuse) as kept_runs:
+            found = _carried_out(plan, kept_runs, workers, cluster, pool, spent)
+            _write(found, output, runs, as_json)
+            if journal is None and found.complete:
+                others = kept_runs.others()
+                kept_runs.close(ended=True)
+                say_others(beside, others)
+            else:
+                typer.echo(f"{journal or beside}", err=True)
     _end(found)
 
 
@@ -161,27 +167,35 @@ def _say_settings(scenario: Path, words: Mapping[str, Any]) -> None:
     say_changes(told(unchecked_tables(scenario), words), err=True)
 
 
+@contextmanager
+def _journal(plan: SweepPlan, file: Path, reuse: bool) -> Iterator[Journal]:
+    """The journal, which a command that is stopped says it has."""
+    from qmodels.commands.shell import shell_line
+    from qmodels.process import kept
+    from validation.sweeps.journal import Journal
+
+    with (
+        Journal(
+            file, version=plan.points[0].version, campaign=plan.campaign, reuse=reuse,
+            command=shell_line(["qmodels", *sys.argv[1:]]),
+        ) as journal,
+        kept(journal.finished),
+    ):  # fmt: skip
+        yield journal
+
+
 def _carried_out(
     plan: SweepPlan,
-    file: Path,
+    journal: Journal,
     workers: int | None,
     cluster: str | None,
     pool: MendedPool | None,
     budget: float | None,
-    reuse: bool,
 ) -> Sweep:
     from qmodels.commands.progress import progress_shown
-    from qmodels.commands.shell import shell_line
-    from qmodels.commands.stopping import kept
     from validation.study.sweep import run_sweep
-    from validation.sweeps.journal import Journal
 
-    command = shell_line(["qmodels", *sys.argv[1:]])
-    with (
-        Journal(file, version=plan.points[0].version, reuse=reuse, command=command) as journal,
-        kept(journal.finished),
-        progress_shown() as progress,
-    ):
+    with progress_shown() as progress:
         return run_sweep(
             plan, journal, workers=workers, cluster=cluster, executor=pool, budget=budget,
             progress=progress,
@@ -190,11 +204,21 @@ def _carried_out(
 
 def _results(words: list[str], output: Path | None, runs: bool, as_json: bool) -> None:
     """Export a journal, of a sweep that may still go on."""
-    from validation.study.sweep import read_sweep
+    from validation.study.sweep import kept_sweeps, read_sweep
 
-    if len(words) != 1:
-        raise ModelError("qmodels sweep results takes one journal")
-    found = read_sweep(Path(words[0]))
+    if len(words) not in (1, 2) or not all(word.isdecimal() for word in words[1:]):
+        raise ModelError(
+            "qmodels sweep results takes one journal, and after it the number of one of its sweeps"
+        )
+    file = Path(words[0])
+    held = kept_sweeps(file)
+    number = int(words[1]) if words[1:] else held[0].number
+    found = read_sweep(file, number)
+    for each in held:
+        if each.number != number:
+            answers.remark(
+                f"{file} also has sweep {each.number}, {each.results:,} runs: {each.command}"
+            )
     _write(found, output, runs, as_json)
     if not found.complete:
         done = sum(len(each) for each in found.points.values)
@@ -244,7 +268,7 @@ def _end(found: Sweep) -> None:
 def _say_forecast(
     plan: SweepPlan, workers: int | None, cluster: str | None, budget: float | None, as_json: bool
 ) -> None:
-    from qmodels.commands.durations import in_words
+    from qmodels.words import in_words
     from validation.study.sweep import forecast
     from validation.sweeps.executors import worker_count
 
@@ -285,9 +309,6 @@ def _share(text: str) -> float:
 def _budget(text: str) -> float:
     """Seconds of a time such as 30min or 1h30min."""
     from phasefit.checks import real_number
-    from qmodels.commands.quantities import seconds
+    from qmodels.units import quantity, seconds
 
-    try:
-        return real_number("it", seconds(text), above=0.0)
-    except ModelError as error:
-        raise ModelError(f"--budget: {error}") from None
+    return real_number("--budget", quantity("--budget", seconds, text), above=0.0)

@@ -88,7 +88,9 @@ def _validate(
                     )
                 )  # fmt: skip
             with output_folder(output) as folder:
-                outcome.figure().savefig(folder / f"{name}.png", dpi=150)
+                from qmodels.plotting.fonts import save
+
+                save(outcome.figure(), folder / f"{name}.png", dpi=150)
                 outcome.table.to_csv(folder / f"{name}.csv", index=False)
             for line in (f"{output / name}.png", f"{output / name}.csv", *outcome.findings):
                 typer.echo(f"{line}", err=as_json)

@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 
 from qmodels.commands import answers
 from qmodels.commands.answers import AsJson, Workers, print_json
-from qmodels.commands.byte_counts import MaxBytes
+from qmodels.commands.options import MaxBytes
 from qmodels.commands.set_option import SetOption, say_changes
 from qmodels.errors import ModelError
 from validation.commands.kept_work import KeepJournal, Reuse, kept_work

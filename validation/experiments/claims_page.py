@@ -31,9 +31,14 @@ FIRST, LAST = ("head", "rosti", "mesh"), ("mache-criteria", "speed-scaled", "spe
 NOT_ON_RECORD: Final = "(recorded before; the command gives it again)"
 STALE: Final = "(recorded with another version of the code)"
 _HEAD: Final = f"| {' | '.join(COLUMNS)} |"
+#: What a page says of all rows, and what the page of the claims says of the rest.
 _COUNTS: Final = re.compile(
-    r"\d+ rows: \d+ hold, \d+ fail,\s\d+ are\sundecided, \d+ are\sours,\sand\s\d+ holds?\sunder\s"
-    r"a\sreading\schosen\safterwards"
+    r"Of\s\d+\sclaims\schecked,\sthe\spapers'\sand\sthose\sof\sour\sown\sspecification,"
+    r"\s\d+\shold\sand\s\d+\sdo\snot"
+)
+_REST: Final = re.compile(
+    r"\d+\sare\sundecided,\s\d+\sare\schoices\sof\sours\sthat\scould\snot\sfail,\sand\s\d+"
+    r"\sholds?\sunder\sa\sreading\schosen\safterwards"
 )
 
 
@@ -118,20 +123,24 @@ def with_counts(text: str, verdicts: Counter[str]) -> str:
     holds, fails, undecided = (verdicts[word] for word in COMPUTED)
     late = verdicts[AFTERWARDS]
     counts = (
-        f"{verdicts.total()} rows: {holds} hold, {fails} fail, {undecided} are undecided, "
-        f"{verdicts['ours']} are ours, and {late} {'holds' if late == 1 else 'hold'} under a "
-        f"reading chosen afterwards"
+        f"Of {verdicts.total()} claims checked, the papers' and those of our own specification, "
+        f"{holds} hold and {fails} do not"
+    )
+    rest = (
+        f"{undecided} are undecided, {verdicts['ours']} are choices of ours that could not fail, "
+        f"and {late} {'holds' if late == 1 else 'hold'} under a reading chosen afterwards"
     )
 
-    def wrapped(match: re.Match[str]) -> str:
+    def wrapped(match: re.Match[str], said: str) -> str:
         # the lines stay as long as they were: the text before and after is people's own
         ends = [k for k, char in enumerate(match[0]) if char == "\n"]
-        words = counts.split(" ")
+        words = said.split(" ")
         for end in ends:
             words[match[0][:end].count(" ")] += "\n" + words.pop(match[0][:end].count(" ") + 1)
         return " ".join(words)
 
-    return _COUNTS.sub(wrapped, text)
+    text = _COUNTS.sub(lambda match: wrapped(match, counts), text)
+    return _REST.sub(lambda match: wrapped(match, rest), text)
 
 
 def page_verdicts(page: str) -> Counter[str]:

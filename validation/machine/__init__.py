@@ -1,6 +1,6 @@
 """A space-shared machine at work: jobs, a queue, a strategy and a network, simulated."""
 
-from validation.machine.disciplines import DISCIPLINES, QUEUE_DISCIPLINES
+from validation.machine.disciplines import QUEUE_DISCIPLINES
 from validation.machine.history import QUANTITIES, History
 from validation.machine.machine import NETWORKS, Machine
 from validation.machine.play import play
@@ -19,7 +19,6 @@ from validation.machine.traffic import (
 )
 
 __all__ = [
-    "DISCIPLINES",
     "NETWORKS",
     "QUANTITIES",
     "QUEUE_DISCIPLINES",

@@ -57,8 +57,6 @@ class AbstractDiscipline(abc.ABC):
 
 #: Every queue discipline by name; the command line and the contract tests read this.
 QUEUE_DISCIPLINES: Registry[AbstractDiscipline] = Registry(AbstractDiscipline, "discipline")
-#: Its former name: the same dictionary.
-DISCIPLINES = QUEUE_DISCIPLINES
 
 Discipline = TypeVar("Discipline", bound=type[AbstractDiscipline])
 

@@ -22,9 +22,11 @@ from qmodels.plotting.style import (
     JOB_COLOURS,
     axes_or_new,
     rectangles,
-    set_legend,
+    set_commas,
+    set_legend_below,
     set_title,
 )
+from qmodels.words import in_words, unit_of
 from validation.allocation.plotting import job_map, job_stack
 
 if TYPE_CHECKING:
@@ -81,16 +83,30 @@ def gantt(history: Any, *, ax: Axes | None = None, until: float | None = None) -
         if len(start) > _MOST_BARS:
             break
     shown = float(max(end)) if until is None else float(real_vector("until", [until])[0])
-    bars = rectangles(np.array(start), np.array(end), np.array(lane), np.array(height))
+    unit, name = _unit(history, shown)
+    bars = rectangles(
+        np.array(start) / unit, np.array(end) / unit, np.array(lane), np.array(height)
+    )
     ax.add_collection(PolyCollection(bars, facecolors=colour, edgecolors="white", linewidths=0.2))
     first = float(history.arrival.min())
-    ax.set_xlim(first, max(shown, first + 1e-9))
+    ax.set_xlim(first / unit, max(shown, first + 1e-9) / unit)
     below = 0.12 * history.mesh.nodes
     ax.set_ylim(-0.5 - below, history.mesh.nodes - 0.5)
-    _queue(ax, history, below)
-    ax.set(xlabel=f"time [{history.unit}]", ylabel=label)
+    _queue(ax, history, below, unit)
+    ax.set(xlabel=f"time [{name}]", ylabel=label)
+    set_commas(ax, "x")
     set_title(ax, history.label)
     return ax
+
+
+def _unit(history: Any, longest: float) -> tuple[float, str]:
+    """The unit of a time axis: cycles, or that in which people would give the longest time."""
+    return unit_of(longest) if history.unit == "s" else (1.0, history.unit)
+
+
+def _told(history: Any, time: float) -> str:
+    """A time of a history in words."""
+    return in_words(time) if history.unit == "s" else f"{time:,.6g} {history.unit}"
 
 
 def _pieces(nodes: Any, order: Any) -> int:
@@ -98,8 +114,8 @@ def _pieces(nodes: Any, order: Any) -> int:
     return int(np.count_nonzero(np.diff(np.sort(order[nodes])) > 1)) + 1
 
 
-def _queue(ax: Axes, history: Any, below: float) -> None:
-    """How many jobs wait, as an area below the nodes."""
+def _queue(ax: Axes, history: Any, below: float, unit: float) -> None:
+    """How many jobs wait, as an area below the nodes, over times in so long a unit."""
     kept = ~history.rejected
     waits = np.isfinite(history.start[kept])
     times = np.concatenate([history.arrival[kept], history.start[kept][waits]])
@@ -110,8 +126,9 @@ def _queue(ax: Axes, history: Any, below: float) -> None:
     last = np.append(np.diff(times[order]) > 0, True)
     times, level = times[order][last], level[last]
     most = max(float(level.max()), 1.0)
+    floor = -0.5 - below
     ax.fill_between(
-        times, -0.5 - below, -0.5 - below + 0.9 * below * level / most, step="post", color=GREY,
+        times / unit, floor, floor + 0.9 * below * level / most, step="post", color=GREY,
         alpha=0.6, lw=0,
     )  # fmt: skip
     ax.text(
@@ -157,7 +174,7 @@ def mesh_strip(history: Any, times: ArrayLike) -> Figure:
     for ax, at, time in places:
         job_map(at, ax=ax)
         ax.set(xlabel="", ylabel="")
-        ax.set_title(f"{time:.6g} {history.unit}: {len(at.jobs)} jobs", fontsize=8)
+        ax.set_title(f"{_told(history, time)}: {len(at.jobs)} jobs", fontsize=8)
     figure.suptitle(history.label, fontsize=10)
     return figure
 
@@ -190,7 +207,7 @@ def strategy_strips(histories: Sequence[Any], times: ArrayLike) -> Figure:
         for ax, at, time in zip(row, history.mesh_at(wanted), wanted.tolist(), strict=True):
             draw(at, ax=ax)
             ax.set(xlabel="", ylabel="", xticks=[], yticks=[])
-            ax.set_title(f"{time:.6g} {history.unit}", fontsize=7)
+            ax.set_title(_told(history, time), fontsize=7)
         row[0].set_ylabel(history.label.split(",")[0], fontsize=9, parse_math=False)
     return figure
 
@@ -222,7 +239,7 @@ def comparison(
         Two intervals each: of the mean, thin, and of the paired difference to the best, thick.
     """
     order = sorted(means, key=lambda name: -means[name].mean)
-    ax = axes_or_new(ax, figsize=(6.0, 1.1 + 0.35 * len(order)))
+    ax = axes_or_new(ax, figsize=(6.0, 1.6 + 0.35 * len(order)))
     at, lanes = [means[name].mean for name in order], range(len(order))
     own, gaps = (_widths([of[name] for name in order]) for of in (means, differences))
     ax.errorbar(at, lanes, xerr=own, fmt="none", ecolor=GREY, elinewidth=0.8, label="mean")
@@ -231,11 +248,13 @@ def comparison(
         label=f"difference to {best}",
     )  # fmt: skip
     ax.set_yticks(lanes, order)
+    ax.set_ylim(-0.6, len(order) - 0.4)
     for label in ax.get_yticklabels():
         label.set_parse_math(False)
     confidence = means[best].confidence
-    set_legend(ax, fontsize=8, title=f"{confidence:.0%} intervals", title_fontsize=8)
     ax.set_xlabel(quantity)
+    set_commas(ax, "x")
+    set_legend_below(ax, title=f"{confidence:.0%} intervals", title_fontsize=8)
     ax.set_xlim(left=min(0.0, *at) if len(at) > 1 else None)
     ax.grid(axis="x", color="#DDDDDD", lw=0.6)
     ax.set_axisbelow(True)

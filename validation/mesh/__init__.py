@@ -11,7 +11,7 @@ from validation.mesh.results import ChannelUse, Completion
 from validation.mesh.router import Router
 from validation.mesh.routing import route
 from validation.mesh.topology import Mesh, Sides
-from validation.mesh.traffic import PATTERNS, Messages, Phase, Traffic, TrafficPhase, expand
+from validation.mesh.traffic import PATTERNS, Messages, Traffic, TrafficPhase, expand
 from validation.mesh.wormhole import Network
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "Messages",
     "Network",
     "Occupancy",
-    "Phase",
     "Router",
     "Sides",
     "Traffic",

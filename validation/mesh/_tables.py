@@ -244,7 +244,8 @@ def _lanes(mesh: Mesh, rows: int) -> rec.Lanes:
     lanes["alarm"] = -1
     lanes["queue"] = np.concatenate([np.arange(mesh.channels), np.arange(ends)])
     lanes["wire"] = np.concatenate([np.arange(ends), ends + links // each, np.arange(ends)])
-    wires["used"], wires["last"], wires["granted"] = -1, 1, 1
+    wires["used"], wires["left"] = -1, -1
+    wires["last"], wires["granted"], wires["served"] = 1, 1, 1
     wires["first"][:ends], wires["first"][ends:] = np.arange(ends), ends + links[::each]
     wires["second"] = rec.NOBODY
     if each > 1:

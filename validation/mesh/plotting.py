@@ -24,7 +24,9 @@ from qmodels.plotting.style import (
     RED,
     SKY,
     axes_or_new,
-    set_legend,
+    set_commas,
+    set_legend_below,
+    set_plain_log_ticks,
     set_title,
 )
 
@@ -117,7 +119,8 @@ def link_map(mesh: Mesh, utilisation: ArrayLike, *, ax: Axes | None = None, laye
     for chosen, marker, colour in ((inner, "o", GREY), (io, "s", RED)):
         x, y = places[shown & chosen, :2].T
         ax.plot(x, y, marker, ms=4, color=colour, ls="none")
-    ax.set(xlabel="column", ylabel="row", aspect="equal")
+    squares = "\nsquares: I/O nodes" if (shown & io).any() else ""
+    ax.set(xlabel=f"column{squares}", ylabel="row", aspect="equal")
     ax.set_xlim(places[:, 0].min() - 0.6, places[:, 0].max() + 0.6)
     ax.set_ylim(places[:, 1].max() + 0.6, places[:, 1].min() - 0.6)
     ax.get_figure().colorbar(  # type: ignore[union-attr]
@@ -153,7 +156,8 @@ def latency_against_load(curves: Mapping[str, Sequence[_Point]], *, ax: Axes | N
         xlabel="offered load [flits per node and cycle]", ylabel="mean latency [cycles]",
         yscale="log",
     )  # fmt: skip
-    set_legend(ax, title="dotted: from injection", fontsize=8)
+    set_plain_log_ticks(ax)
+    set_legend_below(ax, title="dotted: from injection", title_fontsize=8)
     ax.grid(lw=0.3)
     return ax
 
@@ -189,6 +193,7 @@ def phase_strip(run: _Run, *, ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(len(patterns)), patterns)
     ax.invert_yaxis()
     ax.set_xlabel("time [cycles]")
+    set_commas(ax, "x")
     ax.set_xlim(run.start, max(run.finish, run.start + 1))
     set_title(ax, str(run.job))
     ax.grid(axis="x", lw=0.3)

@@ -31,6 +31,11 @@ class Router(Record):
         From the tail's crossing of the ejection channel to the message's delivery.
     resume : int
         As `release`, of the injection channel: nothing but the node itself has to hear of it.
+    input_speedup : int
+        Flits that may leave each input of a router in a cycle: 2, one from each lane (as with an
+        input speed-up of 2 in flit-level simulators), or 1, so that the two lanes of an input have
+        one way into the crossbar together; then credits must take time. It matters on tori, where
+        links have two lanes.
     cut_through : bool
         Whether buffers hold any number of whole messages: one that waits keeps no other from the
         channels behind it, and a channel is busy with a message's own flits only (virtual
@@ -69,6 +74,7 @@ class Router(Record):
     release: int = 0
     sink: int = 1
     resume: int = 0
+    input_speedup: int = 2
     cut_through: bool = False
     in_turn: bool = False
 
@@ -83,15 +89,20 @@ class Router(Record):
             object.__setattr__(self, f.name, value)
         if self.flow > self.hop:
             raise ModelError(f"flow must be <= hop, which is {self.hop}; got {self.flow}")
+        if self.input_speedup > 2:
+            raise ModelError(f"input_speedup must be 1 or 2, got {self.input_speedup}")
+        if self.input_speedup == 1 and self.credit == 0:
+            raise ModelError("input_speedup 1 needs credits that take time; give credit >= 1")
         if self.cut_through and (self.buffer, self.credit) != (1, 0):
             raise ModelError("with cut_through buffers are unlimited; leave out buffer and credit")
 
     @classmethod
-    def pipelined(cls, *, buffer: int = 8) -> Router:
+    def pipelined(cls, *, buffer: int = 8, input_speedup: int = 2) -> Router:
         """Three stages, credits that take two cycles to come back, `buffer` flits."""
         return cls(
-            hop=3, flow=3, buffer=buffer, credit=2, release=2, sink=2, resume=1, in_turn=True
-        )
+            hop=3, flow=3, buffer=buffer, credit=2, release=2, sink=2, resume=1,
+            input_speedup=input_speedup, in_turn=True,
+        )  # fmt: skip
 
     @property
     def timing(self) -> Timing:

@@ -157,10 +157,6 @@ class TrafficPhase(Record):
                 raise ModelError(f"{name} must be among the {nodes} ranks of the job")
 
 
-#: The former name of `TrafficPhase`; the phases of programs are called `qmodels.Phase`.
-Phase = TrafficPhase
-
-
 @dataclass(frozen=True)
 class Traffic(Record):
     """The phases of a job in order, gone through `repeat` times.

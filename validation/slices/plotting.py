@@ -22,6 +22,7 @@ from qmodels.plotting.style import (
     bars_above_zero,
     plain_text,
     set_legend,
+    set_legend_below,
 )
 from validation.allocation.plotting import job_stack
 from validation.slices.pod import in_text
@@ -56,7 +57,7 @@ def largest_utilisation(study: Any, ax: Axes | None = None) -> Axes:
 
 def waits_by_slice(study: Any, ax: Axes | None = None) -> Axes:
     """Mean wait of each slice at the load, in order of arrival; growing queues are left out."""
-    ax = axes_or_new(ax, figsize=(5.4, 3.8))
+    ax = axes_or_new(ax, figsize=(5.4, 4.2))
     discipline = study.disciplines[0]
     unit, name_of_unit = _unit(study, discipline)
     for k, name in enumerate(study.strategies):
@@ -64,7 +65,9 @@ def waits_by_slice(study: Any, ax: Axes | None = None) -> Axes:
         if run.growing:
             continue
         seen = [own for own in run.shapes if own.wait is not None]
-        x = [np.prod(own.shape) for own in seen]
+        # beside each other, or the bars of one strategy hide those of the next
+        aside = 2.0 ** (0.08 * (k - (len(study.strategies) - 1) / 2))
+        x = [aside * np.prod(own.shape) for own in seen]
         means = [own.wait.mean / unit for own in seen if own.wait is not None]
         errors = [own.wait.half_width / unit for own in seen if own.wait is not None]
         ax.errorbar(x, means, yerr=bars_above_zero(means, errors), label=name,
@@ -80,8 +83,7 @@ def waits_by_slice(study: Any, ax: Axes | None = None) -> Axes:
     ax.set_ylim(bottom=0.0)
     ax.set_title(f"{discipline}, load {study.load:.2g}", fontsize=10)
     ax.grid(alpha=0.3)
-    if ax.get_legend_handles_labels()[0]:
-        set_legend(ax)
+    set_legend_below(ax, lines=2)  # the names of slices stand aslant
     return ax
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from qmodels.commands.durations import in_words
 from qmodels.io.outputs import output_folder
-from qmodels.memory import spent_in_words
-from qmodels.pages.page import NO_SCRIPTS, page_templates
+from qmodels.pages.report import PAGE, Picture, fill_report
+from qmodels.words import in_words
 from validation.analysis.comparison import compare
 from validation.analysis.estimates import Estimate
 from validation.slices.pod import in_text
@@ -65,9 +63,9 @@ def _cost(study: SliceStudy, free: Ways, best: Ways) -> str:
             f"{best.full.utilisation.mean:.0%} ({best.strategy})"
         )
         text += (
-            f": contiguity costs {gap.mean * 100:.0f} % of the pod (± {gap.half_width * 100:.1f}). "
+            f": contiguity costs {gap.mean * 100:.0f} points (± {gap.half_width * 100:.1f}). "
             if gap.verdict == "better"
-            else f": no cost that {best.full.replications} runs could show. "
+            else f": no cost of contiguity that {best.full.replications} runs could show. "
         )
     return text + (
         f"At load {study.load:.2g} a job waits {_time(study, free.loaded.wait)} on average for any "
@@ -81,9 +79,9 @@ def _stuck(study: SliceStudy, best: Ways) -> list[str]:
     share = best.loaded.fits_by_count
     if share.mean > _RARELY:
         found.append(
-            f"{share.mean:.0%} of the time (± {share.half_width * 100:.1f} %) the job that has "
-            f"waited longest finds enough blocks free, and no box ({best.strategy}, "
-            f"{best.discipline}, load {study.load:.2g})."
+            f"{share.mean:.0%} of the time (± {share.half_width * 100:.1f} points) enough blocks "
+            f"are free for the job that has waited longest, but they form no box of its shape "
+            f"({best.strategy}, {best.discipline}, load {study.load:.2g})."
         )
     return found
 
@@ -96,19 +94,21 @@ def _overtaking(study: SliceStudy, best: Ways, discipline: str) -> str:
         gap = compare(other.full.runs["utilisation"], best.full.runs["utilisation"],
                       smaller_is_better=False)  # fmt: skip
         text += {
-            "better": f"fills {gap.mean * 100:.0f} % more of the pod (± "
-            f"{gap.half_width * 100:.1f}) where 50 jobs always wait",
-            "worse": f"fills {-gap.mean * 100:.0f} % less of the pod",
-            "undecided": "fills the pod no better that could be shown",
+            "better": f"keeps {gap.mean * 100:.0f} points more of the pod busy (± "
+            f"{gap.half_width * 100:.1f}) when 50 jobs always wait",
+            "worse": f"keeps {-gap.mean * 100:.0f} points less of the pod busy when 50 jobs "
+            f"always wait",
+            "undecided": f"makes no difference to how busy the pod is that "
+            f"{best.full.replications} runs could show",
         }[gap.verdict]
-        text += "; at the load "
+        text += f"; at load {study.load:.2g} "
     else:
         text = f"{text.rstrip()}: "
     text += f"a job waits {_wait(study, other.loaded)} instead of {_wait(study, best.loaded)}"
     largest, before = other.loaded.shapes[-1], best.loaded.shapes[-1]
     if largest.wait is not None and before.wait is not None and not other.loaded.growing:
         text += (
-            f", of {in_text(largest.shape)} slices {_time(study, largest.wait)} instead of "
+            f", one for {in_text(largest.shape)} {_time(study, largest.wait)} instead of "
             f"{_time(study, before.wait)}"
         )
     return text + "."
@@ -124,13 +124,14 @@ def _decision(study: SliceStudy, best: Ways) -> list[str]:
     queue = min(steady, key=lambda way: way.loaded.wait.mean if way.loaded.wait else float("inf"))
     gap = compare(free.loaded.runs["wait"], queue.loaded.runs["wait"])
     more = {
-        "better": "the switch does more for the mean wait than the other queue",
-        "worse": "the other queue does more for the mean wait than the switch",
-        "undecided": "which of the two does more for the mean wait is undecided in these runs",
+        "better": "the switch shortens the mean wait more",
+        "worse": f"{queue.discipline} shortens the mean wait more",
+        "undecided": "these runs do not show which shortens the mean wait more",
     }[gap.verdict]
     return [
-        f"A switch in order of arrival, or boxes with {queue.discipline}: {more} "
-        f"({_time(study, free.loaded.wait)} against {_time(study, queue.loaded.wait)})."
+        f"A switch, with jobs in order of arrival, or boxes with {queue.discipline}: {more} "
+        f"({_time(study, free.loaded.wait)} with the switch, {_time(study, queue.loaded.wait)} "
+        f"with {queue.discipline})."
     ]
 
 
@@ -153,7 +154,7 @@ def _refusals(study: SliceStudy) -> list[str]:
     shape = in_text(study.refusing[0].shapes[-1].shape)
     if not parts:
         return []
-    return [f"If nobody waited, of the {shape} slices would be refused: {', '.join(parts)}."]
+    return [f"If nobody could wait, so many {shape} slices would be refused: {', '.join(parts)}."]
 
 
 def _wait(study: SliceStudy, run: SliceSimulation) -> str:
@@ -218,43 +219,35 @@ def write_slice_report(study: SliceStudy, folder: Path, *, command: str) -> Path
     ModelError
         If `folder` cannot be written to.
     """
-    from qmodels.plotting.embedded import panel
     from validation.slices import plotting
 
     with output_folder(folder) as made:
-        pictures: dict[str, Any] = {}
-        figures: list[tuple[str, Any, str]] = [
-            (
-                "utilisation", plotting.largest_utilisation(study).get_figure(),
-                _utilisation_words(study),
-            ),
-            ("waits", plotting.waits_by_slice(study).get_figure(), _waits_words(study)),
-        ]  # fmt: skip
-        for name, figure, alt in figures:
-            figure.savefig(made / f"{name}.png", dpi=130)
-            pictures[name] = [panel(figure, alt)]
-        plotting.layouts(study).savefig(made / "layouts.png", dpi=130, bbox_inches="tight")
-        pictures["layouts"] = [
-            panel(plotting.layout_panel(study, name), _layout_words(study, name))
-            for name in study.strategies
-        ]
-        study.to_frame().to_csv(made / "slices.csv", index=False, float_format="%.8g")
-        template = page_templates(Path(__file__).parent / "templates").get_template(
-            "slices.html.j2"
-        )
-        page = template.render(
+        fill_report(
+            made,
+            Path(__file__).parent / "templates" / "slices.html.j2",
+            pictures=[
+                Picture(
+                    "utilisation", plotting.largest_utilisation(study).get_figure(),
+                    _utilisation_words(study),
+                ),
+                Picture("waits", plotting.waits_by_slice(study).get_figure(), _waits_words(study)),
+                Picture(
+                    "layouts", plotting.layouts(study),
+                    panels=tuple(
+                        (plotting.layout_panel(study, name), _layout_words(study, name))
+                        for name in study.strategies
+                    ),
+                ),
+            ],
+            tables={"slices.csv": study.to_frame()},
             title="Slices of a pod",
             subtitle=f"{pod_in_words(study.pod)}; {study.jobs}; load {study.load:.3g}",
-            policy=NO_SCRIPTS,
-            study=study,
             findings=findings(study),
             gravest=study.notes,
             gravest_title="What to know of the jobs",
-            figures=pictures,
+            command=command,
+            study=study,
             time=lambda found: _time(study, found),
             in_text=in_text,
-            command=command,
-            spent=spent_in_words(),
-        )
-        (made / "report.html").write_text(page, encoding="utf-8")
-    return folder / "report.html"
+        )  # fmt: skip
+    return folder / PAGE

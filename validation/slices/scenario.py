@@ -11,10 +11,10 @@ import numpy as np
 from pydantic import Field
 
 from phasefit.records import Record
-from qmodels.commands.durations import in_words
-from qmodels.commands.quantities import seconds
 from qmodels.errors import ModelError
 from qmodels.io.toml_tables import Count, Positive, Table, checked_tables, read_tables
+from qmodels.units import quantity, seconds
+from qmodels.words import in_words
 from validation.jobs.logs import LogStreams
 from validation.slices.pod import Pod, SliceMix, as_shape, in_text
 from validation.slices.study import USUAL_DISCIPLINES, USUAL_STRATEGIES
@@ -130,13 +130,13 @@ def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
     mix = SliceMix.of("halving" if table.mix is None else table.mix, pod)
     title, unit = f"mix {mix.name}", "holding times"
     if table.hold is not None:
-        mean = seconds(table.hold)
+        mean = quantity("jobs.hold", seconds, table.hold)
         if mean <= 0.0:
             raise ModelError(f"hold must be > 0, got {table.hold}")
         mix = SliceMix(mix.shapes, mix.weights, tuple(mean * m for m in mix.means), mix.name)
         title, unit = f"{title}, held for {in_words(mean)} on average", "s"
     load = _LOAD if table.load is None else table.load
-    notes = ("EASY is played with exact run times for estimates.",)
+    notes = ("EASY is simulated with exact run times as estimates.",)
     return SlicePlan(
         pod, mix, load, 1, table.count or 4000, unit, title,
         notes=notes if "easy" in map(str.lower, common["disciplines"]) else (), **common,

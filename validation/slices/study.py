@@ -170,8 +170,9 @@ def _names(what: str, given: Sequence[str]) -> tuple[str, ...]:
     names = tuple(spell(name) for name in given)
     if not names:
         raise ModelError(f"{what}: name at least one")
-    if len(set(names)) < len(names):
-        raise ModelError(f"{what}: {', '.join(names)} names one twice")
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            raise ModelError(f"{what}: {name} is named twice; drop one")
     if "loss" in names:
         raise ModelError("disciplines: where nobody waits (loss) is played anyway; leave it out")
     return names

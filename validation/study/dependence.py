@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from phasefit import MAP, fit_map
-from qmodels.commands.durations import in_words
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.io.scenario import Scenario
 from qmodels.policies import AbstractPolicy, Prediction, predict
+from qmodels.words import in_words
 
 #: What the log of a study has to say before processes are fitted to it.
 _DOUBT = "interarrival times are not independent"

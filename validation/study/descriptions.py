@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from phasefit import PhaseType
-from qmodels.commands.durations import in_words
-from qmodels.pages.page import plain_number
 from qmodels.plotting.style import counted
 from qmodels.programs import SpeedupSurface
-from validation.study.run import Check, Study
+from qmodels.words import in_words, plain_number
+from validation.study.checks import Check
+from validation.study.run import Study
 from validation.study.trial import MeshTrial
 
 _FAR = 1.5  #: ratio of two tails from which a reader is told of it

@@ -7,17 +7,16 @@ from math import inf
 
 import numpy as np
 
-from qmodels.commands.durations import in_words
 from qmodels.policies import AbstractPolicy
 from qmodels.policies.base import running_jobs
-from qmodels.policies.choice.ranking import BEST, TIE, RankedPolicy
-from qmodels.policies.choice.recommendation import Recommendation
+from qmodels.policies.choice.ranking import TIE, RankedPolicy
+from qmodels.policies.choice.recommendation import within_what
+from qmodels.policies.methods import EXACT, exact_for_its_laws
+from qmodels.words import in_words
+from validation.study.headlines import Headline, headlines, near_saturation
 from validation.study.run import Study
 from validation.trial.agreement import DECISIVE_PRECISION
 
-#: Fraction of a policy's capacity above which its time is no headline: there one per cent more
-#: load adds a fifth or more to it, and no load is known to one per cent.
-HEADLINE: float = 0.95
 #: Ties that are named in a sentence.
 _MOST_TIES = 2
 #: A centre this busy is what limits a policy.
@@ -37,7 +36,9 @@ def findings(study: Study, *, bare: bool = False) -> list[str]:
         f"How far to trust it on a mesh: {trial.in_short() if bare else trial.trust()}"
         for trial in study.trials
     ]
-    sentences = [*_fastest_policies(study, words), _highest_loads(study, words)]
+    sentences = [
+        *_fastest_policies(study, words), *_of_the_log(study), _highest_loads(study, words)
+    ]  # fmt: skip
     if study.checks or not tried:
         sentences.append(_trust(study, words))
     return [*sentences, *tried]
@@ -62,6 +63,7 @@ class Glossary:
 def meanings(study: Study) -> dict[str, str]:
     """What the labels of all policies of a study say, in words."""
     policies = [*study.scenario.policies, *(trial.policy for trial in study.trials)]
+    policies += [check.policy for check in study.checks]
     plan = study.scenario.validation
     if plan is not None:
         policies += plan.policies
@@ -70,23 +72,17 @@ def meanings(study: Study) -> dict[str, str]:
 
 def headline_policies(study: Study, most: int = 6) -> list[str]:
     """Labels of the policies that the findings name: the fastest, who ties, who carries most."""
-    spoken = [each.rows for each, _ in _spoken_of(study)[0]]
+    spoken = [each.found.rows for each in headlines(study)[0]]
     fastest = [rows[0].label for rows in spoken]
     tied = [next((row.label for row in rows if row.status == TIE), "") for rows in spoken]
     carrying = [label for label, _ in _best_of_each_kind(study)]
     return [label for label in dict.fromkeys([*fastest, *tied, *carrying]) if label][:most]
 
 
-def near_saturation(row: RankedPolicy, rate: float) -> str:
-    """What is said of a time close to the policy's capacity; "" elsewhere."""
-    fraction = rate / row.capacity
-    return f"at {fraction:.1%} of what it can carry" if fraction > HEADLINE else ""
-
-
 def _fastest_policies(study: Study, words: Glossary) -> Iterator[str]:
-    spoken, left = _spoken_of(study)
-    for found, name in spoken:
-        yield _fastest(found, name, words)
+    spoken, left = headlines(study)
+    for each in spoken:
+        yield _fastest(study, each, words)
     if left:
         said = ", ".join(_load(study, load) for load in left)
         heaviest = left[max(left)]
@@ -106,45 +102,17 @@ def _fastest_policies(study: Study, words: Glossary) -> Iterator[str]:
         )
 
 
-def _spoken_of(
-    study: Study,
-) -> tuple[list[tuple[Recommendation, str]], dict[float, Recommendation]]:
-    """All policies at the loads that are spoken of, with their names, and where none is best."""
-    found = {load: study.recommendation(load) for load in study.loads}
-    left = {load: each for load, each in found.items() if _too_near(each)}
-    names = _headlines(study, [load for load in found if load not in left])
-    return [(found[load], name) for load, name in sorted(names.items())], left
-
-
-def _headlines(study: Study, fit: list[float]) -> dict[float, str]:
-    """The loads that are spoken of, and what each is called."""
-    if not fit:
-        return {}
-    chosen = {fit[0]: "light load"}
-    if len(fit) > 1:
-        chosen[fit[-1]] = "heavy load"
-        middle = min(fit, key=lambda x: abs(x - (fit[0] + fit[-1]) / 2))
-        chosen.setdefault(middle, "medium load")
-    own = study.log_load
-    if own is not None and own in fit:
-        chosen[own] = "the log's own load"
-    return chosen
-
-
 def _load(study: Study, load: float) -> str:
     own = " (the log's own)" if load == study.log_load else ""
     return f"{load:.3g}{own}"
 
 
-def _too_near(found: Recommendation) -> bool:
+def _fastest(study: Study, each: Headline, words: Glossary) -> str:
+    found = each.found
     best = found.rows[0]
-    return best.status != BEST or bool(near_saturation(best, found.arrival_rate))
-
-
-def _fastest(found: Recommendation, name: str, words: Glossary) -> str:
-    best = found.rows[0]
-    at = f"At {name} ({found.load:.2g})"
-    time = in_words(best.value)
+    at = f"At {each.name} ({found.load:.2g})"
+    time, simulated = in_words(best.value), _simulated(study, each)
+    beside, played = (f"; {simulated}", f" ({simulated})") if simulated else ("", "")
     ties = [row for row in found.rows if row.status == TIE]
     if not ties:
         after = next((row for row in found.rows[1:] if row.value == row.value), None)
@@ -154,25 +122,40 @@ def _fastest(found: Recommendation, name: str, words: Glossary) -> str:
             else f"the next, {words(after.label)}, takes {after.value / best.value - 1.0:.0%} more"
         )
         return (
-            f"{at} the shortest mean response time is that of {words(best.label)}, {time} "
-            f"({_error(best)}); {second}."
+            f"{at} {words(best.label)} has the shortest mean response time, {time} "
+            f"({_error(best)}{beside}); {second}."
         )
     others = [
         f"{words(row.label)}, {in_words(row.value, like=best.value)}" for row in ties[:_MOST_TIES]
     ]
     if len(ties) > _MOST_TIES:
         others.append(f"{len(ties) - _MOST_TIES} more")
-    error = max(row.error for row in (best, *ties))
+    error = max((row.error for row in (best, *ties) if row.error < inf), default=0.0)
+    doubt = within_what(found.rows, f" (up to {error:.0%})")
     return (
         f"{at} no single policy can be called fastest: {words(best.label)} has the least "
-        f"predicted mean response time, {time}, but within the error of the models (up to "
-        f"{error:.0%}) {_joined(others)} may be as good."
+        f"predicted mean response time, {time}{played}, but {doubt} {_joined(others)} may be as "
+        f"good."
     )
+
+
+def _simulated(study: Study, each: Headline) -> str:
+    """What the simulation says of the policy that is named at a load; "" where there is none."""
+    check = study.check(each.named, each.found.arrival_rate)
+    if check is None:
+        return ""
+    found = check.agreement.simulation.mean_response
+    unit = each.found.rows[0].value
+    return f"simulated {in_words(found.mean, like=unit)} ± {found.half_width / found.mean:.1%}"
 
 
 def _error(row: RankedPolicy) -> str:
     """The error that is stated for a time."""
-    return "exact for this model" if row.method == "exact" else f"± {row.error:.0%}"
+    if not exact_for_its_laws(row.method):
+        return (
+            "how far it may be off is not known here" if row.error == inf else f"± {row.error:.0%}"
+        )
+    return "exact for this model" if row.method == EXACT else "exact for the laws fitted to the log"
 
 
 def _joined(parts: list[str]) -> str:
@@ -209,8 +192,8 @@ def _best_of_each_kind(study: Study) -> list[tuple[str, float]]:
 def _trust(study: Study, words: Glossary) -> str:
     if not study.checks:
         return "Nothing was simulated in this study, so nothing is known of how far to trust it."
-    exact = [c for c in study.checks if c.agreement.prediction.method == "exact"]
-    rest = [c for c in study.checks if c.agreement.prediction.method != "exact"]
+    exact = [c for c in study.checks if exact_for_its_laws(c.agreement.prediction.method)]
+    rest = [c for c in study.checks if not exact_for_its_laws(c.agreement.prediction.method)]
     parts = []
     if exact:
         agreed, off, open_ = (
@@ -229,10 +212,14 @@ def _trust(study: Study, words: Glossary) -> str:
     if decided:
         gaps = sorted(abs(c.agreement.gap) for c in decided)
         worst = max(decided, key=lambda c: abs(c.agreement.gap))
+        half = (
+            f"half of these are within {np.median(gaps):.1%} of the simulated time, and the worst"
+        )
         parts.append(
-            f"{where} approximate: of {len(rest)} predictions {len(decided)} could be "
-            f"judged, off by {np.median(gaps):.1%} in the median and {worst.agreement.gap:+.1%} at "
-            f"worst ({words(worst.policy.label)}, at {worst.fraction:.0%} of its capacity)"
+            f"{where} approximate, and {len(decided)} of {len(rest)} could be judged: "
+            f"{half if len(decided) > 1 else 'it'} is {abs(worst.agreement.gap):.1%} too "
+            f"{_off(worst.agreement.gap)} ({words(worst.policy.label)}, at {worst.fraction:.0%} of "
+            f"its capacity)"
         )
         if unjudged := [abs(c.agreement.gap) for c in rest if c not in decided]:
             parts.append(
@@ -258,17 +245,41 @@ def _trust(study: Study, words: Glossary) -> str:
     unplayed = _never_simulated(study)
     if unplayed:
         parts.append(
-            f"{' and '.join(map(words, unplayed))}, named fastest above, "
-            f"{'was' if len(unplayed) == 1 else 'were'} not among those simulated"
+            f"{' and '.join(map(words, unplayed))}, named above, "
+            f"{'was' if len(unplayed) == 1 else 'were'} not simulated at these loads"
         )
     return "How far to trust it: " + "; ".join(parts) + "."
 
 
+def _off(gap: float) -> str:
+    """Which way a prediction misses: a job is predicted to be sooner done, or later."""
+    return "fast" if gap < 0.0 else "slow"
+
+
+def _of_the_log(study: Study) -> list[str]:
+    """How far fitted laws are from the log, by the fastest policy at its load or a middle one.
+
+    Empty where all laws were given.
+    """
+    spoken = [each.found for each in headlines(study)[0]]
+    if not spoken:
+        return []
+    own = [found for found in spoken if found.load == study.log_load]
+    found = own[0] if own else spoken[len(spoken) // 2]
+    if found.fit is None:
+        return []
+    where = f"{found.rows[0].label} at load {found.load:.3g}"
+    return [f"How far to trust the laws: {found.fit.sentence(where)}"]
+
+
 def _never_simulated(study: Study) -> list[str]:
-    """Labels of policies with the least predicted time at a load spoken of, never simulated."""
-    fastest = [found.rows[0].label for found, _ in _spoken_of(study)[0]]
-    played = {check.policy.label for check in study.checks}
-    return [label for label in dict.fromkeys(fastest) if label not in played]
+    """Labels of policies named at a load that is spoken of, and not simulated at that load."""
+    missing = [
+        each.named.label
+        for each in headlines(study)[0]
+        if study.check(each.named, each.found.arrival_rate) is None
+    ]
+    return list(dict.fromkeys(missing))
 
 
 def limits_of_repartitioning(study: Study) -> list[str]:
@@ -316,9 +327,8 @@ def _limit(study: Study, policy: AbstractPolicy) -> str:
     if full.throughput[most] > 1.05 * full.throughput[-1]:
         peak = float(full.throughput[most]) / study.bound
         said += (
-            f". With {most + 1} job{'s' if most else ''} at a time it would get through load "
-            f"{peak:.2f}: it is the jobs that are let in beyond those that slow it down, so its "
-            f"curve ends early"
+            f". Too many jobs are admitted at once: a limit of {most + 1} "
+            f"job{'s' if most else ''} would carry load {peak:.2f}"
         )
     return said + "."
 

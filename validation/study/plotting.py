@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from phasefit import MAP, PhaseType
 from qmodels.plotting import response_curves, surface_3d, surface_heatmap
+from qmodels.plotting.fonts import readable
 from qmodels.plotting.style import (
     BLACK,
     BLUE,
@@ -25,12 +26,16 @@ from qmodels.plotting.style import (
     RED,
     bars_above_zero,
     counted,
-    set_legend,
+    set_legend_below,
     set_plain_log_ticks,
+    set_title,
 )
 from qmodels.policies import AbstractPolicy
+from qmodels.policies.methods import exact_for_its_laws
+from qmodels.words import unit_of
+from validation.study.checks import Check
 from validation.study.findings import headline_policies
-from validation.study.run import Check, Study
+from validation.study.run import Study
 from validation.study.trial import MeshTrial
 
 #: Colours and lines of the few policies of the first figure: told apart without colour too.
@@ -70,7 +75,8 @@ def _pixels(figure: Figure) -> NDArray[np.uint8]:
     """
     figure.set_dpi(_DPI)
     canvas: Any = FigureCanvasAgg(figure)
-    canvas.draw()
+    with readable(figure):
+        canvas.draw()
     figure.set_layout_engine("none")
     return np.asarray(canvas.buffer_rgba())
 
@@ -90,14 +96,17 @@ def surface_curve(study: Study) -> Figure:
 def surface_map(study: Study) -> Figure:
     """The speedup surface as a map alone."""
     figure = Figure(figsize=(5.2, 4.2), layout="constrained")
-    surface_heatmap(study.surface, ax=figure.add_subplot(), points=measured_allotments(study))
+    surface_heatmap(
+        study.surface, ax=figure.add_subplot(), points=measured_allotments(study),
+        contradicted=_contradicted(study),
+    )  # fmt: skip
     return figure
 
 
 def surface_body(study: Study) -> Figure:
     """The speedup surface as a body alone."""
     figure = Figure(figsize=(5.2, 4.2))
-    body = figure.add_axes((0.05, 0.0, 0.9, 0.96), projection="3d")
+    body = figure.add_axes((0.05, 0.0, 0.9, 0.9), projection="3d")
     surface_3d(study.surface, ax=body, points=measured_allotments(study))
     return figure
 
@@ -108,29 +117,50 @@ def measured_allotments(study: Study) -> np.ndarray | None:
     return np.unique(np.concatenate(runs), axis=0) if runs else None
 
 
+def _contradicted(study: Study) -> np.ndarray | None:
+    """Whether the runs of some program contradict its law, on each of the measured allotments."""
+    allotments = measured_allotments(study)
+    if allotments is None:
+        return None
+    found = [fit.measured.at(*allotments.T)[1] for fit in study.scenario.fits.values()]
+    return np.asarray(np.any(found, axis=0))
+
+
 def answer_figure(study: Study) -> Figure:
     """Mean response time against load under the policies that the findings name, with errors."""
-    figure = Figure(figsize=(4.8, 3.9), layout="constrained")
+    figure = Figure(figsize=(4.8, 4.4), layout="constrained")
     ax = figure.add_subplot()
     ranked = [study.recommendation(load) for load in study.loads]
+    unit, name = time_unit(study)
     for label, look in zip(headline_policies(study), LOOKS, strict=False):
         rows = [(x.load, row) for x in ranked for row in x.rows if row.label == label]
-        sure = [(load, row.value, min(row.error, 1.0 - 1e-6)) for load, row in rows
+        sure = [(load, row.value / unit, min(row.error, 1.0 - 1e-6)) for load, row in rows
                 if np.isfinite(row.value) and np.isfinite(row.error)]  # fmt: skip
-        ax.plot(*curve_of(study, label), color=look[0], linestyle=look[1], lw=1.8, label=label)
+        at, times = curve_of(study, label)
+        ax.plot(at, np.asarray(times) / unit, color=look[0], linestyle=look[1], lw=1.8, label=label)
         if sure:
             loads, times, errors = np.array(sure).T
             ax.fill_between(
                 loads, times * (1.0 - errors), times * (1.0 + errors), color=look[0], alpha=0.16,
                 lw=0,
             )  # fmt: skip
-    ax.set(xlabel="load (1: the machine's ceiling)", ylabel="mean response time [s]", yscale="log",
-           xlim=(0, 1))  # fmt: skip
+    ax.set(xlabel="load (1: the machine's ceiling)", ylabel=f"mean response time [{name}]",
+           yscale="log", xlim=(0, 1))  # fmt: skip
     set_plain_log_ticks(ax)
     ax.grid(lw=0.3)
-    set_legend(ax, fontsize=9, loc="upper left")
     _mark_log(study, ax)
+    set_legend_below(ax, fontsize=9)
     return figure
+
+
+def time_unit(study: Study) -> tuple[float, str]:
+    """The unit in which people would give the least times of the loads, in seconds, and its name.
+
+    The times of the findings, tables and figures so read alike, also where a log's jobs take days.
+    """
+    rows = [study.recommendation(load).rows[0] for load in study.loads]
+    least = [row.value for row in rows if np.isfinite(row.value) and row.value > 0.0]
+    return unit_of(float(np.exp(np.mean(np.log(least))))) if least else (1.0, "s")
 
 
 def response_panels(study: Study) -> list[tuple[str, int]]:
@@ -151,14 +181,19 @@ def response_panel(study: Study, kind: str, disk_partitions: int) -> Figure:
     draw_responses(study, kind, disk_partitions, ax)
     times = [p.prediction.mean_response for p in study.points if p.prediction]
     if times:
-        ax.set_ylim(0.8 * min(times), 1.25 * max(times))
+        unit, _ = time_unit(study)
+        ax.set_ylim(0.8 * min(times) / unit, 1.25 * max(times) / unit)
+        set_plain_log_ticks(ax)  # by the numbers that all panels share
     return figure
 
 
 def _panel() -> tuple[Figure, Axes]:
-    """A panel with axes at a fixed place: those beside each other match, and it is soon drawn."""
-    figure = Figure(figsize=(4.4, 3.6))
-    return figure, figure.add_axes((0.2, 0.14, 0.77, 0.77))  # room for labels such as 0.0001
+    """A panel with axes at a fixed place: those beside each other match, and it is soon drawn.
+
+    There is room for labels such as 0.0001 and, at the right end, 100,000, and for a legend below.
+    """
+    figure = Figure(figsize=(4.4, 4.2))
+    return figure, figure.add_axes((0.2, 0.27, 0.73, 0.66))
 
 
 def draw_responses(
@@ -166,9 +201,10 @@ def draw_responses(
 ) -> dict[str, tuple[list[float], list[float]]]:
     """Draw the policies of a kind, and dynamic partitioning beside them; return their curves."""
     curves = panel_curves(study, kind, disk_partitions)
-    response_curves(curves, ax=ax)
+    response_curves(curves, unit=time_unit(study), ax=ax)
+    if _mark_log(study, ax):
+        set_legend_below(ax, labelspacing=0.2, handlelength=1.6)
     ax.set_title(panel_title(kind, disk_partitions), fontsize=10, y=1.0)
-    _mark_log(study, ax)
     return curves
 
 
@@ -192,14 +228,12 @@ def panel_title(kind: str, disk_partitions: int) -> str:
     return f"{names.get(kind, kind)}, {counted(disk_partitions, 'disk partition')}"
 
 
-def _mark_log(study: Study, ax: Axes) -> None:
-    """A line at the log's own load."""
-    if study.log_load is not None and study.log_load < 1:
-        ax.axvline(study.log_load, color=GREY, lw=0.8, ls=":")
-        ax.annotate(
-            "the log", (study.log_load, 0.02), xycoords=("data", "axes fraction"),
-            rotation=90, va="bottom", ha="right", fontsize=7, color=GREY,
-        )  # fmt: skip
+def _mark_log(study: Study, ax: Axes) -> bool:
+    """Draw a line at the log's own load, to be named in the legend; whether there is one."""
+    if study.log_load is None or study.log_load >= 1:
+        return False
+    ax.axvline(study.log_load, color=GREY, lw=0.8, ls=":", label="the log's own load")
+    return True
 
 
 def _disks(policy: AbstractPolicy) -> int:
@@ -219,7 +253,7 @@ def agreement_figure(study: Study) -> Figure | None:
     """Predicted over simulated mean response time, an interval for each check."""
     if not study.checks:
         return None
-    height = 1.6 + 0.26 * len(study.checks)
+    height = 1.9 + 0.26 * len(study.checks)
     figure = Figure(figsize=(4.9, height), layout="constrained")
     agreement_intervals(study.checks, ax=figure.add_subplot())
     return figure
@@ -228,7 +262,10 @@ def agreement_figure(study: Study) -> Figure | None:
 def trial_panel(trial: MeshTrial) -> Figure:
     """The way from the model to the mesh for one policy."""
     figure = Figure(figsize=(4.8, 3.9), layout="constrained")
-    trial.found.chain.plot(figure.add_subplot(), seconds=trial.cycle)
+    ax = trial.found.chain.plot(figure.add_subplot(), seconds=trial.cycle)
+    given = trial.task.given
+    where = f"on a mesh of {given['rows']} x {given['columns']}, jobs placed by {trial.strategy}"
+    set_title(ax, f"{trial.policy.label} {where}", "steps in % of the time on the mesh")
     return figure
 
 
@@ -251,7 +288,7 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
     for y, check in enumerate(checks):
         predicted = check.agreement.prediction.mean_response
         simulated = check.agreement.simulation.mean_response
-        exact = check.agreement.prediction.method == "exact"
+        exact = exact_for_its_laws(check.agreement.prediction.method)
         ax.errorbar(
             simulated.mean / predicted, y,
             xerr=bars_above_zero([simulated.mean / predicted], [simulated.half_width / predicted]),
@@ -268,7 +305,7 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
     ):
         used = any(
             (c.replay is not None) if "log" in label
-            else (c.agreement.prediction.method == "exact") == ("exact," in label)
+            else exact_for_its_laws(c.agreement.prediction.method) == ("exact," in label)
             for c in checks
         )  # fmt: skip
         if used:
@@ -278,13 +315,15 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
         [f"{c.policy.label}, {c.fraction:.0%}" for c in checks],
         fontsize=9,
     )
-    ax.set_ylabel("policy, load as a share of its capacity")
-    ax.invert_yaxis()
-    ax.set_xlabel("simulated / predicted mean response time")
+    ax.set_ylim(len(checks) - 0.5, -0.5)
+    # a title of the upright axis would be longer than that is where there are few checks
+    ax.set_xlabel(
+        "simulated / predicted mean response time\nof policies at shares of their capacity"
+    )
     low, high = ax.get_xlim()
     if high / max(low, 1e-9) > 5 and low > 0:
         ax.set_xscale("log")
-    ax.legend(fontsize=9, loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False)
+    set_legend_below(ax, lines=2, fontsize=9, ncols=1)
     ax.grid(axis="x", lw=0.3)
     return ax
 
@@ -346,7 +385,7 @@ def tail(sample: np.ndarray, law: PhaseType, *, ax: Axes | None = None) -> Axes:
     ax.set(xscale="log", yscale="log", ylabel="fraction above", ylim=(0.3 / values.size, 1.5))
     for axis in "xy":
         set_plain_log_ticks(ax, axis)
-    ax.legend(fontsize=8, loc="lower left")  # tails fall to the right
+    set_legend_below(ax, ncols=1)
     ax.grid(lw=0.3)
     return ax
 

@@ -5,28 +5,26 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
+from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qmodels.commands.durations import in_words
 from qmodels.io.outputs import output_folder
 from qmodels.memory import spent_in_words
-from qmodels.pages.page import NO_SCRIPTS, explained, page_templates, plain_number
-from qmodels.pages.surface import FRAME_POLICY, surface_page
+from qmodels.pages.page import NO_SCRIPTS, explained, page_templates
+from qmodels.pages.surface import FRAME_POLICY, measured_rows, surface_page
 from qmodels.plotting.style import counted
 from qmodels.policies.choice.ranking import BEST, TIE
 from qmodels.programs.superlinear import superlinear
+from qmodels.words import in_words, plain_number
 from validation.study.descriptions import tail_doubt
-from validation.study.findings import (
-    findings,
-    limits_of_repartitioning,
-    meanings,
-    near_saturation,
-)
+from validation.study.findings import findings, limits_of_repartitioning, meanings
+from validation.study.headlines import near_saturation
 from validation.study.run import Study
 from validation.trial.agreement import DECISIVE_PRECISION
 
 if TYPE_CHECKING:
+    from qmodels.programs.scaling import FittedProgram, Forecast
     from validation.study.panels import Picture
 
 #: Warnings that stand directly under the findings, at most.
@@ -100,14 +98,15 @@ def _render(study: Study, figures: Mapping[str, Picture], command: str, interact
     labels = meanings(study)
     templates.filters["explained"] = lambda text: explained(text, labels)
     turning = interactive and min(study.surface.speedup.shape) >= 2
-    best = _best_by_load(study)
+    best, said = _best_by_load(study), findings(study, bare=True)
     warnings = study.warnings[: min(study.grave, _GRAVEST)]
     return templates.get_template("report.html.j2").render(
         title=study.scenario.title,
         subtitle=_subtitle(study),
         study=study,
         scenario=study.scenario,
-        findings=findings(study, bare=True),
+        findings=said,
+        named={label: labels[label] for label in labels if any(label in text for text in said)},
         figures={name: figure.panels for name, figure in figures.items()},
         captions=CAPTIONS,
         tails=[doubt for each in log_and_laws(study) if (doubt := tail_doubt(*each))],
@@ -119,11 +118,13 @@ def _render(study: Study, figures: Mapping[str, Picture], command: str, interact
         summary=_summary(study),
         best=best,
         legend=_legend(study),
-        meanings={label: labels[label] for label in labels if label in _in_tables(study, best)},
+        meanings=labels,
         gravest=warnings,
         gravest_title="What may change these answers most"
         + (" (all warnings stand at the end)" if len(study.warnings) > len(warnings) else ""),
         limits=limits_of_repartitioning(study),
+        other_loads=_beside_the_table(study),
+        beside=_beside(study),
         superlinear=superlinear(study.scenario.program, study.surface),
         in_words=in_words,
         plain_number=plain_number,
@@ -151,10 +152,51 @@ def _legend(study: Study) -> list[str]:
     return [legend for legend in dict.fromkeys(policy.legend for policy in policies) if legend]
 
 
+def _beside_the_table(study: Study) -> list[str]:
+    """Why the table of checks has other times than a trial of the same policy, a sentence each."""
+    said = []
+    for trial in study.trials:
+        own = trial.arrival_rate / study.bound
+        for check in study.checks:
+            same = isclose(check.fraction, trial.task.fraction, rel_tol=1e-9)
+            if not same or check.policy.label != trial.policy.label:
+                continue
+            there = check.agreement.prediction
+            said.append(
+                f"The table of simulations has another prediction for {trial.policy.label} at "
+                f"{check.fraction:.0%}, {in_words(there.mean_response)}: there it is a share of "
+                f"what the model says that the policy carries, load {there.load:.3g}, and jobs "
+                f"come as the study has them; here it is a share of what the mesh was measured to "
+                f"carry, load {own:.3g}, and jobs come as a Poisson stream."
+            )
+    return said
+
+
 def _turning(study: Study) -> str:
     from validation.study.plotting import measured_allotments
 
-    return surface_page(study.surface, points=measured_allotments(study))
+    surface, fits = study.surface, list(study.scenario.fits.values())
+    more: dict[str, Any] = {}
+    if len(fits) == 1:
+        sure = fits[0].surface_interval(surface.processors, surface.disks)
+        more = {"interval": (sure.speedup_low, sure.speedup_high), "warnings": fits[0].warnings}
+        if not study.scenario.scaled_to_log:
+            more["runs"] = _at_measured(fits[0])
+    return surface_page(surface, points=measured_allotments(study), **more)
+
+
+def _at_measured(fit: FittedProgram) -> Forecast:
+    return fit.predict(fit.measured.processors, fit.measured.disks)
+
+
+def _beside(study: Study) -> list[tuple[str, list[str], bool]]:
+    """What was measured of each program beside what was fitted, and where they contradict."""
+    return [
+        (name, cells, contradicts)
+        for name, fit in study.scenario.fits.items()
+        if fit.measured.processors.size
+        for cells, contradicts in measured_rows(_at_measured(fit))
+    ]
 
 
 def _summary(study: Study) -> dict[str, Any] | None:
@@ -204,12 +246,6 @@ def _best_by_load(study: Study) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _in_tables(study: Study, best: list[dict[str, Any]]) -> set[str]:
-    """The labels in the tables of the report."""
-    labels = {each["policy"] for row in best for each in row["best"]}
-    return labels | {check.policy.label for check in study.checks}
 
 
 def _versions() -> dict[str, str]:

@@ -27,16 +27,16 @@ from qmodels.policies import (
 )
 from qmodels.policies.choice.judging import error_of
 from qmodels.policies.choice.objectives import objective_of
+from qmodels.policies.choice.overload import overload
 from qmodels.policies.choice.recommendation import Recommendation, compared
 from qmodels.policies.models.build import built_model
 from qmodels.programs import SpeedupSurface, speedup_surface
 from qmodels.progress import Progress, no_progress
-from validation.jobs.renewal import ReplayedJobs
-from validation.sharing import Simulation, simulate
+from validation.study.checks import Check, Simulator
 from validation.study.dependence import dependent_arrivals
+from validation.study.headlines import headlines
 from validation.study.trial import MeshTrial, check_trial, study_trial
 from validation.sweeps.executors import worker_count
-from validation.trial.agreement import Agreement, crossvalidate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,16 +54,6 @@ class Point(Record):
     policy: AbstractPolicy
     load: float
     prediction: Prediction | None
-
-
-@dataclass(frozen=True, eq=False)
-class Check(Record):
-    """One prediction beside the simulation, and beside the log played back where there is one."""
-
-    policy: AbstractPolicy
-    fraction: float  #: arrival rate as a fraction of the policy's capacity
-    agreement: Agreement[Simulation]
-    replay: Simulation | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +96,10 @@ class Study(Result):
                 arrival_rate=load * self.bound,
             )
         return self._recommendations[load]
+
+    def check(self, policy: AbstractPolicy, arrival_rate: float) -> Check | None:
+        """What was simulated of a policy at an arrival rate; None if nothing was."""
+        return next((each for each in self.checks if each.is_of(policy, arrival_rate)), None)
 
     @cached_property
     def _recommendations(self) -> dict[float, Recommendation]:
@@ -153,8 +147,13 @@ class Study(Result):
     ) -> dict[str, object]:
         error = np.nan
         if found is not None:
-            system, mean = self.scenario.system, objective_of("mean_response")
-            error = error_of(policy, found, system, self.workload, mean)
+            error = error_of(found, objective_of("mean_response"))
+        told = {} if found is None else found.record()
+        of_data = {
+            f"{name}_s": told.get(name, np.nan)
+            for name in ("mean_response_of_data", "mean_response_low", "mean_response_high")
+            if self.workload.fitted
+        }
         return {
             "policy": policy.label,
             "kind": policy.name,
@@ -167,6 +166,7 @@ class Study(Result):
             "status": "stable" if found else "saturated",
             "mean_response_s": found.mean_response if found else np.nan,
             "stated_error": error,
+            **of_data,
             "mean_wait_s": found.mean_wait if found else np.nan,
             "mean_jobs": found.mean_jobs if found else np.nan,
             "processor_utilisation": found.processor_utilisation if found else np.nan,
@@ -219,8 +219,7 @@ def run_study(
     workload = scenario.workload
     check_trial(scenario)
     bound = work_bound(scenario.system, scenario.program)
-    log = scenario.log
-    log_load = log.with_work.arrival_rate / bound if log else None
+    log_load = scenario.log_load
     given = processes or executor
 
     def on_mesh() -> Iterator[tuple[MeshTrial, ...]]:
@@ -235,7 +234,8 @@ def run_study(
         )
         capacities = {p.label: _capacity(p, scenario, workload) for p in scenario.policies}
         loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
-        checks = begin(_check_all(scenario, workload, capacities, workers, executor, report))
+        simulator = Simulator(scenario, capacities, workers, executor, report)
+        checks = begin(simulator.asked_for())
         points = tuple(_predict_all(scenario, workload, bound, capacities, loads, report))
         predicted = _with_warnings(
             Study(
@@ -253,9 +253,10 @@ def run_study(
                 seconds=time.perf_counter() - started,
             )
         )
+        named = begin(simulator.named(headlines(predicted)[0]))
         if meanwhile is not None:
             meanwhile(predicted)
-        checked, [tried] = checks(), trials()
+        checked, [tried] = (*checks(), *named()), trials()
     return replace(predicted, checks=checked, trials=tried, seconds=time.perf_counter() - started)
 
 
@@ -267,8 +268,25 @@ def _with_warnings(study: Study) -> Study:
     at_load = [(p.policy, p.prediction) for p in study.points if p.load == here and p.prediction]
     # It multiplies times more than most; only whether there is an answer at all comes before.
     place = int(log_load is not None and log_load >= 1)
+    if log_load is not None and log_load * study.bound >= max(study.capacities.values()):
+        grave[:place] = [_overloaded(study, log_load)]
+        place = 1
     grave[place:place] = dependent_arrivals(scenario, at_load)
     return replace(study, warnings=(*grave, *light), grave=len(grave))
+
+
+def _overloaded(study: Study, log_load: float) -> str:
+    """What keeps every policy from carrying the log's own load, and what would do."""
+    scenario = study.scenario
+    said = f"The log's own load of {log_load:.3g} is beyond what any policy can carry."
+    try:
+        found = overload(
+            scenario.system, study.workload, arrival_rate=log_load * study.bound,
+            policies=scenario.policies, model=scenario.model,
+        )  # fmt: skip
+    except ModelError:  # by a hair: the simulator alone does not take it for stable
+        return said
+    return f"{said} {found.sentence}"
 
 
 @contextmanager
@@ -286,7 +304,7 @@ def _beside(workers: int | None) -> Iterator[Callable[[Iterator[T]], Callable[[]
     def through(steps: Iterator[T]) -> tuple[T, ...]:
         return tuple(takewhile(lambda _: not failed.is_set(), steps))
 
-    pool = ThreadPoolExecutor(2)
+    pool = ThreadPoolExecutor(3)
     try:
         yield lambda steps: pool.submit(through, steps).result
     except BaseException:
@@ -355,64 +373,6 @@ def _predict_all(
         report("predicting", i + 1, total)
 
 
-def _check_all(
-    scenario: Scenario,
-    workload: Workload,
-    capacities: dict[str, float],
-    workers: int | None,
-    executor: Executor | None,
-    report: Progress,
-) -> Iterator[Check]:
-    plan = scenario.validation
-    if plan is None:
-        return
-    log = scenario.log if plan.replay_log else None
-    replayed = ReplayedJobs(*_paired(scenario)) if log else None
-    total, done = len(plan.policies) * len(plan.capacity_fractions), 0
-    # Policies meet the same jobs at the same fraction: common random numbers.
-    for policy in plan.policies:
-        for place, fraction in enumerate(plan.capacity_fractions):
-            rate = fraction * capacities[policy.label]
-            agreement = crossvalidate(
-                policy,
-                scenario.system,
-                workload,
-                arrival_rate=rate,
-                model=scenario.model,
-                replications=plan.replications,
-                jobs=plan.jobs,
-                seed=scenario.seed,
-                point=place,
-                workers=workers,
-                executor=executor,
-            )
-            replay = None
-            if log and replayed:
-                replay = simulate(
-                    policy,
-                    scenario.system,
-                    replace(workload, mix="mean"),  # the log's work holds the programs' differences
-                    arrival_rate=rate,
-                    stream_of_jobs=replayed,
-                    replications=plan.replications,
-                    jobs=len(log.with_work.interarrivals),
-                    seed=scenario.seed,
-                    point=place,
-                    workers=workers,
-                    executor=executor,
-                )
-            yield Check(policy, fraction, agreement, replay)
-            done += 1
-            report("simulating", done, total)
-
-
-def _paired(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
-    """Gaps and work of the same jobs, those with work."""
-    assert scenario.log is not None
-    busy = scenario.log.with_work
-    return busy.interarrivals, busy.work_by_job[1:]
-
-
 def _warnings(scenario: Scenario, log_load: float | None) -> tuple[list[str], list[str]]:
     """Warnings that may change the answer, the worst first, and the rest.
 
@@ -430,7 +390,7 @@ def _warnings(scenario: Scenario, log_load: float | None) -> tuple[list[str], li
             f"the scale."
         )
     for name, fit in scenario.fits.items():
-        grave += [f"Program {name}: {sentence}" for sentence in fit.unidentified]
+        grave += [f"Program {name}: {text}" for text in (*fit.unidentified, *fit.warnings)]
     grave += scenario.log.doubts() if scenario.log else []
     if scenario.mix_note:
         grave.append(scenario.mix_note)

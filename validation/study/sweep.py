@@ -22,8 +22,9 @@ from validation.machine.points import plan_of
 from validation.machine.scenario import AllocationFile, load_plan
 from validation.sharing.points import scenario_of
 from validation.sweeps.engines import engine
-from validation.sweeps.journal import Journal, JournalReader
-from validation.sweeps.plain import from_text, source_hash, to_text
+from validation.sweeps.journal import Campaign, Journal
+from validation.sweeps.journal_file import JournalReader
+from validation.sweeps.plain import digest, from_text, source_hash, to_text
 from validation.sweeps.points import (
     Effort,
     Kind,
@@ -40,6 +41,8 @@ from validation.sweeps.version import code_version
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from validation.sweeps.journal_file import KeptCampaign
 
 #: What can be computed at the points of a sweep.
 KINDS: Final[Mapping[str, Kind]] = {
@@ -74,6 +77,13 @@ class SweepPlan(Record):
     def runs(self) -> int:
         """Replications to begin with."""
         return PointTable(self.kind, self.points, self.effort).total()
+
+    @property
+    def campaign(self) -> Campaign:
+        """What a journal knows the sweep by: all that it is asked, whatever the code's version."""
+        shared = replace(self.points[0], settings=(), version="").key(0)
+        points = repr([point.settings for point in self.points])  # fast, and plain data all of it
+        return Campaign(f"sweep --kind {self.kind.name}", digest([shared, points, self.effort]))
 
 
 @dataclass(frozen=True)
@@ -272,7 +282,9 @@ def run_sweep(
     """
     if not isinstance(journal, Journal):
         version = plan.points[0].version
-        with Journal(Path(journal), version=version, reuse=reuse, command=command) as own:
+        with Journal(
+            Path(journal), version=version, campaign=plan.campaign, reuse=reuse, command=command
+        ) as own:
             return run_sweep(
                 plan, own, workers=workers, cluster=cluster, executor=executor, budget=budget,
                 progress=progress,
@@ -337,28 +349,51 @@ class Sweep(Result):
 def _describe(journal: Journal, kind: Kind, points: Sequence[Point], effort: Effort) -> None:
     """Have the journal hold all that its results are to be told by."""
     shared = replace(points[0], settings=())
-    journal.describe("sweep", to_text({"kind": kind.name, "point": shared, "effort": effort}))
-    journal.set_points(map(settings_text, points))
+    told = to_text({"kind": kind.name, "point": shared, "effort": effort})
+    journal.describe(told, map(settings_text, points))
 
 
-def read_sweep(file: str | Path) -> Sweep:
-    """The results in a journal, also while a sweep goes on.
+def kept_sweeps(file: str | Path) -> list[KeptCampaign]:
+    """The sweeps of which a journal holds results, the one that was worked on last first.
 
     Raises
     ------
     ModelError
-        If there is no such journal, or it is one of another command.
+        If there is no such journal, or it has results of other commands alone.
     """
     with JournalReader(Path(file)) as journal:
-        text = journal.told("sweep")
-        if text is None:
-            raise ModelError(
-                f"{file}: belongs to another command than sweep; that command goes on with it"
-            )
-        told = from_text(text)
+        found = [each for each in journal.campaigns() if each.told is not None]
+    if not found:
+        raise ModelError(
+            f"{file}: belongs to another command than sweep; that command goes on with it"
+        )
+    return found
+
+
+def read_sweep(file: str | Path, number: int | None = None) -> Sweep:
+    """The results in a journal, also while a sweep goes on.
+
+    Parameters
+    ----------
+    file : str or Path
+    number : int, optional
+        Which of the sweeps in it, from `kept_sweeps`; by default the one worked on last.
+
+    Raises
+    ------
+    ModelError
+        If there is no such journal, or no such sweep in it.
+    """
+    held = {each.number: each for each in kept_sweeps(file)}
+    if number is not None and number not in held:
+        raise ModelError(f"{file}: has no sweep {number}; it has {', '.join(map(str, held))}")
+    chosen = held[next(iter(held)) if number is None else number]
+    with JournalReader(Path(file)) as journal:
+        told = from_text(chosen.told or "")
         kind, results = KINDS[told["kind"]], journal.results()
         points = [
-            replace(told["point"], settings=from_text(settings)) for settings in journal.points()
+            replace(told["point"], settings=from_text(settings))
+            for settings in journal.points(chosen.number)
         ]
     table = PointTable(kind, points, told["effort"])
     todo = list(table.first())[::-1]

@@ -11,13 +11,13 @@ import numpy as np
 
 from phasefit import PhaseType
 from phasefit.records import Drawing, Result
-from qmodels.commands.durations import in_words
 from qmodels.errors import ModelError, ScenarioError, UnstableError
 from qmodels.io.mesh_trial import TrialPlan
 from qmodels.io.scenario import Scenario
 from qmodels.policies import AbstractPolicy, predict
 from qmodels.policies.models.build import demand_law
 from qmodels.progress import Progress, no_progress
+from qmodels.words import in_words
 from validation.analysis.estimates import Estimate
 from validation.sweeps.executors import parallel_map
 from validation.trial.agreement import DECISIVE_PRECISION
@@ -79,7 +79,7 @@ class MeshTrial(Result):
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """The table of the report: stage, what it is, mean, interval and share of S4, as text."""
         unit = self.simulated.mean
-        own = ("", "the study's own prediction, by the times of the programs")
+        own = ("", "the study's own prediction, by the times of the programs (uncorrected)")
         rows = [(*own, in_words(self.own, like=unit), "", f"{self.own / unit - 1.0:+.1%}")]
         for row in self.to_frame().to_dict("records"):
             mean, stage = row["mean_response_s"], row["stage"]
@@ -96,37 +96,30 @@ class MeshTrial(Result):
         """How far to trust the prediction, and what it would cost to be surer, in plain words."""
         return " ".join(self._sentences())
 
+    @property
+    def arrival_rate(self) -> float:
+        """Jobs per second that came to the mesh."""
+        return self.found.chain.arrival_rate / self.cycle
+
     def in_short(self) -> str:
         """What was simulated, what was predicted of it, and the verdict."""
         first, _, verdict, *_ = self._sentences()
-        mean = self.simulated.mean
-        return (
-            f"{first} The corrected prediction is {in_words(self.corrected, like=mean)} "
-            f"({self.corrected / mean - 1.0:+.1%}). {verdict}"
-        )
+        return f"{first} {verdict}"
 
     def _sentences(self) -> Iterator[str]:
         mean, half = self.simulated.mean, self.simulated.half_width
-        load = f"{self.task.fraction:.0%} of the capacity measured there"
         yield (
-            f"On a simulated mesh of {self.task.given['rows']} x {self.task.given['columns']} "
-            f"nodes that places jobs by {self.strategy}, {self.policy.label} answers at {load} in "
-            f"{in_words(mean)} ± {half / mean:.1%}."
+            f"{self.policy.label} on a simulated mesh of {self.task.given['rows']} x "
+            f"{self.task.given['columns']} nodes that places jobs by {self.strategy}, at "
+            f"{self.task.fraction:.0%} of the capacity measured there: "
+            f"simulated {in_words(mean)} ± {half / mean:.1%}; predicted "
+            f"{self._against(self.corrected)} after calibration by a loss run on that mesh "
+            f"(known to {self.corrected_half_width / mean:.1%}), {self._against(self.own)} before, "
+            f"by the times of the programs."
         )
-        said = [
-            f"{in_words(time, like=mean)} ({time / mean - 1.0:+.1%}) {what}"
-            if np.isfinite(time)
-            else f"no steady state {what}"
-            for what, time in (
-                ("by the times of the programs", self.own),
-                ("by the bursts of a job alone on the mesh", self.predicted),
-                ("at speeds that a loss run measured on the mesh", self.corrected),
-            )
-        ]
-        width = self.corrected_half_width
         yield (
-            f"The predictions are {said[0]}, {said[1]} and, corrected, {said[2]}, which are "
-            f"themselves known to {width / mean:.1%}."
+            f"By the bursts of a job alone on the mesh the prediction is "
+            f"{self._against(self.predicted)}."
         )
         yield self._verdict()
         yield self._largest_step()
@@ -137,6 +130,13 @@ class MeshTrial(Result):
             f"prediction, which then serves all loads, and "
             f"{in_words(3.0 * found.seconds_simulated)} for the simulation of this one."
         )
+
+    def _against(self, time: float) -> str:
+        """A prediction beside the simulated mean."""
+        if not np.isfinite(time):
+            return "no steady state"
+        mean = self.simulated.mean
+        return f"{in_words(time, like=mean)} ({time / mean - 1.0:+.1%})"
 
     def _verdict(self) -> str:
         mean, half = self.simulated.mean, self.simulated.half_width
@@ -149,12 +149,14 @@ class MeshTrial(Result):
             )
         if gap <= both:
             return (
-                f"They agree within both intervals, so at this load the corrected prediction is "
-                f"confirmed to within {(gap + both) / mean:.1%}, and no better."
+                f"The corrected prediction and the simulation agree within both intervals, so at "
+                f"this load the prediction is confirmed to within {(gap + both) / mean:.1%}, and "
+                f"no better."
             )
         return (
-            f"They differ by more than both intervals: trust the corrected prediction to "
-            f"{(gap + both) / mean:.0%} here, and the simulation rather than it."
+            f"The corrected prediction and the simulation differ by more than both intervals: "
+            f"trust the prediction to {(gap + both) / mean:.0%} here, and the simulation rather "
+            f"than it."
         )
 
     def _largest_step(self) -> str:
@@ -163,7 +165,10 @@ class MeshTrial(Result):
         name = max(steps, key=lambda each: abs(steps[each].mean))
         step = steps[name]
         sure = abs(step.mean) > step.half_width
-        said = f"{STEPS[name]} ({step.mean / mean:+.1%} ± {step.half_width / mean:.1%})"
+        said = (
+            f"{STEPS[name]} ({step.mean / mean:+.1%} of the time on the mesh, ± "
+            f"{step.half_width / mean:.1%})"
+        )
         if not sure:
             return (
                 f"No step from the model to the mesh is surely more than nothing; most is {said}."

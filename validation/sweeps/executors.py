@@ -27,8 +27,8 @@ from multiprocessing.connection import Connection
 from typing import Final, TypeVar
 
 from phasefit.checks import whole_number
-from qmodels.commands.collection import collect_seldom
 from qmodels.errors import ModelError
+from qmodels.process import collect_seldom
 from qmodels.progress import Progress, no_progress
 
 #: More of them help on no machine, and what they share does not count so far.

@@ -1,7 +1,10 @@
-"""A journal: what a campaign has computed so far, in one SQLite file that outlives any crash.
+"""A journal: what campaigns have computed so far, in one SQLite file that outlives any crash.
 
 One process writes, the one that hands out the work; any may read. The rollback journal of SQLite is
 used and not its write-ahead log, which does not work on network file systems.
+
+Campaigns live in one file beside each other. None takes away what is another's: a result goes when
+every campaign that computed it or asked for it has ended, and the file with the last of them.
 """
 
 from __future__ import annotations
@@ -15,26 +18,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final
 
 from qmodels.errors import ModelError
 from qmodels.locks import FileLock, held_lock
+from validation.sweeps.journal_file import JournalReader, connected, lay_out, raise_in_words
 
-#: Number in the header of the file, and layout of the tables in it.
-_APPLICATION, _LAYOUT = 0x716D6A6C, 1
-_TABLES: Final = """
-CREATE TABLE IF NOT EXISTS campaign (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS point (place INTEGER PRIMARY KEY, settings TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS result (
-    key TEXT PRIMARY KEY, version TEXT NOT NULL, value TEXT NOT NULL, seconds REAL NOT NULL,
-    session INTEGER NOT NULL, times INTEGER NOT NULL DEFAULT 1
-);
-CREATE TABLE IF NOT EXISTS failure (key TEXT PRIMARY KEY, what TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS session (
-    number INTEGER PRIMARY KEY, began TEXT NOT NULL, beat REAL NOT NULL, ended TEXT,
-    host TEXT NOT NULL, pid INTEGER NOT NULL, version TEXT NOT NULL, command TEXT NOT NULL
-);
-"""
 #: A commit waits until this many times its own duration have passed since the last, so that it
 #: costs two per cent of the time at most; and never longer than so many seconds.
 _PATIENCE, _LONGEST = 50.0, 0.5
@@ -52,8 +41,20 @@ class Kept:
     seconds: float = 0.0  #: CPU time that it took
 
 
+@dataclass(frozen=True)
+class Campaign:
+    """Work whose results belong together: what is asked for, by whichever command, again."""
+
+    kind: str = ""  #: what computes, such as the name of a command
+    what: str = ""  #: text that only the same work of that kind has, such as a digest of its inputs
+
+
+#: Work that lives alone in its journal.
+ALONE: Final = Campaign()
+
+
 class Journal:
-    """The journal of one campaign, open for writing.
+    """A journal, open for writing by one campaign.
 
     Parameters
     ----------
@@ -61,16 +62,19 @@ class Journal:
         Made if it is not there.
     version : str
         Version of what computes, from `validation.sweeps.version.code_version`.
+    campaign : Campaign
+        Whose results are written; those of others stay as they are.
     reuse : bool
-        Accept results that another version has written.
+        Accept results that another version has written: of this campaign, else of the last one of
+        its kind.
     command : str
         How the campaign is gone on with; it is said where it stops.
 
     Raises
     ------
     ModelError
-        If another process writes the journal, another version has written it, it is no journal, or
-        the disk is full.
+        If another process writes the journal, another version has written this campaign's results,
+        it is no journal, or the disk is full.
 
     Notes
     -----
@@ -87,18 +91,28 @@ class Journal:
     ('1.5', None)
     """
 
-    def __init__(self, file: Path, *, version: str, reuse: bool = False, command: str = "") -> None:
+    def __init__(
+        self,
+        file: Path,
+        *,
+        version: str,
+        campaign: Campaign = ALONE,
+        reuse: bool = False,
+        command: str = "",
+    ) -> None:
         self.file, self.version, self.command = file, version, command
+        self.campaign = campaign
         self._guard = threading.RLock()
         self._lock_file = file.with_name(f"{file.name}.lock")
         self._lock = self._locked()
-        self._session = self._finished = 0
+        self._session = self._finished = self._campaign = 0
+        self._asked: set[str] = set()  # keys that this session has computed or found
         #: version in the keys: the one under which the campaign was begun
         self.key_version = version
         self._last, self._cost, self._waiting = time.monotonic(), 0.0, 0
         self._open: sqlite3.Connection | None = None
         try:
-            self._open = _connected(file)
+            self._open = connected(file)
             with self._said():
                 self._begin(reuse)
         except BaseException:
@@ -122,30 +136,58 @@ class Journal:
         """Check what is there and enter this session."""
         db = self._db
         db.execute("BEGIN IMMEDIATE")
-        for statement in _TABLES.split(";"):
-            db.execute(statement)
-        db.execute(f"PRAGMA application_id = {_APPLICATION}")
-        db.execute(f"PRAGMA user_version = {_LAYOUT}")
+        lay_out(db)
         if self._lock is None:
             self._refuse_living_writer()
-        self._finished = int(db.execute("SELECT count(*) FROM result").fetchone()[0])
-        row = db.execute("SELECT value FROM campaign WHERE name = 'version'").fetchone()
-        begun = self.version if row is None or not self._finished else str(row[0])
+        self._campaign, begun = self._entered()
+        self._finished = self.count()
+        if not self._finished:
+            begun = (self._last_of_kind() if reuse else None) or self.version
         if begun != self.version and not reuse:
-            raise ModelError(
-                f"{self.file}: its {self._finished:,} results are of another version of the code "
-                f"({begun}; this is {self.version}); --reuse takes them as they are, else remove "
-                f"the file to compute them anew"
-            )
+            raise ModelError(self._of_another_version(begun))
         self.key_version = begun
-        db.execute("INSERT OR REPLACE INTO campaign VALUES ('version', ?)", (begun,))
         db.execute(
-            "INSERT INTO session (began, beat, host, pid, version, command) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            (_now(), time.time(), socket.gethostname(), os.getpid(), self.version, self.command),
+            "UPDATE campaign SET version = ?, command = ? WHERE number = ?",
+            (begun, self.command, self._campaign),
         )
+        db.execute(
+            "INSERT INTO session (began, beat, host, pid, version, command, campaign) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (_now(), time.time(), socket.gethostname(), os.getpid(), self.version, self.command,
+             self._campaign),
+        )  # fmt: skip
         self._session = int(db.execute("SELECT last_insert_rowid()").fetchone()[0])
         db.execute("COMMIT")
+
+    def _entered(self) -> tuple[int, str]:
+        """Number of the campaign in this file, and the version under which it was begun."""
+        mine = (self.campaign.kind, self.campaign.what)
+        self._db.execute(
+            "INSERT OR IGNORE INTO campaign (kind, what, version, command) VALUES (?, ?, ?, ?)",
+            (*mine, self.version, self.command),
+        )
+        number, version = self._db.execute(
+            "SELECT number, version FROM campaign WHERE kind = ? AND what = ?", mine
+        ).fetchone()
+        return int(number), str(version)
+
+    def _last_of_kind(self) -> str | None:
+        """Version of the campaign of this kind, with results, that was worked on last."""
+        row = self._db.execute(
+            "SELECT campaign.version FROM session JOIN campaign ON campaign.number = "
+            "session.campaign WHERE kind = ? AND campaign.number IN (SELECT campaign FROM result) "
+            "ORDER BY session.number DESC LIMIT 1", (self.campaign.kind,)
+        ).fetchone()  # fmt: skip
+        return None if row is None else str(row[0])
+
+    def _of_another_version(self, begun: str) -> str:
+        others = sum(count for count, _ in self.others())
+        removed = f", with {others:,} of other commands in it," if others else ""
+        return (
+            f"{self.file}: its {self._finished:,} results are of another version of the code "
+            f"({begun}; this is {self.version}); --reuse takes them as they are, else name another "
+            f"output, or remove the file{removed} to compute them anew"
+        )
 
     def _refuse_living_writer(self) -> None:
         row = self._db.execute(
@@ -175,18 +217,39 @@ class Journal:
         runs = "run is" if self._finished == 1 else "runs are"
         return f"{self._finished:,} finished {runs} kept in {self.file}"
 
+    def others(self) -> list[tuple[int, str]]:
+        """Of each other campaign with results, how many it has and how it is gone on with."""
+        with self._guard, self._said():
+            return self._db.execute(
+                "SELECT count(*), command FROM result JOIN campaign ON campaign = number "
+                "WHERE number != ? GROUP BY number ORDER BY number", (self._campaign,)
+            ).fetchall()  # fmt: skip
+
     def known(self, key: str) -> str | None:
         """The result of a key, or None."""
         found = self.remembered(key)
         return None if found is None else found.value
 
     def remembered(self, key: str) -> Kept | None:
-        """All that is known of a key, or None."""
+        """All that is known of a key, or None; a result of another campaign is shared from now."""
         with self._guard, self._said():
             row = self._db.execute(
-                "SELECT key, value, seconds FROM result WHERE key = ?", (key,)
+                "SELECT key, value, seconds, campaign FROM result WHERE key = ?", (key,)
             ).fetchone()
-            return None if row is None else Kept(*row)
+            if row is None:
+                return None
+            self._asked.add(key)
+            if row[3] != self._campaign:
+                self._write()
+                self._waiting += self._db.execute(
+                    "INSERT OR IGNORE INTO shared VALUES (?, ?)", (key, self._campaign)
+                ).rowcount
+            return Kept(*row[:3])
+
+    def _write(self) -> None:
+        """Be within a transaction that writes."""
+        if not self._db.in_transaction:
+            self._db.execute("BEGIN IMMEDIATE")
 
     def known_keys(self) -> dict[str, float]:
         """Keys of all results, with the CPU time that each took."""
@@ -194,9 +257,12 @@ class Journal:
             return dict(self._db.execute("SELECT key, seconds FROM result"))
 
     def count(self) -> int:
-        """How many results there are."""
+        """How many results of this campaign there are."""
         with self._guard, self._said():
-            return int(self._db.execute("SELECT count(*) FROM result").fetchone()[0])
+            return int(self._db.execute(
+                "SELECT count(*) FROM result WHERE campaign = ?1 OR key IN "
+                "(SELECT key FROM shared WHERE campaign = ?1)", (self._campaign,)
+            ).fetchone()[0])  # fmt: skip
 
     def add(self, results: Iterable[Kept]) -> None:
         """Take down results; they are on the disk after the next commit, which may be this one.
@@ -207,15 +273,15 @@ class Journal:
             If the disk is full; what was committed stays.
         """
         with self._guard, self._said():
-            db = self._db
-            if not db.in_transaction:
-                db.execute("BEGIN IMMEDIATE")
+            self._write()
             for each in results:
-                db.execute(
-                    "INSERT INTO result (key, version, value, seconds, session) "
-                    "VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET times = times + 1",
-                    (each.key, self.version, each.value, each.seconds, self._session),
-                )
+                self._db.execute(
+                    "INSERT INTO result (key, version, value, seconds, campaign, session) VALUES "
+                    "(?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET times = times + 1",
+                    (each.key, self.version, each.value, each.seconds, self._campaign,
+                     self._session),
+                )  # fmt: skip
+                self._asked.add(each.key)
                 self._waiting += 1  # one too many for a key that was there
             waited = time.monotonic() - self._last
             if waited >= min(_PATIENCE * self._cost, _LONGEST):
@@ -224,15 +290,17 @@ class Journal:
     def fail(self, key: str, what: str) -> None:
         """Take down that a task could not be done, for those who look; it is tried again."""
         with self._guard, self._said():
-            if not self._db.in_transaction:
-                self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute("INSERT OR REPLACE INTO failure VALUES (?, ?)", (key, what))
+            self._write()
+            self._db.execute(
+                "INSERT OR REPLACE INTO failure VALUES (?, ?, ?)", (self._campaign, key, what)
+            )
 
     def failures(self) -> dict[str, str]:
-        """Keys that could not be done, and why."""
+        """Keys of this campaign that could not be done, and why."""
         with self._guard, self._said():
             return dict(self._db.execute(
-                "SELECT key, what FROM failure WHERE key NOT IN (SELECT key FROM result)"
+                "SELECT key, what FROM failure WHERE campaign = ? AND key NOT IN "
+                "(SELECT key FROM result)", (self._campaign,)
             ))  # fmt: skip
 
     def commit(self) -> None:
@@ -248,54 +316,85 @@ class Journal:
                 self._cost = self._last - began
                 self._finished, self._waiting = self._finished + self._waiting, 0
 
-    def describe(self, name: str, value: str) -> str | None:
-        """Say something of the whole campaign; what was said before is given back."""
+    def describe(self, told: str, settings: Iterable[str]) -> None:
+        """Say what the campaign is, and name its points in their order."""
         with self._guard, self._said():
-            if not self._db.in_transaction:
-                self._db.execute("BEGIN IMMEDIATE")
-            row = self._db.execute("SELECT value FROM campaign WHERE name = ?", (name,)).fetchone()
-            self._db.execute("INSERT OR REPLACE INTO campaign VALUES (?, ?)", (name, value))
-            self.commit()
-            return None if row is None else str(row[0])
-
-    def set_points(self, settings: Iterable[str]) -> None:
-        """Name the points of the campaign, in their order."""
-        with self._guard, self._said():
-            if not self._db.in_transaction:
-                self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute("DELETE FROM point")
-            self._db.executemany("INSERT INTO point VALUES (?, ?)", enumerate(settings))
+            self._write()
+            self._db.execute(
+                "UPDATE campaign SET told = ? WHERE number = ?", (told, self._campaign)
+            )
+            self._db.execute("DELETE FROM point WHERE campaign = ?", (self._campaign,))
+            self._db.executemany(
+                "INSERT INTO point VALUES (?, ?, ?)",
+                ((self._campaign, place, text) for place, text in enumerate(settings)),
+            )
             self.commit()
 
-    def close(self, *, remove: bool = False) -> None:
-        """Commit and let the file go, or remove it with all that belongs to it."""
+    def close(self, *, ended: bool = False, unless_empty: bool = False) -> None:
+        """Commit and let the file go.
+
+        Parameters
+        ----------
+        ended : bool
+            What came of the campaign is written down elsewhere: take away what it computed or
+            asked for here, but for what other campaigns have asked for too; and the file, if no
+            other campaign has results in it.
+        unless_empty : bool
+            Take the file away if nobody has results in it.
+        """
         with self._guard:
             try:
                 if self._open is not None:
-                    self._let_go(self._open)
-                if remove:
+                    remove = self._let_go(self._open, ended) and (ended or unless_empty)
                     for left in (self.file, self.file.with_name(f"{self.file.name}-journal")):
-                        left.unlink(missing_ok=True)
+                        if remove:
+                            left.unlink(missing_ok=True)
             finally:  # also where a signal or a full disk ended the last commit
                 if self._lock is not None:
                     self._lock.give_up()
                     self._lock = None
 
-    def _let_go(self, db: sqlite3.Connection) -> None:
+    def _let_go(self, db: sqlite3.Connection, ended: bool) -> bool:
+        """End the session; whether nobody has results in the file."""
+        empty = False
         try:
             with self._said():
                 if self._session:
-                    self._end()
+                    self._end(ended)
+                    empty = db.execute("SELECT 1 FROM result LIMIT 1").fetchone() is None
         finally:
             with suppress(sqlite3.Error):
                 db.close()
             self._open = None
+        return empty
 
-    def _end(self) -> None:
-        if not self._db.in_transaction:
-            self._db.execute("BEGIN IMMEDIATE")
+    def _end(self, ended: bool) -> None:
+        self._write()
+        if ended:
+            self._take_away()
         self._db.execute("UPDATE session SET ended = ? WHERE number = ?", (_now(), self._session))
         self._db.execute("COMMIT")
+
+    def _take_away(self) -> None:
+        """What this session has asked for; of what others have asked for too, one is the heir."""
+        db, mine = self._db, (self._campaign,)
+        db.execute("CREATE TEMP TABLE asked (key TEXT PRIMARY KEY)")
+        db.executemany("INSERT INTO asked VALUES (?)", ((key,) for key in self._asked))
+        db.execute("DELETE FROM shared WHERE campaign = ? AND key IN (SELECT key FROM asked)", mine)
+        db.execute(
+            "UPDATE result SET campaign = (SELECT min(campaign) FROM shared WHERE shared.key = "
+            "result.key) WHERE campaign = ? AND key IN (SELECT key FROM asked) AND key IN "
+            "(SELECT key FROM shared)", mine
+        )  # fmt: skip
+        db.execute(
+            "DELETE FROM shared WHERE EXISTS (SELECT 1 FROM result WHERE result.key = shared.key "
+            "AND result.campaign = shared.campaign)"
+        )
+        db.execute("DELETE FROM result WHERE campaign = ? AND key IN (SELECT key FROM asked)", mine)
+        db.execute("DELETE FROM failure WHERE campaign = ?", mine)
+        if not self.count():
+            db.execute("DELETE FROM point WHERE campaign = ?", mine)
+            db.execute("DELETE FROM campaign WHERE number = ?", mine)
 
     def __enter__(self) -> Journal:
         return self
@@ -321,124 +420,7 @@ class _Words:
             with suppress(sqlite3.Error):
                 db.execute("ROLLBACK")
             self.journal._waiting = 0
-        _raise(self.journal.file, error)
-
-
-def _raise(file: Path, error: sqlite3.Error) -> NoReturn:
-    name = getattr(error, "sqlite_errorname", "")
-    if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
-        raise ModelError(
-            f"{file}: the disk is full or cannot be written to ({error}); all that was finished "
-            f"before is kept. Make room and give the same command again"
-        ) from None
-    if name in ("SQLITE_NOTADB", "SQLITE_CORRUPT") or name.startswith("SQLITE_CORRUPT"):
-        raise ModelError(f"{file}: is no journal, or is damaged ({error})") from None
-    if name.startswith("SQLITE_BUSY") or name.startswith("SQLITE_LOCKED"):
-        raise ModelError(f"{file}: another program holds this journal ({error})") from None
-    raise ModelError(f"{file}: {error}") from None
-
-
-def _connected(file: Path) -> sqlite3.Connection:
-    """Open for writing; ModelError unless it is a journal or empty."""
-    try:
-        db = sqlite3.connect(file, timeout=10.0, isolation_level=None, check_same_thread=False)
-        try:
-            application = db.execute("PRAGMA application_id").fetchone()[0]
-            layout = db.execute("PRAGMA user_version").fetchone()[0]
-            tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if tables and application != _APPLICATION:
-                raise ModelError(f"{file}: is another program's database; name another journal")
-            if tables:
-                _refuse_other_layout(file, layout)
-            db.execute("PRAGMA journal_mode = DELETE")
-            db.execute("PRAGMA synchronous = FULL")
-        except BaseException:
-            db.close()
-            raise
-    except sqlite3.Error as error:
-        _raise(file, error)
-    return db
-
-
-class JournalReader:
-    """A journal open for reading, also while a campaign goes on.
-
-    Raises
-    ------
-    ModelError
-        If there is none or the file is something else.
-    """
-
-    def __init__(self, file: Path) -> None:
-        if not file.is_file():
-            raise ModelError(
-                f"{file}: there is no journal; a finished campaign may have removed it"
-            )
-        self.file = file
-        try:
-            # The writer's own unfinished commit is waited for, so this must be able to write.
-            self._db = sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True, timeout=30.0)
-            if self._db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
-                raise ModelError(f"{file}: is no journal of a campaign")
-            _refuse_other_layout(file, self._db.execute("PRAGMA user_version").fetchone()[0])
-        except sqlite3.Error as error:
-            _raise(file, error)
-
-    def told(self, name: str) -> str | None:
-        """What was said of the campaign under a name."""
-        row = self._one("SELECT value FROM campaign WHERE name = ?", (name,))
-        return None if row is None else str(row[0])
-
-    def points(self) -> list[str]:
-        """Settings of all points, in their order."""
-        return [text for (text,) in self._all("SELECT settings FROM point ORDER BY place")]
-
-    def results(self) -> dict[str, str]:
-        """Every result by its key."""
-        return dict(self._all("SELECT key, value FROM result"))
-
-    def repeated(self) -> int:
-        """How many finished tasks were computed again."""
-        return int(self._one("SELECT coalesce(sum(times - 1), 0) FROM result")[0])  # type: ignore[index]
-
-    def sessions(self) -> list[tuple[Any, ...]]:
-        """When, where and by which command the campaign was worked on."""
-        return self._all("SELECT began, ended, host, pid, version, command FROM session")
-
-    def versions(self) -> list[str]:
-        """Versions of the code that wrote results."""
-        return [v for (v,) in self._all("SELECT DISTINCT version FROM result ORDER BY version")]
-
-    def close(self) -> None:
-        """Let the file go."""
-        self._db.close()
-
-    def __enter__(self) -> JournalReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _all(self, query: str) -> list[tuple[Any, ...]]:
-        try:
-            return self._db.execute(query).fetchall()
-        except sqlite3.Error as error:
-            _raise(self.file, error)
-
-    def _one(self, query: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
-        try:
-            row: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
-            return row
-        except sqlite3.Error as error:
-            _raise(self.file, error)
-
-
-def _refuse_other_layout(file: Path, layout: int) -> None:
-    if layout != _LAYOUT:
-        raise ModelError(
-            f"{file}: is a journal of another release (its layout is {layout}, this release knows "
-            f"{_LAYOUT}); use that release, or name another journal"
-        )
+        raise_in_words(self.journal.file, error)
 
 
 def _writer(file: Path) -> str:

@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from qmodels.commands.stopping import kept
+from qmodels.process import kept
 from validation.sweeps.engines import processes
 from validation.sweeps.executors import worker_count
-from validation.sweeps.journal import Journal, Kept
+from validation.sweeps.journal import ALONE, Campaign, Journal, Kept
 from validation.sweeps.plain import PlainDataError, digest, from_text, to_text
 from validation.sweeps.pools import MendedPool, called_off
 from validation.sweeps.version import code_version
@@ -154,7 +154,8 @@ class Keepers:
 
     threads: Executor | None = None
     processes: Executor | None = None
-    before: int = 0  #: finished runs that the journal held when it was opened
+    before: int = 0  #: finished runs of this campaign in the journal when it was opened
+    others: tuple[tuple[int, str], ...] = ()  #: those of others, and how these are gone on with
 
     @property
     def cpu_seconds(self) -> float:
@@ -169,6 +170,7 @@ class Keepers:
 def keepers(
     file: Path | None,
     *modules: str,
+    campaign: Campaign = ALONE,
     workers: int | None = None,
     reuse: bool = False,
     keep: bool = False,
@@ -183,6 +185,8 @@ def keepers(
         Of the journal; None keeps nothing.
     *modules : str
         Those whose source the results hang on.
+    campaign : Campaign
+        What is worked on; the journal holds others beside it, and keeps what is theirs.
     workers : int, optional
         Threads and processes; by default one for each core.
     reuse : bool
@@ -210,8 +214,10 @@ def keepers(
     if begin is not None and isinstance(doers, MendedPool):
         doers.begin(1, begin)
     try:
-        journal = Journal(file, version=code_version(*modules), reuse=reuse, command=command)
-        before = journal.count()
+        journal = Journal(
+            file, version=code_version(*modules), campaign=campaign, reuse=reuse, command=command
+        )
+        before, others = journal.count(), tuple(journal.others())
     except BaseException:
         _let_go(doers)
         raise
@@ -221,17 +227,17 @@ def keepers(
     )
     try:
         with kept(journal.finished):
-            yield Keepers(*both, before)
+            yield Keepers(*both, before, others)
     except BaseException:
         for each in both:
             each.let_go()
         _let_go(doers)  # begun, perhaps, and not asked for anything
-        journal.close(remove=not keep and journal.count() == 0)
+        journal.close(unless_empty=not keep)
         raise
     for each in both:
         each.shutdown()
     doers.shutdown()
-    journal.close(remove=not keep)
+    journal.close(ended=not keep)
 
 
 def journal_beside(output: Path) -> Path:

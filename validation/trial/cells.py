@@ -49,8 +49,8 @@ from validation.trial.shared_queue import (
     share_factor,
     shared_responses,
 )
-from validation.trial.size_shares import SizeShares, shares_of_scores
-from validation.trial.speed_estimates import speeds_of_runs
+from validation.trial.size_shares import SizeShares, shares_of_parts
+from validation.trial.speed_estimates import speeds_of_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,13 +157,13 @@ def compare_strategies(
         if not (more.simulated or more.predicted):
             return frame
         wanted = {n: 2 * len(runs[n]) for n in more.simulated}
-        count = {name: 2 * len(loss[name]["work"]) for name in more.predicted}
+        count = {name: 2 * len(loss[name]["parts"]) for name in more.predicted}
         loss |= measure(count)
         changed = {n for n, point in enumerate(points) if n in wanted or point["strategy"] in count}
 
 
 def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What a loss run of a cell given as plain data did, each (starts, c, ...), and what it cost.
+    """What a loss run of a cell given as plain data did in its parts, and what it cost.
 
     With "arrangements" so many of a full machine are measured, as "frozen", (E,) and how well all
     are known. The loss run is then a strict one: waiting would count slow arrangements for longer,
@@ -176,8 +176,9 @@ def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
     run = loss_run(
         cell, starts=own["starts"], jobs=jobs, waiting=0.0 if many else WAITING, seed=seed
     )
-    measured = {"work": run.work, "spans": run.spans, "scores": run.scores}
-    found: dict[str, Any] = {name: value.tolist() for name, value in measured.items()}
+    found: dict[str, Any] = {
+        "parts": run.parts.tolist(), "part_scores": run.part_scores.tolist(),
+    }  # fmt: skip
     if many:
         began = time.process_time()
         few = None if jobs is None else max(jobs // 4, 1)
@@ -189,8 +190,8 @@ def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _table(found: Mapping[str, Any]) -> SpeedTable:
     """The speeds of what `measured_speeds` returned."""
-    source = f"loss run of {len(found['work'])} starts"
-    table = speeds_of_runs(found["work"], found["spans"], source)
+    source = f"loss run of {len(found['parts'])} starts"
+    table = speeds_of_parts(found["parts"], source)
     if "frozen" not in found:
         return table
     speeds, error = found["frozen"]
@@ -213,11 +214,13 @@ def _row(
     work = workload(cell)
     ask = partial(predict, cell.policy, cell.system, work, arrival_rate=rate)
     began = time.process_time()
-    shares = shares_of_scores(loss["scores"])
+    shares = shares_of_parts(loss["part_scores"])
     factor = _factor(cell, table, shares, rate)
     corrected, width = _corrected(cell, table.less_sure(model_error(cell)), rate, factor)
     once = time.process_time() - began
+    known_spread = replace(table, degrees_of_freedom=float("inf"))
     _, own = _corrected(cell, table, rate, factor)
+    _, noise = _corrected(cell, known_spread, rate, factor)
     equal = _corrected(cell, table, rate, None)[0]
     cheap, link_seconds = link_speeds(cell)
     seen = observed_speeds(found, table.throughput)
@@ -239,7 +242,9 @@ def _row(
         "simulated": mean, "half_width": half / mean, "half_width_raw": raw.half_width / raw.mean,
         "corrected": corrected, "corrected_half_width": width / mean,
         "measured_half_width": own / mean,
-        "noise": float(np.hypot(own / table.quantile(CONFIDENCE), simulated.standard_error)) / mean,
+        "noise": float(
+            np.hypot(noise / known_spread.quantile(CONFIDENCE), simulated.standard_error)
+        ) / mean,
         "slope": slope_of(ask, table, rate), "error": error,
         "share_factor": factor.mean, "share_error": factor.standard_error,
         "error_equal_shares": equal / mean - 1.0,

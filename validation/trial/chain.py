@@ -49,6 +49,12 @@ STEPS: Final = {
     "S3": "link contention inside a job",
     "S4": "link contention between jobs",
 }
+#: What each stage and prediction of a figure is, in the few words that it has room for.
+_IN_SHORT: Final = {
+    "M0": "the model's\nassumptions", "S1": "whole\nflits", "S2": "order at\nthe disks",
+    "S3": "links, each\njob alone", "S4": "links,\nall jobs",
+}  # fmt: skip
+_LINES: Final = {"M3": "without links", "M3'": "a job alone", "X": "after calibration"}
 #: Stages beside the chain.
 BESIDE: Final = {
     "S3'": "job-level simulation with bursts as measured alone on the mesh",
@@ -105,13 +111,13 @@ class Chain(Result):
 
         unit = 1.0 if seconds is None else seconds
         stages = [
-            (name, at.mean * unit, at.half_width * unit)
+            (f"{name}\n{_IN_SHORT[name]}", at.mean * unit, at.half_width * unit)
             for name in SIMULATED
             for at in [self.simulated[name]]
         ]
         lines = [
-            (name, self.predicted[name] * unit)
-            for name in ("M3", "M3'", "X")
+            (f"{name}, {words}", self.predicted[name] * unit)
+            for name, words in _LINES.items()
             if name in self.predicted
         ]
         words = "cycles" if seconds is None else "s"

@@ -62,19 +62,48 @@ class Played:
         running = self.changes[:, 1].astype(int)
         return np.bincount(running, spans, minlength=most + 1).astype(float)
 
-    def credited_with(self, credits: Array, most: int) -> Array:
-        """Split what each piece is worth, (pieces,), by how many jobs ran meanwhile, (most + 1,).
+    def in_parts(self, credits: Array, most: int, parts: int) -> Array:
+        """Return the work done, and the cycles, with 0, 1, ... `most` jobs running.
 
-        A piece earns at an even rate while it lasts.
+        Parameters
+        ----------
+        credits : (pieces,) ndarray
+            What each piece is worth; it earns that at an even rate while it lasts.
+        most : int
+        parts : int
+            Of equal time, into which the run is cut.
+
+        Returns
+        -------
+        (parts, 2, most + 1) ndarray
         """
-        times = np.append(self.changes[:, 0], self.end)
+        cuts = np.linspace(0.0, self.end, parts + 1)[:-1]
+        times = np.union1d(self.changes[:, 0], cuts)
+        held = np.searchsorted(self.changes[:, 0], times, side="right") - 1
+        running = np.append(self.changes[:, 1], 0.0)[held].astype(int)  # none before the first
+        place = part_of(times, cuts) * (most + 1) + running
+        times = np.append(times, self.end)
         begin, end = self.pieces[:, 3], self.pieces[:, 4]
-        lasts = end - begin
-        found = np.zeros(most + 1)
-        for k in range(most + 1):
-            spans = np.diff(times) * (self.changes[:, 1] == k)
-            passed = np.concatenate([[0.0], np.cumsum(spans)])
-            inside = np.interp(end, times, passed) - np.interp(begin, times, passed)
-            share = np.divide(inside, lasts, out=np.zeros_like(inside), where=lasts > 0)
-            found[k] = float(share @ credits)
-        return found
+        lasts = end > begin
+        rate = credits[lasts] / (end - begin)[lasts]
+        # what is done until a time: of all that have begun, less of all that have ended
+        done = _earned(times, begin[lasts], rate) - _earned(times, end[lasts], rate)
+        sums = [np.bincount(place, np.diff(x), parts * (most + 1)) for x in (done, times)]
+        rows: Array = np.reshape(sums, (2, parts, most + 1)).swapaxes(0, 1).astype(float)
+        return rows
+
+
+def part_of(times: Array, cuts: Array) -> Ints:
+    """In which part of a run times lie, each part from one of the cuts on."""
+    found: Ints = np.searchsorted(cuts, times, side="right") - 1
+    return found
+
+
+def _earned(times: Array, since: Array, rate: Array) -> Array:
+    """What was earned until each of some times at rates that hold from some others on."""
+    order = np.argsort(since, kind="stable")
+    rates = np.concatenate([[0.0], np.cumsum(rate[order])])
+    before = np.concatenate([[0.0], np.cumsum((rate * since)[order])])
+    place = np.searchsorted(since[order], times, side="right")
+    earned: Array = rates[place] * times - before[place]
+    return earned

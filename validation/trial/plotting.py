@@ -7,7 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from qmodels.plotting.style import BLUE, GREY, ORANGE, RED, axes_or_new, set_legend, set_title
+from qmodels.plotting.style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    RED,
+    axes_or_new,
+    set_commas,
+    set_legend_below,
+    set_title,
+)
 
 #: The axis begins at zero unless all means are within this of each other.
 _CUT = 0.75
@@ -27,7 +36,8 @@ def draw_waterfall(
     ----------
     title : str
     stages : sequence of (name, mean, half-width)
-        Simulated, in order; each bar begins where the one before it ended.
+        Simulated, in order; each bar begins where the one before it ended, and says what share of
+        the last mean it adds.
     predictions : sequence of (name, mean)
         Drawn as lines; infinite ones are named in the legend only.
     ax : matplotlib Axes, optional
@@ -49,14 +59,14 @@ def draw_waterfall(
     ax.bar(places, means - before, bottom=before, color=colours, width=0.6)
     shown = np.isfinite(halves)
     ax.errorbar(places[shown], means[shown], yerr=halves[shown], fmt="none", color="black", lw=1)
-    ax.set_xticks(places, names)
+    ax.set_xticks(places, names, fontsize=8)
     for number, (name, mean) in enumerate(predictions):
         style = ("--", ":", "-.")[number % 3]
         if np.isfinite(mean):
             ax.axhline(mean, color=ORANGE, ls=style, lw=1.2, label=name)
         else:
             ax.plot([], [], color=ORANGE, ls=style, label=f"{name}: no steady state")
-    for place, step in enumerate((means / np.where(before > 0, before, np.inf) - 1.0)[1:], 1):
+    for place, step in enumerate(((means - before) / means[-1])[1:], 1):
         top = max(means[place], before[place]) + (halves[place] if shown[place] else 0.0)
         ax.annotate(
             f"{step:+.1%}", (place, top), xytext=(0, 3), textcoords="offset points", ha="center",
@@ -70,6 +80,7 @@ def draw_waterfall(
         ax.set(ylabel=f"{label}, axis cut", ylim=(2.0 * low - high, high + 0.3 * (high - low)))
     else:
         ax.set(ylabel=label, ylim=(0, 1.1 * high))
-    set_title(ax, title, "from the model's assumptions to the machine")
-    set_legend(ax, fontsize=8)
+    set_commas(ax, "y")
+    set_title(ax, title, "steps in % of the time on the whole machine")
+    set_legend_below(ax, lines=2)
     return ax

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from scipy.special import bdtr
 
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.policies import capacity, predict
 from qmodels.policies.models.build import demand_law
-from qmodels.policies.models.recorded_errors import SHARES, regime
+from qmodels.policies.models.recorded_domain import TRAITS, family, traits, unbounded_below
+from qmodels.policies.models.recorded_errors import MOST_BUSY, SHARES, regime, regimes
 from qmodels.progress import Progress, no_progress
 from validation.sharing import simulate
 from validation.sharing.simulator import MEASURED, relaxation_jobs
@@ -24,6 +28,10 @@ if TYPE_CHECKING:
 REPLICATIONS, JOBS = 12, 10_000
 #: Jobs in each run at most; points that would want more have a wide interval instead.
 MOST_JOBS: Final = 60_000
+#: Seconds of a percentile after which higher ones of that point are left out.
+LONGEST: Final = 1.0
+#: Share of further points that keep to a stated error, and how sure that is.
+SHARE, CONFIDENCE = 0.9, 0.9
 
 
 def compared(
@@ -71,11 +79,19 @@ def compared(
         "capacity": most, "rate": rate, "cpu_seconds": spent,
     }  # fmt: skip
     row |= _beside("mean", found.mean_response, run.mean_response)
+    # a wait may be next to nothing, so its error is a share of the response
+    row["wait"], row["wait_simulated"] = found.mean_wait, run.mean_wait.mean
+    row["wait_half_width"] = run.mean_wait.half_width
+    row["wait_error"] = (found.mean_wait - run.mean_wait.mean) / run.mean_response.mean
+    row |= traits(*given, point.fraction)
+    worth_it = True
     for q in SHARES:
+        began = time.process_time()
         try:
-            value = float(found.percentile(q))
+            value = float(found.percentile(q)) if worth_it else float("nan")
         except (ModelError, ConvergenceError):  # no such law, or one too large to be followed
             value = float("nan")
+        worth_it = worth_it and time.process_time() - began < LONGEST
         row |= _beside(f"p{100 * q:g}", value, run.percentile(q))
     return row
 
@@ -128,40 +144,95 @@ def summary(table: pd.DataFrame, quantity: str = "mean") -> pd.DataFrame:
 
 
 def stated(errors: Sequence[float]) -> float | None:
-    """Return the error that a further point exceeds with probability .1 at most; None for few.
+    """Return an error that nine in ten further points keep to, at 90 % confidence; None for few.
+
+    Parameters
+    ----------
+    errors : sequence of float
+        Relative errors of points, in any order; NaN where there is none.
+
+    Notes
+    -----
+    The r-th smallest of n, with the least r for which a binomial number of n trials of .9 is
+    below r with a probability of .9 or more: a distribution-free tolerance limit [1]_. It takes 22
+    points.
+
+    References
+    ----------
+    .. [1] S. S. Wilks, "Determination of sample sizes for setting tolerance limits", *Ann. Math.
+       Statist.* 12 (1941) 91-96.
 
     Examples
     --------
-    >>> stated([0.01] * 8) is None, stated([k / 100 for k in range(1, 20)])
-    (True, 0.18)
+    >>> stated([0.01] * 21) is None, stated([k / 1000 for k in range(1, 101)])
+    (True, 0.095)
     """
     known = sorted(abs(x) for x in errors if x == x)
-    at = math.ceil(0.9 * (len(known) + 1) - 1e-9)
-    return known[at - 1] if at <= len(known) else None
+    ranks = np.arange(1, len(known) + 1)
+    enough = bdtr(ranks - 1, len(known), SHARE) >= CONFIDENCE
+    return known[int(np.argmax(enough))] if enough.any() else None
 
 
 def write_errors(table: pd.DataFrame, file: Path) -> None:
     """Write the table that `qmodels` states errors from, out of a campaign's rows."""
+    names = ["mean", "wait", *(f"p{100 * q:g}" for q in SHARES)]
+    approximate = table[table.method == "approximate"]
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in records_of(approximate):
+        for name in regimes(regime_of(row)):
+            groups.setdefault(name, []).append(row)
+    lines = [
+        f"# errors of {len(approximate)} points by regime; validation.trial.policy_errors",
+        ";".join(["regime", "points", *names, "worst"]),
+    ]
+    for name, rows in sorted(groups.items()):
+        errors = {each: [row[f"{each}_error"] for row in rows] for each in names}
+        stated_of = {each: stated(values) for each, values in errors.items()}
+        if stated_of["mean"] is not None:
+            worst = max(abs(x) for x in errors["mean"])
+            cells = [_rounded_up(x) for x in (*stated_of.values(), worst)]
+            lines.append(";".join([name, str(len(rows)), *cells]))
+    file.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def records_of(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table by the names of its columns."""
+    return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]
+
+
+def regime_of(row: Mapping[str, Any]) -> str:
+    """Return the regime of a row of `compared`; see `qmodels`' table of recorded errors."""
+    scv = row.get("demand_scv")
+    reduction = row["reduction"]
+    return regime(
+        row["model"],
+        turns="cpu=ps" not in row["policy"],
+        reduction=reduction if isinstance(reduction, str) else "",
+        arrival_scv=float(row["arrival_scv"]),
+        load=float(row["fraction"]),
+        scv=None if scv is None or scv != scv else float(scv),
+    )
+
+
+def _rounded_up(error: float | None) -> str:
+    return "" if error is None else f"{math.ceil(error * 1000) / 1000:g}"
+
+
+def write_domain(table: pd.DataFrame, file: Path) -> None:
+    """Write the ranges beyond which `qmodels` states no errors, out of a campaign's rows."""
     import pandas as pd
 
-    regimes = [
-        regime(
-            row["model"],
-            turns="cpu=ps" not in row["policy"],
-            scv=float(row.get("demand_scv", 1.0)),
-            load=float(row["fraction"]),
-        )
-        for row in table.to_dict("records")
+    approximate = table[table.method == "approximate"]
+    families = [
+        family(row["model"], turns="cpu=ps" not in row["policy"]) for row in records_of(approximate)
     ]
-    names = ["mean", *(f"p{100 * q:g}" for q in SHARES)]
-    lines = [f"# errors by regime of {len(table)} simulated points; validation.trial.policy_errors"]
-    lines.append(";".join(["regime", "points", *names]))
-    approximate = table.assign(regime=regimes)[table.method == "approximate"]
-    # by load as well where there are points enough, and all loads together
-    wider = approximate.assign(regime=[name.rsplit(", ", 1)[0] for name in approximate.regime])
-    for name, rows in pd.concat([approximate, wider]).groupby("regime"):
-        found = [stated(rows[f"{each}_error"].tolist()) for each in names]
-        if found[0] is not None:
-            cells = ["" if x is None else f"{math.ceil(x * 1000) / 1000:g}" for x in found]
-            lines.append(";".join([str(name), str(len(rows)), *cells]))
+    lines = [f"# ranges of {len(approximate)} simulated points; validation.trial.policy_errors"]
+    lines.append("family;trait;low;high")
+    for name, rows in approximate.groupby(pd.Series(families, index=approximate.index)):
+        for trait in TRAITS:
+            if trait not in rows or (values := rows[trait].dropna()).empty:
+                continue
+            low = "" if trait in unbounded_below(str(name)) else f"{values.min():.6g}"
+            high = MOST_BUSY if trait == "load" else values.max()
+            lines.append(f"{name};{trait};{low};{high:.6g}")
     file.write_text("\n".join([*lines, ""]), encoding="utf-8")

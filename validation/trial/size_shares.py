@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from phasefit.checks import real_array, real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
-from validation.trial.history import Played
+from validation.trial.history import Played, part_of
 
 Array = NDArray[np.float64]
 
@@ -77,10 +77,18 @@ def share_scores(played: Played, credits: Array, demands: Array, most: int) -> A
     It is the score of a multinomial logit model of the shares: its mean is 0 at the power by which
     work is shared, and it falls as the power grows.
     """
+    whole: Array = scores_in_parts(played, credits, demands, most, 1)[0]
+    return whole
+
+
+def scores_in_parts(played: Played, credits: Array, demands: Array, most: int, parts: int) -> Array:
+    """The same of so many equal parts of the run's time, (parts, most, len(POWERS))."""
     stretch, job, work = work_by_stretch(played, credits)
-    found = np.zeros((most, POWERS.size))
+    found = np.zeros((parts, most, POWERS.size))
     if not work.size:
         return found
+    begins = np.unique(np.append(played.changes[:, 0], played.end))
+    part = part_of(begins[stretch], np.linspace(0.0, played.end, parts + 1)[:-1])
     stretches = int(stretch.max()) + 1
     running = np.bincount(stretch, minlength=stretches)
     whole = np.bincount(stretch, work, stretches)
@@ -91,8 +99,9 @@ def share_scores(played: Played, credits: Array, demands: Array, most: int) -> A
         weight = np.exp(np.clip(power * centred, -600.0, 600.0))
         share = weight / np.bincount(stretch, weight, stretches)[stretch]
         terms = (work - whole[stretch] * share) * centred
-        by_level = np.bincount(running[stretch], terms, minlength=most + 1)
-        found[:, column] = by_level[1 : most + 1]
+        place = part * (most + 1) + running[stretch]
+        by_level = np.bincount(place, terms, parts * (most + 1)).reshape(parts, most + 1)
+        found[:, :, column] = by_level[:, 1:]
     return found
 
 
@@ -130,7 +139,7 @@ def shares_of_scores(scores: ArrayLike) -> SizeShares:
     Parameters
     ----------
     scores : (runs, c, len(POWERS)) array_like
-        Of `share_scores`, two or more runs.
+        Of `share_scores`, two or more runs, or parts of runs that are as good as independent.
 
     Returns
     -------
@@ -166,6 +175,12 @@ def shares_of_scores(scores: ArrayLike) -> SizeShares:
     n = len(rows)
     spread = float(((apart - apart.mean()) ** 2).sum()) * n / (n - 1)
     return SizeShares(powers, spread**0.5 / abs(falls) if falls else 0.0)
+
+
+def shares_of_parts(scores: ArrayLike) -> SizeShares:
+    """The same of the scores of all parts of all runs, (runs, parts, c, len(POWERS))."""
+    rows = real_array("scores", scores)
+    return shares_of_scores(rows.reshape(-1, *rows.shape[2:]))
 
 
 def _root(score: Array) -> float:

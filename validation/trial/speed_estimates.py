@@ -36,7 +36,11 @@ def speeds_of_runs(work: ArrayLike, spans: ArrayLike, source: str = "") -> Speed
     -----
     A mean of quotients would be off by the order of one over the jobs of a run, and a response
     time is several times as sensitive; a quotient of sums, as in renewal reward processes, is off
-    only by one over all jobs. Its errors are those of ``work - X spans``, linearised [1]_.
+    only by one over all jobs. Its errors are those of ``work - X spans``, linearised [1]_. The
+    variance of these is taken to grow with the time, so that their squares come to 1 - sum h^2 of
+    what they stand for, h being the share of each run in the time with k jobs. Where few runs saw
+    most of it that is much less than 1 - 1 / runs. The degrees of freedom are 1 / sum h^2 - 1 for
+    each number of jobs: one less than the runs where all saw it alike.
 
     References
     ----------
@@ -62,6 +66,15 @@ def speeds_of_runs(work: ArrayLike, spans: ArrayLike, source: str = "") -> Speed
             f"all runs but {int(seen.min())} never had {1 + int(seen.argmin())} jobs running; use "
             f"more jobs, or rates that lead there"
         )
-    n, speeds = len(done), done.sum(axis=0) / lasted.sum(axis=0)
-    errors = (done - speeds * lasted) / lasted.mean(axis=0)
-    return SpeedTable(speeds, errors.T @ errors / (n * (n - 1)), n - 1.0, source)
+    whole = lasted.sum(axis=0)
+    speeds, share = done.sum(axis=0) / whole, lasted / whole
+    crowding = (share**2).sum(axis=0)  # 1 / runs where all saw it alike, 1 where only one did
+    errors = (done - speeds * lasted) / whole / np.sqrt(1.0 - crowding)
+    return SpeedTable(speeds, errors.T @ errors, np.maximum(1.0 / crowding - 1.0, 1.0), source)
+
+
+def speeds_of_parts(parts: ArrayLike, source: str = "") -> SpeedTable:
+    """The same of runs that are cut into parts as good as independent, (runs, parts, 2, c)."""
+    rows = real_array("parts", parts)
+    work, spans = np.moveaxis(rows, 2, 0).reshape(2, -1, rows.shape[-1])
+    return speeds_of_runs(work, spans, source)

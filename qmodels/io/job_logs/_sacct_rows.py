@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from qmodels.io.job_logs.lines import Lines
+from qmodels.io.job_logs.lines import Lines, Rejected
 
 #: Columns that hold what users write.
 FREE_TEXT = frozenset(
@@ -16,10 +17,11 @@ FREE_TEXT = frozenset(
     }
 )  # fmt: skip
 
+#: A time between two bars, which no text holds: it is that of a row which was cut short.
+_STAMP = re.compile(r"[|\n][0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?=[|\n])")
 _MOST_LINES = 200  # of one row: a here-document in a command line
 _MOST_WAYS = 300  # to share bars out among columns of free text
 _MOST_SURPLUS = 60  # bars in free text of one row
-_MOST_REJECTED = 1000  # rows, if they are more than those that were read
 
 
 class Odd(Exception):
@@ -45,6 +47,9 @@ class Rows:
         Reads the fields of a row; raises Odd where one is not what its column says.
     check : callable
         Whether all fields of known kinds are sound, those that are not used too.
+    begins : callable
+        The first fields that a row may have which begins at the end of a field, behind one that
+        was cut short there; the second argument is what the line is read as otherwise.
     sign : str
         What parts the fields.
 
@@ -53,7 +58,8 @@ class Rows:
     A line with as many fields as there are columns is a row. Else the fields that are too many are
     given to the column of free text with which all others are sound; if there are too few, the
     lines that follow are joined to it. Where that can be done in two ways that are read
-    differently, or in none, the row is left out and counted, with its line.
+    differently, or in none, the row is left out and counted, with its line. One of the ways is
+    that a row was cut short and the next one stands on its line.
     """
 
     def __init__(
@@ -63,13 +69,18 @@ class Rows:
         free: Sequence[int],
         values: Callable[[Sequence[str]], Any],
         check: Callable[[Sequence[str]], bool],
+        begins: Callable[[str, Any], Sequence[str]],
         sign: str = "|",
     ) -> None:
         self._lines, self._width, self._free, self._sign = lines, width, list(free), sign
-        self._values, self._check = values, check
+        self._values, self._check, self._begins = values, check, begins
         self.mended = self.continued = 0
-        self.rejected: list[int] = []
-        self.count_rejected = 0
+        self.rejected = Rejected(
+            lines,
+            "Rows whose fields cannot be told apart",
+            f"has not the {width} fields of the other rows or of the header, like most rows; is "
+            f"the file whole, and written with --parsable2?",
+        )
 
     def __iter__(self) -> Iterator[Any]:
         width, read, sign = self._width, self._values, self._sign
@@ -88,14 +99,9 @@ class Rows:
             if found is not None:
                 count += 1
                 yield found
-            elif self.count_rejected > max(count, _MOST_REJECTED):
+            elif self.rejected.are_too_many(count):
                 break
-        if self.count_rejected > count:
-            raise self._lines.fault(
-                f"has not the {width} fields of the other rows or of the header, like most rows "
-                f"({self.count_rejected:,} of {self.count_rejected + count:,}); is the file whole, "
-                f"and written with --parsable2?", line=self.rejected[0],
-            )  # fmt: skip
+        self.rejected.check(count)
 
     def _mended(self, line: str, began: bool, odd: Odd | None) -> Any:
         """The row that begins with this line and the lines after it; None where there is none."""
@@ -120,9 +126,7 @@ class Rows:
         self._lines.put_back(taken[1:])
         if odd is not None:
             raise self._lines.fault(f"{odd.what}", odd.field)
-        self.count_rejected += 1
-        if len(self.rejected) < 5:
-            self.rejected.append(self._lines.number)
+        self.rejected.add()
         return None
 
     def _placed(self, fields: list[str]) -> tuple[Any, bool]:
@@ -131,19 +135,40 @@ class Rows:
         if surplus < 0:
             return None, True
         readings: list[Any] = []
-        for shares in self._ways(surplus):
-            row = _merged(fields, dict(zip(self._free, shares, strict=False)), self._sign)
-            if len(row) != self._width or not self._check(row):
-                continue
-            try:
-                value = self._values(row)
-            except Odd:
-                continue
+        for value in self._readings(fields):
             if value not in readings:
                 readings.append(value)
+        if len(readings) == 1 and surplus:
+            readings += itertools.islice(self._others(fields, readings[0]), 1)
         if len(readings) > 1:
             return None, False
         return (readings[0], True) if readings else (None, True)
+
+    def _readings(self, fields: list[str]) -> Iterator[Any]:
+        """What fields are read as with those that are too many in each column of free text."""
+        for shares in self._ways(len(fields) - self._width):
+            row = _merged(fields, dict(zip(self._free, shares, strict=False)), self._sign)
+            if len(row) != self._width or not self._check(row) or self._swallowed(row):
+                continue
+            try:
+                yield self._values(row)
+            except Odd:
+                continue
+
+    def _others(self, fields: list[str], known: Any) -> Iterator[Any]:
+        """What is read otherwise if a row was cut short and the next one begins in its line."""
+        for at in range(1, len(fields) - self._width + 1):
+            for first in self._begins(fields[at], known):
+                for value in self._readings([first, *fields[at + 1 :]]):
+                    if value != known:
+                        yield value
+
+    def _swallowed(self, row: list[str]) -> bool:
+        """Whether a field holds what is none of its own: a line end, or in free text a time."""
+        return any(
+            _STAMP.search(field.replace(self._sign, "|")) if at in self._free else "\n" in field
+            for at, field in enumerate(row)
+        )
 
     def _ways(self, surplus: int) -> Iterator[tuple[int, ...]]:
         """How many fields more each column of free text may hold; to one alone at first."""
@@ -193,14 +218,7 @@ class Rows:
             )
         if self.continued:
             found.append(f"Lines that go on with the text that ends a row: {self.continued:,}.")
-        if self.count_rejected:
-            where = ", ".join(map(str, self.rejected))
-            more = ", ..." if self.count_rejected > len(self.rejected) else ""
-            found.append(
-                f"Rows whose fields cannot be told apart, left out: {self.count_rejected:,} (line "
-                f"{where}{more})."
-            )
-        return found
+        return found + self.rejected.notes()
 
 
 def _merged(fields: list[str], shares: dict[int, int], sign: str) -> list[str]:

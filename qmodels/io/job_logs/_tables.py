@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from qmodels.errors import TraceFormatError
 from qmodels.io.job_logs.lines import Lines
+from qmodels.io.line_ends import other_end
 
 
 class Rows:
@@ -25,9 +25,13 @@ class Rows:
     """
 
     def __init__(self, lines: Lines, delimiter: str) -> None:
-        self._lines = lines
+        self._lines, self._delimiter = lines, delimiter
+        self.header: list[str] = []
         self._reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
-        self.header: list[str] = next(self._read(), [])
+        self.header = next(self._read(), [])
+        for name in self.header:
+            if (sign := other_end(name)) is not None:
+                raise lines.fault(f"holds {sign}: is its line end lost?", name[:40])
         for name, count in Counter(self.header).items():
             if count > 1 and name:
                 raise lines.fault("is the name of two columns", name[:40])
@@ -41,15 +45,29 @@ class Rows:
 
     def _read(self) -> Iterator[list[str]]:
         while True:
+            before = self._lines.number
             try:
                 fields = next(self._reader, None)
             except csv.Error as error:
-                raise self._lines.fault(f"is not CSV: {error}") from None
+                what = f"is not CSV: {error}"
+                if "new-line character" in str(error):
+                    what = "holds a carriage return that ends no line, outside of quotes"
+                raise self._lines.fault(what) from None
             if fields is None:
                 return
+            if self._lines.number > before + 1:
+                self._check_text(fields)
             fields = [field.strip() for field in fields]
             if any(fields):
                 yield fields
+
+    def _check_text(self, fields: list[str]) -> None:
+        """Refuse text in quotes that swallowed a row: its end was lost, and other quotes met."""
+        signs = len(self.header) - 1
+        for line in (line for field in fields for line in field.split("\n")[1:]):
+            if 0 < signs == line.count(self._delimiter):
+                what = f"text in quotes holds a row, {line[:40]!a}; is a quote not closed?"
+                raise self._lines.fault(what)
 
     def read(self, name: str, text: str, how: Callable[[str], Any]) -> Any:
         """What `how` makes of a field; a ValueError names the line and the field."""
@@ -59,15 +77,3 @@ class Rows:
 def find_columns(header: Sequence[str]) -> dict[str, int]:
     """Where each column stands."""
     return {name: i for i, name in enumerate(header)}
-
-
-def delimiter_of(file: str, header: str, names: Sequence[str]) -> str:
-    """The sign that parts a header into these names: a comma, a semicolon, a tab or a bar."""
-    best = max(",;\t|", key=lambda sign: sum(n in _cells(header, sign) for n in names))
-    if not header.strip():
-        raise TraceFormatError(file, "holds no jobs: it is empty")
-    return best
-
-
-def _cells(header: str, sign: str) -> set[str]:
-    return {cell.strip().strip('"') for cell in header.split(sign)}

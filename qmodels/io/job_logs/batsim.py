@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from qmodels.errors import TraceFormatError
 from qmodels.io._swf_log import JobLog
+from qmodels.io.column_maps import name_column
 from qmodels.io.job_logs._tables import Rows, find_columns
-from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices, name_column
+from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
 from qmodels.io.job_logs.lines import Lines
 from qmodels.io.job_logs.stamps import Clock, zone_of
 from qmodels.io.job_logs.states import SLURM, States
-from qmodels.io.job_logs.table import JobTable, job_number, whole_number
+from qmodels.io.job_logs.table import (
+    JobTable,
+    job_number,
+    number_in,
+    number_in_cell,
+    whole_number,
+)
 
 #: Of a JSON text, which is held in memory with some ten times its size; as of a trace in JSON.
 MAX_JSON = 100_000_000
@@ -60,7 +68,8 @@ class Batsim(AbstractJobFormat):
             _enter(table, times, file, f"jobs[{i}]", job)
         header: dict[str, Any] = {"Format": cls.name}
         if (machine := workload.get("nb_res")) is not None:
-            header["MaxProcs"] = f"{_number(file, 'nb_res', machine, whole=True):.0f}"
+            count = table.spared(lambda: _number(file, "nb_res", machine, whole=True), 0.0)
+            header |= {"MaxProcs": f"{count:.0f}"} if count else {}
         known_as = f"Read as batsim ({cls.title}), known by its keys; {said}."
         return table.log(Clock(), known_as=known_as, header=header)
 
@@ -69,7 +78,7 @@ def _loaded(file: str, max_bytes: int) -> Mapping[str, Any]:
     """The JSON object of a file."""
     text = "\n".join(Lines(file, max_bytes))
     try:
-        found = json.loads(text, parse_constant=_refuse)
+        found = json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise TraceFormatError(file, f"is not JSON: {error.msg}", line=error.lineno) from None
     except (ValueError, RecursionError) as error:
@@ -81,6 +90,15 @@ def _loaded(file: str, max_bytes: int) -> Mapping[str, Any]:
 
 def _refuse(word: str) -> None:
     raise ValueError(f"{word} is no number")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object none of whose keys is there twice, as of two jobs that ran into one."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {key[:40]!a} is there twice in one object")
+    return found
 
 
 def _list(file: str, found: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
@@ -114,10 +132,8 @@ def _enter(table: JobTable, times: _Times, file: str, field: str, job: Mapping[s
     wall = job.get("walltime")
     limit = -1.0 if wall in (None, -1) else _number(file, f"{field}.walltime", wall)
     ended = 0 <= limit < run
-    name = str(job.get("id", "")).rpartition("!")[2]
-    number = int(name) if name.isascii() and name.isdecimal() and len(name) < 16 else -1
     table.add_run(
-        submit, limit if ended else run, int(size), job=number,
+        submit, limit if ended else run, int(size), job=number_in(str(job.get("id", ""))),
         requested_time=limit, status=SLURM["TIMEOUT" if ended else "COMPLETED"],
     )  # fmt: skip
 
@@ -212,13 +228,13 @@ def _enter_row(
         size = rows.read(name, of[name], _allocated)
     limit, name = -1.0, "requested_time"
     if (text := of.get(name)) and not text.startswith("-"):  # -1: none
-        limit = rows.read(name, text, clock.seconds)
-    number = of["job_id"].rpartition("!")[2]
+        limit = table.spared(lambda: rows.read(name, text, clock.seconds), -1.0)
     state = of.get("final_state", "")
+    start, end = states.times(state.upper(), start, end)
     table.add(
         submit, start, end, size, requested_processors=asked,
         requested_time=-1.0 if limit is None else limit,
-        job=rows.read("job_id", number, job_number) if number.isdecimal() else -1,
+        job=rows.read("job_id", of["job_id"], number_in_cell),
         status=states.code(state) if state else -1,
     )  # fmt: skip
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from phasefit.checks import suggestion
-from qmodels.errors import ModelError, TraceFormatError
+from qmodels.errors import TraceFormatError
 from qmodels.io._swf_log import JobLog
-from qmodels.io.job_logs._tables import Rows, delimiter_of, find_columns
+from qmodels.io.column_maps import checked_map, delimiter_of, name_column
+from qmodels.io.job_logs._tables import Rows, find_columns
 from qmodels.io.job_logs.formats import (
     ADVICE,
     FORMATS,
@@ -15,12 +16,13 @@ from qmodels.io.job_logs.formats import (
     AbstractJobFormat,
     Choices,
     chosen_unit,
-    name_column,
 )
 from qmodels.io.job_logs.lines import Lines, beginning
 from qmodels.io.job_logs.stamps import Clock, duration, zone_of
-from qmodels.io.job_logs.states import States
-from qmodels.io.job_logs.table import JobTable, job_number, whole_number
+from qmodels.io.job_logs.states import RUNS, WAITS, States
+from qmodels.io.job_logs.table import JobTable, job_number, number_in_cell, whole_number
+
+_EXAMPLE = "submit = 'Created', end = 'Ended', cores = 'CPUs'"
 
 #: What a column may hold.
 KEYS = (
@@ -49,9 +51,11 @@ class CsvMap(AbstractJobFormat):
     def read(cls, file: str, choices: Choices) -> JobLog:
         """See `AbstractJobFormat.read`."""
         first = next((line for line in beginning(file) if line.strip()), "")
-        given = checked_map(choices.columns)
+        if not first:
+            raise TraceFormatError(file, "holds no jobs: it is empty")
+        given = checked_map(choices.columns, KEYS, _EXAMPLE)
         names = list(given.values()) if given else list(KEYS)
-        rows = Rows(Lines(file, choices.max_bytes), delimiter_of(file, first, names))
+        rows = Rows(Lines(file, choices.max_bytes), delimiter_of(first, names))
         columns = given or {key: key for key in KEYS if key in rows.header}
         for name in columns.values():
             if name not in rows.header:
@@ -68,23 +72,6 @@ class CsvMap(AbstractJobFormat):
         table.notes += reader.states.notes()
         said = f"Read as csv ({cls.title}); sizes are {unit}, from {columns[unit]}."
         return table.log(reader.clock, known_as=said, header={"Format": cls.name})
-
-
-def checked_map(given: object) -> dict[str, str]:
-    """A map of columns; ModelError unless its keys are known and its values are names."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise ModelError(
-            f"columns must be a map such as submit = 'Created', end = 'Ended', cores = 'CPUs'; "
-            f"got {given!r:.60}"
-        )
-    for key, name in given.items():
-        if key not in KEYS:
-            raise ModelError(f"columns: unknown key {key!r:.40}; {suggestion(key, KEYS)}")
-        if not isinstance(name, str) or not name:
-            raise ModelError(f"columns.{key} must be the name of a column, got {name!r:.40}")
-    return dict(given)
 
 
 def _check_enough(file: str, columns: Mapping[str, str]) -> None:
@@ -117,35 +104,42 @@ class _Reader:
         def text(key: str) -> str:
             return fields[self.place[key]] if key in self.place else ""
 
-        def read(key: str, how: object) -> object:
-            return self.rows.read(self.names[key], text(key), how)  # type: ignore[arg-type]
+        def read(key: str, how: Any) -> Any:
+            return self.rows.read(self.names[key], text(key), how)
 
         def time(key: str, not_before: float | None = None) -> float | None:
             if key not in self.place:
                 return None
-            return read(key, lambda t: self.clock.seconds(t, not_before))  # type: ignore[return-value]
+            found: float | None = read(key, lambda t: self.clock.seconds(t, not_before))
+            return found
 
         submit = time("submit")
         start = time("start", submit)
         end = time("end", start)
         size = read(self.unit, _size)
-        number = text("job")
-        more = {
-            "job": int(number) if number.isascii() and number.isdecimal() and len(number) < 16
-            else -1,
-            "requested_time": read("requested_time", _seconds) if text("requested_time") else -1.0,
-            "status": self.states.code(self.states.state(text("status"))) if text("status") else -1,
-            "user": text("user"), "queue": text("partition"),
-        }  # fmt: skip
-        if "end" in self.place:
-            table.add(submit, start, end, size, **more)  # type: ignore[arg-type]
-            return
-        run = read("run", _seconds) if text("run") else None
-        if "start" in self.place or submit is None or run is None:
-            ended = None if start is None or run is None else start + run  # type: ignore[operator]
-            table.add(submit, start if run is not None else None, ended, size, **more)  # type: ignore[arg-type]
-        else:
-            table.add_run(submit, run, size, **more)  # type: ignore[arg-type]
+        state = self.states.state(text("status"))
+        limit = text("requested_time")
+        more: dict[str, Any] = {
+            "job": read("job", number_in_cell) if text("job") else -1,
+            "requested_time": -1.0,
+            "status": self.states.code(state) if state else -1,
+            "user": text("user"),
+            "queue": text("partition"),
+        }
+        if limit:
+            more["requested_time"] = table.spared(lambda: read("requested_time", _seconds), -1.0)
+        if "end" not in self.place:
+            run = read("run", _seconds) if text("run") else None
+            if "start" not in self.place and submit is not None and run is not None:
+                if state not in WAITS | RUNS:
+                    table.add_run(submit, run, size, **more)
+                    return
+                start = submit
+            if run is None or start is None:
+                start = end = None
+            else:
+                end = start + run
+        table.add(submit, *self.states.times(state, start, end), size, **more)
 
 
 def _size(text: str) -> int:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._swf_log import JobLog
 from qmodels.io.job_logs.lines import beginning
@@ -142,13 +141,3 @@ def column_names(file: str, given: object) -> list[str] | None:
 def said_name(path: str) -> str:
     """The last part of a path, for sentences."""
     return Path(path).name
-
-
-def name_column(file: str, name: str, known: Sequence[str]) -> TraceFormatError:
-    """The error for a column that is not there."""
-    return TraceFormatError(
-        file,
-        f"has no column {name!r:.60}; {suggestion(name, known[:200], 'it has')}",
-        line=1,
-        field=name,
-    )

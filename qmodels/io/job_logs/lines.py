@@ -8,10 +8,12 @@ from typing import Any
 
 from qmodels.errors import TraceFormatError
 from qmodels.io._swf_parse import _chunks as blocks
+from qmodels.io.line_ends import check_ends
 from qmodels.io.swf import MAX_BYTES
 
 MAX_LINE = 1_000_000  #: bytes
 _HEAD = 1 << 20  # bytes that show of which format a file is
+_MOST_REJECTED = 1000  # records, if they are more than those that were read
 
 
 class Lines:
@@ -32,7 +34,8 @@ class Lines:
     Notes
     -----
     What is not UTF-8 is replaced: names of jobs and users come in any encoding, and what is read
-    as a number or a time is ASCII.
+    as a number or a time is ASCII. A line ends with a newline, or carriage returns and a newline;
+    any other sign is part of it, whatever other programs take it for.
     """
 
     def __init__(self, file: str, max_bytes: int | None = None) -> None:
@@ -73,6 +76,8 @@ class Lines:
     def _read(self, file: str, max_bytes: int) -> Iterator[str]:
         rest, count = b"", 0
         for chunk in blocks(file, max_bytes):
+            if not count and not rest:
+                check_ends(file, chunk)
             text, newline, rest = (rest + chunk).rpartition(b"\n")
             if newline:
                 block = _decoded(text, count == 0)
@@ -88,7 +93,49 @@ class Lines:
 
 def _decoded(text: bytes, first: bool) -> list[str]:
     lines = text.decode("utf-8-sig" if first else "utf-8", errors="replace").split("\n")
-    return [line[:-1] if line.endswith("\r") else line for line in lines]
+    return [line.rstrip("\r") if line.endswith("\r") else line for line in lines]
+
+
+class Rejected:
+    """Records that are left out for how they look, and the lines of the first of them.
+
+    Parameters
+    ----------
+    lines : Lines
+    what : str
+        The beginning of the sentence on them.
+    advice : str
+        What is said of them where they are more than the others.
+    """
+
+    def __init__(self, lines: Lines, what: str, advice: str) -> None:
+        self._lines, self._what, self._advice = lines, what, advice
+        self.count = 0
+        self._first: list[int] = []
+
+    def add(self, count: int = 1) -> None:
+        """Leave out records at the line taken last."""
+        self.count += count
+        if count and len(self._first) < 5:
+            self._first.append(self._lines.number)
+
+    def are_too_many(self, read: int) -> bool:
+        """Whether so many were rejected that the rest of the file can be spared."""
+        return self.count > max(read, _MOST_REJECTED)
+
+    def check(self, read: int) -> None:
+        """TraceFormatError where they are more than the `read` others."""
+        if self.count > read:
+            what = f"{self._advice} ({self.count:,} of {self.count + read:,})"
+            raise self._lines.fault(what, line=self._first[0])
+
+    def notes(self) -> list[str]:
+        """A sentence on them, or none."""
+        if not self.count:
+            return []
+        where = ", ".join(map(str, self._first))
+        more = ", ..." if self.count > len(self._first) else ""
+        return [f"{self._what}, left out: {self.count:,} (line {where}{more})."]
 
 
 def beginning(file: str) -> list[str]:
@@ -102,5 +149,6 @@ def beginning(file: str) -> list[str]:
     start = next(iter(blocks(file, 1 << 62)), b"")[:_HEAD]
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise TraceFormatError(file, "is UTF-16 text; save it as UTF-8", line=1)
+    check_ends(file, start)
     lines = _decoded(start, True)
     return lines[:-1] if len(lines) > 1 else lines

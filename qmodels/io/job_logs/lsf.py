@@ -8,13 +8,15 @@ from typing import Any
 
 from qmodels.io._swf_log import JobLog
 from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
-from qmodels.io.job_logs.lines import Lines
+from qmodels.io.job_logs.lines import Lines, Rejected
 from qmodels.io.job_logs.stamps import Clock
 from qmodels.io.job_logs.states import SLURM
 from qmodels.io.job_logs.table import JobTable, begun, job_number, whole_number
 
-_FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^\s"]+)')
-_BEGIN = re.compile(r'\s*"?JOB_[A-Z_]+[0-9]?"?\s|\s*"?EVENT_[A-Z_]+"?\s')
+_FIELD = re.compile(r'"([^"]*(?:""[^"]*)*)"|([^ \t\n"]+)')
+_BEGIN = re.compile(r'\s*"?(?:JOB|EVENT)_[A-Z_]+[0-9]?"?[ \t]+"[^" ]*"[ \t]+[0-9]+[ \t]')
+#: A record that begins within a line; in text of another its quotes would be doubled.
+_WITHIN = re.compile(r'"?(?:JOB|EVENT)_[A-Z_]+[0-9]?" "[^" ]*" [0-9]+ ')
 _END, _JOB, _PROCESSORS, _SUBMIT, _START, _USER, _QUEUE, _ASKED = 2, 3, 6, 7, 10, 11, 12, 22
 _INDEX = 29  #: fields behind the status: of the job in its array
 _NAMES = {
@@ -44,16 +46,32 @@ class Lsf(AbstractJobFormat):
         """See `AbstractJobFormat.read`."""
         lines, table, clock = begun(file, choices, _UNITS)
         table.numbered = True
-        differ = 0
+        broken = Rejected(
+            lines,
+            "Records that were cut short, with the next one on their line",
+            "is a record cut short, with the next one on its line, like most of this file",
+        )
+        differ = count = 0
         for line in lines:
             if not line.strip():
                 continue
-            if _BEGIN.match(line) is None:
-                raise lines.fault('begins with no event of LSF such as "JOB_FINISH"', "event")
+            if (begin := _last_begin(line)) > 0:
+                # What goes before is a record without its end, or the end of one.
+                broken.add()
+                line = line[begin:]
+            elif _BEGIN.match(line) is None:
+                what = 'begins with no event of LSF such as "JOB_FINISH" "10.1" 1709284200'
+                raise lines.fault(what, "event")
             at = lines.number
             whole = _whole(lines, line)
+            if whole is None:
+                broken.add()
+                continue
+            count += 1
             if line.split(None, 1)[0].strip('"') == "JOB_FINISH":
                 differ += _enter(table, clock, lines, _fields(whole), at)
+        broken.check(count)
+        table.notes += broken.notes()
         if differ:
             table.notes.append(
                 f"Jobs that held more processors than numProcessors, by the hosts that ran them, "
@@ -64,8 +82,19 @@ class Lsf(AbstractJobFormat):
         return table.log(clock, known_as=said, header={"Format": cls.name})
 
 
-def _whole(lines: Lines, line: str) -> str:
-    """The record that begins with a line: as many lines as it takes to close its quotes."""
+def _last_begin(line: str) -> int:
+    """Where the last record of a line begins; 0 where there is one alone."""
+    if line.find("JOB_", 2) < 0 and line.find("EVENT_", 2) < 0:
+        return 0
+    begins = [found.start() for found in _WITHIN.finditer(line, 2)]
+    return begins[-1] if begins else 0
+
+
+def _whole(lines: Lines, line: str) -> str | None:
+    """The record that begins with a line: as many lines as it takes to close its quotes.
+
+    None where another record begins in one of them, and is left to be read.
+    """
     if line.count('"') % 2 == 0:
         return line
     taken = [line]
@@ -73,6 +102,9 @@ def _whole(lines: Lines, line: str) -> str:
         taken.append(following)
         if _BEGIN.match(following) is not None:
             break
+        if begin := _last_begin(following):
+            lines.put_back([following[begin:]])
+            return None
         if following.count('"') % 2:
             return "\n".join(taken)
     lines.put_back(taken[1:])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from qmodels.io._swf_log import JobLog
 from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
-from qmodels.io.job_logs.lines import Lines
+from qmodels.io.job_logs.lines import Lines, Rejected
 from qmodels.io.job_logs.stamps import Clock, duration
 from qmodels.io.job_logs.states import SLURM
 from qmodels.io.job_logs.table import JobTable, begun, job_number, whole_number
@@ -17,6 +17,9 @@ _LINE = re.compile(
     r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2};([A-Za-z]);([^;]*);(.*)",
     re.ASCII | re.DOTALL,
 )
+_BEGIN = re.compile(
+    r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2};[A-Za-z];", re.ASCII
+)  # fmt: skip
 _ID = re.compile(r"([0-9]{1,15})(?:\[([0-9]{0,15})\]|-([0-9]{1,15}))?(?:\..*)?", re.ASCII)
 _WHOLE_ARRAYS = "Rows for whole arrays of jobs"
 _UNITS = {"cores": "exec_host", "nodes": "hosts of exec_host", "gpus": "ngpus"}
@@ -40,14 +43,28 @@ class Pbs(AbstractJobFormat):
         """See `AbstractJobFormat.read`."""
         lines, table, clock = begun(file, choices, _UNITS)
         table.numbered = True
+        broken = Rejected(
+            lines,
+            "Records that were cut short, or hold values of two jobs",
+            "is a record cut short, or holds values of two jobs, like most of this file; does each "
+            "record stand on a line of its own?",
+        )
+        ends = 0
         for line in lines:
-            if not line.strip():
-                continue
             match = _LINE.fullmatch(line)
-            if match is None:
-                raise lines.fault("is no line MM/DD/YYYY HH:MM:SS;TYPE;ID;key=value ... of PBS")
-            if match[1] == "E":
-                _enter(table, clock, lines, match[2], _keys(match[3]))
+            if match is None or ";" in match[3]:
+                if not line.strip():
+                    continue
+                match = _last_record(lines, line, match, broken)
+            if match[1] != "E":
+                continue
+            if (keys := _keys(match[3])) is None:
+                broken.add()
+            else:
+                ends += 1
+                _enter(table, clock, lines, match[2], keys)
+        broken.check(ends)
+        table.notes += broken.notes()
         said = (
             f"Read as pbs ({cls.title}), known by its first line; sizes are {table.unit}, from "
             f"{_UNITS[table.unit]} or else from what was asked for."
@@ -55,9 +72,27 @@ class Pbs(AbstractJobFormat):
         return table.log(clock, known_as=said, header={"Format": cls.name})
 
 
-def _keys(message: str) -> dict[str, str]:
-    """The values by key; a word without an equals sign belongs to none that is read here."""
-    return {key: value for key, _, value in (word.partition("=") for word in message.split())}
+def _last_record(
+    lines: Lines, line: str, match: re.Match[str] | None, broken: Rejected
+) -> re.Match[str]:
+    """The record that ends a line; those before it on the line were cut short."""
+    begins = [begin.start() for begin in _BEGIN.finditer(line)]
+    last = None if not begins else _LINE.fullmatch(line[begins[-1] :])
+    if last is None:
+        if match is not None:
+            return match
+        raise lines.fault("is no line MM/DD/YYYY HH:MM:SS;TYPE;ID;key=value ... of PBS")
+    broken.add(len(begins) - (begins[0] == 0))
+    return last
+
+
+def _keys(message: str) -> dict[str, str] | None:
+    """The values by key; None where a key has two of them, as of two records run into one."""
+    pairs = [word.split("=", 1) for word in message.split(" ") if "=" in word]
+    keys: dict[str, str] = dict(pairs)
+    if len(keys) < len(pairs) and any(keys[key] != value for key, value in pairs):
+        return None
+    return keys
 
 
 def _enter(table: JobTable, clock: Clock, lines: Lines, text: str, keys: Mapping[str, str]) -> None:
@@ -76,20 +111,15 @@ def _enter(table: JobTable, clock: Clock, lines: Lines, text: str, keys: Mapping
     submit, queued, start, end = (
         read(key, clock.seconds, None) for key in ("ctime", "qtime", "start", "end")
     )
-    asked = read("Resource_List.select", _of_select, None)
-    if asked is None:
-        asked = read("Resource_List.nodes", _of_nodes, None)
-    if asked is None:
-        asked = {"nodes": read("Resource_List.nodect", whole_number, 0)}
-    for name, resource in (("cores", "ncpus"), ("cores", "procs"), ("gpus", "ngpus")):
-        if not asked.get(name):  # ncpus may say 1 where the selection says more
-            asked[name] = read(f"Resource_List.{resource}", whole_number, 0)
     used = {"cores": 0, "nodes": 0, "gpus": 0}
     used["cores"], used["nodes"] = read("exec_host", _of_hosts, (0, 0))
     if keys.get("exec_gpus"):
         used["gpus"] = keys["exec_gpus"].count("+") + 1
     unit = table.unit
-    limit = read("Resource_List.walltime", _wall, -1.0)
+    # What was asked for is what users wrote; a job may be told without it.
+    limit = table.spared(lambda: read("Resource_List.walltime", _wall, -1.0), -1.0)
+    nothing: dict[str, int] = {}
+    asked = table.spared(lambda: _asked(read), nothing) if used[unit] else _asked(read)
     table.add(
         queued if submit is None else submit, start, end, used[unit] or asked.get(unit, 0),
         job=int(match[1]), task=int(match[2] or match[3] or -1),
@@ -97,6 +127,19 @@ def _enter(table: JobTable, clock: Clock, lines: Lines, text: str, keys: Mapping
         status=read("Exit_status", _status, -1), user=keys.get("user", ""),
         queue=keys.get("queue", ""),
     )  # fmt: skip
+
+
+def _asked(read: Callable[[str, Any, Any], Any]) -> dict[str, int]:
+    """How much of each unit was asked for."""
+    asked: dict[str, int] | None = read("Resource_List.select", _of_select, None)
+    if asked is None:
+        asked = read("Resource_List.nodes", _of_nodes, None)
+    if asked is None:
+        asked = {"nodes": read("Resource_List.nodect", whole_number, 0)}
+    for name, resource in (("cores", "ncpus"), ("cores", "procs"), ("gpus", "ngpus")):
+        if not asked.get(name):  # ncpus may say 1 where the selection says more
+            asked[name] = read(f"Resource_List.{resource}", whole_number, 0)
+    return asked
 
 
 def _of_hosts(text: str) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from qmodels.errors import TraceFormatError
 from qmodels.io._swf_log import JobLog
+from qmodels.io.column_maps import name_column
 from qmodels.io.job_logs._sacct_rows import FREE_TEXT, Odd, Rows
 from qmodels.io.job_logs.formats import (
     ADVICE,
@@ -20,11 +21,10 @@ from qmodels.io.job_logs.formats import (
     Choices,
     chosen_unit,
     column_names,
-    name_column,
 )
 from qmodels.io.job_logs.lines import Lines
 from qmodels.io.job_logs.stamps import Clock, duration, zone_of
-from qmodels.io.job_logs.states import NEVER_RAN, States
+from qmodels.io.job_logs.states import States, times_of
 from qmodels.io.job_logs.table import (
     NEVER_STARTED,
     STEPS,
@@ -32,6 +32,7 @@ from qmodels.io.job_logs.table import (
     job_number,
     whole_number,
 )
+from qmodels.io.line_ends import other_end
 
 #: Where the number of each unit is found, the first that is there; a resource of `AllocTRES`.
 _SIZES = {
@@ -44,6 +45,9 @@ _IDS = frozenset({"jobid", "jobidraw"})
 _NEEDED = ("Submit", "Start", "End", "State")
 _ID = re.compile(r"([0-9]{1,15})(?:_([0-9]{1,15}))?(?:\+([0-9]{1,9}))?", re.ASCII)
 _BUNDLE = re.compile(r"[0-9]{1,15}_\[.*", re.ASCII)
+_STEP_NAME = re.compile(r"[A-Za-z_]+|[0-9]+(?:\+[0-9]+)?", re.ASCII)
+_LONGEST_ID = 48
+_AT_JOB = 4  #: where the number of the job stands in what is read of a row
 _COUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([KMG]?)", re.ASCII)
 _TIMES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 _NO_LIMIT = frozenset({"", "UNLIMITED", "Partition_Limit", "INVALID"})
@@ -75,7 +79,9 @@ class Sacct(AbstractJobFormat):
         lines = Lines(file, choices.max_bytes)
         names, known_by, sign = _header(lines, choices)
         meaning = _Meaning(file, names, choices)
-        rows = Rows(lines, len(names), _free(names), meaning.values, meaning.check, sign)
+        rows = Rows(
+            lines, len(names), _free(names), meaning.values, meaning.check, meaning.begins, sign
+        )
         table, clock = meaning.table, meaning.clock
         table.numbered = True
         for values in rows:
@@ -113,6 +119,9 @@ def _header(lines: Lines, choices: Choices) -> tuple[list[str], str, str]:
         return given, "the columns named", "|"
     sign = _sign(first)
     names = first.split(sign)
+    for name in names:
+        if (end := other_end(name)) is not None and end != other_end(sign):
+            raise lines.fault(f"holds {end}: is its line end lost?", name[:40])
     if len(names) > 1 and not names[-1]:  # sacct -p ends every line with a bar
         names[-1] = " "
     if not _IDS & {name.lower() for name in names}:
@@ -158,6 +167,7 @@ class _Meaning:
         self.table = JobTable(file, choices, self.unit)
         self.clock, self.states = Clock(zone_of(choices.timezone)), States()
         self.differ = 0
+        self.least, self.most = 2**53, 0  # number of a job so far
         self.typed = {i: _CHECKS[name] for name, i in self.place.items() if name in _CHECKS}
 
     def _at(self, name: str) -> int:
@@ -166,8 +176,11 @@ class _Meaning:
     def enter(self, values: tuple[Any, ...]) -> None:
         """Enter what was read of a row in the table."""
         (submit, start, end, size, job, task, part, asked, limit, cpu, state, user, queue,
-         differs) = values  # fmt: skip
+         differs, stamped) = values  # fmt: skip
         self.differ += differs
+        self.states.without_end += stamped
+        if not self.least <= job <= self.most:
+            self.least, self.most = min(self.least, job), max(self.most, job)
         self.table.add(
             submit, start, end, size, job=job, task=task, part=part, requested_processors=asked,
             requested_time=limit, cpu_time=cpu, status=self.states.code(state), user=user,
@@ -208,7 +221,7 @@ class _Meaning:
             task, part = int(match[2] or -1), int(match[3] or -1)
         elif _BUNDLE.fullmatch(text):
             return _BUNDLED
-        elif "." in text and _ID.fullmatch(text.partition(".")[0]):
+        elif _is_step(text):
             return _STEP
         else:
             raise Odd(self.names[self.id], text, "is no number of a job such as 123 or 123_4")
@@ -218,8 +231,8 @@ class _Meaning:
         start = self._time(self.start, f, submit)
         end = self._time(self.end, f, start)
         state = self.states.state(f[self.state])
-        if start is not None and start == end and state in NEVER_RAN:
-            start = None
+        stamped = end is not None
+        start, end = times_of(state, start, end)
         size, differs = 0, False
         if start is not None and end is not None:
             size = self._read(self.size, f, self._count)
@@ -231,7 +244,7 @@ class _Meaning:
         return (
             submit, start, end, size, job, task, part, asked or -1, self._limit(f), cpu,
             state, f[self.user] if self.user >= 0 else "",
-            f[self.queue] if self.queue >= 0 else "", differs,
+            f[self.queue] if self.queue >= 0 else "", differs, stamped and end is None,
         )  # fmt: skip
 
     def _read(self, at: int, f: Sequence[str], how: Any) -> Any:
@@ -277,6 +290,26 @@ class _Meaning:
         except (ValueError, Odd):
             return False
 
+    def begins(self, text: str, known: Any) -> list[str]:
+        """The first fields that a row may have which begins at the end of a text.
+
+        The number of a job counts only where it is of the size of those of the log so far, and of
+        the job that the row is read as otherwise: else a name such as ``run_2|x`` could not be
+        told from the beginning of job 2.
+        """
+        if self.id:
+            return [text[at:] for at in range(max(len(text) - _LONGEST_ID, 0), len(text) + 1)]
+        seen = [self.least, self.most] if self.most else []
+        seen += [known[_AT_JOB]] if isinstance(known, tuple) else []
+        found = []
+        for at in range(max(len(text) - _LONGEST_ID, 0), len(text)):
+            if text[at] not in "123456789" or not _is_id(text[at:]):
+                continue
+            number = int(re.split(r"[_+.]", text[at:])[0])
+            if not seen or min(seen) / 2 <= number <= 2 * max(seen):
+                found.append(text[at:])
+        return found
+
     def notes(self) -> list[str]:
         """Sentences on states and times."""
         found = self.states.notes()
@@ -321,9 +354,13 @@ def _is_state(text: str) -> bool:
     return re.fullmatch(r"[A-Za-z_]+\+?( by \S+)?", text) is not None
 
 
+def _is_step(text: str) -> bool:
+    job, dot, name = text.partition(".")
+    return bool(dot and _ID.fullmatch(job) and _STEP_NAME.fullmatch(name))
+
+
 def _is_id(text: str) -> bool:
-    whole = text.partition(".")[0]
-    return bool(_ID.fullmatch(whole) or _BUNDLE.fullmatch(text))
+    return bool(_ID.fullmatch(text) or _is_step(text) or _BUNDLE.fullmatch(text))
 
 
 def _is_time(text: str) -> bool:

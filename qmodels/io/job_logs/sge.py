@@ -24,6 +24,13 @@ _UNITS = {"cores": "its slots"}
 _SLAVE = re.compile(r"[0-9]+\.[A-Za-z].*")
 _PE_TASKS = "Rows for the parts of parallel jobs on single hosts"
 _MILLISECONDS = 1e14
+#: From the owner to the exit status, of which a record has one. That the owner is no number tells
+#: it from the rusage fields, which may look like times.
+_OF_ONE_JOB = re.compile(
+    r":[^:]*[A-Za-z_][^:]*:[^:]*:[0-9]+:[^:]*:-?[0-9]+"
+    r":[0-9]{9,14}:(?:0|[0-9]{9,14}):(?:0|[0-9]{9,14}):[0-9]+:[0-9]+(?=:)",
+    re.ASCII,
+)
 
 
 @FORMATS.register
@@ -46,9 +53,21 @@ class Sge(AbstractJobFormat):
         """See `AbstractJobFormat.read`."""
         lines, table, clock = begun(file, choices, _UNITS)
         table.numbered = True
+        most = 0
         for line in lines:
-            if line.strip() and not line.startswith("#"):
-                _enter(table, clock, lines, line.split(":"))
+            comment = line.startswith("#")
+            fields = line.split(":")
+            if len(fields) > most:
+                if sum(1 for _ in _OF_ONE_JOB.finditer(line)) > (not comment):
+                    raise lines.fault(
+                        "holds a second record: was what goes before it cut short, or its line "
+                        "end lost? Part them"
+                    )
+                most = max(most, 0 if comment else len(fields))
+            if not comment and line.strip():
+                if not fields[_QUEUE].isprintable():
+                    raise lines.fault("holds what does not print; is a line end lost?", "qname")
+                _enter(table, clock, lines, fields)
         said = f"Read as sge ({cls.title}), known by its fields; sizes are {table.unit}: "
         said += f"{_UNITS[table.unit]}."
         return table.log(clock, known_as=said, header={"Format": cls.name})
@@ -72,7 +91,7 @@ def _enter(table: JobTable, clock: Clock, lines: Lines, f: Sequence[str]) -> Non
     failed = [read(at, job_number) for at in (_FAILED, _EXIT)]
     table.add(
         submit, start, end, read(_SLOTS, whole_number), job=read(_JOB, job_number),
-        task=read(_TASK, job_number) if len(f) > _TASK else -1,
+        task=read(_TASK, job_number),
         status=SLURM["FAILED" if any(failed) else "COMPLETED"], user=f[_OWNER], queue=f[_QUEUE],
     )  # fmt: skip
 

@@ -15,6 +15,9 @@ NO_TIME = frozenset({"", "unknown", "none", "n/a", "na", "nan", "null", "nat", "
 #: Seconds from here on are beyond the year 5000: milliseconds, most likely.
 LATEST = 1e11
 
+#: What is said of other texts; 03/02/2026 is February to some and March to others.
+NOT_A_TIME = "not a time; one such as 2026-02-03 08:00:00, or seconds since 1970, would do"
+
 _MOST_HOURS = 100_000  # that are remembered: those of eleven years
 _TWO = {f"{n:02d}": n for n in range(60)}
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?", re.ASCII)
@@ -89,7 +92,7 @@ class Clock:
                 try:
                     more = 60 * _TWO[text[14:16]] + _TWO[text[17:]]
                 except KeyError:
-                    raise ValueError("not a time") from None
+                    raise ValueError(NOT_A_TIME) from None
                 if late != early and not_before is not None and early + more < not_before:
                     return late + more
                 return early + more
@@ -106,12 +109,12 @@ class Clock:
         try:
             return self._other(text, not_before)
         except OverflowError:
-            raise ValueError("not a time") from None
+            raise ValueError(NOT_A_TIME) from None
 
     def _other(self, text: str, not_before: float | None) -> float:
         """A date and time: remembered by its hour where the clock runs evenly in it."""
         if not 16 <= len(text) <= 35 or not text.isascii() or text[4] not in "-/":
-            raise ValueError("not a time")
+            raise ValueError(NOT_A_TIME)
         when = datetime.datetime.fromisoformat(text.replace("/", "-"))
         if when.tzinfo is not None:
             self.absolute = True

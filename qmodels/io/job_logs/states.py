@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from qmodels.io.swf import STATUS
+from qmodels.io._swf_log import STATUS
 
 NOT_KNOWN = -1
 _FAILED, _COMPLETED, _CANCELLED = STATUS["failed"], STATUS["completed"], STATUS["cancelled"]
@@ -27,12 +27,16 @@ SLURM = {
     "RESIZING": NOT_KNOWN,
     "REVOKED": _CANCELLED,
     "RUNNING": NOT_KNOWN,
+    "SIGNALING": NOT_KNOWN,
     "STOPPED": NOT_KNOWN,
     "SUSPENDED": NOT_KNOWN,
     "TIMEOUT": _FAILED,
 }
 #: States in which a job may have ended without having begun: its start and end are then the same.
-NEVER_RAN = frozenset({"CANCELLED", "DEADLINE", "PENDING", "REVOKED"})
+NEVER_RAN = frozenset({"CANCELLED", "DEADLINE", "REVOKED"})
+#: States of jobs that wait and of jobs that hold processors: no end that they bear is theirs.
+WAITS = frozenset({"PENDING", "QUEUED", "WAITING", "HELD"})
+RUNS = frozenset({"CONFIGURING", "RESIZING", "RUNNING", "SIGNALING", "STOPPED", "SUSPENDED"})
 
 #: Further words of tables, of Batsim and of people, in lower case.
 _OTHERS = {
@@ -53,6 +57,23 @@ _OTHERS = {
     "killed": _CANCELLED,
 }
 _KNOWN = {word.lower(): code for word, code in SLURM.items()} | _OTHERS
+_KNOWN |= {word.lower(): NOT_KNOWN for word in WAITS}
+
+Time = float | None
+
+
+def times_of(state: str, start: Time, end: Time) -> tuple[Time, Time]:
+    """Start and end of a job by its state; None for what it has not come to.
+
+    A job that waits or runs has no end, though `sacct --truncate` gives it that of the period.
+    """
+    if state in WAITS:
+        return None, None
+    if state in RUNS:
+        return start, None
+    if start is not None and start == end and state in NEVER_RAN:
+        return None, end
+    return start, end
 
 
 class States:
@@ -69,6 +90,7 @@ class States:
 
     def __init__(self) -> None:
         self.unknown: Counter[str] = Counter()
+        self.without_end = 0  # that bear one
 
     def state(self, text: str) -> str:
         """The state of Slurm that a field holds, cut or with a name behind it; else the word."""
@@ -87,10 +109,24 @@ class States:
                 self.unknown[word[:40]] += 1
         return found
 
+    def times(self, state: str, start: Time, end: Time) -> tuple[Time, Time]:
+        """As `times_of`; ends of jobs that have none are counted."""
+        found = times_of(state, start, end)
+        self.without_end += end is not None and found[1] is None
+        return found
+
     def notes(self) -> list[str]:
-        """A sentence on the words that were not known, or none."""
+        """Sentences on ends of jobs that have none, and on words that were not known."""
+        found = []
+        if self.without_end:
+            found.append(
+                f"Jobs that still wait or run though an end is written for them, not taken for "
+                f"ended: {self.without_end:,}. sacct --truncate writes such ends, and cuts the "
+                f"times of jobs that ended too where these ran past the period that was asked "
+                f"for; leave it out."
+            )
         if not self.unknown:
-            return []
+            return found
         words = ", ".join(f"{word!a} {n:,}" for word, n in self.unknown.most_common(5))
         more = f" and {len(self.unknown) - 5} others" if len(self.unknown) > 5 else ""
-        return [f"Jobs in a state that is not known here, kept: {words}{more}."]
+        return [*found, f"Jobs in a state that is not known here, kept: {words}{more}."]

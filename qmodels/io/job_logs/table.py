@@ -9,19 +9,19 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io._swf_log import JobLog, read_log
+from qmodels.io._swf_log import STATUS, JobLog, read_log
 from qmodels.io._swf_parse import FIELDS, LARGEST, one_line
 from qmodels.io.job_logs.formats import Choices, chosen_unit, said_name
 from qmodels.io.job_logs.lines import Lines
 from qmodels.io.job_logs.stamps import Clock, zone_of
-from qmodels.io.swf import STATUS, _codes, _keep_arrivals, _keep_selected
+from qmodels.io.swf import _codes, _keep_arrivals, _keep_selected
 
 NEVER_STARTED = "Jobs that never started"
 STILL_RUNNING = "Jobs that have not ended"
@@ -30,6 +30,8 @@ EARLY_START = "Jobs that start before they are submitted"
 EARLY_END = "Jobs that end before they start"
 STEPS = "Rows for steps of jobs"
 REPEATED = "Rows that repeat another one"
+
+T = TypeVar("T")
 
 _MOST_NAMES = 100_000  #: different users, or queues; beyond it their codes are not known
 _MOST_PROCESSORS = 2**31
@@ -77,6 +79,8 @@ class JobTable:
         self.left_out: Counter[str] = Counter()
         self.notes: list[str] = []
         self.numbered = False
+        self._spared: Counter[str] = Counter()
+        self._first_spared: dict[str, str] = {}
         self.users, self.queues = Names(), Names()
         self.no_size = f"Jobs without {unit}"
         whole = ("job", "task", "part", "processors", "requested_processors", "status", "user")
@@ -148,6 +152,25 @@ class JobTable:
             self.queues.code(of["queue"]), submit, -1.0, run, of["requested_time"], -1.0,
         )  # fmt: skip
 
+    def spared(self, how: Callable[[], T], unknown: T) -> T:
+        """What `how` reads of fields that a job can be told without; `unknown` where it cannot."""
+        try:
+            return how()
+        except TraceFormatError as error:
+            field = error.field or ""
+            self._spared[field] += 1
+            if self._spared[field] == 1:
+                self._first_spared[field] = f"line {error.line}: {error.what}"
+            return unknown
+
+    def _of_spared(self) -> list[str]:
+        """A sentence for each field that could not be read and was not needed."""
+        return [
+            f"Jobs whose {field} cannot be read and is not needed, taken as not known: {count:,} "
+            f"({self._first_spared[field]})."
+            for field, count in self._spared.most_common(5)
+        ]
+
     def _enter(self, *values: Any) -> None:
         for add, value in zip(self._add, values, strict=True):
             add(value)
@@ -177,7 +200,9 @@ class JobTable:
             raise TraceFormatError(self.file, f"holds no job that began and ended{self._reasons()}")
         columns = self._joined(self._distinct(columns))
         lines = {"Unit": self.unit} | (header or {}) | self._origin(columns, clock)
-        notes = [known_as, *self._sentences(), *self.notes, *_of_clock(self, clock)]
+        notes = [
+            known_as, *self._sentences(), *self.notes, *self._of_spared(), *_of_clock(self, clock),
+        ]  # fmt: skip
         return _selected(self, columns, lines, notes)
 
     def _reasons(self) -> str:
@@ -328,6 +353,19 @@ def whole_number(text: str, *, most: int = _MOST_PROCESSORS) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 15) or int(text) >= most:
         raise ValueError(f"must be a whole number from 0 to {most - 1:,}")
     return int(text)
+
+
+def number_in(text: str) -> int:
+    """The number of a job out of whatever it is called by; -1 where that is no number."""
+    name = text.rpartition("!")[2]  # Batsim names the workload before it
+    return int(name) if name.isascii() and name.isdecimal() and len(name) < 16 else -1
+
+
+def number_in_cell(text: str) -> int:
+    """The same of a cell of a table; ValueError where a row was cut before the next one in it."""
+    if not text.isprintable():
+        raise ValueError("holds what does not print; is a line end lost?")
+    return number_in(text)
 
 
 def job_number(text: str) -> int:

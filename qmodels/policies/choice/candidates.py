@@ -1,31 +1,18 @@
-"""Policies that may be recommended, and how far their predictions are to be trusted."""
+"""Policies that may be recommended."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from math import inf
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from phasefit.checks import whole_number
-from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
+from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.policies.base import POLICIES, AbstractPolicy
 from qmodels.policies.labels import as_policy
-from qmodels.policies.models.build import demand_law
-from qmodels.policies.models.recorded_errors import MOST_BUSY
-from qmodels.policies.system import System, Workload
-from qmodels.programs.model import parts
+from qmodels.policies.system import System
 
 #: Numbers this near are one number.
 ROUNDING: Final = 1e-9
-#: Fraction of the capacity and scv of the demand from which stated errors do not hold, and what
-#: is stated then of policies whose capacity is not in doubt; see docs/explanation/policies.md.
-NEAR_CAPACITY, VARIABLE, NEAR_CAPACITY_ERROR = 0.9, 2.0, 0.25
-#: The same fraction where the capacity is in doubt and the scv is above `VARIABLE`.
-NEAR_DOUBTFUL_CAPACITY: Final = 0.8
-#: What is stated of jobs of several programs whose shares of I/O may differ: they wait for disks
-#: and for processors unequally, and the model gives all of them one speed.
-MIXED_ERROR: Final = 0.15
-
 #: Jobs that may divide a machine whose policies are compared.
 _MOST_PARTITIONS: Final = 1024
 #: Jobs at once of a policy that is proposed: the time grows with their cube, to minutes beyond.
@@ -124,67 +111,3 @@ def checked_candidates(
             raise ModelError(f"each candidate must be a policy, got {policy!r:.60}")
         policy.check(system)
     return tuple(dict.fromkeys(policies))
-
-
-def unstable_under_all(
-    capacities: Mapping[AbstractPolicy, float], rate: float, bound: float
-) -> UnstableError:
-    """What to raise where no policy asked for can carry a rate: names the one that carries most.
-
-    `capacities` are the largest stable rates, `bound` is the rate of load 1, jobs per second.
-    """
-    most = max(capacities, key=capacities.__getitem__)
-    name = most.label
-    if len(capacities) > 1:
-        name += f", which of all {len(capacities)} policies carries most"
-    return UnstableError(
-        name, rate, capacities[most], load=rate / bound, largest_load=capacities[most] / bound
-    )
-
-
-def stated_error(
-    policy: AbstractPolicy,
-    method: str,
-    workload: Workload,
-    *,
-    system: System | None = None,
-    utilisation: float = 0.0,
-    recorded: float | None = None,
-) -> float:
-    """Relative error within which a predicted time is to be trusted; infinite for none.
-
-    Parameters
-    ----------
-    policy, method, workload
-        What was predicted, and whether "exact" or "approximate".
-    system : System, optional
-        The machine, on which the programs of a mix differ; without it `workload.demand` stands
-        for the variability of all jobs.
-    utilisation : float
-        Arrival rate over the policy's capacity. From 90 % on, times of variable demands (scv 2
-        and more) are off by more than elsewhere, and if the capacity itself is in doubt no
-        error can be stated, above scv 2 from 80 % on.
-    recorded : float, optional
-        Error that was recorded of points like this one, see `Prediction.recorded_error`; it goes
-        before the policy's own up to the loads that were recorded.
-    """
-    if method == "exact":
-        return ROUNDING
-    doubtful = policy.capacity_error(workload) > 0.0
-    several = workload.mix == "each" and len(parts(workload.program)) > 1
-    if system is not None and (workload.has_bursts or workload.mix == "each"):
-        # the workload with the one law of demand that it amounts to
-        demand = demand_law(policy, system, workload)[0]
-        workload = Workload(workload.program, demand, workload.arrivals, mix="mean")
-    error = policy.stated_error(workload)
-    if several:
-        error = max(error, MIXED_ERROR)
-    scv = workload.demand.scv
-    if recorded is not None:
-        if utilisation <= MOST_BUSY:
-            return max(recorded, MIXED_ERROR if several else 0.0)
-        return inf if doubtful and scv >= VARIABLE else max(error, recorded, NEAR_CAPACITY_ERROR)
-    near = NEAR_DOUBTFUL_CAPACITY if doubtful and scv > VARIABLE * (1.0 + 1e-6) else NEAR_CAPACITY
-    if utilisation < near or scv < VARIABLE * (1.0 - 1e-6):
-        return error
-    return inf if doubtful else max(error, NEAR_CAPACITY_ERROR)

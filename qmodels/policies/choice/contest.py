@@ -8,27 +8,29 @@ than the best one may be, each within its stated error. They are then known to b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from math import inf, isfinite
 from typing import Final
 
-from phasefit import PhaseType
-from qmodels.policies.base import AbstractPolicy, running_jobs
-from qmodels.policies.choice.candidates import ROUNDING, stated_error
+from qmodels.policies.base import AbstractPolicy
+from qmodels.policies.choice.candidates import ROUNDING
 from qmodels.policies.choice.judging import (
     MEMORY,
+    alone,
+    capacity_in_doubt,
     error_of,
+    floor_of,
     judged,
+    least_alone,
     left_out,
     predicted,
     value_of,
 )
 from qmodels.policies.choice.objectives import Constraint, Quantity
 from qmodels.policies.choice.ranking import BEST, SLOWER, TIE, UNKNOWN, RankedPolicy, ranked
-from qmodels.policies.models.build import capacity, demand_law
-from qmodels.policies.models.recorded_errors import worst_recorded_error
+from qmodels.policies.models.build import capacity
 from qmodels.policies.models.response import least_percentile
 from qmodels.policies.prediction import Prediction
 from qmodels.policies.system import System, Workload
@@ -89,8 +91,7 @@ class Contest:
             if isinstance(answer, RankedPolicy):
                 found.append(answer)
             else:
-                error = error_of(policy, answer, self.system, self.workload, self.objective)
-                todo.append(_Candidate(self._least(answer), len(todo), policy, error, answer))
+                todo.append(self._candidate(policy, len(todo), answer))
         done(len(found))
         left = self._best_first(todo, found, lambda: done(len(found)))
         left.sort(key=lambda each: each.least)
@@ -108,11 +109,9 @@ class Contest:
         todo: list[_Candidate] = []
         found: list[RankedPolicy] = []
         for place, policy in enumerate(policies):
-            most = _capacity(policy, self.system, self.workload)
-            if self.model == "auto" and self.rate >= most:
+            if self.model == "auto" and self.rate >= _capacity(policy, self.system, self.workload):
                 continue  # `predict` would refuse it
-            error = self._error_at_most(policy, self.rate / most)
-            todo.append(_Candidate(self._least_alone(policy), place, policy, error))
+            todo.append(_Candidate(self._least_alone(policy), place, policy))
         self._best_first(todo, found)
         return ranked(found)
 
@@ -138,15 +137,24 @@ class Contest:
 
     def _look_at(self, each: _Candidate, todo: list[_Candidate], found: list[RankedPolicy]) -> None:
         """Predict a candidate, and have it wait for its turn with what is known of it then."""
-        policy = each.policy
-        answer = predicted(policy, self.system, self.workload, self.rate, self.model)
+        answer = predicted(each.policy, self.system, self.workload, self.rate, self.model)
         if isinstance(answer, RankedPolicy):
             found.append(answer)
             return
-        error = error_of(policy, answer, self.system, self.workload, self.objective)
-        if error < inf:  # else, next to a capacity in doubt, it is neither the best nor a tie
-            least = max(each.least, self._least(answer))
-            heappush(todo, _Candidate(least, each.place, policy, error, answer))
+        known = self._candidate(each.policy, each.place, answer)
+        if not known.doubtful:  # else it is neither the best nor a tie
+            heappush(todo, replace(known, least=max(each.least, known.least)))
+
+    def _candidate(self, policy: AbstractPolicy, place: int, answer: Prediction) -> _Candidate:
+        """A candidate that is predicted, with what its objective cannot be less than."""
+        error = error_of(answer, self.objective)
+        if error < inf:
+            return _Candidate(self._least(answer), place, policy, error, answer)
+        if capacity_in_doubt(policy, answer, self.workload):
+            # jobs take longer there than predicted, not less
+            return _Candidate(self._least(answer), place, policy, 0.0, answer, doubtful=True)
+        floor = floor_of(answer, self.system, self.workload, self.objective)
+        return _Candidate(floor, place, policy, 0.0, answer)
 
     def _next_to_best(self, left: list[_Candidate], found: list[RankedPolicy]) -> None:
         """Judge more of those left, in order, until the first slower one is known."""
@@ -162,8 +170,9 @@ class Contest:
 
     def _left_out(self, each: _Candidate) -> RankedPolicy:
         assert each.prediction is not None
+        error = error_of(each.prediction, self.objective)
         return left_out(
-            each.policy, each.prediction, each.error, self.objective, self.limits, each.least
+            each.policy, each.prediction, error, self.objective, self.limits, each.least
         )
 
     def _least(self, answer: Prediction) -> float:
@@ -178,41 +187,23 @@ class Contest:
 
         Not of the other models, whose jobs may be of another law.
         """
-        objective, of = self.objective, (policy, self.system, self.workload)
-        if self.model not in ("auto", "speed-scaled") or objective.of_wait:
+        if self.model not in ("auto", "speed-scaled"):
             return 0.0
-        carried, unshared = _alone(*of)
-        if self.rate >= carried:
+        if self.rate >= alone(policy, self.system, self.workload)[0]:
             return 0.0  # saturated, which costs nothing to find out
-        if objective.name == "mean_response":
-            return unshared
-        if objective.share is None:
-            return 0.0
-        return unshared * _percentile(demand_law(*of)[0], objective.share)
-
-    def _error_at_most(self, policy: AbstractPolicy, utilisation: float) -> float:
-        """What can be stated at most of a candidate that is not predicted yet; finite."""
-        share = None if self.objective.of_wait else self.objective.share
-        worst = worst_recorded_error(policy.models, share)
-        stated = [
-            stated_error(
-                policy, "approximate", self.workload, system=self.system, utilisation=utilisation,
-                recorded=recorded,
-            )
-            for recorded in (None, worst)
-        ]  # fmt: skip
-        return max([e for e in stated if e < inf], default=policy.stated_error(self.workload))
+        return least_alone(policy, self.system, self.workload, self.objective)
 
 
 @dataclass(frozen=True, order=True)
 class _Candidate:
     """A candidate as far as it is known."""
 
-    least: float  #: what its objective cannot be less than
+    least: float  #: what its objective cannot be less than, but for the error
     place: int  #: among the candidates, which decides where that is the same
     policy: AbstractPolicy = field(compare=False)
-    error: float = field(compare=False)  #: stated of its objective, at most
+    error: float = field(compare=False, default=0.0)  #: by which the objective may be below it
     prediction: Prediction | None = field(compare=False, default=None)
+    doubtful: bool = field(compare=False, default=False)  #: see `RankedPolicy.doubtful`
 
 
 def _beaten(each: _Candidate, found: Sequence[RankedPolicy]) -> bool:
@@ -228,25 +219,9 @@ def _beaten(each: _Candidate, found: Sequence[RankedPolicy]) -> bool:
     reach = max(
         row.value * (1.0 + row.error) for row in sure if row.value <= smallest * (1.0 + ROUNDING)
     )
-    # of one next to a capacity in doubt the predicted value itself is what counts, see `ranked`
-    return each.least * (1.0 - (each.error if each.error < inf else 0.0)) > reach
+    return each.least * (1.0 - each.error) > reach
 
 
-# What is the same at every load of a map: some thousand numbers.
-
-
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=2048)  # the same at every load of a map
 def _capacity(policy: AbstractPolicy, system: System, workload: Workload) -> float:
     return capacity(policy, system, workload)
-
-
-@lru_cache(maxsize=2048)
-def _alone(policy: AbstractPolicy, system: System, workload: Workload) -> tuple[float, float]:
-    """Jobs per second with all partitions taken, and seconds of a mean job at its fastest."""
-    running = running_jobs(policy, system, workload)
-    return float(running.throughput[-1]), 1.0 / float(running.speeds.max())
-
-
-@lru_cache(maxsize=256)
-def _percentile(demand: PhaseType, share: float) -> float:
-    return float(demand.ppf(share))

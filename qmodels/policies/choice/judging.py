@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import inf, nan
 from typing import Final
 
+from phasefit import PhaseType
 from qmodels.errors import MemoryBudgetError, UnstableError
-from qmodels.policies.base import AbstractPolicy
-from qmodels.policies.choice.candidates import stated_error
+from qmodels.policies.base import AbstractPolicy, running_jobs
+from qmodels.policies.choice.candidates import ROUNDING
 from qmodels.policies.choice.objectives import Constraint, Quantity
 from qmodels.policies.choice.ranking import EXCEEDS, SATURATED, SLOWER, UNKNOWN, RankedPolicy
+from qmodels.policies.methods import exact_for_its_laws
+from qmodels.policies.models.build import demand_law
+from qmodels.policies.models.recorded_errors import MOST_BUSY
 from qmodels.policies.models.response import percentile_of
 from qmodels.policies.prediction import Prediction, predict
 from qmodels.policies.system import System, Workload
 
+#: What a note begins with where no error is stated; for what follows.
+NOT_KNOWN: Final = "how far it may be off is not known for "
 #: Bytes for the law of one candidate's response; more is needed only next to its capacity.
 MEMORY: Final = 5e8
 
@@ -58,19 +65,23 @@ def judged(
     return row_of(policy, prediction, quantities, system, workload, objective, limits)
 
 
-def error_of(
-    policy: AbstractPolicy,
-    prediction: Prediction,
-    system: System,
-    workload: Workload,
-    objective: Quantity,
-) -> float:
-    """Stated relative error of a quantity of a prediction; infinite next to a doubtful capacity."""
-    recorded = prediction.recorded_error(None if objective.of_wait else objective.share)
-    return stated_error(
-        policy, prediction.method, workload, system=system,
-        utilisation=prediction.arrival_rate / prediction.capacity, recorded=recorded,
-    )  # fmt: skip
+def error_of(prediction: Prediction, objective: Quantity) -> float:
+    """Stated relative error of a quantity of a prediction; infinite where none is known."""
+    if exact_for_its_laws(prediction.method):
+        return ROUNDING
+    if objective.of_wait:
+        return inf  # no law of a wait was recorded
+    if objective.name == "mean_wait":
+        recorded = prediction.recorded_wait_error()
+    else:
+        recorded = prediction.recorded_error(objective.share)
+    return inf if recorded is None else recorded
+
+
+def capacity_in_doubt(policy: AbstractPolicy, prediction: Prediction, workload: Workload) -> bool:
+    """Whether a prediction is so near to a capacity in doubt that there may be no steady state."""
+    doubt = policy.capacity_error(workload)
+    return doubt > 0.0 and prediction.solved.load > MOST_BUSY
 
 
 def saturated_row(policy: AbstractPolicy, most: float) -> RankedPolicy:
@@ -128,26 +139,99 @@ def row_of(
     limits: Sequence[Constraint],
 ) -> RankedPolicy:
     """A prediction as a row, not yet compared with others."""
-    share = prediction.arrival_rate / prediction.capacity
-    accuracy = error_of(policy, prediction, system, workload, objective)
+    error = error_of(prediction, objective)
     broken = [_broken(c, quantities[c.quantity.name]) for c in limits]
     broken = [text for text in broken if text]
-    close = [str(c) for c in limits if _within_error(c, quantities[c.quantity.name], accuracy)]
+    close = [
+        str(c)
+        for c in limits
+        if _within_error(c, quantities[c.quantity.name], error_of(prediction, c.quantity))
+    ]
     quantities |= means_of(prediction)
     note = broken[0] if broken else f"{close[0]} is nearer than the error" if close else ""
-    if accuracy == inf and not broken:
+    doubtful = error == inf and capacity_in_doubt(policy, prediction, workload)
+    if doubtful and not broken:
         doubt = policy.capacity_error(workload)
-        note = f"at {share:.0%} of a capacity known within {doubt:.0%}; simulate"
+        note = f"at {prediction.solved.load:.0%} of a capacity known within {doubt:.0%}; simulate"
+    elif error == inf and not broken:
+        note = f"{NOT_KNOWN}{why_no_error(prediction, objective)}"
     return RankedPolicy(
         policy=policy,
         status=EXCEEDS if broken else SLOWER,
         value=quantities[objective.name],
-        error=accuracy,
+        error=error,
+        doubtful=doubtful,
         quantities=quantities,
         capacity=prediction.capacity,
         method=prediction.method,
         note=note,
+        least=floor_of(prediction, system, workload, objective),
     )
+
+
+def why_no_error(prediction: Prediction, objective: Quantity) -> str:
+    """Say why no error of a quantity is stated, in a phrase."""
+    if objective.of_wait:
+        return "percentiles of waits"
+    reasons = prediction.outside_record(objective.share)
+    return reasons[0] if reasons else "a point like this: few were recorded"
+
+
+def floor_of(
+    prediction: Prediction, system: System, workload: Workload, objective: Quantity
+) -> float:
+    """What an objective is no less than, however far off its prediction may be.
+
+    A job at its fastest takes as long. Where only the load is beyond the recorded ones, it is no
+    less than at the largest of these, for more load is never faster.
+    """
+    policy = prediction.solved.policy
+    least = least_alone(policy, system, workload, objective)
+    reasons = prediction.outside_record(objective.share)
+    if (
+        prediction.half_width is not None
+        or prediction.solved.load <= MOST_BUSY
+        or len(reasons) != 1
+    ):
+        return least
+    before = predict(
+        policy, system, workload, arrival_rate=MOST_BUSY * prediction.capacity,
+        model=prediction.model,
+    )  # fmt: skip
+    error = error_of(before, objective)
+    if error == inf:
+        return least
+    try:
+        return max(least, value_of(objective, before) * (1.0 - error))
+    except MemoryBudgetError:
+        return least
+
+
+def least_alone(
+    policy: AbstractPolicy, system: System, workload: Workload, objective: Quantity
+) -> float:
+    """What an objective cannot be less than, whatever the model: that of a job at its fastest."""
+    if objective.name != "mean_response" and (objective.share is None or objective.of_wait):
+        return 0.0
+    _, unshared = alone(policy, system, workload)
+    if objective.share is None:
+        return unshared
+    return unshared * _percentile(demand_law(policy, system, workload)[0], objective.share)
+
+
+# What is the same at every load of a map: some thousand numbers.
+
+
+@lru_cache(maxsize=2048)
+def alone(policy: AbstractPolicy, system: System, workload: Workload) -> tuple[float, float]:
+    """Jobs per second with all partitions taken, and seconds of a mean job at its fastest."""
+    running = running_jobs(policy, system, workload)
+    return float(running.throughput[-1]), 1.0 / float(running.speeds.max())
+
+
+@lru_cache(maxsize=256)
+def _percentile(demand: PhaseType, share: float) -> float:
+    return float(demand.ppf(share))
 
 
 def value_of(quantity: Quantity, prediction: Prediction, *, memory: float = MEMORY) -> float:
@@ -169,4 +253,4 @@ def _broken(limit: Constraint, value: float) -> str:
 
 
 def _within_error(limit: Constraint, value: float, error: float) -> bool:
-    return abs(limit.limit - value) <= error * value
+    return error < inf and abs(limit.limit - value) <= error * value

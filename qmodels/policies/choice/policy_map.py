@@ -16,7 +16,7 @@ from phasefit import match_moments
 from phasefit.checks import positive_vector
 from phasefit.records import Result
 from qmodels.errors import ModelError
-from qmodels.policies.base import AbstractPolicy, work_bound
+from qmodels.policies.base import POLICIES, AbstractPolicy, work_bound
 from qmodels.policies.choice.candidates import checked_candidates
 from qmodels.policies.choice.contest import Contest
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
@@ -82,6 +82,12 @@ class PolicyMap(Result):
             for i, scv in enumerate(self.scvs.tolist())
             for j, load in enumerate(self.loads.tolist())
         ]
+
+    @property
+    def meanings(self) -> tuple[str, ...]:
+        """What the labels of each kind of policy on the map say, a sentence each."""
+        kinds = dict.fromkeys(label.partition("(")[0] for label in self.best.ravel().tolist())
+        return tuple(POLICIES[kind].legend for kind in kinds if kind in POLICIES)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the map on matplotlib Axes; see `qmodels.plotting.maps.policy_map`."""

@@ -11,6 +11,7 @@ from phasefit.checks import real_number
 from phasefit.records import Record
 from qmodels.policies.base import AbstractPolicy
 from qmodels.policies.choice.candidates import ROUNDING
+from qmodels.policies.methods import error_in_short
 
 #: What a row may be; those that are ranked first.
 BEST, TIE, SLOWER, UNDECIDED, EXCEEDS, SATURATED, UNKNOWN = (
@@ -26,19 +27,23 @@ class RankedPolicy(Record):
     #: "best", "tie", "slower", "undecided", "exceeds a limit", "saturated" or "not computed"
     status: str
     value: float  #: of the objective; NaN where there is none
-    #: relative error within which the predicted times are to be trusted; infinite for none
-    error: float
+    error: float  #: relative error stated of the objective; infinite where none is known
     quantities: Mapping[str, float]  #: objective, limited quantities and means, by name
     capacity: float  #: largest stable arrival rate, jobs per second; NaN where not computed
     method: str  #: "exact" or "approximate"; "" where nothing was predicted
     note: str = ""  #: which limit is exceeded or is nearer than the error, or why not computed
-    #: what the objective is no less than, where it was not computed for that; else NaN
-    least: float = nan
+    least: float = nan  #: what the objective is no less than, however far off its prediction is
+    doubtful: bool = False  #: whether it is so near to a capacity in doubt that it may have none
 
     @property
     def label(self) -> str:
         """As the paper writes it."""
         return self.policy.label
+
+    @property
+    def error_in_words(self) -> str:
+        """The error that is stated of the objective, in short; see `error_in_short`."""
+        return error_in_short(self.method, self.error)
 
     def record(self) -> dict[str, Any]:
         """What was predicted; None for what is not known or, of an error, cannot be stated."""
@@ -68,12 +73,12 @@ def ranked(found: Sequence[RankedPolicy]) -> tuple[RankedPolicy, ...]:
         key=lambda row: row.least,
     )
     found = [row for row in found if row.status != SLOWER or not isnan(row.value)]
-    in_doubt = [row for row in found if row.status == SLOWER and row.error == inf]
-    sure = [row for row in found if row.status == SLOWER and row.error < inf]
+    in_doubt = [row for row in found if row.status == SLOWER and row.doubtful]
+    sure = [row for row in found if row.status == SLOWER and not row.doubtful]
     fit = sorted(sure, key=lambda row: row.value)
     # Near capacity jobs take longer than predicted, not less: one predicted above all that the
     # best may be is slower, one predicted below may be anything.
-    reach = fit[0].value * (1.0 + fit[0].error) if fit else inf
+    reach = _reach(fit[0], fit) if fit else inf
     undecided = [
         replace(row, status=UNDECIDED if row.value <= reach else SLOWER) for row in in_doubt
     ]
@@ -97,22 +102,31 @@ def ranked(found: Sequence[RankedPolicy]) -> tuple[RankedPolicy, ...]:
     least = fit[0].value
     equals = [row for row in fit if row.value <= least * (1.0 + ROUNDING)]
     best = min(equals, key=lambda row: row.policy.simplicity)
-    first, *others = [best, *(row for row in fit if row is not best)]
-    return (
-        replace(first, status=BEST),
-        *(
-            replace(row, status=TIE if overlap(row, best) else SLOWER)
-            for row in _ties_first(others, best)
-        ),
-        *left,
-        *rest,
-    )
+    reach = _reach(best, fit)
+    others = [
+        replace(row, status=TIE if not row.doubtful and _at_least(row) <= reach else SLOWER)
+        for row in fit
+        if row is not best
+    ]
+    others.sort(key=lambda row: (row.status != TIE, row.value))
+    return (replace(best, status=BEST), *others, *left, *rest)
 
 
-def _ties_first(rows: Sequence[RankedPolicy], best: RankedPolicy) -> list[RankedPolicy]:
-    return sorted(rows, key=lambda row: (not overlap(row, best), row.value))
+def _reach(first: RankedPolicy, rows: Sequence[RankedPolicy]) -> float:
+    """What the least value of the rows is at most, that of the `first` one where it is known."""
+    return _at_most(first) if first.error < inf else min(map(_at_most, rows))
+
+
+def _at_most(row: RankedPolicy) -> float:
+    return row.value * (1.0 + row.error) if row.value > 0.0 else row.value
+
+
+def _at_least(row: RankedPolicy) -> float:
+    if row.error < inf:
+        return row.value * (1.0 - row.error)
+    return 0.0 if isnan(row.least) else row.least
 
 
 def overlap(row: RankedPolicy, best: RankedPolicy) -> bool:
     """Whether a predicted value could be as small as the best one, each within its error."""
-    return row.error < inf and row.value * (1.0 - row.error) <= best.value * (1.0 + best.error)
+    return _at_least(row) <= _at_most(best)

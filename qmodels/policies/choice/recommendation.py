@@ -9,12 +9,15 @@ from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Any
 
 from phasefit.records import Drawing, Result
-from qmodels.errors import ModelError, UnstableError
-from qmodels.policies.base import AbstractPolicy, work_bound
+from qmodels.errors import ModelError
+from qmodels.networks.replay import FitError
+from qmodels.policies.base import AbstractPolicy, work_bounds
+from qmodels.policies.choice.against_data import TURNED, against_data
 from qmodels.policies.choice.candidates import checked_candidates
 from qmodels.policies.choice.contest import Contest
-from qmodels.policies.choice.judging import row_of, saturated_row, value_of
+from qmodels.policies.choice.judging import NOT_KNOWN, row_of, saturated_row, value_of
 from qmodels.policies.choice.objectives import Constraint, Quantity, objective_of
+from qmodels.policies.choice.overload import unstable_under_all
 from qmodels.policies.choice.ranking import (
     BEST,
     EXCEEDS,
@@ -25,7 +28,8 @@ from qmodels.policies.choice.ranking import (
     RankedPolicy,
     ranked,
 )
-from qmodels.policies.prediction import Prediction, chosen_rate
+from qmodels.policies.methods import APPROXIMATE, EXACT, EXACT_FOR_FITTED
+from qmodels.policies.prediction import Prediction, chosen_rate, predict
 from qmodels.policies.system import System, Workload
 from qmodels.progress import Progress, no_progress
 
@@ -48,6 +52,8 @@ class Recommendation(Result):
     load: float  #: arrival rate over the rate that no policy can exceed (`work_bound`)
     rows: tuple[RankedPolicy, ...]  #: every candidate: best, ties, slower ones, then the rest
     seconds: float  #: time it took
+    #: of the best one's objective, where laws were fitted to data; common to all in kind
+    fit: FitError | None = None
 
     @property
     def best(self) -> AbstractPolicy | None:
@@ -66,9 +72,12 @@ class Recommendation(Result):
 
     @property
     def method(self) -> str:
-        """Of the best policy and all that could be as good: "exact" only if all of them are."""
-        close = [row.method for row in self.rows if row.status in (BEST, TIE)]
-        return "exact" if close and set(close) == {"exact"} else "approximate"
+        """Of the best policy and all that could be as good: exact only if all of them are."""
+        close = {row.method for row in self.rows if row.status in (BEST, TIE)}
+        for method in (EXACT, EXACT_FOR_FITTED):
+            if close == {method}:
+                return method
+        return APPROXIMATE
 
     @property
     def reason(self) -> str:
@@ -81,15 +90,21 @@ class Recommendation(Result):
             dict.fromkeys([self.objective.name, *(c.quantity.name for c in self.constraints)])
         )
         head = f"{'policy':<14}" + "".join(f"{_headed(name):>20}" for name in names)
-        lines = [self.reason, "", f"{head}  {'error':>6}  status"]
+        lines = [self.reason, "", f"{head}  {'error':>7}  status"]
         for row in self.rows[:most]:
             shown = "".join(f"{_cell(row, name, self.objective.name):>20}" for name in names)
-            error = f"{row.error:>6.0%}" if row.method == "approximate" else f"{row.method:>6}"
-            error = "  none" if row.error == inf else error
-            note = f" ({row.note})" if row.note else ""
-            lines.append(f"{row.label:<14}{shown}  {error}  {row.status}{note}")
+            note = f" ({row.note})" if row.note and not row.note.startswith(NOT_KNOWN) else ""
+            lines.append(f"{row.label:<14}{shown}  {row.error_in_words:>7}  {row.status}{note}")
         if len(self.rows) > most:
             lines.append(f"... and {len(self.rows) - most} more")
+        notes = dict.fromkeys(row.note for row in self.rows[:most])
+        lines += [
+            f"unknown: {note.removeprefix(NOT_KNOWN)}"
+            for note in notes
+            if note.startswith(NOT_KNOWN)
+        ]
+        if self.fit is not None:
+            lines += ["", self.fit.sentence(f"{self.rows[0].label} at load {self.load:.3g}")]
         return "\n".join(lines)
 
     def record(self) -> dict[str, object]:
@@ -104,6 +119,7 @@ class Recommendation(Result):
             "ties": [policy.label for policy in self.ties],
             "method": self.method,
             "reason": self.reason,
+            "fit_error": None if self.fit is None else self.fit.record(),
             "candidates": [row.record() for row in self.rows],
             "seconds": self.seconds,
         }
@@ -180,21 +196,24 @@ def recommend(
     Raises
     ------
     UnstableError
-        If no candidate can carry the load; names the one that can carry most.
+        If no candidate can carry the load; names the one that can carry most, and what limits it.
+        `overload` says what would do.
     ModelError
         If the arguments make no model.
 
     Notes
     -----
     Nothing is simulated. A candidate ties with the best one if their predicted values, each with
-    its stated error, overlap: `Prediction.recorded_error` of the mean or the percentile, where
-    such points were recorded; else 5 % where disks are shared; nothing where the model is exact.
-    From 90 % of its capacity on, with a demand of scv 2 or more, a candidate that shares disks is
-    trusted to 25 % only. Beyond 92 % one under time sharing with turns is not trusted at all, for
-    its capacity is in doubt: it is "undecided" where it may be as good as the best. Jobs of
-    several programs are trusted to 15 % at best. Which of them is better, `validation.simulate`
-    can tell. A candidate next to its capacity, whose law of the response would take much memory,
-    is listed as not computed.
+    its stated error, overlap: see `Prediction.recorded_error`, which is nothing where the model
+    is exact. Where a prediction lies outside of the points that were recorded
+    (`Prediction.outside_record`) no error is stated: it is a tie unless even a job alone at its
+    fastest would be too slow, and where it has the least value so are all others that may be as
+    good. Beyond 92 % of the capacity one under time sharing with turns may have no steady state:
+    it is "undecided" where it may be as good as the best. Which of them is better,
+    `validation.simulate` can tell. What laws fitted to a log leave out of it is common to all
+    candidates, and widens no error; a candidate that the log's own jobs in their own order make
+    no slower than the best one ties with it, see `against_data`. A candidate next to its
+    capacity, whose law of the response would take much memory, is listed as not computed.
 
     Percentiles of the response take longer than means. A candidate whose jobs would be too slow
     even if each ran at its greatest speed after its wait is slower, see `Contest`; its row has
@@ -221,7 +240,8 @@ def recommend(
     policies = checked_candidates(system, candidates)
     if not isinstance(workload, Workload):
         raise ModelError(f"workload must be of type Workload, got {workload!r:.60}")
-    bound = work_bound(system, workload.program)
+    bounds = work_bounds(system, workload.program)
+    bound = min(bounds.values())
     rate = chosen_rate(arrival_rate, load, bound)
     report = no_progress if progress is None else progress
     report("candidates", 0, len(policies))
@@ -232,11 +252,13 @@ def recommend(
         policies, every=every, done=lambda count: report("candidates", count, len(policies))
     )
     if all(row.status == SATURATED for row in rows):
-        most = max(rows, key=lambda row: row.capacity)
-        raise UnstableError(
-            f"{most.label}, which of all {len(rows)} candidates carries most",
-            rate, most.capacity, load=rate / bound, largest_load=most.capacity / bound,
-        )  # fmt: skip
+        raise unstable_under_all({row.policy: row.capacity for row in rows}, rate, bounds)
+    rows, fit = against_data(
+        rows,
+        lambda policy: predict(policy, system, workload, arrival_rate=rate, model=model),
+        wanted,
+        limits,
+    )
     return Recommendation(
         objective=wanted,
         constraints=limits,
@@ -244,6 +266,7 @@ def recommend(
         load=rate / bound,
         rows=rows,
         seconds=time.perf_counter() - started,
+        fit=fit,
     )
 
 
@@ -287,9 +310,10 @@ def compared(
     rows += [saturated_row(policy, most) for policy, most in saturated.items()]
     if not rows:
         raise ModelError("there are no policies to compare")
+    found, fit = against_data(ranked(rows), predictions.__getitem__, wanted)
     return Recommendation(
         objective=wanted, constraints=(), arrival_rate=arrival_rate, load=load,
-        rows=ranked(rows), seconds=time.perf_counter() - started,
+        rows=found, seconds=time.perf_counter() - started, fit=fit,
     )  # fmt: skip
 
 
@@ -321,19 +345,49 @@ def _reason(found: Recommendation) -> str:
         f"{best.quantities['mean_response'] - best.quantities['mean_wait']:.3g} s of running)"
     )
     if undecided:
-        names = ", ".join(row.label for row in undecided[:3])
-        more = f" and {len(undecided) - 3} more" if len(undecided) > 3 else ""
-        said += f", as far as can be told: {names}{more} may be better or have no steady state"
-    ties = [row.label for row in found.rows if row.status == TIE]
+        said += (
+            f", as far as can be told: {_named(undecided)} may be better or have no steady state"
+        )
+    ties = [row for row in found.rows if row.status == TIE]
+    if best.error == inf:
+        said = said.replace(" has the least", " is predicted to have the least")
+        why = f"{said}, but {best.note}"
+        return f"{why}; {_named(ties)} may be as good: simulate them." if ties else f"{why}."
     if ties:
-        more = f" and {len(ties) - 3} more" if len(ties) > 3 else ""
-        return f"{said}; within the error of the models {', '.join(ties[:3])}{more} may be as good."
+        told = [row for row in ties if row.error < inf or row.note == TURNED]
+        untold = [row for row in ties if row not in told]
+        parts = [f"{within_what([best, *told])} {_named(told)} may be as good"] if told else []
+        if untold:
+            parts.append(f"how far {_named(untold)} may be off is not known here: simulate to tell")
+        return f"{said}; {'; '.join(parts)}."
     after = next((row for row in found.rows if row.status == SLOWER), None)
     if after is None:
         return f"{said}; no other candidate comes into question."
     if best.value == 0.0:  # such as a percentile of the wait where hardly any job waits
         return f"{said}; the next, {after.label}, has {wanted.shown(after.value)}."
     return f"{said}; the next, {after.label}, has {after.value / best.value - 1.0:.0%} more."
+
+
+def _named(rows: Sequence[RankedPolicy]) -> str:
+    """The first three labels, and how many there are besides."""
+    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+    return ", ".join(row.label for row in rows[:3]) + more
+
+
+def within_what(rows: Sequence[RankedPolicy], error: str = "") -> str:
+    """What makes the ties of a ranking: errors of the models, known (told) or not, or the data."""
+    ties = [row for row in rows if row.status == TIE]
+    sure = all(row.error < inf for row in rows if row.status == BEST)
+    turned = [row.note == TURNED for row in ties]
+    known = [sure and row.error < inf for row in ties]
+    causes = []
+    if any(told and not data for told, data in zip(known, turned, strict=True)):
+        causes.append(f"within the error of the models{error}")
+    if not all(known):
+        causes.append("with errors of the models that are not known here")
+    if any(turned):
+        causes.append("with the jobs of the log in their own order")
+    return ", or ".join(causes) + ("," if len(causes) > 1 else "")
 
 
 def _cell(row: RankedPolicy, name: str, objective: str) -> str:

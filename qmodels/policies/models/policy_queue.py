@@ -17,10 +17,11 @@ from qmodels.networks.many_server import arrival_process, dense_block, queue_cha
 from qmodels.networks.occupancy import Centre
 from qmodels.networks.sizes import queue_memory, queue_seconds
 from qmodels.policies.base import AbstractPolicy
+from qmodels.policies.methods import method_of
+from qmodels.policies.models.recorded_domain import family, of_another_kind, outside, traits
 from qmodels.policies.models.recorded_errors import regime
 from qmodels.policies.models.staged_jobs import StagedJobs
 from qmodels.policies.system import System, Workload
-from qmodels.programs.model import parts
 
 Array = NDArray[np.float64]
 
@@ -144,28 +145,34 @@ class SolvedQueue:
     built: BuiltModel  #: which model it is the queue of
 
     @property
+    def load(self) -> float:
+        """Arrival rate over the capacity."""
+        return self.queue.arrival_rate / self.built.capacity
+
+    @property
+    def method(self) -> str:
+        """How answers are found, one of the words of `qmodels.policies.methods`."""
+        return method_of(exact=self.built.exact, fitted=self.workload.fitted)
+
+    @property
     def regime(self) -> str:
         """What kind of prediction it is, for the errors that were recorded; see `regime`."""
-        arrangement = self.policy.arrangement(self.system)
-        name = self.built.name
-        # what the recorded points had none of is no regime of theirs
-        like = not isinstance(self.workload.arrivals, MAP)
-        if name == "speed-scaled":
-            like = (
-                like
-                and not self.workload.has_bursts
-                and arrangement.multiprogramming == 1
-                and self.system.disk_discipline == "ps"
-                and not arrangement.overheads
-                and len(set(arrangement.sizes or ())) <= 1
-                and len(parts(self.workload.program)) == 1
-            )
         return regime(
-            name if like else f"{name} beyond the recorded points",
-            turns=arrangement.cpu_discipline == "fcfs",
-            scv=self.workload.demand.scv,
-            load=self.queue.arrival_rate / self.built.capacity,
+            self.built.name,
+            turns=self.policy.arrangement(self.system).cpu_discipline == "fcfs",
+            reduction=self.built.reduction,
+            arrival_scv=self.workload.arrivals.scv,
+            load=self.load,
+            scv=None if self.workload.has_bursts else self.workload.demand.scv,
         )
+
+    @cached_property
+    def outside_record(self) -> tuple[str, ...]:
+        """In what the point lies outside of those whose errors were recorded; () for nothing."""
+        arrangement = self.policy.arrangement(self.system)
+        name = family(self.built.name, turns=arrangement.cpu_discipline == "fcfs")
+        values = traits(self.policy, self.system, self.workload, self.load)
+        return (*of_another_kind(arrangement, self.workload), *outside(name, values))
 
     def mean_of_states(self, values: ArrayLike) -> float:
         """Mean of a quantity given for each state of the running jobs, (states,)."""

@@ -5,43 +5,71 @@ The table is made by `validation.trial.policy_errors.write_errors` from a record
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
 from typing import Final
 
-#: Load of the capacity that parts the regimes, and the largest of the campaign.
+#: Load of the capacity that parts the regimes, and the largest that is recorded.
 BUSY, MOST_BUSY = 0.7, 0.92
 #: Percentiles that were compared, besides the mean.
 SHARES: Final = (0.5, 0.95, 0.99)
 
 
-def regime(model: str, *, turns: bool, scv: float, load: float) -> str:
-    """Name of the regime that a prediction belongs to.
+#: What a model says of itself where a job's law is not the one that was given.
+_OTHER_LAWS: Final = ("taken as one law", "taken as Erlang", "taken as exponential", "merged")
+
+
+def regime(
+    model: str,
+    *,
+    turns: bool = False,
+    reduction: str = "",
+    arrival_scv: float = 1.0,
+    load: float,
+    scv: float | None = None,
+) -> str:
+    """Name of the regime that a prediction belongs to, ever finer from left to right.
 
     Parameters
     ----------
-    model : str
-        As in `Prediction.model`.
+    model, reduction : str
+        As in `Prediction`.
     turns : bool
         Whether several jobs take turns at the same processors.
-    scv : float
-        Squared coefficient of variation of a job's demand.
+    arrival_scv : float
+        Squared coefficient of variation of the time between arrivals.
     load : float
         Arrival rate over the capacity.
+    scv : float, optional
+        Squared coefficient of variation of a job's demand; not of laws of bursts.
 
     Examples
     --------
     >>> regime("time-sharing", turns=True, scv=4.0, load=0.8)
-    'time-sharing, turns, scv > 1, busy'
+    'time-sharing, turns, as given, regular, busy, scv > 1'
     """
     parts = [model]
     if model == "time-sharing":
         parts.append("turns" if turns else "shared")
-        if turns:
-            parts.append("scv > 1" if scv > 1.02 else "scv <= 1")
+    parts.append("simplified" if any(text in reduction for text in _OTHER_LAWS) else "as given")
+    parts.append("irregular" if arrival_scv > 1.02 else "regular")
     parts.append("busy" if load >= BUSY else "moderate")
+    if scv is not None:
+        parts.append("scv > 1" if scv > 1.02 else "scv <= 1")
     return ", ".join(parts)
+
+
+def regimes(name: str) -> list[str]:
+    """Return a regime and the wider ones that it is part of, the narrowest first.
+
+    Examples
+    --------
+    >>> regimes("crowding, as given, regular, busy")[1:]
+    ['crowding, as given, regular', 'crowding, as given']
+    """
+    parts = name.split(", ")
+    least = parts.index("simplified" if "simplified" in parts else "as given") + 1
+    return [", ".join(parts[:count]) for count in range(len(parts), least - 1, -1)]
 
 
 @lru_cache(maxsize=1)  # a dozen rows
@@ -57,39 +85,42 @@ def _table() -> dict[str, dict[str, float]]:
     return found
 
 
-def recorded_error(name: str, share: float | None = None) -> float | None:
+def recorded_error(name: str, quantity: str = "mean") -> float | None:
     """Relative error that nine in ten fresh points of a regime keep to; None for none recorded.
 
     Parameters
     ----------
     name : str
-        See `regime`; where too few of its points have that load, those of all loads count.
-    share : float, optional
-        Of a percentile of the response; by default its mean is meant.
+        See `regime`; where too few points are as it says, those of a wider one count.
+    quantity : str
+        "mean" of the response, "wait" (its mean, as a share of the mean response), such as
+        "p95" of the response, or "worst", the largest error of a mean that was recorded.
 
     Notes
     -----
-    Of n simulated points in order of their errors it is number ceil(.9 (n + 1)), which a further
-    point drawn in the same way exceeds with probability .1 at most; none is stated of fewer than
-    nine points.
+    Of n simulated points in order of their errors it is one that, with a probability of .9, a
+    share of .9 of all such points keeps to: a bound of the quantile, not its estimate. None is
+    stated of fewer points than that takes, 22.
     """
-    column = "mean"
-    if share is not None:
-        column = f"p{100 * min(SHARES, key=lambda known: abs(known - share)):g}"
     known = _table()
-    return known.get(name, known.get(name.rsplit(", ", 1)[0], {})).get(column)
+    return next(
+        (known[each][quantity] for each in regimes(name) if quantity in known.get(each, {})), None
+    )
 
 
-def worst_recorded_error(models: Iterable[str], share: float | None = None) -> float | None:
-    """The largest error recorded of some models, in whatever regime; None for none recorded.
+def percentile_error(name: str, share: float) -> float | None:
+    """`recorded_error` of a percentile, the larger one of those recorded next to it.
 
     Parameters
     ----------
-    models : iterable of str
-        Names, as in `Prediction.model`.
-    share : float, optional
+    name : str
         As for `recorded_error`.
+    share : float
+        From .5 to .99; beyond none was recorded.
     """
-    wanted = set(models)
-    errors = [recorded_error(name, share) for name in _table() if name.split(", ")[0] in wanted]
-    return max((error for error in errors if error is not None), default=None)
+    if not SHARES[0] <= share <= SHARES[-1]:
+        return None
+    below = max(known for known in SHARES if known <= share)
+    above = min(known for known in SHARES if known >= share)
+    errors = [recorded_error(name, f"p{100 * known:g}") for known in (below, above)]
+    return None if None in errors else max(error for error in errors if error is not None)

@@ -17,6 +17,7 @@ from qmodels.networks.many_server import ManyServerQueue, ManyServerSolution
 from qmodels.networks.response import response_law
 from qmodels.networks.sojourn import SojournLaw
 from qmodels.networks.waiting import waiting_rates
+from qmodels.policies.models.fitted import own_demand
 from qmodels.policies.models.policy_queue import SolvedQueue
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.policies.models.staged_response import staged_response
@@ -41,7 +42,7 @@ class TimeLaw(Law):
     """
 
     law: PhaseType | SojournLaw  #: the law itself, in seconds
-    method: str  #: "exact" for the policy as stated, else "approximate"
+    method: str  #: that of the prediction
     truncation: float  #: what cutting off the queue may have changed in any probability; 0 if not
 
     def record(self) -> dict[str, Any]:
@@ -131,7 +132,7 @@ def wait_of(solved: SolvedQueue) -> TimeLaw:
     >>> round(law.sf(0.0), 6), round(law.percentile(0.95), 3)
     (0.507812, 306.135)
     """
-    return TimeLaw(_wait(solved), _method(solved), 0.0)
+    return TimeLaw(_wait(solved), solved.method, 0.0)
 
 
 def _wait(solved: SolvedQueue) -> PhaseType:
@@ -173,9 +174,11 @@ def response_of(
     -----
     Where the speed of a job does not depend on how many run, the response is the wait and then
     the service. Elsewhere one job is followed while others come and go, in a chain cut off where
-    that can no longer matter, see `qmodels.networks.response`. Under time sharing with M > 1 the
-    followed job gets on at the mean speed of all that run: who shares a partition with whom is
-    only in a simulation.
+    that can no longer matter, see `qmodels.networks.response`. Of a demand that was fitted to data
+    the job itself has a law with their percentiles (`phasefit.tail_law`), the others that of the
+    chain, which has their moments; models that count jobs by stage keep that for all. Under time
+    sharing with M > 1 the followed job gets on at the mean speed of all that run: who shares a
+    partition with whom is only in a simulation.
 
     Examples
     --------
@@ -232,7 +235,7 @@ def percentile_of(solved: SolvedQueue, q: ArrayLike, *, memory: float | None = N
     except ModelError:
         share = np.zeros(0)  # is refused below, in the words for a percentile
     if share.size and share.max() < 1.0 - 100.0 * TRUNCATION:
-        slow = slowest(_wait(solved), running)
+        slow = slowest(_wait(solved), running, own_demand(solved))
         if slow is not None:
             horizon = (1.0 + _ROUNDING) * nearly(slow, float(share.max()), above=True)
     return _response(solved, TRUNCATION, memory, horizon).percentile(q)
@@ -261,7 +264,7 @@ def least_percentile(solved: SolvedQueue, q: float) -> float:
     >>> round(least_percentile(solved, 0.95), 2), round(percentile_of(solved, 0.95), 2)
     (54.54, 54.92)
     """
-    fast = fastest(_wait(solved), solved.queue.running)
+    fast = fastest(_wait(solved), solved.queue.running, own_demand(solved))
     if fast is None:
         return 0.0
     # the chain that is followed is cut off, which makes its times a little shorter
@@ -277,7 +280,7 @@ def _response(
         followed, bound = staged_response(
             queue, solved.chain, truncation=truncation, memory=memory, horizon=horizon
         )
-        return TimeLaw(followed, _method(solved), bound)
+        return TimeLaw(followed, solved.method, bound)
     if queue.running.at_one_speed is None:
         raise ModelError(
             f'the model "{solved.built.name}" of this policy does not follow single jobs, so it '
@@ -288,15 +291,13 @@ def _response(
     found = ManyServerSolution(
         ManyServerQueue(queue.arrivals, demand, speeds=speeds), solved.chain, 0.0
     )
-    law, bound = response_law(found, truncation=truncation, memory=memory, horizon=horizon)
-    return TimeLaw(law, _method(solved), bound)
+    law, bound = response_law(
+        found, truncation=truncation, memory=memory, horizon=horizon, own=own_demand(solved)
+    )
+    return TimeLaw(law, solved.method, bound)
 
 
 def _checked(solved: SolvedQueue) -> SolvedQueue:
     if not isinstance(solved, SolvedQueue):
         raise ModelError(f"give the solved queue of a prediction, got {solved!r:.60}")
     return solved
-
-
-def _method(solved: SolvedQueue) -> str:
-    return "exact" if solved.built.exact else "approximate"

@@ -33,30 +33,37 @@ _ROUGHLY, _STEPS = 0.005, 25
 _SAME: Final = 1e-12
 
 
-def fastest(wait: PhaseType, running: RunningChain) -> PhaseType | None:
+def fastest(
+    wait: PhaseType, running: RunningChain, demand: PhaseType | None = None
+) -> PhaseType | None:
     """Law of the wait and of a service at the greatest speed; None where none is known.
 
-    Of a wait too large to be asked for percentiles it leaves out the wait.
+    Of a wait too large to be asked for percentiles it leaves out the wait. `demand` is that of the
+    job itself where it is of another law than that of the others.
     """
-    own = _service(running, greatest=True)
+    own = _service(running, demand, greatest=True)
     if own is None or wait.order + own.order > _MOST:
         return own
     return convolve(wait, own)
 
 
-def slowest(wait: PhaseType, running: RunningChain) -> PhaseType | None:
+def slowest(
+    wait: PhaseType, running: RunningChain, demand: PhaseType | None = None
+) -> PhaseType | None:
     """Law of the wait and of a service at the least speed; None where none is known."""
-    own = _service(running, greatest=False)
+    own = _service(running, demand, greatest=False)
     if own is None or wait.order + own.order > _MOST:
         return None
     return convolve(wait, own)
 
 
-def _service(running: RunningChain, *, greatest: bool) -> PhaseType | None:
+def _service(
+    running: RunningChain, demand: PhaseType | None, *, greatest: bool
+) -> PhaseType | None:
     """Law of a service each of whose stages is at its greatest, or least, speed."""
     if running.at_one_speed is not None:
-        demand, speeds = running.at_one_speed
-        return demand.scale(1.0 / float(speeds.max() if greatest else speeds.min()))
+        common, speeds = running.at_one_speed
+        return (demand or common).scale(1.0 / float(speeds.max() if greatest else speeds.min()))
     return None if running.staged is None else _staged_service(running.staged, greatest=greatest)
 
 

@@ -202,7 +202,8 @@ def _stationary(rates: Array) -> Array:
     q = rates.copy()
     size = q.shape[1]
     for k in range(size - 1, 0, -1):
-        q[:, :k, k] /= q[:, k, :k].sum(axis=1)[:, None]
+        leave = q[:, k, :k].sum(axis=1)[:, None]  # 0 of a state that none leads to
+        q[:, :k, k] = np.divide(q[:, :k, k], leave, out=np.zeros((len(q), k)), where=leave > 0.0)
         q[:, :k, :k] += q[:, :k, k, None] * q[:, None, k, :k]
     law = np.zeros(q.shape[:2])
     law[:, 0] = 1.0

@@ -1,4 +1,4 @@
-"""The averaged law of a burst as a `Burst`: its parts as laws and growths of the program model."""
+"""The law in the middle of a burst as a `Burst`: its parts as laws and growths of the model."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class AveragedLaw:
 
 
 def averaged_burst(found: Posterior) -> Burst:
-    """The burst that takes the posterior mean on every allotment."""
+    """The burst that takes what the law in the middle of all says, on every allotment."""
 
     def part(name: Part) -> AveragedTerms:
         chosen = np.array([term.part == name for term in found.library.terms])
-        return AveragedTerms(found.kind, np.where(chosen, found.mean, 0.0))
+        return AveragedTerms(found.kind, np.where(chosen, found.centre, 0.0))
 
     fixed = float(part("sequential")(1.0, 1.0))
     scaling, growing = part("scaling"), part("growth")

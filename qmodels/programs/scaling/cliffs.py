@@ -57,11 +57,14 @@ def steps(found: Posterior, p: Array, d: Array, seconds: Array) -> Iterator[str]
         return
     ratio = (base - left) / (left / free)
     if stats.f.sf(ratio, 1, free) * len(places) < FALSE_ALARM:
-        word = "longer" if height > 0 else "shorter"
+        what = {"io": "I/O", "cpu": "computation"}[found.kind]
+        size = f"{100 * abs(np.expm1(height)):.0f} %"
+        longer = f"{size} longer", "a limit was reached, such as a socket, a node or a full disk"
+        shorter = f"{size} less", "the data came to fit, as into a cache or memory"
+        took, why = longer if height > 0 else shorter
         yield (
-            f"from {name} = {high:g} on times are {100 * abs(np.expm1(height)):.0f} % {word} than "
-            f"a smooth law through those up to {low:g} has it: a step in {_UNITS[name]}, such as "
-            f"a socket, a cache or a limit reached; no law here foresees the next one"
+            f"from {high:g} {_UNITS[name]} on {what} took {took} than the trend up to {low:g} "
+            f"predicts; probably {why}. Do not extrapolate beyond such a step"
         )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.programs.scaling.evidence import SIGMAS
+from qmodels.programs.scaling.misfit import Misfit, learnt_misfit, no_misfit
 from qmodels.programs.scaling.pooling import Pooled
 from qmodels.programs.scaling.terms import MOST_TERMS
 
@@ -82,11 +83,14 @@ class Margin:
         were slow in all of them alike.
     learnt : bool
         Whether the runs told more of the discrepancy than was assumed beforehand.
+    misfit : Misfit
+        How the mean time on an allotment differs from the law, and a run from its mean.
     """
 
     discrepancy: Array
     noise: Array
     learnt: bool
+    misfit: Misfit
 
     @property
     def typical(self) -> float:
@@ -102,16 +106,24 @@ class Margin:
 def margin_of(
     totals: Pooled | None,
     fitted: Array,
+    tangent: Array,
     *,
     noise: Array,
     given: float | None,
     rng: np.random.Generator,
 ) -> Margin:
-    """Return the margin of a program: `given`, or learnt from its whole runs if there are any."""
+    """Return the margin of a program: `given`, or learnt from its whole runs if there are any.
+
+    `tangent` (allotments, k) has the derivatives of the log seconds `fitted` by the law.
+    """
+    if given == 0:
+        return Margin(np.zeros(noise.size), noise, False, no_misfit(noise))
+    residual = fitted if totals is None else totals.log_time - fitted
+    misfit = learnt_misfit(totals, residual, tangent, noise, rng)
     if given is not None:
-        return Margin(np.full(noise.size, given), noise, False)
+        return Margin(np.full(noise.size, given), noise, False, misfit)
     enough = totals is not None and totals.p.size > _USED_UP
     one = np.ones(1)
     runs = totals if totals is not None else Pooled(one, one, one, one, 0.0, 1)
     found = learnt(runs, fitted, noise.size)
-    return Margin(rng.permutation(found), noise, enough)
+    return Margin(rng.permutation(found), noise, enough, misfit)

@@ -16,8 +16,10 @@ from qmodels.programs.scaling.discrepancy import Margin, margin_of
 from qmodels.programs.scaling.evidence import weigh
 from qmodels.programs.scaling.fitted import FittedComponent, FittedProgram
 from qmodels.programs.scaling.identifiability import Design
-from qmodels.programs.scaling.pooling import pooled
+from qmodels.programs.scaling.measured import measured_runs
+from qmodels.programs.scaling.pooling import Pooled, pooled
 from qmodels.programs.scaling.posterior import Posterior, settled
+from qmodels.programs.scaling.terms import library
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,18 +145,22 @@ def _fit_program(
             p, d, y = (timed[column].to_numpy(float) for column in ("p", "d", "seconds"))
             parts.append((number, kind, p, d, y))
     cliffs = []
-    weighed = [weigh(kind, pooled(p, d, y)) for _, kind, p, d, y in parts]
+    timings = [pooled(p, d, y) for _, _, p, d, y in parts]
+    weighed = [weigh(part[1], timed) for part, timed in zip(parts, timings, strict=True)]
     components = []
     for (number, kind, p, d, y), found in zip(
-        parts, settled(weighed, draws=draws, seed=seed), strict=True
+        parts, settled(weighed, timings, draws=draws, seed=seed), strict=True
     ):
         component = _component(number, kind, p, d, y, found)
         components.append(component)
         for doubt in component.design.doubts(found):
             doubts.append(f"phase {number} {kind}: {doubt}")
-        cliffs += [f"phase {number} {kind}: {text}" for text in steps(found, p, d, y)]
+        cliffs += [f"phase {number}: {text}." for text in steps(found, p, d, y)]
     margin = _margin(components, frame, discrepancy, seed)
-    return FittedProgram(name, tuple(components), tuple(doubts), margin, seed, tuple(cliffs))
+    measured = measured_runs(frame, [one.posterior for one in components], margin.misfit)
+    return FittedProgram(
+        name, tuple(components), tuple(doubts), margin, measured, seed, tuple(cliffs)
+    )
 
 
 def _margin(
@@ -165,23 +171,29 @@ def _margin(
     whole = frame.groupby(["p", "d", "repeat"])["seconds"].agg(["sum", "count"])
     whole = whole[whole["count"] == len(components)].reset_index()
     p, d, seconds = (whole[name].to_numpy(float) for name in ("p", "d", "sum"))
-    totals, fitted = None, np.zeros(1)
+    totals, fitted, tangent = None, np.zeros(1), np.zeros((1, 0))
     if len(whole):
         totals = pooled(p, d, seconds)
-        times = [c.posterior.mean @ c.posterior.library.values(totals.p, totals.d)
-                 for c in components]  # fmt: skip
-        fitted = np.log(np.sum(times, axis=0))
-    shares = np.array(
-        [np.mean(c.posterior.mean @ c.posterior.library.values(c.design.p, c.design.d))
-         for c in components]
-    )  # fmt: skip
+        times = np.sum([c.posterior.seconds(totals.p, totals.d) for c in components], axis=0)
+        fitted, tangent = np.log(times), _tangent(components, totals, times)
+    shares = np.array([np.mean(c.posterior.seconds(c.design.p, c.design.d)) for c in components])
     noise = np.sum(
         [w * c.posterior.sigmas for w, c in zip(shares / shares.sum(), components, strict=True)],
         axis=0,
     )
     # A key of its own: the posterior's streams are numbered by burst.
     rng = np.random.default_rng([seed, len(components), 1])
-    return margin_of(totals, fitted, noise=noise, given=discrepancy, rng=rng)
+    return margin_of(totals, fitted, tangent, noise=noise, given=discrepancy, rng=rng)
+
+
+def _tangent(components: list[FittedComponent], totals: Pooled, times: Array) -> Array:
+    """Derivatives of log T (allotments, k) by the coefficients of the most probable laws."""
+    columns = [
+        library(kind).values(totals.p, totals.d)[sorted(terms)] / times
+        for kind in ("io", "cpu")
+        if (terms := {j for c in components if c.kind == kind for j in c.posterior.laws[0].terms})
+    ]
+    return np.concatenate(columns).T
 
 
 def _component(
@@ -189,7 +201,7 @@ def _component(
 ) -> FittedComponent:
     cells = np.unique(np.stack([p, d]), axis=1)
     design = Design(kind, cells[0], cells[1])
-    residuals = np.log(y) - np.log(found.mean @ found.library.values(p, d))
+    residuals = np.log(y) - np.log(found.seconds(p, d))
     return FittedComponent(
         phase=phase,
         kind=kind,

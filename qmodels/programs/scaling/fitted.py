@@ -28,6 +28,7 @@ from qmodels.programs.scaling.candidates import (
 from qmodels.programs.scaling.discrepancy import Margin
 from qmodels.programs.scaling.forecast import MEANT, Forecast, Meant, forecast
 from qmodels.programs.scaling.identifiability import Design
+from qmodels.programs.scaling.measured import Measured
 from qmodels.programs.scaling.next_run import RANKINGS, NextRun, Ranking, rank_runs
 from qmodels.programs.scaling.posterior import Posterior
 from qmodels.programs.speedup import SpeedupSurface, speedup_surface
@@ -54,7 +55,7 @@ class FittedComponent(Record):
     sigma: float  #: relative noise of a run, posterior median
     runs: int
     allotments: int  #: distinct (p, d) among the runs
-    relative_rms: float  #: root mean square of log(measured / posterior mean)
+    relative_rms: float  #: root mean square of log(measured / fitted)
     alias_classes: tuple[tuple[str, ...], ...]  #: terms that the runs cannot tell apart
     invisible: tuple[str, ...]  #: terms that are zero in every run
     posterior: Posterior = field(repr=False)
@@ -68,7 +69,7 @@ class FittedComponent(Record):
         return dict(zip(names, top.coefficients.tolist(), strict=True))
 
     def burst(self) -> Burst:
-        """Return the burst that takes the posterior mean, averaged over all laws."""
+        """Return the burst that takes what the law in the middle of all says."""
         return averaged_burst(self.posterior)
 
 
@@ -84,7 +85,10 @@ class FittedProgram(Result):
     unidentified : tuple of str
         What this choice of runs cannot tell, a sentence each.
     margin : Margin
-        What intervals add to the laws: discrepancy outside the measured box, and noise of a run.
+        What intervals add to the laws: misfit of single allotments, discrepancy outside the
+        measured box, and noise of a run.
+    measured : Measured
+        What was measured on each allotment, and where it contradicts the law.
     seed : int
         Of the draws.
     cliffs : tuple of str
@@ -97,6 +101,7 @@ class FittedProgram(Result):
     components: tuple[FittedComponent, ...]
     unidentified: tuple[str, ...]
     margin: Margin
+    measured: Measured
     seed: int
     cliffs: tuple[str, ...] = ()
     method: str = "approximate"
@@ -119,7 +124,10 @@ class FittedProgram(Result):
 
     @cached_property
     def program(self) -> Program:
-        """The program whose bursts take their posterior means, for policies and studies.
+        """The program whose bursts follow the law in the middle of all that the runs allow.
+
+        Every single value that is told of the program is its: by forecasts, surfaces, policies
+        and studies alike.
 
         Raises
         ------
@@ -191,8 +199,8 @@ class FittedProgram(Result):
         return forecast(
             [one.posterior for one in self.components],
             [one.design for one in self.components],
-            p, d, level=level, margin=self.margin, seed=self.seed, name=self.name, of=of,
-            warnings=(*self._few(p, d), *self.cliffs),
+            p, d, level=level, margin=self.margin, measured=self.measured, seed=self.seed,
+            name=self.name, of=of, warnings=(*self._few(p, d), *self.warnings),
         )  # fmt: skip
 
     def _few(self, p: Array, d: Array) -> Iterator[str]:
@@ -205,8 +213,21 @@ class FittedProgram(Result):
                 f"not show decides there; make a run nearer to the target before you rely on it"
             )
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Steps among the runs, and where they contradict the law: reasons to trust it less."""
+        return (*self.cliffs, *self.contradictions)
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """Where measured times contradict the law, a sentence for all; () where they do not."""
+        at = self.measured.processors, self.measured.disks
+        return self.measured.contradictions(
+            np.sum([one.posterior.seconds(*at) for one in self.components], axis=0)
+        )
+
     def surface(self, processors: ArrayLike, disks: ArrayLike) -> SpeedupSurface:
-        """Speedup surface of the posterior mean times; see `speedup_surface`.
+        """Speedup surface of `program`; see `speedup_surface`.
 
         Raises
         ------
@@ -326,7 +347,8 @@ class FittedProgram(Result):
         return {
             "name": self.name, "runs": self.runs, "discrepancy": self.discrepancy,
             "components": self.components, "unidentified": self.unidentified,
-            "cliffs": self.cliffs, "seed": self.seed, "method": self.method,
+            "cliffs": self.cliffs, "contradictions": self.contradictions, "seed": self.seed,
+            "method": self.method,
         }  # fmt: skip
 
     def drawn(self) -> pd.DataFrame:
@@ -341,4 +363,4 @@ class FittedProgram(Result):
             f"{100 * c.sigma:.2g} % over {c.runs} runs on {c.allotments} allotments"
             for c in self.components
         ]
-        return "\n".join([*lines, *self.unidentified, *self.cliffs])
+        return "\n".join([*lines, *self.unidentified, *self.warnings])

@@ -14,6 +14,7 @@ from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.programs.scaling.discrepancy import Margin
 from qmodels.programs.scaling.identifiability import Design
+from qmodels.programs.scaling.measured import Measured
 from qmodels.programs.scaling.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ MEASURED = "measured"
 INTERPOLATED = "interpolated"
 EXTRAPOLATED = "extrapolated"
 UNKNOWN = "not identifiable"
+CONTRADICTED = "contradicts the law"
 
 _BLOCK = 4_000_000  # numbers held at a time
 _LEAST = 1e-100  # seconds: growth alone, seen on many processors only, takes none at all on one
@@ -46,17 +48,22 @@ class Forecast(Result):
     ----------
     processors, disks : ndarray
     time, speedup : numpy.ma.MaskedArray
-        Posterior medians of the mean time in seconds and of T_11 / T_pd; masked where the runs
-        do not decide.
+        The mean time in seconds and T_11 / T_pd by the law in the middle of all that the runs
+        allow, that of `FittedProgram.program`; masked where the runs do not decide.
     time_low, time_high, speedup_low, speedup_high : ndarray
         The shortest interval of the logarithm with probability `level` under each of two
         assumptions, joined: growth in proportion is unlikely where it does not show, but the
         program may part from every law; and it follows a law, with growth in proportion to p or
         d four times as likely as not. Times are those of one run or of the mean, see `of`;
-        speedup is a ratio of means. Where a value is masked, the envelope of all that the runs
-        allow.
+        speedup is a ratio of means, each of which parts from the law by itself. Where a value
+        is masked, the envelope of all that the runs allow.
     by_formula : numpy.ma.MaskedArray
         Seconds by the most probable law of every burst.
+    measured_time, measured_speedup : numpy.ma.MaskedArray
+        Mean seconds of the runs on this allotment, and what they give with those on one processor
+        and one disk; masked where there are none.
+    contradicts : ndarray of bool
+        Whether what was measured there is hardly possible by the law and the noise of runs.
     mark : ndarray of str
         ``"measured"``, ``"interpolated"`` (within the measured box), ``"extrapolated"`` or
         ``"not identifiable"``.
@@ -83,6 +90,9 @@ class Forecast(Result):
     speedup_low: Array
     speedup_high: Array
     by_formula: np.ma.MaskedArray[Any, Any]
+    measured_time: np.ma.MaskedArray[Any, Any]
+    measured_speedup: np.ma.MaskedArray[Any, Any]
+    contradicts: NDArray[np.bool_]
     mark: NDArray[np.str_]
     doublings: Array
     level: float
@@ -94,7 +104,8 @@ class Forecast(Result):
     def __post_init__(self) -> None:
         for name in (
             "processors", "disks", "time", "time_low", "time_high", "speedup", "speedup_low",
-            "speedup_high", "by_formula", "mark", "doublings",
+            "speedup_high", "by_formula", "measured_time", "measured_speedup", "contradicts",
+            "mark", "doublings",
         ):  # fmt: skip
             array = getattr(self, name)
             if array.shape != self.processors.shape:
@@ -121,6 +132,9 @@ class Forecast(Result):
                 "speedup_low": self.speedup_low.ravel(),
                 "speedup_high": self.speedup_high.ravel(),
                 "by_formula": cells(self.by_formula),
+                "measured_time": self.measured_time.filled(np.nan).ravel(),
+                "measured_speedup": self.measured_speedup.filled(np.nan).ravel(),
+                "contradicts": self.contradicts.ravel(),
                 "mark": self.mark.ravel(),
                 "doublings": self.doublings.ravel(),
             }
@@ -128,17 +142,30 @@ class Forecast(Result):
 
     def table(self) -> str:
         """Return a line per allotment as text; a dash where the runs do not decide."""
-        head = ("p", "d", "seconds", "from", "to", "speedup", "from", "to", "by formula")
+        head = (
+            "p",
+            "d",
+            "seconds",
+            "from",
+            "to",
+            "speedup",
+            "from",
+            "to",
+            "by formula",
+            "measured",
+        )
         lines = ["".join(f"{text:>11}" for text in head) + "  where"]
         for i in range(self.processors.size):
             where = str(self.mark.flat[i])
             if self.doublings.flat[i] > 0:
                 where += f", doublings outside the runs: {self.doublings.flat[i]:.3g}"
+            if self.contradicts.flat[i]:
+                where += f", {CONTRADICTED}"
             numbers = [
                 f"{self.processors.flat[i]:g}", f"{self.disks.flat[i]:g}",
                 _shown(self.time, i), *_ends(self.time_low, self.time_high, i),
                 _shown(self.speedup, i), *_ends(self.speedup_low, self.speedup_high, i),
-                _shown(self.by_formula, i),
+                _shown(self.by_formula, i), _shown(self.measured_time, i),
             ]  # fmt: skip
             lines.append("".join(f"{text:>11}" for text in numbers) + f"  {where}")
         return "\n".join([*lines, *self.warnings])
@@ -152,6 +179,7 @@ def forecast(
     *,
     level: float,
     margin: Margin,
+    measured: Measured,
     seed: int,
     name: str,
     of: Meant = "run",
@@ -160,21 +188,32 @@ def forecast(
     """Predict the sum of bursts on allotments of any shape; see `FittedProgram.predict`."""
     shape, p, d = p.shape, p.ravel(), d.ravel()
     cells = (zip(one.p.tolist(), one.d.tolist(), strict=True) for one in designs)
-    measured = {cell for each in cells for cell in each}
-    box = np.array(sorted(measured)).T
+    run = {cell for each in cells for cell in each}
+    box = np.array(sorted(run)).T
     out = _outside(box, p, d)
     known = np.asarray(np.all([design.known(p, d) for design in designs], axis=0))
     one = np.ones(1)
     sure = known & all(design.known(one, one)[0] for design in designs)
     draws = len(posteriors[0].sigmas)
-    shocks = np.random.default_rng([seed, len(posteriors)]).standard_normal((5, draws))
-    noise = margin.noise * shocks[4] if of == "run" else np.zeros(draws)
+    shocks = np.random.default_rng([seed, len(posteriors)]).standard_normal((7, draws))
+    # The misfit of an allotment is its own: it does not cancel in a ratio, as a law's would.
+    of_numerator, of_denominator = margin.misfit.seen * shocks[5:]
+    noise = margin.noise * shocks[4]
     shocks = shocks[:4] * margin.discrepancy
+    seconds, contradicts = measured.at(p, d)
+    seconds_on_one = measured.at(one, one)[0]
+    sizes, size_at_one = (
+        np.where(np.isnan(found), margin.misfit.unseen, 1.0) for found in (seconds, seconds_on_one)
+    )
+    is_one = (p == 1) & (d == 1)
     columns: list[Array] = []
     for at in range(0, p.size, max(1, _BLOCK // draws)):
         here = slice(at, at + max(1, _BLOCK // draws))
         error = np.sqrt(out[:, here]).T @ shocks  # (n, draws)
         error_at_one = np.sqrt(_outside(box, one, one)).T @ shocks
+        misfit = sizes[here, None] * of_denominator
+        added = noise if of == "run" else misfit  # the noise of a run holds the misfit
+        apart = np.where(is_one[here, None], 0.0, size_at_one * of_numerator - misfit)
         parts = []
         for cautious in (False, True):
             # Either the program follows a law, with growth likely, or it parts from all of them.
@@ -189,22 +228,21 @@ def forecast(
             )
             parts.append(
                 (
-                    *_summary(low + noise, high + noise, known[here], level),
-                    *_summary(low_1 - high, high_1 - low, sure[here], level),
+                    *_ends_of(low + added, high + added, known[here], level),
+                    *_ends_of(low_1 - high + apart, high_1 - low + apart, sure[here], level),
                 )
             )
-            if not cautious:
-                middle = np.median(low, axis=1)  # of the mean time, whatever the intervals are for
         sparing, careful = parts
-        hull = [np.minimum(sparing[i], careful[i]) for i in (1, 4)]
-        hull += [np.maximum(sparing[i], careful[i]) for i in (2, 5)]
-        columns.append(np.exp([middle, hull[0], hull[2], sparing[3], hull[1], hull[3]]))
-    time, low, high, speedup, speedup_low, speedup_high = np.concatenate(columns, axis=1).reshape(
-        6, *shape
-    )
+        hull = [np.minimum(sparing[i], careful[i]) for i in (0, 2)]
+        hull += [np.maximum(sparing[i], careful[i]) for i in (1, 3)]
+        columns.append(np.exp([hull[0], hull[2], hull[1], hull[3]]))
+    low, high, speedup_low, speedup_high = np.concatenate(columns, axis=1).reshape(4, *shape)
+    time = np.sum([each.seconds(p, d) for each in posteriors], axis=0)
+    on_one = float(np.sum([each.seconds(one, one) for each in posteriors]))
+    gain = seconds_on_one / seconds
     likeliest = np.sum([one.likeliest @ one.library.values(p, d) for one in posteriors], axis=0)
     marks = [
-        _mark(bool(decided), cell in measured, distance)
+        _mark(bool(decided), cell in run, distance)
         for decided, cell, distance in zip(
             known, zip(p.tolist(), d.tolist(), strict=True), out.sum(axis=0), strict=True
         )
@@ -212,13 +250,16 @@ def forecast(
     return Forecast(
         processors=p.reshape(shape),
         disks=d.reshape(shape),
-        time=_masked(time, ~known.reshape(shape)),
+        time=_masked(time.reshape(shape), ~known.reshape(shape)),
         time_low=low,
         time_high=high,
-        speedup=_masked(speedup, ~sure.reshape(shape)),
+        speedup=_masked((on_one / time).reshape(shape), ~sure.reshape(shape)),
         speedup_low=speedup_low,
         speedup_high=speedup_high,
         by_formula=_masked(likeliest.reshape(shape), ~known.reshape(shape)),
+        measured_time=_masked(seconds.reshape(shape), np.isnan(seconds).reshape(shape)),
+        measured_speedup=_masked(gain.reshape(shape), np.isnan(gain).reshape(shape)),
+        contradicts=contradicts.reshape(shape),
         mark=np.array(marks, dtype=f"<U{len(UNKNOWN)}").reshape(shape),
         doublings=out.sum(axis=0).reshape(shape),
         level=level,
@@ -262,31 +303,30 @@ def _bounds(
     return low, high
 
 
-def _summary(
+def _ends_of(
     least: Array, most: Array, known: NDArray[np.bool_], level: float
-) -> tuple[Array, Array, Array]:
-    """Median, low and high of each row: the shortest interval, or the envelope."""
-    median, low, high = np.zeros((3, len(known)))
-    median[known], low[known], high[known] = _shortest(least[known], level)
+) -> tuple[Array, Array]:
+    """Low and high of each row: the shortest interval, or the envelope."""
+    low, high = np.zeros((2, len(known)))
+    low[known], high[known] = _shortest(least[known], level)
     for rows, ends, tail, pick in (
         (least, low, (1.0 - level) / 2.0, np.minimum),
         (most, high, (1.0 + level) / 2.0, np.maximum),
     ):
         # Of two ways to cut the tails of the bound the wider, as it is not to be left again.
-        _, *narrow = _shortest(rows[~known], level)
+        narrow = _shortest(rows[~known], level)
         ends[~known] = pick(np.quantile(rows[~known], tail, axis=1), pick(*narrow))
-    return median, low, high
+    return low, high
 
 
-def _shortest(values: Array, level: float) -> tuple[Array, Array, Array]:
-    """Median of each row, and the ends of its shortest interval with a share `level`."""
+def _shortest(values: Array, level: float) -> tuple[Array, Array]:
+    """The ends of the shortest interval of each row with a share `level`."""
     ordered = np.sort(values, axis=1)
     count = ordered.shape[1]
     inside = max(1, math.ceil(level * count))
     start = np.argmin(ordered[:, inside - 1 :] - ordered[:, : count - inside + 1], axis=1)
     rows = np.arange(len(start))
-    median = 0.5 * (ordered[:, (count - 1) // 2] + ordered[:, count // 2])
-    return median, ordered[rows, start], ordered[rows, start + inside - 1]
+    return ordered[rows, start], ordered[rows, start + inside - 1]
 
 
 def _outside(box: Array, p: Array, d: Array) -> Array:

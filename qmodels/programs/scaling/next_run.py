@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +26,7 @@ RANKINGS = ("reduction", "per core-second")
 
 _OUTCOMES = 100  # simulated for each candidate
 _RESAMPLED = 200  # programs drawn again after each outcome
+_FACTOR = 1.5  # from here on an error is told as a factor, for it is not as far to both sides
 _LIKELY = 0.1  # posterior probability at which a growing term asks for a run of its own
 
 
@@ -82,13 +84,11 @@ class NextRun(Result):
 
     def table(self) -> str:
         """Return the advice and a line per candidate as text."""
-        lines = [
-            self.advice,
-            "".join(f"{x:>16}" for x in ("p", "d", "core-seconds", "variance left")),
-        ]
+        head = ("processors", "disks", "core-seconds", "error after it")
+        lines = [self.advice, "".join(f"{word:>16}" for word in head)]
         hidden = np.ma.getmaskarray(self.remaining)
         for i in range(self.processors.size):
-            left = "-" if hidden[i] else f"{self.remaining.data[i]:.3g}"
+            left = "-" if hidden[i] else _either_way(float(self.remaining.data[i]))
             cells = (
                 f"{self.processors[i]:g}",
                 f"{self.disks[i]:g}",
@@ -186,7 +186,12 @@ def _variances(
     ]
     goals = [each[:, len(candidates) :] for each in times]
     boxes = [np.concatenate([one.p for one in designs]), np.concatenate([one.d for one in designs])]
-    now = float(np.mean(np.var(np.log(sum(goals)), axis=0)))
+    run = set(zip(boxes[0].tolist(), boxes[1].tolist(), strict=True))
+    # No other run tells how far an allotment lies from the law by itself.
+    seen = [tuple(goal) in run for goal in targets.tolist()]
+    sizes = np.where(seen, 1.0, margin.misfit.unseen**2)
+    own = float(np.mean(margin.misfit.seen**2) * np.mean(sizes))
+    now = float(np.mean(np.var(np.log(sum(goals)), axis=0))) + own
     now += margin.variance * _mean_doublings(boxes, targets)
     left = np.empty(len(candidates))
     for at, run in enumerate(candidates):
@@ -194,7 +199,7 @@ def _variances(
         for one, each, goal in zip(posteriors, times, goals, strict=True):
             picked = _after(np.log(each[:, at]), one.sigmas, rng)
             total = total + goal[picked]  # (outcomes, resampled, targets)
-        left[at] = np.mean(np.var(np.log(total), axis=1))
+        left[at] = np.mean(np.var(np.log(total), axis=1)) + own
         grown = [np.append(box, units) for box, units in zip(boxes, run, strict=True)]
         left[at] += margin.variance * _mean_doublings(grown, targets)
     return now, left
@@ -225,9 +230,30 @@ def _mean_doublings(boxes: Sequence[Array], targets: Array) -> float:
     return float(np.mean(total))
 
 
+def _either_way(variance: float) -> str:
+    """A standard deviation of log T as people say it.
+
+    Examples
+    --------
+    >>> [_either_way(sd**2) for sd in (0.028, 0.33, 0.9)]
+    ['±2.8 %', '±39 %', 'a factor of 2.5']
+    """
+    ratio = math.exp(math.sqrt(variance))
+    if ratio < _FACTOR:
+        return f"±{100 * (ratio - 1.0):.2g} %"
+    return f"a factor of {ratio:.2g}"
+
+
+def _some(number: float, noun: str) -> str:
+    return f"{number:g} {noun}{'' if number == 1 else 's'}"
+
+
 def _advice(found: NextRun, posteriors: Sequence[Posterior], designs: Sequence[Design]) -> str:
     p, d = found.best
-    run = f"Run p = {p:g}, d = {d:g} next ({found.core_seconds[0]:.4g} core-seconds)"
+    run = (
+        f"Make the next run on {_some(p, 'processor')} and {_some(d, 'disk')} "
+        f"({found.core_seconds[0]:.4g} core-seconds)"
+    )
     if found.settles[0] > 0:
         return f"{run}: without it these runs cannot answer what is asked for."
     if not np.isfinite(found.variance):
@@ -235,10 +261,11 @@ def _advice(found: NextRun, posteriors: Sequence[Posterior], designs: Sequence[D
             f"{run}; no single candidate makes identifiable what is asked for: see "
             f"`unidentified` for what to vary."
         )
-    before, after = np.sqrt(found.variance), np.sqrt(found.remaining.data[0])
+    before, after = _either_way(found.variance), _either_way(float(found.remaining.data[0]))
     text = (
-        f"{run}: the standard deviation of log T at the targets is expected to fall from "
-        f"{before:.2g} to {after:.2g}."
+        f"{run}: it should cut the typical error of the forecast from {before} to {after}."
+        if before != after
+        else f"{run}, though no run would tell much more: the forecast has an error of {before}."
     )
     for posterior in posteriors:
         growing = [
@@ -249,8 +276,8 @@ def _advice(found: NextRun, posteriors: Sequence[Posterior], designs: Sequence[D
         most = max(float(design.p.max()) for design in designs)
         if len(growing) > 1 and p > most:
             text += (
-                f" As more than one growing term is possible ({', '.join(growing)}), plan a "
-                f"second run along p, between {most:g} and {p:g} or beyond."
+                f" As the time may grow in more than one way ({', '.join(growing)}), plan a "
+                f"second run on {most:g} to {p:g} processors or more."
             )
             break
     return text

@@ -21,6 +21,16 @@ class Pooled:
     within: float  #: sum of squares of the repeats about their means
     runs: int
 
+    def only(self, kept: NDArray[np.intp]) -> Pooled:
+        """The same of these allotments; what repeats scatter, as that of all in proportion."""
+        runs = int(self.count[kept].sum())
+        free = self.runs - self.p.size
+        share = (runs - kept.size) / free if free else 0.0
+        return Pooled(
+            self.p[kept], self.d[kept], self.log_time[kept], self.count[kept],
+            self.within * share, runs,
+        )  # fmt: skip
+
 
 def pooled(p: Array, d: Array, seconds: Array) -> Pooled:
     """Take the repeats on each allotment together."""

@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.programs.phases import Component
+from qmodels.programs.scaling.centre import centre_of
 from qmodels.programs.scaling.evidence import SIGMAS, Weighed
+from qmodels.programs.scaling.pooling import Pooled
 from qmodels.programs.scaling.terms import Library, formula, library
 
 Array = NDArray[np.float64]
 
 _SPREADS = (0.05, 0.3, 1.0)  # of log sigma between the bursts of a program
 _LAWS_KEPT = 20
+_CENTRED = 1000  # draws in the middle of which the law lies that stands for all
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,7 @@ class Posterior:
 
     kind: Component
     laws: tuple[Law, ...]  #: most probable first
-    mean: Array  #: (terms,) posterior mean of each coefficient, seconds
+    centre: Array  #: (terms,) coefficients of the law in the middle of the draws, seconds
     draws: Array  #: (draws, terms) coefficients under the sparing prior, seconds
     cautious: Array  #: (draws, terms) the same under the cautious prior
     sigmas: Array  #: (draws,) relative noise
@@ -61,9 +64,17 @@ class Posterior:
         found[list(self.laws[0].terms)] = self.laws[0].coefficients
         return found
 
+    def seconds(self, p: Array, d: Array) -> Array:
+        """What the burst takes by the law in the middle, on rows of n allotments."""
+        return np.asarray(self.centre @ self.library.values(p, d))
 
-def settled(weighed: Sequence[Weighed], *, draws: int, seed: int) -> list[Posterior]:
+
+def settled(
+    weighed: Sequence[Weighed], runs: Sequence[Pooled], *, draws: int, seed: int
+) -> list[Posterior]:
     """Settle the noise of all bursts of a program together, then draw from each.
+
+    `runs` are those by which each was weighed.
 
     The logarithms of their relative noise are normal about a common centre, both unknown: a
     burst measured too seldom to show its noise borrows that of the others.
@@ -71,12 +82,14 @@ def settled(weighed: Sequence[Weighed], *, draws: int, seed: int) -> list[Poster
     found = []
     careful = [one.cautious() for one in weighed]
     weighed = [one.sparing() for one in weighed]
-    pairs = zip(weighed, careful, _noise(weighed), _noise(careful), strict=True)
-    for place, (one, other, noise, other_noise) in enumerate(pairs):
+    pairs = zip(weighed, careful, runs, _noise(weighed), _noise(careful), strict=True)
+    for place, (one, other, timed, noise, other_noise) in enumerate(pairs):
         rng = np.random.default_rng([seed, place])
         weights, other_weights = _weights(one, noise), _weights(other, other_noise)
         coefficients, sigmas = _drawn(one, weights, draws, rng)
         cautious, _ = _drawn(other, other_weights, draws, rng)
+        # Drawn with the same numbers for every burst: equal runs have one law in the middle.
+        own = _drawn(one, weights, _CENTRED, np.random.default_rng(seed))[0]
         # One place more takes what the unused terms of short laws would add.
         mean, present = np.zeros((2, coefficients.shape[1] + 1))
         by_law, mass = np.einsum("nq,nqk->nk", weights, one.coefficients), weights.sum(axis=1)
@@ -86,7 +99,7 @@ def settled(weighed: Sequence[Weighed], *, draws: int, seed: int) -> list[Poster
             Posterior(
                 kind=one.kind,
                 laws=_laws(one, mass, by_law),
-                mean=mean[:-1],
+                centre=centre_of(one.kind, mean[:-1], own, timed.p, timed.d),
                 draws=coefficients,
                 cautious=cautious,
                 sigmas=sigmas,

@@ -83,7 +83,7 @@ class Library:
             rows += [*np.exp(-powers * log_d), 1.0 / (p * d), p / d, d - 1.0]
             logs = np.minimum(log_d, log_p - np.log(PROCESSORS_PER_DISK)[:, None])
             rows.append(np.exp(-logs))
-            rows.append(np.exp(-powers[1:, :, None] * logs[::4]).reshape(-1, p.size))
+            rows += [*np.exp(-powers[1:, :, None] * logs[::4])]
         return np.vstack(rows)
 
     def log_sparing(self) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
+from validation.cluster._kernels.siblings import expected_slowest
 from validation.cluster._kernels.state import (
     ACTIVE,
     BARRIER,
@@ -167,6 +168,7 @@ def recount(s, node):
         if s.jobs[job].status == RUNNING:
             book_job(s, job)  # before what it needs of the disk changes
         s.tasks[task].demand_disk = disk_demand(s, job, node, lack)
+        s.tasks[task].access = typical_access(s, job, node, lack)
         task = s.tasks[task].next
     ask_all(s, node)
 
@@ -176,6 +178,17 @@ def disk_demand(s, job, node, lack):
     """Seconds of disk for each CPU-second of a job's task at a node that lacks so much memory."""
     access = s.nodes[node].access + s.jobs[job].request / s.nodes[node].rate
     return s.jobs[job].io_rate * access + s.jobs[job].fault_rate * lack * s.nodes[node].fault
+
+
+@njit(**COMPILED)
+def typical_access(s, job, node, lack):
+    """Seconds of the access in which a second of a task's disk time lies, on average."""
+    access = s.nodes[node].access + s.jobs[job].request / s.nodes[node].rate
+    fault, faults = s.nodes[node].fault, s.jobs[job].fault_rate * lack
+    whole = s.jobs[job].io_rate * access + faults * fault
+    if whole <= 0.0:
+        return 0.0
+    return (s.jobs[job].io_rate * access * access + faults * fault * fault) / whole
 
 
 @njit(**COMPILED)
@@ -223,8 +236,12 @@ def _update(s, job, step):
         at_disk = max(s.loads[node].disk - s.tasks[task].at_disk, 0.0)
         s.tasks[task].cpu_time = (1.0 + at_cpu) / s.nodes[node].speed
         s.tasks[task].disk_time = s.tasks[task].demand_disk * (1.0 + at_disk)
+        s.tasks[task].scale = s.tasks[task].access * (1.0 + at_disk)
         slowest = max(slowest, s.tasks[task].cpu_time + s.tasks[task].disk_time)
     if last - first > 1:
+        if s.dispersion > 0.0:
+            spread = s.dispersion / min(s.barrier, s.jobs[job].demand)
+            slowest = expected_slowest(s.tasks, first, last, spread)
         slowest += s.sync
     pace = 1.0 / slowest
     s.jobs[job].pace = pace
@@ -251,9 +268,9 @@ def solve(s):
     """Find the paces of all jobs that what happened concerns, by sweeps over those alone.
 
     A job's tasks spend R_c = (1 + C') / speed at the CPU and R_d = D (1 + A') at the disk for each
-    CPU-second, C' and A' being the mean numbers of other tasks there; its pace is 1 / max(R_c +
-    R_d + sync) over its tasks. Whoever shares a node whose C and A have moved by more than the
-    tolerance is asked again.
+    CPU-second, C' and A' being the mean numbers of other tasks there; its pace is 1 / (sync + the
+    mean of the slowest), see `expected_slowest`. Whoever shares a node whose C and A have moved by
+    more than the tolerance is asked again.
     """
     updates, crowd = 0, max(s.counts[ACTIVE], 1)
     while s.counts[QUEUED] > 0:

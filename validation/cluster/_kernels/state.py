@@ -63,11 +63,12 @@ JOB = _record(
     "since thaw cool start finish",
 )
 #: A task: its `node`, the default one (`origin`) and that on which it began, the tasks before and
-#: after it in the list of its node; seconds of disk that it needs for each CPU-second; its mean
-#: shares of time `at_cpu` and `at_disk`, and seconds there for each CPU-second.
+#: after it in the list of its node; seconds of disk that it needs for each CPU-second, and of the
+#: access in which such a second lies; its mean shares of time `at_cpu` and `at_disk`, and seconds
+#: there for each CPU-second; `scale` is `access` with the waiting of others.
 TASK = _record(
     wholes="job node origin began previous next",
-    reals="demand_disk at_cpu at_disk cpu_time disk_time",
+    reals="demand_disk access at_cpu at_disk cpu_time disk_time scale",
 )
 #: A node: seconds of an `access` without its transfer at `rate` MB/s, and of a page `fault`; MB/s
 #: of the link (`net`) and of the disk as a monitor sees it. `head` is its first task, `pending`
@@ -85,6 +86,8 @@ class State(NamedTuple):
     """Everything that a run reads and writes."""
 
     sync: float  # seconds of synchronisation for each CPU-second of a parallel job
+    barrier: float  # CPU-seconds between two barriers
+    dispersion: float  # of accesses, see `Cluster.access_dispersion`; 0: no task varies
     remote_cost: float
     preemption_cost: float
     period: float  # seconds between broadcasts of loads; 0: always current

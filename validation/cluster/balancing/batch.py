@@ -11,7 +11,7 @@ from validation.cluster.balancing.base import RuleBalancer, register
 @register
 @dataclass(frozen=True)
 class Batch(RuleBalancer):
-    """First come, first served; the free nodes of lowest number, at no cost."""
+    """A batch system: first come, first served, on nodes of one's own."""
 
     name: ClassVar[str] = "BS"
     dedicated: ClassVar[bool] = True

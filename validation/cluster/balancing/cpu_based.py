@@ -11,7 +11,7 @@ from validation.cluster.balancing.base import RuleBalancer, register
 @register
 @dataclass(frozen=True)
 class CPUBased(RuleBalancer):
-    """Rule 3 alone, response times judged by numbers of tasks."""
+    """Starts by numbers of tasks alone."""
 
     name: ClassVar[str] = "CPU"
     balances_tasks: ClassVar[bool] = True

@@ -11,7 +11,7 @@ from validation.cluster.balancing.base import RuleBalancer, register
 @register
 @dataclass(frozen=True)
 class IOCMPM(RuleBalancer):
-    """IOCM-RE, and tasks that gain leave the default nodes of a job that comes."""
+    """As IOCM-RE; when a job comes, tasks that gain leave its nodes where these are overloaded."""
 
     name: ClassVar[str] = "IOCM-PM"
     balances_io: ClassVar[bool] = True

@@ -11,7 +11,7 @@ from validation.cluster.balancing.base import RuleBalancer, register
 @register
 @dataclass(frozen=True)
 class IOCMRE(RuleBalancer):
-    """All three rules, each task where its response time is shortest by all resources."""
+    """Starts where disks are least loaded; where nobody does I/O by memory, else by tasks."""
 
     name: ClassVar[str] = "IOCM-RE"
     balances_io: ClassVar[bool] = True

@@ -11,7 +11,7 @@ from validation.cluster.balancing.base import RuleBalancer, register
 @register
 @dataclass(frozen=True)
 class MemoryBased(RuleBalancer):
-    """Rules 2 and 3; blind to disk accesses."""
+    """Starts by memory, else by numbers of tasks; blind to disk accesses."""
 
     name: ClassVar[str] = "memory"
     balances_memory: ClassVar[bool] = True

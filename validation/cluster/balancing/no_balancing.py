@@ -11,6 +11,6 @@ from validation.cluster.balancing.base import RuleBalancer, register
 @register
 @dataclass(frozen=True)
 class NoBalancing(RuleBalancer):
-    """Every task at its default node."""
+    """No balancing: every task runs where its job was sent."""
 
     name: ClassVar[str] = "NLB"

@@ -193,6 +193,37 @@ def _pick_in_turn(state, shared, t):
 
 
 @njit(**INLINED)
+def _one_of_each_input(shared, n, t):
+    """Keep of `n` flits that are picked one for each input; returns how many.
+
+    Of two that come from the lanes of one input the one goes whose lane did not go last; the wire
+    of the other stays idle in this cycle, whatever else it could carry.
+    """
+    lanes, wires, picked, kept = shared.lanes, shared.wires, shared.picked, 0
+    for k in range(n):
+        lane = picked[k]
+        before = lanes[lane].before
+        if before == NOBODY:
+            picked[kept] = lane
+            kept += 1
+            continue
+        entry = wires[lanes[before].wire]
+        if entry.left != t:
+            entry.left, entry.place = t, kept
+            picked[kept] = lane
+            kept += 1
+            continue
+        loser = lane
+        number = 0 if before == entry.first else 1
+        if entry.place != NOBODY and number != entry.served:
+            loser = picked[entry.place]
+            picked[entry.place] = lane
+        wire = wires[lanes[loser].wire]
+        wire.used, wire.when = t - 1, t + 1
+    return kept
+
+
+@njit(**INLINED)
 def _pick_others(state, shared, t):
     """Pick the flits that can cross where the lane in turn has none; returns how many."""
     wires, busy, n = shared.wires, shared.busy, 0
@@ -220,6 +251,9 @@ def _cross(state, shared, lane, t):
     here.sent = j + 1
     ejects = _ejects(state, here.wire)
     before = here.before
+    if timing.input_speedup == 1 and before != NOBODY:
+        entry = shared.wires[shared.lanes[before].wire]
+        entry.served, entry.place = 0 if before == entry.first else 1, NOBODY
     if before != NOBODY and shared.lanes[before].sent == j + timing.buffer:
         _rouse(shared, shared.lanes[before].wire, t + timing.credit)
     if message.head != lane:
@@ -259,6 +293,8 @@ def _move(state, shared, t):
     """
     lanes, picked = shared.lanes, shared.picked
     n = _pick_in_turn(state, shared, t)
+    if state.timing.input_speedup == 1:
+        n = _one_of_each_input(shared, n, t)
     while True:
         if n == 0:
             n = _pick_others(state, shared, t) if state.timing.credit == 0 else 0

@@ -134,8 +134,13 @@ LANE = record(
 )
 # Wires: their `first` and `second` lane (NOBODY: none), which of these carried `last` (0 or 1) and
 # which was `granted` last, the cycle of the last flit (`used`), before `when` no other can cross,
-# lanes held whose flits have not all crossed (`open`), whether it is in the list of the `busy`.
-WIRE = record(*_numbers("used when"), *_numbers("first second last granted open busy", np.uint32))
+# lanes held whose flits have not all crossed (`open`), whether it is in the list of the `busy`. Of
+# the buffers at its end, where these have one way into the crossbar together: when a flit `left`
+# them last, of which lane (`served`), and its `place` among the flits that are picked.
+WIRE = record(
+    *_numbers("used when left"),
+    *_numbers("first second last granted open busy served place", np.uint32),
+)
 
 # Of one dimension of the grid: its `side`, the `stride` from router to router, the `step` from a
 # channel to the one after it, and from the link up to the link `down`.
@@ -154,6 +159,7 @@ class Timing(NamedTuple):
     release: int
     sink: int
     resume: int
+    input_speedup: int
     cut_through: int
     in_turn: int
 

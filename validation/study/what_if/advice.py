@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from qmodels.commands.durations import in_words
 from qmodels.policies.choice.objectives import Quantity
 from qmodels.policies.choice.ranking import TIE, RankedPolicy, overlap
+from qmodels.policies.methods import NOT_STATED
+from qmodels.words import in_words
 from validation.study.what_if.axes import Axis
 from validation.study.what_if.cells import Cell
 
@@ -221,8 +222,9 @@ def _ties(cell: Cell) -> str:
 
 def _shown(found: Answers, row: RankedPolicy, like: RankedPolicy | None = None) -> str:
     """A value with its stated error."""
-    error = "exact" if row.method == "exact" else f"+- {row.error:.0%}"
-    return f"{_size(found, row, like or row)} ({error})"
+    error = row.error_in_words
+    sign = "+- " if error[0].isdigit() else "error " if error == NOT_STATED else ""
+    return f"{_size(found, row, like or row)} ({sign}{error})"
 
 
 def _size(found: Answers, row: RankedPolicy, like: RankedPolicy) -> str:
@@ -246,7 +248,7 @@ def text_of(found: Answers) -> str:
     head = "".join(f"{name:>12}" for name in names) + f"{'load':>7}"
     head += f"{'money':>10}" if found.prices else ""
     unit = f" [{found.objective.unit}]" if found.objective.unit else ""
-    lines = [f"{head}  {'best policy':<14}{found.objective.name + unit:>20} {'error':>6}  as good"]
+    lines = [f"{head}  {'best policy':<14}{found.objective.name + unit:>20} {'error':>7}  as good"]
     for cell in found.cells[:_MOST_ROWS]:
         lines.append(_line(found, names, cell).rstrip())
     if len(found.cells) > _MOST_ROWS:
@@ -263,10 +265,9 @@ def _line(found: Answers, names: Sequence[str], cell: Cell) -> str:
     best = cell.best
     if best is None:
         return f"{text}  - {cell.why_none}"
-    error = "exact" if best.method == "exact" else f"{best.error:.0%}"
     ties = [row.label for row in cell.rows if row.status == TIE]
     others = ", ".join(ties[:_MOST_NAMES]) + (f" +{len(ties) - 3}" if len(ties) > 3 else "")
-    return f"{text}  {best.label:<14}{best.value:>20.6g} {error:>6}  {others}"
+    return f"{text}  {best.label:<14}{best.value:>20.6g} {best.error_in_words:>7}  {others}"
 
 
 def _curve(found: Answers, load: float) -> Iterator[str]:

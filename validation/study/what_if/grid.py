@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, ScenarioError
 from qmodels.io.scenario import Scenario, load_scenario, make_scenario, with_settings
-from qmodels.policies import AbstractPolicy, System, Workload, work_bound
+from qmodels.policies import AbstractPolicy, System, Workload, predict, work_bound
+from qmodels.policies.choice.against_data import fit_error_of
 from qmodels.policies.choice.judging import judged
 from qmodels.policies.choice.objectives import Quantity, objective_of
 from qmodels.policies.choice.ranking import (
@@ -98,7 +99,27 @@ class WhatIf(Result):
                 "The programs were learnt from timed runs. On more processors or disks than were "
                 "run their times are extrapolated, and the stated errors do not count that."
             )
-        return tuple(found)
+        return (*found, *self._of_the_data)
+
+    @cached_property
+    def _of_the_data(self) -> tuple[str, ...]:
+        """What laws fitted to a log leave out, by today's machine and the load in the middle."""
+        plan = self.scenario
+        if not plan.workload.fitted or any(axis.today is None for axis in self.axes):
+            return ()
+        here = [cell for cell in self.cells if cell.machine.setting == self.today]
+        able = [cell for cell in here if cell.best is not None]
+        if not able:
+            return ()
+        cell = able[len(able) // 2]
+        best = cell.best
+        assert best is not None
+        found = predict(best.policy, plan.system, plan.workload, load=cell.load, model=plan.model)
+        error = fit_error_of(found, self.objective, best.value)
+        if error is None:
+            return ()
+        where = f"{best.label} on today's machine at load {cell.load:.3g}"
+        return (f"{error.sentence(where)} That is common to all answers here.",)
 
     @property
     def today(self) -> dict[str, Any]:
@@ -380,7 +401,7 @@ def _fits(policy: AbstractPolicy, system: System) -> bool:
     return True
 
 
-PlainRow = tuple[str, float, float, float, str, str]
+PlainRow = tuple[str, float, float, float, str, str, float, bool]
 
 
 def curve_of(
@@ -393,25 +414,27 @@ def curve_of(
 ) -> tuple[float, tuple[PlainRow, ...]]:
     """Capacity of a policy, and what is predicted at each rate, then at `ENDS` of the capacity.
 
-    Plain values, so that a journal can keep them: status, value, error, capacity, method, note.
+    Plain values, so that a journal can keep them: status, value, error, capacity, method, note,
+    least and doubtful.
     """
     wanted = objective_of(objective)
     try:
         most = built_model(policy, system, workload, model).capacity
     except ModelError as error:
-        blank = (UNKNOWN, nan, nan, nan, "", str(error))
+        blank = (UNKNOWN, nan, nan, nan, "", str(error), nan, False)
         return nan, (blank,) * (len(rates) + len(ENDS))
     found: list[PlainRow] = []
     for rate in (*rates, *(share * most for share in ENDS)):
         if rate >= most:
-            found.append((SATURATED, nan, nan, most, "", ""))
+            found.append((SATURATED, nan, nan, most, "", "", nan, False))
             continue
         try:
             row = judged(policy, system, workload, rate, wanted, (), model)
         except ModelError as error:
-            found.append((UNKNOWN, nan, nan, nan, "", str(error)))
+            found.append((UNKNOWN, nan, nan, nan, "", str(error), nan, False))
         else:
-            found.append((row.status, row.value, row.error, row.capacity, row.method, row.note))
+            plain = row.status, row.value, row.error, row.capacity, row.method, row.note
+            found.append((*plain, row.least, row.doubtful))
     return most, tuple(found)
 
 
@@ -421,8 +444,8 @@ def _curve(policy: AbstractPolicy, plain: tuple[float, Sequence[PlainRow]]) -> C
         RankedPolicy(
             policy=policy, status=status, value=value, error=error,
             quantities={} if status != SLOWER else {"value": value}, capacity=most,
-            method=method, note=note,
+            method=method, note=note, least=least, doubtful=doubtful,
         )
-        for status, value, error, _, method, note in rows
+        for status, value, error, _, method, note, least, doubtful in rows
     ]  # fmt: skip
     return Curve(policy, most, tuple(made[: -len(ENDS)]), tuple(made[-len(ENDS) :]))

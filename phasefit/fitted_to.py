@@ -1,0 +1,142 @@
+"""What a law was fitted to, kept beside it, so that its user can tell how far it is from the data.
+
+A law of given numbers is what it says. A fitted one stands for data, and what is computed of it,
+however exactly, is off by as much as the law is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from phasefit.checks import Array, real_vector
+from phasefit.errors import ModelError
+from phasefit.records import Record
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTo(Record):
+    """Data that a law, or a process of arrivals, was fitted to.
+
+    Parameters
+    ----------
+    values : (n,) array_like or None
+        In the order of time, not negative; None where they are not known any more.
+    how : str
+        What was fitted to them, in words.
+    source : str
+        Where they come from. Laws of one source with as many values are of the same jobs: the
+        first gap is that before the job of the first size.
+    unit : float
+        What a value of 1 is in the unit of the law.
+
+    Raises
+    ------
+    ModelError
+        If a value is negative or no finite number.
+
+    Examples
+    --------
+    >>> data = FittedTo([1.0, 2.0, 6.0], how="two moments", source="jobs.swf")
+    >>> data.size, data.scaled(60.0).times
+    (3, array([ 60., 120., 360.]))
+    """
+
+    values: Array | None
+    how: str = ""
+    source: str = ""
+    unit: float = 1.0
+    #: what was computed of the values, by name; one for all units
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.values is None:
+            return
+        values = real_vector("values", self.values)
+        if values.min() < 0.0:
+            raise ModelError(f"values must be >= 0, got {values.min():.6g}")
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+
+    @property
+    def size(self) -> int:
+        """How many values there are; 0 where they are not known."""
+        return 0 if self.values is None else self.values.size
+
+    @property
+    def times(self) -> Array:
+        """The values in the unit of the law.
+
+        Raises
+        ------
+        ModelError
+            If they are not known.
+        """
+        if self.values is None:
+            raise ModelError("the data that the law was fitted to are not known any more")
+        return self.values if self.unit == 1.0 else self.values * self.unit
+
+    def scaled(self, c: float) -> FittedTo:
+        """The same in a unit in which all values are `c` times as large."""
+        return self._with(self.values, self.unit * c)
+
+    def forgotten(self) -> FittedTo:
+        """That there were data, without them: what is known of a law made of fitted ones."""
+        return self._with(None, 1.0)
+
+    def _with(self, values: Array | None, unit: float) -> FittedTo:
+        """The same with other fields; the values, which have been checked, are not copied."""
+        made = object.__new__(FittedTo)
+        kept = {} if values is None else self.kept
+        made.__dict__.update(values=values, how=self.how, source=self.source, unit=unit, kept=kept)
+        return made
+
+    def record(self) -> dict[str, Any]:
+        """How many values, of what and how; the values themselves are in `values`."""
+        return {"how": self.how, "source": self.source, "size": self.size}
+
+
+class FromData:
+    """A law or a process that may have been fitted to data, and then remembers to which."""
+
+    @property
+    def fitted_to(self) -> FittedTo | None:
+        """The data that it was fitted to; None of one that was given."""
+        found: FittedTo | None = self.__dict__.get("_fitted_to")
+        return found
+
+    def with_data(self, values: ArrayLike, *, how: str = "", source: str = "") -> Self:
+        """The same, as one that was fitted to data; what is predicted of it then says so.
+
+        Parameters
+        ----------
+        values : (n,) array_like
+            In the unit of the law and in the order of time.
+        how, source : str
+            See `FittedTo`.
+
+        Raises
+        ------
+        ModelError
+            As for `FittedTo`.
+        """
+        return self._marked(FittedTo(values, how=how, source=source))  # type: ignore[arg-type]
+
+    def _marked(self, origin: FittedTo | None) -> Self:
+        """The same with these data, or this very one where there are none."""
+        if origin is None:
+            return self
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.__dict__["_fitted_to"] = origin
+        return made
+
+
+def origin_of(*parts: FromData) -> FittedTo | None:
+    """What a law is fitted to that was made of others: data that are known no more, or nothing."""
+    for part in parts:
+        if part.fitted_to is not None:
+            return part.fitted_to.forgotten()
+    return None

@@ -1,0 +1,228 @@
+"""The law of the time that a checkpoint keeps a job from working, where one is known."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, Protocol
+
+import numpy as np
+from scipy.linalg import expm
+
+from phasefit import PhaseType
+from qmodels.checkpoints.dilation import away_and_alone
+from qmodels.checkpoints.model import Checkpointing, Storage
+from qmodels.checkpoints.starts import from_start
+from qmodels.errors import MemoryBudgetError, ModelError
+from qmodels.networks import ClosedNetwork
+from qmodels.networks.product_form import machine_repair
+
+#: Orders of the Erlang laws from which constant transfers are extrapolated: the first pair whose
+#: networks have not too many states, else the last.
+_ORDERS: Final = ((8, 16), (4, 8), (3, 4))
+#: States of a network beyond which it is not worth its time.
+MOST_STATES: Final = 20_000
+
+
+class StallLaw(Protocol):
+    """What is asked of the law of a stall."""
+
+    @property
+    def mean(self) -> float:
+        """Mean, seconds."""
+
+    def ppf(self, q: float) -> float:
+        """Time that a share of the checkpoints do not exceed as stalls, seconds."""
+
+
+class _Values:
+    """Equally frequent values."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = np.sort(values)
+        self.mean = float(values.mean())
+
+    def ppf(self, q: float) -> float:
+        """See `StallLaw.ppf`."""
+        at = math.ceil(q * len(self.values) * (1.0 - 1e-12)) - 1
+        return float(self.values[max(at, 0)])
+
+
+class _Extrapolated:
+    """Constant services as Erlang laws of a growing order, whose quantities run like 1 / order."""
+
+    def __init__(self, few: StallLaw, many: StallLaw, orders: tuple[int, int]) -> None:
+        self.few, self.many = few, many
+        self.share = orders[0] / (orders[1] - orders[0])
+
+    @property
+    def mean(self) -> float:
+        """See `StallLaw.mean`."""
+        return self._beyond(self.few.mean, self.many.mean)
+
+    def ppf(self, q: float) -> float:
+        """See `StallLaw.ppf`."""
+        return self._beyond(float(self.few.ppf(q)), float(self.many.ppf(q)))
+
+    def _beyond(self, few: float, many: float) -> float:
+        return many + (many - few) * self.share
+
+
+class _Shared:
+    """Constant transfers that share: those that meet nobody, and for the others an extrapolation.
+
+    Whoever finds so few others that nobody is slowed, and is joined by no more meanwhile, is done
+    after the transfer's own time. An arrival sees the others as if it were not there; they leave
+    about as often as if their transfers were exponential, and if one alone fills the storage that
+    does not matter. What the others take beyond their own time follows the extrapolated law,
+    scaled so that the mean is right.
+    """
+
+    def __init__(self, law: StallLaw, network: ClosedNetwork, own: float, mean: float) -> None:
+        self.law, self.own, self.mean = law, own, mean
+        others, away = network.population - 1, network.delay.mean
+        few = np.arange(min(network.servers, others + 1))
+        joins, ends = (others - few) / away, few / self.own
+        rates = np.diag(joins[:-1], 1) + np.diag(ends[1:], -1) - np.diag(joins + ends)
+        seen = machine_repair(away, self.own, others, network.servers)[: few.size]
+        self.alone = float((seen @ expm(rates * self.own)).sum())
+        nodes, weights = np.polynomial.legendre.leggauss(20)
+        left = 0.5 * (1.0 - nodes)  # denser towards the longest
+        levels = 1.0 - (1.0 - self.alone) * left**2
+        beyond = [max(0.0, law.ppf(float(q)) - self.own) for q in levels]
+        extra = float((1.0 - self.alone) * weights @ (left * beyond))
+        self.scale = (self.mean - self.own) / extra if extra > 0.0 else 0.0
+
+    def ppf(self, q: float) -> float:
+        """See `StallLaw.ppf`."""
+        if q <= self.alone:
+            return self.own
+        return self.own + self.scale * max(0.0, self.law.ppf(q) - self.own)
+
+
+def in_turns(job: Checkpointing, storage: Storage, jobs: int) -> bool:
+    """Whether jobs wait for their turn in order of request, and nobody slows a transfer down."""
+    most = storage.admitted(jobs)
+    return most < jobs and most <= storage.full_at and storage.order == "fcfs"
+
+
+def mean_in_turns(job: Checkpointing, storage: Storage, jobs: int) -> tuple[float, bool] | None:
+    """Mean seconds from request to the end of a write under turns, and whether that is exact.
+
+    Of the closed network of phase-type intervals and transfers. None where failures, other laws,
+    another order or too many states leave it unknown.
+    """
+    if not (
+        math.isinf(job.mtbf)
+        and job.mode != "asynchronous"
+        and job.timer == "work"
+        and isinstance(job.jitter, PhaseType)
+        and in_turns(job, storage, jobs)
+    ):
+        return None
+    networks, orders = _networks(job, storage, jobs)
+    if _states(networks) > MOST_STATES:
+        return None
+    return _law(networks, orders).mean, job.size_law is not None
+
+
+def stall_law(
+    job: Checkpointing, storage: Storage, jobs: int, *, wait: bool, mean: float
+) -> StallLaw:
+    """Return the law of the stall, or an approximation of it.
+
+    Parameters
+    ----------
+    job, storage, jobs
+        As for `predict_checkpoints`.
+    wait : bool
+        Whether transfers ever meet.
+    mean : float
+        Predicted mean, seconds; a law that is only approximate may have another.
+
+    Raises
+    ------
+    ModelError
+        If none is known.
+    """
+    known = from_start(job, storage, jobs)
+    if known is not None and known.stalls is not None:
+        return _Values(known.stalls)
+    shares = storage.admitted(jobs) == jobs
+    turns = in_turns(job, storage, jobs)
+    alone = job.write_alone(storage)
+    constant = job.jitter == 0.0 and math.isinf(job.mtbf) and job.size_law is None
+    if job.mode == "asynchronous" or job.timer == "clock" or (constant and wait):
+        raise ModelError(
+            f"no law of the stall is known for mode {job.mode!r} with timer {job.timer!r}, "
+            f"intervals and transfers that are {'constant' if constant else 'as given'}; play it "
+            f"with validation.simulate_checkpoints"
+        )
+    if job.size_law is None and (not wait or (turns and job.mode == "waiting-works")):
+        return _Values(np.array([alone]))
+    if turns and job.mode == "waiting-works":
+        assert job.size_law is not None
+        return _spared(job.size_law.scale(alone / job.size_law.mean), job.failure_rate)
+    if not (shares and float(storage.full_at).is_integer()) and not turns:
+        raise ModelError(
+            "no law of the stall is known where transfers wait and share, or where the "
+            "bandwidth is no whole multiple of a job's; play it with "
+            "validation.simulate_checkpoints"
+        )
+    if job.size_law is None and not shares:
+        raise ModelError(
+            "no law of the stall is known for constant transfers that take turns; play it "
+            "with validation.simulate_checkpoints"
+        )
+    networks, orders = _networks(job, storage, jobs)
+    law = _law(networks, orders)
+    return law if job.size_law is not None else _Shared(law, networks[0], alone, mean)
+
+
+def _spared(law: PhaseType, rate: float) -> PhaseType:
+    """A time, given that no failure of this rate came before its end."""
+    if rate == 0.0:
+        return law
+    ends = -law.T.sum(axis=1)
+    good = np.linalg.solve(rate * np.eye(law.order) - law.T, ends)  # chance to end, by phase
+    T = (law.T - rate * np.eye(law.order)) * good[None, :] / good[:, None]
+    return PhaseType(law.alpha * good / float(law.alpha @ good), T)
+
+
+def _networks(
+    job: Checkpointing, storage: Storage, jobs: int
+) -> tuple[list[ClosedNetwork], tuple[int, int]]:
+    """The closed network around the storage; of constant transfers one for each of two orders."""
+    shares = storage.admitted(jobs) == jobs
+    never = math.isinf(job.mtbf)
+    away, alone = job.interval, job.write_alone(storage)
+    if not never:
+        away, alone = away_and_alone(job, storage, jobs)
+    delay = PhaseType.exponential(mean=away)
+    if isinstance(job.jitter, PhaseType) and never:
+        delay = job.jitter.scale(job.interval / job.jitter.mean)
+
+    def network(disk: PhaseType) -> ClosedNetwork:
+        return ClosedNetwork(
+            jobs, delay=delay, disk=disk, discipline="ps" if shares else "fcfs",
+            servers=int(storage.full_at) if shares else storage.admitted(jobs),
+        )  # fmt: skip
+
+    if job.size_law is not None:
+        return [network(job.size_law.scale(alone / job.size_law.mean))], (1, 1)
+    for orders in _ORDERS:
+        found = [network(PhaseType.erlang(phases=order, mean=alone)) for order in orders]
+        if _states(found) <= MOST_STATES:
+            break
+    return found, orders
+
+
+def _states(networks: list[ClosedNetwork]) -> float:
+    try:
+        return max(network.states for network in networks)
+    except MemoryBudgetError:
+        return math.inf
+
+
+def _law(networks: list[ClosedNetwork], orders: tuple[int, int]) -> StallLaw:
+    laws = [network.solve().sojourn for network in networks]
+    return laws[0] if len(laws) == 1 else _Extrapolated(laws[0], laws[1], orders)

@@ -1,0 +1,347 @@
+"""Jobs of data played through a queue: how far an answer for fitted laws is off the data.
+
+What is computed of a law is exact for that law. The data that it was fitted to are at hand, so
+what the law leaves out need not be guessed: their own jobs, in their own order, meet the same
+queue at the same load. What one history can tell of the process that made it is in the interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, hypot, inf, log, sqrt
+from pathlib import PurePath
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit import MAP, FittedTo, PhaseType
+from phasefit.records import Record
+from qmodels.networks import _kernels
+
+Array = NDArray[np.float64]
+
+#: Numbers of parts of a history, side by side, that are taken as independent of each other: waves
+#: longer than an eighth of it show between its quarters.
+PARTS: Final = (8, 4)
+#: Standard errors to either side: by Student's law 95 % are within of eight normal parts, 90 % of
+#: four.
+REACH: Final = 2.36
+#: What the intervals are meant to cover; what they did is in docs/record/fit-errors.csv.
+CONFIDENCE: Final = 0.9
+#: Fewest jobs of a history that anything is said of.
+FEWEST: Final = 16
+#: Jobs from the end of a history that are played before it, so that it does not begin empty.
+_BEFORE: Final = 100_000
+#: Jobs that are played where a column has to be drawn, and how many histories at most.
+_DRAWN_JOBS, _MOST_DRAWN = 200_000, 8
+#: Seed of the columns that are drawn: the same question has the same answer.
+_SEED: Final = 20_320_004
+
+#: What is asked of the waits and of the times in the queue of jobs, (n,) each.
+Asked = Callable[[Array, Array], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitError(Record):
+    """How far an answer for fitted laws may be from what they were fitted to.
+
+    Examples
+    --------
+    >>> found = FitError(of="mean wait", predicted=12.0, on_data=8.0, low=4.0, high=15.0, jobs=900)
+    >>> found.error, str(found)
+    (2.0, 'mean wait 12 s by the fitted laws, 8 s by their own data (4 to 15 s)')
+    """
+
+    of: str  #: what was asked for, in words
+    predicted: float  #: seconds, by the fitted laws
+    #: seconds, by the data in their own order at the same load; NaN where that cannot be had
+    on_data: float
+    low: float  #: end of the interval of what the process behind the data would give, seconds
+    high: float  #: the other end, infinite where the data do not bound it
+    jobs: int  #: that the data have; 0 where they are not known
+    source: str = ""  #: where the data come from
+    confidence: float = CONFIDENCE
+
+    @property
+    def error(self) -> float:
+        """Relative error within which the prediction is to be trusted; infinite for none.
+
+        The prediction and the truth are within a factor of one plus this, up or down.
+        """
+        if self.predicted <= 0.0:
+            return 0.0 if self.high <= 0.0 else inf
+        if self.low <= 0.0 or self.high == inf:
+            return inf
+        return max(self.predicted / self.low, self.high / self.predicted) - 1.0
+
+    @property
+    def ratio(self) -> float:
+        """What the data give over what the fitted laws give; NaN where that cannot be had."""
+        return self.on_data / self.predicted if self.predicted > 0.0 else float("nan")
+
+    def record(self) -> dict[str, Any]:
+        """The interval and what it was found by; None for what is not known."""
+
+        def known(value: float) -> float | None:
+            return value if np.isfinite(value) else None
+
+        return {
+            "of": self.of, "predicted": self.predicted, "on_data": known(self.on_data),
+            "low": known(self.low), "high": known(self.high), "error": known(self.error),
+            "jobs": self.jobs, "source": self.source, "confidence": self.confidence,
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        said = f"{self.of} {self.predicted:.4g} s by the fitted laws"
+        if np.isnan(self.on_data):
+            return f"{said}; how far that is from their data is not known here"
+        return f"{said}, {self.on_data:.4g} s by their own data ({self._reach})"
+
+    @property
+    def _reach(self) -> str:
+        if self.high == inf:
+            return f"{self.low:.4g} s or more"
+        return f"{self.low:.4g} to {self.high:.4g} s"
+
+    def sentence(self, subject: str) -> str:
+        """What a reader has to know of an answer; `subject` says of what, such as a policy's."""
+        data = self.source or "data"
+        if np.isnan(self.on_data):
+            return (
+                f"Laws were fitted to {data}; how far the {self.of} of {subject} is from what "
+                f"these say themselves is not known."
+            )
+        said = (
+            f"Laws were fitted to {data}. Its own {self.jobs:,} jobs in their own order give "
+            f"{subject} a {self.of} of {self.on_data:.4g} s, the laws {self.predicted:.4g} s"
+        )
+        if self.high == inf:
+            return f"{said}; so short a history puts no upper end to it."
+        return f"{said}; one history bounds it to {self.low:.4g} to {self.high:.4g} s."
+
+
+def unknown_error(of: str, predicted: float) -> FitError:
+    """Return the error of an answer whose laws were fitted to data that cannot be played."""
+    return FitError(of=of, predicted=predicted, on_data=float("nan"), low=0.0, high=inf, jobs=0)
+
+
+def replayed(gaps: Array, work: Array, speeds: Array) -> tuple[Array, Array]:
+    """Play jobs through a queue that was filled before, as if they came round and round.
+
+    Parameters
+    ----------
+    gaps : (n,) ndarray
+        Time before each job, seconds; the first is that after the last job.
+    work : (n,) ndarray
+        What each one brings, in seconds at speed one.
+    speeds : (c,) ndarray
+        Speed of each job that runs, while k = 1..c do; the others wait in order.
+
+    Returns
+    -------
+    waits, stays : (n,) ndarray
+        Seconds from arrival to start and to departure. Up to 100,000 jobs from the end of the
+        history are played before it.
+
+    Examples
+    --------
+    >>> waits, stays = replayed(np.array([1.0, 3.0]), np.array([2.0, 1.5]), np.ones(1))
+    >>> waits, stays
+    (array([0.5, 0. ]), array([2.5, 1.5]))
+    """
+    before = min(gaps.size, _BEFORE)
+    came, brought = (np.concatenate([x[-before:], x]) for x in (gaps, work))
+    waits, stays = np.zeros(came.size), np.zeros(came.size)
+    _kernels.replay(came, brought, np.ascontiguousarray(speeds, dtype=float), waits, stays)
+    return waits[before:], stays[before:]
+
+
+def mean_wait(waits: Array, stays: Array) -> float:
+    """Mean of the waits; see `Asked`."""
+    return float(waits.mean())
+
+
+def mean_stay(waits: Array, stays: Array) -> float:
+    """Mean of the times in the queue, service included; see `Asked`."""
+    return float(stays.mean())
+
+
+def percentile(of_waits: bool, q: float, waits: Array, stays: Array) -> float:
+    """What a share `q` of the waits, or of the times in the queue, do not exceed; see `Asked`."""
+    return float(np.quantile(waits if of_waits else stays, q))
+
+
+def drawn(arrivals: PhaseType | MAP, service: PhaseType, speeds: Array, asked: Asked) -> float:
+    """What the laws themselves give in the same queue, from as many jobs as are played of data.
+
+    Parameters
+    ----------
+    arrivals, service, speeds, asked
+        See `fit_error`.
+    """
+    size = _DRAWN_JOBS // 2
+    times = []
+    for place in range(4):
+        rng = np.random.default_rng([_SEED, place])
+        times.append(replayed(arrivals.rvs(size, rng), service.rvs(size, rng), speeds))
+    waits, stays = (np.concatenate([pair[i] for pair in times]) for i in (0, 1))
+    return asked(waits, stays)
+
+
+def is_fitted(*laws: PhaseType | MAP) -> bool:
+    """Whether any of the laws was fitted to data."""
+    return any(law.fitted_to is not None for law in laws)
+
+
+def fit_error(
+    arrivals: PhaseType | MAP,
+    service: PhaseType,
+    speeds: Array,
+    *,
+    of: str,
+    asked: Asked,
+    predicted: float,
+    by_laws: float | None = None,
+    interval: bool = True,
+) -> FitError:
+    """How far an answer for a queue with fitted laws may be from their data.
+
+    Parameters
+    ----------
+    arrivals : PhaseType or MAP
+        Of the gaps, or of how jobs come.
+    service : PhaseType
+        Of the work of a job, in seconds at speed one. At least one of both was fitted.
+    speeds : (c,) ndarray
+        See `replayed`.
+    of : str
+        What is asked for, in words.
+    asked : callable
+        Computes it of the waits and stays of jobs.
+    predicted : float
+        The answer, seconds.
+    by_laws : float, optional
+        What this queue gives with the fitted laws, if the answer is another model's; the ratio of
+        the data to that is then applied to the answer.
+    interval : bool
+        Whether to find the interval too, which takes three times as long; else it has no ends.
+
+    Returns
+    -------
+    FitError
+
+    Notes
+    -----
+    The jobs of the data are played in their own order, gaps and work of one source together. Where
+    one of the two was given as a law, it is drawn from that, eight times at most.
+
+    Two things are uncertain. The load: a process that goes by long waves has a long-run rate that
+    one history tells badly, and a wait grows as 1 / (1 - load). So the jobs are played again at
+    loads as far up and down as the jackknife of work over time says [1]_. And the mean or the
+    percentile of the times itself, by the jackknife of its logarithm. The jackknife leaves out each
+    eighth of the history in turn, then each quarter, and the larger standard error counts. Both
+    sources together, as the root of the sum of their squares, upward and downward, make the
+    interval. Where the load can be one or more, no upper end is stated. Waves of which the history
+    holds no more than part of one cannot be seen in it.
+
+    References
+    ----------
+    .. [1] R. G. Miller, "The jackknife - a review", *Biometrika* 61 (1974) 1-15.
+    """
+    histories = _histories(arrivals.fitted_to, service.fitted_to, arrivals, service)
+    if histories is None:
+        return unknown_error(of, predicted)
+
+    def at(factor: float) -> list[tuple[Array, Array]]:
+        return [replayed(gaps / factor, work, speeds) for gaps, work in histories]
+
+    def value(times: list[tuple[Array, Array]]) -> float:
+        waits, stays = (np.concatenate([pair[i] for pair in times]) for i in (0, 1))
+        return asked(waits, stays)
+
+    once, size = at(1.0), histories[0][0].size
+    found, low, high = value(once), 0.0, inf
+    if interval:
+        own = _jackknife(lambda kept: value([(w[kept], s[kept]) for w, s in once]), size)
+        spread = _load_spread(*histories[0], arrivals, service)
+        more, less = exp(REACH * spread), exp(-REACH * spread)
+        load = service.mean / arrivals.mean / float(speeds.size * speeds[-1])
+        if load * more < 1.0:
+            above = value(at(more))
+            high = found * exp(_both(above, found, own)) if found > 0.0 else above
+        if found > 0.0:
+            low = found * exp(-_both(found, value(at(less)), own))
+    ratio = 1.0
+    if by_laws is not None:
+        ratio = predicted / by_laws if by_laws > 0.0 else float("nan")
+    return FitError(
+        of=of, predicted=predicted, on_data=ratio * found, low=ratio * low, high=ratio * high,
+        jobs=size, source=_source(arrivals, service),
+    )  # fmt: skip
+
+
+def _source(*laws: PhaseType | MAP) -> str:
+    """Name of the data of fitted laws, without folders; "" where they have none or several."""
+    names = {law.fitted_to.source for law in laws if law.fitted_to is not None}
+    return PurePath(names.pop()).name if len(names) == 1 else ""
+
+
+def _both(above: float, below: float, own: float) -> float:
+    """Distance in logarithms of two sources: from one value up to another, and a standard error."""
+    if below <= 0.0:
+        return inf
+    return hypot(max(log(above / below), 0.0), REACH * own)
+
+
+def _histories(
+    came: FittedTo | None, brought: FittedTo | None, arrivals: PhaseType | MAP, service: PhaseType
+) -> list[tuple[Array, Array]] | None:
+    """Gaps and work of the same jobs, as often as it takes; None where the data are not known."""
+    known = [data for data in (came, brought) if data is not None]
+    if not known or any(data.size < FEWEST for data in known):
+        return None
+    paired = (
+        len(known) == 2
+        and known[0].size == known[1].size
+        and (known[0].source == known[1].source != "")
+    )
+    if came is not None and brought is not None and paired:
+        return [(came.times, brought.times)]
+    size = (came or known[0]).size
+    found = []
+    for place in range(max(1, min(_MOST_DRAWN, _DRAWN_JOBS // size))):
+        rng = np.random.default_rng([_SEED, place])
+        gaps = came.times if came is not None else arrivals.rvs(size, rng)
+        if brought is None:
+            work = service.rvs(size, rng)
+        elif came is None:
+            work = brought.times
+        else:  # of other jobs than the gaps
+            work = rng.choice(brought.times, size)
+        found.append((gaps, work))
+    return found
+
+
+def _load_spread(gaps: Array, work: Array, arrivals: PhaseType | MAP, service: PhaseType) -> float:
+    """Standard error of the logarithm of the load, as far as the data decide it."""
+    if arrivals.fitted_to is None:
+        gaps = np.ones(work.size)
+    if service.fitted_to is None:
+        work = np.ones(gaps.size)
+    return _jackknife(lambda kept: float(work[kept].sum() / gaps[kept].sum()), gaps.size)
+
+
+def _jackknife(value: Callable[[NDArray[np.bool_]], float], size: int) -> float:
+    """Standard error of the logarithm of a value, each part of the history left out in turn."""
+    largest = 0.0
+    for parts in PARTS:
+        part = np.arange(size) * parts // size
+        found = np.array([value(part != left_out) for left_out in range(parts)])
+        if found.min() <= 0.0:
+            return inf
+        logs = np.log(found)
+        spread = float(((logs - logs.mean()) ** 2).sum())
+        largest = max(largest, sqrt((parts - 1) / parts * spread))
+    return largest

@@ -1,0 +1,138 @@
+"""Policies whose jobs are fitted to a log: how far an answer is from the log, and whose tail."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phasefit import PhaseType, tail_law
+from phasefit.errors import ModelError
+from qmodels.errors import MemoryBudgetError
+from qmodels.networks.many_server import ManyServerQueue
+from qmodels.networks.replay import (
+    Asked,
+    FitError,
+    drawn,
+    fit_error,
+    mean_stay,
+    mean_wait,
+    percentile,
+    unknown_error,
+)
+from qmodels.policies.base import running_jobs
+from qmodels.policies.models.build import demand_law
+from qmodels.policies.models.mixes import mixed_demand
+from qmodels.policies.models.policy_queue import SolvedQueue
+
+Array = NDArray[np.float64]
+
+#: Most phases of the law of a job that is followed beside others, in a chain that has a copy of all
+#: their states for each; where it is not, some ten of all lengths cost nothing.
+_MOST_FOLLOWED: Final = 5
+#: Speeds that agree to this are one speed.
+_SAME: Final = 1e-12
+
+
+def own_demand(solved: SolvedQueue) -> PhaseType | None:
+    """Law of the demand of the one job whose response is asked for, where that is another law.
+
+    Jobs wait for each other by the moments of their demand, so the chain has a law with these. How
+    long a job itself runs goes by the tail: of a demand that was fitted to data it is followed with
+    a law that has the percentiles of the data.
+
+    Parameters
+    ----------
+    solved : SolvedQueue
+
+    Returns
+    -------
+    PhaseType or None
+        Of mean one; None where the demand was given, is not all of the job, or the running jobs are
+        counted by stage, which all have in common.
+    """
+    data, known = solved.workload.demand.fitted_to, solved.queue.running.at_one_speed
+    if data is None or data.values is None or known is None or not _is_all_of_the_job(solved):
+        return None
+    most = None if np.ptp(known[1]) <= _SAME * known[1].max() else _MOST_FOLLOWED
+    name = f"tail law of {most} phases"
+    if name not in data.kept:
+        try:
+            law = tail_law(_of_some_length(data.values), order=most)
+            data.kept[name] = None if law.atom > 0.0 else law.scale(1.0 / law.mean)
+        except ModelError:  # too few
+            data.kept[name] = None
+    found: PhaseType | None = data.kept[name]
+    return found
+
+
+def _of_some_length(values: Array) -> Array:
+    """The same with half of the shortest job in place of none, as a log of seconds has it."""
+    some = values[values > 0.0]
+    return np.maximum(values, 0.5 * some.min()) if some.size else values
+
+
+def _is_all_of_the_job(solved: SolvedQueue) -> bool:
+    """Whether what a job needs is its demand times one program's time, the same for all jobs."""
+    workload = solved.workload
+    if workload.has_bursts:
+        return False
+    return mixed_demand(workload, *solved.policy.allotment(solved.system)) is workload.demand
+
+
+def error_of_fit(
+    solved: SolvedQueue, of: str, q: float | None, predicted: float, *, interval: bool = True
+) -> FitError | None:
+    """How far an answer is from the data that the laws were fitted to; None for given laws.
+
+    Parameters
+    ----------
+    solved : SolvedQueue
+    of : {"wait", "response"}
+    q : float or None
+        Of the percentile that this share does not exceed; None for the mean.
+    predicted : float
+        The answer, seconds.
+    interval : bool
+        See `qmodels.networks.replay.fit_error`.
+
+    Notes
+    -----
+    The jobs of the data are played through a queue in which each of k running ones gets on at the
+    speed v(k) of the policy. Where the answer is that queue's, this is all. Where it is another
+    model's, the ratio of the data to the laws in this queue is taken for that of the model.
+    """
+    workload = solved.workload
+    if not workload.fitted:
+        return None
+    words = f"mean {of}" if q is None else f"p{100.0 * q:g} of the {of}"
+    if not _is_all_of_the_job(solved):
+        return unknown_error(words, predicted)
+    arrivals = solved.queue.arrivals
+    asked: Asked
+    if q is None:
+        asked = mean_wait if of == "wait" else mean_stay
+    else:
+        asked = partial(percentile, of == "wait", q)
+    known = solved.queue.running.at_one_speed
+    by_laws = None
+    if known is not None:
+        speeds = known[1]
+    else:
+        jobs = running_jobs(solved.policy, solved.system, workload)
+        speeds = jobs.speeds * (solved.built.capacity / jobs.throughput[-1])
+        demand = demand_law(solved.policy, solved.system, workload)[0]
+        if q is not None:
+            by_laws = drawn(arrivals, demand, speeds, asked)
+        else:
+            try:
+                alike = ManyServerQueue(arrivals, demand, speeds=speeds).solve()
+            except MemoryBudgetError:
+                return unknown_error(words, predicted)
+            by_laws = alike.mean_wait if of == "wait" else alike.mean_response
+    return fit_error(
+        arrivals, workload.demand, speeds, of=words, asked=asked, predicted=predicted,
+        by_laws=by_laws, interval=interval,
+    )  # fmt: skip

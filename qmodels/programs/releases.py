@@ -1,0 +1,79 @@
+"""Which programs of two tables of measured runs are two releases of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from phasefit.checks import suggestion
+from qmodels.errors import ModelError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class MeasuredRuns(Protocol):
+    """What a comparison needs of `qmodels.io.runs.RunTable`."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Columns program, phase, kind, p, d, seconds, repeat."""
+
+    @property
+    def source(self) -> str:
+        """File or folder that it was read from; empty where there is none."""
+
+
+def matched_programs(
+    old: MeasuredRuns, new: MeasuredRuns, program: str | None
+) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    """Yield the name of each program of both tables, and its runs in each.
+
+    Parameters
+    ----------
+    old, new : MeasuredRuns
+        Programs are matched by name. One in each that is called like its file or folder, because
+        nothing else named it, is matched whatever the files are called.
+    program : str or None
+        Only this one; ``"OLD=NEW"`` where the releases have different names.
+
+    Raises
+    ------
+    ModelError
+        If the tables have no such program in common.
+    """
+    sides = [
+        {str(name): runs for name, runs in table.frame.groupby("program", sort=False)}
+        for table in (old, new)
+    ]
+    if program is not None and not all(program in side for side in sides):
+        was, renamed, now = program.partition("=")
+        if renamed and was in sides[0] and now in sides[1]:
+            yield now, sides[0][was], sides[1][now]
+            return
+        known = sorted(set(sides[0]) & set(sides[1]))
+        raise ModelError(
+            f"no program {program[:60]!r} in both tables; {suggestion(program, known)}"
+        )
+    names = [name for name in sides[1] if name in sides[0] and program in (None, name)]
+    if not names and len(sides[0]) == len(sides[1]) == 1:
+        (was,), (now,) = sides
+        if not (_is_file_name(was, old) and _is_file_name(now, new)):
+            raise ModelError(
+                f"the old table has program {was[:60]!r} and the new one {now[:60]!r}: two "
+                f"programs are not two releases of one; if these are, say --program OLD=NEW with "
+                f"the two names"
+            )
+        yield now, sides[0][was], sides[1][now]
+        return
+    if not names:
+        raise ModelError("the tables have no program in common; name them alike")
+    for name in names:
+        yield str(name), sides[0][name], sides[1][name]
+
+
+def _is_file_name(program: str, table: MeasuredRuns) -> bool:
+    """Whether a program is called like its file, because nothing else named it."""
+    path = Path(table.source)
+    return program in (path.name, path.stem)

@@ -1,0 +1,75 @@
+"""The one law that stands for all that a burst may follow: what every single value is told by."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.programs.phases import Component
+from qmodels.programs.scaling.terms import library
+
+Array = NDArray[np.float64]
+
+_BEYOND = 64.0  # times the most processors and disks that were run, up to which it is near
+_MOST_LEVELS = 64  # of the processors and of the disks that were run
+_LEAST_DOUBT = 1e-6  # of log T: below it laws that agree are held to be equal
+_LEAST = 1e-12  # seconds, of growth alone where there is nothing to grow with
+_STEPS = 100  # of the non-negative least squares, for each term
+
+
+def centre_of(kind: Component, mean: Array, draws: Array, p: Array, d: Array) -> Array:
+    """Return coefficients (terms,) of the law in the middle of all that were drawn.
+
+    Parameters
+    ----------
+    kind : "io" or "cpu"
+    mean : (terms,) ndarray
+        Mean of each coefficient, seconds.
+    draws : (k, terms) ndarray
+        Coefficients that the runs allow, each as likely as the other, seconds.
+    p, d : (n,) ndarray
+        Allotments that were run.
+
+    Returns
+    -------
+    coefficients : (terms,) ndarray
+        Never negative, seconds.
+
+    Notes
+    -----
+    The middle is that of log T, the geometric mean: what is asked of a forecast is how many times
+    too long it is, and a mean of seconds is pulled up by the few laws that grow most far outside.
+    That of several laws is no sum of terms, so the sum nearest to it is taken, by non-negative
+    least squares, in units of the doubt that there is on each allotment: of those that were run,
+    and of powers of two up to 64 times as many processors and disks. How far the middle lies
+    below the mean is told by the draws, the mean itself is known without them: where all laws
+    agree nothing is left to chance.
+    """
+    from scipy.optimize import nnls
+
+    shown, at = library(kind), _allotments(kind, p, d)
+    used = np.flatnonzero(draws.any(axis=0) | (mean > 0))
+    values = shown.values(*at)[used]
+    log_times = np.log(np.maximum(draws[:, used] @ values, _LEAST))
+    doubt = np.maximum(log_times.std(axis=0), _LEAST_DOUBT)
+    below = log_times.mean(axis=0) - np.log(np.mean(np.exp(log_times), axis=0))
+    rows = values * np.exp(-below) / np.maximum(mean[used] @ values, _LEAST)
+    found, _ = nnls((rows / doubt).T, 1.0 / doubt, maxiter=_STEPS * used.size)
+    coefficients = np.zeros(len(shown))
+    coefficients[used] = found
+    return coefficients
+
+
+def _allotments(kind: Component, p: Array, d: Array) -> tuple[Array, Array]:
+    axes = [_levels(p), _levels(d) if kind == "io" else np.ones(1)]
+    grid = np.meshgrid(*axes, indexing="ij")
+    return grid[0].ravel(), grid[1].ravel()
+
+
+def _levels(units: Array) -> Array:
+    """What was run, thinned evenly where that is much, and powers of two to far beyond it."""
+    run = np.unique(units)
+    if run.size > _MOST_LEVELS:
+        run = run[np.rint(np.linspace(0, run.size - 1, _MOST_LEVELS)).astype(int)]
+    powers = 2.0 ** np.arange(np.floor(np.log2(_BEYOND * run[-1])) + 1)
+    return np.union1d(run, powers)

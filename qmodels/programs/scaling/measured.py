@@ -1,0 +1,116 @@
+"""What was measured on each allotment, to stand beside the law that was fitted to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.programs.scaling.misfit import Misfit
+from qmodels.programs.scaling.posterior import Posterior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+#: Chance that some allotment of a program is said to contradict its law, at most, if none does.
+FALSE_ALARM = 0.01
+
+_BLOCK = 4_000_000  # numbers held at a time
+_SHOWN = 3  # contradictions that are told one by one
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Allotments on which every burst of a program was timed.
+
+    Parameters
+    ----------
+    processors, disks : (k,) ndarray
+    seconds : (k,) ndarray
+        Mean time of a whole run: the sum over bursts of the mean of their repeats.
+    runs : (k,) ndarray
+        Repeats of the burst that was timed least often.
+    contradicts : (k,) ndarray of bool
+        Whether the law and the noise of runs hardly ever give such a mean.
+    """
+
+    processors: Array
+    disks: Array
+    seconds: Array
+    runs: Array
+    contradicts: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        for array in vars(self).values():
+            array.flags.writeable = False
+
+    def at(self, p: Array, d: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Seconds on allotments (n,), nan where none were measured; whether the law has others."""
+        cells = zip(self.processors.tolist(), self.disks.tolist(), strict=True)
+        places = {cell: place for place, cell in enumerate(cells)}
+        asked = zip(p.tolist(), d.tolist(), strict=True)
+        at = np.array([places.get(cell, -1) for cell in asked], dtype=np.intp)
+        return np.append(self.seconds, np.nan)[at], np.append(self.contradicts, False)[at]
+
+    def contradictions(self, fitted: Array) -> tuple[str, ...]:
+        """Say which allotments contradict the law, by which they take `fitted` (k,) seconds."""
+        found = np.flatnonzero(self.contradicts)
+        if not found.size:
+            return ()
+        off = np.log(self.seconds / fitted)
+        worst = found[np.argsort(-np.abs(off[found]), kind="stable")]
+        shown = [
+            f"{self.seconds[k]:.4g} s on {_some(self.processors[k], 'processor')} and "
+            f"{_some(self.disks[k], 'disk')}, where the law has {fitted[k]:.4g} s"
+            for k in worst[:_SHOWN]
+        ]
+        if worst.size > _SHOWN:
+            shown.append(f"{_some(worst.size - _SHOWN, 'allotment')} more")
+        return (f"Runs contradict every smooth law: {'; '.join(shown)}.",)
+
+
+def _some(number: float, noun: str) -> str:
+    return f"{number:g} {noun}{'' if number == 1 else 's'}"
+
+
+def measured_runs(frame: pd.DataFrame, posteriors: Sequence[Posterior], misfit: Misfit) -> Measured:
+    """Return the whole runs of a program, and which of them its law does not explain.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns phase, kind, p, d, seconds, of one program.
+    posteriors : sequence of Posterior
+        One for each burst.
+    misfit : Misfit
+        Of which the noise counts.
+
+    Notes
+    -----
+    A mean contradicts the law where it lies outside of what the drawn laws and the noise of its
+    runs give with a probability of 1 - `FALSE_ALARM` shared by all allotments.
+    """
+    from scipy.special import ndtr
+
+    by_burst = frame.groupby(["p", "d", "phase", "kind"])["seconds"].agg(["mean", "count"])
+    whole = by_burst.groupby(["p", "d"]).agg({"mean": ["sum", "size"], "count": "min"})
+    whole = whole[whole[("mean", "size")] == len(posteriors)].reset_index()
+    p, d, seconds, runs = (
+        whole[name].to_numpy(float)
+        for name in (("p", ""), ("d", ""), ("mean", "sum"), ("count", "min"))
+    )
+    contradicts = np.zeros(p.size, dtype=bool)
+    step = max(1, _BLOCK // misfit.noise.size)
+    for at in range(0, p.size, step):
+        here = slice(at, at + step)
+        times = sum(one.draws @ one.library.values(p[here], d[here]) for one in posteriors)
+        spread = np.maximum(misfit.noise[:, None], 1e-9) / np.sqrt(runs[here])
+        below = np.mean(ndtr((np.log(seconds[here]) - np.log(times)) / spread), axis=0)
+        chance = 2.0 * np.minimum(below, 1.0 - below)
+        contradicts[here] = chance < FALSE_ALARM / p.size
+    return Measured(p, d, seconds, runs, contradicts)

@@ -1,0 +1,98 @@
+"""Numbers and times as people say them."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+#: From so many seconds on a unit is used, with its length in seconds. Two of a unit before it is
+#: taken, so that 75 minutes are not 1.25 hours.
+_UNITS = (
+    (2 * 365.25 * 86400.0, 365.25 * 86400.0, "years"),
+    (2 * 86400.0, 86400.0, "days"),
+    (2 * 3600.0, 3600.0, "h"),
+    (120.0, 60.0, "min"),
+    (1.0, 1.0, "s"),
+    (1e-3, 1e-3, "ms"),
+)
+
+
+def unit_of(seconds: float) -> tuple[float, str]:
+    """Return the unit that people use for such a time: its seconds and its name.
+
+    Parameters
+    ----------
+    seconds : float
+
+    Returns
+    -------
+    tuple of (float, str)
+        Length of the unit in seconds, and "years", "days", "h", "min", "s" or "ms".
+
+    Examples
+    --------
+    >>> unit_of(2556.0), unit_of(0.0)
+    ((60.0, 'min'), (1.0, 's'))
+    """
+    return next(((unit, name) for least, unit, name in _UNITS if seconds >= least), (1.0, "s"))
+
+
+def in_words(seconds: float, *, like: float | None = None) -> str:
+    """Return a time to three digits in the unit that people would use.
+
+    A time that stands beside another is given in the unit of that one, `like`, unless that makes
+    a thousand or more of them, or less than a hundredth of one.
+
+    Parameters
+    ----------
+    seconds : float
+    like : float, optional
+        Seconds of the time beside which this one stands.
+
+    Returns
+    -------
+    str
+        "unknown" of NaN, "without end" of what is infinite.
+
+    Examples
+    --------
+    >>> [in_words(x) for x in (0.0042, 7.551, 1064.0, 20_000.0, 388_853.0)]
+    ['4.2 ms', '7.55 s', '17.7 min', '5.56 h', '4.5 days']
+    >>> in_words(7800.0), in_words(7800.0, like=5838.0)
+    ('2.17 h', '130 min')
+    >>> in_words(7_475_760.0, like=2556.0), in_words(0.25, like=2556.0)
+    ('86.5 days', '250 ms')
+    """
+    if not isfinite(seconds):
+        return "unknown" if seconds != seconds else "without end"
+    size = abs(seconds if like is None else like)
+    for least, unit, name in _UNITS:
+        if size >= least:
+            number = seconds / unit
+            if like is not None and (abs(number) >= 999.5 or 0.0 < abs(number) < 0.01):
+                return in_words(seconds)
+            return f"{number:,.0f} {name}" if abs(number) >= 999.5 else f"{number:.3g} {name}"
+    return f"{seconds:.3g} s"
+
+
+def plain_number(x: float, digits: int = 4) -> str:
+    """Return a number to so many digits, without an exponent where that can be.
+
+    Parameters
+    ----------
+    x : float
+    digits : int
+        How many are kept, by rounding.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> [plain_number(x) for x in (12671.3, 0.0049437, 0.0, 1.0, 2.5e-9)]
+    ['12,670', '0.004944', '0', '1', '2.5e-09']
+    """
+    short = float(f"{x:.{digits - 1}e}")
+    if short == 0.0 or 1e-4 <= abs(short) < 1e9:
+        return f"{short:,.12f}".rstrip("0").rstrip(".")
+    return f"{short:.{digits}g}"

@@ -1,0 +1,93 @@
+"""Tables of runs as other people write them: other signs between fields, and other columns."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmodels.errors import ModelError, TraceFormatError
+from qmodels.io.runs import read_runs
+from qmodels.io.subjects import read_subject
+from tests.command import called
+
+TOTALS = "nprocs,nnodes,walltime_s\n" + "".join(
+    f"{p},{nodes},{8 + 400 / p:.6g}\n"
+    for p, nodes in ((16, 1), (16, 1), (32, 2), (64, 4), (128, 8), (256, 16))
+)
+MAP = {"p": "nprocs", "seconds": "walltime_s"}
+
+
+@pytest.fixture
+def totals(tmp_path):
+    path = tmp_path / "total.csv"
+    path.write_text(TOTALS)
+    return path
+
+
+@pytest.mark.parametrize("sign", [";", "\t"])
+def test_semicolons_and_tabs_are_read_like_commas(tmp_path, sign):
+    path = tmp_path / "runs.csv"
+    lines = ["program,phase,kind,p,d,seconds", *(f"a,1,io,{p},1,{30 / p}" for p in (1, 2, 4))]
+    path.write_text("\n".join(lines).replace(",", sign))
+    assert read_runs(path).frame["seconds"].tolist() == [30.0, 15.0, 7.5]
+
+
+def test_a_comma_in_a_number_between_semicolons_is_named(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("program;phase;kind;p;d;seconds\na;1;io;1;1;30,5\n")
+    with pytest.raises(TraceFormatError, match=r"decimal point.*got '30,5'") as caught:
+        read_runs(path)
+    assert (caught.value.line, caught.value.field) == (2, "seconds")
+
+
+class TestATableOfTotals:
+    def test_without_a_map_is_told_of_it(self, totals):
+        with pytest.raises(TraceFormatError, match="--columns p=nprocs,seconds=walltime_s"):
+            read_runs(totals)
+
+    def test_is_read_through_a_map_of_columns(self, totals):
+        found = read_runs(totals, columns=MAP)
+        assert found.programs == ("total",)
+        assert found.frame["p"].tolist() == [16, 16, 32, 64, 128, 256]
+        assert found.frame["repeat"].tolist() == [1, 2, 1, 1, 1, 1]
+        assert set(found.frame["d"]) == {1}
+
+    def test_says_what_cannot_be_learnt_from_it(self, totals):
+        """More disks were worth "+0", from runs that never had another number of them."""
+        found = read_subject(str(totals), columns=MAP)
+        said = " ".join(found.remarks)
+        assert "cannot tell I/O from computation" in said
+        assert "no disks" in said
+        assert found.program is None
+        assert not found.fit.predict(64.0, 1.0).time.mask.any()
+        assert found.fit.predict(64.0, 2.0).time.mask.all()
+
+    def test_whose_disks_grew_with_its_processors_says_so(self, totals):
+        found = read_subject(str(totals), columns={**MAP, "d": "nnodes"})
+        assert any("processors and disks cannot be told apart" in x for x in found.fit.unidentified)
+
+    @pytest.mark.parametrize(
+        ("columns", "says"),
+        [
+            ({"p": "nprocs"}, "no column is named for the seconds"),
+            ({"seconds": "walltime_s"}, "no column is named for the processors"),
+            ({"p": "nproc", "seconds": "walltime_s"}, "did you mean nprocs"),
+            ({"q": "nprocs"}, "unknown key 'q'"),
+            ({"p": 3}, "must be the name of a column"),
+            ([1], "must be a map such as p ="),
+        ],
+    )
+    def test_with_another_map_is_refused_in_one_line(self, totals, columns, says):
+        with pytest.raises(ModelError, match=says):
+            read_runs(totals, columns=columns)
+
+
+def test_the_command_takes_the_map_and_keeps_silent_of_disks(totals):
+    asked = ("surface", totals, "--processors", "16,64,512", "--disks", "1,2")
+    done = called(*asked, "--columns", "p=nprocs,seconds=walltime_s")
+    assert done.returncode == 0, done.stderr
+    assert "one more disk" not in done.stdout
+    row = next(line for line in done.stdout.splitlines() if line.lstrip().startswith("64 "))
+    assert row.split()[3] == "-"  # on two disks
+    done = called(*asked, "--columns", "nprocs")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "--columns: 'nprocs' is no map such as p=nprocs,seconds=walltime_s" in done.stderr

@@ -28,6 +28,7 @@ from qmodels.policies.choice.candidates import default_candidates, too_many_jobs
 from qmodels.programs import Burst, Phase, Program, WorkingSet, WorkloadMix, fit_runs
 from qmodels.programs.side_by_side import times_of_parts
 from tests.forked import Forked
+from tests.little_work import little_work
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
 ONE = Program([Phase(io=Burst(1.0), cpu=Burst(9.0))])
@@ -111,10 +112,8 @@ import validation.experiments, pandas, sympy, matplotlib.pyplot, qmodels.plottin
 def test_more_jobs_than_a_model_can_follow_are_refused_with_the_number_that_would_do(
     policy, system, says
 ):
-    began = time.process_time()
-    with pytest.raises(MemoryBudgetError, match=says):
+    with little_work(), pytest.raises(MemoryBudgetError, match=says):
         predict(policy, system, Workload(ONE), load=0.3)
-    assert time.process_time() - began < 1.0
 
 
 def test_the_number_that_is_said_to_do_does():
@@ -207,10 +206,9 @@ def test_a_table_of_twenty_thousand_phases_is_refused_with_the_number_that_would
         + [("a", 1, "io", 4, 1, 0.25)],
         columns=["program", "phase", "kind", "p", "d", "seconds"],
     )
-    began = time.process_time()
-    with pytest.raises(MemoryBudgetError, match="at most 100 phases"):
-        fit_runs(RunTable(rows))
-    assert time.process_time() - began < MOST
+    table = RunTable(rows)
+    with little_work(), pytest.raises(MemoryBudgetError, match="at most 100 phases"):
+        fit_runs(table)
 
 
 def test_policies_of_very_many_jobs_are_not_proposed():
@@ -246,7 +244,7 @@ OPTIONS = {
     "allocate": ["-j", "1"],
 }
 SIMULATING = ("simulate", "allocate", "study", "sweep")
-REFUSED = (2, 3)  #: exit codes
+LONGEST = 30.0  #: processor seconds
 CASES = [
     (command, text, changed)
     for command, given in COMMANDS.items()
@@ -284,18 +282,15 @@ def test_any_number_of_a_scenario_may_be_absurd(tmp_path, forked, command, text)
     if command in SIMULATING and "to do" in done.err:
         assert done.code in (0, 1, 2, 4, -signal.SIGXCPU)
         return
+    # One that went on would be ended by a signal: `LONGEST` is many times what each takes.
     assert done.code in (0, 1, 2, 3, 4), done.err
     if done.code:
         assert done.err.strip()
-    if done.code in REFUSED or done.seconds > MOST:
-        usual = 0.0 if done.code in REFUSED else ended(forked, tmp_path, command).seconds
-        assert done.seconds < MOST + usual
 
 
 def ended(forked, folder, command, text=None):
     """A command on a text, or on its file as it is."""
     (folder / "s.toml").write_text(text or COMMANDS[command], encoding="utf-8")
     options = [str(folder / word) if word == "out" else word for word in OPTIONS.get(command, [])]
-    return forked.run(
-        "from qmodels.cli import main; main()", command, str(folder / "s.toml"), *options, most=30
-    )
+    code = "from qmodels.cli import main; main()"
+    return forked.run(code, command, str(folder / "s.toml"), *options, most=LONGEST)

@@ -19,10 +19,11 @@ HEAD = """\
 
 What took minutes or hours was run once, and its results lie in `docs/record`: a table
 `NAME.csv`, and in `NAME.toml` the commit (of a run on a change that had not landed: the one it
-landed with), the command, the date, the seed and the processor time of it. *Of today's code* says whether the source files that the results hang on are still
-those that computed them, comments and figures aside. Where they are not, the command gives
-results of today's; they need not differ. The command of a test is to be read behind `python -m
-pytest --full`. Of what has a script of its own the source is not followed.
+landed with), the command, the date, the seed and the processor time of it. *Of today's code*
+says whether the source files that the results hang on are still those that computed them,
+comments and figures aside. Where they are not, the command gives results of today's; they need
+not differ. The command of a test is to be read behind `python -m pytest --full`. Of what has a
+script of its own the source is not followed.
 
 [Claims](claims.md) says what was found. This page is made by `make claims`, of the files
 themselves.

@@ -44,9 +44,7 @@ class Chain:
         kept = np.flatnonzero(reached(jumps, start > 0.0))
         inner, out = jumps[np.ix_(kept, kept)], exit_rates[kept]
         exponent = int(np.frexp((inner.sum(axis=1) + out).max())[1])
-        return cls(
-            kept, start[kept], np.ldexp(inner, -exponent), np.ldexp(out, -exponent), atom, exponent
-        )
+        return cls(kept, start[kept], np.ldexp(inner, -exponent), np.ldexp(out, -exponent), atom, exponent)
 
     @cached_property
     def rates(self) -> Array:

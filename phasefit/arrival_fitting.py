@@ -67,9 +67,12 @@ class MapFit(Result):
     def record(self) -> dict[str, Any]:
         """The process, and what was wanted beside what was found."""
         return {
-            "family": self.family, "n": self.size, "D0": self.process.D0, "D1": self.process.D1,
+            "family": self.family,
+            "n": self.size,
+            "D0": self.process.D0,
+            "D1": self.process.D1,
             "targets": self.targets,
-        }  # fmt: skip
+        }
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each target."""
@@ -247,9 +250,16 @@ class _Data(NamedTuple):
         weights = 1.0 / np.sqrt(0.05**2 + 2.0 * lengths / x.size)
         second = float((x * x).mean())
         return cls(
-            mean, x.size, second - 1.0, float((x**3).mean()) / second, lag1(sample),
-            lengths, counted, weights / weights.max(), float(brought.var() / brought.mean() ** 2),
-        )  # fmt: skip
+            mean,
+            x.size,
+            second - 1.0,
+            float((x**3).mean()) / second,
+            lag1(sample),
+            lengths,
+            counted,
+            weights / weights.max(),
+            float(brought.var() / brought.mean() ** 2),
+        )
 
 
 def _two_phases(data: _Data) -> MapFit:
@@ -290,14 +300,11 @@ def _modulated(data: _Data, count: int) -> MapFit:
     # logarithms of the scv, the time constants and the variances, and how much the slow speed
     # lies below the mean one
     low = np.array([np.log(0.5), *np.log(0.3) * once, *np.log(1e-4) * once, *0.05 * once])
-    high = np.array(
-        [np.log(500.0), *np.log(4.0 * longest) * once, *np.log(50.0) * once, *0.98 * once]
-    )
+    high = np.array([np.log(500.0), *np.log(4.0 * longest) * once, *np.log(50.0) * once, *0.98 * once])
     apart = np.log(max(longest, 4.0)) / (count + 1)
     begin = np.array(
-        [np.log(max(data.scv, 0.6)), *apart * np.arange(1, count + 1), *np.log(0.3) * once,
-         *0.5 * once]
-    )  # fmt: skip
+        [np.log(max(data.scv, 0.6)), *apart * np.arange(1, count + 1), *np.log(0.3) * once, *0.5 * once]
+    )
 
     def made(x: Array) -> MAP:
         times, variances, slow = np.split(x[1:], 3)

@@ -379,9 +379,7 @@ class MAP(FromData, Result):
         # centred before it is multiplied: a small correlation is no small difference
         ahead = ahead - self.after_event @ ahead
         weight = absorption.solve_left(factors, self.after_event)
-        found = np.array(
-            [weight @ np.linalg.matrix_power(follow, k) @ ahead for k in lags.ravel().tolist()]
-        )
+        found = np.array([weight @ np.linalg.matrix_power(follow, k) @ ahead for k in lags.ravel().tolist()])
         return shaped(found.reshape(lags.shape) / self.gaps.var)
 
     def dispersion(self, window: ArrayLike) -> Any:
@@ -434,9 +432,7 @@ class MAP(FromData, Result):
         found[rest] = absorption.solve(factors, up) - absorption.solve(factors, down)
         return np.asarray(found - self.phases @ found)
 
-    def rvs(
-        self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None
-    ) -> Any:
+    def rvs(self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None) -> Any:
         """Draw successive gaps (seconds), the first one after an event of the long run.
 
         Parameters

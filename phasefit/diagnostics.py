@@ -245,14 +245,27 @@ class FitReport(Result):
         """The law, how well it fits, what was tried and what is doubtful; not the data."""
         law = self.distribution
         return {
-            "n": self.size, "label": self.label, "order": law.order, "alpha": law.alpha, "T": law.T,
-            "atom": law.atom, "mean": law.mean, "scv": law.scv,
-            "log_likelihood": self.log_likelihood, "parameters": self.parameters, "aic": self.aic,
-            "bic": self.bic, "ks": self.ks, "ks_pvalue": self.ks_pvalue,
-            "moment_errors": self.moment_errors, "tail_errors": self.tail_errors,
-            "converged": self.converged, "criterion": self.criterion,
-            "candidates": self.candidates, "warnings": self.warnings,
-        }  # fmt: skip
+            "n": self.size,
+            "label": self.label,
+            "order": law.order,
+            "alpha": law.alpha,
+            "T": law.T,
+            "atom": law.atom,
+            "mean": law.mean,
+            "scv": law.scv,
+            "log_likelihood": self.log_likelihood,
+            "parameters": self.parameters,
+            "aic": self.aic,
+            "bic": self.bic,
+            "ks": self.ks,
+            "ks_pvalue": self.ks_pvalue,
+            "moment_errors": self.moment_errors,
+            "tail_errors": self.tail_errors,
+            "converged": self.converged,
+            "criterion": self.criterion,
+            "candidates": self.candidates,
+            "warnings": self.warnings,
+        }
 
     def to_frame(self) -> pd.DataFrame:
         """Compare data and law: a row for each moment and quantile.
@@ -315,11 +328,16 @@ class FitReport(Result):
             shown = self.candidates[:most]
             rows = [
                 (
-                    c.label, str(c.order), str(c.parameters), f"{c.log_likelihood:.8g}",
-                    f"{c.aic:.8g}", f"{c.bic:.8g}", *([_figure(c.cv)] if by_cv else []),
+                    c.label,
+                    str(c.order),
+                    str(c.parameters),
+                    f"{c.log_likelihood:.8g}",
+                    f"{c.aic:.8g}",
+                    f"{c.bic:.8g}",
+                    *([_figure(c.cv)] if by_cv else []),
                 )
                 for c in shown
-            ]  # fmt: skip
+            ]
             lines += ["", _aligned((*header, "CV") if by_cv else header, rows)]
             if len(shown) < len(self.candidates):
                 lines.append(f"... and {len(self.candidates) - len(shown)} more")
@@ -394,8 +412,7 @@ def log_likelihood(distribution: PhaseType, observations: Observations) -> float
     if observations.lower.size:
         ends = observations.lower, observations.upper
         (start, stop), (below, reached) = (
-            (np.asarray(f(ends[0])), np.asarray(f(ends[1])))
-            for f in (distribution.sf, distribution.cdf)
+            (np.asarray(f(ends[0])), np.asarray(f(ends[1]))) for f in (distribution.sf, distribution.cdf)
         )
         chance = np.where(start < 0.5, start - stop, reached - below)  # the one with more digits
         with np.errstate(divide="ignore"):

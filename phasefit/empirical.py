@@ -244,8 +244,7 @@ def ks_distance(distribution: PhaseType, data: Empirical) -> float:
 def dependence(
     values: Array,
     what: str = "Successive values are",
-    hence: str = "a law of independent values leaves this out; bands are too narrow and p-values "
-    "too small",
+    hence: str = "a law of independent values leaves this out; bands are too narrow and p-values too small",
 ) -> str | None:
     """Sentence on the lag-1 autocorrelation of `values` (n,) in order of time, if it stands out.
 

@@ -79,9 +79,7 @@ class Extreme(Law):
         """Density at `x` (seconds), per second."""
         others = self._each("cdf" if self.largest else "sf", x)
         total = np.zeros(np.shape(x))
-        for i, ((value, count), (density, _)) in enumerate(
-            zip(others, self._each("pdf", x), strict=True)
-        ):
+        for i, ((value, count), (density, _)) in enumerate(zip(others, self._each("pdf", x), strict=True)):
             rest = [*others[:i], (value, count - 1), *others[i + 1 :]]
             total = total + count * density * _product(rest)
         return shaped(total)
@@ -116,9 +114,7 @@ class Extreme(Law):
         x = centre + half * points
         return float(np.sum(half * weights * k * x ** (k - 1) * self.sf(x)))
 
-    def rvs(
-        self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None
-    ) -> Any:
+    def rvs(self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None) -> Any:
         """Draw values (seconds), with the arguments of the laws of scipy.stats."""
         rng, shape = generator("random_state", random_state), dimensions(size)
         drawn = [np.asarray(law.rvs(size=shape, random_state=rng)) for law in self.laws]

@@ -127,9 +127,14 @@ def fit(
         limit = real_number("seconds", seconds, above=0.0)
         wanted = orders[-1]
         orders = _orders_in_time(
-            orders, observations, family, held, (folds, replicas), limit,
+            orders,
+            observations,
+            family,
+            held,
+            (folds, replicas),
+            limit,
             fixed=order is not None or max_order is not None,
-        )  # fmt: skip
+        )
         if orders[-1] < wanted:
             remarks += (
                 f"orders up to {orders[-1]} were tried: higher ones would take more than the "
@@ -329,9 +334,7 @@ def _refitted(
     rng: np.random.Generator,
 ) -> tuple[PhaseType, ...]:
     """Laws of the same order fitted to resampled observations."""
-    weights = np.concatenate(
-        [observations.weights, observations.interval_weights, [observations.zeros]]
-    )
+    weights = np.concatenate([observations.weights, observations.interval_weights, [observations.zeros]])
     sizes = observations.values.size, observations.values.size + observations.lower.size
     laws: list[PhaseType] = []
     for _ in range(replicas):

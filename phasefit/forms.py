@@ -144,9 +144,7 @@ def jmt_strategy(law: Law | Process, name: str) -> ElementTree.Element:
         name=name,
     )
     family, label, scalars = _jmt_family(law)
-    ElementTree.SubElement(
-        strategy, "subParameter", classPath=f"jmt.engine.random.{family}", name=label
-    )
+    ElementTree.SubElement(strategy, "subParameter", classPath=f"jmt.engine.random.{family}", name=label)
     made = ElementTree.SubElement(
         strategy,
         "subParameter",
@@ -176,9 +174,7 @@ def _jmt_family(law: Law | Process) -> tuple[str, str, dict[str, float | int]]:
         return "MAPDistr", "Burst (MAP)", {}
     if law.order == 1:
         return "Exponential", "Exponential", {"lambda": float(law.exit[0])}
-    chain = np.diag(-law.exit[-1:].repeat(law.order)) + np.diag(
-        law.exit[-1:].repeat(law.order - 1), 1
-    )
+    chain = np.diag(-law.exit[-1:].repeat(law.order)) + np.diag(law.exit[-1:].repeat(law.order - 1), 1)
     if law.alpha[0] == 1.0 and np.array_equal(law.T, chain):
         return "Erlang", "Erlang", {"alpha": float(law.exit[-1]), "r": law.order}
     if law.order == 2 and not law.T[0, 1] and not law.T[1, 0]:

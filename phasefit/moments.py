@@ -180,9 +180,7 @@ def moment_bounds(order: int, m1: float, m2: float) -> tuple[float, float]:
             fix = f"of order {n} must have m2 >= {least:.6g} m1^2 = {least * m1 * m1:.6g}"
         if n2 > 1.0 + 1.0 / MAX_ORDER:
             fix += f"; order {max(n + 1, ceil((1.0 - 1e-9) / (n2 - 1.0)))} would do"
-        raise InfeasibleMomentsError(
-            f"second moment {m2:.6g} with mean {m1:.6g}: an acyclic law {fix}"
-        )
+        raise InfeasibleMomentsError(f"second moment {m2:.6g} with mean {m1:.6g}: an acyclic law {fix}")
     if n == 1:
         low = high = 3.0
     else:

@@ -86,9 +86,7 @@ def law_of_order(order: int, mean: float, n2: float, n3: float) -> PhaseType:
     of both, E + B Y above that.
     """
     if not contains(order, n2, n3):
-        raise InfeasibleMomentsError(
-            f"no acyclic law of order {order} has n2 = {n2:.6g} and n3 = {n3:.6g}"
-        )
+        raise InfeasibleMomentsError(f"no acyclic law of order {order} has n2 = {n2:.6g} and n3 = {n3:.6g}")
     if _exponential(n2, n3):
         return PhaseType.exponential(mean=mean)
     if abs(n2 / 2.0 - 1.0) <= ROUNDED:

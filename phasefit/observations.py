@@ -161,8 +161,7 @@ class Observations(Result):
         if not (self.lower < self.upper).all():
             i = int((self.lower < self.upper).argmin())
             raise ModelError(
-                f"interval {i} is empty: it ends at {self.upper[i]:.6g} and starts at "
-                f"{self.lower[i]:.6g}"
+                f"interval {i} is empty: it ends at {self.upper[i]:.6g} and starts at {self.lower[i]:.6g}"
             )
         zeros = float(real_array("zeros", self.zeros))
         if not zeros >= 0.0:
@@ -275,9 +274,7 @@ class Observations(Result):
         """
         ends, count = real_array("edges", edges, infinite=True), real_vector("counts", counts)
         if ends.shape != (count.size + 1,):
-            raise ModelError(
-                f"{count.size} counts need edges of shape ({count.size + 1},), got {ends.shape}"
-            )
+            raise ModelError(f"{count.size} counts need edges of shape ({count.size + 1},), got {ends.shape}")
         if ends[0] < 0.0 or not (ends[:-1] < ends[1:]).all():
             raise ModelError("edges must be >= 0 and increase")
         if count.min() < 0.0:

@@ -102,9 +102,7 @@ class PhaseType(FromData, Law):
         np.fill_diagonal(jumps, 0.0)
         self._settle(alpha, jumps, exits, None, T)
 
-    def _settle(
-        self, alpha: Array, jumps: Array, exits: Array, atom: float | None, T: Array
-    ) -> None:
+    def _settle(self, alpha: Array, jumps: Array, exits: Array, atom: float | None, T: Array) -> None:
         """Check what both constructors have in common and fill the fields."""
         if alpha.min() < 0.0:
             worst = int(alpha.argmin())
@@ -317,9 +315,7 @@ class PhaseType(FromData, Law):
         onward = probabilities("continue_probabilities", continue_probabilities)
         n = within_order("a Coxian law", rate.size)
         if onward.shape != (n - 1,):
-            raise ModelError(
-                f"{n} rates need continue_probabilities of shape ({n - 1},), got {onward.shape}"
-            )
+            raise ModelError(f"{n} rates need continue_probabilities of shape ({n - 1},), got {onward.shape}")
         onward = np.append(onward, 0.0)
         jumps = np.diag((rate * onward)[:-1], 1)
         return cls.from_rates(np.eye(n)[0], jumps, rate * (1.0 - onward))
@@ -329,9 +325,7 @@ class PhaseType(FromData, Law):
         c = real_number("c", c, above=0.0)
         with np.errstate(over="ignore"):
             exits, jumps = self.exit / c, self.jumps / c
-        law = PhaseType.from_rates(
-            self.alpha, finite_rates(jumps), finite_rates(exits), atom=self.atom
-        )
+        law = PhaseType.from_rates(self.alpha, finite_rates(jumps), finite_rates(exits), atom=self.atom)
         return law._marked(None if self.fitted_to is None else self.fitted_to.scaled(c))
 
     # Numbers
@@ -513,9 +507,7 @@ class PhaseType(FromData, Law):
             result[index] = self.atom + chain.start @ absorption.solve(factors, chain.exit)
         return shaped(result)
 
-    def rvs(
-        self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None
-    ) -> Any:
+    def rvs(self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None) -> Any:
         """Draw values (seconds), with the arguments of the laws of scipy.stats.
 
         Parameters

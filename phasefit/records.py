@@ -112,18 +112,14 @@ class Record:
         index = [] if _is_plain_index(frame) else [str(frame.index.name or "")]
         if len(frame) == 1 and not index:
             row = frame.iloc[0]
-            return html_table(
-                self._heading(), (), [(str(n), brief(v)) for n, v in row.items()], MOST_TEXT
-            )
+            return html_table(self._heading(), (), [(str(n), brief(v)) for n, v in row.items()], MOST_TEXT)
         shown = frame.head(MOST_ROWS).iloc[:, :MOST_COLUMNS]
         cells = [
             [*([brief(name)] if index else []), *map(brief, values)]
             for name, values in zip(shown.index, shown.itertuples(index=False), strict=True)
         ]
         left = (len(frame) - len(shown), frame.shape[1] - shown.shape[1])
-        return html_table(
-            self._heading(), [*index, *map(str, shown.columns)], cells, len(cells), left
-        )
+        return html_table(self._heading(), [*index, *map(str, shown.columns)], cells, len(cells), left)
 
     def _heading(self) -> str:
         name = getattr(self, "label", "") or getattr(self, "name", "")

@@ -28,8 +28,7 @@ def generator(name: str, source: RandomState) -> np.random.Generator:
         seed = -1
     if seed < 0:
         raise ModelError(
-            f"{name} must be None, a whole number >= 0, a Generator or a RandomState, got "
-            f"{source!r:.80}"
+            f"{name} must be None, a whole number >= 0, a Generator or a RandomState, got {source!r:.80}"
         )
     return np.random.default_rng(seed)
 
@@ -81,9 +80,7 @@ def _walk(chain: Chain, count: int, rng: np.random.Generator) -> Array:
     return out
 
 
-def draw_gaps(
-    jumps: Array, events: Array, start: Array, count: int, rng: np.random.Generator
-) -> Array:
+def draw_gaps(jumps: Array, events: Array, start: Array, count: int, rng: np.random.Generator) -> Array:
     """Draw `count` successive times between events of a chain, the first one from `start`."""
     rates = jumps.sum(axis=1) + events.sum(axis=1)
     if len(rates) == 1:
@@ -93,9 +90,7 @@ def draw_gaps(
     start_cdf, start_phase = _table(start[None, :])
     jump_cdf, jump_to = _table(np.column_stack([jumps, events]))
     out = np.empty(count)
-    _kernels.walk_from_event_to_event(
-        start_cdf[0], start_phase[0], jump_cdf, jump_to, 1.0 / rates, rng, out
-    )
+    _kernels.walk_from_event_to_event(start_cdf[0], start_phase[0], jump_cdf, jump_to, 1.0 / rates, rng, out)
     return out
 
 

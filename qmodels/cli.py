@@ -145,7 +145,5 @@ def _farewell(number: int) -> None:
 def _say(line: str) -> None:
     """One line on standard error, without control characters: a name cannot drive the terminal."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
-    with suppress(
-        OSError
-    ):  # the terminal may have gone, which must not change how the command ends
+    with suppress(OSError):  # the terminal may have gone, which must not change how the command ends
         print(f"qmodels: {shown}", file=sys.stderr)

@@ -41,8 +41,7 @@ class UnstableError(ModelError):
             most = f"load {largest_load:.6g} ({capacity:.6g} jobs/s)"
         super().__init__(
             said
-            or f"{what}: no steady state at {at}; stable only below {most}; lower the load or add "
-            f"capacity"
+            or f"{what}: no steady state at {at}; stable only below {most}; lower the load or add capacity"
         )
 
 
@@ -53,9 +52,7 @@ class MemoryBudgetError(ModelError):
 class TraceFormatError(ModelError):
     """A log or table is damaged; names the file, the line and the field where it is known."""
 
-    def __init__(
-        self, file: str, what: str, *, line: int | None = None, field: str | None = None
-    ) -> None:
+    def __init__(self, file: str, what: str, *, line: int | None = None, field: str | None = None) -> None:
         self.file, self.line, self.field, self.what = file, line, field, what
         where = ":".join(str(part) for part in (file, line, field) if part is not None)
         super().__init__(f"{where}: {what}")

@@ -29,8 +29,7 @@ def check_memory(what: str, needed: float, limit: float, fix: str = "raise memor
     """MemoryBudgetError if the bytes `needed` exceed the `limit`."""
     if not needed <= limit:
         raise MemoryBudgetError(
-            f"{what} would take {needed / 1e9:.3g} GB, more than the {limit / 1e9:.3g} GB allowed; "
-            f"{fix}"
+            f"{what} would take {needed / 1e9:.3g} GB, more than the {limit / 1e9:.3g} GB allowed; {fix}"
         )
 
 
@@ -50,8 +49,7 @@ def check_seconds(what: str, needed: float, memory: float | None, fix: str) -> N
 def peak_memory() -> int:
     """Most bytes that this process, or one that it started and waited for, has held so far."""
     used = max(
-        resource.getrusage(whose).ru_maxrss
-        for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        resource.getrusage(whose).ru_maxrss for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
     return used if sys.platform == "darwin" else 1024 * used
 

@@ -95,9 +95,7 @@ class Registry(dict[str, type[Kind]]):
             If there is none, or it is not complete.
         """
         if not isinstance(text, str):
-            raise ModelError(
-                f"a {self.what} is named by text, got {text!r:.60}; there are {', '.join(self)}"
-            )
+            raise ModelError(f"a {self.what} is named by text, got {text!r:.60}; there are {', '.join(self)}")
         if ":" in text:
             return self._imported(text)
         name = self.spelling(text)
@@ -132,9 +130,7 @@ class Registry(dict[str, type[Kind]]):
         try:
             found = getattr(importlib.import_module(module), name)
         except (Exception, SystemExit) as error:  # whatever the user's module does on import
-            raise ModelError(
-                f"{self.what} {text!r:.120} cannot be loaded: {error!s:.200}"
-            ) from error
+            raise ModelError(f"{self.what} {text!r:.120} cannot be loaded: {error!s:.200}") from error
         self._check_complete(found, repr(text))
         return found  # type: ignore[no-any-return]
 

@@ -16,10 +16,19 @@ _TIME = re.compile(rf"{_NUMBER}([a-z]*)", re.IGNORECASE)
 _TIMES = re.compile(rf"(?:{_NUMBER}([a-z]+) ?)+", re.IGNORECASE)
 _SECONDS: Final = {
     "": 1.0,  # of 0 alone
-    "ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0,
-    "day": 86400.0, "days": 86400.0, "y": 365.25 * 86400.0, "year": 365.25 * 86400.0,
+    "ms": 1e-3,
+    "s": 1.0,
+    "sec": 1.0,
+    "min": 60.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+    "day": 86400.0,
+    "days": 86400.0,
+    "y": 365.25 * 86400.0,
+    "year": 365.25 * 86400.0,
     "years": 365.25 * 86400.0,
-}  # fmt: skip
+}
 #: A number alone from which on seconds are likelier meant than hours.
 _MANY_SECONDS: Final = 100.0
 _SIZE: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?(|[kMGT]|[kKMGT]i?)B?", re.IGNORECASE)
@@ -158,9 +167,7 @@ def byte_count(text: str) -> int:
     base = 1024 if unit.endswith("i") else 1000
     count = float(match[1]) * base ** _POWERS[unit.rstrip("i")] if match else 0.0
     if not 1.0 <= count < _MOST_BYTES:
-        raise ModelError(
-            f"{text[:40]!r} is no size of 1 byte to 9 PB; write it as 4GB, 512MiB or 700B"
-        )
+        raise ModelError(f"{text[:40]!r} is no size of 1 byte to 9 PB; write it as 4GB, 512MiB or 700B")
     return int(count)
 
 

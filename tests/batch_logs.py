@@ -107,17 +107,22 @@ def batsim(jobs: Jobs) -> str:
     """Without waits: a workload has none."""
     rows = _rows(jobs)
     found = [
-        {"id": row["job"], "subtime": row["submit"] - ORIGIN, "res": row["size"], "profile":
-         str(row["end"] - row["start"])}
+        {
+            "id": row["job"],
+            "subtime": row["submit"] - ORIGIN,
+            "res": row["size"],
+            "profile": str(row["end"] - row["start"]),
+        }
         for row in rows
-    ]  # fmt: skip
+    ]
     for row, job in zip(rows, found, strict=True):
         if not row["status"]:  # ended by its limit
             job["profile"], job["walltime"] = "long", row["end"] - row["start"]
     profiles = {
         job["profile"]: {"type": "DelayProfile", "delay": float(job["profile"])}
-        for job in found if job["profile"] != "long"
-    } | {"long": {"type": "delay", "delay": 1e9}}  # fmt: skip
+        for job in found
+        if job["profile"] != "long"
+    } | {"long": {"type": "delay", "delay": 1e9}}
     return json.dumps({"nb_res": 64, "jobs": found, "profiles": profiles}, indent=1)
 
 
@@ -139,9 +144,13 @@ def batsim_csv(jobs: Jobs) -> str:
 
 #: Names of columns for `csv_table`.
 COLUMNS = {
-    "job": "Id", "submit": "Created", "start": "Began", "end": "Ended", "cores": "CPUs",
+    "job": "Id",
+    "submit": "Created",
+    "start": "Began",
+    "end": "Ended",
+    "cores": "CPUs",
     "status": "Outcome",
-}  # fmt: skip
+}
 
 
 def csv_table(jobs: Jobs) -> str:
@@ -156,9 +165,7 @@ def csv_table(jobs: Jobs) -> str:
 def swf(jobs: Jobs) -> str:
     lines = [f"; UnixStartTime: {ORIGIN}"]
     for row in _rows(jobs):
-        submit, wait, run = (
-            row["submit"] - ORIGIN, row["start"] - row["submit"], row["end"] - row["start"]
-        )  # fmt: skip
+        submit, wait, run = (row["submit"] - ORIGIN, row["start"] - row["submit"], row["end"] - row["start"])
         lines.append(
             f"{row['job']} {submit} {wait} {run} {row['size']} -1 -1 -1 -1 -1 {row['status']} "
             f"-1 -1 -1 -1 -1 -1 -1"

@@ -13,9 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 #: The browser reads what is asked at number 3 and answers at 4; both may be taken at first.
 HAND_OVER = """
 import fcntl, os, sys
@@ -37,13 +35,29 @@ class Browser:
         theirs_in, self._to = os.pipe()
         self._from, theirs_out = os.pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-ISc", HAND_OVER, str(theirs_in), str(theirs_out),
-             CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-             "--no-first-run", "--disable-background-networking", "--disable-component-update",
-             "--disable-sync", "--remote-debugging-pipe", f"--user-data-dir={profile}"],
-            pass_fds=(theirs_in, theirs_out), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-ISc",
+                HAND_OVER,
+                str(theirs_in),
+                str(theirs_out),
+                CHROMIUM,
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--hide-scrollbars",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--remote-debugging-pipe",
+                f"--user-data-dir={profile}",
+            ],
+            pass_fds=(theirs_in, theirs_out),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(theirs_in)
         os.close(theirs_out)
         target = self._call("Target.createTarget", {"url": "about:blank"})["targetId"]
@@ -61,8 +75,16 @@ class Browser:
         os.close(self._to)
         os.close(self._from)
 
-    def open(self, page: Path, *, width: int = 1400, height: int = 1000, dark: bool = False,
-             fragment: str = "", admit_all: bool = False) -> None:  # fmt: skip
+    def open(
+        self,
+        page: Path,
+        *,
+        width: int = 1400,
+        height: int = 1000,
+        dark: bool = False,
+        fragment: str = "",
+        admit_all: bool = False,
+    ) -> None:
         """Load a file; `admit_all` lets tests run scripts that its policy does not admit."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.call("Emulation.setDeviceMetricsOverride", size)
@@ -72,8 +94,10 @@ class Browser:
         self.console.clear()
         self.call("Page.navigate", {"url": "about:blank"})
         self.call("Page.navigate", {"url": page.resolve().as_uri() + fragment})
-        self.run("new Promise((done) => document.readyState === 'complete' ? done() : "
-                 "addEventListener('load', () => done()))")  # fmt: skip
+        self.run(
+            "new Promise((done) => document.readyState === 'complete' ? done() : "
+            "addEventListener('load', () => done()))"
+        )
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page, waited for if it is a promise."""
@@ -87,17 +111,30 @@ class Browser:
 
     def shot(self, file: Path, *, whole: bool = True) -> None:
         """A picture of the page."""
-        found = self.call("Page.captureScreenshot", {"captureBeyondViewport": whole} | (
-            {"clip": {"x": 0, "y": 0, "scale": 1, **self.run(
-                "({width: innerWidth, height: document.documentElement.scrollHeight})")}}
-            if whole else {}))  # fmt: skip
+        found = self.call(
+            "Page.captureScreenshot",
+            {"captureBeyondViewport": whole}
+            | (
+                {
+                    "clip": {
+                        "x": 0,
+                        "y": 0,
+                        "scale": 1,
+                        **self.run("({width: innerWidth, height: document.documentElement.scrollHeight})"),
+                    }
+                }
+                if whole
+                else {}
+            ),
+        )
         file.write_bytes(base64.b64decode(found["data"]))
 
     def pdf(self, file: Path) -> None:
         """The page on A4 paper."""
         self.call("Emulation.setEmulatedMedia", {"features": []})
-        found = self.call("Page.printToPDF", {"preferCSSPageSize": True, "paperWidth": 8.27,
-                                              "paperHeight": 11.69})  # fmt: skip
+        found = self.call(
+            "Page.printToPDF", {"preferCSSPageSize": True, "paperWidth": 8.27, "paperHeight": 11.69}
+        )
         file.write_bytes(base64.b64decode(found["data"]))
 
     def press(self, key: str, code: int) -> None:

@@ -22,9 +22,20 @@ Times = tuple[float, float, float]  #: submitted on the log's own clock, waited,
 
 #: What may stand where a newline should, as bad transfers and power failures leave it.
 ODD_ENDS = (
-    b"", b"\r", b"\v", b"\f", b"\x1c", "\x85".encode(), "\u2028".encode(), "\u2029".encode(),
-    b"\r\r\n", b" ", b"\t", b"\0" * 40, b"\n\n",
-)  # fmt: skip
+    b"",
+    b"\r",
+    b"\v",
+    b"\f",
+    b"\x1c",
+    "\x85".encode(),
+    "\u2028".encode(),
+    "\u2029".encode(),
+    b"\r\r\n",
+    b" ",
+    b"\t",
+    b"\0" * 40,
+    b"\n\n",
+)
 #: Accidents to a record: it loses its end, its line end, both, or its beginning.
 ACCIDENTS = ("cut", "joined", "cut and joined", "begun late")
 

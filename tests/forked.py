@@ -66,10 +66,13 @@ class Forked:
     def __init__(self, imports: str, folder: Path) -> None:
         self.folder = folder
         self.server = subprocess.Popen(
-            [sys.executable, "-c", _SERVER.format(imports=imports)], cwd=folder,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [sys.executable, "-c", _SERVER.format(imports=imports)],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
             env=os.environ | {"PYTHONPATH": os.pathsep.join([str(_ROOT), *sys.path])},
-        )  # fmt: skip
+        )
 
     def run(self, code: str, *words: str, most: float = 60.0) -> Ended:
         """Run code, with these words as its command line, for so many processor seconds at most."""

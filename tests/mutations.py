@@ -17,8 +17,18 @@ SECONDS = 20.0  #: of computing, after which a file of a kilobyte counts as neve
 MEMORY = 200_000  #: kB by which reading files of a kilobyte may raise the peak of the process
 
 _STRANGE = (
-    b"nan", b"\x00", b"1e999", b"_", b"\n", b" ", b";", b"\r", b"-", b"\xd9\xa3", b"9" * 99,
-)  # fmt: skip
+    b"nan",
+    b"\x00",
+    b"1e999",
+    b"_",
+    b"\n",
+    b" ",
+    b";",
+    b"\r",
+    b"-",
+    b"\xd9\xa3",
+    b"9" * 99,
+)
 
 
 def mutated(text: bytes, rng: np.random.Generator) -> bytes:

@@ -82,8 +82,7 @@ def programs() -> Iterator[Any]:
         for d in (1, 2)
         for repeat in (1, 2)
     ]
-    table = RunTable(pd.DataFrame(rows, columns=["program", "phase", "kind", "p", "d", "seconds",
-                                                 "repeat"]))  # fmt: skip
+    table = RunTable(pd.DataFrame(rows, columns=["program", "phase", "kind", "p", "d", "seconds", "repeat"]))
     yield table
     fitted = p.fit_runs(table, draws=100)["solver"]
     yield from (fitted, fitted.components[0], fitted.predict([1, 16], [1, 4]))
@@ -92,9 +91,14 @@ def programs() -> Iterator[Any]:
     limit = p.Limit.parse("slowdown > 5% with 95%")
     yield from (compared, compared.changes[0], limit, compared.judge(limit)[0])
     trace = p.Trace(
-        [0, 1, 0, 1], [1.0, 1.0, 5.0, 5.0], [2.0, 2.5, 6.0, 6.5], ["write"] * 4, processes=2,
-        duration=8.0, bytes=[100] * 4,
-    )  # fmt: skip
+        [0, 1, 0, 1],
+        [1.0, 1.0, 5.0, 5.0],
+        [2.0, 2.5, 6.0, 6.5],
+        ["write"] * 4,
+        processes=2,
+        duration=8.0,
+        bytes=[100] * 4,
+    )
     bursts = p.find_bursts(trace, 1.0)
     phases = p.find_phases(bursts)
     sets = p.find_working_sets(phases)
@@ -196,9 +200,7 @@ def simulations() -> Iterator[Any]:
     yield from (mesh, Router(), phase, Traffic((phase,)), run, run.completions[0])
     yield from (
         link_load(mesh, jobs),
-        LoadPoint(
-            offered=0.1, accepted=0.1, mean_latency=9.0, mean_network_latency=8.0, messages=5
-        ),
+        LoadPoint(offered=0.1, accepted=0.1, mean_latency=9.0, mean_network_latency=8.0, messages=5),
     )
     assert isinstance(run.completions[0], Completion)
     machine = validation.Machine(mesh=mesh, strategy="FF", network="none")

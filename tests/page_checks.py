@@ -52,18 +52,20 @@ def problems(page: str) -> list[str]:
     """What of a page some readers could not follow; empty where all is well."""
     outline = Outline(page)
     return [
-        *_document(outline), *_headings(outline), *_places(outline), *_pictures(outline),
-        *_tables(outline), *_colours(page),
-    ]  # fmt: skip
+        *_document(outline),
+        *_headings(outline),
+        *_places(outline),
+        *_pictures(outline),
+        *_tables(outline),
+        *_colours(page),
+    ]
 
 
 def _document(outline):
     (html,) = outline.all("html")
     if html["attrs"].get("lang") != "en":
         yield "the language is not given"
-    if [
-        each["text"].strip() == "" for each in outline.all("title") if not _within(each, "svg")
-    ] != [False]:
+    if [each["text"].strip() == "" for each in outline.all("title") if not _within(each, "svg")] != [False]:
         yield "there is not one title with words"
     names = {each["attrs"].get("name") for each in outline.all("meta")}
     yield from (f"no meta {name}" for name in ("viewport", "color-scheme") if name not in names)
@@ -97,9 +99,7 @@ def _places(outline):
         attrs = each["attrs"]
         scrolls = "scroll" in attrs.get("class", "").split() or each["tag"] == "pre"
         named = attrs.get("aria-label") or attrs.get("aria-labelledby")
-        if scrolls and not (
-            attrs.get("tabindex") == "0" and attrs.get("role") == "region" and named
-        ):
+        if scrolls and not (attrs.get("tabindex") == "0" and attrs.get("role") == "region" and named):
             yield f"what scrolls cannot be reached by the keyboard, or has no name: {attrs}"
         if each["tag"] in ("nav", "form", "iframe") and not (named or attrs.get("title")):
             yield f"a {each['tag']} has no name"
@@ -128,9 +128,7 @@ def _tables(outline):
             yield "a table is wider than a telephone and cannot be scrolled"
     for each in outline.all("tbody"):
         rows = [other for other in outline.all("tr") if each in other["inside"]]
-        firsts = [
-            next((x["tag"] for x in outline.elements if row in x["inside"]), "th") for row in rows
-        ]
+        firsts = [next((x["tag"] for x in outline.elements if row in x["inside"]), "th") for row in rows]
         if set(firsts) - {"th"}:
             yield "a row of a table has no header"
 

@@ -45,7 +45,11 @@ class Recorder:
         """Write what was found; a test that fails is found too."""
         if self.rows:
             write_record(
-                self.folder, self.campaign.name, to_frame(self.rows),
+                self.folder,
+                self.campaign.name,
+                to_frame(self.rows),
                 command=f"python -m pytest --full {self.campaign.tests}",
-                modules=self.campaign.modules, seed=0, cpu_seconds=spent() - self.began,
-            )  # fmt: skip
+                modules=self.campaign.modules,
+                seed=0,
+                cpu_seconds=spent() - self.began,
+            )

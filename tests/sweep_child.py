@@ -39,11 +39,14 @@ def table(count, ms, replications=2, version="1", precision=None, **more):
     """The points of the sweep."""
     points = [
         Point(
-            kind=KIND.name, tables="{}", seed=0, version=version,
+            kind=KIND.name,
+            tables="{}",
+            seed=0,
+            version=version,
             settings=(("n", n), ("ms", ms), *more.items()),
         )
         for n in range(1, count + 1)
-    ]  # fmt: skip
+    ]
     return PointTable(KIND, points, Effort(replications, precision=precision, at_most=400))
 
 
@@ -69,9 +72,7 @@ def main():
             Journal(given.journal, version="1") as journal,
             engine(workers=given.workers, cluster=given.cluster) as chosen,
         ):
-            run_tasks(
-                points, journal, executor=chosen.executor, workers=chosen.workers, progress=say
-            )
+            run_tasks(points, journal, executor=chosen.executor, workers=chosen.workers, progress=say)
     except ModelError as error:
         print(error)
         sys.exit(3)

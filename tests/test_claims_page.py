@@ -66,10 +66,13 @@ def mistakes(page, readme):
     verdicts = Counter(row["verdict"] for row in rows(page))
     wrong = [f"no verdict of ours: {word!r}" for word in verdicts if word not in WORDS]
     real = {
-        "rows": verdicts.total(), "holds": verdicts["holds"], "fails": verdicts["fails"],
-        "undecided": verdicts["undecided"], "ours": verdicts["ours"],
+        "rows": verdicts.total(),
+        "holds": verdicts["holds"],
+        "fails": verdicts["fails"],
+        "undecided": verdicts["undecided"],
+        "ours": verdicts["ours"],
         "afterwards": verdicts[AFTERWARDS],
-    }  # fmt: skip
+    }
     if counted(page) != real:
         wrong.append(f"claims.md counts {counted(page)}, the rows are {real}")
     first = {word: real[word] for word in ("rows", "holds", "fails")}
@@ -172,9 +175,7 @@ def test_every_test_that_is_named_exists(page):
 # --- whose numbers can be looked up -------------------------------------------------------------
 
 #: Names that hold digits and are no results: code, ids of claims and errors, policies, equations.
-NO_RESULT = re.compile(
-    r"`[^`]*`|\b[A-Za-z]+-?\d[\w-]*|\b(?:SP|DP|TS|BT|SBT|DBT|X|C|M)\([^)]*\)|\(\d+\)"
-)
+NO_RESULT = re.compile(r"`[^`]*`|\b[A-Za-z]+-?\d[\w-]*|\b(?:SP|DP|TS|BT|SBT|DBT|X|C|M)\([^)]*\)|\(\d+\)")
 SOURCED = ("test or command", "test or source")
 
 
@@ -188,8 +189,11 @@ def stated(page):
         elif not last:
             last = cells[-1] or "-"
         elif last in SOURCED and not line.startswith("|---"):
-            found = cells[COLUMNS.index("our reading, and what we find")] if len(cells) == 6 else (
-                " ".join(cells[:-1]))  # fmt: skip
+            found = (
+                cells[COLUMNS.index("our reading, and what we find")]
+                if len(cells) == 6
+                else (" ".join(cells[:-1]))
+            )
             if re.search(r"\d", NO_RESULT.sub("", found)):
                 yield f"{cells[0]}: {found}", f"{found} {cells[-1]}"
 
@@ -221,9 +225,7 @@ def test_the_check_sees_every_row_that_loses_its_record_or_test(made):
 
 class TestTheListOfCampaigns:
     def test_is_what_make_claims_makes(self):
-        assert (ROOT / "docs" / "campaigns.md").read_text(encoding="utf-8") == campaigns_page(
-            RECORD
-        )
+        assert (ROOT / "docs" / "campaigns.md").read_text(encoding="utf-8") == campaigns_page(RECORD)
 
     def test_names_every_record_and_every_campaign_that_was_not_run(self):
         page, left = campaigns_page(RECORD), missing(RECORD)
@@ -276,9 +278,9 @@ def test_every_row_with_a_command_has_a_record_or_says_that_it_has_none(page):
         for words in re.findall(r"`qmodels validate ([^`]+)`", cell):
             for name in words.split():
                 told = row["our reading, and what we find"]
-                assert f"`record/{name}.csv`" in cell or "not on record" in told or (
-                    NOT_ON_RECORD in told
-                ), row  # fmt: skip
+                assert f"`record/{name}.csv`" in cell or "not on record" in told or (NOT_ON_RECORD in told), (
+                    row
+                )
 
 
 def test_every_record_is_what_its_command_gives_by_default():
@@ -303,9 +305,15 @@ def finding(claim, verdict, detail, sentence="SBT: the line is flat"):
 
 def recorded(folder, *findings, name="liu-fig3"):
     write_record(
-        folder, name, pd.DataFrame({"x": [0.1, 1 / 3]}), command=f"qmodels validate {name}",
-        modules=["validation.analysis.seeding"], seed=0, cpu_seconds=1.0, findings=findings,
-    )  # fmt: skip
+        folder,
+        name,
+        pd.DataFrame({"x": [0.1, 1 / 3]}),
+        command=f"qmodels validate {name}",
+        modules=["validation.analysis.seeding"],
+        seed=0,
+        cpu_seconds=1.0,
+        findings=findings,
+    )
 
 
 def written_row(folder, cell, verdict="holds"):
@@ -357,12 +365,14 @@ class TestTheMaker:
     @pytest.mark.parametrize(
         ("found", "written", "made"),
         [
-            (("holds", "undecided"), "holds", "undecided"), (("holds", "fails"), "holds", "fails"),
-            (("holds", "holds"), "undecided", "holds"), (("fails", "holds"), "ours", "ours"),
+            (("holds", "undecided"), "holds", "undecided"),
+            (("holds", "fails"), "holds", "fails"),
+            (("holds", "holds"), "undecided", "holds"),
+            (("fails", "holds"), "ours", "ours"),
             (("holds", "holds"), AFTERWARDS, AFTERWARDS),
             (("fails", "holds"), AFTERWARDS, "fails"),
         ],
-    )  # fmt: skip
+    )
     def test_a_verdict_is_computed_of_all_findings(self, tmp_path, found, written, made):
         recorded(tmp_path / "record", *(finding("L-22", word, word) for word in found))
         assert made_row(tmp_path, self.CELL, written)[1] == made
@@ -380,8 +390,10 @@ class TestTheMaker:
             (folder / f"{name}.md").write_text(f"## {name}\n\n{more}")
         page = claims_page(folder, tmp_path / "record")
         assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == [
-            "mesh", "qin", "specification",
-        ]  # fmt: skip
+            "mesh",
+            "qin",
+            "specification",
+        ]
         assert "Of 4 claims checked" in page
         assert "specification, 4 hold and 0 do not" in page
 

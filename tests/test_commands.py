@@ -18,10 +18,9 @@ CALLS = {
     "allocate": "{log} --mesh 4x4 --io west --network none --strategies mbs,ff --jobs 12 "
     "--replications 2 -j 1",
     "balance": "--balancers nlb,iocm_re --nodes 4 --jobs 20 --replications 2 -j 1",
-    "checkpoint": "--jobs 2 --size 1TB --bandwidth 1GB/s --interval 2h --mtbf 24h "
-    "--replications 2 -j 1",
+    "checkpoint": "--jobs 2 --size 1TB --bandwidth 1GB/s --interval 2h --mtbf 24h --replications 2 -j 1",
     "compare": "{runs} {runs}",
-    "export": '{site} --policy sp(1,1) --load 0.2',
+    "export": "{site} --policy sp(1,1) --load 0.2",
     "fit": "{times} --order 1",
     "jobs": "{log}",
     "mesh": "--mesh 4x4 --pattern ring --fidelity Static",
@@ -36,7 +35,7 @@ CALLS = {
     "sweep": "{site} --over load=.1,.2 policy=sp(1,1) -j 1 --journal {folder}/sweep.journal",
     "validate": "",
     "what-if": "{site} --over disks=1,2 -j 1",
-}  # fmt: skip
+}
 #: Their own tests read the same JSON, by `result_of`; here they are called with --full.
 ELSEWHERE = {"allocate", "balance", "checkpoint", "compare", "slices", "study", "surface"}
 #: Made of others, or too long for here.
@@ -46,9 +45,7 @@ NOT_HERE = {"demo": "the study above, on a larger scenario"}
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("commands")
-    (folder / "site.toml").write_text(
-        SCENARIO + '[validation]\npolicies = ["SP(1,1)"]\nreplications = 2\n'
-    )
+    (folder / "site.toml").write_text(SCENARIO + '[validation]\npolicies = ["SP(1,1)"]\nreplications = 2\n')
     runs = [
         ("solver", 1, kind, p, 1, seconds / p, repeat)
         for kind, seconds in (("io", 8.0), ("cpu", 96.0))
@@ -109,9 +106,7 @@ def test_every_help_has_an_example_that_begins_with_the_command(commands):
     for name, command in commands.items():
         example = " ".join(command.help.partition("For example:")[2].split())
         assert example.startswith(f"qmodels {name} "), name
-        known = {
-            flag for option in command.params for flag in (*option.opts, *option.secondary_opts)
-        }
+        known = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
         used = [word for word in example.split(" -- ")[0].split() if word.startswith("-")]
         assert set(used) <= known, name
 
@@ -129,11 +124,19 @@ def test_choices_are_those_of_the_packages():
     from validation.study.sweep import KINDS
 
     known = {
-        "MODELS": MODELS, "FAMILIES": fitting.FAMILIES, "CRITERIA": fitting.CRITERIA,
-        "FORMS": {**forms.FORMS, **exports.FORMS}, "LOG_FORMATS": FORMATS, "UNITS": UNITS,
-        "MODULES": MODULES, "FIDELITIES": FIDELITIES, "NETWORKS": NETWORKS, "SIDES": SIDES,
-        "WRITE_MODES": MODES, "SWEEPS": KINDS,
-    }  # fmt: skip
+        "MODELS": MODELS,
+        "FAMILIES": fitting.FAMILIES,
+        "CRITERIA": fitting.CRITERIA,
+        "FORMS": {**forms.FORMS, **exports.FORMS},
+        "LOG_FORMATS": FORMATS,
+        "UNITS": UNITS,
+        "MODULES": MODULES,
+        "FIDELITIES": FIDELITIES,
+        "NETWORKS": NETWORKS,
+        "SIDES": SIDES,
+        "WRITE_MODES": MODES,
+        "SWEEPS": KINDS,
+    }
     for name, own in known.items():
         assert sorted(getattr(choices, name)) == sorted(own), name
 
@@ -160,10 +163,13 @@ def test_a_load_out_of_range_is_refused_before_anything_is_read(name, load):
         (("fit", "{times}", "--family", "hyper"), 3, "family must be one of"),
         (("predict", "{site}", "--policy", "SP(9,9)"), 3, "--policy must be one of"),
         (("predict", "{site}", "--no-such-option"), 2, "No such option"),
-        (("recommend", "{site}", "--listed", "--load", ".3", "--constraint", "p95_s < 1e-3",
-          "--json"), 1, ""),
+        (
+            ("recommend", "{site}", "--listed", "--load", ".3", "--constraint", "p95_s < 1e-3", "--json"),
+            1,
+            "",
+        ),
     ],
-)  # fmt: skip
+)
 def test_wrong_words_have_the_exit_codes_of_all_commands(words, code, said, files):
     done = called(*(word.format(**files) for word in words))
     assert (done.returncode, said in done.stderr) == (code, True)

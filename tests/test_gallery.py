@@ -24,13 +24,15 @@ MOST_LINES = 25
 def lines_of_code(path: Path) -> int:
     """Lines with code on them, without comments and the words at the head."""
     body = ast.parse(path.read_text(encoding="utf-8")).body
-    return len({
-        line
-        for statement in body[1:]
-        for node in ast.walk(statement)
-        if hasattr(node, "lineno")
-        for line in range(node.lineno, node.end_lineno + 1)
-    })  # fmt: skip
+    return len(
+        {
+            line
+            for statement in body[1:]
+            for node in ast.walk(statement)
+            if hasattr(node, "lineno")
+            for line in range(node.lineno, node.end_lineno + 1)
+        }
+    )
 
 
 def test_there_is_an_example_for_each_story():

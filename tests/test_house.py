@@ -14,9 +14,27 @@ from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("phasefit", "qmodels", "validation")
-COMMANDS = ("allocate", "balance", "checkpoint", "compare", "demo", "export", "fit", "jobs", "mesh",
-            "predict", "recommend", "record", "simulate", "slices", "study", "surface", "sweep",
-            "validate", "what-if")  # fmt: skip
+COMMANDS = (
+    "allocate",
+    "balance",
+    "checkpoint",
+    "compare",
+    "demo",
+    "export",
+    "fit",
+    "jobs",
+    "mesh",
+    "predict",
+    "recommend",
+    "record",
+    "simulate",
+    "slices",
+    "study",
+    "surface",
+    "sweep",
+    "validate",
+    "what-if",
+)
 
 
 def room(module: str) -> str:
@@ -60,16 +78,18 @@ def test_no_module_imports_a_private_name_of_another_room(package):
     ("module", "code", "names"),
     [
         ("qmodels.io.runs", "from qmodels.io._swf_log import file_name", []),
-        ("qmodels.pages.surface", "from qmodels.io._swf_log import file_name",
-         ["qmodels.io._swf_log.file_name"]),
-        ("validation.study.run", "from qmodels.policies import _queue",
-         ["qmodels.policies._queue"]),
+        (
+            "qmodels.pages.surface",
+            "from qmodels.io._swf_log import file_name",
+            ["qmodels.io._swf_log.file_name"],
+        ),
+        ("validation.study.run", "from qmodels.policies import _queue", ["qmodels.policies._queue"]),
         ("validation.study.run", "import qmodels.io._swf_log", ["qmodels.io._swf_log"]),
         ("phasefit.sampling", "from phasefit import _kernels", []),
         ("qmodels.io.runs", "from phasefit import _kernels", ["phasefit._kernels"]),
         ("qmodels.io.runs", "from __future__ import annotations", []),
     ],
-)  # fmt: skip
+)
 def test_a_private_name_is_noticed_only_across_rooms(module, code, names):
     assert borrowed(module, code) == names
 
@@ -132,19 +152,63 @@ def test_what_can_be_imported_from_the_packages_shows_how_it_is_used():
 
 #: What embodies no published method: what is measured, held or handed on, and what is our own.
 WITHOUT_A_SOURCE = {
-    "Agreement", "Comparison", "Estimate", "Extreme", "FitError", "FitReport", "FittedTo",
-    "Machine", "MapFit",
-    "Observations", "Occupancy", "Pod", "Prediction", "RenewalJobs", "ReplayedJobs", "Simulation",
-    "SliceMix", "Study", "WhatIf",
-    "AbsorptionSolution", "BlockTridiagonalSolution", "ChainSolution", "QBDSolution",
-    "TransientSolution", "ClosedSolution", "FlowEquivalent", "JobClass", "MultiClassSolution",
-    "Throughputs", "BestInterval", "CheckpointPrediction", "WasteBound", "AbstractPolicy",
-    "Arrangement", "PolicyMap", "Recommendation", "RunningJobs", "TimeLaw",
-    "residual", "scale", "single_class", "estimate_bytes", "export_prediction", "find_policy",
-    "parse_policy", "register", "work_bound", "jobs_that_fit", "goodput_behind", "fcfs_node_pace",
-    "crossvalidate", "run_study", "simulate_checkpoints", "simulate_slices", "slice_availability",
+    "Agreement",
+    "Comparison",
+    "Estimate",
+    "Extreme",
+    "FitError",
+    "FitReport",
+    "FittedTo",
+    "Machine",
+    "MapFit",
+    "Observations",
+    "Occupancy",
+    "Pod",
+    "Prediction",
+    "RenewalJobs",
+    "ReplayedJobs",
+    "Simulation",
+    "SliceMix",
+    "Study",
+    "WhatIf",
+    "AbsorptionSolution",
+    "BlockTridiagonalSolution",
+    "ChainSolution",
+    "QBDSolution",
+    "TransientSolution",
+    "ClosedSolution",
+    "FlowEquivalent",
+    "JobClass",
+    "MultiClassSolution",
+    "Throughputs",
+    "BestInterval",
+    "CheckpointPrediction",
+    "WasteBound",
+    "AbstractPolicy",
+    "Arrangement",
+    "PolicyMap",
+    "Recommendation",
+    "RunningJobs",
+    "TimeLaw",
+    "residual",
+    "scale",
+    "single_class",
+    "estimate_bytes",
+    "export_prediction",
+    "find_policy",
+    "parse_policy",
+    "register",
+    "work_bound",
+    "jobs_that_fit",
+    "goodput_behind",
+    "fcfs_node_pace",
+    "crossvalidate",
+    "run_study",
+    "simulate_checkpoints",
+    "simulate_slices",
+    "slice_availability",
     "what_if",
-}  # fmt: skip
+}
 FACES = (*PACKAGES, "qmodels.markov", "qmodels.networks", "qmodels.checkpoints", "qmodels.policies")
 
 

@@ -34,29 +34,47 @@ OURS = ("phasefit", "qmodels", "validation")
 #: Those of longer runs, which tests of their own make.
 LONGER = {
     "validation.study.run.Study",
-    "validation.study.sweep.Sweep", "validation.study.sweep.SweepPlan",
-    "validation.study.sweep.Forecast", "validation.study.trial.MeshTrial",
+    "validation.study.sweep.Sweep",
+    "validation.study.sweep.SweepPlan",
+    "validation.study.sweep.Forecast",
+    "validation.study.trial.MeshTrial",
     "validation.trial.loss_run.LossRun",
     "validation.trial.scenario.Cell",
     "validation.trial.scenario.JobPlan",
     "validation.allocation.contract.StrategyCheck",
-    "validation.cluster.contract.BalancerCheck", "validation.cluster.history.ClusterRun",
-    "validation.cluster.trace.ClusterTrace", "validation.cluster.open_network.OpenPrediction",
-    "validation.mesh.results.ChannelUse", "validation.jobs.stream.JobStream",
-    "validation.cluster.synthetic.ApplicationTraces", "validation.jobs.boxes.BoxStreams",
-    "validation.jobs.logs.LogStreams", "validation.jobs.lublin.LublinStreams",
-    "validation.jobs.synthetic.BatchStreams", "validation.jobs.synthetic.SurrogateStreams",
-    "validation.mesh.fluid.FluidRun", "validation.mesh.traffic.Messages",
-    "qmodels.recording.timeline.Recording", "qmodels.io.traced_runs.TracedRuns",
-}  # fmt: skip
+    "validation.cluster.contract.BalancerCheck",
+    "validation.cluster.history.ClusterRun",
+    "validation.cluster.trace.ClusterTrace",
+    "validation.cluster.open_network.OpenPrediction",
+    "validation.mesh.results.ChannelUse",
+    "validation.jobs.stream.JobStream",
+    "validation.cluster.synthetic.ApplicationTraces",
+    "validation.jobs.boxes.BoxStreams",
+    "validation.jobs.logs.LogStreams",
+    "validation.jobs.lublin.LublinStreams",
+    "validation.jobs.synthetic.BatchStreams",
+    "validation.jobs.synthetic.SurrogateStreams",
+    "validation.mesh.fluid.FluidRun",
+    "validation.mesh.traffic.Messages",
+    "qmodels.recording.timeline.Recording",
+    "qmodels.io.traced_runs.TracedRuns",
+}
 #: Rules that have a name and no numbers, and what only the project's own code handles.
 RULES = (
-    "validation.allocation.", "validation.cluster.balancing.", "validation.sweeps.",
-    "validation.machine.traffic.", "qmodels.io.subjects.", "validation.study.trial.Mesh",
-    "validation.study.what_if.", "validation.machine.disciplines.", "qmodels.io.job_logs.",
-    "qmodels.io.trace_folders.", "qmodels.pages.", "phasefit.observations.Sample",
+    "validation.allocation.",
+    "validation.cluster.balancing.",
+    "validation.sweeps.",
+    "validation.machine.traffic.",
+    "qmodels.io.subjects.",
+    "validation.study.trial.Mesh",
+    "validation.study.what_if.",
+    "validation.machine.disciplines.",
+    "qmodels.io.job_logs.",
+    "qmodels.io.trace_folders.",
+    "qmodels.pages.",
+    "phasefit.observations.Sample",
     "qmodels.programs.amdahl.Form",
-)  # fmt: skip
+)
 
 
 def public_classes() -> list[type]:
@@ -346,11 +364,16 @@ def test_a_surface_is_asked_by_processors_and_disks():
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        (3, "write surface"), ((3, 1), "3 processors are not on the grid; the nearest are 2 and 4"),
-        ((99, 1), "nearest are 4 and 8"), ((1, 1, 1), "write surface"), (("a", 1), "processors"),
-        ((slice(1, 4), 1), "write :"), ((1, np.nan), "disks"), (([[1]], 1), "a row of numbers"),
+        (3, "write surface"),
+        ((3, 1), "3 processors are not on the grid; the nearest are 2 and 4"),
+        ((99, 1), "nearest are 4 and 8"),
+        ((1, 1, 1), "write surface"),
+        (("a", 1), "processors"),
+        ((slice(1, 4), 1), "write :"),
+        ((1, np.nan), "disks"),
+        (([[1]], 1), "a row of numbers"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_on_the_grid_is_refused_by_name(key, message):
     surface = surface_of(objects.PROGRAM, [1, 2, 4, 8], [1, 2])
     with pytest.raises(ModelError, match=message):

@@ -67,7 +67,5 @@ def test_the_docs_give_captions_a_level_and_what_scrolls_the_focus():
         "furo_navigation_tree": '<p class="caption" role="heading">Learn</p>',
     }
     mend(None, "index", "page.html", context, None)
-    assert context["body"] == (
-        '<pre tabindex="0">x</pre><div tabindex="0" class="table-wrapper container">'
-    )
+    assert context["body"] == ('<pre tabindex="0">x</pre><div tabindex="0" class="table-wrapper container">')
     assert 'role="heading" aria-level="2"' in context["furo_navigation_tree"]

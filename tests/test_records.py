@@ -53,7 +53,6 @@ def test_a_record_cannot_be_changed_once_it_exists(name):
 def test_a_record_that_holds_arrays_is_compared_by_identity(name):
     """Comparing arrays gives arrays: ``==`` would raise, and a hash as well."""
     cls = RECORDS[name]
-    words = {word for f in dataclasses.fields(cls) if f.compare
-             for word in re.findall(r"\w+", str(f.type))}  # fmt: skip
+    words = {word for f in dataclasses.fields(cls) if f.compare for word in re.findall(r"\w+", str(f.type))}
     if words & NO_VALUE:
         assert not cls.__dataclass_params__.eq

@@ -141,9 +141,15 @@ class Session:
 
     def _shell(self, command: str, given: str = "") -> str:
         done = subprocess.run(
-            ["bash", "-c", command], cwd=self.folder, env=_environment(), input=given, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-        )  # fmt: skip
+            ["bash", "-c", command],
+            cwd=self.folder,
+            env=_environment(),
+            input=given,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
         self.code = done.returncode
         return done.stdout
 

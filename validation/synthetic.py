@@ -113,9 +113,7 @@ def synthetic_runs(
     return RunTable(pd.DataFrame(rows, columns=list(_COLUMNS)), "synthetic")
 
 
-def _timed(
-    burst: Burst, p: int, d: int, repeats: int, noise: float, rng: np.random.Generator
-) -> list[float]:
+def _timed(burst: Burst, p: int, d: int, repeats: int, noise: float, rng: np.random.Generator) -> list[float]:
     times = burst.draw(np.array([float(p)]), np.array([float(d)]), rng=rng, size=repeats)[0]
     if times.min() < SMALLEST:
         raise ModelError("a burst of 0 s was drawn, which cannot be timed; drop zeros of samples")

@@ -41,8 +41,7 @@ def main() -> None:
     for phases, colour in zip((1, 2, 10), (GREY, GREEN, ORANGE), strict=True):
         law = PhaseType.erlang(phases=phases, mean=2.0)
         errors = [
-            100.0 * (fluid_paces(np.full(n, 2.0))[0] / fcfs_node_pace(int(n), 1.0, law) - 1.0)
-            for n in TASKS
+            100.0 * (fluid_paces(np.full(n, 2.0))[0] / fcfs_node_pace(int(n), 1.0, law) - 1.0) for n in TASKS
         ]
         label = f"scv of an access {1 / phases:g}"
         regular.plot(TASKS, errors, color=colour, marker="o", ms=3, label=label)

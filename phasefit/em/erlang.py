@@ -154,9 +154,7 @@ def fit(
     return sorted(results, key=lambda fitted: -fitted.log_likelihood)
 
 
-def _result(
-    observations: Observations, mixture: _Mixture, trace: Array, converged: bool
-) -> EMResult:
+def _result(observations: Observations, mixture: _Mixture, trace: Array, converged: bool) -> EMResult:
     in_bins = likelihood(observations.fine, mixture)
     exact = likelihood(observations.every, mixture)
     part = mixture.weights * np.maximum(1.0, mixture.means) ** 2

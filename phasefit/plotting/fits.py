@@ -195,9 +195,14 @@ def ccdf(report: Report, *, ax: Axes | None = None, level: float = 0.95) -> Axes
     if report.replicas:
         low, high = report.bands(x, level)
         ax.fill_between(
-            x, np.maximum(low, floor), np.maximum(high, floor),
-            color=RED, alpha=0.25, lw=0, label=f"{level:.0%} band",
-        )  # fmt: skip
+            x,
+            np.maximum(low, floor),
+            np.maximum(high, floor),
+            color=RED,
+            alpha=0.25,
+            lw=0,
+            label=f"{level:.0%} band",
+        )
     if report.data is not None:
         at = _thinned(report.data)
         survival = 1.0 - report.data.cdf[at]
@@ -248,9 +253,13 @@ def quantiles(report: Report, *, ax: Axes | None = None) -> Axes:
         if place > 0.0 and theirs > 0.0 and data.size * (1.0 - q) >= 1.0:
             ax.plot([place], [theirs], "o", mfc="none", c=RED)
             ax.annotate(
-                f"{q:g}", (place, theirs), xytext=(6, -9), textcoords="offset points",
-                fontsize=8, color=RED,
-            )  # fmt: skip
+                f"{q:g}",
+                (place, theirs),
+                xytext=(6, -9),
+                textcoords="offset points",
+                fontsize=8,
+                color=RED,
+            )
     ax.set(xscale="log", yscale="log")
     if shown.any():
         ends = np.concatenate([own[shown], fitted[shown]])
@@ -308,9 +317,13 @@ def axes_or_new(ax: Axes | None, **figure: Any) -> Axes:
 
 def _without_data(ax: Axes) -> Axes:
     ax.text(
-        0.5, 0.5, "the data's own law is not identified", transform=ax.transAxes,
-        ha="center", color=GREY,
-    )  # fmt: skip
+        0.5,
+        0.5,
+        "the data's own law is not identified",
+        transform=ax.transAxes,
+        ha="center",
+        color=GREY,
+    )
     ax.set(xticks=[], yticks=[])
     return ax
 

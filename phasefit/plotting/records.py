@@ -37,9 +37,7 @@ class Columns(Protocol):
     def labels(self) -> tuple[str, str]: ...  # noqa: D102
 
 
-def columns(
-    table: pd.DataFrame, drawing: Columns, *, title: str = "", ax: Axes | None = None
-) -> Axes:
+def columns(table: pd.DataFrame, drawing: Columns, *, title: str = "", ax: Axes | None = None) -> Axes:
     """Draw columns of a table: lines over numbers, bars over names.
 
     Parameters
@@ -93,9 +91,13 @@ def _lines(ax: Axes, table: pd.DataFrame, drawing: Columns, ys: tuple[str, ...])
             label = " ".join(text for text in (name, y.replace("_", " ") * (len(ys) > 1)) if text)
             width = _half_widths(part, drawing)
             ax.errorbar(
-                part[drawing.x], _floats(part[y]), yerr=width, label=label or None, capsize=2,
+                part[drawing.x],
+                _floats(part[y]),
+                yerr=width,
+                label=label or None,
+                capsize=2,
                 marker="." if len(part) < 60 else None,
-            )  # fmt: skip
+            )
 
 
 def _bars(ax: Axes, table: pd.DataFrame, drawing: Columns, ys: tuple[str, ...]) -> None:
@@ -109,10 +111,13 @@ def _bars(ax: Axes, table: pd.DataFrame, drawing: Columns, ys: tuple[str, ...]) 
     thick = 0.8 / len(ys)
     for k, y in enumerate(ys):
         ax.barh(
-            places + (k - (len(ys) - 1) / 2.0) * thick, _floats(shown[y]), thick,
-            xerr=_half_widths(shown, drawing), capsize=2,
+            places + (k - (len(ys) - 1) / 2.0) * thick,
+            _floats(shown[y]),
+            thick,
+            xerr=_half_widths(shown, drawing),
+            capsize=2,
             label=y.replace("_", " ") if len(ys) > 1 else None,
-        )  # fmt: skip
+        )
     ax.set_yticks(places, [str(name)[:40] for name in shown[drawing.x]])
     for tick in ax.get_yticklabels():
         tick.set_parse_math(False)

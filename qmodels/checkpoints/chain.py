@@ -88,9 +88,7 @@ def _stages(job: Checkpointing, storage: Storage) -> _Stages:
         rates[here, here] += law.T
         leaves = -law.T.sum(axis=1)
         then = after[which]
-        rates[here, slice(int(ends[then]), int(ends[then + 1]))] += np.outer(
-            leaves, laws[then].alpha
-        )
+        rates[here, slice(int(ends[then]), int(ends[then + 1]))] += np.outer(leaves, laws[then].alpha)
         if which == 1:
             written[here] = leaves
         if fails and which < 3:
@@ -150,9 +148,10 @@ def solve_checkpoints(job: Checkpointing, storage: Storage, jobs: int) -> ChainR
         rates.append(states[some, a] * (stages.own[a, b] + stages.shared[a, b] * speed[some]))
     size = len(states)
     chain = solve_chain(
-        csr_array((np.concatenate(rates), (np.concatenate(rows), np.concatenate(columns))),
-                  shape=(size, size))
-    )  # fmt: skip
+        csr_array(
+            (np.concatenate(rates), (np.concatenate(rows), np.concatenate(columns))), shape=(size, size)
+        )
+    )
     pi = chain.probabilities
     writes = float(pi @ ((states @ stages.written) * speed))
     writing = float(pi @ (states @ stages.writing))

@@ -97,9 +97,13 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
         if off <= _SETTLED * (write + wait):
             used = jobs * visit.alone / (visit.away + waits + moves)
             return Dilation(
-                single.goodput(wait, stretch), wait, stretch, used / full,
-                used / min(full, float(writers)), single.stall(wait, stretch),
-            )  # fmt: skip
+                single.goodput(wait, stretch),
+                wait,
+                stretch,
+                used / full,
+                used / min(full, float(writers)),
+                single.stall(wait, stretch),
+            )
     raise ConvergenceError(
         f"the time of a transfer among {jobs} jobs", _STEPS, off, np.array([wait, stretch])
     )
@@ -195,16 +199,17 @@ class _Renewal:
         reads = failed * math.exp(rate * (wait + read))
         waiting = -mtbf * math.expm1(-rate * wait)
         admitted = math.exp(-rate * wait)
-        moving = -admitted * mtbf * (
-            writes * math.expm1(-rate * write) + reads * math.expm1(-rate * read)
-        ) / (writes + reads)  # fmt: skip
+        moving = (
+            -admitted
+            * mtbf
+            * (writes * math.expm1(-rate * write) + reads * math.expm1(-rate * read))
+            / (writes + reads)
+        )
         away = segment / (writes + reads) - waiting - moving
         return _Visits(max(away, 1e-9 * job.interval), moving / stretch, reads / (writes + reads))
 
 
-def _around_storage(
-    jobs: int, away: float, alone: float, full: float, writers: int
-) -> tuple[float, float]:
+def _around_storage(jobs: int, away: float, alone: float, full: float, writers: int) -> tuple[float, float]:
     """Mean wait and mean time admitted of a transfer in a closed network.
 
     Exponential times, transfers admitted in order of request; `i` transfers at work take
@@ -250,9 +255,7 @@ def _log_odds(x: Array, law: PhaseType | None) -> Array:
         return np.asarray(x + np.log(-np.expm1(-x)))
     s = x / law.mean
     still = (
-        np.linalg.solve(
-            s[:, None, None] * np.eye(law.order) - law.T, np.ones((len(s), law.order, 1))
-        )[..., 0]
+        np.linalg.solve(s[:, None, None] * np.eye(law.order) - law.T, np.ones((len(s), law.order, 1)))[..., 0]
         @ law.alpha
     )
     return np.asarray(np.log(s * still) - np.log1p(-s * still))

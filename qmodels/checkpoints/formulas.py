@@ -9,9 +9,7 @@ from scipy.special import lambertw
 from phasefit.checks import real_number
 
 
-def goodput_alone(
-    interval: float, write: float, restore: float, mtbf: float, downtime: float
-) -> float:
+def goodput_alone(interval: float, write: float, restore: float, mtbf: float, downtime: float) -> float:
     """Share of time in which a job that shares with nobody does work that is kept.
 
     Parameters

@@ -177,8 +177,7 @@ class Checkpointing(Record):
             _checked_law(name, getattr(self, name), number=name == "jitter")
         if self.snapshot and self.mode != "asynchronous":
             raise ModelError(
-                f'snapshot is for mode "asynchronous"; a "{self.mode}" job has none, '
-                f"got {self.snapshot:g} s"
+                f'snapshot is for mode "asynchronous"; a "{self.mode}" job has none, got {self.snapshot:g} s'
             )
 
         if self.timer == "clock" and self.jitter != 0.0:

@@ -106,9 +106,7 @@ def best_interval(job: Checkpointing, storage: Storage, jobs: int = 1) -> BestIn
     return BestInterval(best, found.goodput, first, second, found.method, below, above)
 
 
-def jobs_that_fit(
-    job: Checkpointing, storage: Storage, *, goodput: float, at_most: int = 100_000
-) -> int:
+def jobs_that_fit(job: Checkpointing, storage: Storage, *, goodput: float, at_most: int = 100_000) -> int:
     """The largest number of equal jobs that all keep at least this goodput.
 
     Parameters
@@ -151,9 +149,7 @@ def _maximum(function: Callable[[float], float], low: float, high: float) -> flo
     values = [function(x) for x in grid]
     top = int(np.argmax(values))
     inside = (float(grid[max(top - 1, 0)]), float(grid[min(top + 1, len(grid) - 1)]))
-    found = minimize_scalar(
-        lambda x: -function(x), bounds=inside, method="bounded", options={"xatol": 1e-7}
-    )
+    found = minimize_scalar(lambda x: -function(x), bounds=inside, method="bounded", options={"xatol": 1e-7})
     return float(found.x)
 
 

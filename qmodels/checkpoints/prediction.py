@@ -259,22 +259,26 @@ def _alone(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPredict
         good, stall = goodput_alone(job.interval, write, read, job.mtbf, job.downtime), write
     away, alone = away_and_alone(job, storage)
     used = min(1.0, jobs * alone / (away + alone) / storage.full_at)
-    return CheckpointPrediction(
-        job, storage, jobs, good, good, good, write, stall, used, EXACT_ALONE
-    )
+    return CheckpointPrediction(job, storage, jobs, good, good, good, write, stall, used, EXACT_ALONE)
 
 
 def _by_chain(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPrediction:
     found = solve_checkpoints(job, storage, jobs)
     return CheckpointPrediction(
-        job, storage, jobs, found.goodput, found.goodput, found.goodput, found.write, found.stall,
-        found.utilisation, EXACT_CHAIN,
-    )  # fmt: skip
+        job,
+        storage,
+        jobs,
+        found.goodput,
+        found.goodput,
+        found.goodput,
+        found.write,
+        found.stall,
+        found.utilisation,
+        EXACT_CHAIN,
+    )
 
 
-def _by_dilation(
-    job: Checkpointing, storage: Storage, jobs: int, method: str
-) -> CheckpointPrediction:
+def _by_dilation(job: Checkpointing, storage: Storage, jobs: int, method: str) -> CheckpointPrediction:
     found = dilation(job, storage, jobs)
     write = found.wait + found.stretch * job.write_alone(storage)
     stall = found.stall
@@ -308,9 +312,18 @@ def _by_known_start(
     any_start = range_of_starts(job, storage, jobs)
     notes = () if any_start == (found.goodput, found.goodput) else (_NEVER_FORGET,)
     return CheckpointPrediction(
-        job, storage, jobs, found.goodput, found.goodput, found.goodput, write, found.stall,
-        found.utilisation, method, notes,
-    )  # fmt: skip
+        job,
+        storage,
+        jobs,
+        found.goodput,
+        found.goodput,
+        found.goodput,
+        write,
+        found.stall,
+        found.utilisation,
+        method,
+        notes,
+    )
 
 
 def _by_start(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPrediction:
@@ -323,9 +336,13 @@ def _by_start(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPred
         # Where they get out of step, jobs that began together fare about as ill as any can.
         mean = {"together": low, "even": high}.get(job.stagger, mean)
     found = replace(
-        about, goodput=mean, low=low, high=high, method=BY_START,
+        about,
+        goodput=mean,
+        low=low,
+        high=high,
+        method=BY_START,
         notes=(*about.notes, _NEVER_FORGET),
-    )  # fmt: skip
+    )
     if job.timer == "clock" or works_on or not is_constant(job):
         return found
     # What is not work stands still: nothing else of the cycle varies with the start.
@@ -350,6 +367,14 @@ def _by_mean(
     wait, off = write - alone, 0.0 if exact else _ERROR_STAGES
     ends = sorted((goodput(wait * (1.0 - off)), goodput(wait * (1.0 + off))))
     return CheckpointPrediction(
-        job, storage, jobs, goodput(wait), ends[0], ends[1], write, stall,
-        jobs * alone / (tau + write) / storage.full_at, EXACT_CHAIN if exact else APPROXIMATE,
-    )  # fmt: skip
+        job,
+        storage,
+        jobs,
+        goodput(wait),
+        ends[0],
+        ends[1],
+        write,
+        stall,
+        jobs * alone / (tau + write) / storage.full_at,
+        EXACT_CHAIN if exact else APPROXIMATE,
+    )

@@ -28,13 +28,14 @@ MODEL_BYTES: Final = {
 }
 SYSTEMS: Final = {
     "llama3": SystemPreset(
-        Storage(2e12), 3.093 * 3600.0,
+        Storage(2e12),
+        3.093 * 3600.0,
         "Grattafiori et al. 2024: 16,384 GPUs, 419 unexpected interruptions in 54 days, 2 TB/s",
     ),
     "cielo": SystemPreset(
         Storage(160e9), None, "Herault et al. 2018: 160 GB/s, two years between failures of a node"
     ),
-}  # fmt: skip
+}
 
 
 def model_bytes(name: str) -> float:

@@ -125,9 +125,7 @@ def mean_in_turns(job: Checkpointing, storage: Storage, jobs: int) -> tuple[floa
     return _law(networks, orders).mean, job.size_law is not None
 
 
-def stall_law(
-    job: Checkpointing, storage: Storage, jobs: int, *, wait: bool, mean: float
-) -> StallLaw:
+def stall_law(job: Checkpointing, storage: Storage, jobs: int, *, wait: bool, mean: float) -> StallLaw:
     """Return the law of the stall, or an approximation of it.
 
     Parameters
@@ -188,9 +186,7 @@ def _spared(law: PhaseType, rate: float) -> PhaseType:
     return PhaseType(law.alpha * good / float(law.alpha @ good), T)
 
 
-def _networks(
-    job: Checkpointing, storage: Storage, jobs: int
-) -> tuple[list[ClosedNetwork], tuple[int, int]]:
+def _networks(job: Checkpointing, storage: Storage, jobs: int) -> tuple[list[ClosedNetwork], tuple[int, int]]:
     """The closed network around the storage; of constant transfers one for each of two orders."""
     shares = storage.admitted(jobs) == jobs
     never = math.isinf(job.mtbf)
@@ -203,9 +199,12 @@ def _networks(
 
     def network(disk: PhaseType) -> ClosedNetwork:
         return ClosedNetwork(
-            jobs, delay=delay, disk=disk, discipline="ps" if shares else "fcfs",
+            jobs,
+            delay=delay,
+            disk=disk,
+            discipline="ps" if shares else "fcfs",
             servers=int(storage.full_at) if shares else storage.admitted(jobs),
-        )  # fmt: skip
+        )
 
     if job.size_law is not None:
         return [network(job.size_law.scale(alone / job.size_law.mean))], (1, 1)

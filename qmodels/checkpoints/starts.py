@@ -110,9 +110,15 @@ def _together(job: Checkpointing, storage: Storage, jobs: int) -> tuple[Array, A
 
 
 def _lasting(
-    job: Checkpointing, storage: Storage, jobs: int, cycle: float, write: float, stall: float,
-    *, same: bool,
-) -> FromStart:  # fmt: skip
+    job: Checkpointing,
+    storage: Storage,
+    jobs: int,
+    cycle: float,
+    write: float,
+    stall: float,
+    *,
+    same: bool,
+) -> FromStart:
     used = jobs * job.write_alone(storage) / cycle / storage.full_at
     stalls = np.array([stall]) if same else None
     return FromStart((cycle - stall) / cycle, write, stall, used, stalls)
@@ -127,9 +133,7 @@ def _behind_turns(job: Checkpointing, storage: Storage, jobs: int) -> FromStart:
     return _lasting(job, storage, jobs, cycle, math.nan, cycle - job.interval, same=same)
 
 
-def _struck(
-    job: Checkpointing, storage: Storage, jobs: int, writes: Array, own: Array
-) -> FromStart | None:
+def _struck(job: Checkpointing, storage: Storage, jobs: int, writes: Array, own: Array) -> FromStart | None:
     """Clocks that strike together, or evenly spread, where all is written before the next time."""
     behind = np.full(jobs, job.snapshot)
     stands = {"blocking": writes, "waiting-works": own}.get(job.mode, behind)

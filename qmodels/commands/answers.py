@@ -48,9 +48,7 @@ AsJson = Annotated[
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(
-        "-j", "--workers", min=1, max=1000, help="So many at a time; by default one per core."
-    ),
+    typer.Option("-j", "--workers", min=1, max=1000, help="So many at a time; by default one per core."),
 ]
 
 

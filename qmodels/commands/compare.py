@@ -28,9 +28,7 @@ def register(app: typer.Typer) -> None:
 def _compare(
     old: Annotated[
         Path,
-        typer.Argument(
-            help="Measured runs of the old release: CSV, JSON lines, or a folder of traces."
-        ),
+        typer.Argument(help="Measured runs of the old release: CSV, JSON lines, or a folder of traces."),
     ],
     new: Annotated[Path, typer.Argument(help="The same of the new release.")],
     program: Annotated[
@@ -117,15 +115,18 @@ def _record(found: Comparison, judged: Sequence[Judged]) -> dict[str, object]:
         "changes": [one.record() for one in found.changes],
         "limits": [
             {
-                "limit": each.limit.text, "program": each.change.program,
-                "part": each.change.part, "verdict": each.verdict,
-                "probability": each.probability, "confidence": each.confidence,
+                "limit": each.limit.text,
+                "program": each.change.program,
+                "part": each.change.part,
+                "verdict": each.verdict,
+                "probability": each.probability,
+                "confidence": each.confidence,
                 "noticeable": each.noticeable,
             }
             for each in judged
         ],
         "remarks": list(found.remarks),
-    }  # fmt: skip
+    }
 
 
 def _write(found: Comparison, judged: Sequence[Judged], output: Path) -> None:

@@ -79,9 +79,7 @@ def check_runs(plan: Scenario, *, long: bool) -> None:
         )
 
 
-def _seconds_each(
-    plan: Scenario, policies: Sequence[AbstractPolicy], loads: Sequence[float]
-) -> float:
+def _seconds_each(plan: Scenario, policies: Sequence[AbstractPolicy], loads: Sequence[float]) -> float:
     """Seconds of computing that a prediction takes, by some of them."""
     from qmodels.errors import UnstableError
     from qmodels.policies import predict

@@ -45,12 +45,8 @@ def _export(
         str,
         choice(FORMS, "--form", help="Of a queue not butools and matlab; Storm reads prism too."),
     ] = "json",
-    policy: Annotated[
-        str | None, typer.Option(help='Of a scenario: its policy, such as "SP(4,4)".')
-    ] = None,
-    load: Annotated[
-        float | None, typer.Option(help="Of a scenario: the load; by default its first.")
-    ] = None,
+    policy: Annotated[str | None, typer.Option(help='Of a scenario: its policy, such as "SP(4,4)".')] = None,
+    load: Annotated[float | None, typer.Option(help="Of a scenario: the load; by default its first.")] = None,
     model: Model = None,
     column: Annotated[
         str | None, typer.Option(help="Of a job log or CSV: its column, as for qmodels fit.")
@@ -73,9 +69,13 @@ def _export(
     check_load(load)
     of_scenario = {"--policy": policy, "--load": load, "--model": model}
     of_samples = {
-        "--column": column, "--order": order, "--format": log_format, "--unit": unit,
-        "--log-columns": log_columns, "--timezone": timezone,
-    }  # fmt: skip
+        "--column": column,
+        "--order": order,
+        "--format": log_format,
+        "--unit": unit,
+        "--log-columns": log_columns,
+        "--timezone": timezone,
+    }
     if source.suffix == ".toml":
         _without(source, "scenario", of_samples)
         prediction = _predicted(source, policy, load, model, max_bytes)

@@ -52,9 +52,7 @@ def _fit(
     family: Annotated[
         str, choice(FAMILIES, "--family", help="Of which laws one is chosen.")
     ] = "hyper-erlang",
-    criterion: Annotated[
-        str, choice(CRITERIA, "--criterion", help="What chooses among orders.")
-    ] = "bic",
+    criterion: Annotated[str, choice(CRITERIA, "--criterion", help="What chooses among orders.")] = "bic",
     hold_moments: Annotated[
         int, typer.Option(min=0, max=2, help="How many moments of the data to match exactly.")
     ] = 0,
@@ -97,18 +95,28 @@ def _fit(
     if output is not None:
         claim_output(output)
     samples, name, remarks = read_samples(
-        file, column=column, status=status, max_bytes=max_bytes,
+        file,
+        column=column,
+        status=status,
+        max_bytes=max_bytes,
         **log_choices(log_format, unit, log_columns, timezone),
-    )  # fmt: skip
+    )
     say_of_log(remarks)
     if process:
         _fit_process(samples, name, file, as_json, output)
         return
     with at_work("fitting"):
         report = fit(
-            samples, order=order, family=family, criterion=criterion, hold_moments=hold_moments,
-            max_order=max_order, bootstrap=bootstrap, rng=seed, seconds=seconds,
-        )  # fmt: skip
+            samples,
+            order=order,
+            family=family,
+            criterion=criterion,
+            hold_moments=hold_moments,
+            max_order=max_order,
+            bootstrap=bootstrap,
+            rng=seed,
+            seconds=seconds,
+        )
     if output is not None:
         _write(report, output)
     if as_json:

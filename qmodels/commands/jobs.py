@@ -49,9 +49,7 @@ def _jobs(
     from qmodels.io import read_jobs, write_swf
     from qmodels.io.swf import numbered_apart
 
-    choices = log_choices(
-        log_format, unit, log_columns, timezone, status=status, partition=partition or None
-    )
+    choices = log_choices(log_format, unit, log_columns, timezone, status=status, partition=partition or None)
     log = read_jobs(file, max_bytes=max_bytes, keep=None if output else (), **choices)
     if output is not None:
         if output.exists() and output.samefile(file):

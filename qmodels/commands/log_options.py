@@ -79,8 +79,11 @@ def log_choices(
 ) -> dict[str, Any]:
     """The options that were given, as `read_jobs` and a ``[log]`` table call them."""
     given = {
-        "format": format, "unit": unit, "columns": columns_given(columns), "timezone": timezone,
-    } | more  # fmt: skip
+        "format": format,
+        "unit": unit,
+        "columns": columns_given(columns),
+        "timezone": timezone,
+    } | more
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -41,9 +41,7 @@ def numbers(name: str, text: str | None) -> Any:
         if high < low:
             raise ModelError(f"{name} {text[:60]}: ends below its start; write {high}-{low}")
         if high - low >= _MOST_NUMBERS:
-            raise ModelError(
-                f"{name} {text[:60]}: {high - low + 1} numbers are more than {_MOST_NUMBERS}"
-            )
+            raise ModelError(f"{name} {text[:60]}: {high - low + 1} numbers are more than {_MOST_NUMBERS}")
         return np.arange(low, high + 1, dtype=float)
     return np.array(sorted({float(_whole(name, part)) for part in text.split(",")}))
 

@@ -48,9 +48,7 @@ def _predict(
         int | None,
         typer.Option(min=1, help=f"So many policies for each load; {BEST_SHOWN} by default."),
     ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="All policies, saturated ones too.")
-    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All policies, saturated ones too.")] = False,
     as_json: AsJson = False,
     max_bytes: MaxBytes = None,
     long: Long = False,
@@ -79,9 +77,7 @@ def _predict(
     if model is not None:
         plan = plan.with_model(model)
     known = {each.label: each for each in plan.policies}
-    chosen = [
-        known[named("--policy", name, list(known))] for name in dict.fromkeys(policy or known)
-    ]
+    chosen = [known[named("--policy", name, list(known))] for name in dict.fromkeys(policy or known)]
     loads = plan.loads if load is None else (load,)
     check_predictions(plan, chosen, loads, long=long)
     found: dict[tuple[AbstractPolicy, float], Prediction] = {}
@@ -91,9 +87,7 @@ def _predict(
         for done, (each, at) in enumerate(product(chosen, loads)):
             progress("predicting", done, total)
             try:
-                found[each, at] = predict(
-                    each, plan.system, plan.workload, load=at, model=plan.model
-                )
+                found[each, at] = predict(each, plan.system, plan.workload, load=at, model=plan.model)
             except UnstableError as error:
                 refused[each] = error.capacity
     if not found:
@@ -127,9 +121,7 @@ def _predict(
         line = f"{row['policy']:<14} {row['load']:>6.3g} "
         if "method" in row:
             of_data = f" {_told_of_data(row):>{WIDE}}" if fitted else ""
-            line += (
-                f"{row['mean_response']:>14.6g}{of_data} {row['mean_jobs']:>10.5g} {_error(row)}"
-            )
+            line += f"{row['mean_response']:>14.6g}{of_data} {row['mean_jobs']:>10.5g} {_error(row)}"
         else:
             line += f"{'saturated':>14}"
         typer.echo(line + (" =" if key in ties else ""))
@@ -198,9 +190,7 @@ def _ties(
         if not here:
             continue
         some = next(iter(here.values()))
-        ranked = compared(
-            here, {}, plan.system, plan.workload, load=at, arrival_rate=some.arrival_rate
-        )
+        ranked = compared(here, {}, plan.system, plan.workload, load=at, arrival_rate=some.arrival_rate)
         if ranked.ties:
             ties |= {(row.policy, at) for row in ranked.rows if row.status in (BEST, TIE)}
             rows += ranked.rows

@@ -67,19 +67,14 @@ def _recommend(
         Path,
         typer.Argument(
             metavar="SCENARIO|LOG",
-            help="TOML file, see docs/reference/scenario.md; or a job log, with --machine and "
-            "--program.",
+            help="TOML file, see docs/reference/scenario.md; or a job log, with --machine and --program.",
         ),
     ],
     load: Annotated[
         list[float] | None,
-        typer.Option(
-            help="Load, between 0 and 1; may be repeated. By default the scenario's or the log's."
-        ),
+        typer.Option(help="Load, between 0 and 1; may be repeated. By default the scenario's or the log's."),
     ] = None,
-    arrival_rate: Annotated[
-        float | None, typer.Option(help="Jobs per second, instead of a load.")
-    ] = None,
+    arrival_rate: Annotated[float | None, typer.Option(help="Jobs per second, instead of a load.")] = None,
     objective: Annotated[
         str, typer.Option(help="What to minimise, such as mean, wait, p95, p99.9, wait_p95.")
     ] = "mean",
@@ -87,9 +82,7 @@ def _recommend(
         list[str] | None,
         typer.Option(help='Limit such as "p95_s < 600"; may be repeated.'),
     ] = None,
-    listed: Annotated[
-        bool, typer.Option("--listed", help="Only the policies of the scenario.")
-    ] = False,
+    listed: Annotated[bool, typer.Option("--listed", help="Only the policies of the scenario.")] = False,
     multiprogramming: Annotated[
         str, typer.Option(help="Levels M of time sharing to consider, such as 2,3,4.")
     ] = "2",
@@ -105,8 +98,7 @@ def _recommend(
         bool,
         typer.Option(
             "--all",
-            help="Compute percentiles of every candidate, also of those that cannot be among the "
-            "best.",
+            help="Compute percentiles of every candidate, also of those that cannot be among the best.",
         ),
     ] = False,
     output: Annotated[
@@ -119,9 +111,7 @@ def _recommend(
     ] = None,
     program: Annotated[
         str | None,
-        typer.Option(
-            help="With a job log: how jobs scale; measured runs, a trace, a scenario or a profile."
-        ),
+        typer.Option(help="With a job log: how jobs scale; measured runs, a trace, a scenario or a profile."),
     ] = None,
     min_processors: Annotated[
         int | None,
@@ -130,8 +120,7 @@ def _recommend(
     log_machine: Annotated[
         str | None,
         typer.Option(
-            help="With a job log: processors and disks of the machine that wrote it, if --machine "
-            "is another."
+            help="With a job log: processors and disks of the machine that wrote it, if --machine is another."
         ),
     ] = None,
     log_format: LogFormat = None,
@@ -167,14 +156,14 @@ def _recommend(
     check_load(load)
     if output is not None:
         claim_output(output)
-    choices = log_choices(
-        log_format, unit, log_columns, timezone, status=status, partition=partition or None
-    )
+    choices = log_choices(log_format, unit, log_columns, timezone, status=status, partition=partition or None)
     changed = parse_settings(settings)
     of_log = {
-        "machine": machine, "program": program, "min_processors": min_processors,
+        "machine": machine,
+        "program": program,
+        "min_processors": min_processors,
         "log_machine": log_machine,
-    }  # fmt: skip
+    }
     plan = _plan(scenario, of_log, listed, choices, max_bytes, changed)
     if plan.log is not None:
         say_of_log(plan.log.warnings)
@@ -189,9 +178,7 @@ def _recommend(
         candidates = _followed(default_candidates(plan.system, multiprogramming=levels), plan.model)
         _say_left_out(too_many_jobs(plan.system, multiprogramming=levels))
     asked: list[tuple[float | None, float | None]] = (
-        [(each, None) for each in load or plan.loads]
-        if arrival_rate is None
-        else [(None, arrival_rate)]
+        [(each, None) for each in load or plan.loads] if arrival_rate is None else [(None, arrival_rate)]
     )
     check_predictions(plan, candidates, [at for at, _ in asked if at is not None], long=long)
     found: list[Recommendation] = []
@@ -204,10 +191,17 @@ def _recommend(
 
             def answer(place: int, at_load: float | None, at_rate: float | None) -> Recommendation:
                 return recommend(
-                    plan.system, workload, load=at_load, arrival_rate=at_rate, objective=objective,
-                    constraint=constraint, candidates=candidates, model=plan.model, every=every,
+                    plan.system,
+                    workload,
+                    load=at_load,
+                    arrival_rate=at_rate,
+                    objective=objective,
+                    constraint=constraint,
+                    candidates=candidates,
+                    model=plan.model,
+                    every=every,
                     progress=_one_of(progress, place, len(asked)),
-                )  # fmt: skip
+                )
 
             for place, (at_load, at_rate) in enumerate(asked):
                 try:
@@ -218,9 +212,12 @@ def _recommend(
                 least = min(refused, key=lambda error: error.rate)
                 refused.remove(least)
                 too_much = overload(
-                    plan.system, workload, arrival_rate=least.rate, policies=candidates,
+                    plan.system,
+                    workload,
+                    arrival_rate=least.rate,
+                    policies=candidates,
                     model=plan.model,
-                )  # fmt: skip
+                )
                 found.append(answer(len(asked) - 1, too_much.possible_load, None))
         answers.remarks(str(each) for each in refused)
         drawn = None
@@ -340,9 +337,7 @@ def _of_overload(found: Overload, plan: Scenario) -> str:
     """What stands in the way, what would do and how to ask for it, and what is ranked instead."""
     said = [found.sentence]
     if plan.log is not None and plan.path == plan.log.path:
-        said.append(
-            "The machine that wrote the log did carry them: are --machine and --program its own?"
-        )
+        said.append("The machine that wrote the log did carry them: are --machine and --program its own?")
         if found.enough is not None:
             here, more = found.machine, found.enough
             said.append(
@@ -373,10 +368,17 @@ def _map(
     with progress_shown() as progress:
         progress("map", 0, len(set(plan.loads)) * len(SCVS))  # the first cell may take long
         return best_policies(
-            plan.system, workload, loads=plan.loads, scvs=SCVS, objective=objective,
-            constraint=constraint, candidates=candidates, model=plan.model, executor=executor,
+            plan.system,
+            workload,
+            loads=plan.loads,
+            scvs=SCVS,
+            objective=objective,
+            constraint=constraint,
+            candidates=candidates,
+            model=plan.model,
+            executor=executor,
             progress=progress,
-        )  # fmt: skip
+        )
 
 
 def _write(found: list[Recommendation], drawn: PolicyMap | None, output: Path) -> None:

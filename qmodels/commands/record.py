@@ -28,9 +28,7 @@ def _record(
     ],
     output: Annotated[
         Path,
-        typer.Option(
-            "-o", "--output", help="Timeline to write, such as solver.p8d4.r1.csv for a folder."
-        ),
+        typer.Option("-o", "--output", help="Timeline to write, such as solver.p8d4.r1.csv for a folder."),
     ] = Path("recorded.csv"),
     interval: Annotated[
         float, typer.Option(help="Seconds between two looks at the counters, 0.005 to 60.")
@@ -66,11 +64,15 @@ def _record(
         trace = found.trace
         print_json(
             {
-                "file": str(output), "seconds": trace.duration, "processes": found.processes,
-                "at_once": trace.processes, "bytes": found.bytes_moved,
-                "exit_code": found.exit_code, "interval": found.interval,
+                "file": str(output),
+                "seconds": trace.duration,
+                "processes": found.processes,
+                "at_once": trace.processes,
+                "bytes": found.bytes_moved,
+                "exit_code": found.exit_code,
+                "interval": found.interval,
             }
-        )  # fmt: skip
+        )
     sys.stdout.flush()
     raise typer.Exit(found.exit_code)
 

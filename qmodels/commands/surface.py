@@ -41,45 +41,33 @@ def _surface(
     processors: Annotated[
         str | None, typer.Option(help="Numbers of processors, such as 1,2,4,8; or 1-128.")
     ] = None,
-    disks: Annotated[
-        str | None, typer.Option(help="Numbers of disks, such as 1,2,4; or 1-32.")
-    ] = None,
+    disks: Annotated[str | None, typer.Option(help="Numbers of disks, such as 1,2,4; or 1-32.")] = None,
     budget: Annotated[float | None, typer.Option(help="What may be spent on an allotment.")] = None,
     processor_price: Annotated[float, typer.Option(help="Price of a processor.")] = 1.0,
     disk_price: Annotated[float, typer.Option(help="Price of a disk.")] = 1.0,
     target: Annotated[
         str | None,
-        typer.Option(
-            help="P,D: the allotment you ask about; for runs, also which run to make next."
-        ),
+        typer.Option(help="P,D: the allotment you ask about; for runs, also which run to make next."),
     ] = None,
     can_run: Annotated[
         str | None,
-        typer.Option(
-            help="Runs that you can make, such as 1-32,1-4: the next one is sought among them."
-        ),
+        typer.Option(help="Runs that you can make, such as 1-32,1-4: the next one is sought among them."),
     ] = None,
     run_budget: Annotated[
         float | None,
         typer.Option(help="Core-seconds that the next run may cost: processors times seconds."),
     ] = None,
-    level: Annotated[
-        float, typer.Option(help="Probability of the intervals, for measured runs.")
-    ] = 0.9,
+    level: Annotated[float, typer.Option(help="Probability of the intervals, for measured runs.")] = 0.9,
     columns: Columns = None,
     gap: Gap = None,
     on_disks: OnDisks = None,
     module: Module = None,
     event: Events = None,
-    run_on: Annotated[
-        str | None, typer.Option(help="P,D: processors and disks of the traced run.")
-    ] = None,
+    run_on: Annotated[str | None, typer.Option(help="P,D: processors and disks of the traced run.")] = None,
     io_law: Annotated[
         str | None, typer.Option(help="How the I/O of a trace is assumed to scale; by default d.")
     ] = None,
-    cpu_law: Annotated[
-        str | None, typer.Option(help="The same of its computation; by default p.")
-    ] = None,
+    cpu_law: Annotated[str | None, typer.Option(help="The same of its computation; by default p.")] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figures and tables.")
     ] = None,
@@ -109,17 +97,26 @@ def _surface(
     given = numbers("--processors", processors), numbers("--disks", disks)
     choices = _choices(gap, run_on, on_disks, io_law, cpu_law, module, event)
     asked = _asked(
-        budget=budget, processor_price=processor_price, disk_price=disk_price,
-        target=pair("--target", target), level=level,
-        can_run=ranges("--can-run", can_run), run_budget=run_budget,
-    )  # fmt: skip
+        budget=budget,
+        processor_price=processor_price,
+        disk_price=disk_price,
+        target=pair("--target", target),
+        level=level,
+        can_run=ranges("--can-run", can_run),
+        run_budget=run_budget,
+    )
     if output is not None:
         claim_output(output)
     with progress_shown() as progress:
         subject = read_subject(
-            source, program=program, choices=choices, max_bytes=max_bytes, progress=progress,
-            settings=parse_settings(settings), columns=named,
-        )  # fmt: skip
+            source,
+            program=program,
+            choices=choices,
+            max_bytes=max_bytes,
+            progress=progress,
+            settings=parse_settings(settings),
+            columns=named,
+        )
     answers.remarks(subject.remarks)
     wanted = _wanted(given, (subject.processors, subject.disks), asked)
     with at_work("comparing allotments"):
@@ -177,9 +174,7 @@ def _asked(**asked: Any) -> dict[str, Any]:
 def _wanted(given: tuple[Any, Any], largest: tuple[int, int], asked: dict[str, Any]) -> Wanted:
     from qmodels.commands.surface_search import Wanted
 
-    processors, disks = (
-        _powers(n) if own is None else own for own, n in zip(given, largest, strict=True)
-    )
+    processors, disks = (_powers(n) if own is None else own for own, n in zip(given, largest, strict=True))
     return Wanted(
         processors,
         disks,

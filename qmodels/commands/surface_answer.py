@@ -108,9 +108,7 @@ class Answer:
         fit, found = self.subject.fit, self.sought
         assert fit is not None
         assert found is not None
-        return [
-            not within(fit.allotments, step.processors, step.disks) for step in found.path.steps
-        ]
+        return [not within(fit.allotments, step.processors, step.disks) for step in found.path.steps]
 
 
 def answer(subject: Subject, wanted: Wanted) -> Answer:
@@ -182,9 +180,7 @@ def _traced(subject: Subject) -> dict[str, Any]:
         "disks": run.traced.disks,
         "io_law": str(run.traced.io_law),
         "cpu_law": str(run.traced.cpu_law),
-        "working_sets": [
-            {"repeat": s.repeat, "phases": len(s.phases)} for s in _sets(run.traced.program)
-        ],
+        "working_sets": [{"repeat": s.repeat, "phases": len(s.phases)} for s in _sets(run.traced.program)],
     }
     if run.bursts is not None and run.sensitivity is not None:
         record |= {
@@ -222,10 +218,7 @@ def _rows(forecast: Forecast | None) -> list[dict[str, Any]]:
 def _plain(frame: Any) -> list[dict[str, Any]]:
     """Rows of a frame as plain values; empty cells are None."""
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return [
-        {key: x.item() if isinstance(x, np.generic) else x for key, x in row.items()}
-        for row in rows
-    ]
+    return [{key: x.item() if isinstance(x, np.generic) else x for key, x in row.items()} for row in rows]
 
 
 def _sets(program: Program) -> Any:

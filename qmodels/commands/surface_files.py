@@ -70,10 +70,12 @@ def _figures(found: Answer) -> Iterator[tuple[str, Any]]:
         yield (
             "times",
             plotting.fitted_times(
-                subject.fit, measured=points, most=float(found.wanted.processors[-1]),
+                subject.fit,
+                measured=points,
+                most=float(found.wanted.processors[-1]),
                 level=found.wanted.level,
             ),
-        )  # fmt: skip
+        )
     if isinstance(subject.program, Program):
         yield "signature", plotting.signature(subject.program)
     bursts = None if subject.run is None else subject.run.bursts

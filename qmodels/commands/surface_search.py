@@ -73,9 +73,7 @@ class Sought:
     every: bool
 
 
-def sought(
-    program: AbstractProgram, surface: SpeedupSurface, wanted: Wanted, runs: Array | None
-) -> Sought:
+def sought(program: AbstractProgram, surface: SpeedupSurface, wanted: Wanted, runs: Array | None) -> Sought:
     """Find the best allotments for the budget, those within the runs (k, 2) apart.
 
     Raises
@@ -134,21 +132,16 @@ def _searched(
     counts = [x.size if fixed else int(x[-1]) for x, fixed in zip(shown, only, strict=True)]
     if counts[0] * counts[1] <= _MOST_SEARCHED:
         whole = (
-            x if fixed else np.arange(1.0, n + 1)
-            for x, fixed, n in zip(shown, only, counts, strict=True)
-        )  # fmt: skip
+            x if fixed else np.arange(1.0, n + 1) for x, fixed, n in zip(shown, only, counts, strict=True)
+        )
         return speedup_surface(program, *whole), True
     rooms = _rooms(counts, only)
-    coarse = [
-        x if fixed else _spread(x, room) for x, fixed, room in zip(shown, only, rooms, strict=True)
-    ]
+    coarse = [x if fixed else _spread(x, room) for x, fixed, room in zip(shown, only, rooms, strict=True)]
     first = speedup_surface(program, *coarse)
     best = best_allotment(first, budget=_most(wanted), **wanted.prices)
     finer = [
         x if fixed else np.union1d(x, _between(x, at, room // 3))
-        for x, fixed, at, room in zip(
-            coarse, only, (best.processors, best.disks), rooms, strict=True
-        )
+        for x, fixed, at, room in zip(coarse, only, (best.processors, best.disks), rooms, strict=True)
     ]
     return speedup_surface(program, *finer), False
 
@@ -182,9 +175,7 @@ def _most(wanted: Wanted) -> float:
     """What may be spent: the budget, or what the largest allotment costs."""
     if wanted.budget is not None:
         return wanted.budget
-    return float(
-        wanted.processors[-1] * wanted.processor_price + wanted.disks[-1] * wanted.disk_price
-    )
+    return float(wanted.processors[-1] * wanted.processor_price + wanted.disks[-1] * wanted.disk_price)
 
 
 def _budgets(surface: SpeedupSurface, wanted: Wanted, most: float) -> Array:

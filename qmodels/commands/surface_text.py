@@ -62,10 +62,7 @@ def _title(subject: Subject) -> str:
     seconds, io = float(program.mean_time(1.0, 1.0)), float(program.mean_io(1.0, 1.0))
     share = 100 * io / seconds
     phases = f"{program.mean_phases:.6g} phase{'' if program.mean_phases == 1 else 's'}"
-    return (
-        f"{subject.name}: {phases}, {seconds:.6g} s on one processor and one disk, "
-        f"{share:.3g} % of it I/O"
-    )
+    return f"{subject.name}: {phases}, {seconds:.6g} s on one processor and one disk, {share:.3g} % of it I/O"
 
 
 def _forecasts(forecast: Forecast) -> str:
@@ -85,9 +82,7 @@ def _forecasts(forecast: Forecast) -> str:
             cells.append(f"{f'{middle} ({span}){star}':>23}")
         lines.append(f"{forecast.processors[i, 0]:>8g}" + "".join(cells))
     said = {"extrapolated": "* extrapolated", "not identifiable": "- these runs do not tell"}
-    lines += [
-        text for mark, text in said.items() if np.any(forecast.mark[np.ix_(rows, columns)] == mark)
-    ]
+    lines += [text for mark, text in said.items() if np.any(forecast.mark[np.ix_(rows, columns)] == mark)]
     if np.any(forecast.contradicts[np.ix_(rows, columns)]):
         lines.append("! the runs contradict the law, see below")
     return "\n".join(lines)
@@ -108,11 +103,14 @@ def _measured(found: Forecast | None) -> str:
     lines = [title, "".join(f"{word:>11}" for word in head)]
     for i in shown:
         cells = (
-            f"{found.processors[i]:g}", f"{found.disks[i]:g}",
+            f"{found.processors[i]:g}",
+            f"{found.disks[i]:g}",
             f"{found.measured_time.data[i]:.4g} s",
-            _value(found.time, i, " s"), f"{100 * off[i]:+.1f} %" if np.isfinite(off[i]) else "-",
-            _value(found.measured_speedup, i), _value(found.speedup, i),
-        )  # fmt: skip
+            _value(found.time, i, " s"),
+            f"{100 * off[i]:+.1f} %" if np.isfinite(off[i]) else "-",
+            _value(found.measured_speedup, i),
+            _value(found.speedup, i),
+        )
         mark = f" ! {CONTRADICTED}" if found.contradicts[i] else ""
         lines.append("".join(f"{cell:>11}" for cell in cells) + mark)
     return "\n".join(lines)
@@ -137,9 +135,7 @@ def _sure(where: str, one: Forecast) -> str:
     hidden = np.ma.getmaskarray(one.time)[0] or np.ma.getmaskarray(one.speedup)[0]
     units = _units(float(one.processors[0]), float(one.disks[0]))
     middle = (
-        "these runs do not tell"
-        if hidden
-        else f"speedup {one.speedup.data[0]:.4g}, {one.time.data[0]:.4g} s"
+        "these runs do not tell" if hidden else f"speedup {one.speedup.data[0]:.4g}, {one.time.data[0]:.4g} s"
     )
     return f"{where}{units}: {middle}\n  {_intervals(one)}"
 
@@ -165,9 +161,12 @@ def _table(surface: SpeedupSurface | None) -> str:
     rows = _thinned(surface.processors, _MOST_ROWS)
     columns = _thinned(surface.disks, _MOST_COLUMNS)
     shown = SpeedupSurface(
-        surface.processors[rows], surface.disks[columns],
-        surface.mean_time[np.ix_(rows, columns)], surface.reference, surface.name,
-    )  # fmt: skip
+        surface.processors[rows],
+        surface.disks[columns],
+        surface.mean_time[np.ix_(rows, columns)],
+        surface.reference,
+        surface.name,
+    )
     return shown.table()
 
 
@@ -256,9 +255,7 @@ def _turns(found: Answer) -> Iterator[str]:
     yield f"{'budget':>10} {'processors':>10} {'disks':>8} {'speedup':>10} {'seconds':>10}"
     path = found.sought.path.steps
     beyond = [False] * len(path) if found.subject.fit is None else found.outside()
-    steps = list(
-        {(x.processors, x.disks): (x, star) for x, star in zip(path, beyond, strict=True)}.values()
-    )
+    steps = list({(x.processors, x.disks): (x, star) for x, star in zip(path, beyond, strict=True)}.values())
     for k in _thinned(np.array([step.price for step, _ in steps]), _MOST_ROWS):
         step, star = steps[k]
         yield (

@@ -21,9 +21,7 @@ OnDisks = Annotated[
         "Lustre says it.",
     ),
 ]
-Module = Annotated[
-    str | None, choice(MODULES, "--module", help="Layer of Darshan logs; POSIX by default.")
-]
+Module = Annotated[str | None, choice(MODULES, "--module", help="Layer of Darshan logs; POSIX by default.")]
 Events = Annotated[
     list[str] | None,
     typer.Option(

@@ -28,10 +28,7 @@ MOST_RATES: Final = 2_000_000
 def as_json(prediction: Prediction) -> str:
     """Blocks of the chain as lists of [row, column, rate], and what the solution says."""
     chain = _checked(prediction)
-    blocks = {
-        name: [_triples(block) for block in getattr(chain, name)]
-        for name in ("up", "local", "down")
-    }
+    blocks = {name: [_triples(block) for block in getattr(chain, name)] for name in ("up", "local", "down")}
     fields: dict[str, Any] = {
         "schema": SCHEMA,
         "version": VERSION,
@@ -63,8 +60,7 @@ def as_prism(prediction: Prediction) -> str:
     top = max(boundary + 1, _level_reached_by(prediction, CUT_OFF))
     phases = max(block.shape[0] for block in chain.local)
     lines = [
-        f"// {prediction.policy} at load {prediction.load:.6g}: mean jobs "
-        f"{prediction.mean_jobs:.10g}",
+        f"// {prediction.policy} at load {prediction.load:.6g}: mean jobs {prediction.mean_jobs:.10g}",
         f"// mean response {prediction.mean_response:.10g} s, {prediction.method}; jobs beyond "
         f"{top} are lost, a chance below {CUT_OFF:g}",
         "ctmc",
@@ -136,7 +132,5 @@ def _triples(block: Block) -> list[list[float | int]]:
     rows, columns = np.nonzero(rates)
     return [
         [i, j, rate]
-        for i, j, rate in zip(
-            rows.tolist(), columns.tolist(), rates[rows, columns].tolist(), strict=True
-        )
+        for i, j, rate in zip(rows.tolist(), columns.tolist(), rates[rows, columns].tolist(), strict=True)
     ]

@@ -52,33 +52,51 @@ def as_jmt(prediction: Prediction) -> str:
     archive.append(ElementTree.Comment(f" {_title(prediction)} "))
     # JMT's command takes the name of the schema off this element, and fails where there is none.
     sim = ElementTree.SubElement(
-        archive, "sim", {_SCHEMA: "SIMmodeldefinition.xsd"}, disableStatisticStop="false",
-        logDecimalSeparator=".", logDelimiter=",", logPath="", logReplaceMode="0",
-        maxSamples="10000000", name="queue.jsimg", polling="1.0", seed="1",
-    )  # fmt: skip
+        archive,
+        "sim",
+        {_SCHEMA: "SIMmodeldefinition.xsd"},
+        disableStatisticStop="false",
+        logDecimalSeparator=".",
+        logDelimiter=",",
+        logPath="",
+        logReplaceMode="0",
+        maxSamples="10000000",
+        name="queue.jsimg",
+        polling="1.0",
+        seed="1",
+    )
     ElementTree.SubElement(
         sim, "userClass", name=CLASS, priority="0", referenceSource="arrivals", type="open"
     )
     source = _node(sim, "arrivals")
-    _per_class(
-        _section(source, "RandomSource"), f"{_STRATEGIES}.ServiceStrategy", "ServiceStrategy"
-    ).append(jmt_strategy(arrivals, "ServiceTimeStrategy"))
+    _per_class(_section(source, "RandomSource"), f"{_STRATEGIES}.ServiceStrategy", "ServiceStrategy").append(
+        jmt_strategy(arrivals, "ServiceTimeStrategy")
+    )
     _section(source, "ServiceTunnel")
     _router(source)
     _station(_node(sim, "servers"), service, servers)
     _section(_node(sim, "departures"), "JobSink")
     for name, kind in (("Number of Customers", "station"), ("Response Time", "station")):
         ElementTree.SubElement(
-            sim, "measure", alpha="0.01", name=f"servers_{CLASS}_{name}", nodeType=kind,
-            precision="0.03", referenceNode="servers", referenceUserClass=CLASS, type=name,
+            sim,
+            "measure",
+            alpha="0.01",
+            name=f"servers_{CLASS}_{name}",
+            nodeType=kind,
+            precision="0.03",
+            referenceNode="servers",
+            referenceUserClass=CLASS,
+            type=name,
             verbose="false",
-        )  # fmt: skip
+        )
     for origin, target in (("arrivals", "servers"), ("servers", "departures")):
         ElementTree.SubElement(sim, "connection", source=origin, target=target)
     ElementTree.indent(archive)
-    return '<?xml version="1.0" encoding="UTF-8" standalone="no"?>\n' + ElementTree.tostring(
-        archive, encoding="unicode"
-    ) + "\n"  # fmt: skip
+    return (
+        '<?xml version="1.0" encoding="UTF-8" standalone="no"?>\n'
+        + ElementTree.tostring(archive, encoding="unicode")
+        + "\n"
+    )
 
 
 def _servers(prediction: Prediction, tool: str) -> tuple[PhaseType | MAP, PhaseType, int]:
@@ -127,13 +145,13 @@ def _number(
 
 
 def _router(node: ElementTree.Element) -> None:
-    routes = _per_class(
-        _section(node, "Router"), f"{_STRATEGIES}.RoutingStrategy", "RoutingStrategy"
-    )
+    routes = _per_class(_section(node, "Router"), f"{_STRATEGIES}.RoutingStrategy", "RoutingStrategy")
     ElementTree.SubElement(
-        routes, "subParameter", name="Random",
+        routes,
+        "subParameter",
+        name="Random",
         classPath=f"{_STRATEGIES}.RoutingStrategies.RandomStrategy",
-    )  # fmt: skip
+    )
 
 
 def _station(node: ElementTree.Element, service: PhaseType, servers: int) -> None:
@@ -143,14 +161,18 @@ def _station(node: ElementTree.Element, service: PhaseType, servers: int) -> Non
     drops = _per_class(waiting, "java.lang.String", "dropStrategies")
     _number(drops, "subParameter", "String", "dropStrategy", "drop")
     ElementTree.SubElement(
-        waiting, "parameter", name="FCFSstrategy",
+        waiting,
+        "parameter",
+        name="FCFSstrategy",
         classPath=f"{_STRATEGIES}.QueueGetStrategies.FCFSstrategy",
-    )  # fmt: skip
+    )
     puts = _per_class(waiting, f"{_STRATEGIES}.QueuePutStrategy", "QueuePutStrategy")
     ElementTree.SubElement(
-        puts, "subParameter", name="TailStrategy",
+        puts,
+        "subParameter",
+        name="TailStrategy",
         classPath=f"{_STRATEGIES}.QueuePutStrategies.TailStrategy",
-    )  # fmt: skip
+    )
     serving = _section(node, "Server")
     _number(serving, "parameter", "Integer", "maxJobs", servers)
     visits = _per_class(serving, "java.lang.Integer", "numberOfVisits")

@@ -29,8 +29,7 @@ NAMES = {
     "STDIO": ("", 3989511027826779520, "stdio"),
 }
 COUNTED = ("BYTES_READ", "BYTES_WRITTEN")
-TIMED = ("F_READ_TIME", "F_WRITE_TIME", "F_META_TIME", "F_OPEN_START_TIMESTAMP",
-         "F_CLOSE_END_TIMESTAMP")  # fmt: skip
+TIMED = ("F_READ_TIME", "F_WRITE_TIME", "F_META_TIME", "F_OPEN_START_TIMESTAMP", "F_CLOSE_END_TIMESTAMP")
 ROW = 8  #: numbers of eight bytes in each row
 LENGTH = struct.Struct("<q")
 
@@ -48,10 +47,12 @@ class Damaged(Exception):
 
 class _Job(ctypes.Structure):
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("uid", "start_sec", "start_nsec", "end_sec",
-                                              "end_nsec", "nprocs", "jobid")),
+        *(
+            (name, ctypes.c_int64)
+            for name in ("uid", "start_sec", "start_nsec", "end_sec", "end_nsec", "nprocs", "jobid")
+        ),
         ("metadata", ctypes.c_char * 1024),
-    )  # fmt: skip
+    )
 
 
 class _Module(ctypes.Structure):
@@ -88,10 +89,12 @@ class _Heatmap(ctypes.Structure):
 
 class _LustreComponent(ctypes.Structure):
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("stripe_size", "stripes", "pattern", "flags",
-                                              "from_byte", "to_byte", "mirror")),
+        *(
+            (name, ctypes.c_int64)
+            for name in ("stripe_size", "stripes", "pattern", "flags", "from_byte", "to_byte", "mirror")
+        ),
         ("pool", ctypes.c_char * 16),
-    )  # fmt: skip
+    )
 
 
 class _Lustre(ctypes.Structure):
@@ -250,10 +253,7 @@ def _targets(
     layer = module if module != "MPI-IO" else "POSIX"
     if layer in modules:
         counters = _counter_names(lib, NAMES[layer][2], "")
-        at = [
-            counters.index(f"{layer}_{name}")
-            for name in (*COUNTED, "MAX_BYTE_READ", "MAX_BYTE_WRITTEN")
-        ]
+        at = [counters.index(f"{layer}_{name}") for name in (*COUNTED, "MAX_BYTE_READ", "MAX_BYTE_WRITTEN")]
         for record in _records(lib, handle, modules[layer]["idx"], layer):
             file = ctypes.c_uint64.from_address(record).value
             read, written, *ends = (

@@ -10,9 +10,7 @@ from qmodels.io._swf_log import JobLog
 from qmodels.io.toml_tables import at_key, fail
 
 
-def dependent_arrivals(
-    source: Path, spec: ArrivalsTable, log: JobLog | None
-) -> tuple[MAP, str] | None:
+def dependent_arrivals(source: Path, spec: ArrivalsTable, log: JobLog | None) -> tuple[MAP, str] | None:
     """The process of arrivals that a table asks for, and where it comes from in words.
 
     None where it asks for a law of independent times.
@@ -44,6 +42,4 @@ def dependent_arrivals(
     words = f"MAP of order {found.process.order}, so that {what} over time as in {log.path.name}"
     if found.moved:
         words += f"; not met: {', '.join(target.name for target in found.moved)}"
-    return found.process.with_data(
-        busy.interarrivals, how=found.family, source=str(log.path)
-    ), words
+    return found.process.with_data(busy.interarrivals, how=found.family, source=str(log.path)), words

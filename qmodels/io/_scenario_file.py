@@ -145,9 +145,7 @@ class StudyTable(Table):
     """What is predicted."""
 
     loads: list[Fraction] = Field(min_length=1)
-    model: Literal["auto", "speed-scaled", "decomposition", "crowding", "time-sharing", "exact"] = (
-        "auto"
-    )
+    model: Literal["auto", "speed-scaled", "decomposition", "crowding", "time-sharing", "exact"] = "auto"
 
 
 class ValidationTable(Table):

@@ -82,9 +82,7 @@ def law_of(source: Path, key: str, spec: LawTable, log: JobLog | None) -> tuple[
     how = "first two moments"
     # of the same jobs: the first one's gap is not in the log
     data = sample if key == "arrivals" else busy.work_by_job[1:]
-    law = at_key(source, key, match_moments, mean, second).with_data(
-        data, how=how, source=str(log.path)
-    )
+    law = at_key(source, key, match_moments, mean, second).with_data(data, how=how, source=str(log.path))
     thinned = len(log.jobs) - len(busy.jobs)
     without = f", without {thinned:,} jobs of no known work" if thinned else ""
     return law, f"{how} of {sample.size:,} values in {log.path.name}{without}"

@@ -64,9 +64,7 @@ def _program(source: Path, key: str, table: ProgramTable) -> Program:
     elif table.io is None or table.cpu is None:
         fail(source, key, "give io and cpu (one phase, repeated), or working_sets")
     else:
-        sets = [
-            WorkingSetTable(repeat=table.repeat, phases=[PhaseTable(io=table.io, cpu=table.cpu)])
-        ]
+        sets = [WorkingSetTable(repeat=table.repeat, phases=[PhaseTable(io=table.io, cpu=table.cpu)])]
 
     def build() -> Program:
         return Program(
@@ -90,9 +88,7 @@ def _program(source: Path, key: str, table: ProgramTable) -> Program:
     return at_key(source, key, build)
 
 
-def _phase_count(
-    source: Path, key: str, table: PhaseCountTable | None
-) -> Geometric | list[float] | None:
+def _phase_count(source: Path, key: str, table: PhaseCountTable | None) -> Geometric | list[float] | None:
     if table is None:
         return None
     if (table.mean is None) == (table.probabilities is None):

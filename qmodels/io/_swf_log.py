@@ -247,13 +247,16 @@ class JobLog(Result):
     def record(self) -> dict[str, Any]:
         """What is known of the log; the jobs themselves are in `jobs`."""
         return {
-            "file": str(self.path), "format": self.header.get("Format", "swf"),
-            "unit": self.header.get("Unit", "processors"), "jobs": len(self.jobs),
+            "file": str(self.path),
+            "format": self.header.get("Format", "swf"),
+            "unit": self.header.get("Unit", "processors"),
+            "jobs": len(self.jobs),
             "arrival_rate": self._known("arrival_rate"),
             "offered_processors": self._known("offered_processors"),
-            "summary": self.summary().to_dict(orient="index"), "warnings": self.warnings,
+            "summary": self.summary().to_dict(orient="index"),
+            "warnings": self.warnings,
             "doubts": self.doubts(),
-        }  # fmt: skip
+        }
 
     def _known(self, name: str) -> float | None:
         """A number of the jobs whose work is known; None where it is not defined."""

@@ -28,16 +28,39 @@ from qmodels.io.line_ends import check_ends, other_end
 Header = Mapping[str, str | list[str]]
 
 FIELDS = (
-    "job", "submit", "wait", "run", "processors", "cpu_time", "memory", "requested_processors",
-    "requested_time", "requested_memory", "status", "user", "group", "executable", "queue",
-    "partition", "preceding_job", "think_time",
-)  # fmt: skip
+    "job",
+    "submit",
+    "wait",
+    "run",
+    "processors",
+    "cpu_time",
+    "memory",
+    "requested_processors",
+    "requested_time",
+    "requested_memory",
+    "status",
+    "user",
+    "group",
+    "executable",
+    "queue",
+    "partition",
+    "preceding_job",
+    "think_time",
+)
 WHOLE = frozenset(
     {
-        "job", "processors", "requested_processors", "status", "user", "group", "executable",
-        "queue", "partition", "preceding_job",
+        "job",
+        "processors",
+        "requested_processors",
+        "status",
+        "user",
+        "group",
+        "executable",
+        "queue",
+        "partition",
+        "preceding_job",
     }
-)  # fmt: skip
+)
 LARGEST = 2.0**53  #: from here on a float no longer tells neighbouring whole numbers apart
 MAX_LINE = 4096  #: bytes
 #: Most comments that are kept: a header has tens of lines, and memory is to be bounded.

@@ -87,9 +87,7 @@ class _Pairs:
             begun = stack.pop()
             open_now[names[self.what[begun]][0]] -= 1
             moved = max(self.moved[begun], self.moved[i])
-            found.append(
-                (self.time[begun], self.time[i], self.rank[begun], names[self.what[begun]], moved)
-            )
+            found.append((self.time[begun], self.time[i], self.rank[begun], names[self.what[begun]], moved))
         return found, alone + len(stack)
 
 

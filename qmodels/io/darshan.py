@@ -159,9 +159,7 @@ def _libraries() -> list[str]:
         for folder in folders
         for parts in (("..", "darshan.libs"), (".dylibs",), ())
     ]
-    found = [
-        name for place in places for name in sorted(glob.glob(f"{glob.escape(place)}/libdarshan*"))
-    ]
+    found = [name for place in places for name in sorted(glob.glob(f"{glob.escape(place)}/libdarshan*"))]
     return [*found, "libdarshan-util.so", "libdarshan-util.dylib"]
 
 
@@ -230,8 +228,7 @@ def _parsed(file: str, out: IO[bytes], memory: int) -> _Answer:
         text = one_line(str(said["error"])[:200])
         if text.startswith(("no library", "library too old")):
             raise ModelError(
-                f"the Darshan library cannot be used ({text}); version 3.4 or newer is needed; "
-                f"{_INSTALL}"
+                f"the Darshan library cannot be used ({text}); version 3.4 or newer is needed; {_INSTALL}"
             )
         raise _damaged(file, text)
     total = 0
@@ -300,9 +297,20 @@ def _trace(file: str, module: str, answer: _Answer) -> Trace:
             f"processes have in {duration:.4g} s; operations overlap, or the counters are wrong."
         )
     return Trace(
-        rank, start, end, kind, processes, duration, moved, file, tuple(warnings), width,
-        complete, totals, origin,
-    )  # fmt: skip
+        rank,
+        start,
+        end,
+        kind,
+        processes,
+        duration,
+        moved,
+        file,
+        tuple(warnings),
+        width,
+        complete,
+        totals,
+        origin,
+    )
 
 
 def _seconds(text: object) -> float:
@@ -443,8 +451,7 @@ def _doubts(
     meta = float(totals.meta.sum())
     if meta > 0.01 * totals.seconds:
         doubts.append(
-            f"Metadata operations took {meta:.3g} s of all processes; the timeline has only "
-            f"reads and writes."
+            f"Metadata operations took {meta:.3g} s of all processes; the timeline has only reads and writes."
         )
     return doubts
 

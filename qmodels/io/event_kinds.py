@@ -12,14 +12,43 @@ from qmodels.programs.traces import KINDS
 
 LAYERS = ("posix", "stdio")  #: categories that count as I/O; higher layers go through them
 
-READS = frozenset((
-    "read", "pread", "pread64", "readv", "preadv", "preadv2", "preadv64", "aio_read",
-    "fread", "fread_unlocked", "fgets", "fgetc", "getc", "getline", "fscanf",
-))  # fmt: skip
-WRITES = frozenset((
-    "write", "pwrite", "pwrite64", "writev", "pwritev", "pwritev2", "pwritev64", "aio_write",
-    "fwrite", "fwrite_unlocked", "fputs", "fputc", "putc", "fprintf",
-))  # fmt: skip
+READS = frozenset(
+    (
+        "read",
+        "pread",
+        "pread64",
+        "readv",
+        "preadv",
+        "preadv2",
+        "preadv64",
+        "aio_read",
+        "fread",
+        "fread_unlocked",
+        "fgets",
+        "fgetc",
+        "getc",
+        "getline",
+        "fscanf",
+    )
+)
+WRITES = frozenset(
+    (
+        "write",
+        "pwrite",
+        "pwrite64",
+        "writev",
+        "pwritev",
+        "pwritev2",
+        "pwritev64",
+        "aio_write",
+        "fwrite",
+        "fwrite_unlocked",
+        "fputs",
+        "fputc",
+        "putc",
+        "fprintf",
+    )
+)
 
 READ, WRITE, IO, COMPUTE = range(len(KINDS))
 
@@ -102,8 +131,6 @@ def event_rules(options: Iterable[str]) -> dict[str, str]:
 
 def _rule(pattern: object, kind: object) -> tuple[str, int | None]:
     if not isinstance(pattern, str) or not 0 < len(pattern.strip()) <= _MOST_PATTERN:
-        raise ModelError(
-            f"a pattern of events must have 1 to {_MOST_PATTERN} letters, got {pattern!r:.60}"
-        )
+        raise ModelError(f"a pattern of events must have 1 to {_MOST_PATTERN} letters, got {pattern!r:.60}")
     one_of(f"the kind of events {pattern[:40]!r}", kind, (*KINDS, IGNORED))
     return pattern.strip().lower(), None if kind == IGNORED else KINDS.index(str(kind))

@@ -83,8 +83,7 @@ def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
     for run in frame.itertuples(index=False):
         if "->" in run.program:
             raise ModelError(
-                f"the program {run.program!r:.60} cannot be a call path, which '->' divides; "
-                f"rename it"
+                f"the program {run.program!r:.60} cannot be a call path, which '->' divides; rename it"
             )
         key = (run.program, int(run.phase), run.kind, int(run.p), int(run.d))
         values.setdefault(key, []).append((int(run.repeat), float(run.seconds)))
@@ -121,9 +120,7 @@ def number_repeats(
             yield number, run._replace(repeat=repeats[run[:5]])
 
 
-def _measurement(
-    file: str, number: int, line: str | dict[str, Any], own_name: str
-) -> Iterator[MeasuredRun]:
+def _measurement(file: str, number: int, line: str | dict[str, Any], own_name: str) -> Iterator[MeasuredRun]:
     def refuse(what: str, field: str | None = None, value: object = None) -> TraceFormatError:
         shown = "" if field is None else f", got {repr(value)[:40]}"
         return TraceFormatError(file, what + shown, line=number, field=field)

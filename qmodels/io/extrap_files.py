@@ -97,10 +97,7 @@ def _of_text(file: str, text: str) -> Iterator[Measurement]:
             region, row = rest, 0
         elif word == "DATA":
             if row >= len(points) or region is None:
-                what = (
-                    f"is line {row + 1} of DATA for {len(points)} points; REGION and POINTS go "
-                    f"before it"
-                )
+                what = f"is line {row + 1} of DATA for {len(points)} points; REGION and POINTS go before it"
                 raise TraceFormatError(file, what, line=number, field=word)
             if len(points[row]) != len(names):
                 what = f"point {row + 1} has {len(points[row])} numbers for {len(names)} parameters"

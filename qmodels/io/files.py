@@ -27,9 +27,7 @@ def open_regular(file: str, *, what: str) -> IO[bytes]:
     try:
         stream = open(file, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller's to close
     except IsADirectoryError:
-        raise TraceFormatError(
-            file, f"is not a file but a folder; give the path of {what}"
-        ) from None
+        raise TraceFormatError(file, f"is not a file but a folder; give the path of {what}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise TraceFormatError(file, f"cannot be read: {reason}") from None

@@ -7,9 +7,16 @@ import re
 from qmodels.errors import TraceFormatError
 
 _NAMES = {
-    "\r": "a carriage return", "\v": "a vertical tab", "\f": "a form feed", "\x1c": "U+001C",
-    "\x1d": "U+001D", "\x1e": "U+001E", "\x85": "U+0085", "\u2028": "U+2028", "\u2029": "U+2029",
-}  # fmt: skip
+    "\r": "a carriage return",
+    "\v": "a vertical tab",
+    "\f": "a form feed",
+    "\x1c": "U+001C",
+    "\x1d": "U+001D",
+    "\x1e": "U+001E",
+    "\x85": "U+0085",
+    "\u2028": "U+2028",
+    "\u2029": "U+2029",
+}
 _OTHER_END = re.compile(f"[{''.join(_NAMES)}]")
 
 

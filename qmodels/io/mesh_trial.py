@@ -26,9 +26,7 @@ class TrialPlan:
     packets: int  #: of a node to each of its I/O nodes in a phase of a mean job
 
 
-def trial_plan(
-    source: Path, spec: ScenarioFile, policies: tuple[AbstractPolicy, ...]
-) -> TrialPlan | None:
+def trial_plan(source: Path, spec: ScenarioFile, policies: tuple[AbstractPolicy, ...]) -> TrialPlan | None:
     """The trial of a scenario; None where its machine has no mesh."""
     machine, table = spec.machine, spec.trial or TrialTable()
     if machine.mesh is None:
@@ -50,9 +48,15 @@ def trial_plan(
     checked = spec.validation.policies if spec.validation else list(by_label)
     chosen = checked[:1] if table.policies is None else table.policies
     return TrialPlan(
-        rows, columns, machine.strategy, labelled(source, "trial", chosen, by_label),
-        table.capacity_fraction, table.replications, table.jobs, table.packets,
-    )  # fmt: skip
+        rows,
+        columns,
+        machine.strategy,
+        labelled(source, "trial", chosen, by_label),
+        table.capacity_fraction,
+        table.replications,
+        table.jobs,
+        table.packets,
+    )
 
 
 def labelled(

@@ -137,9 +137,7 @@ def output_folder(folder: Path) -> Iterator[Path]:
         _claims[target].written = True
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise ModelError(
-                f"{folder}: the disk is full; earlier results are as they were"
-            ) from None
+            raise ModelError(f"{folder}: the disk is full; earlier results are as they were") from None
         raise
     finally:
         shutil.rmtree(made, ignore_errors=True)
@@ -154,8 +152,7 @@ def _checked(folder: Path) -> Path:
         folder.exists()
         if kind is not None and os.path.islink(folder) and not target.exists():
             raise ModelError(
-                f"{folder}: is a link to {target}, which does not exist; make that folder or name "
-                f"another"
+                f"{folder}: is a link to {target}, which does not exist; make that folder or name another"
             )
         if os.path.lexists(target) and not target.is_dir():
             raise ModelError(f"{folder}: is a file; name a folder for the results")
@@ -189,8 +186,7 @@ def _locked(folder: Path, target: Path) -> FileLock | None:
         return held_lock(_beside(target, "lock"))
     except BlockingIOError:
         raise ModelError(
-            f"{folder}: another run is writing its results there; wait for it to end or name "
-            f"another folder"
+            f"{folder}: another run is writing its results there; wait for it to end or name another folder"
         ) from None
 
 

@@ -134,9 +134,7 @@ def chosen(value: Any) -> type[Table]:
 
 def _explained(value: Any, key: str) -> str:
     """What is said of a key that other kinds of policies have."""
-    others = [
-        name for name, policy in POLICIES.items() if key in {field.name for field in keys(policy)}
-    ]
+    others = [name for name, policy in POLICIES.items() if key in {field.name for field in keys(policy)}]
     if not others:
         return ""
     has = "has" if len(others) == 1 else "have"

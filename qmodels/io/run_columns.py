@@ -18,13 +18,31 @@ _NEEDED = {"p": "processors", "seconds": "seconds"}
 #: What such columns are often called, without what is no letter.
 _USUAL = {
     "p": (
-        "p", "np", "nprocs", "procs", "processors", "ranks", "nranks", "cores", "ncores", "ntasks",
+        "p",
+        "np",
+        "nprocs",
+        "procs",
+        "processors",
+        "ranks",
+        "nranks",
+        "cores",
+        "ncores",
+        "ntasks",
     ),
     "seconds": (
-        "seconds", "walltimes", "walltime", "times", "time", "elapsed", "runtime", "wallclock",
-        "elapseds", "runtimes", "duration",
+        "seconds",
+        "walltimes",
+        "walltime",
+        "times",
+        "time",
+        "elapsed",
+        "runtime",
+        "wallclock",
+        "elapseds",
+        "runtimes",
+        "duration",
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -107,8 +125,7 @@ def _offer(header: Sequence[str]) -> str:
     """Say how another table is read, with its own columns where they can be guessed."""
     letters = {name: "".join(filter(str.isalpha, name.lower())) for name in header}
     chosen = {
-        key: next((name for name in header if letters[name] in usual), None)
-        for key, usual in _USUAL.items()
+        key: next((name for name in header if letters[name] in usual), None) for key, usual in _USUAL.items()
     }
     if None in chosen.values():
         return ""

@@ -77,9 +77,7 @@ class RunTable(Result):
     def drawn(self) -> pd.DataFrame:
         """The rows in order of the processors, their phases named."""
         named = self.frame.sort_values("p")
-        return named.assign(
-            phase=named["program"] + ", " + named["phase"].astype(str) + " " + named["kind"]
-        )
+        return named.assign(phase=named["program"] + ", " + named["phase"].astype(str) + " " + named["kind"])
 
     def __post_init__(self) -> None:
         import pandas as pd
@@ -180,8 +178,7 @@ def _check_design(frame: pd.DataFrame) -> None:
         gap = next(n for n in range(1, len(phases) + 2) if n not in phases)
         if gap <= max(phases):
             raise ModelError(
-                f"program {name!r} has a phase {max(phases)} but no phase {gap}; number the "
-                f"phases 1 to N"
+                f"program {name!r} has a phase {max(phases)} but no phase {gap}; number the phases 1 to N"
             )
     if frame.empty:
         raise ModelError("there is no run in the table")

@@ -37,9 +37,7 @@ _WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 _DECIMAL = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
-def read_runs(
-    path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None
-) -> RunTable:
+def read_runs(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None) -> RunTable:
     r"""Read a table of measured runs, CSV or JSON lines.
 
     Parameters
@@ -140,8 +138,7 @@ def _rows(file: str, text: str, columns: RunColumns) -> Iterator[tuple[int, Meas
         if key in first_line:
             raise TraceFormatError(
                 file,
-                f"the run of line {first_line[key]} again; number repeated runs in a column "
-                f"'{OPTIONAL}'",
+                f"the run of line {first_line[key]} again; number repeated runs in a column '{OPTIONAL}'",
                 line=line,
             )
         first_line[key] = line
@@ -200,6 +197,4 @@ def _run(file: str, line: int, fields: dict[str, str]) -> MeasuredRun:
         point = " with a decimal point" if "," in text else ""
         raise refuse("seconds", f"must be a decimal number{point} from {SHORTEST:g} to {LONGEST:g}")
     repeat = whole(OPTIONAL) if OPTIONAL in fields else 1
-    return MeasuredRun(
-        name, whole("phase"), fields["kind"], whole("p"), whole("d"), seconds, repeat
-    )
+    return MeasuredRun(name, whole("phase"), fields["kind"], whole("p"), whole("d"), seconds, repeat)

@@ -207,9 +207,7 @@ def _of_log(
     return samples, column, log.warnings
 
 
-def _of_table(
-    file: str, numbered: Iterator[tuple[int, str]], column: str | None
-) -> tuple[Array, str]:
+def _of_table(file: str, numbered: Iterator[tuple[int, str]], column: str | None) -> tuple[Array, str]:
     at, line = next(numbered, (0, ""))
     if not at:
         raise TraceFormatError(file, "holds no numbers")
@@ -219,9 +217,7 @@ def _of_table(
     first = _cells(file, at, line)
     if all(_NUMBER.fullmatch(cell) for cell in first):
         if len(first) > 1:
-            raise TraceFormatError(
-                file, f"has {len(first)} columns without names; give them names", line=at
-            )
+            raise TraceFormatError(file, f"has {len(first)} columns without names; give them names", line=at)
         if column is not None:
             raise ModelError(
                 f"{file} has no header, so no column {column!r:.60}; leave column out, or put "
@@ -263,9 +259,7 @@ def _chosen(file: str, names: list[str], column: str | None) -> str:
         raise ModelError(f"{file} has {names.count(column)} columns {column!r:.60}; rename one")
     near = nearest(column, names)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise ModelError(
-        f"{file} has no column {column!r:.60}{hint}; it has {', '.join(names[:20])[:400]}"
-    )
+    raise ModelError(f"{file} has no column {column!r:.60}{hint}; it has {', '.join(names[:20])[:400]}")
 
 
 def _number(file: str, at: int, name: str, cell: str) -> float:

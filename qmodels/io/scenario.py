@@ -235,9 +235,11 @@ def _scenario(
     if spec.demand.scale_to_log:
         if log is None:
             fail(source, "demand.scale_to_log", "there is no [log] to scale to; add one or drop it")
-        time_scale = like.time_scale if like is not None else at_key(
-            source, "demand.scale_to_log", scale_to_log, log, system, program
-        )  # fmt: skip
+        time_scale = (
+            like.time_scale
+            if like is not None
+            else at_key(source, "demand.scale_to_log", scale_to_log, log, system, program)
+        )
         program = program.scaled(time_scale)
     arrivals, arrivals_from = dependent_arrivals(source, spec.arrivals, log) or law_of(
         source, "arrivals", spec.arrivals, log
@@ -315,9 +317,7 @@ def with_settings(tables: Mapping[str, Any], settings: Mapping[str, Any]) -> dic
     return laid_over(ScenarioFile, tables, settings)
 
 
-def load_programs(
-    path: str | Path, *, settings: Mapping[str, Any] | None = None
-) -> Program | WorkloadMix:
+def load_programs(path: str | Path, *, settings: Mapping[str, Any] | None = None) -> Program | WorkloadMix:
     """Only the programs of a scenario, unscaled; its log need not exist.
 
     Raises
@@ -328,9 +328,7 @@ def load_programs(
     return programs_of(Path(path), read_scenario_file(path, settings=settings))[0]
 
 
-def read_scenario_file(
-    path: str | Path, *, settings: Mapping[str, Any] | None = None
-) -> ScenarioFile:
+def read_scenario_file(path: str | Path, *, settings: Mapping[str, Any] | None = None) -> ScenarioFile:
     """The tables of a scenario, checked, with settings over them.
 
     Raises
@@ -349,13 +347,7 @@ def _read_log(source: Path, spec: LogTable | None, max_bytes: int | None) -> Job
     path = source.parent / spec.path
     if not path.is_file():
         where = f"; it can be had at {spec.available_at}" if spec.available_at else ""
-        kind = (
-            "is a folder"
-            if path.is_dir()
-            else "is not there"
-            if not path.exists()
-            else "is no file"
-        )
+        kind = "is a folder" if path.is_dir() else "is not there" if not path.exists() else "is no file"
         fail(source, "log.path", f"{path} {kind}; put the job log there or name another{where}")
     try:
         return read_jobs(path, **choice, max_bytes=max_bytes, keep=())

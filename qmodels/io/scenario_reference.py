@@ -65,9 +65,7 @@ def _documented(policy: type[AbstractPolicy]) -> dict[str, str]:
     for entry in re.split(r"\n(?=\S)", section):
         head, _, body = entry.partition("\n")
         meaning = " ".join(body.split())
-        found |= dict.fromkeys(
-            (name.strip() for name in head.partition(" : ")[0].split(",")), meaning
-        )
+        found |= dict.fromkeys((name.strip() for name in head.partition(" : ")[0].split(",")), meaning)
     return found
 
 

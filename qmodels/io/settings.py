@@ -119,9 +119,7 @@ def both(options: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, A
     return {**options, **settings}
 
 
-def laid_over(
-    file: type[Table], tables: Mapping[str, Any], settings: Mapping[str, Any]
-) -> dict[str, Any]:
+def laid_over(file: type[Table], tables: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Tables with settings in place of what they hold; a copy, not checked.
 
     Parameters
@@ -156,8 +154,9 @@ def laid_over(
         if (way or [last])[0] not in file.model_fields:
             raise ModelError(_unknown(file, name))
         for part in way:
-            place = place[_index(name, part, place)] if isinstance(place, list) else (
-                place.setdefault(part, {}))  # fmt: skip
+            place = (
+                place[_index(name, part, place)] if isinstance(place, list) else (place.setdefault(part, {}))
+            )
             if not isinstance(place, (dict, list)):
                 raise ModelError(f"{name}: {part} is a value, not a table; see the file's keys")
         if isinstance(place, list):
@@ -199,8 +198,7 @@ def told(tables: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[str, .
     ('machine.disks = 64 (32 in the file)', 'seed = 3 (nothing in the file)')
     """
     return tuple(
-        f"{name} = {_short(value)} ({_held(tables, name)} in the file)"
-        for name, value in settings.items()
+        f"{name} = {_short(value)} ({_held(tables, name)} in the file)" for name, value in settings.items()
     )
 
 
@@ -233,9 +231,7 @@ def _is_set(key: str, settings: Mapping[str, Any]) -> bool:
     return any(dotted(name).split(".") == parts[: name.count(".") + 1] for name in settings)
 
 
-def _drop_others(
-    file: type[Table], tables: dict[str, Any], name: str, settings: Mapping[str, Any]
-) -> None:
+def _drop_others(file: type[Table], tables: dict[str, Any], name: str, settings: Mapping[str, Any]) -> None:
     """Take out what a setting says in another way, unless that is set too."""
     *way, last = dotted(name).split(".")
     held = value_at(tables, ".".join(way)) if way else tables
@@ -252,9 +248,7 @@ def _drop_others(
 
 def _index(name: str, part: str, listed: list[Any]) -> int:
     if not part.isascii() or not part.isdigit() or int(part) >= len(listed):
-        raise ModelError(
-            f"{name}: {part} is none of the {len(listed)} tables there; number them from 0"
-        )
+        raise ModelError(f"{name}: {part} is none of the {len(listed)} tables there; number them from 0")
     return int(part)
 
 

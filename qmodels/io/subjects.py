@@ -196,9 +196,7 @@ def read_subject(
     path = Path(given)
     chosen = choices or TraceChoices()
     if os.path.isdir(path) and not is_one_run(given):
-        (found,) = read_traced_runs(
-            path, choices=chosen.of_many(given, max_bytes), progress=progress
-        )
+        (found,) = read_traced_runs(path, choices=chosen.of_many(given, max_bytes), progress=progress)
         one = _of_runs(found.table, program)
         remarks = (*found.remarks, *one.remarks)
         return replace(one, remarks=remarks, table=found.table)
@@ -258,18 +256,12 @@ def read_tables_of_runs(
     )
     if len(set(folders)) < len(folders):
         raise ModelError(f"{folders[0]} is given twice; there is nothing to compare")
-    tables = [
-        traced[path].table if path in traced else read_runs(path, columns=columns) for path in given
-    ]
+    tables = [traced[path].table if path in traced else read_runs(path, columns=columns) for path in given]
     several = len(given) > 1
     remarks = [
-        f"{path}: {said}" if several else said
-        for path, each in traced.items()
-        for said in each.remarks
+        f"{path}: {said}" if several else said for path, each in traced.items() for said in each.remarks
     ]
-    remarks += [
-        f"{path}: {said}" for path, each in zip(given, tables, strict=True) for said in each.notes
-    ]
+    remarks += [f"{path}: {said}" for path, each in zip(given, tables, strict=True) for said in each.notes]
     return tables, remarks
 
 
@@ -330,8 +322,7 @@ def _of_runs(table: RunTable, name: str | None) -> Subject:
     if name is None:
         if len(names) > 1:
             raise ModelError(
-                f"{table.source} has {len(names)} programs; name one by --program: "
-                f"{', '.join(names)}"
+                f"{table.source} has {len(names)} programs; name one by --program: {', '.join(names)}"
             )
         name = names[0]
     if name not in names:
@@ -348,10 +339,15 @@ def _of_runs(table: RunTable, name: str | None) -> Subject:
     largest = runs[["p", "d"]].max()
     whole = np.column_stack([fit.measured.processors, fit.measured.disks, fit.measured.seconds])
     return Subject(
-        "runs", name, program, tuple(remarks),
-        4 * int(largest["p"]), 4 * int(largest["d"]), fit,
+        "runs",
+        name,
+        program,
+        tuple(remarks),
+        4 * int(largest["p"]),
+        4 * int(largest["d"]),
+        fit,
         whole if len(whole) else None,
-    )  # fmt: skip
+    )
 
 
 def _of_all_runs(table: RunTable) -> Subject:
@@ -363,9 +359,7 @@ def _of_all_runs(table: RunTable) -> Subject:
 
 
 def _of_trace(path: Path, chosen: TraceChoices, max_bytes: int | None) -> Subject:
-    trace = read_trace(
-        path, max_bytes=max_bytes, events=dict(chosen.events), module=chosen.module or POSIX
-    )
+    trace = read_trace(path, max_bytes=max_bytes, events=dict(chosen.events), module=chosen.module or POSIX)
     gap, bursts, sensitivity = chosen.gap, None, None
     remarks = list(trace.warnings)
     if trace.complete:
@@ -389,16 +383,19 @@ def _of_trace(path: Path, chosen: TraceChoices, max_bytes: int | None) -> Subjec
         name=path.name,
     )
     if chosen.disks is None:
-        remarks.append(
-            "The run is taken to have had one disk; --run-on or --on-disks says otherwise."
-        )
+        remarks.append("The run is taken to have had one disk; --run-on or --on-disks says otherwise.")
     run = TracedRun(trace, bursts, sensitivity, made)
     measured = np.array([[made.processors, made.disks, trace.duration]])
     return Subject(
-        "trace", path.name, made.program, (*remarks, *made.assumed),
-        max(PROCESSORS, int(made.processors)), max(DISKS, int(made.disks)),
-        measured=measured, run=run,
-    )  # fmt: skip
+        "trace",
+        path.name,
+        made.program,
+        (*remarks, *made.assumed),
+        max(PROCESSORS, int(made.processors)),
+        max(DISKS, int(made.disks)),
+        measured=measured,
+        run=run,
+    )
 
 
 def _middle(low: float, high: float) -> float:

@@ -37,9 +37,7 @@ __all__ = ["JobLog", "read_swf", "write_swf"]
 MAX_BYTES = 2 * 1024**3  #: of text that is read unless more is allowed
 _PARTIAL = (2, 3, 4)  # a burst of a job that was swapped out
 #: What is looked at on the way: to tell bursts and jobs apart, for the load, for the warnings.
-_LOOKED_AT = frozenset(
-    {"job", "submit", "wait", "run", "processors", "requested_processors", "status"}
-)
+_LOOKED_AT = frozenset({"job", "submit", "wait", "run", "processors", "requested_processors", "status"})
 
 Columns = dict[str, NDArray[Any]]
 
@@ -131,9 +129,7 @@ def read_swf(
         raise TraceFormatError(file, "holds no jobs")
     notes = header_problems(header)
     if raw.swallowed:
-        notes.append(
-            f"Comments that end in a row, which is not read; is a line end lost? {raw.swallowed:,}."
-        )
+        notes.append(f"Comments that end in a row, which is not read; is a line end lost? {raw.swallowed:,}.")
     promised = whole(header, "MaxRecords" if "MaxRecords" in header else "MaxJobs")
     if promised is not None and promised != count:
         notes.append(f"The header promises {promised:,} records; the file holds {count:,}.")
@@ -240,9 +236,7 @@ def _keep(rows: Columns, which: NDArray[np.bool_]) -> None:
             rows[name] = rows[name][which]
 
 
-def _keep_arrivals(
-    file: str, rows: Columns, states: tuple[int, ...] | None, notes: list[str]
-) -> None:
+def _keep_arrivals(file: str, rows: Columns, states: tuple[int, ...] | None, notes: list[str]) -> None:
     """Leave jobs with a time of submission, sorted by it; add notes on what was wrong."""
     burst = np.isin(rows["status"], _PARTIAL) if states is None else np.zeros(1, dtype=bool)
     if burst.any():
@@ -310,9 +304,7 @@ def _names(columns: Iterable[str]) -> frozenset[str]:
     return frozenset(one_of("columns", name, FIELDS) for name in columns)
 
 
-def _moment(
-    file: str, header: Header, name: str, given: datetime.datetime | str | None
-) -> float | None:
+def _moment(file: str, header: Header, name: str, given: datetime.datetime | str | None) -> float | None:
     """Turn a date into seconds on the log's clock."""
     if given is None:
         return None
@@ -337,9 +329,7 @@ def _moment(
     return seconds - zero
 
 
-def _codes(
-    name: str, given: object, words: Mapping[str, int] | None = None
-) -> tuple[int, ...] | None:
+def _codes(name: str, given: object, words: Mapping[str, int] | None = None) -> tuple[int, ...] | None:
     """Whole numbers from one or several; words stand for some of them."""
     if given is None:
         return None
@@ -386,7 +376,5 @@ def _header_lines(header: Mapping[str, object]) -> list[str]:
             text = one_line(str(value)).strip()
             lines.append(f"; {key}: {text}".rstrip())
             if len(lines[-1].encode()) > MAX_LINE:
-                raise ModelError(
-                    f"header {key} does not fit a line of {MAX_LINE:,} bytes; split it"
-                )
+                raise ModelError(f"header {key} does not fit a line of {MAX_LINE:,} bytes; split it")
     return lines

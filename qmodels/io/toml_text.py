@@ -80,9 +80,7 @@ def tables_of_text(source: Path, raw: bytes) -> dict[str, Any]:
 def key_in_words(parts: tuple[str | int, ...]) -> str:
     """A key as in the file, long names cut: ``policy[0].kind``."""
     words = (
-        f"[{part}]"
-        if isinstance(part, int)
-        else f".{part if len(part) <= _SHOWN else f'{part[:_SHOWN]}...'}"
+        f"[{part}]" if isinstance(part, int) else f".{part if len(part) <= _SHOWN else f'{part[:_SHOWN]}...'}"
         for part in parts
     )
     return "".join(words).removeprefix(".") or "file"

@@ -56,9 +56,7 @@ class NamedRun:
         if len(found) < len(sizes) or "p" not in found or 0 in found.values():
             return cls()
         repeat = match["repeat"]
-        return cls(
-            match["program"] or "", found["p"], found.get("d"), int(repeat) if repeat else None
-        )
+        return cls(match["program"] or "", found["p"], found.get("d"), int(repeat) if repeat else None)
 
 
 @dataclass(frozen=True)

@@ -175,9 +175,7 @@ def _read(files: RunFiles, chosen: RunChoices) -> Trace:
     return read_trace(files.path, module=chosen.module)
 
 
-def _joined(
-    found: list[tuple[RunFiles, Trace]], remarks: list[str]
-) -> Iterator[tuple[RunFiles, Trace]]:
+def _joined(found: list[tuple[RunFiles, Trace]], remarks: list[str]) -> Iterator[tuple[RunFiles, Trace]]:
     """Give runs; logs of single processes of one job that ran at the same time make one."""
     parts: dict[tuple[str, str], list[tuple[RunFiles, Trace]]] = {}
     for files, trace in found:
@@ -323,18 +321,14 @@ def _about_storage(runs: list[_Run]) -> Iterator[str]:
             if targets.effective < _UNEVEN * targets.distinct:
                 uneven.append(f"{name}: {targets.effective:.3g} of {targets.distinct}")
         if run.processors != run.trace.processes:
-            processes.append(
-                f"{name}: {run.processors}, where its trace shows {run.trace.processes}"
-            )
+            processes.append(f"{name}: {run.processors}, where its trace shows {run.trace.processes}")
     if by_log:
         counts = ", ".join(map(str, sorted(set(by_log))))
         yield f"Disks are the storage targets (OSTs) that hold a byte: {counts}."
     if other:
         yield f"Disks are not those of the logs ({_some(other)})."
     if uneven:
-        yield (
-            f"The bytes lie unevenly, as if on fewer disks ({_some(uneven)}); d counts all of them."
-        )
+        yield (f"The bytes lie unevenly, as if on fewer disks ({_some(uneven)}); d counts all of them.")
     if processes:
         yield f"Processors are by the name, not by the processes with events ({_some(processes)})."
 
@@ -344,9 +338,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_MOST_SAID]) + (f" and {more} more" if more > 0 else "")
 
 
-def _rows(
-    runs: list[list[_Run]], chosen: RunChoices, remarks: list[list[str]]
-) -> list[list[MeasuredRun]]:
+def _rows(runs: list[list[_Run]], chosen: RunChoices, remarks: list[list[str]]) -> list[list[MeasuredRun]]:
     """Times of each phase of each run, the phases of a program being the same in all folders."""
     rows: list[list[MeasuredRun]] = [[] for _ in runs]
     named = [{run.program for run in each} for each in runs]
@@ -354,9 +346,7 @@ def _rows(
     programs = dict.fromkeys(run.program for each in runs for run in each)
     several = len(programs) > 1 and not one
     for program in list(programs)[:1] if one else programs:
-        mine = [
-            (i, run) for i, each in enumerate(runs) for run in each if one or run.program == program
-        ]
+        mine = [(i, run) for i, each in enumerate(runs) for run in each if one or run.program == program]
         common = common_phases([run.trace for _, run in mine], chosen.gap)
         places = {i for i, _ in mine}
         for i in places:
@@ -374,9 +364,16 @@ def _rows(
                 for kind, column in (("io", common.io), ("cpu", common.cpu)):
                     if column[:, j].any():
                         rows[i].append(
-                            MeasuredRun(run.program, j + 1, kind, run.processors, run.disks,
-                                        float(column[k, j]), number)
-                        )  # fmt: skip
+                            MeasuredRun(
+                                run.program,
+                                j + 1,
+                                kind,
+                                run.processors,
+                                run.disks,
+                                float(column[k, j]),
+                                number,
+                            )
+                        )
     return rows
 
 

@@ -165,9 +165,7 @@ def _holds_events(file: str) -> bool:
     return start.startswith(("[", "{"))
 
 
-def _read_table(
-    file: str, processes: int | None, duration: float | None, max_bytes: int | None
-) -> Trace:
+def _read_table(file: str, processes: int | None, duration: float | None, max_bytes: int | None) -> Trace:
     rank, kind, moved = array("q"), array("b"), array("q")
     start, end = array("d"), array("d")
     for row in _rows(file, max_bytes):

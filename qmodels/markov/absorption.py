@@ -68,9 +68,7 @@ class AbsorptionSolution(Result):
         import pandas as pd
 
         columns = {f"moment {k + 1}": row for k, row in enumerate(self.moments)}
-        columns |= {
-            f"reaches {t}": p for t, p in zip(self.targets, self.probabilities.T, strict=True)
-        }
+        columns |= {f"reaches {t}": p for t, p in zip(self.targets, self.probabilities.T, strict=True)}
         return pd.DataFrame(columns)
 
     def drawn(self) -> pd.DataFrame:

@@ -62,9 +62,7 @@ class BlockTridiagonalSolution(Result):
         import pandas as pd
 
         sizes = [pi.size for pi in self.levels]
-        return pd.DataFrame(
-            {"level": range(len(sizes)), "states": sizes, "probability": self.masses}
-        )
+        return pd.DataFrame({"level": range(len(sizes)), "states": sizes, "probability": self.masses})
 
 
 def solve_block_tridiagonal(
@@ -193,9 +191,7 @@ def eliminate_levels(
         return _recurrent_levels(up, local, down, direction)
 
 
-def _forward(
-    up: Sequence[Block], local: Sequence[Block], down: Sequence[Block]
-) -> tuple[Array, ...]:
+def _forward(up: Sequence[Block], local: Sequence[Block], down: Sequence[Block]) -> tuple[Array, ...]:
     """Eliminate the levels from the first on and come back from the last."""
     stay = _dense(local[0])
     returns: list[tuple[NDArray[np.intp], Array]] = []  # pi_k = pi_{k+1}[rows] @ matrix
@@ -296,9 +292,7 @@ def _add_product(visits: Array, onward: Block, rows: NDArray[np.intp], stay: Arr
 
 def _row_counts(blocks: Sequence[Block]) -> list[int]:
     """Number of rows of each block that hold a rate."""
-    return [
-        int(np.count_nonzero(np.diff(b.indptr) if issparse(b) else b.any(axis=1))) for b in blocks
-    ]
+    return [int(np.count_nonzero(np.diff(b.indptr) if issparse(b) else b.any(axis=1))) for b in blocks]
 
 
 def _dense(block: Block) -> Array:

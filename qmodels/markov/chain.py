@@ -289,8 +289,7 @@ def _by_levels(
     if far.size:
         i = int(np.searchsorted(rates.indptr, far[0], side="right")) - 1
         raise ModelError(
-            f"levels: a transition from state {int(order[i])}, of level {int(level[i])}, jumps "
-            f"over a level"
+            f"levels: a transition from state {int(order[i])}, of level {int(level[i])}, jumps over a level"
         )
     count = int(level[-1]) + 1
     level = _merged(level)

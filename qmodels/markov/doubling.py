@@ -135,9 +135,7 @@ def phases_of_return(
 class _Total:
     """The returns added up so far, and when to stop."""
 
-    def __init__(
-        self, lead: Array, lands: slice, order: NDArray[np.intp] | None, tol: float
-    ) -> None:
+    def __init__(self, lead: Array, lands: slice, order: NDArray[np.intp] | None, tol: float) -> None:
         self._shape, self._lands, self._order, self.tol = lead.shape, lands, order, tol
         self._found = np.zeros_like(lead[:, lands])
         self._share = np.empty_like(self._found)

@@ -75,9 +75,7 @@ class QBD(Record):
             )
         if not self._pack():
             for name, given in blocks.items():
-                object.__setattr__(
-                    self, name, tuple(_read_only(b, name, k) for k, b in enumerate(given))
-                )
+                object.__setattr__(self, name, tuple(_read_only(b, name, k) for k, b in enumerate(given)))
         sizes = [block.shape[0] for block in self.local]
         sizes.append(sizes[-1])
         for k, (n, above) in enumerate(pairwise(sizes)):

@@ -154,6 +154,4 @@ def solve_levels(up: Block, local: Block, down: Block, tol: float, max_steps: in
     record = balance(added(stay, down), overwrite=True)
     record /= record @ down_sum
     climb = below.solve_left(lead)
-    return Levels(
-        spread, lead, climb, down, returns, below, phases, upward, downward, record, steps
-    )  # fmt: skip
+    return Levels(spread, lead, climb, down, returns, below, phases, upward, downward, record, steps)

@@ -153,7 +153,5 @@ def checked_levels(levels: ArrayLike, states: int) -> Indices:
             f"{array.dtype} of shape {array.shape}"
         )
     if array.min() != 0 or array.max() >= states or not np.bincount(array).all():
-        raise ModelError(
-            f"levels must be 0, 1, 2, ... with none left out; got {np.unique(array)[:5]} ..."
-        )
+        raise ModelError(f"levels must be 0, 1, 2, ... with none left out; got {np.unique(array)[:5]} ...")
     return np.asarray(array, dtype=np.intp)

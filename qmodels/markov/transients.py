@@ -68,9 +68,7 @@ class TransientSolution(Result):
 
         order = np.argsort(-self.probabilities.max(axis=0))[:10]
         return pd.concat(
-            pd.DataFrame(
-                {"time": self.times, "state": f"state {i}", "probability": self.probabilities[:, i]}
-            )
+            pd.DataFrame({"time": self.times, "state": f"state {i}", "probability": self.probabilities[:, i]})
             for i in order
         )
 

@@ -103,9 +103,16 @@ class Walk:
             grown[:, :room] = self.alive, self.leaving, self.absorbed
             self.alive, self.leaving, self.absorbed = grown
         _kernels.walk(
-            *self._into, self._stay, self._out, self._now, self._room,
-            self.alive, self.leaving, first, count,
-        )  # fmt: skip
+            *self._into,
+            self._stay,
+            self._out,
+            self._now,
+            self._room,
+            self.alive,
+            self.leaving,
+            first,
+            count,
+        )
         ended = self._gone + np.cumsum(self.leaving[first:count])
         self.absorbed[first] = self._gone
         self.absorbed[first + 1 : count] = ended[:-1]

@@ -141,9 +141,7 @@ def replay(gaps, work, speeds, waits, stays):
         if last == n:
             return
         now = came
-        if (
-            running == 0
-        ):  # time begins anew: gaps may be so long that a job's own would be rounded off
+        if running == 0:  # time begins anew: gaps may be so long that a job's own would be rounded off
             now = came = done = arrived[last] = 0.0
         if running < c:
             waits[last] = 0.0

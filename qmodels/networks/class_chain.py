@@ -85,9 +85,7 @@ def class_chain(
 class _Rules:
     """Moves of the network, one job at a time."""
 
-    def __init__(
-        self, laws: Sequence[tuple[PhaseType, PhaseType]], discipline: str, servers: int
-    ) -> None:
+    def __init__(self, laws: Sequence[tuple[PhaseType, PhaseType]], discipline: str, servers: int) -> None:
         self._laws, self._servers = laws, servers
         self._starts = [
             tuple([(a, float(p)) for a, p in enumerate(law.alpha) if p > 0.0] for law in pair)

@@ -67,9 +67,7 @@ class FlowEquivalent(Result):
             f"{self.method}, {self.moments} moments matched",
             f"largest distance of the distribution functions  {self.ks:.2e}",
         ]
-        lines += [
-            f"moment {k}  {error:+.2e}" for k, error in enumerate(self.moment_errors.tolist(), 1)
-        ]
+        lines += [f"moment {k}  {error:+.2e}" for k, error in enumerate(self.moment_errors.tolist(), 1)]
         lines += [
             f"quantile {level:g}  {error:+.2e}"
             for level, error in zip(LEVELS, self.quantile_errors.tolist(), strict=True)
@@ -142,9 +140,7 @@ def flow_equivalent(law: Law, moments: int = 3, *, quantiles: int = 0) -> FlowEq
     count = whole_number("moments", moments, least=1)
     points = whole_number("quantiles", quantiles, least=0)
     if count > _MOST_MOMENTS or points > 100:
-        raise ModelError(
-            f"moments must be <= {_MOST_MOMENTS} and quantiles <= 100, got {count} and {points}"
-        )
+        raise ModelError(f"moments must be <= {_MOST_MOMENTS} and quantiles <= 100, got {count} and {points}")
     exact = np.array([law.moment(k) for k in range(1, max(count, 5) + 1)])
     if count <= 3 and points == 0:
         fitted = match_moments(*exact[:count].tolist())
@@ -157,8 +153,7 @@ def flow_equivalent(law: Law, moments: int = 3, *, quantiles: int = 0) -> FlowEq
     errors = np.array([fitted.moment(k + 1) / m - 1.0 for k, m in enumerate(exact.tolist())])
     if np.abs(errors[:count]).max() > _MET:
         raise InfeasibleMomentsError(
-            f"{count} moments could be met to {np.abs(errors[:count]).max():.1e} only; "
-            f"ask for fewer"
+            f"{count} moments could be met to {np.abs(errors[:count]).max():.1e} only; ask for fewer"
         )
     return FlowEquivalent(
         distribution=fitted,
@@ -219,9 +214,7 @@ def _mixture(law: Law, count: int, points: int) -> _Erlangs:
     )
 
 
-def _programme(
-    shares: Array, phases: Array, means: Array, times: Array, chance: Array
-) -> Array | None:
+def _programme(shares: Array, phases: Array, means: Array, times: Array, chance: Array) -> Array | None:
     """Weights of the branches that meet the moments; None if the programme has no solution."""
     from scipy.optimize import linprog  # of no use to most who import this, and slow
 

@@ -97,8 +97,7 @@ class ManyServerQueue(Record):
                 raise ModelError(f"{name} must be {kind}, got {law!r:.60}")
             if law.atom > 0.0:
                 raise ModelError(
-                    f"{name}: {law.atom:.3g} of the law lies at zero; take the law of the "
-                    f"positive values"
+                    f"{name}: {law.atom:.3g} of the law lies at zero; take the law of the positive values"
                 )
         if (self.servers is None) == (self.speeds is None):
             raise ModelError("give servers (how many, at speed one) or speeds, and not both")
@@ -112,9 +111,7 @@ class ManyServerQueue(Record):
         else:
             speeds = real_array("speeds", self.speeds)
         if speeds.ndim != 1 or speeds.size == 0 or speeds.min() <= 0.0:
-            raise ModelError(
-                f"speeds must be positive and finite, one for each k = 1..c; got {speeds}"
-            )
+            raise ModelError(f"speeds must be positive and finite, one for each k = 1..c; got {speeds}")
         speeds.setflags(write=False)
         object.__setattr__(self, "speeds", speeds)
         object.__setattr__(self, "servers", speeds.size)
@@ -335,9 +332,13 @@ class ManyServerSolution(Result):
             predicted = float((self.wait if waits else self.response).ppf(q))
             words = f"p{100.0 * q:g} of the {of}"
         return fit_error(
-            self.queue.arrivals, self.queue.service, self.queue._speeds,
-            of=words, asked=asked, predicted=predicted,
-        )  # fmt: skip
+            self.queue.arrivals,
+            self.queue.service,
+            self.queue._speeds,
+            of=words,
+            asked=asked,
+            predicted=predicted,
+        )
 
     @property
     def wait_error_bound(self) -> float:
@@ -369,9 +370,7 @@ class ManyServerSolution(Result):
         """
         start, jumps, exits = self._wait_rates
         # next to a capacity less than rounding is left to those that start at once
-        return PhaseType.from_rates(
-            start, jumps, exits, atom=max(1.0 - self._chance_in_range(), 0.0)
-        )
+        return PhaseType.from_rates(start, jumps, exits, atom=max(1.0 - self._chance_in_range(), 0.0))
 
     @property
     def positive_wait(self) -> PhaseType:
@@ -405,9 +404,7 @@ class ManyServerSolution(Result):
                 "with speeds that differ, how long a service takes depends on who else is in "
                 "service, so that the law of the response is not known; ask mean_response"
             )
-        service = (
-            self.queue.service if speeds[0] == 1.0 else self.queue.service.scale(1 / speeds[0])
-        )
+        service = self.queue.service if speeds[0] == 1.0 else self.queue.service.scale(1 / speeds[0])
         return service if self.wait_probability < _LEAST_CHANCE else convolve(self.wait, service)
 
     def _chance_in_range(self) -> float:
@@ -472,9 +469,10 @@ class ManyServerSolution(Result):
         if error is None:
             return {}
         return {
-            "mean_wait_of_data": error.on_data, "mean_wait_low": error.low,
+            "mean_wait_of_data": error.on_data,
+            "mean_wait_low": error.low,
             "mean_wait_high": error.high,
-        }  # fmt: skip
+        }
 
     @cached_property
     def _mean_wait_error(self) -> FitError | None:

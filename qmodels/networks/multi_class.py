@@ -130,8 +130,7 @@ class MultiClassNetwork(Record):
     def has_product_form(self) -> bool:
         """Whether the numbers at the disk depend on the laws through their means only."""
         alike = all(
-            c.disk.order == 1 and c.disk.exit[0] == self.classes[0].disk.exit[0]
-            for c in self.classes
+            c.disk.order == 1 and c.disk.exit[0] == self.classes[0].disk.exit[0] for c in self.classes
         )
         return self.discipline in ("ps", "lcfs-pr") or alike or self.servers >= self.population
 
@@ -288,9 +287,11 @@ class MultiClassNetwork(Record):
             FEWER_STATES,
         )
         check_seconds(
-            f"mva over {vectors:,} vectors of populations", _VECTOR * vectors, memory,
+            f"mva over {vectors:,} vectors of populations",
+            _VECTOR * vectors,
+            memory,
             "use convolution",
-        )  # fmt: skip
+        )
         think = np.array([c.delay.mean for c in self.classes])
         service = np.array([c.disk.mean for c in self.classes])
         queue = np.zeros(shape)
@@ -298,8 +299,7 @@ class MultiClassNetwork(Record):
         for vector in np.ndindex(shape):
             jobs = np.array(vector, dtype=float)
             before = [
-                queue[(*vector[:c], n - 1, *vector[c + 1 :])] if n else 0.0
-                for c, n in enumerate(vector)
+                queue[(*vector[:c], n - 1, *vector[c + 1 :])] if n else 0.0 for c, n in enumerate(vector)
             ]
             sojourn = service * (1.0 + np.array(before))
             flow = jobs / (think + sojourn)
@@ -331,8 +331,7 @@ class MultiClassSolution(Result):
         for k, c in enumerate(self.network.classes):
             name = c.name or str(k)
             lines.append(
-                f"{name:<16.16}{c.population:>6}{self.throughput[k]:>18.6g}"
-                f"{self.mean_sojourn[k]:>14.6g}"
+                f"{name:<16.16}{c.population:>6}{self.throughput[k]:>18.6g}{self.mean_sojourn[k]:>14.6g}"
             )
         return "\n".join([*lines, f"utilisation {self.utilisation:.6g}, {self.method}"])
 
@@ -352,9 +351,7 @@ class MultiClassSolution(Result):
         )
 
 
-def single_class(
-    classes: Sequence[JobClass], *, discipline: str = "ps", servers: int = 1
-) -> ClosedNetwork:
+def single_class(classes: Sequence[JobClass], *, discipline: str = "ps", servers: int = 1) -> ClosedNetwork:
     """Network of one class in which each burst is of one of the classes, by chance.
 
     Parameters

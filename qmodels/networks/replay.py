@@ -88,10 +88,16 @@ class FitError(Record):
             return value if np.isfinite(value) else None
 
         return {
-            "of": self.of, "predicted": self.predicted, "on_data": known(self.on_data),
-            "low": known(self.low), "high": known(self.high), "error": known(self.error),
-            "jobs": self.jobs, "source": self.source, "confidence": self.confidence,
-        }  # fmt: skip
+            "of": self.of,
+            "predicted": self.predicted,
+            "on_data": known(self.on_data),
+            "low": known(self.low),
+            "high": known(self.high),
+            "error": known(self.error),
+            "jobs": self.jobs,
+            "source": self.source,
+            "confidence": self.confidence,
+        }
 
     def __str__(self) -> str:
         said = f"{self.of} {self.predicted:.4g} s by the fitted laws"
@@ -277,9 +283,14 @@ def fit_error(
     if by_laws is not None:
         ratio = predicted / by_laws if by_laws > 0.0 else float("nan")
     return FitError(
-        of=of, predicted=predicted, on_data=ratio * found, low=ratio * low, high=ratio * high,
-        jobs=size, source=_source(arrivals, service),
-    )  # fmt: skip
+        of=of,
+        predicted=predicted,
+        on_data=ratio * found,
+        low=ratio * low,
+        high=ratio * high,
+        jobs=size,
+        source=_source(arrivals, service),
+    )
 
 
 def _source(*laws: PhaseType | MAP) -> str:
@@ -302,11 +313,7 @@ def _histories(
     known = [data for data in (came, brought) if data is not None]
     if not known or any(data.size < FEWEST for data in known):
         return None
-    paired = (
-        len(known) == 2
-        and known[0].size == known[1].size
-        and (known[0].source == known[1].source != "")
-    )
+    paired = len(known) == 2 and known[0].size == known[1].size and (known[0].source == known[1].source != "")
     if came is not None and brought is not None and paired:
         return [(came.times, brought.times)]
     size = (came or known[0]).size

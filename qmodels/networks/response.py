@@ -306,9 +306,7 @@ def followed_law(
         moves += [each.placed(place, first) for each in out]
         place += own.size
     none = np.zeros(first)
-    return SojournLaw(
-        start / fsum(start), rates_of(moves, start.size), np.concatenate([none, ends])
-    )
+    return SojournLaw(start / fsum(start), rates_of(moves, start.size), np.concatenate([none, ends]))
 
 
 def _found_free(found: ManyServerSolution, others: Centre) -> Array:

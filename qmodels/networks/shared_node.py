@@ -64,9 +64,7 @@ def shared_node_paces(cpu: ArrayLike, disk: ArrayLike) -> Array:
     own, io = real_vector("cpu", cpu), real_vector("disk", disk)
     n = own.size
     if io.size != n or n > _MOST:
-        raise ModelError(
-            f"give as many disk times as cpu times, at most {_MOST}; got {n}, {io.size}"
-        )
+        raise ModelError(f"give as many disk times as cpu times, at most {_MOST}; got {n}, {io.size}")
     if own.min() < 0.0 or io.min() < 0.0 or (own + io).min() <= 0.0:
         raise ModelError("times must be >= 0, and those of a task not both zero")
     scale = float((own + io).max())

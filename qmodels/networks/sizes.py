@@ -57,9 +57,7 @@ def network_size(
         return states, _ONCE * float(rates) + _VECTORS * states + apart
 
 
-def _moves(
-    law: PhaseType, states: Array, jobs: int, discipline: str, servers: int
-) -> dict[str, Array]:
+def _moves(law: PhaseType, states: Array, jobs: int, discipline: str, servers: int) -> dict[str, Array]:
     """Number of rates of a centre with 0..jobs jobs within its level, out of it and into it."""
     exits, starts = (float(np.count_nonzero(x)) for x in (law.exit, law.alpha))
     inner = float(np.count_nonzero(law.jumps))

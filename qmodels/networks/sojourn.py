@@ -227,9 +227,7 @@ class SojournLaw(Law):
             raise ConvergenceError("uniformisation", walk.count, inf, np.zeros(0))
         return self.mean
 
-    def _evaluate(
-        self, x: ArrayLike, before: float, at_last: float, value: Callable[[float], float]
-    ) -> Any:
+    def _evaluate(self, x: ArrayLike, before: float, at_last: float, value: Callable[[float], float]) -> Any:
         times = real_array("x", x, infinite=True)
         inside = (times >= 0.0) & (times < inf)
         result = np.asarray(np.where(times < 0.0, before, at_last))

@@ -198,12 +198,8 @@ class ClosedSolution(Result):
         if model.discipline == "fcfs":
             return tuple(p[None, None] for p in seen)
         delays = _spread(model.delay, others)
-        disks = (
-            [np.ones(1)] * (others + 1) if model.discipline != "ps" else _spread(model.disk, others)
-        )
-        return tuple(
-            p * np.outer(disks[i], delays[others - i]) for i, p in enumerate(seen.tolist())
-        )
+        disks = [np.ones(1)] * (others + 1) if model.discipline != "ps" else _spread(model.disk, others)
+        return tuple(p * np.outer(disks[i], delays[others - i]) for i, p in enumerate(seen.tolist()))
 
     def table(self) -> str:
         """Name, value and unit, one to a line."""

@@ -96,9 +96,7 @@ class ClosedNetwork(Record):
         for name in ("population", "servers"):
             object.__setattr__(self, name, count(name, getattr(self, name)))
         one_of("discipline", self.discipline, DISCIPLINES)
-        delay, disk = (
-            essential(positive_law(name, getattr(self, name))) for name in ("delay", "disk")
-        )
+        delay, disk = (essential(positive_law(name, getattr(self, name))) for name in ("delay", "disk"))
         centres = TwoCentres(self.population, delay, disk, self.discipline, self.servers)
         object.__setattr__(self, "_centres", centres)
         if self.discipline == "lcfs-pr" and self.servers > 1:

@@ -51,9 +51,7 @@ def kinds_of_arrivals(process: MAP) -> tuple[Array, Array]:
     return np.asarray(spread if isinstance(spread, np.ndarray) else spread.toarray()), after
 
 
-def waiting_rates(
-    chain: QBDSolution, busy: tuple[Array, Array], process: MAP
-) -> tuple[Array, Array, Array]:
+def waiting_rates(chain: QBDSolution, busy: tuple[Array, Array], process: MAP) -> tuple[Array, Array, Array]:
     """Phases of the wait: where it starts, rates between them, rates of its end.
 
     Parameters

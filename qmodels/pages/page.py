@@ -74,9 +74,7 @@ def explained(text: str, meanings: Mapping[str, str]) -> Markup:
     return Markup("").join(parts)
 
 
-def page_with_scripts(
-    template: str, *, scripts: Sequence[str], styles: Sequence[str], **values: Any
-) -> str:
+def page_with_scripts(template: str, *, scripts: Sequence[str], styles: Sequence[str], **values: Any) -> str:
     """Render a template of this folder that runs scripts of this folder, and nothing else.
 
     Scripts and style sheets are part of the page and admitted by their hashes. The template gets
@@ -99,10 +97,7 @@ def script_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
     """The content security policy of a page of these scripts and style sheets."""
     style = source_hash("".join(_sources(styles)))
     hashes = " ".join(source_hash(code) for code in _sources(scripts))
-    return (
-        f"default-src 'none'; script-src {hashes}; style-src {style}; base-uri 'none'; "
-        f"form-action 'none'"
-    )
+    return f"default-src 'none'; script-src {hashes}; style-src {style}; base-uri 'none'; form-action 'none'"
 
 
 def _sources(names: Sequence[str]) -> list[str]:

@@ -32,8 +32,7 @@ _SCRIPTS: Final = ("draw.js", "surface_view.js")
 _STYLES: Final = ("live.css",)
 #: What the content security policy of a page has to admit that frames one of these.
 FRAME_POLICY: Final = (
-    f"{script_policy(_SCRIPTS, _STYLES).partition('style-src')[0]}"
-    f"style-src 'unsafe-inline'; img-src data:"
+    f"{script_policy(_SCRIPTS, _STYLES).partition('style-src')[0]}style-src 'unsafe-inline'; img-src data:"
 )
 
 
@@ -115,7 +114,9 @@ def surface_page(
     """
     data = surface_data(surface, points=points, interval=interval, runs=runs)
     return page_with_scripts(
-        "surface.html.j2", scripts=_SCRIPTS, styles=_STYLES,
+        "surface.html.j2",
+        scripts=_SCRIPTS,
+        styles=_STYLES,
         title=plain_text(surface.name) or "Speedup surface",
         caption=plain_text(caption or _caption(surface), 400),
         marks=_marks(data),
@@ -123,7 +124,7 @@ def surface_page(
         beside=[] if runs is None else measured_rows(runs),
         warnings=[plain_text(text, 600) for text in warnings],
         data=Markup(script_safe(data)),
-    )  # fmt: skip
+    )
 
 
 def surface_data(
@@ -153,9 +154,7 @@ def surface_data(
     best = surface.best() if marked is None else best_within(surface, marked)
     top = surface.best()
     rows, columns = (
-        _with(
-            spread_indices(values, _MOST_LINES), [int(np.flatnonzero(values == x)[0]) for x in own]
-        )
+        _with(spread_indices(values, _MOST_LINES), [int(np.flatnonzero(values == x)[0]) for x in own])
         for values, own in (
             (surface.processors, (best.processors, top.processors)),
             (surface.disks, (best.disks, top.disks)),

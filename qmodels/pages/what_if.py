@@ -22,8 +22,12 @@ DOUBTFUL, NO_ANSWER, NO_ERROR = 253, 254, 255
 #: Characters that a page may have.
 MOST_CHARACTERS: Final = 2_000_000
 _SCRIPTS: Final = (
-    "draw.js", "what_if_grid.js", "what_if_words.js", "what_if_figures.js", "what_if_view.js",
-)  # fmt: skip
+    "draw.js",
+    "what_if_grid.js",
+    "what_if_words.js",
+    "what_if_figures.js",
+    "what_if_view.js",
+)
 
 
 @dataclass(frozen=True)
@@ -128,9 +132,13 @@ class PageGrid:
         shape = machines, len(self.policies)
         whole = (*shape, len(self.loads) + len(self.ends))
         for name, wanted in (
-            ("values", whole), ("errors", whole), ("least", whole), ("doubtful", whole),
-            ("capacity", shape), ("misfits", shape),
-        ):  # fmt: skip
+            ("values", whole),
+            ("errors", whole),
+            ("least", whole),
+            ("doubtful", whole),
+            ("capacity", shape),
+            ("misfits", shape),
+        ):
             found = np.shape(getattr(self, name))
             if found != wanted:
                 raise ModelError(f"{name} has shape {found}, wanted is {wanted}")
@@ -171,9 +179,12 @@ def what_if_page(grid: PageGrid) -> str:
     (6, 1)
     """
     page = page_with_scripts(
-        "what_if.html.j2", scripts=_SCRIPTS, styles=("live.css",), grid=grid,
+        "what_if.html.j2",
+        scripts=_SCRIPTS,
+        styles=("live.css",),
+        grid=grid,
         data=Markup(script_safe(_data(grid))),
-    )  # fmt: skip
+    )
     if len(page) > MOST_CHARACTERS:
         raise ModelError(
             f"the page would have {len(page) / 1e6:.1f} million characters, at most "
@@ -197,8 +208,12 @@ def _data(grid: PageGrid) -> dict[str, Any]:
         "exact": grid.exact,
         "axes": [
             {
-                "name": axis.name, "words": axis.words, "values": list(axis.values),
-                "start": axis.start, "counted": axis.counted, "price": axis.price,
+                "name": axis.name,
+                "words": axis.words,
+                "values": list(axis.values),
+                "start": axis.start,
+                "counted": axis.counted,
+                "price": axis.price,
             }
             for axis in grid.axes
         ],
@@ -217,7 +232,7 @@ def _data(grid: PageGrid) -> dict[str, Any]:
         "refused": {str(place): text for place, text in grid.refused.items()},
         "machineAxes": list(grid.machine_axes),
         "otherAxis": grid.other_axis,
-    }  # fmt: skip
+    }
 
 
 def _floats(values: Array) -> str:

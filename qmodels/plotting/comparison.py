@@ -54,9 +54,7 @@ def changes(compared: Compared, *, limit: float | None = None, ax: Axes | None =
         colour = ORANGE if low > 0 else BLUE
         ax.plot([low, high], [row, row], color=colour, lw=2)
         ax.plot(100.0 * (one.ratio - 1.0), row, "o", color=colour, ms=5)
-    where = [
-        "" if one.processors is None else f", {one.processors:g} x {one.disks:g}" for one in shown
-    ]
+    where = ["" if one.processors is None else f", {one.processors:g} x {one.disks:g}" for one in shown]
     names = [one.part + at for one, at in zip(shown, where, strict=True)]
     if several:
         names = [f"{one.program}: {name}" for one, name in zip(shown, names, strict=True)]

@@ -103,10 +103,15 @@ def policy_map(found: Map, *, ax: Axes | None = None) -> Axes:
             colour = colours.get(label, to_rgb("#dddddd"))
             ax.add_patch(
                 Rectangle(
-                    (j - 0.5, i - 0.5), 1.0, 1.0, facecolor=colour, edgecolor="white",
-                    hatch="////" if unsure else None, linewidth=0.6,
+                    (j - 0.5, i - 0.5),
+                    1.0,
+                    1.0,
+                    facecolor=colour,
+                    edgecolor="white",
+                    hatch="////" if unsure else None,
+                    linewidth=0.6,
                 )
-            )  # fmt: skip
+            )
             if named:
                 _name(ax, j, i, label)
     ax.set_xlim(-0.5, n - 0.5)
@@ -116,14 +121,19 @@ def policy_map(found: Map, *, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("load")
     if said:
         ax.annotate(
-            said, (0.0, 0.0), xytext=(0.0, -_BELOW), xycoords="axes fraction",
-            textcoords="offset points", va="top", fontsize=7, color=GREY, parse_math=False,
-        )  # fmt: skip
+            said,
+            (0.0, 0.0),
+            xytext=(0.0, -_BELOW),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            va="top",
+            fontsize=7,
+            color=GREY,
+            parse_math=False,
+        )
     ax.set_ylabel("scv of the demand")
     kept = ", ".join(str(limit) for limit in found.constraints)
-    set_title(
-        ax, f"the policy of the least {found.objective.label}", f"keeping {kept}" if kept else ""
-    )
+    set_title(ax, f"the policy of the least {found.objective.label}", f"keeping {kept}" if kept else "")
     patches = [Patch(facecolor=colour, label=label) for label, colour in colours.items()]
     if tied:
         patches.append(Patch(facecolor="white", edgecolor=GREY, hatch="////", label="others\ntie"))
@@ -146,7 +156,13 @@ def _colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float]]:
 def _name(ax: Axes, x: float, y: float, label: str) -> None:
     """Write the label into its cell, dark on a light plate whatever the cell is."""
     ax.text(
-        x, y, label.replace(";", ";\n") or "-", ha="center", va="center", fontsize=7,
-        color="black", parse_math=False,
+        x,
+        y,
+        label.replace(";", ";\n") or "-",
+        ha="center",
+        va="center",
+        fontsize=7,
+        color="black",
+        parse_math=False,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.6, "alpha": 0.88},
-    )  # fmt: skip
+    )

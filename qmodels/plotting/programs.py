@@ -93,9 +93,15 @@ def signature(program: Signed, *, ax: Axes | None = None) -> Axes:
     edge = 0.6 if share.size <= 60 else 0.0
     ax.bar(start, share, length, align="edge", color=BLUE, edgecolor="white", linewidth=edge)
     ax.bar(
-        start, 1.0 - share, length, bottom=share, align="edge", color=ORANGE, edgecolor="white",
+        start,
+        1.0 - share,
+        length,
+        bottom=share,
+        align="edge",
+        color=ORANGE,
+        edgecolor="white",
         linewidth=edge,
-    )  # fmt: skip
+    )
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.set_xlabel("share of the execution time on one processor and one disk")
     ax.set_ylabel("share of the phase")
@@ -103,9 +109,14 @@ def signature(program: Signed, *, ax: Axes | None = None) -> Axes:
         for n, (at, width) in enumerate(zip(start, length, strict=True), start=1):
             if width > 0.02:
                 ax.text(
-                    at + width / 2, 0.97, str(n), ha="center", va="top", fontsize=8,
+                    at + width / 2,
+                    0.97,
+                    str(n),
+                    ha="center",
+                    va="top",
+                    fontsize=8,
                     color="white" if share[n - 1] > 0.9 else "black",
-                )  # fmt: skip
+                )
     _name_the_colours(ax)
     brackets = _draw_brackets(ax, _working_sets(program), found.boundaries)
     pad = 24.0 if brackets else 6.0
@@ -169,18 +180,18 @@ def execution_diagram(run: Any, *, p: float = 1.0, d: float = 1.0, ax: Axes | No
         ax.add_collection(PolyCollection(bars, facecolors=colour, linewidths=0))
     ax.set(xlim=(0.0, ends[-1]), ylim=(-0.5, 1.5))
     ax.set_yticks([0.0, 1.0], ["computation", "I/O"])
-    ax.set_xlabel(
-        f"execution time on {counted(p, 'processor')} and {counted(d, 'disk')} [s]"
-    )  # fmt: skip
+    ax.set_xlabel(f"execution time on {counted(p, 'processor')} and {counted(d, 'disk')} [s]")
     boundaries = np.concatenate([[0.0], ends[1::2]])
     if io.size <= 60:
         ax.vlines(boundaries[1:-1], -0.5, 1.5, color="black", lw=0.4, alpha=0.5)
     brackets = _draw_brackets(ax, _working_sets(run), boundaries / ends[-1])
     share = io.sum() / ends[-1]
     set_title(
-        ax, run.name, f"{counted(io.size, 'phase')}, {share:.0%} of {ends[-1]:.4g} s in I/O",
+        ax,
+        run.name,
+        f"{counted(io.size, 'phase')}, {share:.0%} of {ends[-1]:.4g} s in I/O",
         pad=24.0 if brackets else 6.0,
-    )  # fmt: skip
+    )
     return ax
 
 
@@ -203,22 +214,29 @@ def _draw_brackets(ax: Axes, sets: list[tuple[int, int]], boundaries: Array) -> 
             continue
         inset = min(0.002, (right - left) / 10)
         ax.plot(
-            [left + inset, left + inset, right - inset, right - inset], [1.02, 1.06, 1.06, 1.02],
-            transform=ax.transAxes, color="black", lw=0.9, clip_on=False,
-        )  # fmt: skip
+            [left + inset, left + inset, right - inset, right - inset],
+            [1.02, 1.06, 1.06, 1.02],
+            transform=ax.transAxes,
+            color="black",
+            lw=0.9,
+            clip_on=False,
+        )
         turns = f"{repeat} \u00d7 {phases}" if phases > 1 else f"{repeat}"
         texts = (f"working set of {turns} phases", f"{turns} phases", turns, "")
         text = next(t for t in texts if right - left > 0.0125 * len(t))
         ax.text(
-            (left + right) / 2, 1.075, text, transform=ax.transAxes, ha="center", va="bottom",
+            (left + right) / 2,
+            1.075,
+            text,
+            transform=ax.transAxes,
+            ha="center",
+            va="bottom",
             fontsize=8,
-        )  # fmt: skip
+        )
         drawn = True
     return drawn
 
 
 def _name_the_colours(ax: Axes) -> None:
     handles = [Patch(color=BLUE, label="I/O"), Patch(color=ORANGE, label="computation")]
-    set_legend(
-        ax, handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False
-    )  # fmt: skip
+    set_legend(ax, handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)

@@ -112,9 +112,14 @@ def fitted_times(
         identified = not np.ma.getmaskarray(found.time)[:, column].all()
         label = counted(float(disk), "disk")
         ax.fill_between(
-            x, low, high, color=colour, alpha=0.22, lw=0,
+            x,
+            low,
+            high,
+            color=colour,
+            alpha=0.22,
+            lw=0,
             label=None if identified else f"{label}: the runs do not tell",
-        )  # fmt: skip
+        )
         inside = p <= largest
         within = bool(runs[:, 1].min() <= disk <= runs[:, 1].max())
         label = label if identified else "_"
@@ -124,16 +129,30 @@ def fitted_times(
         if marked is not None:
             here = marked[(marked[:, 1] == disk) & (marked[:, 0] <= end)]
             ax.plot(
-                np.log2(here[:, 0]), here[:, 2], color=colour, marker=marker, ms=5, ls="none",
-                mec="black", mew=0.6, clip_on=False,
-            )  # fmt: skip
+                np.log2(here[:, 0]),
+                here[:, 2],
+                color=colour,
+                marker=marker,
+                ms=5,
+                ls="none",
+                mec="black",
+                mew=0.6,
+                clip_on=False,
+            )
     if largest < end:
         ax.axvline(np.log2(largest), color=GREY, lw=0.8, ls=":")
         ax.annotate(
-            "runs end here", (np.log2(largest), 0.99), xycoords=("data", "axes fraction"),
-            xytext=(-3, 0), textcoords="offset points", rotation=90, ha="right", va="top",
-            fontsize=8, color=GREY,
-        )  # fmt: skip
+            "runs end here",
+            (np.log2(largest), 0.99),
+            xycoords=("data", "axes fraction"),
+            xytext=(-3, 0),
+            textcoords="offset points",
+            rotation=90,
+            ha="right",
+            va="top",
+            fontsize=8,
+            color=GREY,
+        )
     ax.set(yscale="log", xlabel="processors", ylabel="execution time [s]")
     set_plain_log_ticks(ax)
     ax.set_xlim(np.log2(p[0]), np.log2(end))
@@ -141,9 +160,7 @@ def fitted_times(
     ax.grid(lw=0.3)
     # Beside the axes: within, some program's curves run through every corner.
     set_legend(ax, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    said = (
-        f"fitted, with {100 * level:.3g} % bands for one run; dots: measured; dashed: extrapolated"
-    )
+    said = f"fitted, with {100 * level:.3g} % bands for one run; dots: measured; dashed: extrapolated"
     set_title(ax, fitted.name, said)
     return ax
 

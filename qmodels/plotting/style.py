@@ -28,21 +28,50 @@ from phasefit.plotting import BLUE, GREY, RED, axes_or_new
 from qmodels.errors import ModelError
 
 __all__ = [
-    "BLACK", "BLUE", "GREEN", "GREY", "JOB_COLOURS", "LIGHT_GREY", "MAP", "ORANGE", "PURPLE",
-    "RED", "SKY", "Array", "axes_or_new", "bars_above_zero", "checked_points",
-    "contour_levels", "counted", "map_colours", "merged_intervals", "outlined", "plain_text",
+    "BLACK",
+    "BLUE",
+    "GREEN",
+    "GREY",
+    "JOB_COLOURS",
+    "LIGHT_GREY",
+    "MAP",
+    "ORANGE",
+    "PURPLE",
+    "RED",
+    "SKY",
+    "Array",
+    "axes_or_new",
+    "bars_above_zero",
+    "checked_points",
+    "contour_levels",
+    "counted",
+    "map_colours",
+    "merged_intervals",
+    "outlined",
+    "plain_text",
     "plain_tick",
-    "rectangles", "set_commas", "set_legend", "set_legend_below", "set_log2_ticks",
-    "set_plain_log_ticks", "set_title", "spread_indices",
-]  # fmt: skip
+    "rectangles",
+    "set_commas",
+    "set_legend",
+    "set_legend_below",
+    "set_log2_ticks",
+    "set_plain_log_ticks",
+    "set_title",
+    "spread_indices",
+]
 
 Array = NDArray[np.float64]
 
 # Okabe & Ito's colours and cividis: told apart by colour-blind readers too. Blue, red and grey are
 # the colours of phasefit's figures, which stand below and cannot import these.
 BLACK, ORANGE, GREEN, PURPLE, SKY, LIGHT_GREY = (
-    "#000000", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#999999",
-)  # fmt: skip
+    "#000000",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#999999",
+)
 #: Colour map of surfaces.
 MAP = "cividis"
 #: Colours (20, 3) that jobs take in turn, by their number: a picture seldom shows more at a time.
@@ -143,16 +172,18 @@ def set_legend_below(ax: Axes, *, lines: int = 1, **options: Any) -> None:
     down = ScaledTranslation(0.0, -(_BELOW + _LINE * (lines - 1)) / 72.0, figure.dpi_scale_trans)
     handles = options.get("handles")
     labels = (
-        ax.get_legend_handles_labels()[1]
-        if handles is None
-        else [handle.get_label() for handle in handles]
+        ax.get_legend_handles_labels()[1] if handles is None else [handle.get_label() for handle in handles]
     )
     widest = max((len(label) + 6 for label in labels), default=1)
     options = {
-        "loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "fontsize": 8, "frameon": False,
-        "bbox_transform": ax.transAxes + down, "borderaxespad": 0.0,
+        "loc": "upper center",
+        "bbox_to_anchor": (0.5, 0.0),
+        "fontsize": 8,
+        "frameon": False,
+        "bbox_transform": ax.transAxes + down,
+        "borderaxespad": 0.0,
         "ncols": max(1, min(len(labels), _ROW // widest)),
-    } | options  # fmt: skip
+    } | options
     set_legend(ax, **options)
 
 
@@ -167,11 +198,7 @@ def checked_points(points: Any, *columns: int) -> Array:
         marked = np.asarray(points, dtype=float)
     except (TypeError, ValueError):
         marked = np.zeros(0)
-    if (
-        marked.ndim != 2
-        or marked.shape[1] not in columns
-        or not np.all((marked > 0) & (marked < 1e60))
-    ):
+    if marked.ndim != 2 or marked.shape[1] not in columns or not np.all((marked > 0) & (marked < 1e60)):
         extra = ", with a measured speedup where wanted," if 3 in columns else ""
         raise ModelError(f"points must be pairs (processors, disks){extra} of numbers > 0")
     return marked
@@ -221,9 +248,7 @@ def set_plain_log_ticks(ax: Any, axis: str = "y") -> None:
     near = plain and high < _NEAR[axis] * low
     its = getattr(ax, f"{axis}axis")
     its.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if near else (1.0,)))
-    its.set_major_formatter(
-        FuncFormatter(lambda x, _: plain_tick(x)) if plain else LogFormatterMathtext()
-    )
+    its.set_major_formatter(FuncFormatter(lambda x, _: plain_tick(x)) if plain else LogFormatterMathtext())
     # a tick costs more time than a curve
     its.set_minor_locator(NullLocator() if near else LogLocator(subs=(2.0, 5.0)))
     its.set_minor_formatter(NullFormatter())

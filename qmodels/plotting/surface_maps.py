@@ -89,9 +89,7 @@ def draw_lines(
     lines = ax.contour(x, y, z, levels=levels, colors="white", linewidths=0.9)
     for text in ax.clabel(lines, fmt=fmt, fontsize=8) if labelled else ():
         text.set_path_effects(outlined())
-        across, up = (
-            (v - a[0]) / np.ptp(a) for v, a in zip(text.get_position(), (x, y), strict=True)
-        )
+        across, up = ((v - a[0]) / np.ptp(a) for v, a in zip(text.get_position(), (x, y), strict=True))
         # The frame would cut it; the colour bar names the level too.
         text.set_visible(0.03 < across < 0.97 and 0.03 < up < 0.97)
 
@@ -99,9 +97,16 @@ def draw_lines(
 def draw_star(best: Any, ax: Axes) -> None:
     """Mark an allotment by a star."""
     ax.scatter(
-        [np.log2(best.processors)], [np.log2(best.disks)], s=90, marker="*", c=ORANGE,
-        edgecolors="black", linewidths=0.7, zorder=4, clip_on=False,
-    )  # fmt: skip
+        [np.log2(best.processors)],
+        [np.log2(best.disks)],
+        s=90,
+        marker="*",
+        c=ORANGE,
+        edgecolors="black",
+        linewidths=0.7,
+        zorder=4,
+        clip_on=False,
+    )
 
 
 def label_axes(processors: Array, disks: Array, ax: Axes) -> None:

@@ -108,9 +108,7 @@ def best_within(surface: Surface, marked: Array, by: Any = "speedup", g: Any = "
     return type(best)(*found)
 
 
-def surface_3d(
-    surface: Surface, *, ax: Axes3D | None = None, points: ArrayLike | None = None
-) -> Axes3D:
+def surface_3d(surface: Surface, *, ax: Axes3D | None = None, points: ArrayLike | None = None) -> Axes3D:
     """Draw a speedup surface as a body over processors and disks.
 
     Parameters
@@ -159,9 +157,16 @@ def surface_3d(
         axes.computed_zorder = False  # else the body hides points that lie on it
         _draw_pins(surface, marked, axes)
     axes.plot_surface(
-        *np.meshgrid(x, y, indexing="ij"), speedup, facecolors=shades, shade=False,
-        edgecolor=(0.1, 0.1, 0.1, 0.35), linewidth=0.4, rstride=1, cstride=1, zorder=1,
-    )  # fmt: skip
+        *np.meshgrid(x, y, indexing="ij"),
+        speedup,
+        facecolors=shades,
+        shade=False,
+        edgecolor=(0.1, 0.1, 0.1, 0.35),
+        linewidth=0.4,
+        rstride=1,
+        cstride=1,
+        zorder=1,
+    )
     axes.set_xlabel("processors")
     axes.set_ylabel("disks")
     axes.set_zlabel("speedup")
@@ -194,9 +199,15 @@ def _draw_measured(surface: Surface, marked: Array, odd: NDArray[np.bool_], ax: 
             continue
         shown = np.log2(on_grid(surface, marked[chosen]))
         ax.scatter(
-            shown[:, 0], shown[:, 1], s=26, c=colour, edgecolors="black",
-            linewidths=0.9, zorder=3, clip_on=False,
-        )  # fmt: skip
+            shown[:, 0],
+            shown[:, 1],
+            s=26,
+            c=colour,
+            edgecolors="black",
+            linewidths=0.9,
+            zorder=3,
+            clip_on=False,
+        )
     said = "\n\u25cb measured" + (", red: contradicts the law" if odd.any() else "")
     if not reaches_beyond(surface, marked):
         return said
@@ -212,9 +223,14 @@ def draw_box(surface: Surface, marked: Array, ax: Axes) -> None:
     left, right, low, high = x.min() - dx, x.max() + dx, y.min() - dy, y.max() + dy
     view = ax.get_xlim(), ax.get_ylim()
     ax.plot(
-        [left, right, right, left, left], [low, low, high, high, low], color="white", lw=1.6,
-        ls=(0, (4, 2)), path_effects=outlined("black", 2.8), zorder=2.5,
-    )  # fmt: skip
+        [left, right, right, left, left],
+        [low, low, high, high, low],
+        color="white",
+        lw=1.6,
+        ls=(0, (4, 2)),
+        path_effects=outlined("black", 2.8),
+        zorder=2.5,
+    )
     ax.set(xlim=view[0], ylim=view[1])
 
 
@@ -231,8 +247,9 @@ def _draw_pins(surface: Surface, marked: Array, axes: Any) -> None:
         on = height(surface, x, y)
         z = row[2] if row.size == 3 else on
         axes.plot([x, x], [y, y], [on, z], color=RED, lw=1.0, zorder=3)
-        axes.scatter([x], [y], [z], s=22, c=RED, edgecolors="white", linewidths=0.6,
-                     depthshade=False, zorder=4)  # fmt: skip
+        axes.scatter(
+            [x], [y], [z], s=22, c=RED, edgecolors="white", linewidths=0.6, depthshade=False, zorder=4
+        )
 
 
 def on_grid(surface: Surface, marked: Array) -> Array:
@@ -256,7 +273,5 @@ def _inside(x: Array, y: Array, marked: Array) -> NDArray[np.bool_]:
 
 def reaches_beyond(surface: Surface, marked: Array) -> bool:
     """Tell whether the surface goes beyond the box around the measured allotments."""
-    corners = _inside(
-        np.log2(surface.processors[[0, -1]]), np.log2(surface.disks[[0, -1]]), marked
-    )  # fmt: skip
+    corners = _inside(np.log2(surface.processors[[0, -1]]), np.log2(surface.disks[[0, -1]]), marked)
     return not bool(corners.all())

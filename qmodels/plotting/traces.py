@@ -101,9 +101,7 @@ def trace_diagram(trace: Traced, *, bursts: Any = None, ax: Axes | None = None) 
     ['read', 'write']
     """
     if not isinstance(trace, Traced):
-        raise ModelError(
-            f"trace must be a Trace (see qmodels.io.read_trace), got {type(trace).__name__}"
-        )
+        raise ModelError(f"trace must be a Trace (see qmodels.io.read_trace), got {type(trace).__name__}")
     rank, start, end = (np.asarray(x, dtype=float) for x in (trace.rank, trace.start, trace.end))
     kind = np.asarray(trace.kind).astype(str)
     if not start.size:
@@ -120,9 +118,7 @@ def trace_diagram(trace: Traced, *, bursts: Any = None, ax: Axes | None = None) 
         chosen = kind == name
         if chosen.any():
             bars = _bars(start[chosen], end[chosen], lane[chosen], span)
-            ax.add_collection(
-                PolyCollection(bars, facecolors=colour, linewidths=0, snap=False, zorder=2)
-            )
+            ax.add_collection(PolyCollection(bars, facecolors=colour, linewidths=0, snap=False, zorder=2))
             handles.append(Patch(color=colour, label="I/O" if name == "io" else name))
     ax.set(xlim=(0.0, span), ylim=(lanes - 0.5, -0.5))
     ax.set_xlabel("execution time [s]")
@@ -137,9 +133,7 @@ def trace_diagram(trace: Traced, *, bursts: Any = None, ax: Axes | None = None) 
     return ax
 
 
-def gap_sensitivity(
-    table: Any, *, chosen: float | None = None, ax: Axes | None = None
-) -> Axes:  # fmt: skip
+def gap_sensitivity(table: Any, *, chosen: float | None = None, ax: Axes | None = None) -> Axes:
     """Draw how many bursts a trace falls into, over the threshold that parts them.
 
     Parameters
@@ -191,9 +185,15 @@ def gap_sensitivity(
     if chosen is not None:
         ax.axvline(chosen, color=RED, lw=1.0, ls="--")
         ax.annotate(
-            f"{chosen:g} s", (chosen, 0.98), xycoords=("data", "axes fraction"), xytext=(4, 0),
-            textcoords="offset points", va="top", fontsize=8, color=RED,
-        )  # fmt: skip
+            f"{chosen:g} s",
+            (chosen, 0.98),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="top",
+            fontsize=8,
+            color=RED,
+        )
     set_title(ax, "", "the threshold decides how many bursts there are")
     return ax
 

@@ -166,9 +166,18 @@ def allotment_path(
     moved = np.concatenate([[True], (np.diff(p) != 0) | (np.diff(d) != 0)])
     prices, x, y = prices[moved], np.log2(p[moved]), np.log2(d[moved])
     ax.plot(
-        x, y, color=ORANGE, lw=1.8, marker="o", ms=5, mec="black", mew=0.6, zorder=4,
-        clip_on=False, path_effects=outlined("black", 3.0),
-    )  # fmt: skip
+        x,
+        y,
+        color=ORANGE,
+        lw=1.8,
+        marker="o",
+        ms=5,
+        mec="black",
+        mew=0.6,
+        zorder=4,
+        clip_on=False,
+        path_effects=outlined("black", 3.0),
+    )
     _label_steps(ax, x, y, prices)
     set_title(ax, name, f"best allotment for a budget of {least:g} to {most:g}{said}")
     return ax
@@ -197,11 +206,17 @@ def _label_steps(ax: Axes, x: Array, y: Array, prices: Array) -> None:
         across, up = (x[i] - ax.get_xlim()[0]) / extent[0], (y[i] - ax.get_ylim()[0]) / extent[1]
         right, low = across > 0.9, up < 0.08
         ax.annotate(
-            f"{prices[i]:.4g}", (x[i], y[i]), xytext=(-6 if right else 6, 6 if low else -6),
-            textcoords="offset points", ha="right" if right else "left",
-            va="bottom" if low else "top", fontsize=8, color="white", path_effects=outlined(),
+            f"{prices[i]:.4g}",
+            (x[i], y[i]),
+            xytext=(-6 if right else 6, 6 if low else -6),
+            textcoords="offset points",
+            ha="right" if right else "left",
+            va="bottom" if low else "top",
+            fontsize=8,
+            color="white",
+            path_effects=outlined(),
             zorder=5,
-        )  # fmt: skip
+        )
 
 
 def _cost_name(g: Any) -> str:

@@ -248,9 +248,7 @@ def powers_of_two(most: int) -> list[int]:
 def disks_in_words(partitions: int, disk_partitions: int, system: System) -> str:
     """Which disks the processor partitions of SP and TS work on; "" for one that has them all."""
     used = min(partitions, disk_partitions)
-    each = (
-        f"{system.disks / disk_partitions:.3g} disk{'s' if system.disks > disk_partitions else ''}"
-    )
+    each = f"{system.disks / disk_partitions:.3g} disk{'s' if system.disks > disk_partitions else ''}"
     if disk_partitions == 1:
         return "" if partitions == 1 else f"; all share the {_disks(system.disks)}"
     if partitions <= disk_partitions:

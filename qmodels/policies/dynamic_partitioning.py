@@ -89,8 +89,7 @@ class DynamicPartitioning(AbstractPolicy):
         fine = bool(laws) and all(isinstance(law, PhaseType) for law in laws)
         if self.overhead is not None and not fine:
             raise ModelError(
-                f"overhead must be a PhaseType or a tuple of them, in seconds; got "
-                f"{self.overhead!r:.60}"
+                f"overhead must be a PhaseType or a tuple of them, in seconds; got {self.overhead!r:.60}"
             )
 
     @property

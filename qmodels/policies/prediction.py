@@ -219,9 +219,11 @@ class Prediction(Result):
             return {}
         told = error.record()
         return {
-            "mean_response_of_data": told["on_data"], "mean_response_low": told["low"],
-            "mean_response_high": told["high"], "fit_error": told["error"],
-        }  # fmt: skip
+            "mean_response_of_data": told["on_data"],
+            "mean_response_low": told["low"],
+            "mean_response_high": told["high"],
+            "fit_error": told["error"],
+        }
 
     def table(self) -> str:
         """Name, value and unit, one to a line."""
@@ -411,9 +413,7 @@ def predict(
         states=at_work.sizes[-1] * workload.arrivals.order,
         model=built.name,
         reduction=built.reduction,
-        half_width=None
-        if running is None
-        else _half_width(running, policy, system, workload, model, rate),
+        half_width=None if running is None else _half_width(running, policy, system, workload, model, rate),
         speeds="" if running is None else (running.source or "given by hand"),
         seconds=time.perf_counter() - started,
         solved=solved,
@@ -421,9 +421,13 @@ def predict(
 
 
 def _half_width(
-    running: SpeedTable, policy: AbstractPolicy, system: System, workload: Workload, model: str,
+    running: SpeedTable,
+    policy: AbstractPolicy,
+    system: System,
+    workload: Workload,
+    model: str,
     rate: float,
-) -> float:  # fmt: skip
+) -> float:
     """Half-width of the mean response that the uncertainty of the speeds leaves, at 95 %.
 
     By the delta method, with central differences, and of arrangements by the jackknife. Where the

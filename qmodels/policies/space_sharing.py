@@ -153,9 +153,7 @@ class SpaceSharing(AbstractPolicy):
         return (self.rank, self.processor_partitions, self.disk_partitions)
 
     @classmethod
-    def candidates(
-        cls, system: System, *, multiprogramming: Sequence[int] = (2,)
-    ) -> Iterator[SpaceSharing]:
+    def candidates(cls, system: System, *, multiprogramming: Sequence[int] = (2,)) -> Iterator[SpaceSharing]:
         """See `AbstractPolicy.candidates`: powers of two of equal partitions."""
         for disks in powers_of_two(system.max_disk_partitions):
             for processors in powers_of_two(system.max_processor_partitions):
@@ -170,8 +168,7 @@ class SpaceSharing(AbstractPolicy):
         kinds = sorted(set(sizes))
         times = dict(zip(kinds, mean_times(program, kinds, d), strict=True))
         rows = [
-            _largest_at_work(sizes[:k], spread(k, min(disks, c)), program, d, times)
-            for k in range(1, c + 1)
+            _largest_at_work(sizes[:k], spread(k, min(disks, c)), program, d, times) for k in range(1, c + 1)
         ]
         alike = system.processors % c == 0 if self.sizes is None else len(set(self.sizes)) == 1
         return RunningJobs.of(rows, exact=disks >= c and alike and system.disks % disks == 0)

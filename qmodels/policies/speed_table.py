@@ -191,9 +191,11 @@ class SpeedTable(Result):
 
         half = self.half_widths(confidence)
         columns = {
-            "running": np.arange(1, self.max_running + 1), "throughput": self.throughput,
-            "low": self.throughput - half, "high": self.throughput + half,
-        }  # fmt: skip
+            "running": np.arange(1, self.max_running + 1),
+            "throughput": self.throughput,
+            "low": self.throughput - half,
+            "high": self.throughput + half,
+        }
         return pd.DataFrame(columns)
 
 

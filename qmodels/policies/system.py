@@ -273,9 +273,7 @@ class Arrangement(Record):
                 f"model knows another rule for partitions that hold several jobs"
             )
         if self.sizes is not None and len(self.sizes) != self.processor_partitions:
-            raise ModelError(
-                f"{len(self.sizes)} sizes for {self.processor_partitions} processor partitions"
-            )
+            raise ModelError(f"{len(self.sizes)} sizes for {self.processor_partitions} processor partitions")
         if self.overheads and not self.repartitioned:
             raise ModelError("overheads are the time of dividing anew; set repartitioned = True")
         if len(self.overheads) not in (0, self.max_running):
@@ -336,11 +334,7 @@ class Arrangement(Record):
 
     def processors(self, size_class: int, running: int) -> float:
         """Processors of a job on a partition of a class, while so many jobs run."""
-        return (
-            self.system.processors / running
-            if self.repartitioned
-            else (self.size_classes[size_class])
-        )
+        return self.system.processors / running if self.repartitioned else (self.size_classes[size_class])
 
     def mean_processors(self, running: int) -> float:
         """Processors of a job, averaged over the partitions."""

@@ -169,9 +169,7 @@ class TimeSharing(AbstractPolicy):
         return BURSTS_CAPACITY if workload.has_bursts else TURNS_CAPACITY
 
     @classmethod
-    def candidates(
-        cls, system: System, *, multiprogramming: Sequence[int] = (2,)
-    ) -> Iterator[TimeSharing]:
+    def candidates(cls, system: System, *, multiprogramming: Sequence[int] = (2,)) -> Iterator[TimeSharing]:
         """See `AbstractPolicy.candidates`: powers of two of partitions at each level."""
         for level in multiprogramming:
             for disks in powers_of_two(system.max_disk_partitions):
@@ -187,9 +185,7 @@ class TimeSharing(AbstractPolicy):
         rows = []
         for k in range(1, self.max_running + 1):
             jobs = spread(k, partitions)  # processor partition c works on disk partition c mod K_D
-            rows.append(
-                groups_at_work([jobs[l::used] for l in range(used)], program, p, d, times=times)
-            )
+            rows.append(groups_at_work([jobs[l::used] for l in range(used)], program, p, d, times=times))
         whole = system.processors % partitions == 0 and system.disks % self.disk_partitions == 0
         unshared = self.multiprogramming == 1 and self.disk_partitions >= partitions
         return RunningJobs.of(rows, exact=unshared and whole)

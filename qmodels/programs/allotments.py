@@ -69,8 +69,7 @@ class AllotmentPath(Result):
         """Return a line per budget."""
         head = f"{'budget':>10} {'price':>10} {'processors':>10} {'disks':>8} {'speedup':>10}"
         lines = [
-            f"{x.budget:>10.6g} {x.price:>10.6g} {x.processors:>10g} {x.disks:>8g} "
-            f"{x.speedup:>10.5g}"
+            f"{x.budget:>10.6g} {x.price:>10.6g} {x.processors:>10g} {x.disks:>8g} {x.speedup:>10.5g}"
             for x in self.steps
         ]
         return "\n".join([head, *lines])
@@ -217,9 +216,7 @@ def allotment_path(
         positive("budgets", float(amount), least=CHEAPEST, most=DEAREST)
     if np.any(np.diff(amounts) <= 0):
         at = int(np.argmax(np.diff(amounts) <= 0))
-        raise ModelError(
-            f"budgets must increase, but {amounts[at + 1]:.6g} follows {amounts[at]:.6g}"
-        )
+        raise ModelError(f"budgets must increase, but {amounts[at + 1]:.6g} follows {amounts[at]:.6g}")
     return _path(program, amounts, processor_price, disk_price, by, g)
 
 
@@ -267,13 +264,9 @@ def marginal_value(
         positive(name, units, least=1.0, most=DEAREST - 1)
     prices = _checked_prices(processor_price, disk_price)
     reference = float(program.mean_time(1.0, 1.0))
-    here, wider, deeper = (
-        reference / float(program.mean_time(*x)) for x in ((p, d), (p + 1, d), (p, d + 1))
-    )
+    here, wider, deeper = (reference / float(program.mean_time(*x)) for x in ((p, d), (p + 1, d), (p, d + 1)))
     by_processor, by_disk = wider - here, deeper - here
-    return MarginalValue(
-        p, d, here, by_processor, by_disk, by_processor / prices[0], by_disk / prices[1]
-    )
+    return MarginalValue(p, d, here, by_processor, by_disk, by_processor / prices[0], by_disk / prices[1])
 
 
 def _path(

@@ -77,9 +77,7 @@ class Form:
 
         for argument in arguments:
             if not isinstance(argument, (sympy.Symbol, sympy.Indexed, AppliedUndef)):
-                raise ModelError(
-                    f"an argument must be a symbol of law_symbols(), got {argument!r:.60}"
-                )
+                raise ModelError(f"an argument must be a symbol of law_symbols(), got {argument!r:.60}")
         if self.right.has(sympy.Sum):
             raise ModelError(
                 f"form ({self.number}) sums over the phases of any program, which has no value; "

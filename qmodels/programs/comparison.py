@@ -106,10 +106,16 @@ class Change(Record):
         """Return plain values, for JSON."""
         low, high = self.interval
         return {
-            "program": self.program, "part": self.part, "processors": self.processors,
-            "disks": self.disks, "ratio": self.ratio, "low": low, "high": high,
-            "level": self.level, "probability_slower": self.beyond(),
-        }  # fmt: skip
+            "program": self.program,
+            "part": self.part,
+            "processors": self.processors,
+            "disks": self.disks,
+            "ratio": self.ratio,
+            "low": low,
+            "high": high,
+            "level": self.level,
+            "probability_slower": self.beyond(),
+        }
 
 
 @dataclass(frozen=True)
@@ -209,9 +215,7 @@ class Comparison(Result):
             verdict: Verdict = "broken" if chance >= sure else "undecided"
             if 1.0 - chance >= limit.confidence:
                 verdict = "kept"
-            judged.append(
-                Judged(limit, one, verdict, chance, sure, one.noticeable(limit.slowdown, sure))
-            )
+            judged.append(Judged(limit, one, verdict, chance, sure, one.noticeable(limit.slowdown, sure)))
         return tuple(judged)
 
     def to_frame(self) -> pd.DataFrame:
@@ -310,9 +314,7 @@ def compare_runs(
             part = _differences(was, now)
             if target is None or target in part.cells:
                 changes.append(part.change(name, label, target, level))
-        changes += [
-            whole.change(name, WHOLE, cell, level) for cell in whole.cells if cell != target
-        ]
+        changes += [whole.change(name, WHOLE, cell, level) for cell in whole.cells if cell != target]
     return Comparison(tuple(changes), tuple(remarks))
 
 
@@ -326,9 +328,7 @@ class _Differences:
     variance: float  # of the logarithm of one run
     freedom: int
 
-    def change(
-        self, program: str, part: str, at: tuple[float, float] | None, level: float
-    ) -> Change:
+    def change(self, program: str, part: str, at: tuple[float, float] | None, level: float) -> Change:
         """Return the change at one allotment, or the mean over all."""
         chosen = np.arange(len(self.cells)) if at is None else np.array([self.cells[at]])
         error = math.sqrt(self.variance * float(np.sum(self.spread[chosen]))) / chosen.size
@@ -348,9 +348,7 @@ def _differences(before: pd.DataFrame, after: pd.DataFrame) -> _Differences:
     old, new = _logs(before), _logs(after)
     common = [cell for cell in old if cell in new]
     if not common:
-        raise ModelError(
-            "no allotment (p, d) was run with both releases; run both on the same allotments"
-        )
+        raise ModelError("no allotment (p, d) was run with both releases; run both on the same allotments")
     means = np.array([np.mean(new[cell]) - np.mean(old[cell]) for cell in common])
     spread = np.array([1.0 / len(old[cell]) + 1.0 / len(new[cell]) for cell in common])
     # Of repeats, and of how far the differences lie from one common to all allotments.
@@ -372,10 +370,7 @@ def _logs(frame: pd.DataFrame) -> dict[tuple[float, float], Array]:
     """Logarithms of the seconds of every run, by allotment."""
     cells = frame[["p", "d"]].to_numpy(float)
     logs = np.log(frame["seconds"].to_numpy(float))
-    return {
-        (float(p), float(d)): logs[np.all(cells == (p, d), axis=1)]
-        for p, d in np.unique(cells, axis=0)
-    }
+    return {(float(p), float(d)): logs[np.all(cells == (p, d), axis=1)] for p, d in np.unique(cells, axis=0)}
 
 
 def _totals(frame: pd.DataFrame) -> pd.DataFrame:
@@ -404,9 +399,7 @@ def _by_forecasts(
         middles.append(math.log(found.time.data[0]))
         width = math.log(found.time_high[0] / found.time_low[0])
         errors.append(width / (2.0 * float(stats.norm.ppf(0.5 + level / 2.0))))
-    return Change(
-        name, WHOLE, *target, middles[1] - middles[0], math.hypot(*errors), math.inf, level
-    )
+    return Change(name, WHOLE, *target, middles[1] - middles[0], math.hypot(*errors), math.inf, level)
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,9 +112,7 @@ def evaluate_growth(growth: AnyGrowth, p: Array, d: Array) -> Array:
     try:
         g = np.broadcast_to(g, shape)
     except ValueError:
-        raise ModelError(
-            f"the growth law {growth} answered shape {g.shape} for allotments {shape}"
-        ) from None
+        raise ModelError(f"the growth law {growth} answered shape {g.shape} for allotments {shape}") from None
     if np.any(g < -_ROUNDING) or np.any(g > 1e30):
         worst = g.min() if g.min() < -_ROUNDING else g.max()
         raise ModelError(f"the growth law {growth} answered {worst:.6g}; it must be from 0 to 1e30")

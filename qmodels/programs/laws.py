@@ -185,14 +185,10 @@ def evaluate(law: AnyLaw, p: Array, d: Array) -> Array:
     try:
         h = np.broadcast_to(h, shape)
     except ValueError:
-        raise ModelError(
-            f"the scaling law {law} answered shape {h.shape} for allotments {shape}"
-        ) from None
+        raise ModelError(f"the scaling law {law} answered shape {h.shape} for allotments {shape}") from None
     if np.any(h < 1e-30) or np.any(h > 1e30):
         worst = h.min() if h.min() < 1e-30 else h.max()
-        raise ModelError(
-            f"the scaling law {law} answered {worst:.6g}; it must be from 1e-30 to 1e30"
-        )
+        raise ModelError(f"the scaling law {law} answered {worst:.6g}; it must be from 1e-30 to 1e30")
     return h
 
 
@@ -205,8 +201,7 @@ def checked_allotment(p: ArrayLike, d: ArrayLike) -> tuple[Array, Array]:
         if np.any(outside):
             worst = array[outside].flat[0]
             raise ModelError(
-                f"{name} must be from {LEAST_UNITS:g} to {MOST_UNITS:g}, got {worst:.6g}; "
-                f"ask for at least 1"
+                f"{name} must be from {LEAST_UNITS:g} to {MOST_UNITS:g}, got {worst:.6g}; ask for at least 1"
             )
         checked.append(array)
     try:

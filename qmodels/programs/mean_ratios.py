@@ -106,12 +106,8 @@ class FedDisksByLaw(AbstractMeanRatio):
     _below: _Integral = field(init=False, repr=False)  # of 1 - F from the least R to 1
 
     def __post_init__(self) -> None:
-        above = _Integral.of(
-            lambda r: self.law.cdf(r) / r, max(self.low, 1.0), self.high, self.panels
-        )
-        below = _Integral.of(
-            lambda r: self.law.sf(r) * r, self.low, min(self.high, 1.0), self.panels
-        )
+        above = _Integral.of(lambda r: self.law.cdf(r) / r, max(self.low, 1.0), self.high, self.panels)
+        below = _Integral.of(lambda r: self.law.sf(r) * r, self.low, min(self.high, 1.0), self.panels)
         object.__setattr__(self, "_above", above)
         object.__setattr__(self, "_below", below)
 

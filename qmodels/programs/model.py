@@ -290,9 +290,7 @@ class Program(ByValue, AbstractProgram):
         """P[N >= n] for n = 1, 2, ... of any shape."""
         n = real_array("n", n)
         if np.any(n < 1) or np.any(n != np.floor(n)):
-            raise ModelError(
-                f"n must be whole numbers >= 1, got {n[(n < 1) | (n % 1 != 0)].flat[0]:g}"
-            )
+            raise ModelError(f"n must be whole numbers >= 1, got {n[(n < 1) | (n % 1 != 0)].flat[0]:g}")
         if self.phase_count is None:
             return np.where(n <= len(self.phases), 1.0, 0.0)[()]
         if isinstance(self.phase_count, Geometric):
@@ -377,8 +375,7 @@ class Program(ByValue, AbstractProgram):
     def sums(self) -> dict[Component, Sum]:
         """Bursts of a job, those that scale alike as one term."""
         return {
-            kind: Sum.of((phase.burst(kind), visits) for phase, visits in self.visits)
-            for kind in COMPONENTS
+            kind: Sum.of((phase.burst(kind), visits) for phase, visits in self.visits) for kind in COMPONENTS
         }
 
     def _visits(self) -> Array:
@@ -440,9 +437,7 @@ class WorkloadMix(ByValue, AbstractProgram):
         given = np.ones(len(programs)) if self.weights is None else self.weights
         weights = real_array("weights", given)
         if weights.shape != (len(programs),):
-            raise ModelError(
-                f"{len(programs)} programs need as many weights, got shape {weights.shape}"
-            )
+            raise ModelError(f"{len(programs)} programs need as many weights, got shape {weights.shape}")
         if weights.min() < 0 or not 0 < weights.max() <= 1e100:
             raise ModelError(
                 f"weights must be >= 0, one of them > 0 and none above 1e100; "

@@ -113,8 +113,7 @@ class Burst(ByValue, Record):
         total, fixed, growth = (mean_of(getattr(self, name), name) for name in names)
         if fixed > total:
             raise ModelError(
-                f"sequential = {fixed:.6g} s is more than seconds = {total:.6g} s; "
-                f"it is a part of it"
+                f"sequential = {fixed:.6g} s is more than seconds = {total:.6g} s; it is a part of it"
             )
         object.__setattr__(self, "_means", (total, fixed, growth))
         if not isinstance(self.law, RandomLaw):
@@ -129,9 +128,14 @@ class Burst(ByValue, Record):
         """Mean seconds, the parts of them, and how they scale."""
         total, fixed, growth = self._means
         given: dict[str, Any] = {
-            "seconds": total, "sequential": fixed, "law": self.law, "per_processor": growth,
-            "growth": self.growth, "slowdown": self.slowdown, "paired": self.paired,
-        }  # fmt: skip
+            "seconds": total,
+            "sequential": fixed,
+            "law": self.law,
+            "per_processor": growth,
+            "growth": self.growth,
+            "slowdown": self.slowdown,
+            "paired": self.paired,
+        }
         parts = ("seconds", "sequential", "per_processor")
         laws = {name: getattr(self, name) for name in parts}
         return given | {
@@ -276,9 +280,7 @@ class Burst(ByValue, Record):
         for name, value in given.items():
             column = as_sample(name, value)
             if column is None:
-                raise ModelError(
-                    f"paired: {name} is a law, which has no rows; give a sample or a number"
-                )
+                raise ModelError(f"paired: {name} is a law, which has no rows; give a sample or a number")
             columns[name] = column
         size = max(column.size for column in columns.values())
         for name, column in columns.items():
@@ -295,9 +297,7 @@ class Burst(ByValue, Record):
             theta = self.law.at_length(total)
         return total, fixed, growth, theta
 
-    def _drawn_parameters(
-        self, rng: np.random.Generator, size: int
-    ) -> tuple[Array, Array, Array, Array]:
+    def _drawn_parameters(self, rng: np.random.Generator, size: int) -> tuple[Array, Array, Array, Array]:
         """Draw total, sequential part, growth and theta of `size` bursts from their joint law."""
         if self.paired:
             rows = self._rows()
@@ -305,8 +305,7 @@ class Burst(ByValue, Record):
             total, fixed, growth, theta = (column[chosen] for column in rows)
             return total, fixed, growth, theta
         total, fixed, growth = (
-            drawn(x, rng=rng, size=size)
-            for x in (self.seconds, self.sequential, self.per_processor)
+            drawn(x, rng=rng, size=size) for x in (self.seconds, self.sequential, self.per_processor)
         )
         if not isinstance(self.law, RandomLaw):
             return total, fixed, growth, np.zeros(size)

@@ -46,18 +46,25 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
             Profile("QCRD-4", 12, 500.0, 24.0, communicates=True),
             Profile("MESSKIT-SCF", 5, 300.0, 48.0, communicates=True),
             Profile(
-                "MESSKIT-ARGOS", 4, 240.0, 60.0,
+                "MESSKIT-ARGOS",
+                4,
+                240.0,
+                60.0,
                 note="synthetic, not a measurement; stands for a program that mostly writes",
             ),
             Profile(
-                "ESCAT-2", 8, 900.0, 22.0, discontinuous=True,
+                "ESCAT-2",
+                8,
+                900.0,
+                22.0,
+                discontinuous=True,
                 note="synthetic, not a measurement; slower by a factor on 8 or fewer processors",
             ),
             Profile("ESCAT-4", 8, 644.0, 20.0),
             Profile("RENDER", 10, 300.0, 20.0),
         )
     }
-)  # fmt: skip
+)
 """The seven profiles by name; all synthetic, not measurements."""
 
 

@@ -159,13 +159,9 @@ def mean_of(quantity: Quantity, name: str = "quantity") -> float:
         if callable(support):
             least = float(support()[0])
             if least < 0:
-                raise ModelError(
-                    f"{name} has a law that reaches down to {least:.6g}; times are >= 0"
-                )
+                raise ModelError(f"{name} has a law that reaches down to {least:.6g}; times are >= 0")
     else:
-        raise ModelError(
-            f"{name} must be a number, a sample or a law with a mean, got {_shown(quantity)}"
-        )
+        raise ModelError(f"{name} must be a number, a sample or a law with a mean, got {_shown(quantity)}")
     if not 0 <= mean <= LARGEST:
         raise ModelError(f"{name} must be from 0 to {LARGEST:g}, got mean {mean:.6g}")
     return mean

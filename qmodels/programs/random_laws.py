@@ -158,9 +158,7 @@ class RandomLaw(ByValue, Record):
         try:
             theta = np.array(np.broadcast_to(theta, seconds.shape))
         except ValueError:
-            raise ModelError(
-                f"parameter answered shape {theta.shape} for {seconds.size} lengths"
-            ) from None
+            raise ModelError(f"parameter answered shape {theta.shape} for {seconds.size} lengths") from None
         if theta.size:
             self._check(float(theta.min()), float(theta.max()))
         return theta

@@ -44,8 +44,7 @@ def matched_programs(
         If the tables have no such program in common.
     """
     sides = [
-        {str(name): runs for name, runs in table.frame.groupby("program", sort=False)}
-        for table in (old, new)
+        {str(name): runs for name, runs in table.frame.groupby("program", sort=False)} for table in (old, new)
     ]
     if program is not None and not all(program in side for side in sides):
         was, renamed, now = program.partition("=")
@@ -53,9 +52,7 @@ def matched_programs(
             yield now, sides[0][was], sides[1][now]
             return
         known = sorted(set(sides[0]) & set(sides[1]))
-        raise ModelError(
-            f"no program {program[:60]!r} in both tables; {suggestion(program, known)}"
-        )
+        raise ModelError(f"no program {program[:60]!r} in both tables; {suggestion(program, known)}")
     names = [name for name in sides[1] if name in sides[0] and program in (None, name)]
     if not names and len(sides[0]) == len(sides[1]) == 1:
         (was,), (now,) = sides

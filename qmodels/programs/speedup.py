@@ -152,13 +152,13 @@ class SpeedupSurface(Result):
         try:
             import xarray
         except ImportError:
-            raise ModelError(
-                "a data set needs xarray; install the extra: pip install '.[xarray]'"
-            ) from None
+            raise ModelError("a data set needs xarray; install the extra: pip install '.[xarray]'") from None
         values = {
-            "mean_time": self.mean_time, "speedup": self.speedup,
-            "efficiency": self.efficiency(), "efficacy": self.efficacy(),
-        }  # fmt: skip
+            "mean_time": self.mean_time,
+            "speedup": self.speedup,
+            "efficiency": self.efficiency(),
+            "efficacy": self.efficacy(),
+        }
         axes = {"processors": self.processors, "disks": self.disks}
         about = {"name": self.name, "method": self.method, "reference_s": self.reference}
         return xarray.Dataset(
@@ -168,10 +168,14 @@ class SpeedupSurface(Result):
     def record(self) -> dict[str, Any]:
         """Axes, mean times in seconds and speedups, as tables with a row for each processors."""
         return {
-            "name": self.name, "method": self.method, "reference": self.reference,
-            "processors": self.processors, "disks": self.disks, "mean_time": self.mean_time,
+            "name": self.name,
+            "method": self.method,
+            "reference": self.reference,
+            "processors": self.processors,
+            "disks": self.disks,
+            "mean_time": self.mean_time,
             "speedup": self.speedup,
-        }  # fmt: skip
+        }
 
     def _repr_html_(self) -> str:
         """Speedups with processors down and disks across, as many as can be looked at."""
@@ -213,9 +217,7 @@ class SpeedupSurface(Result):
         i, j = np.argwhere(values >= values.max() * (1.0 - 1e-12))[0]
         return Allotment(float(self.processors[i]), float(self.disks[j]), float(values[i, j]))
 
-    def values(
-        self, by: Literal["speedup", "efficiency", "efficacy"], g: Weighting = "p*d"
-    ) -> Array:
+    def values(self, by: Literal["speedup", "efficiency", "efficacy"], g: Weighting = "p*d") -> Array:
         """One of speedup, efficiency and efficacy by its name, shape (n, m)."""
         choices = {"speedup": lambda g: self.speedup, "efficiency": self.efficiency}
         choices["efficacy"] = self.efficacy
@@ -272,9 +274,7 @@ class SpeedupSurface(Result):
         return weights
 
 
-def speedup_surface(
-    program: AbstractProgram, processors: ArrayLike, disks: ArrayLike
-) -> SpeedupSurface:
+def speedup_surface(program: AbstractProgram, processors: ArrayLike, disks: ArrayLike) -> SpeedupSurface:
     """Speedup of a program, or of a mixture of programs, over processors and disks.
 
     Parameters
@@ -385,11 +385,7 @@ def mean_of_ratios(
         raise ModelError(f"program must be a Program or WorkloadMix, got {program!r:.60}")
     if not isinstance(rng, np.random.Generator):
         raise ModelError(f"rng must be a numpy.random.Generator, got {rng!r:.60}")
-    if (
-        isinstance(size, bool)
-        or not isinstance(size, (int, np.integer))
-        or not 2 <= size <= MOST_JOBS
-    ):
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= MOST_JOBS:
         raise ModelError(f"size must be a whole number from 2 to {MOST_JOBS}, got {size!r:.60}")
     if size * program.mean_phases > MOST_DRAWS:
         raise MemoryBudgetError(
@@ -400,9 +396,7 @@ def mean_of_ratios(
     ps, ds = np.array([1.0, p]), np.array([1.0, d])
     times = _job_times(program, ps, ds, rng, int(size))
     if times.min() <= 0:
-        raise ModelError(
-            "a job of 0 s was drawn, whose speedup is not defined; drop zeros of samples"
-        )
+        raise ModelError("a job of 0 s was drawn, whose speedup is not defined; drop zeros of samples")
     ratios = times[0] / times[1]
     return SampledMean(float(ratios.mean()), float(ratios.std(ddof=1)) / math.sqrt(size))
 
@@ -459,8 +453,7 @@ def _checked_axis(name: str, values: ArrayLike) -> Array:
     if np.any(np.diff(axis) <= 0):
         at = int(np.argmax(np.diff(axis) <= 0))
         raise ModelError(
-            f"{name} must increase, but {axis[at + 1]:.6g} follows {axis[at]:.6g}; sort them "
-            f"and drop repeats"
+            f"{name} must increase, but {axis[at + 1]:.6g} follows {axis[at]:.6g}; sort them and drop repeats"
         )
     return _read_only(axis)
 

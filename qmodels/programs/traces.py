@@ -82,9 +82,7 @@ class IOTotals(Result):
             object.__setattr__(self, name, _times(name, getattr(self, name)))
         for name in self.__dataclass_fields__:
             if getattr(self, name).size != rank.size:
-                raise ModelError(
-                    f"{name} has {getattr(self, name).size} entries where rank has {rank.size}"
-                )
+                raise ModelError(f"{name} has {getattr(self, name).size} entries where rank has {rank.size}")
 
     @property
     def seconds(self) -> float:
@@ -145,9 +143,7 @@ class StorageTargets(Result):
             column = whole_array(name, getattr(self, name), least=0, most=_MOST_BYTES)
             object.__setattr__(self, name, column)
         if self.number.size != self.bytes.size:
-            raise ModelError(
-                f"bytes has {self.bytes.size} entries where number has {self.number.size}"
-            )
+            raise ModelError(f"bytes has {self.bytes.size} entries where number has {self.number.size}")
         whole_array("elsewhere", [self.elsewhere], least=0, most=_MOST_BYTES)
 
     @property
@@ -259,8 +255,12 @@ class Trace(Result):
         sizes = np.full(start.size, UNKNOWN) if self.bytes is None else self.bytes
         sizes = whole_array("bytes", sizes, least=UNKNOWN, most=_MOST_BYTES)
         columns: dict[str, NDArray[Any]] = {
-            "rank": rank, "start": start, "end": end, "kind": kind, "bytes": sizes,
-        }  # fmt: skip
+            "rank": rank,
+            "start": start,
+            "end": end,
+            "kind": kind,
+            "bytes": sizes,
+        }
         for name, column in columns.items():
             if column.size != start.size:
                 raise ModelError(f"{name} has {column.size} entries where start has {start.size}")
@@ -338,9 +338,7 @@ def whole_array(name: str, value: object, *, least: int, most: int) -> Whole:
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise ModelError(
-            f"{name} must be one row of whole numbers, got {array.dtype} of shape {array.shape}"
-        )
+        raise ModelError(f"{name} must be one row of whole numbers, got {array.dtype} of shape {array.shape}")
     outside = (array < least) | (array > most)
     if outside.any():
         at = int(outside.argmax())
@@ -399,9 +397,7 @@ def process_count(value: object) -> int:
         or not isinstance(value, numbers.Integral)
         or not 1 <= int(value) <= MOST_PROCESSES
     ):
-        raise ModelError(
-            f"processes must be a whole number from 1 to {MOST_PROCESSES}, got {value!r:.60}"
-        )
+        raise ModelError(f"processes must be a whole number from 1 to {MOST_PROCESSES}, got {value!r:.60}")
     return int(value)
 
 

@@ -30,16 +30,20 @@ class Counters(NamedTuple):
     def minus(self, other: Counters) -> Counters:
         """Return the difference; where a counter went back, nothing."""
         return Counters(
-            max(self.user - other.user, 0.0), max(self.system - other.system, 0.0),
-            max(self.read - other.read, 0), max(self.written - other.written, 0),
-        )  # fmt: skip
+            max(self.user - other.user, 0.0),
+            max(self.system - other.system, 0.0),
+            max(self.read - other.read, 0),
+            max(self.written - other.written, 0),
+        )
 
     def plus(self, other: Counters) -> Counters:
         """Return the sum."""
         return Counters(
-            self.user + other.user, self.system + other.system,
-            self.read + other.read, self.written + other.written,
-        )  # fmt: skip
+            self.user + other.user,
+            self.system + other.system,
+            self.read + other.read,
+            self.written + other.written,
+        )
 
 
 NOTHING: Final = Counters(0.0, 0.0, 0, 0)
@@ -146,10 +150,13 @@ class ProcessTree:
             fields = stream.read(4096).rpartition(b")")[2].split()
         user, system, of_children_user, of_children_system = map(int, fields[11:15])
         return (
-            fields[0].decode(), int(fields[1]), int(fields[19]),
+            fields[0].decode(),
+            int(fields[1]),
+            int(fields[19]),
             (user + of_children_user) * self._tick,
-            (system + of_children_system) * self._tick, int(fields[17]),
-        )  # fmt: skip
+            (system + of_children_system) * self._tick,
+            int(fields[17]),
+        )
 
     def _moved(self, pid: int) -> tuple[int, int]:
         try:
@@ -191,9 +198,7 @@ class ProcessTree:
     def _descendants(self, found: dict[Process, Sample]) -> dict[Process, Sample]:
         """Of all processes, those below this one."""
         parents = {
-            process[0]: sample.parent
-            for process, sample in found.items()
-            if process not in self._others
+            process[0]: sample.parent for process, sample in found.items() if process not in self._others
         }
         own = os.getpid()
 

@@ -60,19 +60,13 @@ class Sampled:
     pace: float
 
 
-def sample_command(
-    command: Sequence[str], *, interval: float = INTERVAL, storage: bool = False
-) -> Sampled:
+def sample_command(command: Sequence[str], *, interval: float = INTERVAL, storage: bool = False) -> Sampled:
     """Run a command and look at its processes; see `record_command`."""
     if not sys.platform.startswith("linux"):
-        raise ModelError(
-            f"recording reads the counters of Linux in /proc; this system is {sys.platform}"
-        )
+        raise ModelError(f"recording reads the counters of Linux in /proc; this system is {sys.platform}")
     words = [os.fspath(word) for word in command]
     if not words:
-        raise ModelError(
-            "give the command to record, behind two dashes: record -- ./solver in.toml"
-        )
+        raise ModelError("give the command to record, behind two dashes: record -- ./solver in.toml")
     interval = real_number("interval", interval, least=_INTERVALS[0])
     if interval > _INTERVALS[1]:
         raise ModelError(f"interval must be at most {_INTERVALS[1]:g} s, got {interval:g}")

@@ -50,9 +50,7 @@ class Recording(Record):
     busiest: float
 
 
-def record_command(
-    command: Sequence[str], *, interval: float = INTERVAL, storage: bool = False
-) -> Recording:
+def record_command(command: Sequence[str], *, interval: float = INTERVAL, storage: bool = False) -> Recording:
     """Run a command and record when its processes did I/O and when they computed.
 
     Parameters
@@ -94,9 +92,14 @@ def recording_of(sampled: Sampled) -> Recording:
     log = sampled.log
     duration = max(sampled.seconds, SHORTEST)
     return Recording(
-        timeline(log, duration, sampled.command, sampled.pace), sampled.exit_code, len(log.seen),
-        duration / max(log.looks, 1), sampled.looking / duration, log.moved, log.busiest,
-    )  # fmt: skip
+        timeline(log, duration, sampled.command, sampled.pace),
+        sampled.exit_code,
+        len(log.seen),
+        duration / max(log.looks, 1),
+        sampled.looking / duration,
+        log.moved,
+        log.busiest,
+    )
 
 
 def timeline(log: Log, duration: float, source: str, pace: float) -> Trace:
@@ -116,9 +119,15 @@ def timeline(log: Log, duration: float, source: str, pace: float) -> Trace:
         ranks.append(0)
     start, end, kind, moved = zip(*segments, strict=True)
     return Trace(
-        np.array(ranks), np.minimum(start, duration), np.minimum(end, duration), np.array(kind),
-        max(ranks) + 1, duration, np.array(moved, dtype=np.int64), source,
-    )  # fmt: skip
+        np.array(ranks),
+        np.minimum(start, duration),
+        np.minimum(end, duration),
+        np.array(kind),
+        max(ranks) + 1,
+        duration,
+        np.array(moved, dtype=np.int64),
+        source,
+    )
 
 
 def segments_of(rows: Array) -> Iterator[tuple[float, float, str, int]]:
@@ -177,9 +186,7 @@ def _io_share(length: Array, own: Array, moved: Array, moves: Array, follows: Ar
     return np.asarray(np.where(edge, np.minimum(share, part), share))
 
 
-def _ranks(
-    owners: list[int], segments: list[tuple[float, float, str, int]], pace: float
-) -> list[int]:
+def _ranks(owners: list[int], segments: list[tuple[float, float, str, int]], pace: float) -> list[int]:
     """A rank for each process; processes of which no two work at the same time share one."""
     spans: dict[int, list[tuple[float, float]]] = {}
     for owner, (start, end, *_) in zip(owners, segments, strict=True):

@@ -66,9 +66,12 @@ def player(tree: Path) -> Callable[[str], tuple[float, int, int]]:
     """A process that plays jobs by the code of a working tree."""
     process = subprocess.Popen(
         [sys.executable, str(Path(__file__).resolve()), "--serve"],
-        cwd=tree, env=os.environ | {"PYTHONPATH": str(tree)}, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": str(tree)},
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
 
     def ask(name: str) -> tuple[float, int, int]:
         assert process.stdin is not None
@@ -169,9 +172,7 @@ def main() -> None:
         references=["the same messages in C, the faster of two engines"],
         cost_per_hop_of_128_to_32=round(cost["128x128 ideal"] / cost["32x32 ideal"], 3),
         speed_of_pipelined_to_ideal_16x22=round(cost["16x22 ideal"] / cost["16x22 pipelined"], 3),
-        speed_of_pipelined_to_ideal_128x128=round(
-            cost["128x128 ideal"] / cost["128x128 pipelined"], 3
-        ),
+        speed_of_pipelined_to_ideal_128x128=round(cost["128x128 ideal"] / cost["128x128 pipelined"], 3),
     )
 
 

@@ -94,11 +94,7 @@ def test_the_chain_of_a_network_of_a_thousand_to_a_million_states(benchmark, law
     if not benchmark.enabled and jobs > 16:
         pytest.skip("seconds of work; only where time is measured")
     think = THINK[law].scale(0.5 * jobs)
-    chain = ClosedNetwork(
-        jobs, delay=think, disk=match_moments(1.0, 11.0), discipline="fcfs"
-    )._chain()
-    found = benchmark.pedantic(
-        solve_chain, args=(chain.rates,), kwargs={"levels": chain.levels}, rounds=1
-    )
+    chain = ClosedNetwork(jobs, delay=think, disk=match_moments(1.0, 11.0), discipline="fcfs")._chain()
+    found = benchmark.pedantic(solve_chain, args=(chain.rates,), kwargs={"levels": chain.levels}, rounds=1)
     benchmark.extra_info |= {"states": found.states, "error": found.error_estimate}
     assert found.residual < 1e-13

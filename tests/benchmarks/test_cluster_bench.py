@@ -23,9 +23,12 @@ def test_growth_with_the_tasks_on_a_node(benchmark, tasks):
     rng = np.random.default_rng(1)
     count = tasks * NODES
     trace = ClusterTrace(
-        arrivals=np.sort(rng.random(count)), homes=np.arange(count) % NODES,
-        tasks=np.ones(count), demands=rng.uniform(100.0, 200.0, count), memory=np.ones(count),
+        arrivals=np.sort(rng.random(count)),
+        homes=np.arange(count) % NODES,
+        tasks=np.ones(count),
+        demands=rng.uniform(100.0, 200.0, count),
+        memory=np.ones(count),
         io_rates=rng.uniform(0.0, 2.0, count),
-    )  # fmt: skip
+    )
     run = benchmark(simulate_cluster, Cluster.of(NODES), trace, "NLB")
     benchmark.extra_info |= {"events": run.events, "updates": run.updates}

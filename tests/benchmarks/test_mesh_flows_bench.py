@@ -47,9 +47,10 @@ def cpu_benchmark(benchmark):
 
 @pytest.mark.parametrize("cls", [FlowNetwork, Network], ids=["flows", "worms"])
 @pytest.mark.parametrize(
-    ("plan", "jobs"), [(MIXED, 1000), (ALTERNATING, 1000), (LONG, 100)],
+    ("plan", "jobs"),
+    [(MIXED, 1000), (ALTERNATING, 1000), (LONG, 100)],
     ids=["mixed", "alternating", "long"],
-)  # fmt: skip
+)
 def test_jobs_that_come_and_go_on_16_by_22(cpu_benchmark, cls, plan, jobs):
     mesh = Mesh(16, 22, io_side="west")
     messages = cpu_benchmark.pedantic(play, args=(cls, mesh, plan, jobs, 500.0), rounds=5)

@@ -55,9 +55,7 @@ def test_a_simulation_of_twenty_thousand_jobs(benchmark, demo, policy):
     machine, work = demo
     rate = 0.6 * capacity(policy, machine, work)
     run = benchmark(
-        lambda: simulate(
-            policy, machine, work, arrival_rate=rate, jobs=20_000, replications=1, workers=1
-        )
+        lambda: simulate(policy, machine, work, arrival_rate=rate, jobs=20_000, replications=1, workers=1)
     )
     benchmark.extra_info["events"] = run.events
     assert run.events > 16 * 20_000

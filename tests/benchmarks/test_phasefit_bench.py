@@ -6,9 +6,7 @@ import pytest
 from phasefit import PhaseType, match_moments
 
 RATES = np.random.default_rng(1).uniform(0.1, 1.0, (8, 9))
-GENERAL = PhaseType.from_rates(
-    np.full(8, 1 / 8), RATES[:, :8] * (1 - np.eye(8)), RATES[:, 8]
-)  # fmt: skip
+GENERAL = PhaseType.from_rates(np.full(8, 1 / 8), RATES[:, :8] * (1 - np.eye(8)), RATES[:, 8])
 LAWS = {
     "exponential": PhaseType.exponential(mean=1.0),
     "erlang-50": PhaseType.erlang(phases=50, mean=1.0),

@@ -27,11 +27,17 @@ ONE = PhaseType.exponential(mean=1.0)
 @pytest.mark.parametrize("disk", ["ps", "fcfs", "siro"])
 @pytest.mark.parametrize(
     "policy",
-    [SpaceSharing(4, 4), SpaceSharing(16, 4), DynamicPartitioning(4),
-     DynamicPartitioning(4, overhead=PhaseType.exponential(mean=0.05)), TimeSharing(4, 4),
-     TimeSharing(16, 4), TimeSharing(16, 16, cpu_discipline="ps")],
+    [
+        SpaceSharing(4, 4),
+        SpaceSharing(16, 4),
+        DynamicPartitioning(4),
+        DynamicPartitioning(4, overhead=PhaseType.exponential(mean=0.05)),
+        TimeSharing(4, 4),
+        TimeSharing(16, 4),
+        TimeSharing(16, 16, cpu_discipline="ps"),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_events_per_second(benchmark, policy, disk, bursts):
     calm = reference_machine()
     machine = System(calm.processors, calm.disks, calm.min_processors, disk_discipline=disk)
@@ -42,9 +48,15 @@ def test_events_per_second(benchmark, policy, disk, bursts):
     def run():
         before = time.process_time()
         found = simulate(
-            policy, machine, work, arrival_rate=rate, jobs=JOBS, replications=1, workers=1,
+            policy,
+            machine,
+            work,
+            arrival_rate=rate,
+            jobs=JOBS,
+            replications=1,
+            workers=1,
             bursts=bursts,
-        )  # fmt: skip
+        )
         cpu.append((time.process_time() - before) / found.events)
         return found
 

@@ -171,9 +171,15 @@ def simulated_queue() -> tuple[Work, Work]:
 
     def ours() -> object:
         return simulate(
-            SpaceSharing(1, 1), machine, work,
-            arrival_rate=rate, jobs=count // 2, warm_up=0, replications=2, seed=1,
-        )  # fmt: skip
+            SpaceSharing(1, 1),
+            machine,
+            work,
+            arrival_rate=rate,
+            jobs=count // 2,
+            warm_up=0,
+            replications=2,
+            seed=1,
+        )
 
     def theirs() -> object:
         rng = np.random.default_rng(1)
@@ -208,18 +214,22 @@ JOBS = (
     Job("finite chain, 100 levels of 500", "100 products of order 500", hundred_levels),
     Job("EM, 10^6 samples, order 8", "ten sorts and logarithms of 10^6 numbers", hyper_erlang),
     Job("FCFS closed chain, 111,265 states", "10 products with the rates", lambda: fcfs_chain(32)),
-    Job("FCFS closed chain, 1,231,041 states", "10 products with the rates",
-        lambda: fcfs_chain(60), long=True),
+    Job(
+        "FCFS closed chain, 1,231,041 states", "10 products with the rates", lambda: fcfs_chain(60), long=True
+    ),
     Job("job log, 10^6 rows", "pandas reads the same file", lambda: job_log(1_000_000)),
     Job("job log, 10^7 rows", "pandas reads the same file", lambda: job_log(10_000_000), long=True),
-    Job("one server, 200,000 jobs simulated", "SimPy 4 at the same queue", simulated_queue,
-        needs="simpy"),
-    Job("qmodels demo, warm", "importing numba, pandas, scipy, matplotlib",
-        lambda: command("demo")),
-    Job("qmodels recommend --objective p95 --map", "importing numba, pandas, scipy, matplotlib",
-        lambda: command("recommend", str(ROOT / "validation/study/demo/scenario.toml"),
-                        "--objective", "p95", "--map"), long=True),
-)  # fmt: skip
+    Job("one server, 200,000 jobs simulated", "SimPy 4 at the same queue", simulated_queue, needs="simpy"),
+    Job("qmodels demo, warm", "importing numba, pandas, scipy, matplotlib", lambda: command("demo")),
+    Job(
+        "qmodels recommend --objective p95 --map",
+        "importing numba, pandas, scipy, matplotlib",
+        lambda: command(
+            "recommend", str(ROOT / "validation/study/demo/scenario.toml"), "--objective", "p95", "--map"
+        ),
+        long=True,
+    ),
+)
 
 
 def used() -> float:
@@ -292,9 +302,7 @@ def circumstances() -> dict[str, object]:
     }
 
 
-def row_of(
-    job: Job, before: Path | None, kept: dict[str, str] | None, rounds: int
-) -> dict[str, object]:
+def row_of(job: Job, before: Path | None, kept: dict[str, str] | None, rounds: int) -> dict[str, object]:
     """Measure one job, alternately with an earlier checkout if there is one."""
     ours, theirs = [], []
     for _ in range(rounds):
@@ -318,9 +326,7 @@ def row_of(
 
 def main() -> None:
     """Measure what is asked for."""
-    asked = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     asked.add_argument("--one", help=argparse.SUPPRESS)
     asked.add_argument("--only", help="jobs whose name holds this")
     asked.add_argument("--long", action="store_true", help="the jobs of minutes as well")

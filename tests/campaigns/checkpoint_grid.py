@@ -27,9 +27,12 @@ _STAGED = {
     "exponential": PhaseType.exponential(mean=1.0),
 }
 TIMERS = {
-    "constant": 0.0, "uniform": 0.3, **_STAGED,
-    "wide": PhaseType.hyperexponential(weights=[0.2, 0.8], means=[3.0, 0.5]), "clock": 0.0,
-}  # fmt: skip
+    "constant": 0.0,
+    "uniform": 0.3,
+    **_STAGED,
+    "wide": PhaseType.hyperexponential(weights=[0.2, 0.8], means=[3.0, 0.5]),
+    "clock": 0.0,
+}
 SIZES = {"constant": None, **_STAGED}
 INTERVAL, MTBF = 10.0, 80.0
 #: Percentiles that are compared; of up to eight equally frequent stalls none lies at a step.
@@ -47,13 +50,24 @@ def systems():
         certain = not fails and timer in ("constant", "clock") and size == "constant"
         for stagger in STAGGERS if certain else STAGGERS[:1]:
             job = Checkpointing(
-                1.0, INTERVAL, MTBF if fails else math.inf, mode=mode, jitter=TIMERS[timer],
-                size_law=SIZES[size], stagger=stagger, timer="clock" if clock else "work",
-            )  # fmt: skip
+                1.0,
+                INTERVAL,
+                MTBF if fails else math.inf,
+                mode=mode,
+                jitter=TIMERS[timer],
+                size_law=SIZES[size],
+                stagger=stagger,
+                timer="clock" if clock else "work",
+            )
             names = {
-                "jobs": n, "protocol": protocol, "mode": mode, "timer": timer, "size": size,
-                "fails": fails, "stagger": stagger,
-            }  # fmt: skip
+                "jobs": n,
+                "protocol": protocol,
+                "mode": mode,
+                "timer": timer,
+                "size": size,
+                "fails": fails,
+                "stagger": stagger,
+            }
             yield names, job, Storage(full, per_job=1.0, writers=writers), n
 
 
@@ -63,21 +77,27 @@ def compared(job, storage, n, intervals):
     certain = math.isinf(job.mtbf) and job.jitter == 0.0 and job.size_law is None
     starts = certain and job.stagger == "random"
     played = simulate_checkpoints(
-        job, storage, n, intervals=intervals if starts else max(intervals, 12_000 // n),
-        replications=40 if starts else 8, seed=7 * n,
-    )  # fmt: skip
+        job,
+        storage,
+        n,
+        intervals=intervals if starts else max(intervals, 12_000 // n),
+        replications=40 if starts else 8,
+        seed=7 * n,
+    )
     row = {"method": found.method, "low": found.low, "high": found.high}
     for name in ("goodput", "write", "stall", "utilisation"):
         seen = getattr(played, name)
-        row |= {name: getattr(found, name), f"{name}_played": seen.mean,
-                f"{name}_half_width": seen.half_width}  # fmt: skip
+        row |= {
+            name: getattr(found, name),
+            f"{name}_played": seen.mean,
+            f"{name}_half_width": seen.half_width,
+        }
     for q in LEVELS:
         try:
             known = found.percentile(q)
         except ModelError:
             known = math.nan
-        row |= {f"stall_p{100 * q:.0f}": known, f"stall_p{100 * q:.0f}_played":
-                played.percentile(q)}  # fmt: skip
+        row |= {f"stall_p{100 * q:.0f}": known, f"stall_p{100 * q:.0f}_played": played.percentile(q)}
     return row
 
 
@@ -106,10 +126,11 @@ def summary(rows):
         own = [row for row in rows if regime(row) == name]
         key = name.replace(", ", "_").replace(" ", "_")
         held = [
-            row["low"] - row["goodput_half_width"] - 2e-3 <= row["goodput_played"]
+            row["low"] - row["goodput_half_width"] - 2e-3
+            <= row["goodput_played"]
             <= row["high"] + row["goodput_half_width"] + 2e-3
             for row in own
-        ]  # fmt: skip
+        ]
         facts |= {f"{key}_systems": len(own), f"{key}_ranges_that_hold": int(sum(held))}
         for what in ("goodput", "write", "stall", "utilisation", "stall_p45", "stall_p95"):
             errors = [off(row, what) for row in own]

@@ -25,9 +25,7 @@ def summary(rows):
     facts = {}
     for seed in SEEDS:
         for name, busy in (("below", False), ("above", True)):
-            own = [
-                row for row in rows if row["seed"] == seed and (row["load"] >= BUSY) == busy
-            ]  # fmt: skip
+            own = [row for row in rows if row["seed"] == seed and (row["load"] >= BUSY) == busy]
             if not own:
                 continue
             errors = [abs(row["error"]) for row in own]

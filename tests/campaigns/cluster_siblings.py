@@ -51,9 +51,13 @@ def jobs_that_share(rate: float, load: float, number: int) -> tuple[int, Cluster
     cpu = float((tasks * demands).sum())
     disk = float((tasks * demands * rates).sum()) * 14.4
     return NODES, ClusterTrace(
-        arrivals=times * max(cpu, disk) / NODES / load, homes=homes, tasks=tasks, demands=demands,
-        memory=np.full(JOBS, 10.0), io_rates=rates,
-    )  # fmt: skip
+        arrivals=times * max(cpu, disk) / NODES / load,
+        homes=homes,
+        tasks=tasks,
+        demands=demands,
+        memory=np.full(JOBS, 10.0),
+        io_rates=rates,
+    )
 
 
 def cells() -> Iterator[tuple[str, float, float, list[tuple[int, ClusterTrace]]]]:
@@ -89,11 +93,16 @@ def rows() -> Iterator[dict[str, object]]:
             error = off.std(axis=0, ddof=1) / len(known) ** 0.5
             before, default, fitting = found.mean(axis=0) / single - 1.0
             yield {
-                "tasks": tasks, "io_rate": rate, "load": load, "accesses": name,
-                "slowdown": f"{single:.4f}", "error_before": f"{before:.4f}",
-                "error": f"{default:.4f}", "error_at_their_dispersion": f"{fitting:.4f}",
+                "tasks": tasks,
+                "io_rate": rate,
+                "load": load,
+                "accesses": name,
+                "slowdown": f"{single:.4f}",
+                "error_before": f"{before:.4f}",
+                "error": f"{default:.4f}",
+                "error_at_their_dispersion": f"{fitting:.4f}",
                 "standard_error": f"{error[1]:.4f}",
-            }  # fmt: skip
+            }
 
 
 def main() -> None:
@@ -102,9 +111,7 @@ def main() -> None:
     for row in rows():
         found.append(row)
         print(row, file=sys.stderr, flush=True)
-    write_record(
-        "cluster-siblings", found, command="python -m tests.campaigns.cluster_siblings", seed=SEED
-    )
+    write_record("cluster-siblings", found, command="python -m tests.campaigns.cluster_siblings", seed=SEED)
 
 
 if __name__ == "__main__":

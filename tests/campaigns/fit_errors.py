@@ -29,10 +29,17 @@ from tests.campaigns.record import write_record
 
 #: Processes of one kind: the first and the one after the last in the list.
 FAMILIES = {
-    "waves_of_several_scales": (0, 9), "long_range": (9, 14), "sessions": (14, 17),
-    "cycles": (17, 19), "renewal": (19, 23), "regimes": (23, 25), "near_periodic": (25, 27),
-    "correlated": (27, 28), "self_exciting": (28, 29), "seasons": (29, 30),
-}  # fmt: skip
+    "waves_of_several_scales": (0, 9),
+    "long_range": (9, 14),
+    "sessions": (14, 17),
+    "cycles": (17, 19),
+    "renewal": (19, 23),
+    "regimes": (23, 25),
+    "near_periodic": (25, 27),
+    "correlated": (27, 28),
+    "self_exciting": (28, 29),
+    "seasons": (29, 30),
+}
 LOADS = (0.5, 0.7, 0.9)
 #: Law of a service of mean one, and how many servers.
 QUEUES = (
@@ -115,9 +122,14 @@ def _rows_of(place, process, draw):
                 for load in LOADS:
                     for rate in ("of the data", "given"):
                         row = {
-                            "process": process, "gaps": size, "fit": kind, "service": name,
-                            "servers": servers, "load": load, "rate": rate,
-                        }  # fmt: skip
+                            "process": process,
+                            "gaps": size,
+                            "fit": kind,
+                            "service": name,
+                            "servers": servers,
+                            "load": load,
+                            "rate": rate,
+                        }
                         yield from answers(row, fit, law.scale(load * servers * mean), mean, truth)
 
 
@@ -138,10 +150,17 @@ def answers(row, fit, service, mean, truth):
             yield row | about | blank
             continue
         error = solved.fit_error(*asked)
-        yield row | about | {
-            "predicted": error.predicted, "of_data": error.on_data, "low": error.low,
-            "high": error.high, "stated": error.error,
-        }  # fmt: skip
+        yield (
+            row
+            | about
+            | {
+                "predicted": error.predicted,
+                "of_data": error.on_data,
+                "low": error.low,
+                "high": error.high,
+                "stated": error.error,
+            }
+        )
 
 
 def holds(row):
@@ -173,16 +192,12 @@ def summary(rows):
         if stated:
             found[f"share_stated_{key}"] = round(len(stated) / len(some), 4)
             found[f"share_held_{key}"] = round(float(np.mean([holds(row) for row in stated])), 4)
-            found[f"median_stated_{key}"] = round(
-                float(np.median([r["stated"] for r in stated])), 3
-            )
+            found[f"median_stated_{key}"] = round(float(np.median([r["stated"] for r in stated])), 3)
     by_process = [
         [holds(row) for row in asked if row["process"] == name and np.isfinite(row["stated"])]
         for name in PROCESSES
     ]
-    found["processes_held_in_85_per_cent"] = sum(
-        sum(held) >= 0.85 * len(held) > 0.0 for held in by_process
-    )
+    found["processes_held_in_85_per_cent"] = sum(sum(held) >= 0.85 * len(held) > 0.0 for held in by_process)
     found["processes_without_a_stated_error"] = sum(not held for held in by_process)
     off = [abs(row["predicted"] / row["truth"] - 1.0) for row in asked]
     found["median_off"] = round(float(np.median(off)), 3)
@@ -205,9 +220,7 @@ def main() -> None:
 def write(rows, seconds):
     """Write the record of these rows, to five digits, which took so many processor seconds."""
     facts = summary(rows)
-    rows = [
-        {name: f"{x:.5g}" if isinstance(x, float) else x for name, x in row.items()} for row in rows
-    ]
+    rows = [{name: f"{x:.5g}" if isinstance(x, float) else x for name, x in row.items()} for row in rows]
     write_record(
         "fit-errors",
         rows,

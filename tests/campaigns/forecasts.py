@@ -25,11 +25,15 @@ SEEDS = {101: 3, 104: 2}
 PROGRAMS = 100
 #: Slowdown made, limit asked for, and pairs.
 ALARMS = (
-    (1.0, "slowdown > 0% with 95%", 1600), (1.0, "slowdown > 5% with 95%", 1600),
-    (1.0, "any phase slowdown > 0% with 95%", 400), (1.1, "slowdown > 0% with 95%", 400),
-    (1.1, "any phase slowdown > 0% with 95%", 400), (1.1, "slowdown > 5% with 95%", 400),
-    (1.25, "slowdown > 0% with 95%", 400), (1.25, "slowdown > 5% with 95%", 400),
-)  # fmt: skip
+    (1.0, "slowdown > 0% with 95%", 1600),
+    (1.0, "slowdown > 5% with 95%", 1600),
+    (1.0, "any phase slowdown > 0% with 95%", 400),
+    (1.1, "slowdown > 0% with 95%", 400),
+    (1.1, "any phase slowdown > 0% with 95%", 400),
+    (1.1, "slowdown > 5% with 95%", 400),
+    (1.25, "slowdown > 0% with 95%", 400),
+    (1.25, "slowdown > 5% with 95%", 400),
+)
 ALARM_SEED, NEXT_SEED = 6, 202
 
 Row = dict[str, Any]
@@ -85,16 +89,25 @@ def next_run() -> None:
     for how in rows[0]:
         errors = np.array([row[how]["error"] for row in rows])
         widths = [row[how]["high"] / row[how]["low"] for row in rows]
-        found.append({
-            "run": how, "programs": len(rows), "error_median": round(float(np.median(errors)), 3),
-            "error_mean": round(float(errors.mean()), 3),
-            "covered": round(float(np.mean([row[how]["covered"] for row in rows])), 3),
-            "width_median": round(float(np.median(widths)), 2),
-            # Signs of the differences, a tie counted as half: what a paired test needs.
-            "advised_nearer": round(float(np.mean([
-                np.sign(row[how]["error"] - row["advised"]["error"]) / 2 + 0.5 for row in rows
-            ])), 3),
-        })  # fmt: skip
+        found.append(
+            {
+                "run": how,
+                "programs": len(rows),
+                "error_median": round(float(np.median(errors)), 3),
+                "error_mean": round(float(errors.mean()), 3),
+                "covered": round(float(np.mean([row[how]["covered"] for row in rows])), 3),
+                "width_median": round(float(np.median(widths)), 2),
+                # Signs of the differences, a tie counted as half: what a paired test needs.
+                "advised_nearer": round(
+                    float(
+                        np.mean(
+                            [np.sign(row[how]["error"] - row["advised"]["error"]) / 2 + 0.5 for row in rows]
+                        )
+                    ),
+                    3,
+                ),
+            }
+        )
     write("next-run", found, seed=NEXT_SEED)
 
 
@@ -104,8 +117,15 @@ def comparisons() -> None:
     for factor, limit, pairs in ALARMS:
         share = alarms(factor, pairs, seed=ALARM_SEED, text=limit)
         error = (share * (1 - share) / pairs) ** 0.5
-        found.append({"slowdown": factor, "limit": limit, "pairs": pairs,
-                      "broken": round(share, 4), "standard_error": round(error, 4)})  # fmt: skip
+        found.append(
+            {
+                "slowdown": factor,
+                "limit": limit,
+                "pairs": pairs,
+                "broken": round(share, 4),
+                "standard_error": round(error, 4),
+            }
+        )
         print(f"{factor}, {limit}: {share:.3f}", file=sys.stderr, flush=True)
     write("comparisons", found, seed=ALARM_SEED)
 
@@ -122,19 +142,25 @@ def public_tables() -> None:
         p, times = at.index.to_numpy(float), at.to_numpy()
         target, said_to_be = p[-1] * factor, float(forecast.time.data[0])
         low, high = float(forecast.time_low[0]), float(forecast.time_high[0])
-        found.append({
-            "program": name, "times_beyond": factor, "runs": len(known),
-            "seen": seen, "forecast": round(said_to_be, 4), "low": round(low, 4),
-            "high": round(high, 4), "covered": low <= seen <= high,
-            "log_error": round(float(np.log(said_to_be / seen)), 3),
-            "a + b/p + c/d of totals": round(
-                float(np.log(by_rival("a + b/p + c/d of totals", known, target, 1) / seen)), 3),
-            "last_slope": round(float(np.diff(np.log(times))[-1] / np.diff(np.log(p))[-1]), 2),
-            "slope_to_target": round(float(np.log(seen / times[-1]) / np.log(target / p[-1])), 2),
-        })  # fmt: skip
-    write(
-        "public-tables", found, seed="none: nothing is drawn but the forecasts' own, as users get"
-    )
+        found.append(
+            {
+                "program": name,
+                "times_beyond": factor,
+                "runs": len(known),
+                "seen": seen,
+                "forecast": round(said_to_be, 4),
+                "low": round(low, 4),
+                "high": round(high, 4),
+                "covered": low <= seen <= high,
+                "log_error": round(float(np.log(said_to_be / seen)), 3),
+                "a + b/p + c/d of totals": round(
+                    float(np.log(by_rival("a + b/p + c/d of totals", known, target, 1) / seen)), 3
+                ),
+                "last_slope": round(float(np.diff(np.log(times))[-1] / np.diff(np.log(p))[-1]), 2),
+                "slope_to_target": round(float(np.log(seen / times[-1]) / np.log(target / p[-1])), 2),
+            }
+        )
+    write("public-tables", found, seed="none: nothing is drawn but the forecasts' own, as users get")
 
 
 def write(name: str, rows: list[Row], **particulars: object) -> None:
@@ -143,9 +169,11 @@ def write(name: str, rows: list[Row], **particulars: object) -> None:
 
 
 PARTS = {
-    "forecasts": forecasts, "next-run": next_run, "comparisons": comparisons,
+    "forecasts": forecasts,
+    "next-run": next_run,
+    "comparisons": comparisons,
     "public-tables": public_tables,
-}  # fmt: skip
+}
 
 if __name__ == "__main__":
     PARTS[sys.argv[1]]()

@@ -81,9 +81,13 @@ def point(name, gaps, work, policy, fraction, processes, demand):
     basis = Workload(PROGRAM, demand)
     rate = fraction * capacity(policy, MACHINE, basis)
     row = {
-        "log": name, "policy": policy.label, "fraction": fraction, "jobs": gaps.size,
-        "scv_gaps": float(gaps.var() / gaps.mean() ** 2), "scv_work": demand.scv,
-    }  # fmt: skip
+        "log": name,
+        "policy": policy.label,
+        "fraction": fraction,
+        "jobs": gaps.size,
+        "scv_gaps": float(gaps.var() / gaps.mean() ** 2),
+        "scv_work": demand.scv,
+    }
     for kind, arrivals in processes.items():
         found = predict(policy, MACHINE, Workload(PROGRAM, demand, arrivals), arrival_rate=rate)
         row[f"{kind}"] = found.mean_response
@@ -95,9 +99,17 @@ def point(name, gaps, work, policy, fraction, processes, demand):
         ("map_drawn_work_shuffled", MixedJobs(processes["map"], work), 8),
     ):
         run = simulate(
-            policy, MACHINE, basis, arrival_rate=rate, stream_of_jobs=stream, replications=runs,
-            jobs=gaps.size, warm_up=gaps.size // 10, seed=SEED, workers=1,
-        )  # fmt: skip
+            policy,
+            MACHINE,
+            basis,
+            arrival_rate=rate,
+            stream_of_jobs=stream,
+            replications=runs,
+            jobs=gaps.size,
+            warm_up=gaps.size // 10,
+            seed=SEED,
+            workers=1,
+        )
         row[kind] = run.mean_response.mean
         row[f"{kind}_half_width"] = run.mean_response.half_width
     return row
@@ -146,8 +158,7 @@ def main() -> None:
         print(f"{name}: {found.process}, {spent:.0f} s", file=sys.stderr)
     names = ("renewal", "two_phases", "map", "map_by_work")
     medians = {
-        f"median_gap_{kind}": float(np.median([gap(row, kind, "replayed") for row in rows]))
-        for kind in names
+        f"median_gap_{kind}": float(np.median([gap(row, kind, "replayed") for row in rows])) for kind in names
     }
     for played in ("work_shuffled", "both_shuffled"):
         for kind in names:

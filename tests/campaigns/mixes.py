@@ -57,9 +57,7 @@ def main(count: int) -> None:
         found[f"mean_{key}"] = float(values.mean())
         found[f"standard_error_of_mean_{key}"] = float(values.std(ddof=1) / np.sqrt(count))
     command = f"python -m tests.campaigns.mixes {count}"
-    write_record(
-        "mixes", rows, command=command, replications=2 * REPLICATIONS, mixes=count, **found
-    )
+    write_record("mixes", rows, command=command, replications=2 * REPLICATIONS, mixes=count, **found)
     print(found)
 
 

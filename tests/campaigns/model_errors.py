@@ -38,9 +38,7 @@ def of_scv(scv):
 
 def decomposition_cases():
     """Relative error of the mean response under DP(1), N = 1, I/O of scv 4."""
-    for ratio, jobs, share in itertools.product(
-        (4.0, 2.0, 1.0, 0.5, 0.25), (2, 3, 4), (0.5, 0.8, 0.9)
-    ):
+    for ratio, jobs, share in itertools.product((4.0, 2.0, 1.0, 0.5, 0.25), (2, 3, 4), (0.5, 0.8, 0.9)):
         system = System(processors=4 * jobs, disks=4, min_processors=4)
         program = Program([Phase(io=4.0, cpu=4.0 * jobs * ratio)])
         work = Workload(program, io_bursts=of_scv(4.0), cpu_bursts=of_scv(1.0))
@@ -106,9 +104,7 @@ def main() -> None:
         errors = [row["error"] for row in rows if row["what"].startswith(what)]
         ranges[f"{name}_cases"] = len(errors)
         ranges[f"{name}_least_error"], ranges[f"{name}_largest_error"] = min(errors), max(errors)
-    write_record(
-        "model-errors", rows, command="python -m tests.campaigns.model_errors", seed=0, **ranges
-    )
+    write_record("model-errors", rows, command="python -m tests.campaigns.model_errors", seed=0, **ranges)
     print(ranges)
 
 

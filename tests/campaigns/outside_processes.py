@@ -25,9 +25,7 @@ SIZES = (5_000, 20_000, 80_000)
 
 def waves(chains):
     """Superposed processes of two states: mean sojourns and rates of each."""
-    parts = [
-        MAP.modulated([[0.0, 1.0 / a], [1.0 / b, 0.0]], rates=rates) for (a, b), rates in chains
-    ]
+    parts = [MAP.modulated([[0.0, 1.0 / a], [1.0 / b, 0.0]], rates=rates) for (a, b), rates in chains]
     process = parts[0].superpose(*parts[1:]).at_rate(1.0)
     return lambda n, rng: process.rvs(n, rng)
 
@@ -63,9 +61,7 @@ def on_off(n, rng, sources, shape, most, rate, pause):
             off = pause * _bounded_pareto(rng, count, shape, most)
             begins = np.concatenate([[0.0], np.cumsum(on + off)[:-1]]) - most * rng.random()
             number = rng.poisson(rate * on)
-            events.append(
-                np.repeat(begins, number) + np.repeat(on, number) * rng.random(number.sum())
-            )
+            events.append(np.repeat(begins, number) + np.repeat(on, number) * rng.random(number.sum()))
         times = np.sort(np.concatenate(events))
         times = times[(times > 0.0) & (times < length)]
         if times.size > n:
@@ -101,9 +97,7 @@ def sessions(n, rng, shape, most, think, apart):
     since = np.cumsum(pauses)
     times = np.sort(np.repeat(begins - since[first], count) + since)
     times = times[(times > begins[50]) & (times < begins[-1])]
-    return (
-        np.diff(times[: n + 1]) if times.size > n else sessions(n, rng, shape, most, think, apart)
-    )
+    return np.diff(times[: n + 1]) if times.size > n else sessions(n, rng, shape, most, think, apart)
 
 
 def cycle(n, rng, day, depth, week):
@@ -177,24 +171,14 @@ PROCESSES: dict[str, Draw] = {
     "two scales, 2 and 900": waves([((2, 6), (3.0, 0.1)), ((900, 900), (1.2, 0.4))]),
     "two scales, rare crowds": waves([((10, 40), (2.5, 0.1)), ((100, 2000), (4.0, 0.3))]),
     "two scales, rare lulls": waves([((30, 10), (1.4, 0.1)), ((800, 150), (1.1, 0.0))]),
-    "three scales, even": waves(
-        [((3, 3), (0.8, 0.1)), ((40, 40), (0.8, 0.1)), ((500, 500), (0.8, 0.2))]
-    ),
-    "three scales, uneven": waves(
-        [((1, 5), (3.0, 0.0)), ((20, 60), (1.2, 0.1)), ((400, 900), (0.9, 0.2))]
-    ),
-    "three scales, fast": waves(
-        [((0.5, 0.5), (1.5, 0.1)), ((4, 8), (1.2, 0.1)), ((30, 60), (1.2, 0.2))]
-    ),
+    "three scales, even": waves([((3, 3), (0.8, 0.1)), ((40, 40), (0.8, 0.1)), ((500, 500), (0.8, 0.2))]),
+    "three scales, uneven": waves([((1, 5), (3.0, 0.0)), ((20, 60), (1.2, 0.1)), ((400, 900), (0.9, 0.2))]),
+    "three scales, fast": waves([((0.5, 0.5), (1.5, 0.1)), ((4, 8), (1.2, 0.1)), ((30, 60), (1.2, 0.2))]),
     "cascade of 5 scales": cascade(scales=5, ratio=4.0, depth=0.35),
     "cascade of 4 deep scales": cascade(scales=4, ratio=5.0, depth=0.5),
     "3 on-off sources, 1.5": partial(on_off, sources=3, shape=1.5, most=300.0, rate=1.0, pause=2.0),
-    "10 on-off sources, 1.3": partial(
-        on_off, sources=10, shape=1.3, most=500.0, rate=0.5, pause=4.0
-    ),
-    "40 on-off sources, 1.8": partial(
-        on_off, sources=40, shape=1.8, most=1000.0, rate=0.1, pause=3.0
-    ),
+    "10 on-off sources, 1.3": partial(on_off, sources=10, shape=1.3, most=500.0, rate=0.5, pause=4.0),
+    "40 on-off sources, 1.8": partial(on_off, sources=40, shape=1.8, most=1000.0, rate=0.1, pause=3.0),
     "fractional rate, .75": partial(fractional_rate, hurst=0.75, spread=0.5, cell=5.0),
     "fractional rate, .9": partial(fractional_rate, hurst=0.9, spread=0.3, cell=20.0),
     "sessions, 1.6": partial(sessions, shape=1.6, most=200.0, think=1.0, apart=1.0),

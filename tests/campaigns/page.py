@@ -61,15 +61,20 @@ def campaigns_page(folder: Path) -> str:
         else:
             alone.append([*cells, f"`{str(told['commit'])[:12].split(';')[0]}`", f"`{command}`"])
     head = ("table", "date", "processor time")
-    return "\n".join([
-        HEAD,
-        "## Those whose source is followed\n",
-        *_table((*head, "of today's code", "command"), followed),
-        "\n## Those with a script of their own\n",
-        *_table((*head, "commit", "command"), alone),
-        "\n## Not run by the command of today\n",
-        *_missing(folder),
-    ]) + "\n"  # fmt: skip
+    return (
+        "\n".join(
+            [
+                HEAD,
+                "## Those whose source is followed\n",
+                *_table((*head, "of today's code", "command"), followed),
+                "\n## Those with a script of their own\n",
+                *_table((*head, "commit", "command"), alone),
+                "\n## Not run by the command of today\n",
+                *_missing(folder),
+            ]
+        )
+        + "\n"
+    )
 
 
 def provenances(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -95,9 +100,7 @@ def _missing(folder: Path) -> list[str]:
         ]
         for name in names
     ]
-    said = (
-        "What rows in [claims](claims.md) say of them stands on what there is, or is undecided.\n"
-    )
+    said = "What rows in [claims](claims.md) say of them stands on what there is, or is undecided.\n"
     return [said, *_table(("command", "expected processor time", "what there is"), rows)]
 
 

@@ -75,15 +75,17 @@ def rows_of(
 def the_record() -> None:
     """Simulate the points of the record and make of them the tables that the package ships."""
     points = [
-        ("", recorded_point(kind, number))
-        for kind, count in RECORDED.items()
-        for number in range(count)
+        ("", recorded_point(kind, number)) for kind, count in RECORDED.items() for number in range(count)
     ]
     rows = rows_of(points, 2)
     write_record(
-        "recorded-errors", rows, command="python -m tests.campaigns.recorded_errors", seed=0,
-        grid_seed=SEED, points=len(points),
-    )  # fmt: skip
+        "recorded-errors",
+        rows,
+        command="python -m tests.campaigns.recorded_errors",
+        seed=0,
+        grid_seed=SEED,
+        points=len(points),
+    )
     write_tables(rows)
 
 
@@ -128,9 +130,7 @@ def verdicts(rows: Sequence[dict[str, object]]) -> dict[str, int]:
         far = (beyond > FAR) & (some.method == "approximate")
         counts[f"{where}_far_off"] = int(far.sum())
         counts[f"{where}_far_off_without_a_word"] = int((far & (some.doubts == "")).sum())
-        counts[f"{where}_refused"] = int(
-            (table.way.eq("") == (where == "inside")).sum() - len(some)
-        )
+        counts[f"{where}_refused"] = int((table.way.eq("") == (where == "inside")).sum() - len(some))
     return counts
 
 
@@ -145,10 +145,14 @@ def fresh_points() -> None:
     rows = rows_of(points, 2, judged)
     found = verdicts(rows)
     write_record(
-        "recorded-errors-fresh", rows,
-        command="python -m tests.campaigns.recorded_errors fresh", seed=0, grid_seed=FRESH_SEED,
-        points=len(points), **found,
-    )  # fmt: skip
+        "recorded-errors-fresh",
+        rows,
+        command="python -m tests.campaigns.recorded_errors fresh",
+        seed=0,
+        grid_seed=FRESH_SEED,
+        points=len(points),
+        **found,
+    )
     print(found)
 
 

@@ -62,12 +62,15 @@ def drawn_cells() -> list[dict[str, Any]]:
             while True:
                 kind = kinds[rng.integers(len(kinds))]
                 given = {
-                    "rows": rows, "columns": columns, **kind,
+                    "rows": rows,
+                    "columns": columns,
+                    **kind,
                     "strategy": str(rng.choice(["MC", "Random", "Paging"])),
-                    "cpu_to_io": float(rng.choice([0.5, 2.0, 8.0])), "phases": 2,
+                    "cpu_to_io": float(rng.choice([0.5, 2.0, 8.0])),
+                    "phases": 2,
                     "packet": int(rng.choice(PACKETS)),
                     "demand_scv": float(rng.choice([1.0, 1.0, 1.0, 4.0])),
-                }  # fmt: skip
+                }
                 if rows * columns > LARGE and kind["policy"] == "DP":
                     continue
                 try:
@@ -112,9 +115,14 @@ def rows_of(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     plain = {name: value for name, value in given.items() if name != "strategy"}
     seed = SEED + 1
     whole = compare_strategies(
-        plain, [strategy], [load], replications=REPLICATIONS, jobs=REPLICATION_JOBS,
-        warm_up=WARM_UP, seed=seed,
-    ).iloc[0]  # fmt: skip
+        plain,
+        [strategy],
+        [load],
+        replications=REPLICATIONS,
+        jobs=REPLICATION_JOBS,
+        warm_up=WARM_UP,
+        seed=seed,
+    ).iloc[0]
     asked = {**given, "loss_jobs": jobs, "seed": seed + 1, "starts": ALL_STARTS}
     if arrangement_lasts(cell):
         asked["arrangements"] = ARRANGEMENTS
@@ -123,9 +131,13 @@ def rows_of(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     rate, truth = float(whole["arrival_rate"]), float(whole["simulated"])
     half = float(whole["half_width"]) * truth
     common = {
-        "cell": cell_name(given), "strategy": strategy, "packet": given["packet"], "load": load,
-        "simulated": f"{truth:.6g}", "half_width": f"{half / truth:.4f}",
-    }  # fmt: skip
+        "cell": cell_name(given),
+        "strategy": strategy,
+        "packet": given["packet"],
+        "load": load,
+        "simulated": f"{truth:.6g}",
+        "half_width": f"{half / truth:.4f}",
+    }
 
     def row(effort: str, jobs: int, now: tuple[float, float], before: Any) -> dict[str, Any]:
         found: dict[str, Any] = {**common, "starts": effort, "jobs": jobs}
@@ -190,8 +202,7 @@ def judged(row: Mapping[str, Any], best: tuple[float, float], when: str) -> dict
         "covers a simulation twice as sharp": (
             bool(abs(error) <= stated) if finite and half <= stated / 2 else float("nan")
         ),
-        "with the campaign's prediction": finite
-        and bool(abs(error - best[0]) <= np.hypot(stated, best[1])),
+        "with the campaign's prediction": finite and bool(abs(error - best[0]) <= np.hypot(stated, best[1])),
         "median": stated if finite else float("nan"),
     }
 
@@ -207,9 +218,7 @@ def summary(rows: list[dict[str, Any]]) -> Iterator[str]:
         own = [row for row in rows if row["starts"] == effort]
         yield f"{effort} starts: {len(own)} predictions"
         for when in ("_before", "") if effort != "campaign" else ("",):
-            each = [
-                judged(row, best[row["cell"], row["strategy"], row["load"]], when) for row in own
-            ]
+            each = [judged(row, best[row["cell"], row["strategy"], row["load"]], when) for row in own]
             shares = []
             for what in each[0]:
                 values = np.array([one[what] for one in each], dtype=float)
@@ -224,9 +233,7 @@ def main() -> None:
     # one of each machine first, so that a run which is broken off has seen them all
     cells = drawn_cells()
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    tasks = [
-        (given, None if folder is None else folder / f"{k}.json") for k, given in enumerate(cells)
-    ]
+    tasks = [(given, None if folder is None else folder / f"{k}.json") for k, given in enumerate(cells)]
     rank = [k for count in MACHINES.values() for k in range(count)]
     order = sorted(range(len(cells)), key=lambda n: rank[n])
     with ProcessPoolExecutor(2) as pool:
@@ -234,9 +241,12 @@ def main() -> None:
     spent = sum(row.pop("cpu_seconds", 0.0) for row in rows)
     print("\n".join(summary(rows)))
     write_record(
-        "short-loss-runs", rows, command="python -m tests.campaigns.short_loss_runs", seed=SEED,
+        "short-loss-runs",
+        rows,
+        command="python -m tests.campaigns.short_loss_runs",
+        seed=SEED,
         cpu_seconds=round(spent, 1),
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

@@ -15,15 +15,18 @@ from validation import Pod, simulate_slices
 SEED = 21
 #: Strategy, whether sides wrap, and the utilisation with a full queue in order of arrival.
 FULL = (
-    ("any-blocks", True, 0.910), ("FF", True, 0.674), ("BF", True, 0.684), ("FF", False, 0.650),
-    ("aligned", True, 0.667), ("MFP", True, 0.666),
-)  # fmt: skip
+    ("any-blocks", True, 0.910),
+    ("FF", True, 0.674),
+    ("BF", True, 0.684),
+    ("FF", False, 0.650),
+    ("aligned", True, 0.667),
+    ("MFP", True, 0.666),
+)
 #: The same where whatever fits may start; the specification does not say how many wait.
 PASSING = (("any-blocks", 0.948), ("FF", 0.814), ("BF", 0.815), ("aligned", 0.812))
 BACKLOGS = (4, 6, 10, 50, 200)
 #: Mean wait at load .5, in order of arrival.
-WAITS = (("any-blocks", True, 0.085), ("FF", True, 0.394), ("BF", True, 0.311),
-         ("FF", False, 0.504))  # fmt: skip
+WAITS = (("any-blocks", True, 0.085), ("FF", True, 0.394), ("BF", True, 0.311), ("FF", False, 0.504))
 #: Refusals of the smallest and the largest slice at load .7.
 LOSSES = (("any-blocks", 0.0113, 0.597), ("FF", 0.0003, 0.90), ("BF", 0.001, 0.87))
 
@@ -34,10 +37,15 @@ def row(case, strategy, wrap, said, found, tolerance):
     outside = abs(found.mean - said) - found.half_width > tolerance
     verdict = "agrees" if inside else "misses" if outside else "undecided"
     return {
-        "case": case, "strategy": strategy, "wrap": wrap, "specification": said,
-        "ours": found.mean, "half_width": found.half_width, "tolerance": tolerance,
+        "case": case,
+        "strategy": strategy,
+        "wrap": wrap,
+        "specification": said,
+        "ours": found.mean,
+        "half_width": found.half_width,
+        "tolerance": tolerance,
         "verdict": verdict,
-    }  # fmt: skip
+    }
 
 
 def rows(share):
@@ -46,9 +54,7 @@ def rows(share):
     def played(strategy, wrap, load, jobs, **options):
         count = max(400, int(share * jobs))
         pod = Pod((4, 4, 4), wrap=wrap)
-        return simulate_slices(
-            pod, "halving", load, strategy=strategy, count=count, seed=SEED, **options
-        )
+        return simulate_slices(pod, "halving", load, strategy=strategy, count=count, seed=SEED, **options)
 
     for strategy, wrap, said in FULL:
         jobs = 20_000 if strategy == "MFP" else 80_000

@@ -38,13 +38,16 @@ def held(case: Judged) -> Iterator[Row]:
             return float(np.mean((low <= truth) & (truth <= high)))
 
         yield {
-            "base": case.base, "design": case.design, "noise": case.noise, "where": where,
+            "base": case.base,
+            "design": case.design,
+            "noise": case.noise,
+            "where": where,
             "speedup": share(run.speedup_low, run.speedup_high, gain),
             "time": share(run.time_low, run.time_high, case.seen[where]),
             "mean": share(mean.time_low, mean.time_high, case.seconds[where]),
             "width": float(np.median(run.speedup_high / run.speedup_low)),
             "excluded": float(np.mean(_excluded(run) | _excluded(mean))),
-        }  # fmt: skip
+        }
 
 
 def _excluded(one: Forecast) -> Any:
@@ -58,16 +61,18 @@ def rows_of(judged: Iterable[Judged], **particulars: object) -> list[Row]:
     return [particulars | row for case in judged for row in held(case)]
 
 
-def said(
-    rows: list[Row], of: str, value: object, by: str = "", group: object = ""
-) -> Iterator[Row]:
+def said(rows: list[Row], of: str, value: object, by: str = "", group: object = "") -> Iterator[Row]:
     """Coverage of a group of cases, with its standard error: allotments of a case go together."""
     for where in WHERE:
         chosen = [row for row in rows if row["where"] == where]
         found: Row = {
-            "of": of, "value": value, "by": by, "group": group, "where": where,
+            "of": of,
+            "value": value,
+            "by": by,
+            "group": group,
+            "where": where,
             "cases": len(chosen),
-        }  # fmt: skip
+        }
         for name in ("speedup", "time", "mean"):
             shares = np.array([row[name] for row in chosen])
             found[name] = round(float(shares.mean()), 3)
@@ -84,9 +89,7 @@ def campaign(seeds: Iterable[int], size: int, *, thinned: int = 1) -> list[Row]:
     kinds += [("departure", name) for name in DEPARTURES]
     for of, value in kinds:
         given = {"height": value} if of == "step" else {"height": HEIGHTS[1], "departure": value}
-        rows = [
-            row for seed in seeds for row in rows_of(cases(seed, size, thinned=thinned, **given))
-        ]
+        rows = [row for seed in seeds for row in rows_of(cases(seed, size, thinned=thinned, **given))]
         found += said(rows, of, value)
         for by, groups in (("base", BASES), ("design", DESIGNS), ("noise", NOISES)):
             for group in groups:

@@ -65,13 +65,12 @@ loads = [0.5]
 """
 #: 20 loads, 8 by 8 machines and 16 policies.
 AXES = (
-    "load=.03:.98:.05", "machine.processors=8,16,24,32,40,48,56,64",
+    "load=.03:.98:.05",
+    "machine.processors=8,16,24,32,40,48,56,64",
     "machine.disks=8,12,16,20,24,28,32,36",
-)  # fmt: skip
-#: The same in two parts, of equal numbers of points and nearly equal work.
-HALVES = tuple(
-    (AXES[0], AXES[1], f"machine.disks={disks}") for disks in ("8,16,24,32", "12,20,28,36")
 )
+#: The same in two parts, of equal numbers of points and nearly equal work.
+HALVES = tuple((AXES[0], AXES[1], f"machine.disks={disks}") for disks in ("8,16,24,32", "12,20,28,36"))
 #: The command, and at its end what it computed, by parts, and each of its workers.
 _CHILD = """
 import atexit, json, os, sys, time
@@ -110,9 +109,13 @@ def run_child(words: list[str]) -> tuple[str, float]:
     """Run Python; what it said on standard error, and the CPU time of it and all below it."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
-        [sys.executable, *words], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True,
+        [sys.executable, *words],
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     if done.returncode:
         raise SystemExit(done.stderr)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -134,22 +137,28 @@ def measured(folder: Path, workers: int) -> dict[str, Any]:
     (folder / "s.toml").write_text(SCENARIO, encoding="utf-8")
     out, journal = folder / f"{workers}.csv", folder / f"{workers}.journal"
     words = [str(folder / "s.toml"), "--over", *AXES]
-    parts, below, wall = cpu(
-        [*words, "-j", str(workers), "-o", str(out), "--journal", str(journal)]
-    )
+    parts, below, wall = cpu([*words, "-j", str(workers), "-o", str(out), "--journal", str(journal)])
     with sqlite3.connect(journal) as kept:
         count, computing = kept.execute("SELECT count(*), sum(seconds) FROM result").fetchone()
     first, middle, last = parts
-    print(f"-j {workers}: {sum(parts):.1f} + {sum(below):.1f} s of CPU, {wall:.1f} s",
-          file=sys.stderr, flush=True)  # fmt: skip
+    print(
+        f"-j {workers}: {sum(parts):.1f} + {sum(below):.1f} s of CPU, {wall:.1f} s",
+        file=sys.stderr,
+        flush=True,
+    )
     return {
-        "workers": workers, "points": count, "cpu_of_command": round(sum(parts), 2),
-        "cpu_before_work": round(first, 2), "cpu_at_work": round(middle, 2),
-        "cpu_after_work": round(last, 2), "cpu_of_workers": round(sum(below), 2),
-        "cpu_of_longest_worker": round(max(below, default=0.0), 2), "wall_seconds": round(wall, 1),
+        "workers": workers,
+        "points": count,
+        "cpu_of_command": round(sum(parts), 2),
+        "cpu_before_work": round(first, 2),
+        "cpu_at_work": round(middle, 2),
+        "cpu_after_work": round(last, 2),
+        "cpu_of_workers": round(sum(below), 2),
+        "cpu_of_longest_worker": round(max(below, default=0.0), 2),
+        "wall_seconds": round(wall, 1),
         "seconds_of_points": round(computing, 2),
         "sha256_of_csv": hashlib.sha256(out.read_bytes()).hexdigest()[:16],
-    }  # fmt: skip
+    }
 
 
 def side_by_side(folder: Path) -> dict[str, float]:
@@ -160,13 +169,28 @@ def side_by_side(folder: Path) -> dict[str, float]:
     began = time.monotonic()
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", "from qmodels.cli import main; main()", "sweep",
-             str(folder / "s.toml"), "--over", *axes, "-j", "1", "--journal", str(journal),
-             "-o", str(journal.with_suffix(".csv"))],
-            cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            [
+                sys.executable,
+                "-c",
+                "from qmodels.cli import main; main()",
+                "sweep",
+                str(folder / "s.toml"),
+                "--over",
+                *axes,
+                "-j",
+                "1",
+                "--journal",
+                str(journal),
+                "-o",
+                str(journal.with_suffix(".csv")),
+            ],
+            cwd=ROOT,
+            env=ENVIRONMENT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         for axes, journal in zip(HALVES, journals, strict=True)
-    ]  # fmt: skip
+    ]
     ended = [each.wait() for each in running]  # of both, whatever the first says
     if any(ended):
         raise SystemExit("a sweep of half the points failed")
@@ -200,9 +224,7 @@ def main() -> None:
         (few, of_few), (many, of_many) = (short_tasks(Path(name), count) for count in (10, 1000))
     alone, shared = rows
     one, points = alone["cpu_of_command"], shared["seconds_of_points"]
-    own, workers, longest = (
-        shared[f"cpu_of_{name}"] for name in ("command", "workers", "longest_worker")
-    )
+    own, workers, longest = (shared[f"cpu_of_{name}"] for name in ("command", "workers", "longest_worker"))
     first, starts = shared["cpu_before_work"], workers - points
     both = shared["cpu_at_work"] + points
     on_two = max(first, (first + starts) / 2) + both / 2 + shared["cpu_after_work"]
@@ -210,9 +232,11 @@ def main() -> None:
     beside = (alone["cpu_at_work"] - alone["seconds_of_points"]) * pace
     at_one_pace = first + points + beside + shared["cpu_after_work"]
     told = {
-        "speed_at_least": one / (own + workers / 2), "speed_at_most": one / ((own + workers) / 2),
+        "speed_at_least": one / (own + workers / 2),
+        "speed_at_most": one / ((own + workers) / 2),
         "speed_of_two_free_cores": one / on_two,
-        "speed_of_two_free_cores_at_one_pace": at_one_pace / on_two, "pace": pace,
+        "speed_of_two_free_cores_at_one_pace": at_one_pace / on_two,
+        "pace": pace,
         "one_over_the_longest_process": one / max(own, longest),
         "pace_of_two_halves_side_by_side": apart["points"] / alone["seconds_of_points"],
         "cpu_over_that_of_two_halves": (own + workers) / apart["cpu"],
@@ -220,16 +244,18 @@ def main() -> None:
         "beside_the_points_with_two": (own + workers) / points - 1,
         "beside_2000_tasks_of_10_ms": many / of_many - 1,
         "beside_them_without_the_start": (many - few) / (of_many - of_few) - 1,
-    }  # fmt: skip
+    }
     if wall:
         told["speed_by_the_wall"] = alone["wall_seconds"] / shared["wall_seconds"]
         told["speed_of_two_halves_side_by_side"] = alone["wall_seconds"] / apart["wall"]
     write_record(
-        "sweep-speed", rows, command="python -m tests.campaigns.sweep_speed",
+        "sweep-speed",
+        rows,
+        command="python -m tests.campaigns.sweep_speed",
         cpu_seconds=round(one + own + workers + apart["cpu"], 1),
         same_bytes=alone["sha256_of_csv"] == shared["sha256_of_csv"],
         **{name: round(value, 3) for name, value in told.items()},
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

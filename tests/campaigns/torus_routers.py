@@ -46,9 +46,7 @@ def rows_of(shape: tuple[int, ...], flits: int) -> Iterator[dict[str, object]]:
         messages = uniform(mesh, load, flits, cycles, rng)
         until = cycles if share == "saturation" else None
 
-        def measured(
-            times: np.ndarray, messages: Messages = messages, until: int | None = until
-        ) -> float:
+        def measured(times: np.ndarray, messages: Messages = messages, until: int | None = until) -> float:
             if until is not None:
                 return float(throughput(mesh, messages, times, until))
             return float((times - messages.created)[messages.created >= WARM_UP].mean())
@@ -61,7 +59,9 @@ def rows_of(shape: tuple[int, ...], flits: int) -> Iterator[dict[str, object]]:
         if until is not None:
             full = judge[1]
         yield {
-            "torus": "x".join(map(str, shape)), "flits": flits, "share_of_saturation": share,
+            "torus": "x".join(map(str, shape)),
+            "flits": flits,
+            "share_of_saturation": share,
             "measure": "latency" if until is None else "throughput",
             "messages": messages.created.size,
             **{
@@ -72,7 +72,7 @@ def rows_of(shape: tuple[int, ...], flits: int) -> Iterator[dict[str, object]]:
             "error_2_against_2": f"{ours[0] / judge[0] - 1.0:.4f}",
             "error_2_against_1": f"{ours[0] / judge[1] - 1.0:.4f}",
             "error_1_against_1": f"{ours[1] / judge[1] - 1.0:.4f}",
-        }  # fmt: skip
+        }
 
 
 def main() -> None:
@@ -82,9 +82,7 @@ def main() -> None:
         for row in rows_of(shape, flits):
             found.append(row)
             print(row, file=sys.stderr, flush=True)
-    write_record(
-        "torus-routers", found, command="python -m tests.campaigns.torus_routers", seed=SEED
-    )
+    write_record("torus-routers", found, command="python -m tests.campaigns.torus_routers", seed=SEED)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,14 @@ from validation.trial.control import control_mean, controlled
 from validation.trial.replications import cell_of
 
 GIVEN = {
-    "rows": 8, "columns": 8, "policy": "DP", "policy_options": {"disk_partitions": 2},
-    "min_processors": 16, "cpu_to_io": 2.0, "strategy": "MC",
-}  # fmt: skip
+    "rows": 8,
+    "columns": 8,
+    "policy": "DP",
+    "policy_options": {"disk_partitions": 2},
+    "min_processors": 16,
+    "cpu_to_io": 2.0,
+    "strategy": "MC",
+}
 LOADS = (0.6, 0.8)
 #: Of the measured speeds, and of the jobs that the predictions are held against.
 SEED, JOBS_SEED = 1, 5
@@ -33,31 +38,38 @@ def main() -> None:
     for load in LOADS:
         rate = load * float(mean.throughput[-1])
         point = {
-            **GIVEN, "arrival_rate": rate, "speeds": mean.throughput.tolist(), "jobs": 250,
-            "warm_up": 80, "seed": JOBS_SEED,
-        }  # fmt: skip
+            **GIVEN,
+            "arrival_rate": rate,
+            "speeds": mean.throughput.tolist(),
+            "jobs": 250,
+            "warm_up": 80,
+            "seed": JOBS_SEED,
+        }
         found = [run_one(point, replication) for replication in range(REPLICATIONS)]
         simulated, _ = controlled(
-            [row["response"] for row in found], [row["control"] for row in found],
+            [row["response"] for row in found],
+            [row["control"] for row in found],
             control_mean(cell, mean.throughput, rate),
-        )  # fmt: skip
+        )
         row: dict[str, object] = {
-            "cell": cell.label, "load": load, "simulated": simulated.mean,
+            "cell": cell.label,
+            "load": load,
+            "simulated": simulated.mean,
             "half_width": simulated.half_width / simulated.mean,
-        }  # fmt: skip
+        }
         for name, table in (("mean", mean), ("waiting", waiting), ("arrangements", several)):
-            made = predict(
-                cell.policy, cell.system, workload(cell), arrival_rate=rate, running=table
-            )
+            made = predict(cell.policy, cell.system, workload(cell), arrival_rate=rate, running=table)
             row[f"error_{name}"] = made.mean_response / simulated.mean - 1.0
             row[f"half_width_{name}"] = (made.half_width or 0.0) / simulated.mean
         row["slowest"], row["fastest"] = several.factors.min(), several.factors.max()
         rows.append(row)
         print(row, file=sys.stderr)
     write_record(
-        "trial-arrangements", rows, command="python -m tests.campaigns.trial_arrangements",
+        "trial-arrangements",
+        rows,
+        command="python -m tests.campaigns.trial_arrangements",
         seed=SEED,
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

@@ -59,9 +59,14 @@ class Run:
         held = np.searchsorted(played.changes[:, 0], at, side="right") - 1
         changes = np.column_stack([at, played.changes[held, 1]])
         fine = Played(
-            played.arrival, played.start, played.finish, played.pieces, changes, played.end,
+            played.arrival,
+            played.start,
+            played.finish,
+            played.pieces,
+            changes,
+            played.end,
             played.disk_busy,
-        )  # fmt: skip
+        )
         self.times = np.unique(np.append(at, played.end))
         self.spans = np.diff(self.times)
         last = np.searchsorted(at, self.times[:-1], side="right") - 1
@@ -131,14 +136,15 @@ def main() -> None:
         )
         speeds = work / spans
         powers = shares_of_scores([run.scores for run in runs]).powers
-        arrival, demand = (np.array([getattr(run, name) for run in runs])
-                           for name in ("arrival", "demand"))  # fmt: skip
+        arrival, demand = (np.array([getattr(run, name) for run in runs]) for name in ("arrival", "demand"))
         seen = np.array([run.response.mean() for run in runs])
         row = {"cell": cell.label, "arrival_rate": rate, "jobs": REPLICATIONS * JOBS}
-        own = np.array([
-            one_by_one(speeds, powers, run.arrival.tolist(), run.demand.tolist(),
-                       paces(run, speeds))[0] for run in runs
-        ])  # fmt: skip
+        own = np.array(
+            [
+                one_by_one(speeds, powers, run.arrival.tolist(), run.demand.tolist(), paces(run, speeds))[0]
+                for run in runs
+            ]
+        )
         served = np.array([attained(run, speeds) for run in runs])
         for name, found in (
             ("equal", shared_responses(speeds, 0.0, arrival, demand)),
@@ -154,9 +160,7 @@ def main() -> None:
         row |= {f"power{k}": float(p) for k, p in enumerate(powers, start=1)}
         rows.append(row)
         print(row, file=sys.stderr)
-    write_record(
-        "trial-assumptions", rows, command="python -m tests.campaigns.trial_assumptions", seed=SEED
-    )
+    write_record("trial-assumptions", rows, command="python -m tests.campaigns.trial_assumptions", seed=SEED)
 
 
 if __name__ == "__main__":

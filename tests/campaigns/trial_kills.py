@@ -32,9 +32,11 @@ def started(folder: Path) -> subprocess.Popen[bytes]:
     """A quick run of the trial with two workers, in a group of processes of its own."""
     words = [sys.executable, "-m", "qmodels", "validate", "trial", "--quick", "-j", "2"]
     return subprocess.Popen(
-        [*words, "--keep-journal", "-o", str(folder)], start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [*words, "--keep-journal", "-o", str(folder)],
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 def main(kills: int) -> None:
@@ -61,16 +63,21 @@ def main(kills: int) -> None:
             with JournalReader(journal_beside(broken)) as reader:
                 rows.append(
                     {
-                        "kills": done - before, "same_bytes": same,
-                        "results": len(reader.results()), "repeated": reader.repeated(),
+                        "kills": done - before,
+                        "same_bytes": same,
+                        "results": len(reader.results()),
+                        "repeated": reader.repeated(),
                         "sessions": len(reader.sessions()),
                     }
-                )  # fmt: skip
+                )
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     write_record(
-        "trial-kills", rows, command="python -m tests.campaigns.trial_kills", seed=SEED,
+        "trial-kills",
+        rows,
+        command="python -m tests.campaigns.trial_kills",
+        seed=SEED,
         cpu_seconds=round(sum(each.ru_utime + each.ru_stime for each in used), 1),
-    )  # fmt: skip
+    )
     print(rows)
 
 

@@ -18,9 +18,13 @@ from validation.trial.replications import cell_of
 
 LOGS = {"SDSC": "SDSC-Par-1996-3.1-cln.swf.gz", "KTH": "KTH-SP2-1996-2.1-cln.swf.gz"}
 GIVEN = {
-    "rows": 8, "columns": 8, "policy": "SP", "strategy": "MC", "cpu_to_io": 2.0,
+    "rows": 8,
+    "columns": 8,
+    "policy": "SP",
+    "strategy": "MC",
+    "cpu_to_io": 2.0,
     "policy_options": {"processor_partitions": 4, "disk_partitions": 1},
-}  # fmt: skip
+}
 JOBS, LOAD, SHUFFLES, SEED = 2000, 0.6, 14, 1
 
 
@@ -36,20 +40,27 @@ def main() -> None:
         mean, [cause] = held.simulation.mean_response.mean, held.causes
         rows.append(
             {
-                "log": name, "jobs": JOBS, "load": LOAD, "arrivals_scv": jobs.scvs[0],
-                "demand_scv": jobs.scvs[1], "replayed": mean,
+                "log": name,
+                "jobs": JOBS,
+                "load": LOAD,
+                "arrivals_scv": jobs.scvs[0],
+                "demand_scv": jobs.scvs[1],
+                "replayed": mean,
                 "predicted": held.prediction.mean_response,
                 "error": held.prediction.mean_response / mean - 1.0,
                 "dependence": cause.effect.mean / mean,
                 "dependence_half_width": cause.effect.half_width / mean,
                 "rest": held.unexplained / mean,
             }
-        )  # fmt: skip
+        )
         print(rows[-1], file=sys.stderr)
     write_record(
-        "trial-logs", rows, command="python -m tests.campaigns.trial_logs", seed=SEED,
+        "trial-logs",
+        rows,
+        command="python -m tests.campaigns.trial_logs",
+        seed=SEED,
         note="one history each: no interval is claimed for a log's own mean",
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

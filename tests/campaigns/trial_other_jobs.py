@@ -22,9 +22,19 @@ CHOSEN = (("TS", 2, 2.0), ("TS", 4, 8.0), ("TS", 4, 2.0))
 STRATEGIES, LOAD, SEED = ("MC", "Random"), 0.8, 7
 REPLICATIONS, JOBS, WARM_UP, STARTS, LOSS_JOBS = 24, 200, 60, 10, 240
 KEPT = (
-    "cell", "strategy", "load", "simulated", "half_width", "corrected", "corrected_half_width",
-    "error", "error_equal_shares", "error_seen_speeds", "error_uncorrected", "covers",
-)  # fmt: skip
+    "cell",
+    "strategy",
+    "load",
+    "simulated",
+    "half_width",
+    "corrected",
+    "corrected_half_width",
+    "error",
+    "error_equal_shares",
+    "error_seen_speeds",
+    "error_uncorrected",
+    "covers",
+)
 
 
 def main() -> None:
@@ -37,15 +47,20 @@ def main() -> None:
             continue
         frames.append(
             compare_strategies(
-                given, STRATEGIES, (LOAD,), replications=REPLICATIONS, jobs=JOBS, warm_up=WARM_UP,
-                starts=STARTS, loss_jobs=LOSS_JOBS, seed=SEED,
+                given,
+                STRATEGIES,
+                (LOAD,),
+                replications=REPLICATIONS,
+                jobs=JOBS,
+                warm_up=WARM_UP,
+                starts=STARTS,
+                loss_jobs=LOSS_JOBS,
+                seed=SEED,
             )
-        )  # fmt: skip
+        )
         print(frames[-1][["cell", "strategy", "error", "half_width"]], file=sys.stderr)
     rows = pd.concat(frames, ignore_index=True)[list(KEPT)].to_dict("records")
-    write_record(
-        "trial-other-jobs", rows, command="python -m tests.campaigns.trial_other_jobs", seed=SEED
-    )
+    write_record("trial-other-jobs", rows, command="python -m tests.campaigns.trial_other_jobs", seed=SEED)
 
 
 if __name__ == "__main__":

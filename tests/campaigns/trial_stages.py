@@ -56,9 +56,13 @@ def played(given):
         arrival, demand = draw_jobs(cell, rate, jobs, SEED, replication)
         for stage, means in found.items():
             response = stage_responses(
-                cell, stage, arrival, demand, word(SEED, "trial", replication),
+                cell,
+                stage,
+                arrival,
+                demand,
+                word(SEED, "trial", replication),
                 awaited=WARM_UP + JOBS,
-            )  # fmt: skip
+            )
             means.append(response[WARM_UP : WARM_UP + JOBS].mean())
         if count in LOOKS:
             changes = {
@@ -68,10 +72,14 @@ def played(given):
             if all(changes[k].half_width <= BOUNDS[k] / 2 for k in BOUNDS):
                 break
     row = {
-        "machine": f"{given['rows']}x{given['columns']}", "policy": cell.policy.label,
-        "cpu_to_io": given["cpu_to_io"], "exchange_share": given["exchange_share"],
-        "arrival_rate": rate, "jobs": count * JOBS, "mean_M0": float(np.mean(found["M0"])),
-    }  # fmt: skip
+        "machine": f"{given['rows']}x{given['columns']}",
+        "policy": cell.policy.label,
+        "cpu_to_io": given["cpu_to_io"],
+        "exchange_share": given["exchange_share"],
+        "arrival_rate": rate,
+        "jobs": count * JOBS,
+        "mean_M0": float(np.mean(found["M0"])),
+    }
     for stage, change in changes.items():
         size, half = abs(change.mean), change.half_width
         row |= {f"change_{stage}": change.mean, f"half_width_{stage}": half}

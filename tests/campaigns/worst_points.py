@@ -69,11 +69,13 @@ def rows() -> Iterator[dict[str, object]]:
     for known in worst.to_dict("records"):
         point = drawn(str(known["kind"]), int(known["number"]))
         row: dict[str, object] = {
-            "kind": known["kind"], "number": known["number"], "policy": known["policy"],
+            "kind": known["kind"],
+            "number": known["number"],
+            "policy": known["policy"],
             "of capacity": round(float(known["fraction"]), 3),
             "demand scv": round(float(known["demand_scv"]), 2),
             "error": round(float(known["mean_error"]), 4),
-        }  # fmt: skip
+        }
         for name, change in CHANGES.items():
             changed = change(point)
             if changed is None:
@@ -87,6 +89,4 @@ def rows() -> Iterator[dict[str, object]]:
 
 
 if __name__ == "__main__":
-    write_record(
-        "worst-points", list(rows()), command="python -m tests.campaigns.worst_points", seed=SEED
-    )
+    write_record("worst-points", list(rows()), command="python -m tests.campaigns.worst_points", seed=SEED)

@@ -22,11 +22,9 @@ SEQUENCES = [
     *((name, {"fit": fit}, ANY) for name in ("hilbert", "snake") for fit in ("ff", "bf", "ss")),
     *((name, {}, POWERS) for name in ("BT", "SCBT", "d-BT", "ind-BT")),
     ("d-BT", {"anchor": "last"}, POWERS),
-    *((f"{kind}SBT", {"alpha": alpha}, POWERS) for kind in ("", "d-", "ind-")
-      for alpha in (4.0, 16.0)),
-    *((f"{kind}DBT", {"ratio": ratio}, POWERS) for kind in ("", "d-", "ind-")
-      for ratio in (0.0625, 0.25)),
-]  # fmt: skip
+    *((f"{kind}SBT", {"alpha": alpha}, POWERS) for kind in ("", "d-", "ind-") for alpha in (4.0, 16.0)),
+    *((f"{kind}DBT", {"ratio": ratio}, POWERS) for kind in ("", "d-", "ind-") for ratio in (0.0625, 0.25)),
+]
 OPERATIONS, STATES = 60, 60
 #: Strategies for boxes, and the meshes (x, y, z) for all of them; True of a torus.
 BOXES = ("FF", "BF", "BL", "TFF", "TBF", "TBL")
@@ -106,9 +104,7 @@ def state(rows, columns, chance):
         "balance_job": imbalance(job, rows),
         "balance_system": imbalance(busy, rows),
         "dispersal": 1 - len(job) / (height * width),
-        "pairwise_l1": sum(
-            abs(r - i) + abs(c - k) for (r, c), (i, k) in itertools.combinations(job, 2)
-        ),
+        "pairwise_l1": sum(abs(r - i) + abs(c - k) for (r, c), (i, k) in itertools.combinations(job, 2)),
         "span_hilbert": span(job, naive.hilbert(rows, columns)),
         "span_snake": span(job, naive.snake(rows, columns)),
     }

@@ -80,30 +80,47 @@ def closed():
     """Closed network of a delay and one disk."""
     cases = []
     for think, disk, mean, jobs in (
-        ("M", "M", 1.0, 3), ("E2", "H2_scv10", 0.5, 2), ("H2_scv4", "H2_scv4", 0.4, 3),
-        ("E2", "M", 0.25, 4), ("E3", "E2", 0.5, 2), ("H2_scv4", "E2", 0.25, 3), ("M", "E2", 1.0, 1),
-    ):  # fmt: skip
+        ("M", "M", 1.0, 3),
+        ("E2", "H2_scv10", 0.5, 2),
+        ("H2_scv4", "H2_scv4", 0.4, 3),
+        ("E2", "M", 0.25, 4),
+        ("E3", "E2", 0.5, 2),
+        ("H2_scv4", "E2", 0.25, 3),
+        ("M", "E2", 1.0, 1),
+    ):
         delay, service = law(think, 1.0), law(disk, mean)
         laws = [
-            tuple(SimpleNamespace(alpha=np.array(a), T=np.array(t), order=len(a))
-                  for a, t in (delay, service))
-        ] * jobs  # fmt: skip
+            tuple(
+                SimpleNamespace(alpha=np.array(a), T=np.array(t), order=len(a)) for a, t in (delay, service)
+            )
+        ] * jobs
         for discipline in ("fcfs", "ps"):
             states, rates = closed_network.chain(laws, discipline)
             pi = closed_network.steady(rates)
             pk = closed_network.disk_law(states, pi, jobs)
             there = float(pk @ np.arange(jobs + 1))
             throughput, _ = closed_network.averages(states, rates, pi, 0)
-            cases.append({
-                "id": f"{discipline}_Y{jobs}_think-{think}_serv{disk}",
-                "input": {"Y": jobs, "sched": discipline.upper(),
-                          "think": {"alpha": delay[0], "T": delay[1]},
-                          "service": {"alpha": service[0], "T": service[1]}},
-                "output": {"states": lumped(states, discipline), "X": jobs * throughput,
-                           "Nq": there, "Nd": jobs - there, "Rq": there / (jobs * throughput),
-                           "U": 1.0 - float(pk[0]), "pk": pk.tolist()}
-                | sojourn(states, rates, pi, discipline),
-            })  # fmt: skip
+            cases.append(
+                {
+                    "id": f"{discipline}_Y{jobs}_think-{think}_serv{disk}",
+                    "input": {
+                        "Y": jobs,
+                        "sched": discipline.upper(),
+                        "think": {"alpha": delay[0], "T": delay[1]},
+                        "service": {"alpha": service[0], "T": service[1]},
+                    },
+                    "output": {
+                        "states": lumped(states, discipline),
+                        "X": jobs * throughput,
+                        "Nq": there,
+                        "Nd": jobs - there,
+                        "Rq": there / (jobs * throughput),
+                        "U": 1.0 - float(pk[0]),
+                        "pk": pk.tolist(),
+                    }
+                    | sojourn(states, rates, pi, discipline),
+                }
+            )
     return cases
 
 
@@ -130,8 +147,14 @@ def queue(arrival, service, speeds):
     met = sum(chance * exits[stage] for (jobs, stage, _), chance in pi.items() if jobs >= servers)
     jobs, waiting = float(p @ n), float(p @ np.maximum(n - servers, 0))
     at = most // 2
-    found = {"L": jobs, "R": jobs / rate, "Lq": waiting, "Wq": waiting / rate,
-             "P_wait": met / rate, "p_n": p[:servers].tolist()}  # fmt: skip
+    found = {
+        "L": jobs,
+        "R": jobs / rate,
+        "Lq": waiting,
+        "Wq": waiting / rate,
+        "P_wait": met / rate,
+        "p_n": p[:servers].tolist(),
+    }
     ratios = p[at + 1] / p[at], p[at] / p[at - 1]
     if abs(ratios[0] / ratios[1] - 1.0) < 1e-12:
         found["decay_rate"] = ratios[0]
@@ -142,18 +165,24 @@ def open_queues():
     """PH/PH/c at constant and at varying speeds."""
     plain, varying = [], []
     for arrival, service, c, rho in (
-        ("M", "M", 1, 0.6), ("M", "H2_scv4", 1, 0.3), ("E2_scv0.5", "M", 2, 0.6),
-        ("E2_scv0.5", "E3_scv0.333", 1, 0.6), ("H2_scv4", "M", 2, 0.5),
-        ("H2_scv4", "E2_scv0.5", 1, 0.5), ("M", "H2_scv4", 3, 0.5),
+        ("M", "M", 1, 0.6),
+        ("M", "H2_scv4", 1, 0.3),
+        ("E2_scv0.5", "M", 2, 0.6),
+        ("E2_scv0.5", "E3_scv0.333", 1, 0.6),
+        ("H2_scv4", "M", 2, 0.5),
+        ("H2_scv4", "E2_scv0.5", 1, 0.5),
+        ("M", "H2_scv4", 3, 0.5),
         ("E2_scv0.5", "H2_scv4", 2, 0.4),
-    ):  # fmt: skip
+    ):
         laws = law(arrival, 1.0 / (c * rho)), law(service, 1.0)
         found, *_ = queue(*laws, [1.0] * c)
         plain.append(described(f"{arrival}/{service}/c{c}_rho{rho}", laws, c, found))
     for arrival, service, speeds, rate in (
-        ("M", "M", [1.0, 0.7], 0.8), ("E2_scv0.5", "E2_scv0.5", [1.0, 0.65], 0.8),
-        ("M", "H2_scv4", [1.0, 0.8, 0.5], 0.7), ("H2_scv4", "M", [1.0, 0.6], 0.5),
-    ):  # fmt: skip
+        ("M", "M", [1.0, 0.7], 0.8),
+        ("E2_scv0.5", "E2_scv0.5", [1.0, 0.65], 0.8),
+        ("M", "H2_scv4", [1.0, 0.8, 0.5], 0.7),
+        ("H2_scv4", "M", [1.0, 0.6], 0.5),
+    ):
         laws = law(arrival, 1.0 / rate), law(service, 1.0)
         found, *_ = queue(*laws, speeds)
         name = f"speeds {speeds}/{arrival}/{service}/rate{rate}"
@@ -173,9 +202,11 @@ def waits():
     """The time until a server is free, job by job: services only, no arrivals."""
     cases = []
     for arrival, service, c, rho in (
-        ("M", "H2_scv4", 1, 0.3), ("E2_scv0.5", "M", 2, 0.6), ("M", "E2_scv0.5", 2, 0.6),
+        ("M", "H2_scv4", 1, 0.3),
+        ("E2_scv0.5", "M", 2, 0.6),
+        ("M", "E2_scv0.5", 2, 0.6),
         ("H2_scv4", "E2_scv0.5", 1, 0.5),
-    ):  # fmt: skip
+    ):
         laws = law(arrival, 1.0 / (c * rho)), law(service, 1.0)
         found, pi, rate, most = queue(*laws, [1.0] * c)
         exits, (begin, jumps, ends) = parts(laws[0])[2], parts(laws[1])
@@ -202,11 +233,18 @@ def waits():
         for k in (1, 2):
             v = k * np.linalg.solve(-inside, v)
             moments.append(float(start @ v))
-        cases.append({
-            "id": f"{arrival}/{service}/c{c}_rho{rho}", "c": c, "rho": rho, "Wq_mean": moments[0],
-            "Wq_m2": moments[1], "Wq_mean_little": found["Wq"], "P_wait": found["P_wait"],
-            "percentiles": percentiles(start, inside, max(moments[0], 0.1)),
-        })  # fmt: skip
+        cases.append(
+            {
+                "id": f"{arrival}/{service}/c{c}_rho{rho}",
+                "c": c,
+                "rho": rho,
+                "Wq_mean": moments[0],
+                "Wq_m2": moments[1],
+                "Wq_mean_little": found["Wq"],
+                "P_wait": found["P_wait"],
+                "percentiles": percentiles(start, inside, max(moments[0], 0.1)),
+            }
+        )
     return cases
 
 
@@ -249,8 +287,16 @@ def fits():
                 means = np.quantile(x, (np.arange(len(phases)) + 0.5) / len(phases))
                 value = em.plain_hyper_erlang(x, phases, np.sort(means), 400) / size
                 best = max(best, (value, phases))
-            cases.append({"data": name, "n": size, "order": order, "orders": best[1],
-                          "ll_exact_samples": best[0], "ll_true_density": truth})  # fmt: skip
+            cases.append(
+                {
+                    "data": name,
+                    "n": size,
+                    "order": order,
+                    "orders": best[1],
+                    "ll_exact_samples": best[0],
+                    "ll_true_density": truth,
+                }
+            )
     return cases
 
 

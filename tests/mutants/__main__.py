@@ -35,9 +35,15 @@ from queue import SimpleQueue
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / ".mutants"
 CORE = (
-    "qmodels/markov", "qmodels/networks", "qmodels/policies", "qmodels/programs",
-    "validation/sharing", "validation/machine", "validation/allocation", "validation/analysis",
-)  # fmt: skip
+    "qmodels/markov",
+    "qmodels/networks",
+    "qmodels/policies",
+    "qmodels/programs",
+    "validation/sharing",
+    "validation/machine",
+    "validation/allocation",
+    "validation/analysis",
+)
 BITWISE = ("BitAnd", "BitOr", "BitXor", "LShift", "RShift")
 #: Tests that look at classes and modules without running a line of them.
 INSPECTING = ("tests/test_records.py", "tests/test_house.py")
@@ -183,11 +189,23 @@ def pytest_run(folder: Path, tests: list[str], usual: float) -> str:
     chosen = folder / "chosen-tests.txt"
     chosen.write_text("\n".join(tests) + "\n", encoding="utf-8")
     process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
-         "--hypothesis-profile=full", f"@{chosen}"],
-        cwd=folder, env=surroundings(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            "--hypothesis-profile=full",
+            f"@{chosen}",
+        ],
+        cwd=folder,
+        env=surroundings(folder),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         start_new_session=True,
-    )  # fmt: skip
+    )
     try:
         code = process.wait(timeout=60.0 + SLOWER * usual)
     except subprocess.TimeoutExpired:
@@ -229,9 +247,12 @@ def tried(mutant: Mutant, tests: Tests, folder: Path) -> dict[str, object]:
     difference = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
     changed = [line for line in difference if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     return asdict(mutant) | {
-        "outcome": outcome, "tests": len(covering), "run": run, "change": changed,
+        "outcome": outcome,
+        "tests": len(covering),
+        "run": run,
+        "change": changed,
         "seconds": round(time.monotonic() - began, 1),
-    }  # fmt: skip
+    }
 
 
 def checked(tests: Tests, drawn: list[Mutant], folder: Path) -> None:
@@ -311,9 +332,7 @@ def main() -> int:
     (KEPT / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
     (KEPT / "survivors.md").write_text(survivors_table(results) + "\n", encoding="utf-8")
     killed = sum(one["outcome"] in ("killed", "endless") for one in results)
-    print(
-        f"killed {killed} of {len(results)}, {killed / len(results):.1%}; see {KEPT}/survivors.md"
-    )
+    print(f"killed {killed} of {len(results)}, {killed / len(results):.1%}; see {KEPT}/survivors.md")
     return int(killed < given.least * len(results))
 
 

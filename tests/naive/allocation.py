@@ -140,9 +140,7 @@ class Tree:
         path = [self.root]
         while path[-1] != node:
             path += [
-                child
-                for child in self.children(path[-1])
-                if set(self.cells(node)) <= set(self.cells(child))
+                child for child in self.children(path[-1]) if set(self.cells(node)) <= set(self.cells(child))
             ]
         return path
 
@@ -253,11 +251,7 @@ def hilbert(rows, columns):
 
 def snake(rows, columns):
     """Rows to and fro."""
-    return [
-        (r, c)
-        for r in range(rows)
-        for c in (range(columns) if r % 2 == 0 else reversed(range(columns)))
-    ]
+    return [(r, c) for r in range(rows) for c in (range(columns) if r % 2 == 0 else reversed(range(columns)))]
 
 
 def _intervals(ranks):
@@ -351,9 +345,7 @@ def elongated_cost(free, rows, columns, size, column):
 
 def mc_elongated(free, rows, columns, size):
     """The cheapest column, the westernmost of equals."""
-    return min(
-        (elongated_cost(free, rows, columns, size, i) for i in range(columns)), key=lambda x: x[0]
-    )[1]
+    return min((elongated_cost(free, rows, columns, size, i) for i in range(columns)), key=lambda x: x[0])[1]
 
 
 TREES = {f"{way}{kind}" for way in ("", "ind-", "d-") for kind in ("BT", "SBT", "DBT")}
@@ -364,9 +356,13 @@ def choose(name, free, rows, columns, size, **params):
     if size > len(free):
         return None
     ways = {
-        "Paging": paging, "PLAS": plas, "MBS": mbs, "SCBT": scbt, "MC": mc,
+        "Paging": paging,
+        "PLAS": plas,
+        "MBS": mbs,
+        "SCBT": scbt,
+        "MC": mc,
         "MC-Elongated": mc_elongated,
-    }  # fmt: skip
+    }
     if name in ("hilbert", "snake"):
         curve = hilbert if name == "hilbert" else snake
         cells = on_curve(free, rows, columns, size, curve=curve, **params)

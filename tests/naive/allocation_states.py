@@ -88,9 +88,7 @@ def visit(counts, heap, block, amount, tolerance):
                 heavy_first = light - heavy + amount <= tolerance(heap[p].size)
                 left_first = (left == right) | (heavy_first == (left < right))
             one, other = found[:, 2 * p], found[:, 2 * p + 1]
-            found[:, p] = np.where(
-                left_first, np.where(one > 0, one, other), np.where(other > 0, other, one)
-            )
+            found[:, p] = np.where(left_first, np.where(one > 0, one, other), np.where(other > 0, other, one))
     return found
 
 
@@ -134,9 +132,7 @@ def in_pieces(free, rows, columns, size, tolerance, climb):
                     q //= 2
             for p in np.unique(at[at > 0]):
                 left[np.ix_(some[at == p], heap[p].ravel())] = False
-            anchor[some] = np.where(
-                (at > 0) & ((anchor[some] == 0) | (climb == "last")), at, anchor[some]
-            )
+            anchor[some] = np.where((at > 0) & ((anchor[some] == 0) | (climb == "last")), at, anchor[some])
             pieces[some[at > 0]] -= 1
             looking[some[at == 0]] = False
             looking &= pieces > 0
@@ -299,10 +295,7 @@ def on_curve(free, order, size, fit):
 
 def compact_sides(size):
     fits = [
-        (h * w - size, w - h, h, w)
-        for h in range(1, size + 1)
-        for w in range(h, 2 * h + 1)
-        if h * w >= size
+        (h * w - size, w - h, h, w) for h in range(1, size + 1) for w in range(h, 2 * h + 1) if h * w >= size
     ]
     return min(fits)[2:]
 
@@ -362,10 +355,10 @@ def mc_elongated(free, rows, columns, size):
             first = i - (width - 1) // 2
             window = range(first, first + width)
             cells = sorted(
-                (min(abs(c - x) for x in window), abs(2 * r - (rows - 1)), c, sign * r,
-                 r * columns + c)
-                for r in range(rows) for c in range(columns)
-            )  # fmt: skip
+                (min(abs(c - x) for x in window), abs(2 * r - (rows - 1)), c, sign * r, r * columns + c)
+                for r in range(rows)
+                for c in range(columns)
+            )
             yield np.ones(len(free), bool), [cell[0] for cell in cells], [cell[4] for cell in cells]
 
     upper, served = cheapest(free, size, candidates(1))

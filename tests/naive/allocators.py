@@ -249,13 +249,20 @@ def delivery_times(mesh, messages, speedup, until=None):
 
     listed = []
     for created, source, target, flits in zip(
-        messages.created.tolist(), messages.source.tolist(), messages.destination.tolist(),
-        messages.flits.tolist(), strict=True,
-    ):  # fmt: skip
+        messages.created.tolist(),
+        messages.source.tolist(),
+        messages.destination.tolist(),
+        messages.flits.tolist(),
+        strict=True,
+    ):
         route = links(sides, mesh.torus, place(source), place(target))
         listed.append(Message(created, place(source), place(target), route, flits))
     simulate(
-        listed, neighbour, ports=2 * mesh.dimensions, lanes=mesh.virtual_channels, speedup=speedup,
+        listed,
+        neighbour,
+        ports=2 * mesh.dimensions,
+        lanes=mesh.virtual_channels,
+        speedup=speedup,
         until=float("inf") if until is None else until,
-    )  # fmt: skip
+    )
     return np.array([-1 if m.delivered is None else m.delivered for m in listed])

@@ -12,9 +12,7 @@ import itertools
 def cells(base, box, sides):
     """Cells of a box, over the ends of the sides if it must be."""
     spans = [range(at, at + long) for at, long in zip(base, box, strict=True)]
-    return {
-        tuple(p % s for p, s in zip(cell, sides, strict=True)) for cell in itertools.product(*spans)
-    }
+    return {tuple(p % s for p, s in zip(cell, sides, strict=True)) for cell in itertools.product(*spans)}
 
 
 def bases(box, sides, torus):

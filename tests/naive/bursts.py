@@ -18,9 +18,7 @@ def bursts(segments, gap):
 def covered(intervals):
     """Length of the union: every elementary stretch is asked for by itself."""
     points = sorted({t for interval in intervals for t in interval[:2]})
-    return sum(
-        b - a for a, b in pairwise(points) if any(x[0] <= a and b <= x[1] for x in intervals)
-    )
+    return sum(b - a for a, b in pairwise(points) if any(x[0] <= a and b <= x[1] for x in intervals))
 
 
 def overlap(computing, operations):

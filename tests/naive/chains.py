@@ -60,9 +60,7 @@ def absorption(rates, targets, moments):
         for k in range(1, moments + 1):
             m = mpmath.lu_solve(t, k * m)
             found.append(list(m))
-        chances = [
-            list(mpmath.lu_solve(t, mpmath.matrix([q[i, j] for i in inside]))) for j in targets
-        ]
+        chances = [list(mpmath.lu_solve(t, mpmath.matrix([q[i, j] for i in inside]))) for j in targets]
         return inside, found, chances
 
 

@@ -47,9 +47,7 @@ def mean_write(jobs, timer, size, writers):
             if stage is None:
                 for first, share in enumerate(size[0]):
                     if share:
-                        for after, more in admitted(
-                            (*file[:place], (job, first), *file[place + 1 :])
-                        ):
+                        for after, more in admitted((*file[:place], (job, first), *file[place + 1 :])):
                             yield after, share * more
                 return
         yield file, 1.0

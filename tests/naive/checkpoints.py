@@ -34,8 +34,22 @@ class Job:
 class Play:
     """Everything at one storage until a time."""
 
-    def __init__(self, jobs, *, size, interval, restore, downtime, mode, snapshot, clock, bandwidth,
-                 per_job, writers, order):  # fmt: skip
+    def __init__(
+        self,
+        jobs,
+        *,
+        size,
+        interval,
+        restore,
+        downtime,
+        mode,
+        snapshot,
+        clock,
+        bandwidth,
+        per_job,
+        writers,
+        order,
+    ):
         self.jobs, self.size, self.interval, self.restore = jobs, size, interval, restore
         self.downtime, self.mode, self.snapshot, self.clock = downtime, mode, snapshot, clock
         self.bandwidth, self.per_job, self.writers, self.order = bandwidth, per_job, writers, order

@@ -87,9 +87,7 @@ def disk_law(states, pi, jobs):
 def sojourn_moments(states, rates, pi, count):
     """Moments of job 0's time at the disk: start where it arrives, stop when it leaves."""
     there = np.array([0 in queue for _, queue in states])
-    start = (pi[~there] @ rates[np.ix_(~there, there)]) / (
-        pi[~there] @ rates[np.ix_(~there, there)]
-    ).sum()
+    start = (pi[~there] @ rates[np.ix_(~there, there)]) / (pi[~there] @ rates[np.ix_(~there, there)]).sum()
     inside = rates - np.diag(rates.sum(axis=1))
     t, v = inside[np.ix_(there, there)], np.ones(there.sum())
     found = []

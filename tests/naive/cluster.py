@@ -78,14 +78,20 @@ class Fluid:
         count = len(self.kinds)
         self.jobs = [
             Job(
-                i, float(trace.arrivals[i]),
+                i,
+                float(trace.arrivals[i]),
                 [(int(trace.homes[i]) + u) % count for u in range(int(trace.tasks[i]))],
-                float(trace.demands[i]), float(trace.memory[i]), 1000 * float(trace.io_rates[i]),
-                float(trace.requests[i]), float(trace.initial[i]), float(trace.writes[i]),
-                float(trace.reaccess[i]), 1000 * float(trace.fault_rates[i]),
+                float(trace.demands[i]),
+                float(trace.memory[i]),
+                1000 * float(trace.io_rates[i]),
+                float(trace.requests[i]),
+                float(trace.initial[i]),
+                float(trace.writes[i]),
+                float(trace.reaccess[i]),
+                1000 * float(trace.fault_rates[i]),
             )
             for i in range(trace.jobs)
-        ]  # fmt: skip
+        ]
         self.here, self.waiting, self.now = [], [], 0.0
         self.moves = []  # (job, from, to, cost)
 
@@ -173,10 +179,7 @@ class Fluid:
         age = job.cpu - job.left
         written = age * job.rate * job.writes * job.request / (job.reaccess + 1)
         link = min(self.kinds[i].link, self.kinds[k].link)
-        return (
-            self.cluster.preemption_cost + job.memory / link
-            + (job.initial + written) * self.per_mb(i, k)
-        )  # fmt: skip
+        return self.cluster.preemption_cost + job.memory / link + (job.initial + written) * self.per_mb(i, k)
 
     # Balancers.
     def stretch(self, job, n):
@@ -321,9 +324,7 @@ class Fluid:
         return [job.finish for job in self.jobs]
 
 
-def by_requests(
-    cluster, trace, rng, *, discipline="ps", service="exponential", burst="exponential"
-):
+def by_requests(cluster, trace, rng, *, discipline="ps", service="exponential", burst="exponential"):
     """Finish times where every disk access is an event: no balancing, no page faults.
 
     A task computes between accesses at a CPU that all tasks of its node share; an access waits in
@@ -399,11 +400,13 @@ def by_requests(
             many = int(trace.tasks[job])
             jobs[job] = [
                 {
-                    "node": (int(trace.homes[job]) + u) % count, "burst": burst_of(job),
-                    "step": step if many > 1 else float("inf"), "left": float(trace.demands[job]),
+                    "node": (int(trace.homes[job]) + u) % count,
+                    "burst": burst_of(job),
+                    "step": step if many > 1 else float("inf"),
+                    "left": float(trace.demands[job]),
                 }
                 for u in range(many)
-            ]  # fmt: skip
+            ]
             for u in range(many):
                 compute(job, u)
         elif kind == "disk":

@@ -28,8 +28,7 @@ def play(nodes, io, *, packets, pace, reading, **router):
         else:
             sent = made
         listed = [
-            (sent[i, rank], ("stream", rank), nodes[rank](io[rank][i]), packets[i])
-            for i, rank in order
+            (sent[i, rank], ("stream", rank), nodes[rank](io[rank][i]), packets[i]) for i, rank in order
         ]
         worms = wormhole.simulate(listed, **router)
         came = {key: worm.delivered for key, worm in zip(order, worms, strict=True)}

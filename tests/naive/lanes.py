@@ -40,9 +40,22 @@ class Wire:
 
 
 def simulate(
-    messages, *, lanes, hop=1, flow=1, buffer=1, credit=0, release=0, sink=1, resume=0,
-    input_speedup=2, cut_through=False, in_turn=False, inputs=None, until=float("inf"),
-):  # fmt: skip
+    messages,
+    *,
+    lanes,
+    hop=1,
+    flow=1,
+    buffer=1,
+    credit=0,
+    release=0,
+    sink=1,
+    resume=0,
+    input_speedup=2,
+    cut_through=False,
+    in_turn=False,
+    inputs=None,
+    until=float("inf"),
+):
     """Play messages [(created, source, route, flits)], numbered as listed, to the end or `until`.
 
     inputs(worm, i): number of the input that the worm comes through to its i-th wire, and how many

@@ -16,13 +16,10 @@ def starts(arrivals, sizes, demands, nodes, discipline, estimates=None):
             if not happened:
                 continue
             running = [
-                j for j, start in enumerate(started)
-                if start is not None and start + demands[j] > last
-            ]  # fmt: skip
+                j for j, start in enumerate(started) if start is not None and start + demands[j] > last
+            ]
             waiting = [j for j, at in enumerate(arrivals) if at <= tick and started[j] is None]
-            chosen = choose(
-                waiting, running, started, sizes, demands, estimates, nodes, discipline, tick
-            )
+            chosen = choose(waiting, running, started, sizes, demands, estimates, nodes, discipline, tick)
             for j in chosen:
                 started[j] = tick
         tick += 1
@@ -66,14 +63,12 @@ def choose(waiting, running, started, sizes, demands, estimates, nodes, discipli
         head, held = queue[0], {j: sizes[j] for j in [*running, *chosen]}
         # The first moment at which, by the estimates, the head has room.
         moment = min(
-            t for t in set(ends.values())
-            if nodes - sum(held[j] for j in ends if ends[j] > t) >= sizes[head]
-        )  # fmt: skip
+            t for t in set(ends.values()) if nodes - sum(held[j] for j in ends if ends[j] > t) >= sizes[head]
+        )
         left = nodes - sum(held[j] for j in ends if ends[j] > moment) - sizes[head]
         passing = [
-            j for j in queue[1:]
-            if sizes[j] <= free and (tick + estimates[j] <= moment or sizes[j] <= left)
-        ]  # fmt: skip
+            j for j in queue[1:] if sizes[j] <= free and (tick + estimates[j] <= moment or sizes[j] <= left)
+        ]
         if not passing:
             break
         start(passing[0])

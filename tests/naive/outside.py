@@ -99,9 +99,7 @@ def log_tree_with_steps(rng):
 def halo_exchange(rng):
     """Surfaces of cubes: b/p + c p^(-2/3) + latency of six neighbours once p > 1."""
     b, c, f = 10 ** rng.uniform(1.5, 3), rng.uniform(0.05, 0.5), 10 ** rng.uniform(-4, -2.5)
-    return _with_io(
-        rng, lambda p, d: b * (1 / p + (c * p ** (-2 / 3) + f) * np.where(p > 1, 1.0, 0.0))
-    )
+    return _with_io(rng, lambda p, d: b * (1 / p + (c * p ** (-2 / 3) + f) * np.where(p > 1, 1.0, 0.0)))
 
 
 @family

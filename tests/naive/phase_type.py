@@ -70,6 +70,4 @@ def laplace(law, s):
         n = law.order
         q = generator(law)
         shifted = mpmath.mpf(s) * mpmath.eye(n) - q[:n, :n]
-        return (
-            law.atom + (mpmath.matrix([law.alpha.tolist()]) * mpmath.lu_solve(shifted, q[:n, n]))[0]
-        )
+        return law.atom + (mpmath.matrix([law.alpha.tolist()]) * mpmath.lu_solve(shifted, q[:n, n]))[0]

@@ -8,9 +8,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.linalg import spsolve
 
 
-def mean_jobs(
-    rate, *, most, place, io, cpu, go_on, in_turn=False, dividing=None, levels=60, moments=(1,)
-):
+def mean_jobs(rate, *, most, place, io, cpu, go_on, in_turn=False, dividing=None, levels=60, moments=(1,)):
     """Mean number of jobs in the system.
 
     place(running) -> (partition, disk); io, cpu(job, k) -> mean burst; go_on[n]: probability that

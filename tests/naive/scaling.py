@@ -88,8 +88,7 @@ def random_truth(rng):
             if coefficients is not None:
                 break
         typical = np.exp(np.mean(np.log(coefficients @ columns)))
-        truth[kind] = _terms(kind, members, 10 * math.exp(rng.uniform(-1.6, 1.6)) / typical
-                             * coefficients)  # fmt: skip
+        truth[kind] = _terms(kind, members, 10 * math.exp(rng.uniform(-1.6, 1.6)) / typical * coefficients)
     return truth
 
 

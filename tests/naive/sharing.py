@@ -62,14 +62,22 @@ def limits(policy, system):
 def played(policy, system, times, arrivals, factors, picks=(), pauses=None):
     """Response time of every job under a policy; times(p, d): mean bursts (io, cpu) by phase."""
     found = limits(policy, system)
-    rows = [
-        times(p, found.disks[k]) for p, k in zip(found.sizes, found.disk_of, strict=True)
-    ]  # fmt: skip
+    rows = [times(p, found.disks[k]) for p, k in zip(found.sizes, found.disk_of, strict=True)]
     return simulate(
-        found.kind, found.each, arrivals, factors, [list(io) for io, _ in rows],
-        [list(cpu) for _, cpu in rows], found.disk_of, len(found.disks), found.cpu,
-        system.disk_discipline, most=found.most, pauses=pauses, picks=picks,
-    )  # fmt: skip
+        found.kind,
+        found.each,
+        arrivals,
+        factors,
+        [list(io) for io, _ in rows],
+        [list(cpu) for _, cpu in rows],
+        found.disk_of,
+        len(found.disks),
+        found.cpu,
+        system.disk_discipline,
+        most=found.most,
+        pauses=pauses,
+        picks=picks,
+    )
 
 
 @dataclass(eq=False)
@@ -145,8 +153,7 @@ def simulate(
         if in_turn.get(place) is not job:
             return
         del in_turn[place]
-        queue = sorted((r for r in running if station(r) == place and r is not job),
-                       key=lambda r: r.queued)  # fmt: skip
+        queue = sorted((r for r in running if station(r) == place and r is not job), key=lambda r: r.queued)
         if queue:
             siro = (disk if place[0] == "disk" else cpu) == "siro"
             in_turn[place] = queue[int(next(drawn) * len(queue)) if siro else 0]

@@ -69,10 +69,7 @@ def place(strategy, busy, sides, box, wrap, curve):
                     best, most = own, left
             continue
         find = {"FF": boxes.first_fit, "BF": boxes.best_fit}.get(strategy)
-        if find is None:
-            base = aligned(busy, sides, order, wrap)
-        else:
-            base = find(busy, sides, order, wrap, ())
+        base = aligned(busy, sides, order, wrap) if find is None else find(busy, sides, order, wrap, ())
         if base is not None:
             return boxes.cells(base, order, sides)
     return best
@@ -130,17 +127,24 @@ class Small(Whole):
         chips = set().union(*self.held.values()) if self.held else set()
         opened = {tuple(p // q for p, q in zip(cell, self.block, strict=True)) for cell in chips}
         if not turns(box, self.block) or box == self.block:
-            orders = [o for o in turns(box, (99,) * 3)
-                      if not any(p % q for p, q in zip(o, self.block, strict=True))]  # fmt: skip
+            orders = [
+                o for o in turns(box, (99,) * 3) if not any(p % q for p, q in zip(o, self.block, strict=True))
+            ]
             whole = tuple(p // q for p, q in zip(orders[0], self.block, strict=True))
             found = place(self.strategy, opened, self.sides, whole, self.wrap, self.curve)
             return None if found is None else set().union(*map(self.chips_of, found))
-        every = [(x, y, z) for z in range(self.sides[2]) for y in range(self.sides[1])
-                 for x in range(self.sides[0])]  # fmt: skip
+        every = [
+            (x, y, z)
+            for z in range(self.sides[2])
+            for y in range(self.sides[1])
+            for x in range(self.sides[0])
+        ]
         whole = {
             tuple(p // q for p, q in zip(cell, self.block, strict=True))
-            for own in self.held.values() if len(own) >= math.prod(self.block) for cell in own
-        }  # fmt: skip
+            for own in self.held.values()
+            if len(own) >= math.prod(self.block)
+            for cell in own
+        }
         shared = [b for b in every if b in opened and b not in whole]
         inside = self.strategy if self.strategy in ("BF", "aligned", "MFP") else "FF"
         for b in [*shared, *(b for b in every if b not in opened)]:
@@ -149,8 +153,7 @@ class Small(Whole):
             found = place(inside, local, self.block, box, False, None)
             if found is not None:
                 return {
-                    tuple(p + q * r for p, q, r in zip(cell, b, self.block, strict=True))
-                    for cell in found
+                    tuple(p + q * r for p, q, r in zip(cell, b, self.block, strict=True)) for cell in found
                 }
         return None
 

@@ -142,10 +142,7 @@ def _elsewhere(cells, rng):
 def case(base, design, noise, rng, *, height=0.0, departure=None):
     """Make a program of a base with a step, or with a departure, and measure it."""
     truth, order = _BASES[base](rng), runs_of(design, rng)
-    if departure in _DEPARTURES:
-        factor = _DEPARTURES[departure](order, rng)
-    else:
-        factor = step(height, order, rng)
+    factor = _DEPARTURES[departure](order, rng) if departure in _DEPARTURES else step(height, order, rng)
     most = max(p for p, _ in order)
 
     def mean(cells):
@@ -161,11 +158,15 @@ def case(base, design, noise, rng, *, height=0.0, departure=None):
 
     cells = {"measured": sorted(set(order) - {(1, 1)}), **_elsewhere(order, rng)}
     return Judged(
-        base, design, noise, table(truth, order, measured(order)), cells,
+        base,
+        design,
+        noise,
+        table(truth, order, measured(order)),
+        cells,
         {where: mean(each).sum(axis=0) for where, each in cells.items()},
         {where: measured(each).sum(axis=0) for where, each in cells.items()},
         float(mean([(1, 1)]).sum()),
-    )  # fmt: skip
+    )
 
 
 def cases(seed, size, *, height=0.0, departure=None, thinned=1):
@@ -175,5 +176,4 @@ def cases(seed, size, *, height=0.0, departure=None, thinned=1):
     for place in range(0, len(every), thinned):
         for turn in range(size):
             key = [seed, round(1000 * height), name, place, turn]
-            yield case(*every[place], np.random.default_rng(key), height=height,
-                       departure=departure)  # fmt: skip
+            yield case(*every[place], np.random.default_rng(key), height=height, departure=departure)

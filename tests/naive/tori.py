@@ -24,9 +24,12 @@ def play(mesh, router, messages, **options):
 
     listed = []
     for created, source, target, flits in zip(
-        messages.created.tolist(), messages.source.tolist(), messages.destination.tolist(),
-        messages.flits.tolist(), strict=True,
-    ):  # fmt: skip
+        messages.created.tolist(),
+        messages.source.tolist(),
+        messages.destination.tolist(),
+        messages.flits.tolist(),
+        strict=True,
+    ):
         sides = (mesh.columns, mesh.rows, mesh.depth)
         links = wormhole.links(sides, mesh.torus, place(source), place(target))
         inner = [((begin, port), lane) for begin, port, lane in links]
@@ -130,10 +133,20 @@ if __name__ == "__main__":
     with open(sys.argv[1], "w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(
-            ["torus", "traffic", "longest message", "share of saturation", "messages",
-             "at another time", "at another time, one from each input", "ours", "flit by flit",
-             "ours, one from each input", "flit by flit, one from each input"]
-        )  # fmt: skip
+            [
+                "torus",
+                "traffic",
+                "longest message",
+                "share of saturation",
+                "messages",
+                "at another time",
+                "at another time, one from each input",
+                "ours",
+                "flit by flit",
+                "ours, one from each input",
+                "flit by flit, one from each input",
+            ]
+        )
         for seed in range(20):
             for row in measure(seed, cycles=300):
                 out.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in row])

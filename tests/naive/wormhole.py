@@ -45,10 +45,22 @@ class Channel:
 
 
 def simulate(
-    messages, *, hop=1, flow=1, buffer=1, credit=0, release=0, sink=1, resume=0,
-    input_speedup=2, cut_through=False, in_turn=False,
-    pace_in=None, pace_out=None, inputs=None,
-):  # fmt: skip
+    messages,
+    *,
+    hop=1,
+    flow=1,
+    buffer=1,
+    credit=0,
+    release=0,
+    sink=1,
+    resume=0,
+    input_speedup=2,
+    cut_through=False,
+    in_turn=False,
+    pace_in=None,
+    pace_out=None,
+    inputs=None,
+):
     """Play messages [(created, source, route, flits)], numbered as listed, to the end.
 
     Every source sends its own in order. pace_in, pace_out: cycles per flit by source, and by
@@ -115,9 +127,7 @@ def simulate(
                         gap = max(gap if i == 0 else 1, pace_out.get(worm.route[i], 1))
                     if t < times[-1] + gap:
                         continue
-                    if i > 0 and (
-                        len(worm.crossed[i - 1]) <= j or t < worm.crossed[i - 1][j] + flow
-                    ):
+                    if i > 0 and (len(worm.crossed[i - 1]) <= j or t < worm.crossed[i - 1][j] + flow):
                         continue
                     if not last and not cut_through and j >= buffer:
                         beyond = worm.crossed[i + 1] if i + 1 < len(worm.crossed) else []
@@ -158,9 +168,7 @@ def simulate(
                             following.created_at_source = following.created
                             todo.append((following, False))
                             following.created = max(following.created, channel.free)
-                if worm.delivered is not None and all(
-                    channels[c].owner is not worm for c in worm.route
-                ):
+                if worm.delivered is not None and all(channels[c].owner is not worm for c in worm.route):
                     active.remove(worm)
         t += 1
     return worms

@@ -16,13 +16,27 @@ class TestASpelling:
     @pytest.mark.parametrize(
         ("given", "name"),
         [
-            ("DBT", "DBT"), ("dbt", "DBT"), ("d-bt", "d-BT"), ("D_BT", "d-BT"), ("d bt", "DBT"),
-            ("sbt", "SBT"), ("S-B-T", "SBT"), ("Speed_Scaled", "speed-scaled"),
-            ("speedscaled", "speed-scaled"), (" sp( 4, 16 ) ", "SP(4,16)"), ("mpi_io", "MPI-IO"),
-            ("p95", "p95"), ("P95", "P95"), ("p-95", None), ("", None), ("--", None), (4, None),
-            (None, None), ("SBT" + "x" * 10**6, None),
+            ("DBT", "DBT"),
+            ("dbt", "DBT"),
+            ("d-bt", "d-BT"),
+            ("D_BT", "d-BT"),
+            ("d bt", "DBT"),
+            ("sbt", "SBT"),
+            ("S-B-T", "SBT"),
+            ("Speed_Scaled", "speed-scaled"),
+            ("speedscaled", "speed-scaled"),
+            (" sp( 4, 16 ) ", "SP(4,16)"),
+            ("mpi_io", "MPI-IO"),
+            ("p95", "p95"),
+            ("P95", "P95"),
+            ("p-95", None),
+            ("", None),
+            ("--", None),
+            (4, None),
+            (None, None),
+            ("SBT" + "x" * 10**6, None),
         ],
-    )  # fmt: skip
+    )
     def test_is_that_of_the_only_name_it_can_mean(self, given, name):
         assert spelled(given, self.NAMES) == name
 
@@ -85,9 +99,7 @@ class TestANameThatIsNotThere:
     def test_is_refused_with_list_and_neighbour(self):
         with pytest.raises(ModelError) as caught:
             one_of("order", "fcsf", ("ps", "fcfs"))
-        assert (
-            str(caught.value) == "order must be one of ps, fcfs, got 'fcsf'; did you mean 'fcfs'?"
-        )
+        assert str(caught.value) == "order must be one of ps, fcfs, got 'fcsf'; did you mean 'fcfs'?"
 
     @pytest.mark.parametrize("given", [None, 3, ["ps"], b"ps"])
     def test_must_be_text(self, given):

@@ -26,9 +26,7 @@ H2 = PhaseType.hyperexponential(weights=[0.8, 0.2], means=[0.5, 6.0])
 E3 = PhaseType.erlang(phases=3, mean=1.5)
 ATOM = PhaseType([0.25, 0.35], [[-2.0, 1.0], [0.5, -1.0]])
 TIMES = np.array([0.0, 0.01, 0.5, 2.0, 9.0, 60.0, 400.0])
-pairs = pytest.mark.parametrize(
-    ("a", "b"), [(EXP, H2), (H2, E3), (E3, ATOM), (ATOM, E3), (ATOM, ATOM)]
-)
+pairs = pytest.mark.parametrize(("a", "b"), [(EXP, H2), (H2, E3), (E3, ATOM), (ATOM, E3), (ATOM, ATOM)])
 
 
 def as_cumulants(law):
@@ -41,9 +39,7 @@ def test_a_sum_adds_orders_and_cumulants_and_multiplies_transforms(laws, s):
     total = convolve(*laws)
     assert total.order == sum(law.order for law in laws)
     assert as_cumulants(total) == pytest.approx(sum(map(as_cumulants, laws)), rel=1e-8, abs=0)
-    assert total.laplace(s) == pytest.approx(
-        np.prod([law.laplace(s) for law in laws]), rel=1e-12, abs=0
-    )
+    assert total.laplace(s) == pytest.approx(np.prod([law.laplace(s) for law in laws]), rel=1e-12, abs=0)
     assert total.atom == pytest.approx(np.prod([law.atom for law in laws]), rel=1e-12, abs=0)
 
 
@@ -69,9 +65,7 @@ def test_tiny_atoms_survive_a_sum():
 def test_the_cdf_of_a_mixture_is_the_mixture_of_the_cdfs(a, b):
     law = mixture([0.3, 0.7], [a, b])
     assert law.order == a.order + b.order
-    assert law.cdf(TIMES) == pytest.approx(
-        0.3 * a.cdf(TIMES) + 0.7 * b.cdf(TIMES), rel=1e-13, abs=0
-    )
+    assert law.cdf(TIMES) == pytest.approx(0.3 * a.cdf(TIMES) + 0.7 * b.cdf(TIMES), rel=1e-13, abs=0)
     assert law.sf(TIMES) == pytest.approx(0.3 * a.sf(TIMES) + 0.7 * b.sf(TIMES), rel=1e-12, abs=0)
     for k in (1, 2, 3):
         wanted = 0.3 * a.moment(k) + 0.7 * b.moment(k)
@@ -102,9 +96,7 @@ def test_the_cdf_of_a_maximum_is_the_product_of_the_cdfs(a, b):
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_the_largest_of_n_exponentials_takes_the_harmonic_number(n):
     one = PhaseType.exponential(mean=1.0)
-    assert maximum(*[one] * n).mean == pytest.approx(
-        sum(1 / k for k in range(1, n + 1)), rel=1e-13, abs=0
-    )
+    assert maximum(*[one] * n).mean == pytest.approx(sum(1 / k for k in range(1, n + 1)), rel=1e-13, abs=0)
     assert minimum(*[one] * n).mean == pytest.approx(1 / n, rel=1e-13, abs=0)
 
 
@@ -133,9 +125,7 @@ def test_a_finite_random_sum_obeys_wald_and_its_generating_function(law, weights
     assert total.mean == pytest.approx(mean * law.mean, rel=1e-10, abs=0)
     wanted = mean * law.var + (second - mean**2) * law.mean**2
     assert total.var == pytest.approx(wanted, rel=1e-9, abs=0)
-    assert total.laplace(s) == pytest.approx(
-        generating_function(law.laplace(s), pmf, none), rel=1e-10, abs=0
-    )
+    assert total.laplace(s) == pytest.approx(generating_function(law.laplace(s), pmf, none), rel=1e-10, abs=0)
     assert total.atom == pytest.approx(generating_function(law.atom, pmf, none), abs=1e-12)
 
 

@@ -23,9 +23,14 @@ def report(law=LAW, **fields):
         else Empirical.of(law.ppf((np.arange(200) + 0.5) / 200)),
     )
     given_fields = {
-        "log_likelihood": -300.0, "parameters": 1, "size": 200.0, "label": "hyper-Erlang (1)",
-        "converged": True, "trace": (-310.0, -300.0), "data": data,
-    }  # fmt: skip
+        "log_likelihood": -300.0,
+        "parameters": 1,
+        "size": 200.0,
+        "label": "hyper-Erlang (1)",
+        "converged": True,
+        "trace": (-310.0, -300.0),
+        "data": data,
+    }
     return FitReport(distribution=law, **(given_fields | fields))
 
 
@@ -78,9 +83,7 @@ class TestTheDatasOwnLaw:
         assert censored.cdf == pytest.approx(plain.cdf[:-1], abs=1e-12)
         assert censored.mean == pytest.approx(plain.mean)
 
-    @pytest.mark.parametrize(
-        "bad", [[], [-1.0], [np.nan], [np.inf], [[1.0]], None, ["a"], [1.0, -0.5]]
-    )
+    @pytest.mark.parametrize("bad", [[], [-1.0], [np.nan], [np.inf], [[1.0]], None, ["a"], [1.0, -0.5]])
     def test_refuses_what_is_not_a_list_of_times(self, bad):
         with pytest.raises(ModelError):
             Empirical.of(bad)
@@ -93,10 +96,15 @@ class TestTheDatasOwnLaw:
     @pytest.mark.parametrize(
         ("values", "cdf", "size"),
         [
-            ([1.0, 2.0], [0.5], 2), ([2.0, 1.0], [0.5, 1.0], 2), ([1.0, 2.0], [0.5, 1.1], 2),
-            ([1.0, 2.0], [0.5, 0.4], 2), ([1.0], [1.0], 0), ([1.0], [1.0], np.nan), ([], [], 1),
+            ([1.0, 2.0], [0.5], 2),
+            ([2.0, 1.0], [0.5, 1.0], 2),
+            ([1.0, 2.0], [0.5, 1.1], 2),
+            ([1.0, 2.0], [0.5, 0.4], 2),
+            ([1.0], [1.0], 0),
+            ([1.0], [1.0], np.nan),
+            ([], [], 1),
         ],
-    )  # fmt: skip
+    )
     def test_is_a_step_function_or_nothing(self, values, cdf, size):
         with pytest.raises(ModelError):
             Empirical(values, cdf, size)
@@ -136,9 +144,7 @@ class TestTheDistance:
         law = PhaseType([0.75], [[-1.0]])
         assert ks_distance(law, Empirical.of([0.0], [1.0])) == pytest.approx(0.75)
         n = 300
-        data = Empirical.of(
-            np.append(np.zeros(n), LAW.scale(0.5).ppf((np.arange(3 * n) + 0.5) / (3 * n)))
-        )
+        data = Empirical.of(np.append(np.zeros(n), LAW.scale(0.5).ppf((np.arange(3 * n) + 0.5) / (3 * n))))
         assert ks_distance(law, data) == pytest.approx(0.5 / (4 * n), rel=1e-6)
 
     @pytest.mark.parametrize("pair", [(LAW, None), (None, Empirical.of([1.0])), (1.0, 2.0)])
@@ -186,13 +192,9 @@ class TestAReport:
 
     @given(st.floats(0.2, 5.0))
     def test_tells_how_far_moments_and_tails_are_off(self, factor):
-        fitted = report(
-            law=LAW.scale(factor), data=Empirical.of(LAW.ppf((np.arange(200) + 0.5) / 200))
-        )
+        fitted = report(law=LAW.scale(factor), data=Empirical.of(LAW.ppf((np.arange(200) + 0.5) / 200)))
         own = report()
-        for k, (error, base) in enumerate(
-            zip(fitted.moment_errors, own.moment_errors, strict=True)
-        ):
+        for k, (error, base) in enumerate(zip(fitted.moment_errors, own.moment_errors, strict=True)):
             assert 1 + error == pytest.approx((1 + base) * factor ** (k + 1), rel=1e-9)
         for error, base in zip(fitted.tail_errors, own.tail_errors, strict=True):
             assert 1 + error == pytest.approx((1 + base) * factor, rel=1e-9)
@@ -204,8 +206,10 @@ class TestAReport:
             assert error == pytest.approx(-2.0 * log(1 - q) / x - 1, rel=1e-9)
 
     def test_is_not_swayed_by_the_unit_of_time(self):
-        tiny, huge = (report(law=LAW.scale(c), data=Empirical.of(
-            c * LAW.ppf((np.arange(200) + 0.5) / 200))) for c in (1e-120, 1e120))  # fmt: skip
+        tiny, huge = (
+            report(law=LAW.scale(c), data=Empirical.of(c * LAW.ppf((np.arange(200) + 0.5) / 200)))
+            for c in (1e-120, 1e120)
+        )
         assert tiny.moment_errors == pytest.approx(huge.moment_errors, rel=1e-9)
         assert tiny.ks == pytest.approx(huge.ks, rel=1e-6)
         for fitted in (tiny, huge):  # E[X^3] is beyond the range of a float
@@ -289,11 +293,19 @@ class TestAReport:
     @pytest.mark.parametrize(
         "field",
         [
-            {"law": None}, {"log_likelihood": np.nan}, {"log_likelihood": None}, {"size": 0.0},
-            {"data": [1.0, 2.0]}, {"ks_pvalue": 1.5}, {"ks_pvalue": np.nan},
-            {"parameters": -1}, {"parameters": 1.5}, {"trace": (np.nan,)}, {"trace": ("a",)},
+            {"law": None},
+            {"log_likelihood": np.nan},
+            {"log_likelihood": None},
+            {"size": 0.0},
+            {"data": [1.0, 2.0]},
+            {"ks_pvalue": 1.5},
+            {"ks_pvalue": np.nan},
+            {"parameters": -1},
+            {"parameters": 1.5},
+            {"trace": (np.nan,)},
+            {"trace": ("a",)},
         ],
-    )  # fmt: skip
+    )
     def test_is_refused_when_its_fields_do_not_go_together(self, field):
         fields = {"data": Empirical.of([1.0])} | field
         with pytest.raises(ModelError):

@@ -89,16 +89,14 @@ def test_equal_times_are_fitted_by_one_erlang_law_of_the_full_order():
 def test_every_hyper_erlang_step_is_that_of_the_twin(rng, censored):
     x, w = lognormal(rng, 30, 0.8), rng.uniform(0.5, 2.0, 30)
     ends = [(0.0, 0.7, 1.5), (0.4, 0.5, 1.0), (2.0, 9.0, 2.0)] if censored else []
-    lo, hi, wc = (np.array(part, dtype=float) for part in zip(*ends, strict=True)) if ends else (
-        NONE, NONE, NONE
-    )  # fmt: skip
+    lo, hi, wc = (
+        (np.array(part, dtype=float) for part in zip(*ends, strict=True)) if ends else (NONE, NONE, NONE)
+    )
     phases = np.array([1, 3, 4])
     a, m = np.array([0.5, 0.3, 0.2]), np.array([0.3, 1.0, 4.0])
     count, total = np.empty((2, 3))
     for _ in range(6):
-        expected = naive.hyper_erlang_step(
-            phases.tolist(), a, m, list(zip(x, w, strict=True)), ends
-        )
+        expected = naive.hyper_erlang_step(phases.tolist(), a, m, list(zip(x, w, strict=True)), ends)
         value = _kernels.hyper_erlang_pass(x, np.log(x), w, lo, hi, wc, phases, a, m, count, total)
         _kernels.hyper_erlang_update(a, m, count, total)
         np.testing.assert_allclose(a, expected[0], rtol=1e-11)
@@ -124,14 +122,29 @@ def test_every_phase_type_step_is_that_of_the_twin(rng, speed):
     scaled = [(t / unit, v) for t, v in zip(x, w, strict=True)]
     for _ in range(3):
         expected = naive.phase_type_step(
-            alpha, jumps, exits, scaled, [(t / unit, v) for t, v in alive],
+            alpha,
+            jumps,
+            exits,
+            scaled,
+            [(t / unit, v) for t, v in alive],
             [(lo / unit, hi / unit, v) for lo, hi, v in ends],
-        )  # fmt: skip
+        )
         begun, spent, ended, moved = np.empty(n), np.empty(n), np.empty(n), np.empty((n, n))
         value = _kernels.phase_pass(
-            grid.times, grid.ended, grid.alive, grid.lower, grid.upper, grid.interval_weights,
-            alpha, jumps, exits, begun, moved, spent, ended,
-        )  # fmt: skip
+            grid.times,
+            grid.ended,
+            grid.alive,
+            grid.lower,
+            grid.upper,
+            grid.interval_weights,
+            alpha,
+            jumps,
+            exits,
+            begun,
+            moved,
+            spent,
+            ended,
+        )
         alpha = begun / begun.sum()
         jumps, exits = moved / spent[:, None], ended / spent
         for mine, twin in zip((alpha, jumps, exits), expected, strict=False):
@@ -159,9 +172,7 @@ def test_an_erlang_interval_keeps_its_digits_in_every_tail(lo, width, phases):
 
         # The width itself is only known to the rounding of its ends.
         slack = 1e-12 + 4e-16 * lo / min(width, 1.0) * 2
-        assert float(mpmath.log(mass(phases))) == pytest.approx(
-            out[0], rel=1e-13, abs=phases * slack
-        )
+        assert float(mpmath.log(mass(phases))) == pytest.approx(out[0], rel=1e-13, abs=phases * slack)
         mean = phases / mpmath.mpf(rate) * mass(phases + 1) / mass(phases)
         assert out[1] == pytest.approx(float(mean), rel=1e-11 + slack)
 
@@ -219,9 +230,7 @@ def test_two_held_moments_leave_a_hyperexponential_one_freedom_which_is_used(rng
         short, long = 1.0 - (1.0 - p) * spread, 1.0 + p * spread
         if short <= 0.0:
             return -inf
-        return float(
-            np.log(p / short * np.exp(-x / short) + (1 - p) / long * np.exp(-x / long)).sum()
-        )
+        return float(np.log(p / short * np.exp(-x / short) + (1 - p) / long * np.exp(-x / long)).sum())
 
     best = max(likelihood(p) for p in np.linspace(1e-4, 1.0 - 1e-4, 20_001))
     held = next(
@@ -276,10 +285,8 @@ def test_the_likelihood_reported_is_that_of_the_law_reported(family, rng):
 TRUTHS = {
     "hyper-erlang": (PhaseType.hyperexponential(weights=[0.8, 0.2], means=[1.0, 10.0]), 2, 3),
     "coxian": (PhaseType.coxian(rates=[4.0, 1.0, 0.2], continue_probabilities=[0.7, 0.3]), 3, 5),
-    "general": (
-        PhaseType.from_rates([0.6, 0.4], [[0.0, 1.0], [0.3, 0.0]], [2.0, 0.1]), 2, 3
-    ),
-}  # fmt: skip
+    "general": (PhaseType.from_rates([0.6, 0.4], [[0.0, 1.0], [0.3, 0.0]], [2.0, 0.1]), 2, 3),
+}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -295,10 +302,11 @@ def test_a_law_fitted_to_its_own_samples_beats_the_truth_by_what_chance_allows(f
 
 @settings(max_examples=examples(20))
 @given(
-    st.lists(st.tuples(st.integers(1, 6), st.floats(0.05, 20.0), st.floats(0.1, 1.0)),
-             min_size=1, max_size=4),
+    st.lists(
+        st.tuples(st.integers(1, 6), st.floats(0.05, 20.0), st.floats(0.1, 1.0)), min_size=1, max_size=4
+    ),
     st.integers(0, 2**16),
-)  # fmt: skip
+)
 def test_no_mixture_is_likelier_in_bins_than_it_is(branches, seed):
     phases, means, weights = (np.array(part) for part in zip(*branches, strict=True))
     data = Observations.of(lognormal(np.random.default_rng(seed), 3000))
@@ -338,9 +346,7 @@ def draw(name, size, rng):
     return x, log(low / (1.0 - low / high)) - 2.0 * np.log(x)
 
 
-@pytest.mark.parametrize(
-    "size", [10_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
-)  # fmt: skip
+@pytest.mark.parametrize("size", [10_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_fits_are_as_near_to_the_true_density_as_those_of_the_reference(cases, size, rng):
     """The file gives no seed, so its samples are other ones: what differs by chance is allowed."""
     listed = json.loads((cases / "reference" / "hyper_erlang_fits.json").read_text())
@@ -395,16 +401,29 @@ def test_every_way_to_share_phases_is_tried():
 @pytest.mark.parametrize(
     "options",
     [
-        {"order": 0}, {"order": -1}, {"order": 1.5}, {"order": None}, {"order": 10**9},
-        {"order": 2, "family": "erlang"}, {"order": 2, "family": None}, {"order": 2, "family": []},
-        {"order": 2, "starts": 0}, {"order": 2, "starts": np.nan}, {"order": 2, "tol": -1.0},
-        {"order": 2, "tol": np.nan}, {"order": 2, "tol": None}, {"order": 2, "max_steps": 2},
-        {"order": 2, "max_steps": inf}, {"order": 2, "hold_moments": 3},
-        {"order": 2, "hold_moments": -1}, {"order": 2, "hold_moments": None},
-        {"order": 2, "rng": "x"}, {"order": 2, "rng": -1},
+        {"order": 0},
+        {"order": -1},
+        {"order": 1.5},
+        {"order": None},
+        {"order": 10**9},
+        {"order": 2, "family": "erlang"},
+        {"order": 2, "family": None},
+        {"order": 2, "family": []},
+        {"order": 2, "starts": 0},
+        {"order": 2, "starts": np.nan},
+        {"order": 2, "tol": -1.0},
+        {"order": 2, "tol": np.nan},
+        {"order": 2, "tol": None},
+        {"order": 2, "max_steps": 2},
+        {"order": 2, "max_steps": inf},
+        {"order": 2, "hold_moments": 3},
+        {"order": 2, "hold_moments": -1},
+        {"order": 2, "hold_moments": None},
+        {"order": 2, "rng": "x"},
+        {"order": 2, "rng": -1},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_options_out_of_range_are_named_and_refused(options):
     with pytest.raises(ModelError):
         maximise([1.0, 2.0, 4.0], **options)
@@ -423,8 +442,11 @@ def test_a_variation_too_small_to_be_held_is_named(family):
 
 
 def test_the_variation_that_can_be_held_is_named_and_can_be_held(rng):
-    for order, said in ((1, "an scv of 1 is"), (2, "an scv of 0.5 or above 1 is"),
-                        (3, "an scv of 0.333333 or above 0.5 is")):  # fmt: skip
+    for order, said in (
+        (1, "an scv of 1 is"),
+        (2, "an scv of 0.5 or above 1 is"),
+        (3, "an scv of 0.333333 or above 0.5 is"),
+    ):
         with pytest.raises(InfeasibleMomentsError, match=re.escape(said)):
             maximise(rng.gamma(2.5, size=300), order=order, hold_moments=2, rng=1)
     data = [1.0 - 0.5**0.5, 1.0 + 0.5**0.5]  # mean 1, scv 1/2

@@ -8,9 +8,7 @@ H2 = PhaseType.hyperexponential(weights=[0.9, 0.1], means=[0.5, 8.0])
 X = np.array([1e-6, 0.01, 0.5, 2.0, 10.0, 60.0, 200.0])
 
 
-@pytest.mark.parametrize(
-    ("largest", "chain"), [(True, maximum(E3, H2, E3)), (False, minimum(E3, H2, E3))]
-)
+@pytest.mark.parametrize(("largest", "chain"), [(True, maximum(E3, H2, E3)), (False, minimum(E3, H2, E3))])
 class TestBesideTheChain:
     def test_functions_of_time_agree_in_both_tails(self, largest, chain):
         parts = Extreme([E3, H2, E3], largest=largest)
@@ -58,8 +56,12 @@ def test_what_is_no_list_of_laws_is_refused(laws):
 
 def test_arguments_out_of_range_are_refused():
     law = Extreme([E3], largest=True)
-    for question in (lambda: law.ppf(1.5), lambda: law.sf(np.nan), lambda: law.moment(-1),
-                     lambda: Extreme([E3], largest=None)):  # fmt: skip
+    for question in (
+        lambda: law.ppf(1.5),
+        lambda: law.sf(np.nan),
+        lambda: law.moment(-1),
+        lambda: Extreme([E3], largest=None),
+    ):
         with pytest.raises(ModelError):
             question()
     assert (law.ppf(0.0), law.ppf(1.0)) == (0.0, np.inf)

@@ -32,11 +32,17 @@ def report(samples=SAMPLES["many"], law=LAW, **fields):
     size = 100.0 if data is None else data.size
     return FitReport(
         **{
-            "distribution": law, "log_likelihood": -5.0, "parameters": 3, "size": size,
-            "label": "hyper-Erlang (1, 1)", "converged": True, "data": data,
+            "distribution": law,
+            "log_likelihood": -5.0,
+            "parameters": 3,
+            "size": size,
+            "label": "hyper-Erlang (1, 1)",
+            "converged": True,
+            "data": data,
             "trace": tuple(-5.0 - 2.0 ** -np.arange(30.0)),
-        } | fields
-    )  # fmt: skip
+        }
+        | fields
+    )
 
 
 def drawn(figure):

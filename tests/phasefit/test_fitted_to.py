@@ -60,9 +60,12 @@ def test_what_is_made_of_a_fitted_law_is_known_to_be_but_not_from_which_data(siz
     law = fit(sizes, family="moments").distribution
     process = MAP.from_phase_type(law)
     made = [
-        convolve(law, TWO), mixture([0.5, 0.5], [TWO, law]), random_sum(law, stop=0.5),
-        process.thin(0.5), TIDES.superpose(process),
-    ]  # fmt: skip
+        convolve(law, TWO),
+        mixture([0.5, 0.5], [TWO, law]),
+        random_sum(law, stop=0.5),
+        process.thin(0.5),
+        TIDES.superpose(process),
+    ]
     for each in made:
         assert each.fitted_to.values is None
         assert each.fitted_to.size == 0

@@ -28,14 +28,9 @@ class TestALikelihood:
 
     def test_counts_weights_and_each_kind_of_censoring(self):
         law = PhaseType.exponential(mean=2.0)
-        seen = Observations.of(
-            [[1.0, 1.0], [3.0, inf], [0.0, 1.0], [4.0, 6.0]], weights=[2.0, 3.0, 0.5, 1.0]
-        )
+        seen = Observations.of([[1.0, 1.0], [3.0, inf], [0.0, 1.0], [4.0, 6.0]], weights=[2.0, 3.0, 0.5, 1.0])
         expected = (
-            2.0 * (-log(2.0) - 0.5)
-            + 3.0 * -1.5
-            + 0.5 * log(1.0 - exp(-0.5))
-            + log(exp(-2.0) - exp(-3.0))
+            2.0 * (-log(2.0) - 0.5) + 3.0 * -1.5 + 0.5 * log(1.0 - exp(-0.5)) + log(exp(-2.0) - exp(-3.0))
         )
         assert log_likelihood(law, seen) == pytest.approx(expected, rel=1e-12)
 
@@ -161,8 +156,7 @@ class TestTheChoiceOfTheOrder:
 
     def test_is_the_same_for_the_same_seed(self):
         first, second = (
-            fit(BURSTY[:200], max_order=2, family="general", criterion="cv", rng=11)
-            for _ in range(2)
+            fit(BURSTY[:200], max_order=2, family="general", criterion="cv", rng=11) for _ in range(2)
         )
         assert first.candidates == second.candidates
         assert first.distribution.T.tolist() == second.distribution.T.tolist()
@@ -220,9 +214,7 @@ class TestTheData:
         with pytest.raises(ModelError):
             empirical([1.0, 2.0])
 
-    @given(
-        st.lists(st.floats(1e-3, 1e5), min_size=1, max_size=30), st.sampled_from([0.0, 1e-4, 1e3])
-    )
+    @given(st.lists(st.floats(1e-3, 1e5), min_size=1, max_size=30), st.sampled_from([0.0, 1e-4, 1e3]))
     @settings(max_examples=examples(25))
     def test_of_any_kind_give_a_report_that_can_be_read(self, values, extra):
         report = fit([*values, extra, 1.0], max_order=3, rng=1)
@@ -295,10 +287,20 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "samples",
         [
-            [], None, "text", [nan], [1.0, inf], [1.0, -1.0], [0.0, 0.0], [[1.0, 2.0, 3.0]],
-            [1.0, None], 5.0, [True, False], [1j],
+            [],
+            None,
+            "text",
+            [nan],
+            [1.0, inf],
+            [1.0, -1.0],
+            [0.0, 0.0],
+            [[1.0, 2.0, 3.0]],
+            [1.0, None],
+            5.0,
+            [True, False],
+            [1j],
         ],
-    )  # fmt: skip
+    )
     def test_of_samples_that_are_not_times(self, samples):
         with pytest.raises(ModelError):
             fit(samples)
@@ -306,21 +308,47 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "option",
         [
-            {"order": 0}, {"order": -1}, {"order": 1.5}, {"order": nan}, {"order": "2"},
-            {"order": [1]}, {"max_order": 0}, {"max_order": inf},
-            {"max_order": 10**9}, {"order": 10**9}, {"order": 31, "family": "general"},
-            {"family": "erlang"}, {"family": None}, {"family": 3}, {"family": np.ones(2)},
-            {"criterion": "ml"}, {"criterion": None}, {"criterion": ["bic"]},
-            {"hold_moments": 3}, {"hold_moments": -1}, {"hold_moments": None},
-            {"hold_moments": 1.0}, {"bootstrap": -1}, {"bootstrap": None}, {"bootstrap": 2.5},
-            {"rng": -1}, {"rng": "seed"}, {"rng": 1.5},
-            {"weights": [1.0]}, {"weights": -np.ones(10)}, {"weights": np.full(10, nan)},
-            {"weights": np.zeros(10)}, {"weights": "w"}, {"censored": [True]},
-            {"censored": "right"}, {"censored": np.full(10, 2)}, {"censored": np.ones(10, bool)},
+            {"order": 0},
+            {"order": -1},
+            {"order": 1.5},
+            {"order": nan},
+            {"order": "2"},
+            {"order": [1]},
+            {"max_order": 0},
+            {"max_order": inf},
+            {"max_order": 10**9},
+            {"order": 10**9},
+            {"order": 31, "family": "general"},
+            {"family": "erlang"},
+            {"family": None},
+            {"family": 3},
+            {"family": np.ones(2)},
+            {"criterion": "ml"},
+            {"criterion": None},
+            {"criterion": ["bic"]},
+            {"hold_moments": 3},
+            {"hold_moments": -1},
+            {"hold_moments": None},
+            {"hold_moments": 1.0},
+            {"bootstrap": -1},
+            {"bootstrap": None},
+            {"bootstrap": 2.5},
+            {"rng": -1},
+            {"rng": "seed"},
+            {"rng": 1.5},
+            {"weights": [1.0]},
+            {"weights": -np.ones(10)},
+            {"weights": np.full(10, nan)},
+            {"weights": np.zeros(10)},
+            {"weights": "w"},
+            {"censored": [True]},
+            {"censored": "right"},
+            {"censored": np.full(10, 2)},
+            {"censored": np.ones(10, bool)},
             {"family": "moments", "order": 2},
         ],
         ids=str,
-    )  # fmt: skip
+    )
     def test_of_options_out_of_their_range(self, option):
         with pytest.raises(ModelError):
             fit(TIMES, **option)

@@ -98,16 +98,16 @@ def test_a_jmt_strategy_is_the_law(law):
     assert np.isclose(of_jmt(kind.get("name"), made).mean, law.mean, rtol=1e-15, atol=0)
     assert np.isclose(of_jmt(kind.get("name"), made).scv, law.scv, rtol=1e-14, atol=0)
     assert kind.get("name") == {
-        "exponential": "Exponential", "erlang": "Erlang", "hyper": "Hyperexponential",
-    }.get(next(name for name in LAWS if LAWS[name] is law), "Phase-Type")  # fmt: skip
+        "exponential": "Exponential",
+        "erlang": "Erlang",
+        "hyper": "Hyperexponential",
+    }.get(next(name for name in LAWS if LAWS[name] is law), "Phase-Type")
 
 
 def of_jmt(name, made):
     """The law of a strategy, by JMT's definitions of its parameters."""
     known = {
-        part.get("name"): float(part.find("value").text)
-        for part in made
-        if part.find("value") is not None
+        part.get("name"): float(part.find("value").text) for part in made if part.find("value") is not None
     }
     if name == "Exponential":
         return PhaseType.exponential(mean=1 / known["lambda"])
@@ -118,8 +118,7 @@ def of_jmt(name, made):
         means = [1 / known["lambda1"], 1 / known["lambda2"]]
         return PhaseType.hyperexponential(weights=weights, means=means)
     tables = {
-        part.get("name"): [[float(v.text) for v in vector.iter("value")] for vector in part]
-        for part in made
+        part.get("name"): [[float(v.text) for v in vector.iter("value")] for vector in part] for part in made
     }
     return PhaseType(tables["alpha"][0], tables["T"])
 
@@ -149,8 +148,7 @@ def test_an_arrival_process_is_written_in_each_form_that_can_hold_it():
     kind, made = ElementTree.fromstring(TIDES.to("jmt"))
     assert (kind.get("name"), made.get("classPath")) == ("Burst (MAP)", "jmt.engine.random.MAPPar")
     tables = {
-        part.get("name"): [[float(v.text) for v in vector.iter("value")] for vector in part]
-        for part in made
+        part.get("name"): [[float(v.text) for v in vector.iter("value")] for vector in part] for part in made
     }
     assert MAP(tables["D0"], tables["D1"]) == TIDES
     assert "[event] s=0 -> 1.8 : (s'=0);" in TIDES.to("prism")
@@ -183,6 +181,4 @@ def test_storm_finds_one_event_in_a_mean_time(name, tmp_path):
     wanted = storm.parse_properties('R{"events"}=? [LRA]', program)
     model = storm.build_model(program, wanted)
     found = storm.model_checking(model, wanted[0])
-    assert found.get_value(next(iter(model.initial_states))) == pytest.approx(
-        1 / law.mean, rel=2e-6
-    )
+    assert found.get_value(next(iter(model.initial_states))) == pytest.approx(1 / law.mean, rel=2e-6)

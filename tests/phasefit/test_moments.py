@@ -14,10 +14,9 @@ SCVS = np.concatenate(
     [
         np.geomspace(0.01, 1e4, 101),
         [0.01 * (1 + ABOVE), 1e4 * (1 + BELOW), 1 + ABOVE, 1 + BELOW, np.nextafter(1, 0), 1.0],
-        *[[1 / k, np.nextafter(1 / k, 0), 1 / k * (1 + BELOW), 1 / k * (1 + ABOVE)]
-          for k in range(2, 100)],
+        *[[1 / k, np.nextafter(1 / k, 0), 1 / k * (1 + BELOW), 1 / k * (1 + ABOVE)] for k in range(2, 100)],
     ]
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("m1", [1.0, 3e-7, 1.7e5])

@@ -30,8 +30,7 @@ def exact_moments(law, count=3):
     assert all(j > i for i, row in enumerate(after) for j in row)
     with mpmath.workdps(40):
         rates = [
-            mpmath.mpf(float(law.exit[i]))
-            + mpmath.fsum(mpmath.mpf(float(jumps[i, j])) for j in row)
+            mpmath.mpf(float(law.exit[i])) + mpmath.fsum(mpmath.mpf(float(jumps[i, j])) for j in row)
             for i, row in enumerate(after)
         ]
         v = [mpmath.mpf(1)] * law.order
@@ -41,9 +40,7 @@ def exact_moments(law, count=3):
                 onward = mpmath.fsum(mpmath.mpf(float(jumps[i, j])) * new[j] for j in after[i])
                 new[i] = (k * v[i] + onward) / rates[i]
             v = new
-            result.append(
-                mpmath.fsum(mpmath.mpf(float(a)) * x for a, x in zip(law.alpha, v, strict=True))
-            )
+            result.append(mpmath.fsum(mpmath.mpf(float(a)) * x for a, x in zip(law.alpha, v, strict=True)))
     return result
 
 
@@ -201,9 +198,7 @@ def acyclic(draw):
     weights = draw(st.lists(st.floats(0.01, 1.0), min_size=n, max_size=n))
     rates = np.exp(np.array(logs))
     exits = np.where(np.arange(n) == n - 1, rates, 0.0)
-    return PhaseType.from_rates(
-        np.array(weights) / sum(weights), np.diag(rates[:-1], 1), exits, atom=0.0
-    )
+    return PhaseType.from_rates(np.array(weights) / sum(weights), np.diag(rates[:-1], 1), exits, atom=0.0)
 
 
 @given(acyclic(), st.sampled_from([1e-9, 1.0, 3e5]))

@@ -56,9 +56,7 @@ LAWS = {
     "hyperexponential": PhaseType.hyperexponential(
         weights=[0.9, 0.09, 0.01 - 1e-9, 1e-9], means=[1e-4, 1.0, 1e2, 1e4]
     ),
-    "coxian": PhaseType.coxian(
-        rates=np.geomspace(1e4, 1e-3, 8), continue_probabilities=[0.999] * 7
-    ),
+    "coxian": PhaseType.coxian(rates=np.geomspace(1e4, 1e-3, 8), continue_probabilities=[0.999] * 7),
     "loose": two_loosely_coupled_groups(1e-6, 1e-9),
     "very-loose": two_loosely_coupled_groups(1e-10, 1e-13),
     "deficient": PhaseType([0.3, 0.2], [[-2.0, 1.0], [0.5, -1.0]]),

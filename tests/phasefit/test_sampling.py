@@ -98,6 +98,8 @@ def test_the_compiled_walk_is_the_interpreted_walk():
     interpreted = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert LAWS["general"].rvs(200, 3) == pytest.approx(eval(interpreted.stdout), rel=1e-14, abs=0)

@@ -22,10 +22,19 @@ def check_numbers_that_are_none():
     law = PhaseType.erlang(phases=2, mean=1.0)
     for bad in (np.nan, None, "x"):
         for question in (
-            law.sf, law.cdf, law.pdf, law.ppf, law.laplace, law.moment, law.scale, match_moments,
-            lambda x: PhaseType.exponential(mean=x), lambda x: PhaseType([x], [[-1.0]]),
-            lambda x: PhaseType([1.0], [[x]]), lambda x: fit([1.0, x, 2.0], order=1),
-        ):  # fmt: skip
+            law.sf,
+            law.cdf,
+            law.pdf,
+            law.ppf,
+            law.laplace,
+            law.moment,
+            law.scale,
+            match_moments,
+            lambda x: PhaseType.exponential(mean=x),
+            lambda x: PhaseType([x], [[-1.0]]),
+            lambda x: PhaseType([1.0], [[x]]),
+            lambda x: fit([1.0, x, 2.0], order=1),
+        ):
             try:
                 answer = question(bad)
             except ModelError:

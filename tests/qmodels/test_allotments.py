@@ -28,9 +28,7 @@ def programs(draw):
     return Program(
         [
             Phase(
-                Burst(
-                    io, sequential=0.1 * io, law=draw(st.sampled_from(["d", "min(d, p/4)", "1"]))
-                ),
+                Burst(io, sequential=0.1 * io, law=draw(st.sampled_from(["d", "min(d, p/4)", "1"]))),
                 Burst(cpu, sequential=0.01 * cpu, per_processor=draw(st.floats(0.0, 1.0))),
             )
         ]
@@ -86,18 +84,14 @@ class TestTheBestAllotment:
 
     def test_among_equals_is_the_cheapest(self):
         """Speedup min(p, 4 d, 8) in effect: eight processors and two disks, no more."""
-        program = Program(
-            [Phase(Burst(8.0, law=lambda p, d: np.minimum(np.minimum(p, 4 * d), 8)), 0.0)]
-        )
+        program = Program([Phase(Burst(8.0, law=lambda p, d: np.minimum(np.minimum(p, 4 * d), 8)), 0.0)])
         for disk_price in (0.5, 1.0, 9.0):
             best = best_allotment(program, budget=100, disk_price=disk_price)
             assert (best.processors, best.disks) == (8.0, 2.0)
 
     def test_is_not_misled_by_rounding_on_a_plateau(self):
         """Beyond eight processors nothing is gained but the last digit."""
-        program = Program(
-            [Phase(0.0, Burst(8.0, law=lambda p, d: np.minimum(p, 8) * (1 + 1e-15 * (p + d))))]
-        )
+        program = Program([Phase(0.0, Burst(8.0, law=lambda p, d: np.minimum(p, 8) * (1 + 1e-15 * (p + d))))])
         best = best_allotment(program, budget=60)
         assert (best.processors, best.disks) == (8.0, 1.0)
 
@@ -138,10 +132,7 @@ class TestTheBestAllotment:
 
     def test_of_a_mixture_is_that_of_its_means(self):
         mix = WorkloadMix([FED, Program([Phase(0.0, Burst(90.0, law="1"))])])
-        assert (
-            best_allotment(mix, budget=1000).processors
-            == best_allotment(FED, budget=1000).processors
-        )
+        assert best_allotment(mix, budget=1000).processors == best_allotment(FED, budget=1000).processors
 
     def test_becomes_a_table_and_a_frame(self):
         best = best_allotment(FED, budget=20)
@@ -153,13 +144,28 @@ class TestTheBestAllotment:
     @pytest.mark.parametrize(
         "wrong",
         [
-            {"program": None}, {"program": 3}, {"budget": 1.9}, {"budget": 0}, {"budget": -1},
-            {"budget": math.nan}, {"budget": math.inf}, {"budget": None}, {"budget": "9"},
-            {"budget": True}, {"budget": [9.0]}, {"budget": 10**400}, {"processor_price": 0.0},
-            {"processor_price": math.nan}, {"disk_price": -1.0}, {"disk_price": None},
-            {"by": "cost"}, {"by": None}, {"g": "d", "by": "efficacy"}, {"g": 3, "by": "efficacy"},
+            {"program": None},
+            {"program": 3},
+            {"budget": 1.9},
+            {"budget": 0},
+            {"budget": -1},
+            {"budget": math.nan},
+            {"budget": math.inf},
+            {"budget": None},
+            {"budget": "9"},
+            {"budget": True},
+            {"budget": [9.0]},
+            {"budget": 10**400},
+            {"processor_price": 0.0},
+            {"processor_price": math.nan},
+            {"disk_price": -1.0},
+            {"disk_price": None},
+            {"by": "cost"},
+            {"by": None},
+            {"g": "d", "by": "efficacy"},
+            {"g": 3, "by": "efficacy"},
         ],
-    )  # fmt: skip
+    )
     def test_refuses_nonsense(self, wrong):
         good = {"program": FED, "budget": 9.0}
         with pytest.raises(ModelError):
@@ -181,9 +187,7 @@ class TestThePathOfAllotments:
     @given(programs(), prices, prices, st.sampled_from(["speedup", "efficacy", "efficiency"]))
     def test_never_falls_in_value_nor_exceeds_its_budget(self, program, per_p, per_d, by):
         budgets = (per_p + per_d) * np.linspace(1.0, 12.0, 7)
-        path = allotment_path(
-            program, budgets, processor_price=per_p, disk_price=per_d, by=by
-        ).steps
+        path = allotment_path(program, budgets, processor_price=per_p, disk_price=per_d, by=by).steps
         values = np.array([step.value for step in path])
         assert np.all(np.diff(values) >= -1e-12 * values[1:])
         for step, budget in zip(path, budgets, strict=True):
@@ -214,9 +218,21 @@ class TestThePathOfAllotments:
         assert isinstance(path, AllotmentPath)
 
     @pytest.mark.parametrize(
-        "budgets", [[], None, "12", [5.0, 5.0], [9.0, 5.0], [math.nan], [0.0, 5.0], [1e13], [[5.0]],
-                    np.arange(5.0, 1e5), {}]
-    )  # fmt: skip
+        "budgets",
+        [
+            [],
+            None,
+            "12",
+            [5.0, 5.0],
+            [9.0, 5.0],
+            [math.nan],
+            [0.0, 5.0],
+            [1e13],
+            [[5.0]],
+            np.arange(5.0, 1e5),
+            {},
+        ],
+    )
     def test_refuses_budgets_that_do_not_increase(self, budgets):
         with pytest.raises(ModelError, match="budget"):
             allotment_path(FED, budgets)
@@ -247,10 +263,18 @@ class TestTheMarginalValue:
     @pytest.mark.parametrize(
         "wrong",
         [
-            {"program": None}, {"p": 0.5}, {"p": math.nan}, {"p": None}, {"d": 0}, {"d": [1, 2]},
-            {"p": 1e12}, {"processor_price": 0}, {"disk_price": math.inf}, {"disk_price": "1"},
+            {"program": None},
+            {"p": 0.5},
+            {"p": math.nan},
+            {"p": None},
+            {"d": 0},
+            {"d": [1, 2]},
+            {"p": 1e12},
+            {"processor_price": 0},
+            {"disk_price": math.inf},
+            {"disk_price": "1"},
         ],
-    )  # fmt: skip
+    )
     def test_refuses_nonsense(self, wrong):
         with pytest.raises(ModelError):
             marginal_value(**{"program": FED, "p": 4, "d": 2} | wrong)

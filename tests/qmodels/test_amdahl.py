@@ -162,19 +162,14 @@ class TestInNumbers:
     )
     def test_form_7_is_the_surface(self, seconds, shares, p, d):
         io, cpu = (
-            Burst(t, sequential=t * x, law=law)
-            for t, x, law in zip(seconds, shares, "dp", strict=True)
+            Burst(t, sequential=t * x, law=law) for t, x, law in zip(seconds, shares, "dp", strict=True)
         )
         program = Program([Phase(io, cpu)])
         f = program.fractions()
         constant = sympy.symbols("a b")
         form = law_form("7")
-        expression = form.right.subs(
-            {S.f_seq_io(P, D): constant[0], S.f_seq_cpu(P, D): constant[1]}
-        )
-        law = type(form)("7", form.left, expression).function(
-            P, D, S.f_par_io, S.f_par_cpu, *constant
-        )
+        expression = form.right.subs({S.f_seq_io(P, D): constant[0], S.f_seq_cpu(P, D): constant[1]})
+        law = type(form)("7", form.left, expression).function(P, D, S.f_par_io, S.f_par_cpu, *constant)
         found = law(p, d, f.parallel_io, f.parallel_cpu, f.sequential_io, f.sequential_cpu)
         expected = float(program.mean_time(1, 1) / program.mean_time(p, d))
         assert found == pytest.approx(expected, rel=1e-12)
@@ -234,9 +229,7 @@ class TestAProgram:
 
     def test_with_communication_has_its_best_point_where_the_slope_vanishes(self):
         """I/O fed by 4 processors per disk, 700/p + .24 (p - 1) of computation."""
-        program = Program(
-            [Phase(Burst(120.0, law="min(d, p/4)"), Burst(700.0, per_processor=0.24))]
-        )
+        program = Program([Phase(Burst(120.0, law="min(d, p/4)"), Burst(700.0, per_processor=0.24))])
         slope = sympy.lambdify(P, symbolic_time(program).subs(D, P / 4).diff(P))
         best = optimize.brentq(slope, 1.0, 1000.0, xtol=1e-12)
         assert best == pytest.approx((820 / 0.24) ** 0.5, rel=1e-12)
@@ -285,10 +278,8 @@ class TestAForm:
         cases = {
             "6": ((*fractions, S.H_io(P, D), S.H_cpu(P, D)), (*shares, 0.5, 0.25), 1 / 0.55),
             "7": ((P, D, *fractions), (8.0, 2.0, *shares), 1 / 0.5),
-            "Amdahl": (
-                (P, sympy.Symbol("f_seq_cpu", nonnegative=True)), (4.0, 0.2), 1 / 0.4
-            ),
-        }  # fmt: skip
+            "Amdahl": ((P, sympy.Symbol("f_seq_cpu", nonnegative=True)), (4.0, 0.2), 1 / 0.4),
+        }
         if number not in cases:
             with pytest.raises(ModelError, match="symbolic_time"):
                 form.function(P, D)
@@ -308,9 +299,7 @@ class TestAForm:
 
     def test_does_not_take_a_symbol_of_the_same_name_for_its_own(self):
         with pytest.raises(ModelError, match="depends on p as well"):
-            law_form("Amdahl").function(
-                sympy.Symbol("p"), sympy.Symbol("f_seq_cpu", nonnegative=True)
-            )
+            law_form("Amdahl").function(sympy.Symbol("p"), sympy.Symbol("f_seq_cpu", nonnegative=True))
 
     @pytest.mark.parametrize("number", ["4", "1", 7, None, "", "7" * 10**6])
     def test_that_does_not_exist_is_refused(self, number):

@@ -87,9 +87,7 @@ def test_r30_both_directions_gth_and_the_null_space_agree(jobs):
         assert found.states == len(exact)
 
 
-@pytest.mark.parametrize(
-    ("jobs", "throughput"), [(1, 1 / 3), (2, 0.6), (4, 0.90476190), (8, 0.99914052)]
-)
+@pytest.mark.parametrize(("jobs", "throughput"), [(1, 1 / 3), (2, 0.6), (4, 0.90476190), (8, 0.99914052)])
 def test_exponential_bursts_give_the_golden_throughputs(jobs, throughput):
     one = np.ones((1, 1))
     up = [(jobs - k) / 2.0 * one for k in range(jobs)]
@@ -120,13 +118,9 @@ def check_climbing_levels():
     up = [1e6 * rng.uniform(0.5, 1.0, (2, 2)) for _ in range(levels - 1)]
     down = [rng.uniform(0.5, 1.0, (2, 2)) for _ in range(levels - 1)]
     local = [rng.uniform(0.5, 1.0, (2, 2)) for _ in range(levels)]
-    upward = [
-        solve_block_tridiagonal(up, local, down, direction=d) for d in ("forward", "backward")
-    ]
+    upward = [solve_block_tridiagonal(up, local, down, direction=d) for d in ("forward", "backward")]
     downward = solve_block_tridiagonal(down[::-1], local[::-1], up[::-1], direction="forward")
-    for one, two, turned in zip(
-        upward[0].levels, upward[1].levels, downward.levels[::-1], strict=True
-    ):
+    for one, two, turned in zip(upward[0].levels, upward[1].levels, downward.levels[::-1], strict=True):
         for a, b, c in zip(one, two, turned, strict=True):
             if a > 1e-290:
                 assert a == pytest.approx(b, rel=1e-12, abs=0)
@@ -225,9 +219,7 @@ def test_memory_is_foreseen_to_a_factor_of_two():
 
 def test_memory_that_is_forgotten_is_caught(monkeypatch):
     right = block_tridiagonal._cost
-    monkeypatch.setattr(
-        block_tridiagonal, "_cost", lambda sizes, rows: right(sizes[-2:], rows[-1:])
-    )
+    monkeypatch.setattr(block_tridiagonal, "_cost", lambda sizes, rows: right(sizes[-2:], rows[-1:]))
     with pytest.raises(AssertionError):
         check_memory_of_levels()
 

@@ -44,9 +44,7 @@ def trace_of_phases(io, cpu, lead=0.0):
     io, cpu = np.asarray(io, dtype=float), np.asarray(cpu, dtype=float)
     end = lead + np.cumsum(io + cpu) - cpu
     start = np.maximum(end - io, 0.0)
-    return Trace(
-        np.zeros(io.size, int), start, end, ["write"] * io.size, 1, lead + float((io + cpu).sum())
-    )
+    return Trace(np.zeros(io.size, int), start, end, ["write"] * io.size, 1, lead + float((io + cpu).sum()))
 
 
 @st.composite
@@ -145,10 +143,7 @@ class TestBurstsOfTheProgram:
         assert found.segments.tolist() == [len(group) for group in slow]
         assert found.ranks.tolist() == [len({x[2] for x in group}) for group in slow]
         assert found.busy.tolist() == pytest.approx([naive.covered(group) for group in slow])
-        each = [
-            sum(naive.covered([x for x in group if x[2] == rank]) for rank in range(3))
-            for group in slow
-        ]
+        each = [sum(naive.covered([x for x in group if x[2] == rank]) for rank in range(3)) for group in slow]
         assert found.rank_seconds.tolist() == pytest.approx(each)
         computing = parts(trace, io=False)
         if computing:
@@ -158,12 +153,8 @@ class TestBurstsOfTheProgram:
     @given(trace=traces(), gap=gaps, factor=st.sampled_from([0.5, 4.0, 1024.0]))
     @settings(max_examples=examples(50))
     def test_do_not_depend_on_the_unit_of_time(self, trace, gap, factor):
-        scaled = Trace(
-            trace.rank, trace.start * factor, trace.end * factor, trace.kind, 3, 20.0 * factor
-        )
-        assert np.array_equal(
-            find_bursts(scaled, gap * factor).start, find_bursts(trace, gap).start * factor
-        )
+        scaled = Trace(trace.rank, trace.start * factor, trace.end * factor, trace.kind, 3, 20.0 * factor)
+        assert np.array_equal(find_bursts(scaled, gap * factor).start, find_bursts(trace, gap).start * factor)
 
 
 class TestBurstsOfEachProcess:
@@ -310,8 +301,12 @@ class TestRunsOfLikeValues:
         trace = trace_of_phases((share * length)[1:], ((1 - share) * length)[1:], lead=0.5)
         found = find_working_sets(find_phases(find_bursts(trace, 1e-3)))
         assert [(run.first + 1, run.period, run.repeat) for run in found.runs] == [
-            (1, 1, 1), (2, 1, 1), (3, 1, 3), (6, 1, 2), (8, 1, 1),
-        ]  # fmt: skip
+            (1, 1, 1),
+            (2, 1, 1),
+            (3, 1, 3),
+            (6, 1, 2),
+            (8, 1, 1),
+        ]
 
     @pytest.mark.parametrize("scatter", [0.0, 0.05, 0.2, 0.5])
     def test_are_one_where_nothing_changes(self, rng, scatter):
@@ -395,9 +390,16 @@ class TestWorkingSets:
 
     @pytest.mark.parametrize(
         "wrong",
-        [{"longest_period": 0}, {"longest_period": 2.0}, {"longest_period": True},
-         {"longest_period": 65}, {"scatter": 0}, {"scatter": np.nan}, {"scatter": 2}],
-    )  # fmt: skip
+        [
+            {"longest_period": 0},
+            {"longest_period": 2.0},
+            {"longest_period": True},
+            {"longest_period": 65},
+            {"scatter": 0},
+            {"scatter": np.nan},
+            {"scatter": 2},
+        ],
+    )
     def test_options_out_of_range_are_refused(self, wrong):
         phases = find_phases(find_bursts(trace_of((0, 0, 1)), 1))
         with pytest.raises(ModelError, match=next(iter(wrong))):
@@ -420,9 +422,7 @@ class TestToProgram:
     @pytest.mark.parametrize("samples", [False, True])
     @pytest.mark.parametrize("io_law", ["d", "min(d, p/8)", "1", lambda p, d: (p * d) ** 0.3])
     @pytest.mark.parametrize("cpu_law", ["p", "p/(1+0.1*(p-1))"])
-    def test_takes_as_long_as_the_run_on_the_allotment_of_the_run(
-        self, rng, io_law, cpu_law, samples
-    ):
+    def test_takes_as_long_as_the_run_on_the_allotment_of_the_run(self, rng, io_law, cpu_law, samples):
         io, cpu = rng.lognormal(0, 1, (2, 40))
         trace = trace_of_phases(io, cpu + 0.1, lead=0.7)
         traced = to_program(
@@ -466,9 +466,16 @@ class TestToProgram:
 
     @pytest.mark.parametrize(
         "wrong",
-        [{"disks": 0}, {"disks": None}, {"disks": 1, "processors": -1}, {"disks": 1, "name": 3},
-         {"disks": 1, "io_law": "d**2"}, {"disks": 1, "samples": 1}, {"disks": np.nan}],
-    )  # fmt: skip
+        [
+            {"disks": 0},
+            {"disks": None},
+            {"disks": 1, "processors": -1},
+            {"disks": 1, "name": 3},
+            {"disks": 1, "io_law": "d**2"},
+            {"disks": 1, "samples": 1},
+            {"disks": np.nan},
+        ],
+    )
     def test_refuses_arguments_out_of_range(self, wrong):
         with pytest.raises(ModelError):
             to_program(trace_of((0, 0, 1)), 1, **wrong)

@@ -145,9 +145,7 @@ def check_memory_is_foreseen(states=20_000):
     rates = random_array((states, states), density=6 / states, rng=np.random.default_rng(1))
     ring = csr_array((np.ones(states), (np.arange(states), np.roll(np.arange(states), 1))))
     rates = csr_array(rates + ring)
-    solve_chain(
-        rates[:600][:, :600] + ring[:600][:, :600] + eye_array(600, k=1), method="iterative"
-    )
+    solve_chain(rates[:600][:, :600] + ring[:600][:, :600] + eye_array(600, k=1), method="iterative")
     tracemalloc.start()
     solve_chain(rates, method="iterative")
     peak = tracemalloc.get_traced_memory()[1]
@@ -252,9 +250,13 @@ def test_all_methods_agree_on_a_network_within_what_they_claim(think_scv, disk_s
     _, rates, levels = naive.shared_disk(7, think, disk)
     pi = stationary(rates)
     for method, given in (
-        ("gth", None), ("direct", None), ("direct", levels),
-        ("iterative", None), ("iterative", levels), ("auto", levels),
-    ):  # fmt: skip
+        ("gth", None),
+        ("direct", None),
+        ("direct", levels),
+        ("iterative", None),
+        ("iterative", levels),
+        ("auto", levels),
+    ):
         found = solve_chain(csr_array(rates), method=method, levels=given)
         off = distance(found.probabilities, pi)
         assert off <= found.error_estimate + 4 * len(pi) * EPS

@@ -20,14 +20,16 @@ WIDE = PhaseType.hyperexponential(weights=[0.2, 0.8], means=[3.0, 0.5])
 @pytest.mark.parametrize(
     ("jobs", "timer", "size", "writers"),
     [
-        (2, ONE, TWO, 1), (2, TWO, FOUR, 1), (3, TWO, WIDE, 1), (3, WIDE, TWO, 2), (4, ONE, TWO, 2),
+        (2, ONE, TWO, 1),
+        (2, TWO, FOUR, 1),
+        (3, TWO, WIDE, 1),
+        (3, WIDE, TWO, 2),
+        (4, ONE, TWO, 2),
         (3, FOUR, TWO, 1),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("mode", ["blocking", "waiting-works"])
-def test_turns_of_staged_jobs_are_those_of_the_chain_counted_by_hand(
-    jobs, timer, size, writers, mode
-):
+def test_turns_of_staged_jobs_are_those_of_the_chain_counted_by_hand(jobs, timer, size, writers, mode):
     job = Checkpointing(1.0, 5.0, mode=mode, jitter=timer, size_law=size)
     found = predict(job, Storage(float(writers), per_job=1.0, writers=writers), jobs)
     law = timer.scale(5.0 / timer.mean)
@@ -113,9 +115,7 @@ def test_clocks_that_strike_together_or_evenly_spread():
     )
     assert (sharing.goodput, sharing.stall) == (pytest.approx(0.2), 8.0)
     assert (spread.goodput, spread.stall) == (pytest.approx(0.9), 1.0)
-    turns = predict(
-        Checkpointing(1.0, 10.0, timer="clock", stagger="together"), Storage(1.0, writers=1), 8
-    )
+    turns = predict(Checkpointing(1.0, 10.0, timer="clock", stagger="together"), Storage(1.0, writers=1), 8)
     assert (turns.goodput, turns.write) == (pytest.approx(0.55), 4.5)
     assert [turns.percentile(q) for q in (0.125, 0.5, 0.95)] == [1.0, 4.0, 8.0]
 
@@ -161,9 +161,7 @@ def test_every_law_of_a_stall_has_the_mean_that_is_stated(jobs, writers, mode):
         for size in (None, ONE, FOUR):
             if size is None and writers is not None and mode == "blocking":
                 continue  # no law is known
-            found = predict(
-                Checkpointing(1.0, 10.0, mode=mode, jitter=timer, size_law=size), storage, jobs
-            )
+            found = predict(Checkpointing(1.0, 10.0, mode=mode, jitter=timer, size_law=size), storage, jobs)
             law = found._stall_law
             near = 1e-9 if found.method.startswith("exact") else 0.1
             assert law.mean == pytest.approx(found.stall, rel=near)

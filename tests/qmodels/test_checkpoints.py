@@ -18,9 +18,15 @@ FILES = Storage(20e9)
 
 def staged(tau, phases, downtime, mtbf, **more):
     return Checkpointing(
-        1.0, tau, mtbf, downtime, jitter=PhaseType.erlang(phases=phases, mean=1.0), size_law=ONE,
-        downtime_law=ONE, **more,
-    )  # fmt: skip
+        1.0,
+        tau,
+        mtbf,
+        downtime,
+        jitter=PhaseType.erlang(phases=phases, mean=1.0),
+        size_law=ONE,
+        downtime_law=ONE,
+        **more,
+    )
 
 
 def test_one_job_is_known_in_closed_form():
@@ -82,21 +88,19 @@ def test_stalls_of_sharing_and_of_turns():
     assert sharing.write == pytest.approx(2.09040783, abs=5e-9)
     assert turns.write == pytest.approx(2.09040783, abs=5e-9)
     levels = (0.5, 0.95, 0.99)
-    assert [sharing.percentile(q) for q in levels] == pytest.approx(
-        [1.246458, 6.995074, 11.630166], abs=5e-7
-    )
-    assert [turns.percentile(q) for q in levels] == pytest.approx(
-        [1.568704, 5.838796, 8.424457], abs=5e-7
-    )
+    assert [sharing.percentile(q) for q in levels] == pytest.approx([1.246458, 6.995074, 11.630166], abs=5e-7)
+    assert [turns.percentile(q) for q in levels] == pytest.approx([1.568704, 5.838796, 8.424457], abs=5e-7)
     assert "exact" in sharing.method
     assert "exact" in turns.method
 
 
 def test_the_chain_without_failures_is_the_closed_network_whatever_the_laws():
     job = Checkpointing(
-        1.0, 10.0, jitter=PhaseType.erlang(phases=2, mean=1.0),
+        1.0,
+        10.0,
+        jitter=PhaseType.erlang(phases=2, mean=1.0),
         size_law=PhaseType.hyperexponential(weights=[0.4, 0.6], means=[2.0, 1 / 3]),
-    )  # fmt: skip
+    )
     by_chain = predict(job, Storage(2.0, per_job=1.0), 4)
     network = ClosedNetwork(
         4, delay=PhaseType.exponential(mean=10.0), disk=ONE, discipline="ps", servers=2
@@ -109,9 +113,7 @@ def test_the_bound_of_several_classes():
     names = (1024, 256, 2048, 1875)
     times = (1310.72, 378.88, 5734.4, 1275.0)
     counts = (8.16664893, 11.16108688, 1.96587326, 1.35360257)
-    classes = [
-        (Checkpointing(c, 1.0, nodes=q), n) for c, q, n in zip(times, names, counts, strict=True)
-    ]
+    classes = [(Checkpointing(c, 1.0, nodes=q), n) for c, q, n in zip(times, names, counts, strict=True)]
     found = waste_bound(classes, Storage(1.0), nodes=17784, mtbf=2 * 365 * 86400.0)
     assert found.pressure == pytest.approx(0.173300, abs=5e-7)
     assert found.waste == pytest.approx(0.393487, abs=5e-7)
@@ -149,9 +151,11 @@ def test_the_training_pool():
     assert best.goodput == pytest.approx(0.86906, abs=5e-6)
     # Table A5, within its .01.
     table = {
-        ("blocking", 1, 0): (0.912, 0.716), ("waiting-works", 1, 0): (0.915, 0.896),
-        ("asynchronous", None, 5): (0.944, 0.687), ("asynchronous", 1, 5): (0.946, 0.720),
-    }  # fmt: skip
+        ("blocking", 1, 0): (0.912, 0.716),
+        ("waiting-works", 1, 0): (0.915, 0.896),
+        ("asynchronous", None, 5): (0.944, 0.687),
+        ("asynchronous", 1, 5): (0.946, 0.720),
+    }
     for (mode, writers, snapshot), goodputs in table.items():
         job = Checkpointing(5.29e12, 6689.4675, 89080.668, 600.0, mode, snapshot=float(snapshot))
         found = [predict(job, Storage(20e9, writers=writers), n).goodput for n in (16, 32)]
@@ -167,14 +171,10 @@ def test_llama_3_at_its_best_interval():
 
 def test_limits():
     alone = predict(POOL, FILES, 1)
-    assert predict(POOL, FILES, 1, model="dilation").goodput == pytest.approx(
-        alone.goodput, rel=1e-9
-    )
+    assert predict(POOL, FILES, 1, model="dilation").goodput == pytest.approx(alone.goodput, rel=1e-9)
     wide = Storage(20e9 * 16, per_job=20e9)
     assert predict(POOL, wide, 16).goodput == alone.goodput
-    assert predict(POOL, wide, 16, model="dilation").goodput == pytest.approx(
-        alone.goodput, rel=1e-9
-    )
+    assert predict(POOL, wide, 16, model="dilation").goodput == pytest.approx(alone.goodput, rel=1e-9)
     # Rare failures leave the closed network.
     rare = Checkpointing(1.0, 10.0, 1e12, 2.0)
     never = Checkpointing(1.0, 10.0, jitter=0.5)

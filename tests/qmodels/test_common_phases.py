@@ -67,10 +67,7 @@ def test_what_precedes_the_first_burst_is_a_phase_only_if_it_is_long(lead):
 
 def test_many_like_phases_are_added_up_by_their_place_in_a_working_set():
     rng = np.random.default_rng(20261122)
-    runs = [
-        run(p, scaled(p, turns=20), noise=1 + 0.03 * rng.standard_normal((40, 2)))
-        for p in (1, 2, 8)
-    ]
+    runs = [run(p, scaled(p, turns=20), noise=1 + 0.03 * rng.standard_normal((40, 2))) for p in (1, 2, 8)]
     found = common_phases(runs)
     assert found.io.shape == (3, 2)
     for row, p in zip(range(3), (1, 2, 8), strict=True):
@@ -85,10 +82,15 @@ def test_whatever_is_found_adds_up_to_the_duration_of_each_run():
     for turns in (1, 2, 9):
         for lead in (0.0, 5.0):
             runs = [
-                run(p, scaled(p, turns=turns), lead=lead, compute=lambda c: 0.9 * c,
-                    noise=1 + 0.1 * rng.random((2 * turns, 2)))
+                run(
+                    p,
+                    scaled(p, turns=turns),
+                    lead=lead,
+                    compute=lambda c: 0.9 * c,
+                    noise=1 + 0.1 * rng.random((2 * turns, 2)),
+                )
                 for p in (1, 3)
-            ]  # fmt: skip
+            ]
             found = common_phases(runs)
             total = (found.io + found.cpu).sum(axis=1)
             assert total == pytest.approx([x.duration for x in runs], rel=1e-6)
@@ -130,8 +132,7 @@ def test_recorded_computation_is_what_is_recorded_and_the_rest_a_phase_of_its_ow
 
 
 def test_recorded_computation_is_that_of_the_mean_process_that_computes():
-    trace = Trace([0, 0, 1, 2], [0, 1, 1, 0], [1, 5, 3, 1.0],
-                  ["read", "compute", "compute", "read"], 3, 6.0)  # fmt: skip
+    trace = Trace([0, 0, 1, 2], [0, 1, 1, 0], [1, 5, 3, 1.0], ["read", "compute", "compute", "read"], 3, 6.0)
     assert find_phases(find_bursts(trace, gap=0.1)).recorded.tolist() == [3.0]
 
 

@@ -21,16 +21,17 @@ GRID = [(p, d) for p in (1, 2, 4, 8) for d in (1, 2)]
 
 def release(factors, *, grid=GRID, repeats=2, noise=0.0, rng=None, name="solver"):
     """Runs of two phases; `factors` multiply phase 1 io, phase 1 cpu and phase 2 cpu."""
-    truth = [(1, "io", lambda p, d: 8 / d), (1, "cpu", lambda p, d: 3 + 90 / p),
-             (2, "cpu", lambda p, d: 40 / p)]  # fmt: skip
+    truth = [
+        (1, "io", lambda p, d: 8 / d),
+        (1, "cpu", lambda p, d: 3 + 90 / p),
+        (2, "cpu", lambda p, d: 40 / p),
+    ]
     rows = []
     for (phase, kind, time), factor in zip(truth, factors, strict=True):
         for p, d in grid:
             for repeat in range(1, repeats + 1):
                 error = noise * rng.standard_normal() if rng is not None else 0.0
-                rows.append(
-                    (name, phase, kind, p, d, factor * time(p, d) * math.exp(error), repeat)
-                )
+                rows.append((name, phase, kind, p, d, factor * time(p, d) * math.exp(error), repeat))
     return RunTable(pd.DataFrame(rows, columns=[*COLUMNS, "repeat"]))
 
 
@@ -42,8 +43,11 @@ class TestKnownAnswers:
         assert ratios["phase 1 io"] == pytest.approx(1.0, rel=1e-12)
         assert 1.0 < ratios["whole program"] < 1.25
         assert [one.part for one in found.changes[:4]] == [
-            "whole program", "phase 1 io", "phase 1 cpu", "phase 2 cpu",
-        ]  # fmt: skip
+            "whole program",
+            "phase 1 io",
+            "phase 1 cpu",
+            "phase 2 cpu",
+        ]
 
     def test_of_one_burst_with_repeats_it_is_students_interval(self, rng):
         """By hand: two-way residuals, df = 2 tables (n - k) + k - 1."""
@@ -124,10 +128,7 @@ class TestAlarms:
         size = 1600
         most = stats.binom.ppf(0.999, size, 0.05) / size
         for factor in (1.0, 1.05, 1.1, 1.25):
-            shares = [
-                alarms(factor, size, seed=6, text=f"slowdown > {limit}% with 95%")
-                for limit in (0, 5)
-            ]
+            shares = [alarms(factor, size, seed=6, text=f"slowdown > {limit}% with 95%") for limit in (0, 5)]
             print(f"slowdown {factor}: beyond 0 % {shares[0]:.3f}, beyond 5 % {shares[1]:.3f}")
             if factor == 1.0:
                 assert max(shares) <= most
@@ -152,9 +153,10 @@ class TestLimits:
         old = release((1, 1, 1), noise=0.03, rng=rng)
         verdicts = [
             compare_runs(old, release((s, s, s), noise=0.03, rng=rng))
-            .judge(Limit.parse("slowdown > 5% with 95%"))[0].verdict
+            .judge(Limit.parse("slowdown > 5% with 95%"))[0]
+            .verdict
             for s in (1.3, 1.05, 0.9)
-        ]  # fmt: skip
+        ]
         assert verdicts == ["broken", "undecided", "kept"]
 
     def test_of_any_phase_ask_more_of_each(self):
@@ -170,11 +172,20 @@ class TestLimits:
 
     @pytest.mark.parametrize(
         "text",
-        ["", "slowdown", "slowdown > 5%", "slowdown > -5% with 95%", "slowdown > 5% with 40%",
-         "slowdown > 5% with 100%", "speedup > 5% with 95%", "slowdown > nan% with 95%",
-         "phase 0 io slowdown > 5% with 95%", "slowdown > 5% with 95% " * 40,
-         "slowdown > ٥% with 95%"],
-    )  # fmt: skip
+        [
+            "",
+            "slowdown",
+            "slowdown > 5%",
+            "slowdown > -5% with 95%",
+            "slowdown > 5% with 40%",
+            "slowdown > 5% with 100%",
+            "speedup > 5% with 95%",
+            "slowdown > nan% with 95%",
+            "phase 0 io slowdown > 5% with 95%",
+            "slowdown > 5% with 95% " * 40,
+            "slowdown > ٥% with 95%",
+        ],
+    )
     def test_of_another_form_are_refused(self, text):
         with pytest.raises(ModelError, match="write 'slowdown > 5% with 95%'"):
             Limit.parse(text)
@@ -188,8 +199,9 @@ class TestLimits:
 class TestWhatCannotBeCompared:
     def test_runs_without_a_sign_of_their_noise_are_refused(self):
         two = [(1, 1), (2, 1)]
-        tables = [release((s, s, s), grid=[*two, extra], repeats=1)
-                  for s, extra in ((1, (4, 1)), (2, (8, 1)))]  # fmt: skip
+        tables = [
+            release((s, s, s), grid=[*two, extra], repeats=1) for s, extra in ((1, (4, 1)), (2, (8, 1)))
+        ]
         with pytest.raises(ModelError, match="repeat runs, or run both on three allotments"):
             compare_runs(*tables)
 
@@ -212,10 +224,7 @@ class TestWhatCannotBeCompared:
         assert found.main[0].program == "renamed"
 
     def test_programs_called_like_their_files_are_matched(self):
-        tables = [
-            RunTable(release((1, 1, 1), name=name).frame, f"runs/{name}.json")
-            for name in ("v1", "v2")
-        ]
+        tables = [RunTable(release((1, 1, 1), name=name).frame, f"runs/{name}.json") for name in ("v1", "v2")]
         assert compare_runs(*tables).main[0].program == "v2"
 
     def test_several_programs_are_matched_by_name(self):

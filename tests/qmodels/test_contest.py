@@ -33,9 +33,7 @@ PROGRAM = Program([Phase(io=16.0, cpu=64.0)])
 JOBS = Workload.from_scv(PROGRAM, demand_scv=2.0)
 FEW = [SP(1, 1), SP(2, 2), SP(4, 1), SP(4, 4), DP(2), DP(1), TS(1, 1, 2), TS(2, 2, 2), TS(4, 2, 2)]
 #: One job in two hundred is a giant: the mean is above the 95th percentile.
-GIANTS = Workload(
-    PROGRAM, PhaseType.hyperexponential(weights=[0.995, 0.005], means=[0.2, 160.2]).scale(1.0)
-)
+GIANTS = Workload(PROGRAM, PhaseType.hyperexponential(weights=[0.995, 0.005], means=[0.2, 160.2]).scale(1.0))
 TIDES = Workload(PROGRAM, arrivals=MAP.modulated([[0.0, 0.2], [0.1, 0.0]], rates=[2.0, 0.3]))
 PHASES = Program([Phase(io=1.0, cpu=6.0)], phase_count=Geometric(3.0))
 BURSTS = Workload(PHASES, io_bursts=PhaseType.exponential(mean=1.0))
@@ -54,9 +52,12 @@ QUESTIONS = {
     "dependent arrivals": (SMALL, TIDES, {"load": 0.3, "objective": "p95"}),
     "disks in order": (TURNS, JOBS, {"load": 0.4, "objective": "p95"}),
     "bursts": (SMALL, BURSTS, {"load": 0.3, "objective": "p95"}),
-    "two that are equal": (SMALL, JOBS, {
-        "load": 0.3, "objective": "p95", "candidates": [TS(2, 4, 1), SP(2, 4), DP(1)]}),
-}  # fmt: skip
+    "two that are equal": (
+        SMALL,
+        JOBS,
+        {"load": 0.3, "objective": "p95", "candidates": [TS(2, 4, 1), SP(2, 4), DP(1)]},
+    ),
+}
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -136,9 +137,7 @@ def test_what_was_not_computed_is_said_and_is_no_number(monkeypatch):
 POLICIES = [SP(2, 1), SP(4, 1), SP(2, 2), DP(2), DP(1), TS(2, 1, 2), TS(4, 4, 2)]
 
 
-@pytest.mark.parametrize(
-    "work", [JOBS, GIANTS, TIDES, BURSTS], ids=["jobs", "giants", "tides", "bursts"]
-)
+@pytest.mark.parametrize("work", [JOBS, GIANTS, TIDES, BURSTS], ids=["jobs", "giants", "tides", "bursts"])
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_a_percentile_lies_between_those_at_the_greatest_and_the_least_speed(policy, work):
     for fraction in (0.2,) if work is GIANTS else (0.2, 0.7):
@@ -185,9 +184,14 @@ def test_arrivals_within_a_time_are_no_more_than_poisson_tails_say(mean):
 
 
 @pytest.mark.parametrize(
-    "process", [TIDES.arrivals, MAP.from_phase_type(PhaseType.erlang(phases=3, mean=1.0)),
-                MAP.from_phase_type(match_moments(1.0, 30.0))], ids=["tides", "erlang", "hyper"]
-)  # fmt: skip
+    "process",
+    [
+        TIDES.arrivals,
+        MAP.from_phase_type(PhaseType.erlang(phases=3, mean=1.0)),
+        MAP.from_phase_type(match_moments(1.0, 30.0)),
+    ],
+    ids=["tides", "erlang", "hyper"],
+)
 def test_arrivals_that_depend_are_counted_from_the_worst_phase(process):
     """P(N > n) by a chain that counts up to n, from every phase."""
     horizon, chance = 6.0, 1e-5
@@ -202,10 +206,12 @@ def test_arrivals_that_depend_are_counted_from_the_worst_phase(process):
 @pytest.mark.parametrize("q", [0.0, 0.05, 0.5, 0.95, 0.9999])
 def test_a_time_near_a_percentile_is_on_its_side(q):
     laws = [
-        PhaseType.exponential(mean=3.0), match_moments(1.0, 101.0),
-        PhaseType.erlang(phases=30, mean=2.0), GIANTS.demand,
+        PhaseType.exponential(mean=3.0),
+        match_moments(1.0, 101.0),
+        PhaseType.erlang(phases=30, mean=2.0),
+        GIANTS.demand,
         convolve(match_moments(5.0, 200.0), PhaseType.erlang(phases=4, mean=50.0)),
-    ]  # fmt: skip
+    ]
     for law in laws:
         exact = float(law.ppf(q))
         below, above = (nearly(law, q, above=side) for side in (False, True))

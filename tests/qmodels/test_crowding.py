@@ -56,9 +56,7 @@ def alternating(phases, cpu, io=1.0):
         (SP(8, 4), 1, 1, 4, 0.5, 0.8, 2.43048),
     ],
 )
-def test_the_golden_points_of_space_sharing_come_out(
-    policy, phases, io, cpu, think, fraction, expected
-):
+def test_the_golden_points_of_space_sharing_come_out(policy, phases, io, cpu, think, fraction, expected):
     machine = System(policy.processor_partitions, policy.disk_partitions)
     work = bursts(alternating(phases, think), io, cpu)
     # the rates of the specification, of six digits, are these parts of the capacity
@@ -68,9 +66,7 @@ def test_the_golden_points_of_space_sharing_come_out(
     assert found.mean_response == pytest.approx(expected, rel=2e-6)
 
 
-@pytest.mark.parametrize(
-    ("disks", "rate", "expected"), [(1, 0.198304, 6.39692), (2, 0.316447, 9.86753)]
-)
+@pytest.mark.parametrize(("disks", "rate", "expected"), [(1, 0.198304, 6.39692), (2, 0.316447, 9.86753)])
 def test_the_golden_points_of_dynamic_partitioning_come_out(disks, rate, expected):
     found = predict(DP(disks), SIXTEEN, bursts(SHRINKING, 4, 1), arrival_rate=rate)
     # a rate of six digits leaves five of the response at four fifths of the capacity
@@ -168,8 +164,7 @@ def test_one_disk_partition_or_private_ones_are_the_exact_chain(policy, machine,
     work = bursts(program, 4.0, 2.0, arrivals=law(arrivals))
     rate = 0.8 * predict(policy, machine, work, arrival_rate=1e-6, model="crowding").capacity
     one, other = (
-        predict(policy, machine, work, arrival_rate=rate, model=model)
-        for model in ("crowding", "exact")
+        predict(policy, machine, work, arrival_rate=rate, model=model) for model in ("crowding", "exact")
     )
     assert one.method == other.method == "exact"
     for name in ("mean_response", "mean_wait", "capacity", "disk_utilisation"):
@@ -186,8 +181,7 @@ def test_it_is_within_the_stated_error_of_the_exact_chain(policy, think):
     for fraction in (0.3, 0.6, 0.9):
         rate = fraction * capacity(policy, machine, work)
         one, other = (
-            predict(policy, machine, work, arrival_rate=rate, model=model)
-            for model in ("crowding", "exact")
+            predict(policy, machine, work, arrival_rate=rate, model=model) for model in ("crowding", "exact")
         )
         assert one.method == "approximate"
         assert one.mean_response == pytest.approx(other.mean_response, rel=0.02)
@@ -304,8 +298,9 @@ def test_percentiles_of_one_shared_disk_are_those_of_the_chain_with_nothing_summ
     work = bursts(alternating(1, think, io), 1.0, 1.0)
     found = predict(SP(2, 1), System(2, 1), work, arrival_rate=rate)
     # a job is a transfer and then a computation; (mine, other, behind); other None: nobody
-    states = [(m, o, w) for m in "IC" for o in ("I", "C", None) for w in range(cut)
-              if o is not None or w == 0]  # fmt: skip
+    states = [
+        (m, o, w) for m in "IC" for o in ("I", "C", None) for w in range(cut) if o is not None or w == 0
+    ]
     place = {state: n for n, state in enumerate(states)}
     moves, ends = np.zeros((len(states),) * 2), np.zeros(len(states))
     for (mine, other, behind), here in place.items():

@@ -91,8 +91,11 @@ class TestALog:
         chosen = [logs[DXT], logs[DIAGONAL]]
         answer = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(script), *map(str, chosen)],
-            capture_output=True, text=True, check=True, timeout=120,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
         expected = [line.split() for line in answer.stdout.splitlines() if line[0].isdigit()]
         got = []
         for log in chosen:
@@ -123,9 +126,7 @@ class TestALog:
         assert 0 < trace.totals.seconds < trace.processes * trace.duration
         assert any("DXT_ENABLE_IO_TRACE=1" in warning for warning in trace.warnings)
 
-    @pytest.mark.parametrize(
-        ("name", "distinct", "effective"), [(COUNTERS, 24, 24.0), (HEATMAP, 160, 160.0)]
-    )
+    @pytest.mark.parametrize(("name", "distinct", "effective"), [(COUNTERS, 24, 24.0), (HEATMAP, 160, 160.0)])
     def test_with_the_layout_of_a_parallel_file_system_gives_its_targets(
         self, logs, name, distinct, effective
     ):
@@ -149,9 +150,7 @@ class TestALog:
         assert origin.start == 1490000867.0
 
     def test_with_whole_seconds_of_run_time_says_so(self, logs):
-        assert any(
-            "117 s may be wrong by 0.85 %" in w for w in read_darshan(logs[COUNTERS]).warnings
-        )
+        assert any("117 s may be wrong by 0.85 %" in w for w in read_darshan(logs[COUNTERS]).warnings)
         assert not any("whole seconds" in w for w in read_darshan(logs[HEATMAP]).warnings)
 
     def test_of_another_layer_of_io_is_read_on_demand(self, logs):
@@ -179,10 +178,19 @@ class TestALog:
 class TestArguments:
     @pytest.mark.parametrize(
         "wrong",
-        [{"module": "LUSTRE"}, {"module": None}, {"module": ["POSIX"]}, {"timeout": 0},
-         {"timeout": np.nan}, {"timeout": None}, {"timeout": True}, {"memory": 10},
-         {"memory": np.inf}, {"memory": "1G"}],
-    )  # fmt: skip
+        [
+            {"module": "LUSTRE"},
+            {"module": None},
+            {"module": ["POSIX"]},
+            {"timeout": 0},
+            {"timeout": np.nan},
+            {"timeout": None},
+            {"timeout": True},
+            {"memory": 10},
+            {"memory": np.inf},
+            {"memory": "1G"},
+        ],
+    )
     def test_out_of_range_are_refused(self, log_of, wrong):
         with pytest.raises(ModelError, match=next(iter(wrong))):
             read_darshan(log_of(), **wrong)
@@ -201,9 +209,14 @@ class TestArguments:
 class TestNoLog:
     @pytest.mark.parametrize(
         ("content", "what"),
-        [(b"", "is empty"), (b"3.41", "no log of Darshan 3"), (b"\x1f\x8b" * 50, "no log"),
-         (b"<html>" * 20, "no log"), (b"\0" * 4096, "no log")],
-    )  # fmt: skip
+        [
+            (b"", "is empty"),
+            (b"3.41", "no log of Darshan 3"),
+            (b"\x1f\x8b" * 50, "no log"),
+            (b"<html>" * 20, "no log"),
+            (b"\0" * 4096, "no log"),
+        ],
+    )
     def test_is_told_by_its_beginning(self, tmp_path, content, what):
         (tmp_path / "a.darshan").write_bytes(content)
         with pytest.raises(TraceFormatError, match=what):
@@ -227,12 +240,18 @@ class TestNoLog:
 @pytest.mark.parametrize(
     ("command", "name"),
     [
-        ("/apps/bin/solver -n 4 in.cfg", "solver"), ("solver", "solver"), ("", ""),
-        ("/usr/bin/python3.11 -u train.py --epochs 3", "train.py"), ("python3", "python3"),
-        ("python3 -c from x import y; y()", "python3"), ("python -m train --x", "train"),
-        ("/opt/julia ./run.jl x", "run.jl"), ("pythonic a.py", "pythonic"), ("bad\0name x", ""),
+        ("/apps/bin/solver -n 4 in.cfg", "solver"),
+        ("solver", "solver"),
+        ("", ""),
+        ("/usr/bin/python3.11 -u train.py --epochs 3", "train.py"),
+        ("python3", "python3"),
+        ("python3 -c from x import y; y()", "python3"),
+        ("python -m train --x", "train"),
+        ("/opt/julia ./run.jl x", "run.jl"),
+        ("pythonic a.py", "pythonic"),
+        ("bad\0name x", ""),
     ],
-)  # fmt: skip
+)
 def test_a_program_is_called_like_its_executable_or_its_script(command, name):
     found = program_name(command.split())
     assert found == name
@@ -250,8 +269,14 @@ def test_storage_targets_weigh_by_bytes():
 
 
 SAY = "say = lambda x, before=b'': sys.stdout.buffer.write(before + x + struct.pack('<q', len(x)))"
-SAID = {"nprocs": 4, "run_time": "9.0", "modules": {"POSIX": False}, "timeline": "dxt",
-        "records": 0, "counters": 0}  # fmt: skip
+SAID = {
+    "nprocs": 4,
+    "run_time": "9.0",
+    "modules": {"POSIX": False},
+    "timeline": "dxt",
+    "records": 0,
+    "counters": 0,
+}
 
 
 class TestTheReadingProcess:
@@ -289,9 +314,7 @@ class TestTheReadingProcess:
         trace = behaving(SAY, f"say(json.dumps({SAID}).encode())")
         assert (trace.processes, trace.duration, trace.start.size) == (4, 9.0, 0)
 
-    def test_says_the_same_whether_it_is_started_or_its_answer_is_read_alone(
-        self, behaving, answered
-    ):
+    def test_says_the_same_whether_it_is_started_or_its_answer_is_read_alone(self, behaving, answered):
         started, alone = behaving(SAY, f"say(json.dumps({SAID}).encode())"), answered(SAID)
         assert (started.processes, started.duration) == (alone.processes, alone.duration)
         assert started.warnings == alone.warnings
@@ -300,16 +323,23 @@ class TestTheReadingProcess:
     @pytest.mark.parametrize(
         "lines",
         [
-            ["os.kill(os.getpid(), 11)"], ["os.abort()"], ["os._exit(3)"], ["raise MemoryError"],
-            ["os.kill(os.getpid(), 9)"], [""], ["print('hello')"], ["print('x' * 100_000)"],
-            ["os.write(1, b'\\xff' * 8)"], ["os.write(1, b'{}' + struct.pack('<q', 2**62))"],
+            ["os.kill(os.getpid(), 11)"],
+            ["os.abort()"],
+            ["os._exit(3)"],
+            ["raise MemoryError"],
+            ["os.kill(os.getpid(), 9)"],
+            [""],
+            ["print('hello')"],
+            ["print('x' * 100_000)"],
+            ["os.write(1, b'\\xff' * 8)"],
+            ["os.write(1, b'{}' + struct.pack('<q', 2**62))"],
             ["say = 0; os.write(1, b'[]' + struct.pack('<q', 2))"],
             ["os.write(1, b'{' * 9000 + struct.pack('<q', 9000))"],
             ["os.write(1, b'[' * 200_000 + struct.pack('<q', 200_000))"],
             ["os.write(1, b'{}' + struct.pack('<q', 10))"],
             ["os.ftruncate(1, 10**12)"],
         ],
-    )  # fmt: skip
+    )
     def test_may_die_or_talk_nonsense(self, behaving, lines):
         with pytest.raises(TraceFormatError, match="is damaged"):
             behaving(*lines)
@@ -317,31 +347,69 @@ class TestTheReadingProcess:
     @pytest.mark.parametrize(
         "changes",
         [
-            {"nprocs": 0}, {"nprocs": -1}, {"nprocs": 1e3}, {"nprocs": 10**30}, {"nprocs": None},
-            {"nprocs": True}, {"run_time": "nan"}, {"run_time": "-1"}, {"run_time": "1e300"},
-            {"run_time": 3}, {"run_time": "x"}, {"run_time": "0"}, {"modules": 3},
-            {"modules": {"POSIX": "yes"}}, {"records": 3}, {"records": -1}, {"records": 10**15},
-            {"targets": [[1, 2, 3]], "elsewhere": 0}, {"targets": [[-1, 2]], "elsewhere": 0},
-            {"targets": [[1, -2]], "elsewhere": 0}, {"targets": "x", "elsewhere": 0},
-            {"targets": [["a", 2]], "elsewhere": 0}, {"targets": [[1, 2]], "elsewhere": None},
-            {"targets": [[10**30, 2]], "elsewhere": 0}, {"targets": [[1, 2]], "elsewhere": -1},
-            {"targets": {"a": 1}, "elsewhere": 0}, {"targets": [[2**40, 1]], "elsewhere": 0},
-            {"counters": 1}, {"counters": None}, {"error": "x" * 10_000}, {"error": ["a"]},
+            {"nprocs": 0},
+            {"nprocs": -1},
+            {"nprocs": 1e3},
+            {"nprocs": 10**30},
+            {"nprocs": None},
+            {"nprocs": True},
+            {"run_time": "nan"},
+            {"run_time": "-1"},
+            {"run_time": "1e300"},
+            {"run_time": 3},
+            {"run_time": "x"},
+            {"run_time": "0"},
+            {"modules": 3},
+            {"modules": {"POSIX": "yes"}},
+            {"records": 3},
+            {"records": -1},
+            {"records": 10**15},
+            {"targets": [[1, 2, 3]], "elsewhere": 0},
+            {"targets": [[-1, 2]], "elsewhere": 0},
+            {"targets": [[1, -2]], "elsewhere": 0},
+            {"targets": "x", "elsewhere": 0},
+            {"targets": [["a", 2]], "elsewhere": 0},
+            {"targets": [[1, 2]], "elsewhere": None},
+            {"targets": [[10**30, 2]], "elsewhere": 0},
+            {"targets": [[1, 2]], "elsewhere": -1},
+            {"targets": {"a": 1}, "elsewhere": 0},
+            {"targets": [[2**40, 1]], "elsewhere": 0},
+            {"counters": 1},
+            {"counters": None},
+            {"error": "x" * 10_000},
+            {"error": ["a"]},
         ],
-    )  # fmt: skip
+    )
     def test_is_not_believed(self, answered, changes):
         with pytest.raises(TraceFormatError):
             answered(SAID | changes)
 
     @pytest.mark.parametrize("timeline", ["dxt", "heatmap"])
-    @pytest.mark.parametrize("row", [
-        [0, 1, 0], [7, 1, 0], [0, 1e9, 0], [0, -1, 2], [0, np.nan, 1], [np.nan, 1, 0],
-        [0, 1, np.inf], [-1, 1, 0], [0, 4, 0.0], [0, 2, -1.0],
-    ])  # fmt: skip
-    @pytest.mark.parametrize("data", [
-        [0, 0, 2.0, 1.0], [0, -9, np.nan, 3.0], [0, 5, 1.0, np.inf], [0, 5, -1.0, 2.0],
-        [0, 5, 1.0, 25.0],
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "row",
+        [
+            [0, 1, 0],
+            [7, 1, 0],
+            [0, 1e9, 0],
+            [0, -1, 2],
+            [0, np.nan, 1],
+            [np.nan, 1, 0],
+            [0, 1, np.inf],
+            [-1, 1, 0],
+            [0, 4, 0.0],
+            [0, 2, -1.0],
+        ],
+    )
+    @pytest.mark.parametrize(
+        "data",
+        [
+            [0, 0, 2.0, 1.0],
+            [0, -9, np.nan, 3.0],
+            [0, 5, 1.0, np.inf],
+            [0, 5, -1.0, 2.0],
+            [0, 5, 1.0, 25.0],
+        ],
+    )
     def test_is_not_believed_in_its_numbers(self, answered, timeline, row, data):
         said = SAID | {"records": 1, "timeline": timeline}
         raw = np.array([*data, *row, 0, 0, 0, 0, 0]).tobytes()
@@ -400,9 +468,14 @@ def mutated(log, chance):
     """Return a log with a random injury of a random kind."""
     raw = bytearray(log)
     kind = chance.randrange(7)
-    extreme = (b"\xff" * 8, b"\0" * 8, (2**31 - 1).to_bytes(8, "little"),
-               (2**63 - 1).to_bytes(8, "little"), (10**12).to_bytes(8, "little"),
-               chance.randbytes(8))  # fmt: skip
+    extreme = (
+        b"\xff" * 8,
+        b"\0" * 8,
+        (2**31 - 1).to_bytes(8, "little"),
+        (2**63 - 1).to_bytes(8, "little"),
+        (10**12).to_bytes(8, "little"),
+        chance.randbytes(8),
+    )
     if kind == 0:
         return bytes(raw[: chance.randrange(len(raw))])
     if kind == 1:
@@ -454,9 +527,7 @@ class TestDamagedLogs:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", LOGS)
-    def test_ten_thousand_of_them_are_read_or_refused_in_time(
-        self, logs, tmp_path, name, record_property
-    ):
+    def test_ten_thousand_of_them_are_read_or_refused_in_time(self, logs, tmp_path, name, record_property):
         log = logs[name].read_bytes()
         read, refused = survived(tmp_path / "x.darshan", name, log, copies=2500, seed=1)
         record_property("read", read)

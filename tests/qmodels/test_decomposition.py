@@ -50,9 +50,13 @@ def error(policy, work, fraction, machine=MACHINE):
 #: Relative errors in per cent as docs/explanation/policies.md prints them: C = 2, I = 1,
 #: exponential bursts, at loads .5 and .8 of the capacity.
 TABLE = {
-    (2, 1): (-0.06, 0.43), (2, 2): (-0.07, 0.21), (2, 4): (-0.06, 0.09),
-    (3, 1): (-1.21, -1.74), (3, 2): (-0.67, -0.96), (3, 4): (-0.37, -0.52),
-}  # fmt: skip
+    (2, 1): (-0.06, 0.43),
+    (2, 2): (-0.07, 0.21),
+    (2, 4): (-0.06, 0.09),
+    (3, 1): (-1.21, -1.74),
+    (3, 2): (-0.67, -0.96),
+    (3, 4): (-0.37, -0.52),
+}
 
 
 @pytest.mark.parametrize(("partitions", "phases"), TABLE)
@@ -81,9 +85,7 @@ def test_the_largest_errors_are_those_of_the_documentation(case):
 @pytest.mark.parametrize("io_bursts", [ONE, HYPER])
 def test_the_error_falls_with_the_number_of_phases(io_bursts):
     """A job with more bursts meets the disk in equilibrium more nearly."""
-    errors = [
-        abs(error(SP(3, 1), workload(2.0, 1.0, n, io_bursts=io_bursts), 0.8)) for n in (1, 2, 4)
-    ]
+    errors = [abs(error(SP(3, 1), workload(2.0, 1.0, n, io_bursts=io_bursts), 0.8)) for n in (1, 2, 4)]
     assert errors == sorted(errors, reverse=True)
     assert errors[2] < 0.6 * errors[0]
 
@@ -102,8 +104,14 @@ def test_the_capacity_is_that_of_the_closed_network(policy):
 
 def test_first_come_first_served_disks_carry_less_than_shared_ones():
     """R-54: processor sharing underestimates contention for transfers of scv above one."""
-    work = workload(1.0, 2.0, 1, mean=5.0, io_bursts=match_moments(1.0, 10.0),
-                    cpu_bursts=PhaseType.erlang(phases=3, mean=1.0))  # fmt: skip
+    work = workload(
+        1.0,
+        2.0,
+        1,
+        mean=5.0,
+        io_bursts=match_moments(1.0, 10.0),
+        cpu_bursts=PhaseType.erlang(phases=3, mean=1.0),
+    )
     capacities = {}
     for discipline in ("ps", "fcfs", "siro"):
         machine = System(processors=4, disks=1, disk_discipline=discipline)
@@ -133,9 +141,7 @@ def test_the_sojourn_at_the_disk_is_matched_in_two_moments(disk):
 def test_disk_counts_are_kept_where_they_fit_and_told_where_they_do_not():
     machine = System(processors=32, disks=8)
     small = workload(1.0, 2.0, 1, mean=4.0)
-    assert (
-        predict(SP(4, 2), machine, small, arrival_rate=0.05, model="decomposition").reduction == ""
-    )
+    assert predict(SP(4, 2), machine, small, arrival_rate=0.05, model="decomposition").reduction == ""
     more = workload(1.0, 2.0, 1, mean=4.0, io_bursts=HYPER)
     large = predict(SP(16, 4), machine, more, arrival_rate=0.05, model="decomposition")
     assert "spread evenly" in large.reduction
@@ -154,9 +160,7 @@ def test_the_counts_of_the_specification_come_out():
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-@pytest.mark.parametrize(
-    "policy", [SP(4, 2), SP(5, 2), SP(3, 3), DP(2), SP(4, 2, sizes=(5, 3, 2, 2))]
-)
+@pytest.mark.parametrize("policy", [SP(4, 2), SP(5, 2), SP(3, 3), DP(2), SP(4, 2, sizes=(5, 3, 2, 2))])
 @pytest.mark.parametrize("lumped", [True, False])
 def test_states_are_counted_before_they_are_built(policy, order, lumped):
     frame = policy.arrangement(System(processors=12, disks=6, min_processors=2))

@@ -99,9 +99,7 @@ def test_too_few_steps_are_an_error_that_carries_the_returns_found_so_far():
 
 
 def test_rates_given_are_not_changed_by_working_in_place():
-    levels = [
-        block.toarray() if issparse(block) else block for block in homogeneous(H2, ERLANG, 5, 0.9)
-    ]
+    levels = [block.toarray() if issparse(block) else block for block in homogeneous(H2, ERLANG, 5, 0.9)]
     before = [block.copy() for block in levels]
     for least in (2, NEVER):
         phases_of_return(*levels, 1e-18, 64, least=least)
@@ -110,9 +108,7 @@ def test_rates_given_are_not_changed_by_working_in_place():
 
 def test_rows_that_are_mixtures_of_three_laws_are_found_to_be_so():
     rng = np.random.default_rng(1)
-    matrix = (
-        rng.uniform(0.5, 1.0, (40, 3)) @ rng.uniform(0.5, 1.0, (3, 50)) * 10.0 ** -np.arange(50)
-    )
+    matrix = rng.uniform(0.5, 1.0, (40, 3)) @ rng.uniform(0.5, 1.0, (3, 50)) * 10.0 ** -np.arange(50)
     found = mixtures(matrix, 10)
     assert found.laws.shape == (3, 50)
     assert found.laws.sum(axis=1) == pytest.approx(1.0, rel=1e-15)

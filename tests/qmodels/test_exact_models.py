@@ -213,8 +213,7 @@ def test_dynamic_partitioning_on_private_disks_is_exact_burst_by_burst():
     machine = System(processors=3, disks=3)
     work = workload([(1.0, 2.0)], law="p")
     one, other = (
-        predict(DP(3), machine, work, arrival_rate=0.5, model=model)
-        for model in ("decomposition", "exact")
+        predict(DP(3), machine, work, arrival_rate=0.5, model=model) for model in ("decomposition", "exact")
     )
     assert one.method == other.method == "exact"
     assert one.mean_response == pytest.approx(other.mean_response, rel=1e-12)

@@ -32,9 +32,7 @@ from qmodels.markov import QBD, solve_qbd
 from tests.command import called
 
 MACHINE = System(16, 16)
-WORK = Workload(
-    Program([Phase(io=16.0, cpu=1024.0)]), arrivals=PhaseType.erlang(phases=2, mean=1.0)
-)
+WORK = Workload(Program([Phase(io=16.0, cpu=1024.0)]), arrivals=PhaseType.erlang(phases=2, mean=1.0))
 VARIABLE = Workload(
     Program([Phase(io=256.0, cpu=1024.0)]),
     demand=PhaseType.hyperexponential(weights=[0.8, 0.2], means=[0.5, 3.0]),
@@ -91,9 +89,7 @@ def dense(triples, rows, columns):
 def test_a_prism_chain_is_solved_to_the_same_mean(name):
     text = export_prediction(CASES[name], "prism")
     states, rates = explored(text)
-    assert cut_off_mean(states, rates) == pytest.approx(
-        CASES[name].mean_jobs, rel=1e-9, abs=1e4 * CUT_OFF
-    )
+    assert cut_off_mean(states, rates) == pytest.approx(CASES[name].mean_jobs, rel=1e-9, abs=1e4 * CUT_OFF)
 
 
 def explored(text):

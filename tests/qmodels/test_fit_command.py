@@ -92,10 +92,12 @@ class TestReading:
     @pytest.mark.parametrize(
         ("column", "series"),
         [
-            ("interarrival", "interarrivals"), ("runtime", "runtimes"), ("work", "work"),
+            ("interarrival", "interarrivals"),
+            ("runtime", "runtimes"),
+            ("work", "work"),
             ("size", "sizes"),
         ],
-    )  # fmt: skip
+    )
     def test_takes_a_series_of_a_job_log_by_name_or_by_content(self, log, tmp_path, column, series):
         expected = getattr(read_swf(log), series).tolist()
         assert read_samples(log, column=column)[0].tolist() == expected
@@ -112,13 +114,20 @@ class TestReading:
     @pytest.mark.parametrize(
         ("content", "line", "field"),
         [
-            ("1\n2\nx\n", 3, "value"), ("1\nnan\n", 2, "value"), ("1\n1e999\n", 2, "value"),
-            ("1\ninf\n", 2, "value"), ("1\n1_000\n", 2, "value"), ("1\n\u0661\n", 2, "value"),
-            ("a,b\n1,2\n\n3\n", 4, None), ("a,b\n1,2,3\n", 2, None), ("1,2\n3,4\n", 1, None),
+            ("1\n2\nx\n", 3, "value"),
+            ("1\nnan\n", 2, "value"),
+            ("1\n1e999\n", 2, "value"),
+            ("1\ninf\n", 2, "value"),
+            ("1\n1_000\n", 2, "value"),
+            ("1\n\u0661\n", 2, "value"),
+            ("a,b\n1,2\n\n3\n", 4, None),
+            ("a,b\n1,2,3\n", 2, None),
+            ("1,2\n3,4\n", 1, None),
             ('a,b\n"1,2\n', 2, None),
-            ("a\n1\n\n0x10\n", 4, "a"), ("1\n" + "9" * 5000 + "\n", 2, "value"),
+            ("a\n1\n\n0x10\n", 4, "a"),
+            ("1\n" + "9" * 5000 + "\n", 2, "value"),
         ],
-    )  # fmt: skip
+    )
     def test_names_the_line_that_is_damaged(self, tmp_path, content, line, field):
         path = tmp_path / "bad.csv"
         path.write_text(content, encoding="utf-8")
@@ -126,9 +135,7 @@ class TestReading:
             read_samples(path, column="b" if "b" in content.split("\n")[0] else None)
         assert (caught.value.line, caught.value.field) == (line, field)
 
-    @pytest.mark.parametrize(
-        "content", [b"", b"\n\n", b"# only talk\n", b"wait\n", b"\x1f\x8bjunk"]
-    )
+    @pytest.mark.parametrize("content", [b"", b"\n\n", b"# only talk\n", b"wait\n", b"\x1f\x8bjunk"])
     def test_refuses_a_file_without_numbers(self, tmp_path, content):
         path = tmp_path / "empty.txt"
         path.write_bytes(content)
@@ -143,10 +150,13 @@ class TestReading:
     @pytest.mark.parametrize(
         ("content", "column", "says"),
         [
-            ("wait,job\n1,2\n", "wiat", "did you mean wait"), ("wait,job\n1,2\n", None, "choose"),
-            ("a,a\n1,2\n", "a", "2 columns"), ("1\n2\n", "wait", "no header"), ("1\n", 3, "text"),
+            ("wait,job\n1,2\n", "wiat", "did you mean wait"),
+            ("wait,job\n1,2\n", None, "choose"),
+            ("a,a\n1,2\n", "a", "2 columns"),
+            ("1\n2\n", "wait", "no header"),
+            ("1\n", 3, "text"),
         ],
-    )  # fmt: skip
+    )
     def test_says_which_columns_there_are(self, tmp_path, content, column, says):
         path = tmp_path / "table.csv"
         path.write_text(content)
@@ -181,14 +191,10 @@ class TestTheCommand:
         assert record["order"] == 2
         total = np.sum(law.logpdf(times))
         assert record["log_likelihood"] == pytest.approx(total, rel=1e-9)
-        assert record["bic"] == pytest.approx(
-            record["parameters"] * np.log(times.size) - 2 * total, rel=1e-9
-        )
+        assert record["bic"] == pytest.approx(record["parameters"] * np.log(times.size) - 2 * total, rel=1e-9)
 
     def test_holds_the_moments_it_is_told_to(self, run, log):
-        out, _, code = run(
-            "fit", log, "--column", "work", "--hold-moments", 2, "--order", 3, "--json"
-        )
+        out, _, code = run("fit", log, "--column", "work", "--hold-moments", 2, "--order", 3, "--json")
         assert code == 0
         assert np.abs(result_of(out)["moment_errors"][:2]).max() < 1e-9
 
@@ -211,10 +217,13 @@ class TestTheCommand:
     @pytest.mark.parametrize(
         "options",
         [
-            ("--family", "erlang"), ("--criterion", "best"), ("--column", "wait"),
-            ("--family", "moments", "--order", "3"), ("--status", "completed"),
+            ("--family", "erlang"),
+            ("--criterion", "best"),
+            ("--column", "wait"),
+            ("--family", "moments", "--order", "3"),
+            ("--status", "completed"),
         ],
-    )  # fmt: skip
+    )
     def test_says_in_one_line_what_was_wrong(self, run, text, options):
         out, err, code = run("fit", text, *options)
         assert (out, code) == ("", 3)

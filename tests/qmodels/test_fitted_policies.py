@@ -79,9 +79,7 @@ def test_exact_is_said_bare_of_given_laws_alone(fitted, given):
     assert approximate.fit_error() is not None
 
 
-def test_the_error_of_fit_of_a_policy_is_that_of_the_jobs_of_the_log_on_its_partitions(
-    fitted, jobs
-):
+def test_the_error_of_fit_of_a_policy_is_that_of_the_jobs_of_the_log_on_its_partitions(fitted, jobs):
     found = predict("SP(4,4)", MACHINE, fitted, load=0.5)
     gaps, work = (x / x.mean() for x in jobs)
     # four partitions on which the program takes 64 / 4 seconds
@@ -139,9 +137,7 @@ def test_a_percentile_goes_by_the_tail_of_the_log_and_not_by_two_moments():
 def test_the_95th_percentile_of_a_log_on_sixteen_partitions_is_that_of_its_jobs(name, shared_data):
     """Issue 32, point 4: it was 56 to 60 % low, "exact" without a word."""
     log = read_swf(shared_data / "swf" / f"{name}.swf.gz").with_work
-    work = Workload(
-        PROGRAM, two_moments(log.work_by_job[1:], name), two_moments(log.interarrivals, name)
-    )
+    work = Workload(PROGRAM, two_moments(log.work_by_job[1:], name), two_moments(log.interarrivals, name))
     found = predict("SP(16,16)", MACHINE, work, load=0.4)
     error = found.fit_error(q=0.95)
     assert found.percentile(0.95) == pytest.approx(error.on_data, rel=0.1)
@@ -244,9 +240,11 @@ loads = [0.4]
 def scenario(tmp_path, jobs):
     gaps, work = jobs
     columns = {
-        "submit": np.cumsum(1000.0 * gaps).round(), "run": (200.0 * work).round() + 1,
-        "processors": np.full(gaps.size, 2), "status": np.ones(gaps.size, int),
-    }  # fmt: skip
+        "submit": np.cumsum(1000.0 * gaps).round(),
+        "run": (200.0 * work).round() + 1,
+        "processors": np.full(gaps.size, 2),
+        "status": np.ones(gaps.size, int),
+    }
     write_swf(tmp_path / "jobs.swf", columns)
     path = tmp_path / "scenario.toml"
     path.write_text(BASE, encoding="utf-8")

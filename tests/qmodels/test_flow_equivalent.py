@@ -78,9 +78,17 @@ def test_r36_the_composite_law_takes_the_fitted_sojourn():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"moments": 0}, {"moments": 13}, {"moments": 2.0}, {"moments": None},
-            {"quantiles": -1}, {"quantiles": 101}, {"quantiles": 1.5}]
-)  # fmt: skip
+    "bad",
+    [
+        {"moments": 0},
+        {"moments": 13},
+        {"moments": 2.0},
+        {"moments": None},
+        {"quantiles": -1},
+        {"quantiles": 101},
+        {"quantiles": 1.5},
+    ],
+)
 def test_numbers_of_moments_that_make_no_sense_are_refused(bad):
     with pytest.raises(ModelError):
         flow_equivalent(ClosedNetwork(2, ONE, ONE).solve().sojourn, **bad)
@@ -131,10 +139,10 @@ def test_the_table_numbers_the_moments_from_one_and_names_the_quantiles():
         *(["moment", str(k)] for k in (1, 2, 3, 4, 5)),
         *(["quantile", level] for level in ("0.5", "0.9", "0.95", "0.99", "0.999")),
     ]
-    made_up = replace(
-        found, moment_errors=np.array([0.0, 0.25, -0.5]), quantile_errors=np.array([0.1] * 5)
-    )
+    made_up = replace(found, moment_errors=np.array([0.0, 0.25, -0.5]), quantile_errors=np.array([0.1] * 5))
     assert made_up.table().splitlines()[2:6] == [
-        "moment 1  +0.00e+00", "moment 2  +2.50e-01", "moment 3  -5.00e-01",
+        "moment 1  +0.00e+00",
+        "moment 2  +2.50e-01",
+        "moment 3  -5.00e-01",
         "quantile 0.5  +1.00e-01",
-    ]  # fmt: skip
+    ]

@@ -38,9 +38,10 @@ def drawn(figure, names=()):
         FigureCanvasAgg(figure).draw()
         ax = figure.axes[0]
         return [
-            ax.get_title(), *(t.get_text() for t in ax.get_yticklabels()),
+            ax.get_title(),
+            *(t.get_text() for t in ax.get_yticklabels()),
             *(t.get_text() for t in ax.get_legend().get_texts()),
-        ]  # fmt: skip
+        ]
 
 
 @pytest.fixture

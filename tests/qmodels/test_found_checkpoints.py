@@ -28,18 +28,16 @@ class Made:
         for rank in range(self.ranks):
             for k in range(pieces):
                 begin = start + k * (each + pause)
-                self.segments.append(
-                    (rank, begin, begin + each, kind, size // self.ranks // pieces)
-                )
+                self.segments.append((rank, begin, begin + each, kind, size // self.ranks // pieces))
 
     def trace(self, **more):
         rank, start, end, kind, moved = zip(*self.segments, strict=True)
-        return Trace(rank, start, np.minimum(end, self.duration), kind, self.ranks, self.duration,
-                     bytes=moved, **more)  # fmt: skip
+        return Trace(
+            rank, start, np.minimum(end, self.duration), kind, self.ranks, self.duration, bytes=moved, **more
+        )
 
 
-def checkpoints(rng, *, work=600.0, length=40.0, size=8 * 10**9, count=15, jitter=0.0, missing=0.0,
-                **how):  # fmt: skip
+def checkpoints(rng, *, work=600.0, length=40.0, size=8 * 10**9, count=15, jitter=0.0, missing=0.0, **how):
     made = Made((count + 1.5) * (work * 1.3 + length))
     now, true = 0.0, []
     for k in range(count):
@@ -69,8 +67,9 @@ def test_periodic_checkpoints_are_found_with_jitter_gaps_and_other_writes(rng, j
     for _ in range(25):
         work, length = rng.uniform(300, 3000), rng.uniform(10, 60)
         size = int(10 ** rng.uniform(9, 12))
-        made, true = checkpoints(rng, work=work, length=length, size=size, jitter=jitter,
-                                 missing=missing, count=20)  # fmt: skip
+        made, true = checkpoints(
+            rng, work=work, length=length, size=size, jitter=jitter, missing=missing, count=20
+        )
         for start in rng.uniform(0, made.duration - 10, 100):  # a log, and output at odd times
             made.put(start, 0.1, size // 10**5, pieces=1)
         for start in rng.uniform(0, made.duration - 100, 3):

@@ -97,11 +97,27 @@ def test_blanks_do_not_matter(text):
 @pytest.mark.parametrize(
     "growth",
     [
-        "", "p", "P-1", "log(p)", "p-1\n", "p" * 10**6, "__import__('os')", None, 3, 1.5, float,
-        lambda p: p - 1, lambda p, d: p, lambda p, d: 1 - p * d, lambda p, d: np.nan * p,
-        lambda p, d: None, lambda p, d: np.ones(3), lambda p, d: int("x"), lambda p, d: 1 // 0,
+        "",
+        "p",
+        "P-1",
+        "log(p)",
+        "p-1\n",
+        "p" * 10**6,
+        "__import__('os')",
+        None,
+        3,
+        1.5,
+        float,
+        lambda p: p - 1,
+        lambda p, d: p,
+        lambda p, d: 1 - p * d,
+        lambda p, d: np.nan * p,
+        lambda p, d: None,
+        lambda p, d: np.ones(3),
+        lambda p, d: int("x"),
+        lambda p, d: 1 // 0,
     ],
-)  # fmt: skip
+)
 def test_nonsense_is_refused_as_a_growth(growth):
     with pytest.raises(ModelError, match="growth") as caught:
         Burst(5.0, per_processor=1.0, growth=growth).mean_time(4, 4)

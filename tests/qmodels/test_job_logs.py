@@ -341,8 +341,19 @@ def words(name: str) -> list[object]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_column_of_any_log_is_fitted(tmp_path, jobs, name):
     file = written(tmp_path, name, jobs)
-    done = invoked(fit.register, "fit", file, "--column", "work", *words(name), "--family",
-                   "moments", "--json", "--status", "completed")  # fmt: skip
+    done = invoked(
+        fit.register,
+        "fit",
+        file,
+        "--column",
+        "work",
+        *words(name),
+        "--family",
+        "moments",
+        "--json",
+        "--status",
+        "completed",
+    )
     assert done.exit_code == 0, done.output
     done_well = jobs["status"] == 1
     work = (jobs["run"] * jobs["processors"])[done_well]
@@ -362,10 +373,24 @@ def test_strategies_are_compared_on_the_jobs_of_any_log(tmp_path, jobs, name):
     found = {}
     for each in ("swf", name):
         done = invoked(
-            allocate.register, "allocate", written(tmp_path, each, jobs), "--mesh", "8x8",
-            "--network", "none", "--strategies", "MBS", "--jobs", "40", "--replications", "2",
-            "-j", "1", "--json", *words(each),
-        )  # fmt: skip
+            allocate.register,
+            "allocate",
+            written(tmp_path, each, jobs),
+            "--mesh",
+            "8x8",
+            "--network",
+            "none",
+            "--strategies",
+            "MBS",
+            "--jobs",
+            "40",
+            "--replications",
+            "2",
+            "-j",
+            "1",
+            "--json",
+            *words(each),
+        )
         assert done.exit_code == 0, done.output
         assert f"- Read as {each} (" in done.stderr
         found[each] = result_of(done.stdout)
@@ -377,9 +402,18 @@ def test_one_command_leads_from_a_raw_sacct_file_to_a_policy(tmp_path, jobs):
     found = {}
     for name in ("sacct", "swf"):
         done = invoked(
-            recommend.register, "recommend", written(tmp_path, name, slower), *words(name),
-            "--machine", "32,4", "--min-processors", "8", "--program", "QCRD-2", "--json",
-        )  # fmt: skip
+            recommend.register,
+            "recommend",
+            written(tmp_path, name, slower),
+            *words(name),
+            "--machine",
+            "32,4",
+            "--min-processors",
+            "8",
+            "--program",
+            "QCRD-2",
+            "--json",
+        )
         assert done.exit_code == 0, done.output
         (found[name],) = result_of(done.stdout)["recommendations"]
     log = read_swf(tmp_path / "swf.log")
@@ -437,9 +471,18 @@ def test_the_description_of_a_log_says_its_load_in_its_unit(tmp_path, jobs):
 def test_jobs_that_do_not_fit_the_machine_ask_whether_units_agree(tmp_path, jobs):
     file = written(tmp_path, "sacct", jobs | {"submit": jobs["submit"] * 100})
     done = invoked(
-        recommend.register, "recommend", file, "--unit", "cores", "--machine", "16,2",
-        "--min-processors", "16", "--program", "QCRD-2",
-    )  # fmt: skip
+        recommend.register,
+        "recommend",
+        file,
+        "--unit",
+        "cores",
+        "--machine",
+        "16,2",
+        "--min-processors",
+        "16",
+        "--program",
+        "QCRD-2",
+    )
     assert done.exit_code == 0, done.output
     larger = np.count_nonzero(jobs["processors"] > 16)
     said = f"machine's 16 processors: {larger} of 300; do both count the same (cores)?"
@@ -512,9 +555,7 @@ def test_mutated_logs_give_a_log_or_a_typed_error(tmp_path, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_hundred_thousand_mutated_logs_give_a_log_or_a_typed_error(
-    tmp_path, name, record_property
-):
+def test_a_hundred_thousand_mutated_logs_give_a_log_or_a_typed_error(tmp_path, name, record_property):
     """Fresh ones each time; the seed is on record, and stands in the note of an error."""
     seed = secrets.randbits(32)
     record_property("seed", seed)

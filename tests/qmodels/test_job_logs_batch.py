@@ -89,17 +89,25 @@ def test_the_run_time_of_pbs_is_not_its_walltime(tmp_path):
     assert log.jobs["requested_time"].tolist() == [432000]
 
 
-@pytest.mark.parametrize(("job", "number"), [("123.host", 123), ("123[4].host", 123),
-                                             ("123-4.host", 123), ("123", 123)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("job", "number"), [("123.host", 123), ("123[4].host", 123), ("123-4.host", 123), ("123", 123)]
+)
 def test_jobs_of_pbs_bear_numbers_in_all_their_forms(tmp_path, job, number):
     assert first(read_jobs(made(tmp_path, pbs(job)), unit="cores"))[0] == number
 
 
 def test_whole_arrays_and_other_events_of_pbs_are_no_jobs(tmp_path):
     file = made(
-        tmp_path, pbs("1.h", "Q"), pbs("1.h", "S"), pbs("1.h"), pbs("2[].h"), pbs("2[1].h"),
-        pbs("2[2].h"), "", pbs("3.h", "D"),
-    )  # fmt: skip
+        tmp_path,
+        pbs("1.h", "Q"),
+        pbs("1.h", "S"),
+        pbs("1.h"),
+        pbs("2[].h"),
+        pbs("2[1].h"),
+        pbs("2[2].h"),
+        "",
+        pbs("3.h", "D"),
+    )
     log = read_jobs(file, unit="cores")
     assert log.jobs["job"].tolist() == [1, 2, 2]
     assert "Rows for whole arrays of jobs, left out: 1." in log.warnings
@@ -219,10 +227,14 @@ def lsf(
 @pytest.mark.parametrize(
     ("hosts", "cores", "nodes"),
     [
-        (("n",) * 4, 4, 1), (("a", "b", "a", "b"), 4, 2), (("4*n",), 4, 1),
-        (("16*a", "16*b"), 32, 2), (("a", "b"), 4, 2), ((), 4, 0),
+        (("n",) * 4, 4, 1),
+        (("a", "b", "a", "b"), 4, 2),
+        (("4*n",), 4, 1),
+        (("16*a", "16*b"), 32, 2),
+        (("a", "b"), 4, 2),
+        ((), 4, 0),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("asked", [(), ("all", "some more")])
 def test_processors_of_lsf_are_told_or_more_by_its_hosts(tmp_path, hosts, cores, nodes, asked):
     file = made(tmp_path, lsf(hosts=hosts, asked=asked))
@@ -235,8 +247,14 @@ def test_processors_of_lsf_are_told_or_more_by_its_hosts(tmp_path, hosts, cores,
 
 
 def test_jobs_of_lsf_that_never_ran_and_other_events_are_left_out(tmp_path):
-    file = made(tmp_path, lsf(), lsf(10, start=0, hosts=()), lsf(11, event="JOB_NEW"),
-                lsf(12, status=32), lsf(13, status=192))  # fmt: skip
+    file = made(
+        tmp_path,
+        lsf(),
+        lsf(10, start=0, hosts=()),
+        lsf(11, event="JOB_NEW"),
+        lsf(12, status=32),
+        lsf(13, status=192),
+    )
     log = read_jobs(file, unit="cores")
     assert log.jobs["job"].tolist() == [9, 12, 13]
     assert log.jobs["status"].tolist() == [1, 0, 1]
@@ -295,9 +313,7 @@ def test_lsf_does_not_tell_of_gpus(tmp_path):
 # --- Grid Engine ---------------------------------------------------------------------------------
 
 
-def sge(
-    job: int = 5, times: tuple[object, ...] = (T0, T1, T2), slots: object = 8, **more: object
-) -> str:
+def sge(job: int = 5, times: tuple[object, ...] = (T0, T1, T2), slots: object = 8, **more: object) -> str:
     f = ["0"] * 45
     f[0], f[1], f[2], f[3], f[4], f[5], f[6] = "all.q", "n1", "users", "ann", "run", str(job), "sge"
     f[8:11] = map(str, times)
@@ -318,9 +334,14 @@ def test_seconds_of_sge_and_milliseconds_of_uge_are_told_apart(tmp_path):
 
 def test_jobs_of_sge_that_never_started_and_parts_of_jobs_are_left_out(tmp_path):
     file = made(
-        tmp_path, sge(), sge(6, (T0, 0, 0)), sge(5, part="1.n2", slots=1), sge(7, task=1),
-        sge(7, task=2), sge(7, task=2),
-    )  # fmt: skip
+        tmp_path,
+        sge(),
+        sge(6, (T0, 0, 0)),
+        sge(5, part="1.n2", slots=1),
+        sge(7, task=1),
+        sge(7, task=2),
+        sge(7, task=2),
+    )
     log = read_jobs(file, unit="cores")
     assert log.jobs["job"].tolist() == [5, 7, 7]
     assert "Jobs that never started, left out: 1." in log.warnings
@@ -336,9 +357,13 @@ def test_failures_of_sge_become_states(tmp_path, failed, code, status):
 
 @pytest.mark.parametrize(
     ("line", "field"),
-    [(sge(slots="many"), "slots"), (sge(times=(T0, T1, "x")), "end_time"),
-     (sge(times=(T0, 10**15, T2)), "start_time"), (":".join(sge().split(":")[:34]), "slots")],
-)  # fmt: skip
+    [
+        (sge(slots="many"), "slots"),
+        (sge(times=(T0, T1, "x")), "end_time"),
+        (sge(times=(T0, 10**15, T2)), "start_time"),
+        (":".join(sge().split(":")[:34]), "slots"),
+    ],
+)
 def test_what_is_wrong_in_sge_is_named_by_line_and_field(tmp_path, line, field):
     with pytest.raises(TraceFormatError) as caught:
         read_jobs(made(tmp_path, sge(), line))
@@ -410,11 +435,19 @@ def test_sequences_of_delays_have_a_run_time(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says", "field"),
     [
-        (batsim(bjob(1, 0, "m"), profiles={"m": {"type": "ParallelProfile", "cpu": [1]}}),
-         "'ParallelProfile', whose run time only a simulation tells", "profiles.m"),
-        (batsim(bjob(1, 0, "a"), profiles={"a": {"type": "composed", "seq": ["b"]},
-                                           "b": {"type": "composed", "seq": ["a"]}}),
-         "contains itself", "profiles.b"),
+        (
+            batsim(bjob(1, 0, "m"), profiles={"m": {"type": "ParallelProfile", "cpu": [1]}}),
+            "'ParallelProfile', whose run time only a simulation tells",
+            "profiles.m",
+        ),
+        (
+            batsim(
+                bjob(1, 0, "a"),
+                profiles={"a": {"type": "composed", "seq": ["b"]}, "b": {"type": "composed", "seq": ["a"]}},
+            ),
+            "contains itself",
+            "profiles.b",
+        ),
         (batsim(bjob(1, 0, "none")), "names no profile", "jobs[0].profile"),
         (batsim(bjob(1, "soon")), "number of seconds", "jobs[0].subtime"),
         (batsim(bjob(1, -1)), "not negative", "jobs[0].subtime"),
@@ -424,15 +457,17 @@ def test_sequences_of_delays_have_a_run_time(tmp_path):
         (batsim({"id": 1, "res": 1, "profile": "d"}), "is missing", "jobs[0].subtime"),
         (batsim(3), "must be a job", "jobs[0]"),
         (batsim(bjob(1), jobs={}), "must be a list of jobs", "jobs"),
-        (batsim(bjob(1), profiles={"d": {"type": "delay", "delay": 1e12}}), "below 1e11",
-         "profiles.d.delay"),
+        (batsim(bjob(1), profiles={"d": {"type": "delay", "delay": 1e12}}), "below 1e11", "profiles.d.delay"),
         ('{"jobs": [{"subtime": NaN}]}', "NaN is no number", None),
-        ('{"jobs": [{"id": 1, "subtime": 5, "id": 2, "subtime": 9}]}',
-         "the key 'id' is there twice in one object", None),
+        (
+            '{"jobs": [{"id": 1, "subtime": 5, "id": 2, "subtime": 9}]}',
+            "the key 'id' is there twice in one object",
+            None,
+        ),
         ('{"jobs": [', "is not JSON", None),
         ('{"jobs": ' + "[" * 100000, "is not JSON", None),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_in_a_workload_is_named(tmp_path, text, says, field):
     with pytest.raises(TraceFormatError, match=says.replace("[", r"\[")) as caught:
         read_jobs(made(tmp_path, text))
@@ -459,15 +494,17 @@ JOBS_CSV = (
 
 def test_the_table_of_batsim_is_read_by_the_names_of_its_columns(tmp_path):
     file = made(
-        tmp_path, JOBS_CSV,
+        tmp_path,
+        JOBS_CSV,
         "0-3 7,w0!1,10,5,100,1,COMPLETED_SUCCESSFULLY,12.5,30,42.5,2.5",
         "0-3,2,11,4,-1,0,COMPLETED_WALLTIME_REACHED,12.5,30,42.5,1.5",
         ",3,12,40,-1,0,REJECTED,,,,",
-    )  # fmt: skip
+    )
     log = read_jobs(file, unit="nodes")
     assert log.jobs[["submit", "wait", "run", "processors", "status"]].to_numpy().tolist() == [
-        [10, 2.5, 30, 5, 1], [11, 1.5, 30, 4, 0],
-    ]  # fmt: skip
+        [10, 2.5, 30, 5, 1],
+        [11, 1.5, 30, 4, 0],
+    ]
     assert log.jobs["requested_time"].tolist() == [100, -1]
     assert "Jobs that never started, left out: 1." in log.warnings
     assert log.header["Unit"] == "nodes"
@@ -479,9 +516,12 @@ MAP = {"submit": "Created", "start": "Began", "end": "Ended", "cores": "CPUs"}
 
 
 def test_a_table_is_read_by_its_map(tmp_path):
-    file = made(tmp_path, 'Id,Ended,Began,Created,CPUs,"A, B"',
-                '1,2024-03-01 09:10:00,2024-03-01T08:10:00,2024-03-01T08:00:00,4.0,"x, ""y"""',
-                '2,,,2024-03-01T08:00:00,4,')  # fmt: skip
+    file = made(
+        tmp_path,
+        'Id,Ended,Began,Created,CPUs,"A, B"',
+        '1,2024-03-01 09:10:00,2024-03-01T08:10:00,2024-03-01T08:00:00,4.0,"x, ""y"""',
+        "2,,,2024-03-01T08:00:00,4,",
+    )
     log = read_jobs(file, columns=MAP | {"job": "Id"})
     assert first(log) == [1, 600, 3600, 4]
     assert "sizes are cores, from CPUs" in log.warnings[0]
@@ -504,8 +544,9 @@ def test_a_run_time_stands_in_for_start_and_end(tmp_path):
     file = made(tmp_path, "t,secs,gpu,who", "10,30,2,ann", "12,01:00:00,1,bob", "13,,1,bob")
     log = read_jobs(file, columns={"submit": "t", "run": "secs", "gpus": "gpu", "user": "who"})
     assert log.jobs[["submit", "wait", "run", "processors"]].to_numpy().tolist() == [
-        [10, -1, 30, 2], [12, -1, 3600, 1],
-    ]  # fmt: skip
+        [10, -1, 30, 2],
+        [12, -1, 3600, 1],
+    ]
     assert log.header["Unit"] == "gpus"
 
 
@@ -524,8 +565,7 @@ def test_what_still_runs_or_waits_has_not_ended_in_a_table_either(tmp_path):
     assert log.jobs["status"].tolist() == [1]
     assert "Jobs that never started, left out: 3." in log.warnings
     assert "Jobs that have not ended, left out: 2." in log.warnings
-    assert any("though an end is written for them, not taken for ended: 4." in w
-               for w in log.warnings)  # fmt: skip
+    assert any("though an end is written for them, not taken for ended: 4." in w for w in log.warnings)
 
 
 def test_a_limit_that_cannot_be_read_in_a_table_is_not_needed(tmp_path):
@@ -552,9 +592,7 @@ def test_a_row_of_a_table_cut_in_its_number_before_the_next_is_named(tmp_path, s
 
 
 def test_text_in_quotes_that_swallows_a_row_is_refused(tmp_path):
-    file = made(
-        tmp_path, "Created,Began,Ended,CPUs,Note", '0,1,2,3,"cut', "0,1,2,3,x", '4,1",x,3,4'
-    )
+    file = made(tmp_path, "Created,Began,Ended,CPUs,Note", '0,1,2,3,"cut', "0,1,2,3,x", '4,1",x,3,4')
     with pytest.raises(TraceFormatError, match="text in quotes holds a row, '0,1,2,3,x'"):
         read_jobs(file, columns=MAP)
 
@@ -593,13 +631,17 @@ def test_two_units_in_a_map_ask_for_one(tmp_path):
 @pytest.mark.parametrize(
     ("line", "field", "says"),
     [
-        ("0,1,2,x", "CPUs", "whole number"), ("0,1,2,2.5", "CPUs", "whole number"),
-        ("0,soon,2,3", "Began", "not a time"), ("0,1,1709280000000,3", "Ended", "milliseconds"),
-        ("0,1,2", None, "3 fields where the header has 4"), ('0,1,2,"3', None, "not CSV"),
+        ("0,1,2,x", "CPUs", "whole number"),
+        ("0,1,2,2.5", "CPUs", "whole number"),
+        ("0,soon,2,3", "Began", "not a time"),
+        ("0,1,1709280000000,3", "Ended", "milliseconds"),
+        ("0,1,2", None, "3 fields where the header has 4"),
+        ('0,1,2,"3', None, "not CSV"),
         ("03/02/2026 08:00,1,2,3", "Created", "such as 2026-02-03 08:00:00, or"),
-        ("0,1,-2,3", "Ended", "not a time"), ("nan,1,2,inf", "CPUs", "whole number"),
+        ("0,1,-2,3", "Ended", "not a time"),
+        ("nan,1,2,inf", "CPUs", "whole number"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_in_a_table_is_named_by_line_and_field(tmp_path, line, field, says):
     with pytest.raises(TraceFormatError, match=says) as caught:
         read_jobs(made(tmp_path, "Created,Began,Ended,CPUs", "0,1,2,3", line), columns=MAP)

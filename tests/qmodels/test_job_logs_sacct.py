@@ -26,8 +26,15 @@ def a_log(folder: Path, *lines: str, header: str = HEADER) -> Path:
     return file
 
 
-def row(job: object = 7, name: str = "run", times: str = TIMES, state: str = "COMPLETED",
-        cpus: object = 64, nodes: object = 2, elapsed: str = "01:00:00") -> str:  # fmt: skip
+def row(
+    job: object = 7,
+    name: str = "run",
+    times: str = TIMES,
+    state: str = "COMPLETED",
+    cpus: object = 64,
+    nodes: object = 2,
+    elapsed: str = "01:00:00",
+) -> str:
     return f"{job}|{name}|{times}|{state}|{cpus}|{nodes}|{elapsed}"
 
 
@@ -53,8 +60,12 @@ def test_names_of_columns_may_come_in_any_case_and_order(tmp_path):
     line = "COMPLETED|2024-03-01T09:10:00|2024-03-01T08:10:00|2|2024-03-01T08:00:00|64|7"
     log = read(tmp_path, line, header=header)
     assert log.jobs.loc[0, ["job", "wait", "run", "processors", "status"]].tolist() == [
-        7, 600, 3600, 64, 1,
-    ]  # fmt: skip
+        7,
+        600,
+        3600,
+        64,
+        1,
+    ]
 
 
 def test_a_bar_at_the_end_of_every_line_is_that_of_sacct_p(tmp_path):
@@ -65,8 +76,7 @@ def test_a_bar_at_the_end_of_every_line_is_that_of_sacct_p(tmp_path):
 @pytest.mark.parametrize("sign", [",", ";", "\t", "^"])
 def test_another_sign_may_part_the_fields_as_by_delimiter(tmp_path, sign):
     lines = [row(), row("7.0"), row(8, name="a|b".replace("|", sign))]
-    log = read(tmp_path, *(line.replace("|", sign) for line in lines),
-               header=HEADER.replace("|", sign))  # fmt: skip
+    log = read(tmp_path, *(line.replace("|", sign) for line in lines), header=HEADER.replace("|", sign))
     assert log.jobs["job"].tolist() == [7, 8]
     assert log.warnings[0].startswith("Read as sacct (")
 
@@ -155,9 +165,12 @@ def test_gpus_of_several_kinds_are_added_and_a_job_without_any_is_left_out(tmp_p
     header = "JobID|Submit|Start|End|State|AllocTRES"
     kinds = "cpu=8,gres/gpu:a100=3,gres/gpu:v100=1"
     log = read(
-        tmp_path, f"7|{TIMES}|COMPLETED|{kinds}", f"8|{TIMES}|COMPLETED|cpu=8,node=1",
-        header=header, unit="gpus",
-    )  # fmt: skip
+        tmp_path,
+        f"7|{TIMES}|COMPLETED|{kinds}",
+        f"8|{TIMES}|COMPLETED|cpu=8,node=1",
+        header=header,
+        unit="gpus",
+    )
     assert log.jobs["processors"].tolist() == [4]
     assert left_out(log) == {"Jobs without gpus": 1}
 
@@ -190,15 +203,13 @@ SUBMIT_LINE = HEADER + "|SubmitLine"
 
 
 def test_a_command_line_with_pipes_at_the_end_is_no_trouble(tmp_path):
-    log = read(tmp_path, row() + "|sbatch x | tee log | cat", row(8) + "|sbatch y",
-               header=SUBMIT_LINE)  # fmt: skip
+    log = read(tmp_path, row() + "|sbatch x | tee log | cat", row(8) + "|sbatch y", header=SUBMIT_LINE)
     assert log.jobs["job"].tolist() == [7, 8]
 
 
 def test_a_here_document_at_the_end_of_a_row_goes_on_with_it(tmp_path):
     document = "|sbatch <<EOF\n#!/bin/bash\n\nsrun a | b | c\n|\nEOF"
-    log = read(tmp_path, row() + document, row(8) + "|sbatch y", row(9) + document,
-               header=SUBMIT_LINE)  # fmt: skip
+    log = read(tmp_path, row() + document, row(8) + "|sbatch y", row(9) + document, header=SUBMIT_LINE)
     assert log.jobs["job"].tolist() == [7, 8, 9]
     assert left_out(log) == {}
 
@@ -246,16 +257,13 @@ def test_steps_repeat_the_text_of_their_job_and_are_left_out_with_it(tmp_path):
 
 def test_text_in_two_columns_is_shared_out_where_that_changes_nothing(tmp_path):
     header = "JobID|JobName|Comment|Submit|Start|End|State|NCPUS"
-    log = read(tmp_path, f"7|a|b|c|{TIMES}|COMPLETED|64", f"8|x|y|{TIMES}|COMPLETED|4",
-               header=header)  # fmt: skip
+    log = read(tmp_path, f"7|a|b|c|{TIMES}|COMPLETED|64", f"8|x|y|{TIMES}|COMPLETED|4", header=header)
     assert log.jobs["processors"].tolist() == [64, 4]
 
 
 def test_a_row_that_can_be_read_in_two_ways_is_left_out_by_its_line(tmp_path):
     header = "JobID|JobName|NCPUS|Comment|NNodes|Submit|Start|End|State"
-    log = read(
-        tmp_path, f"7|x|4|8||2|{TIMES}|COMPLETED", f"8|x|8||2|{TIMES}|COMPLETED", header=header
-    )
+    log = read(tmp_path, f"7|x|4|8||2|{TIMES}|COMPLETED", f"8|x|8||2|{TIMES}|COMPLETED", header=header)
     assert log.jobs["job"].tolist() == [8]
     assert any("cannot be told apart, left out: 1 (line 2)" in s for s in log.warnings)
 
@@ -282,8 +290,7 @@ def test_a_header_whose_line_end_is_lost_is_refused(tmp_path):
 def test_lines_are_joined_within_free_text_alone(tmp_path):
     """A row that is short goes on in a name or a command, never in the name of a user."""
     header = HEADER.replace("JobName", "User")
-    log = read(tmp_path, row(7), "8|an", f"n|{TIMES}|COMPLETED|64|2|01:00:00", row(9),
-               header=header)  # fmt: skip
+    log = read(tmp_path, row(7), "8|an", f"n|{TIMES}|COMPLETED|64|2|01:00:00", row(9), header=header)
     assert log.jobs["job"].tolist() == [7, 9]
 
 
@@ -331,11 +338,15 @@ def test_a_field_that_is_wrong_is_named_with_its_line(tmp_path, wrong, field):
 
 
 def test_seconds_of_the_epoch_are_times_too(tmp_path):
-    log = read(tmp_path, row(times="1709280000|1709280600|1709284200"), row(8, times="1709280007|"
-               "1709280600|1709284200"))  # fmt: skip
+    log = read(
+        tmp_path,
+        row(times="1709280000|1709280600|1709284200"),
+        row(8, times="1709280007|1709280600|1709284200"),
+    )
     assert log.jobs[["submit", "wait", "run"]].to_numpy().tolist() == [
-        [0, 600, 3600], [7, 593, 3600],
-    ]  # fmt: skip
+        [0, 600, 3600],
+        [7, 593, 3600],
+    ]
     assert log.unix_start_time == 1709280000
     assert not any("local" in sentence for sentence in log.warnings)
 
@@ -346,9 +357,12 @@ def test_unknown_times_are_no_times(tmp_path, word):
     running = TIMES.replace("2024-03-01T09:10:00", word)
     nowhere = TIMES.replace("2024-03-01T08:00:00", word)
     log = read(
-        tmp_path, row(), row(8, times=never, state="PENDING", elapsed="00:00:00"),
-        row(9, times=running, state="RUNNING"), row(10, times=nowhere),
-    )  # fmt: skip
+        tmp_path,
+        row(),
+        row(8, times=never, state="PENDING", elapsed="00:00:00"),
+        row(9, times=running, state="RUNNING"),
+        row(10, times=nowhere),
+    )
     assert log.jobs["job"].tolist() == [7]
     assert left_out(log) == {
         "Jobs that never started": 1,
@@ -360,10 +374,12 @@ def test_unknown_times_are_no_times(tmp_path, word):
 def test_a_job_cancelled_while_it_waited_has_requested_sizes_and_is_no_job(tmp_path):
     never = "2024-03-01T08:00:00|2024-03-01T08:30:00|2024-03-01T08:30:00"
     log = read(
-        tmp_path, row(), row(8, times=never, state="CANCELLED by 1000", elapsed="00:00:00"),
+        tmp_path,
+        row(),
+        row(8, times=never, state="CANCELLED by 1000", elapsed="00:00:00"),
         row(9, times=never, state="FAILED", elapsed="00:00:00"),
         row(10, times=never, state="DEADLINE", elapsed="00:00:00"),
-    )  # fmt: skip
+    )
     assert log.jobs["job"].tolist() == [7, 9]  # a program may fail within a second
     assert log.jobs["run"].tolist() == [3600, 0]
     assert left_out(log) == {"Jobs that never started": 2}
@@ -468,11 +484,22 @@ def test_run_times_are_those_of_the_stamps_and_others_are_told(tmp_path, column,
 @pytest.mark.parametrize(
     ("state", "code"),
     [
-        ("COMPLETED", 1), ("FAILED", 0), ("TIMEOUT", 0), ("NODE_FAIL", 0), ("OUT_OF_MEMORY", 0),
-        ("OUT_OF_ME+", 0), ("BOOT_FAIL", 0), ("DEADLINE", 0), ("PREEMPTED", 0), ("REQUEUED", 0),
-        ("CANCELLED", 5), ("CANCELLED+", 5), ("CANCELLED by 1000", 5), ("REVOKED", 5),
+        ("COMPLETED", 1),
+        ("FAILED", 0),
+        ("TIMEOUT", 0),
+        ("NODE_FAIL", 0),
+        ("OUT_OF_MEMORY", 0),
+        ("OUT_OF_ME+", 0),
+        ("BOOT_FAIL", 0),
+        ("DEADLINE", 0),
+        ("PREEMPTED", 0),
+        ("REQUEUED", 0),
+        ("CANCELLED", 5),
+        ("CANCELLED+", 5),
+        ("CANCELLED by 1000", 5),
+        ("REVOKED", 5),
     ],
-)  # fmt: skip
+)
 def test_states_become_codes(tmp_path, state, code):
     log = read(tmp_path, row(state=state))
     assert log.jobs["status"].tolist() == [code]
@@ -489,10 +516,13 @@ def test_other_states_are_counted_and_do_no_harm(tmp_path, state):
 def test_every_element_of_an_array_is_a_job_and_its_waiting_bundle_none(tmp_path):
     never = "2024-03-01T08:00:00|Unknown|Unknown"
     log = read(
-        tmp_path, row("123_7"), row("123_8"), row("123_7.batch"),
+        tmp_path,
+        row("123_7"),
+        row("123_8"),
+        row("123_7.batch"),
         row("123_[1-3,9%2]", times=never, state="PENDING"),
         row("123_[1-3,11,13,15...", times=never, state="PENDING"),
-    )  # fmt: skip
+    )
     assert log.jobs["job"].tolist() == [123, 123]
     assert left_out(log) == {"Rows for steps of jobs": 1, "Jobs that never started": 2}
 
@@ -506,9 +536,13 @@ def test_the_raw_number_tells_elements_of_an_array_apart(tmp_path):
 def test_components_of_a_heterogeneous_job_are_one_job(tmp_path):
     longer = TIMES.replace("09:10", "10:10")
     log = read(
-        tmp_path, row("123+0", cpus=64), row("123+1", cpus=32, times=longer, elapsed="02:00:00"),
-        row("123+0.0"), row(124, cpus=8), row("125+0", cpus=4),
-    )  # fmt: skip
+        tmp_path,
+        row("123+0", cpus=64),
+        row("123+1", cpus=32, times=longer, elapsed="02:00:00"),
+        row("123+0.0"),
+        row(124, cpus=8),
+        row("125+0", cpus=4),
+    )
     assert log.jobs["job"].tolist() == [123, 124, 125]
     assert log.jobs["processors"].tolist() == [96, 8, 4]
     assert log.jobs["run"].tolist() == [7200, 3600, 3600]

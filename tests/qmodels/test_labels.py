@@ -57,17 +57,28 @@ def test_so_do_the_labels_of_all_candidates_of_a_machine():
 @pytest.mark.parametrize(
     ("label", "said"),
     [
-        ("SP", "named such as"), ("", "named such as"), ("(4,4)", "named such as"),
-        ("SP(4,4", "named such as"), (4, "named such as"), ("SP(4)", "give 2 numbers"),
-        ("SP(4,4,4)", "give 2 numbers"), ("SP(4;4)", "give 2 numbers"),
+        ("SP", "named such as"),
+        ("", "named such as"),
+        ("(4,4)", "named such as"),
+        ("SP(4,4", "named such as"),
+        (4, "named such as"),
+        ("SP(4)", "give 2 numbers"),
+        ("SP(4,4,4)", "give 2 numbers"),
+        ("SP(4;4)", "give 2 numbers"),
         ("SP(a,b)", "whole numbers"),
-        ("SP(-4,4)", "whole numbers"), ("SP(4.0,4)", "whole numbers"), ("SP(²,4)", "whole numbers"),
-        ("SP(2,1;8+x)", "no sizes"), ("XP(4,4)", "no policy is called 'XP'"),
-        ("TS(2,1;M=0x3)", "M must be"), ("TS(2,1;M=2;M=3)", "once each"),
-        ("TS(2,1;disk=ps)", "once each"), ("TS(2,1;cap=most)", "ts_cap must be"),
-        ("DP(1;overhead=2s)", "does not hold the law"), ("SP(9999999999,1)", "whole numbers"),
+        ("SP(-4,4)", "whole numbers"),
+        ("SP(4.0,4)", "whole numbers"),
+        ("SP(²,4)", "whole numbers"),
+        ("SP(2,1;8+x)", "no sizes"),
+        ("XP(4,4)", "no policy is called 'XP'"),
+        ("TS(2,1;M=0x3)", "M must be"),
+        ("TS(2,1;M=2;M=3)", "once each"),
+        ("TS(2,1;disk=ps)", "once each"),
+        ("TS(2,1;cap=most)", "ts_cap must be"),
+        ("DP(1;overhead=2s)", "does not hold the law"),
+        ("SP(9999999999,1)", "whole numbers"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_label_is_refused_by_what_is_wrong_with_it(label, said):
     with pytest.raises(ModelError, match=said.replace("(", r"\(")):
         parse_policy(label)
@@ -160,9 +171,7 @@ def test_the_response_of_m_m_c_is_that_of_erlang():
     c, rate = 3, 2.4
     found = ManyServerQueue(ONE.scale(1.0 / rate), ONE, servers=c).solve()
     wait, slack, t = found.wait_probability, c - rate, np.linspace(0.0, 12.0, 25)
-    known = (1.0 - wait) * np.exp(-t) + wait * (np.exp(-t) * slack - np.exp(-slack * t)) / (
-        slack - 1.0
-    )
+    known = (1.0 - wait) * np.exp(-t) + wait * (np.exp(-t) * slack - np.exp(-slack * t)) / (slack - 1.0)
     assert found.response.sf(t) == pytest.approx(known, rel=1e-9)
 
 
@@ -188,9 +197,7 @@ def test_equal_speeds_make_services_shorter_and_unequal_ones_are_refused():
 
 
 def test_where_hardly_any_job_waits_the_response_is_the_service():
-    found = ManyServerQueue(
-        ONE.scale(1e60), PhaseType.erlang(phases=2, mean=1.0), servers=6
-    ).solve()
+    found = ManyServerQueue(ONE.scale(1e60), PhaseType.erlang(phases=2, mean=1.0), servers=6).solve()
     assert found.wait_probability < 1e-290
     assert found.response.mean == pytest.approx(1.0, rel=1e-14)
     ordinary = ManyServerQueue(ONE.scale(4.0), ONE, servers=2).solve()

@@ -23,9 +23,18 @@ def erlang_c(servers, load):
 
 @pytest.mark.parametrize(
     ("servers", "load"),
-    [(1, 1e-6), (4, 1e-6), (16, 1e-6), (16, 0.05), (64, 0.01), (64, 0.2), (256, 0.3), (1024, 0.3),
-     (1024, 0.9)],
-)  # fmt: skip
+    [
+        (1, 1e-6),
+        (4, 1e-6),
+        (16, 1e-6),
+        (16, 0.05),
+        (64, 0.01),
+        (64, 0.2),
+        (256, 0.3),
+        (1024, 0.3),
+        (1024, 0.9),
+    ],
+)
 def test_the_wait_of_m_m_c_is_erlangs(servers, load):
     found = ManyServerQueue(ONE.scale(1.0 / (servers * load)), ONE, servers=servers).solve()
     chance, spare = erlang_c(servers, load), servers * (1 - mp.mpf(load))

@@ -38,11 +38,16 @@ def test_a_lock_is_held_by_one_until_it_is_given_up(tmp_path):
 
 def test_a_lock_of_another_process_is_left_alone(tmp_path):
     holder = subprocess.Popen(
-        [sys.executable, "-c",
-         "import sys, time; from pathlib import Path; from qmodels.locks import held_lock;"
-         "held_lock(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)",
-         str(tmp_path / "lock")], stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            "import sys, time; from pathlib import Path; from qmodels.locks import held_lock;"
+            "held_lock(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)",
+            str(tmp_path / "lock"),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     with holder:
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(BlockingIOError):

@@ -119,8 +119,7 @@ def test_the_law_of_the_wait_has_the_mean_of_the_queue(process, servers, service
         assert 0.0 < law.mean < np.inf
     assert total == pytest.approx(found.wait_probability, rel=1e-11)
     means = sum(
-        part.start.sum()
-        * PhaseType.from_rates(part.start / part.start.sum(), part.jumps, part.exits).mean
+        part.start.sum() * PhaseType.from_rates(part.start / part.start.sum(), part.jumps, part.exits).mean
         for part in parts
     )
     assert means == pytest.approx(found.mean_wait, rel=1e-10)
@@ -183,9 +182,7 @@ def test_a_renewal_process_gives_the_numbers_of_its_law(law):
             assert getattr(two, name) == pytest.approx(getattr(one, name), rel=1e-12)
         times = [0.5, 3.0, 20.0]
         assert two.wait.sf(times) == pytest.approx(one.wait.sf(times), rel=1e-12)
-        assert response_law(two)[0].sf(times) == pytest.approx(
-            response_law(one)[0].sf(times), rel=1e-12
-        )
+        assert response_law(two)[0].sf(times) == pytest.approx(response_law(one)[0].sf(times), rel=1e-12)
 
 
 @pytest.mark.parametrize("process", [TIDES, MIXED], ids=["tides", "mixed"])
@@ -214,9 +211,7 @@ def test_phases_that_are_left_for_good_change_nothing():
         [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]],
         [[2.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 1.0, 2.0]],
     ).at_rate(1.2)
-    one, two = (
-        ManyServerQueue(a, ONE, speeds=[1.0, 0.8]).solve() for a in (ONE.scale(1 / 1.2), begun)
-    )
+    one, two = (ManyServerQueue(a, ONE, speeds=[1.0, 0.8]).solve() for a in (ONE.scale(1 / 1.2), begun))
     assert two.mean_wait == pytest.approx(one.mean_wait, rel=1e-12)
     assert two.wait.sf(1.0) == pytest.approx(one.wait.sf(1.0), rel=1e-12)
     assert response_law(two)[0].mean == pytest.approx(one.mean_response, rel=1e-10)

@@ -95,8 +95,10 @@ def test_one_class_is_machine_repair_at_every_size():
 
 
 def test_under_sharing_only_the_means_of_the_classes_matter():
-    other = [JobClass(2, E3.scale(0.5), COX.scale(2.0 / COX.mean)),
-             JobClass(2, h2(8.0, 20.0), LOOP.scale(1.0 / LOOP.mean))]  # fmt: skip
+    other = [
+        JobClass(2, E3.scale(0.5), COX.scale(2.0 / COX.mean)),
+        JobClass(2, h2(8.0, 20.0), LOOP.scale(1.0 / LOOP.mean)),
+    ]
     a, b = MultiClassNetwork(TWO).solve("chain"), MultiClassNetwork(other).solve("chain")
     assert a.throughput == pytest.approx(b.throughput, rel=1e-9)
     in_order = MultiClassNetwork(TWO, "fcfs").solve()

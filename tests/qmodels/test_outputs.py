@@ -27,8 +27,10 @@ def write(folder, **texts):
 def child(script, *arguments):
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_results_appear_together_and_nothing_lies_beside_them(tmp_path):

@@ -156,9 +156,19 @@ def site(tmp_path):
 
 def asked(site, machine, *more):
     return invoked(
-        recommend_command.register, "recommend", site / "sacct.log", "--unit", "cores",
-        "--machine", machine, "--min-processors", "8", "--program", site / "writer.toml", *more,
-    )  # fmt: skip
+        recommend_command.register,
+        "recommend",
+        site / "sacct.log",
+        "--unit",
+        "cores",
+        "--machine",
+        machine,
+        "--min-processors",
+        "8",
+        "--program",
+        site / "writer.toml",
+        *more,
+    )
 
 
 def test_a_site_whose_disks_are_too_few_is_told_how_many_would_do(site):

@@ -79,9 +79,7 @@ class TestThePage:
         policy = next(v for k, v in found.attributes if k == "content" and "default-src" in v)
         assert policy.startswith("default-src 'none'; script-src 'sha256-")
         scripts = found.inside["script"][1:]
-        hashes = [
-            base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts
-        ]
+        hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
         assert re.findall("'sha256-([^']+)'", policy.partition("style-src")[0]) == hashes
         assert len(hashes) == 2
         assert "unsafe" not in policy
@@ -175,9 +173,10 @@ class TestInABrowser:
     def browser(tmp_path_factory):
         folder = tmp_path_factory.mktemp("surface")
         page = surface_page(
-            named(HOSTILE[0]), points=POINTS,
+            named(HOSTILE[0]),
+            points=POINTS,
             interval=(np.full((2, 2), 0.5), np.full((2, 2), 9.0)),
-        )  # fmt: skip
+        )
         (folder / "page.html").write_text(page, encoding="utf-8")
         with Browser(folder / "profile") as browser:
             browser.open(folder / "page.html")

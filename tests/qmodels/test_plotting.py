@@ -110,9 +110,7 @@ class TestAMap:
         before = len(surface_heatmap(surface).collections)
         ax = surface_heatmap(surface, points=[(1, 1), (4, 2)])
         assert len(ax.collections) == before + 1
-        assert any(
-            np.array_equal(c.get_offsets(), [[0.0, 0.0], [2.0, 1.0]]) for c in ax.collections
-        )
+        assert any(np.array_equal(c.get_offsets(), [[0.0, 0.0], [2.0, 1.0]]) for c in ax.collections)
         assert drawn(ax)
 
     @pytest.mark.parametrize(
@@ -289,8 +287,12 @@ class TestASignature:
         widths = [bar.get_width() for bar in ax.containers[0]]
         assert widths == pytest.approx([0.1, 0.3, 0.3, 0.3])
         assert [text.get_text() for text in ax.texts] == [
-            "1", "2", "3", "4", "working set of 2 phases",
-        ]  # fmt: skip
+            "1",
+            "2",
+            "3",
+            "4",
+            "working set of 2 phases",
+        ]
         assert [t.get_text() for t in ax.get_legend().get_texts()] == ["I/O", "computation"]
 
     @pytest.mark.parametrize("name", HOSTILE)

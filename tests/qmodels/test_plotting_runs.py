@@ -67,12 +67,13 @@ class TestFittedTimes:
 
     def test_are_dashed_where_no_run_reaches(self, known):
         ax = fitted_times(known, disks=[2, 16])
-        inside, outside, beyond_in_p, beyond_in_d = (
-            line for line in ax.lines if len(line.get_xdata()) > 2
-        )
+        inside, outside, beyond_in_p, beyond_in_d = (line for line in ax.lines if len(line.get_xdata()) > 2)
         assert [x.get_linestyle() for x in (inside, outside, beyond_in_p, beyond_in_d)] == [
-            "-", "--", "--", "--",
-        ]  # fmt: skip
+            "-",
+            "--",
+            "--",
+            "--",
+        ]
         assert max(inside.get_xdata()) == pytest.approx(3)
         assert min(outside.get_xdata()) == pytest.approx(3)
 
@@ -86,9 +87,7 @@ class TestFittedTimes:
 
     def test_show_the_measured_times_of_their_disks(self, known):
         ax = fitted_times(known, measured=[(4, 2, 30.0), (4, 4, 25.0), (64, 2, 9.0)], disks=[2])
-        (points,) = (
-            line for line in ax.lines if line.get_marker() == "s" or line.get_marker() == "o"
-        )
+        (points,) = (line for line in ax.lines if line.get_marker() == "s" or line.get_marker() == "o")
         assert points.get_xydata().tolist() == [[2.0, 30.0]]
 
     def test_of_many_disks_are_thinned(self):
@@ -101,11 +100,20 @@ class TestFittedTimes:
     @pytest.mark.parametrize(
         "given",
         [
-            {"disks": []}, {"disks": [0]}, {"disks": [np.nan]}, {"disks": "ab"},
-            {"disks": [1, 2, 3, 4, 5]}, {"most": 1}, {"most": np.nan}, {"most": -3},
-            {"level": 1.0}, {"level": np.nan}, {"measured": [(1, 1)]}, {"measured": [(1, 1, 0)]},
+            {"disks": []},
+            {"disks": [0]},
+            {"disks": [np.nan]},
+            {"disks": "ab"},
+            {"disks": [1, 2, 3, 4, 5]},
+            {"most": 1},
+            {"most": np.nan},
+            {"most": -3},
+            {"level": 1.0},
+            {"level": np.nan},
+            {"measured": [(1, 1)]},
+            {"measured": [(1, 1, 0)]},
         ],
-    )  # fmt: skip
+    )
     def test_refuse_nonsense(self, known, given):
         with pytest.raises(ModelError):
             fitted_times(known, **given)

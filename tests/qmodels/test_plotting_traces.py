@@ -58,15 +58,19 @@ class TestATraceDiagram:
 
     def test_closes_gaps_that_cannot_be_seen(self):
         start = np.arange(0, 9, 0.001)
-        many = trace(rank=np.zeros(start.size, int), start=start, end=start + 0.0005,
-                     kind=["read"] * start.size)  # fmt: skip
+        many = trace(
+            rank=np.zeros(start.size, int), start=start, end=start + 0.0005, kind=["read"] * start.size
+        )
         assert boxes(trace_diagram(many)) == [(0, pytest.approx(9, abs=10 / 500), 0)]
 
     def test_does_not_join_segments_of_different_ranks(self):
         touching = trace(
-            rank=[0, 1, 2], start=[0.0, 0.5, 1.0], end=[1.0, 1.5, 2.0], kind=["read"] * 3,
+            rank=[0, 1, 2],
+            start=[0.0, 0.5, 1.0],
+            end=[1.0, 1.5, 2.0],
+            kind=["read"] * 3,
             processes=3,
-        )  # fmt: skip
+        )
         assert boxes(trace_diagram(touching)) == [(0, 1, 0), (0.5, 1.5, 1), (1, 2, 2)]
 
     def test_keeps_overlapping_segments_of_a_rank_whole(self):
@@ -81,8 +85,13 @@ class TestATraceDiagram:
 
     def test_folds_thousands_of_ranks_into_few_lanes(self):
         ranks = np.arange(10_000)
-        wide = trace(rank=ranks, start=np.zeros(ranks.size), end=np.ones(ranks.size),
-                     kind=["write"] * ranks.size, processes=10_000)  # fmt: skip
+        wide = trace(
+            rank=ranks,
+            start=np.zeros(ranks.size),
+            end=np.ones(ranks.size),
+            kind=["write"] * ranks.size,
+            processes=10_000,
+        )
         ax = trace_diagram(wide)
         assert len(boxes(ax)) == 200
         assert ax.get_yticklabels()[-1].get_text() == "9950"

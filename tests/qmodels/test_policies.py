@@ -197,9 +197,7 @@ def m_ph_c_mean_jobs(rate, service, c):
                     add(i, (n - 1, moved), o[a] * service.exit[a] * service.alpha[b])
         for a in range(m):
             if o[a] and n <= c:
-                add(
-                    i, (n - 1, tuple(x - (j == a) for j, x in enumerate(o))), o[a] * service.exit[a]
-                )
+                add(i, (n - 1, tuple(x - (j == a) for j, x in enumerate(o))), o[a] * service.exit[a])
     return float(stationary(rates) @ [n for n, _ in states])
 
 
@@ -227,9 +225,7 @@ def test_dynamic_partitioning_is_exact_only_if_all_bursts_gain_alike_from_proces
 @pytest.mark.parametrize("policy", [DP(1), SP(64, 1)])
 def test_sequential_jobs_without_io_make_an_m_m_c_queue(policy):
     program = Program([Phase(io=0.0, cpu=Burst(1.0, sequential=1.0))])
-    found = predict(
-        policy, System(processors=64, disks=1), Workload(program), arrival_rate=0.7 * 64
-    )
+    found = predict(policy, System(processors=64, disks=1), Workload(program), arrival_rate=0.7 * 64)
     assert found.mean_jobs == pytest.approx(erlang_c_mean_jobs(64, 0.7 * 64), rel=1e-11)
 
 
@@ -245,8 +241,7 @@ def erlang_c_mean_jobs(c, offered):
 
 def test_one_level_of_multiprogramming_is_space_sharing(reference):
     for k, disks in ((4, 1), (4, 4), (16, 4), (2, 8)):
-        ts, sp = (predict(p, MACHINE, reference, arrival_rate=0.03)
-                  for p in (TS(k, disks, 1), SP(k, disks)))  # fmt: skip
+        ts, sp = (predict(p, MACHINE, reference, arrival_rate=0.03) for p in (TS(k, disks, 1), SP(k, disks)))
         assert ts.mean_response == pytest.approx(sp.mean_response, rel=1e-12)
         assert ts.method == sp.method
 
@@ -268,12 +263,8 @@ def test_utilisation_and_little_hold_and_time_units_do_not_matter(policy, fracti
         p, d = 16 / policy.processor_partitions, 4 / policy.disk_partitions
         busy = rate * float(program.mean_cpu(p, d)) * p / 16
         assert found.processor_utilisation == pytest.approx(busy, rel=1e-9)
-        assert found.disk_utilisation == pytest.approx(
-            rate * float(program.mean_io(p, d)) * d / 4, rel=1e-9
-        )
-    minutes = Workload(
-        Program([Phase(io=3 / 60, cpu=40 / 60), Phase(io=9 / 60, cpu=2 / 60)]), work.demand
-    )
+        assert found.disk_utilisation == pytest.approx(rate * float(program.mean_io(p, d)) * d / 4, rel=1e-9)
+    minutes = Workload(Program([Phase(io=3 / 60, cpu=40 / 60), Phase(io=9 / 60, cpu=2 / 60)]), work.demand)
     slow = predict(policy, machine, minutes, arrival_rate=rate * 60)
     assert slow.mean_response * 60 == pytest.approx(found.mean_response, rel=1e-9)
 

@@ -174,8 +174,7 @@ def test_equal_sizes_are_the_default():
     machine = System(processors=6, disks=2)
     work = workload(1.0, 6.0)
     one, other = (
-        predict(policy, machine, work, arrival_rate=0.2)
-        for policy in (SP(3, 2), SP(3, 2, sizes=(2, 2, 2)))
+        predict(policy, machine, work, arrival_rate=0.2) for policy in (SP(3, 2), SP(3, 2, sizes=(2, 2, 2)))
     )
     assert one.mean_response == other.mean_response
     assert other.policy == "SP(3,2;2+2+2)"

@@ -59,9 +59,12 @@ WORKS = {
 def start(script, *words, **options):
     code = textwrap.dedent(PRELUDE) + textwrap.dedent(script)
     return subprocess.Popen(
-        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, **options,
-    )  # fmt: skip
+        [sys.executable, "-c", code, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
 
 
 @pytest.mark.parametrize("work", list(WORKS))

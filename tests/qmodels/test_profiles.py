@@ -11,10 +11,14 @@ from qmodels.programs.profiles import PROFILES, profile, reference_mix
 
 #: name: phases, computation and I/O of a job, as the specification has them
 SPECIFIED = {
-    "QCRD-2": (12, 700, 30), "QCRD-4": (12, 500, 24), "MESSKIT-SCF": (5, 300, 48),
-    "MESSKIT-ARGOS": (4, 240, 60), "ESCAT-2": (8, 900, 22), "ESCAT-4": (8, 644, 20),
+    "QCRD-2": (12, 700, 30),
+    "QCRD-4": (12, 500, 24),
+    "MESSKIT-SCF": (5, 300, 48),
+    "MESSKIT-ARGOS": (4, 240, 60),
+    "ESCAT-2": (8, 900, 22),
+    "ESCAT-4": (8, 644, 20),
     "RENDER": (10, 300, 20),
-}  # fmt: skip
+}
 COMMUNICATING = ("QCRD-2", "QCRD-4", "MESSKIT-SCF")
 
 
@@ -61,10 +65,17 @@ class TestAProfile:
 
     @pytest.mark.parametrize(
         ("name", "hint"),
-        [("QCRD-3", "QCRD-"), ("escat-2", "ESCAT-2"), ("SCF", "did you mean|known are QCRD-2"),
-         ("", "known are"), (None, "known are"), (3, "known are"), ("x" * 10**6, "known are"),
-         (["RENDER"], "RENDER")],
-    )  # fmt: skip
+        [
+            ("QCRD-3", "QCRD-"),
+            ("escat-2", "ESCAT-2"),
+            ("SCF", "did you mean|known are QCRD-2"),
+            ("", "known are"),
+            (None, "known are"),
+            (3, "known are"),
+            ("x" * 10**6, "known are"),
+            (["RENDER"], "RENDER"),
+        ],
+    )
     def test_that_is_unknown_is_refused_with_the_nearest(self, name, hint):
         with pytest.raises(ModelError, match=hint) as caught:
             profile(name)

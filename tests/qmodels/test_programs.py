@@ -84,11 +84,24 @@ class TestScalingLaws:
     @pytest.mark.parametrize(
         "text",
         [
-            "", "P", "2", "p*d", "min(d,p/R)", "min(p/4, d)", "min(d, p/-4)", "min(d, p/1_0)",
-            "min(d, p/\u0664)", "min(d, p/4)\n", "min(d, p/nan)", "__import__('os')", "p" * 10**6,
-            "min(d, p/" + "1" * 10**6 + ")", "p/(1+0.1*(p-1)", "min(d, p/4); p",
+            "",
+            "P",
+            "2",
+            "p*d",
+            "min(d,p/R)",
+            "min(p/4, d)",
+            "min(d, p/-4)",
+            "min(d, p/1_0)",
+            "min(d, p/\u0664)",
+            "min(d, p/4)\n",
+            "min(d, p/nan)",
+            "__import__('os')",
+            "p" * 10**6,
+            "min(d, p/" + "1" * 10**6 + ")",
+            "p/(1+0.1*(p-1)",
+            "min(d, p/4); p",
         ],
-    )  # fmt: skip
+    )
     def test_that_are_unknown_are_refused_with_the_grammar(self, text):
         with pytest.raises(ModelError, match=r"write one of: p; d; min\(d, p/R\)") as caught:
             parse_law(text)
@@ -147,10 +160,17 @@ class TestABurst:
     @pytest.mark.parametrize(
         "law",
         [
-            None, 3, "q", float, lambda p: p, lambda p, d: p - 1, lambda p, d: np.nan * p,
-            lambda p, d: None, lambda p, d: np.ones(3),
+            None,
+            3,
+            "q",
+            float,
+            lambda p: p,
+            lambda p, d: p - 1,
+            lambda p, d: np.nan * p,
+            lambda p, d: None,
+            lambda p, d: np.ones(3),
         ],
-    )  # fmt: skip
+    )
     def test_refuses_a_nonsensical_law(self, law):
         with pytest.raises(ModelError, match="law"):
             Burst(1.0, law=law)
@@ -331,9 +351,18 @@ class TestAProgram:
 
     @pytest.mark.parametrize(
         ("boundaries", "io_fraction"),
-        [([0, 1], [1.1]), ([0, 1], [-0.1]), ([0, 0.5], [0.5]), ([0.1, 1], [0.5]), (None, [0.5]),
-         ([0, 0.8, 0.5, 1], [0, 0, 0]), ([0, 1], [0.5, 0.5]), ([0, math.nan], [0.5]), (1.0, [0.5])],
-    )  # fmt: skip
+        [
+            ([0, 1], [1.1]),
+            ([0, 1], [-0.1]),
+            ([0, 0.5], [0.5]),
+            ([0.1, 1], [0.5]),
+            (None, [0.5]),
+            ([0, 0.8, 0.5, 1], [0, 0, 0]),
+            ([0, 1], [0.5, 0.5]),
+            ([0, math.nan], [0.5]),
+            (1.0, [0.5]),
+        ],
+    )
     def test_refuses_a_signature_that_cannot_be(self, boundaries, io_fraction):
         with pytest.raises(ModelError):
             Signature(boundaries, io_fraction)

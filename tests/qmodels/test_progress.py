@@ -101,9 +101,7 @@ def test_work_that_cannot_say_how_far_it_is_says_so_every_minute(capsys, monkeyp
     assert all(line.startswith("moving messages: at work for ") for line in lines)
 
 
-def test_a_piece_of_work_that_takes_longer_than_a_minute_is_told_of_every_minute(
-    capsys, monkeypatch
-):
+def test_a_piece_of_work_that_takes_longer_than_a_minute_is_told_of_every_minute(capsys, monkeypatch):
     monkeypatch.setattr(shown_by, "EVERY", 0.02)
     with progress_shown() as progress:
         progress("searches", 1, 6)

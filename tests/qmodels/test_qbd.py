@@ -84,18 +84,14 @@ def test_the_truncated_chain_gives_the_same_levels(rng):
     np.fill_diagonal(whole, 0.0)
     truncated = stationary(whole)
     for k in range(20):
-        assert solution.level(k) == pytest.approx(
-            truncated[starts[k] : starts[k + 1]], rel=1e-9, abs=0
-        )
+        assert solution.level(k) == pytest.approx(truncated[starts[k] : starts[k + 1]], rel=1e-9, abs=0)
 
 
 def test_a_small_probability_is_right_where_the_reference_file_is_not():
     """E2/M/16 at 90 %: P(empty) is 2.01753287325e-8; the reference file says 2.01753288647e-8."""
     arrivals, service = PhaseType.erlang(phases=2, mean=1 / 14.4), PhaseType.exponential(mean=1.0)
     solution = solve_qbd(speed_scaled_queue(arrivals, service, np.ones(16)))
-    assert solution.level(0).sum() == pytest.approx(
-        erlang_2_m_c_empty(16, "14.4"), rel=1e-13, abs=0
-    )
+    assert solution.level(0).sum() == pytest.approx(erlang_2_m_c_empty(16, "14.4"), rel=1e-13, abs=0)
 
 
 def erlang_2_m_c_empty(c, rate, levels=900):
@@ -321,9 +317,7 @@ def test_a_chain_that_never_climbs_stays_at_its_boundary():
 
 @pytest.mark.parametrize("unit", [1e-280, 1e-3, 1e280])
 def test_the_unit_of_time_does_not_matter(unit):
-    blocks = (
-        [unit * b for b in given] for given in (MODULATED.up, MODULATED.local, MODULATED.down)
-    )
+    blocks = ([unit * b for b in given] for given in (MODULATED.up, MODULATED.local, MODULATED.down))
     solution, expected = solve_qbd(QBD(*blocks)), solve_qbd(MODULATED)
     assert solution.mean_level() == pytest.approx(expected.mean_level(), rel=1e-13)
     assert solution.moment(3) == pytest.approx(expected.moment(3), rel=1e-12)

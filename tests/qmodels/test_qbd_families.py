@@ -300,9 +300,7 @@ def test_a_speed_in_the_wrong_place_is_caught(monkeypatch):
     right = many_server.sharing_centre
 
     def shifted(law, jobs, speeds):
-        return right(
-            law, jobs, np.roll(speeds[1:], 1)[np.r_[0, 0:jobs]] * (np.arange(jobs + 1) > 0)
-        )
+        return right(law, jobs, np.roll(speeds[1:], 1)[np.r_[0, 0:jobs]] * (np.arange(jobs + 1) > 0))
 
     monkeypatch.setattr(many_server, "sharing_centre", shifted)
     with pytest.raises(AssertionError):

@@ -190,9 +190,11 @@ class TestAParameterThatBelongsToTheBurst:
 
     def burst(self, form=FED, **changes):
         given = {
-            "seconds": self.SECONDS, "sequential": self.SEQUENTIAL,
-            "per_processor": self.GROWTH, "paired": True,
-        }  # fmt: skip
+            "seconds": self.SECONDS,
+            "sequential": self.SEQUENTIAL,
+            "per_processor": self.GROWTH,
+            "paired": True,
+        }
         return Burst(**given | changes, law=RandomLaw(form, self.R))
 
     @pytest.mark.parametrize(("p", "d"), ALLOTMENTS)
@@ -292,10 +294,15 @@ class TestAParameterThatFollowsTheLength:
     @pytest.mark.parametrize(
         "function",
         [
-            lambda t: -t, lambda t: np.nan * t, lambda t: None, lambda t: np.ones(7), lambda: 1.0,
-            lambda t: "long", lambda t: 2.0 * t,
+            lambda t: -t,
+            lambda t: np.nan * t,
+            lambda t: None,
+            lambda t: np.ones(7),
+            lambda: 1.0,
+            lambda t: "long",
+            lambda t: 2.0 * t,
         ],
-    )  # fmt: skip
+    )
     def test_refuses_a_function_that_answers_nonsense(self, function):
         with pytest.raises(ModelError, match=r"parameter|contention"):
             Burst([1.0, 2.0], law=RandomLaw(CONTENDED, function))
@@ -375,9 +382,7 @@ class TestAProgramWithRandomScaling:
 
 
 class TestARandomLawOfNonsense:
-    @pytest.mark.parametrize(
-        "form", [None, 3, "p", "min(d, p/4)", "R", "x" * 10**6, float, ["p"], True]
-    )
+    @pytest.mark.parametrize("form", [None, 3, "p", "min(d, p/4)", "R", "x" * 10**6, float, ["p"], True])
     def test_is_refused_by_its_form(self, form):
         with pytest.raises(ModelError, match="form") as caught:
             RandomLaw(form, 0.5)
@@ -385,9 +390,25 @@ class TestARandomLawOfNonsense:
 
     @pytest.mark.parametrize(
         "parameter",
-        [None, "3", True, math.nan, math.inf, -1.0, 10**400, [], [1.0, -1.0], [math.nan], [[1.0]],
-         float, stats.norm(5.0, 1.0), stats.pareto(0.9), 1j, {}],
-    )  # fmt: skip
+        [
+            None,
+            "3",
+            True,
+            math.nan,
+            math.inf,
+            -1.0,
+            10**400,
+            [],
+            [1.0, -1.0],
+            [math.nan],
+            [[1.0]],
+            float,
+            stats.norm(5.0, 1.0),
+            stats.pareto(0.9),
+            1j,
+            {},
+        ],
+    )
     @pytest.mark.parametrize("form", [FED, power])
     def test_is_refused_by_its_parameter(self, form, parameter):
         with pytest.raises(ModelError, match="parameter"):
@@ -416,10 +437,14 @@ class TestARandomLawOfNonsense:
     @pytest.mark.parametrize(
         "form",
         [
-            lambda p, d: p, lambda p, d, x: None, lambda p, d, x: np.nan * x,
-            lambda p, d, x: np.ones(5), lambda p, d, x: 0.0 * x, lambda p, d, x: 1 // 0,
+            lambda p, d: p,
+            lambda p, d, x: None,
+            lambda p, d, x: np.nan * x,
+            lambda p, d, x: np.ones(5),
+            lambda p, d, x: 0.0 * x,
+            lambda p, d, x: 1 // 0,
         ],
-    )  # fmt: skip
+    )
     def test_is_refused_when_its_function_answers_nonsense(self, form):
         with pytest.raises(ModelError, match="random law"):
             Burst(1.0, law=RandomLaw(form, [0.5, 1.0]))

@@ -299,14 +299,41 @@ def test_several_limits_are_read_from_one_text_or_many():
 @pytest.mark.parametrize(
     "text",
     [
-        "", " ", "p95", "p95 <", "< 600", "p95 > 600", "p95 == 600", "600 > p95", "p95 < -1",
-        "p95 < 0", "p95 < nan", "p95 < inf", "p95 < 1e999", "p95 < 1_000", "p95 < ٦٠٠",
-        "p95 < 600 s", "p0 < 600", "p100 < 600", "p95.12345678 < 6", "P95 < 600", "p95 < 600,",
-        "__import__('os').system('true') < 1", "p95 < __import__('os')", "p95\n<\n6; x < 1",
-        "p95 < 600" * 100, "utilisation_s < 3", "disk_utilisation_s < 1", "p９５ < 600",
-        b"p95 < 600", 600, {"p95": 600}, [["p95 < x"]], [None],
+        "",
+        " ",
+        "p95",
+        "p95 <",
+        "< 600",
+        "p95 > 600",
+        "p95 == 600",
+        "600 > p95",
+        "p95 < -1",
+        "p95 < 0",
+        "p95 < nan",
+        "p95 < inf",
+        "p95 < 1e999",
+        "p95 < 1_000",
+        "p95 < ٦٠٠",
+        "p95 < 600 s",
+        "p0 < 600",
+        "p100 < 600",
+        "p95.12345678 < 6",
+        "P95 < 600",
+        "p95 < 600,",
+        "__import__('os').system('true') < 1",
+        "p95 < __import__('os')",
+        "p95\n<\n6; x < 1",
+        "p95 < 600" * 100,
+        "utilisation_s < 3",
+        "disk_utilisation_s < 1",
+        "p９５ < 600",
+        b"p95 < 600",
+        600,
+        {"p95": 600},
+        [["p95 < x"]],
+        [None],
     ],
-)  # fmt: skip
+)
 def test_a_text_that_is_no_limit_is_refused_and_never_run(text):
     with pytest.raises(ModelError):
         Constraint.read(text)
@@ -347,9 +374,13 @@ def test_each_cell_of_the_map_is_a_recommendation(objective):
 
 def test_a_cell_where_no_policy_will_do_is_empty():
     drawn = best_policies(
-        SMALL, JOBS, loads=[0.1, 0.9, 3.0], scvs=[1.0], constraint="p95_s < 60",
+        SMALL,
+        JOBS,
+        loads=[0.1, 0.9, 3.0],
+        scvs=[1.0],
+        constraint="p95_s < 60",
         candidates=[SP(1, 1), SP(4, 4)],
-    )  # fmt: skip
+    )
     assert drawn.best[0, 0] != ""
     assert drawn.best[0, 1:].tolist() == ["", ""]
     assert np.isnan(drawn.value[0, 2])
@@ -361,9 +392,13 @@ def test_a_cell_where_no_policy_will_do_is_empty():
 def test_the_progress_of_a_map_is_told_cell_by_cell():
     told = []
     best_policies(
-        SMALL, JOBS, loads=[0.1, 0.2], scvs=[1.0, 2.0], candidates=[SP(1, 1)],
+        SMALL,
+        JOBS,
+        loads=[0.1, 0.2],
+        scvs=[1.0, 2.0],
+        candidates=[SP(1, 1)],
         progress=lambda *report: told.append(report),
-    )  # fmt: skip
+    )
     assert told == [("map", 1, 4), ("map", 2, 4), ("map", 3, 4), ("map", 4, 4)]
 
 
@@ -382,9 +417,7 @@ def test_a_map_of_bursts_with_laws_of_their_own_is_refused():
 
 
 def test_the_figure_has_a_cell_for_each_load_and_scv_and_hatches_the_ties():
-    drawn = best_policies(
-        SMALL, JOBS, loads=[0.1, 0.5, 3.0], scvs=[1.0, 4.0], constraint="p95_s < 9999"
-    )
+    drawn = best_policies(SMALL, JOBS, loads=[0.1, 0.5, 3.0], scvs=[1.0, 4.0], constraint="p95_s < 9999")
     ax = drawn.plot()
     cells = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
     assert len(cells) == 6
@@ -533,9 +566,7 @@ def test_simulating_all_candidates_picks_the_same_or_one_within_its_interval(loa
     assert found.best == best or chosen.low <= simulated[best].high
 
 
-@pytest.mark.parametrize(
-    ("policy", "fraction"), [(SP(2, 2), 0.7), (SP(4, 4), 0.5), (SP(1, 1), 0.6)], ids=str
-)
+@pytest.mark.parametrize(("policy", "fraction"), [(SP(2, 2), 0.7), (SP(4, 4), 0.5), (SP(1, 1), 0.6)], ids=str)
 def test_exact_percentiles_lie_in_the_intervals_of_the_simulator(policy, fraction):
     from validation import simulate
 

@@ -70,8 +70,9 @@ def worker(plan, *, parent=0, born=0.0, dies=np.inf):
         for kind, start, end in plan:
             spent[kind] += min(max(now - start, 0.0), end - start)
         busy = spent["compute"]
-        return Sample(parent, "S", Counters(busy, 0.0, int(RATE * spent["read"]),
-                                            int(RATE * spent["write"])), busy)  # fmt: skip
+        return Sample(
+            parent, "S", Counters(busy, 0.0, int(RATE * spent["read"]), int(RATE * spent["write"])), busy
+        )
 
     return one
 
@@ -84,8 +85,11 @@ def stretches(trace, kind):
 class TestMadeCounters:
     @pytest.mark.parametrize("shift", [0.0, 0.03, 0.05, 0.09])
     def test_give_the_times_of_bursts_within_the_interval(self, shift):
-        plan = [("read", 0.2 + shift, 1.2 + shift), ("compute", 1.2 + shift, 3.0 + shift),
-                ("write", 3.0 + shift, 3.7 + shift)]  # fmt: skip
+        plan = [
+            ("read", 0.2 + shift, 1.2 + shift),
+            ("compute", 1.2 + shift, 3.0 + shift),
+            ("write", 3.0 + shift, 3.7 + shift),
+        ]
         _, trace = played({7: worker(plan)}, 5.0)
         for kind, start, end in plan:
             found = stretches(trace, kind)
@@ -110,9 +114,7 @@ class TestMadeCounters:
         child = worker([("write", 0.0, 2.0)], parent=7, dies=2.05)
 
         def parent(now):
-            inherited = (
-                Counters(0.0, 0.0, 0, int(2.0 * RATE)) if now > 2.05 else Counters(0, 0, 0, 0)
-            )
+            inherited = Counters(0.0, 0.0, 0, int(2.0 * RATE)) if now > 2.05 else Counters(0, 0, 0, 0)
             return Sample(1, "S", inherited)
 
         log, trace = played({7: parent, 8: child}, 4.0)
@@ -278,9 +280,7 @@ class TestARealProgram:
         assert found.bytes_moved < 10_000_000
 
     @pytest.mark.parametrize("listed", [True, False])
-    def test_is_recorded_without_other_children_of_whoever_records(
-        self, tmp_path, monkeypatch, listed
-    ):
+    def test_is_recorded_without_other_children_of_whoever_records(self, tmp_path, monkeypatch, listed):
         """A daemon of the program before counted as the next one's, and children were reaped."""
         if not listed:  # as where Linux keeps no lists of children
             monkeypatch.setattr(process_tree.ProcessTree, "_list_of", lambda *_: "/nowhere")
@@ -341,14 +341,18 @@ def test_in_full_the_program_of_the_examples_is_recorded_as_it_timed_itself(
     sampled = sampling.sample_command([str(word) for word in words])
     found = recording_of(sampled)
     spans = json.loads(capfd.readouterr().out)
-    figures = {"p": p, "d": d, "interval": round(found.interval, 4),
-               "overhead": round(found.overhead, 5), "ranks": found.trace.processes}  # fmt: skip
+    figures = {
+        "p": p,
+        "d": d,
+        "interval": round(found.interval, 4),
+        "overhead": round(found.overhead, 5),
+        "ranks": found.trace.processes,
+    }
     ratios = []
     for (phase, kind), (start, end) in sorted(own_bursts(spans).items()):
         kinds = ["compute"] if kind == "compute" else ["read", "write", "io"]
         margin = 2 * found.interval
-        low, high = seen(found.trace, kinds, start - sampled.began - margin,
-                         end - sampled.began + margin)  # fmt: skip
+        low, high = seen(found.trace, kinds, start - sampled.began - margin, end - sampled.began + margin)
         figures[f"{phase} {kind}"] = round(end - start, 3)
         figures[f"{phase} {kind} recorded"] = round(high - low, 3)
         ratios.append((abs(high - low - (end - start)) - 2 * margin) / (end - start))
@@ -380,10 +384,21 @@ class TestSignals:
             f"while [ ! -s {tmp_path}/got ]; do sleep 0.05; done; sleep 0.3; exit 5"
         )
         with subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(RECORDER), "record", "-o",
-             str(tmp_path / "a.csv"), "--", "sh", "-c", script],
-            stdout=subprocess.PIPE, start_new_session=True,
-        ) as process:  # fmt: skip
+            [
+                sys.executable,
+                "-c",
+                textwrap.dedent(RECORDER),
+                "record",
+                "-o",
+                str(tmp_path / "a.csv"),
+                "--",
+                "sh",
+                "-c",
+                script,
+            ],
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
             try:
                 assert process.stdout.readline() == b"ready\n"
                 process.send_signal(number)
@@ -473,9 +488,17 @@ def test_stretches_of_one_process_do_not_overlap():
         n = 40
         begins = np.arange(n) * 0.1
         keep = rng.random(n) < 0.8
-        rows = np.array([begins, begins + 0.1, 0.1 * rng.random(n), 0.1 * rng.random(n),
-                         rng.integers(0, 10**8, n), rng.integers(0, 10**8, n),
-                         rng.random(n) < 0.2])[:, keep]  # fmt: skip
+        rows = np.array(
+            [
+                begins,
+                begins + 0.1,
+                0.1 * rng.random(n),
+                0.1 * rng.random(n),
+                rng.integers(0, 10**8, n),
+                rng.integers(0, 10**8, n),
+                rng.random(n) < 0.2,
+            ]
+        )[:, keep]
         found = list(segments_of(rows))
         assert all(a[1] <= b[0] + 1e-9 for a, b in pairwise(found))
         assert found[-1][1] <= n * 0.1 + 1e-9

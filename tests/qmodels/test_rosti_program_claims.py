@@ -370,9 +370,7 @@ class TestAWorkloadIsAMixtureOfPrograms:
         per_phase = Program([WorkingSet(n, [Phase(0.0, [1.0, 3.0])])])
         assert float(mix.mean_time(1, 1)) == float(per_phase.mean_time(1, 1)) == 50.0
         one = np.array([1.0])
-        by_phase = sum(
-            x.burst("cpu").draw(one, one, rng=rng, size=jobs)[0] for x in per_phase.phases
-        )
+        by_phase = sum(x.burst("cpu").draw(one, one, rng=rng, size=jobs)[0] for x in per_phase.phases)
         which = rng.integers(2, size=jobs)
         by_job = np.array([float(part.mean_time(1, 1)) for part in classes])[which]
         # The standard error of a variance is about its own size times sqrt(2/jobs).

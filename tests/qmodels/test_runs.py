@@ -40,8 +40,15 @@ class TestReading:
         assert runs.programs == ("solver",)
 
     def test_does_not_mind_the_order_of_columns_blanks_or_a_byte_order_mark(self, write):
-        file = write("\ufeffseconds, d, p, kind, phase, program", "", "3,1,1,io,1,a",
-                     "2, 1, 2, io, 1, a", " ", "1,1,4,io,1,a", "")  # fmt: skip
+        file = write(
+            "\ufeffseconds, d, p, kind, phase, program",
+            "",
+            "3,1,1,io,1,a",
+            "2, 1, 2, io, 1, a",
+            " ",
+            "1,1,4,io,1,a",
+            "",
+        )
         assert read_runs(file).frame["seconds"].tolist() == [3.0, 2.0, 1.0]
 
     def test_understands_line_ends_of_windows_and_quoted_names(self, tmp_path):
@@ -62,19 +69,32 @@ class TestReading:
     @pytest.mark.parametrize(
         ("row", "field"),
         [
-            ("a,1,io,2,1,0", "seconds"), ("a,1,io,2,1,-3", "seconds"),
-            ("a,1,io,2,1,nan", "seconds"), ("a,1,io,2,1,inf", "seconds"),
-            ("a,1,io,2,1,1e999", "seconds"), ("a,1,io,2,1,", "seconds"),
+            ("a,1,io,2,1,0", "seconds"),
+            ("a,1,io,2,1,-3", "seconds"),
+            ("a,1,io,2,1,nan", "seconds"),
+            ("a,1,io,2,1,inf", "seconds"),
+            ("a,1,io,2,1,1e999", "seconds"),
+            ("a,1,io,2,1,", "seconds"),
             ("a,1,io,2,1,1_000", "seconds"),
-            ("a,1,io,2,1,\u0663", "seconds"), ("a,1,io,2,1,0x10", "seconds"),
-            ("a,1,io,2,1,1e-300", "seconds"), ("a,1,io,0,1,3", "p"), ("a,1,io,-2,1,3", "p"),
-            ("a,1,io,2.5,1,3", "p"), ("a,1,io,2,1_0,3", "d"), ("a,1,io,2,\u0661,3", "d"),
-            ("a,1,io,2,0,3", "d"), ("a,1,io,2,9999999999,3", "d"), ("a,0,io,2,1,3", "phase"),
-            ("a,one,io,2,1,3", "phase"), ("a,1,disk,2,1,3", "kind"), ("a,1,IO,2,1,3", "kind"),
-            (",1,io,2,1,3", "program"), ("a\x1b[31m,1,io,2,1,3", "program"),
+            ("a,1,io,2,1,\u0663", "seconds"),
+            ("a,1,io,2,1,0x10", "seconds"),
+            ("a,1,io,2,1,1e-300", "seconds"),
+            ("a,1,io,0,1,3", "p"),
+            ("a,1,io,-2,1,3", "p"),
+            ("a,1,io,2.5,1,3", "p"),
+            ("a,1,io,2,1_0,3", "d"),
+            ("a,1,io,2,\u0661,3", "d"),
+            ("a,1,io,2,0,3", "d"),
+            ("a,1,io,2,9999999999,3", "d"),
+            ("a,0,io,2,1,3", "phase"),
+            ("a,one,io,2,1,3", "phase"),
+            ("a,1,disk,2,1,3", "kind"),
+            ("a,1,IO,2,1,3", "kind"),
+            (",1,io,2,1,3", "program"),
+            ("a\x1b[31m,1,io,2,1,3", "program"),
             ("a" * 201 + ",1,io,2,1,3", "program"),
         ],
-    )  # fmt: skip
+    )
     def test_names_file_line_and_field_of_a_wrong_value(self, write, row, field):
         file = write(HEADER, *GOOD, row)
         with pytest.raises(TraceFormatError) as caught:
@@ -149,9 +169,7 @@ class TestReading:
         with pytest.raises(TraceFormatError):
             read_runs(write(HEADER, *GOOD, "a" * 10**6 + ",1,io,1,1,3"))
 
-    @settings(
-        max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
+    @settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         st.integers(0, 200),
         st.integers(0, 8),
@@ -187,12 +205,26 @@ class TestATable:
     @pytest.mark.parametrize(
         "change",
         [
-            {"seconds": 0.0}, {"seconds": math.nan}, {"seconds": math.inf}, {"seconds": None},
-            {"seconds": "3"}, {"seconds": True}, {"p": 0}, {"p": 1.5}, {"p": math.nan},
-            {"d": None}, {"d": math.inf}, {"phase": -1}, {"kind": "disk"}, {"kind": None},
-            {"program": ""}, {"program": 3}, {"program": "a\n"}, {"repeat": 0},
+            {"seconds": 0.0},
+            {"seconds": math.nan},
+            {"seconds": math.inf},
+            {"seconds": None},
+            {"seconds": "3"},
+            {"seconds": True},
+            {"p": 0},
+            {"p": 1.5},
+            {"p": math.nan},
+            {"d": None},
+            {"d": math.inf},
+            {"phase": -1},
+            {"kind": "disk"},
+            {"kind": None},
+            {"program": ""},
+            {"program": 3},
+            {"program": "a\n"},
+            {"repeat": 0},
         ],
-    )  # fmt: skip
+    )
     def test_refuses_a_value_that_no_run_can_have(self, change):
         with pytest.raises(ModelError, match=next(iter(change))):
             RunTable(self.frame(**change))

@@ -17,8 +17,7 @@ from tests.examples import examples
 
 def line(p=4, d=2, callpath="phase1->io", value=(12.5,), **more):
     params = {"p": p} if d is None else {"p": p, "d": d}
-    return json.dumps({"params": params, "callpath": callpath, "metric": "time",
-                       "value": list(value)} | more)  # fmt: skip
+    return json.dumps({"params": params, "callpath": callpath, "metric": "time", "value": list(value)} | more)
 
 
 GOOD = [line(1), line(2), line(4)]
@@ -53,34 +52,46 @@ class TestReading:
         assert runs.frame["seconds"].tolist() == [3.0, 4.0, 12.5, 12.5, 5.0]
 
     def test_a_single_value_needs_no_list_and_metric_and_disks_may_be_left_out(self, write):
-        lines = [f'{{"params": {{"p": {p}}}, "callpath": "phase1->cpu", "value": 7}}'
-                 for p in (1, 2, 4)]  # fmt: skip
+        lines = [f'{{"params": {{"p": {p}}}, "callpath": "phase1->cpu", "value": 7}}' for p in (1, 2, 4)]
         runs = read_runs(write(*lines))
         assert runs.frame["d"].tolist() == [1, 1, 1]
         assert runs.frame["kind"].tolist() == ["cpu"] * 3
 
     def test_a_name_before_the_phase_is_the_programs(self, write):
-        lines = [line(p, callpath=f"{name}->phase1->io")
-                 for name in ("a", "main->b c") for p in (1, 2, 4)]  # fmt: skip
+        lines = [line(p, callpath=f"{name}->phase1->io") for name in ("a", "main->b c") for p in (1, 2, 4)]
         assert read_runs(write(*lines)).programs == ("a", "main->b c")
 
     @pytest.mark.parametrize(
         ("wrong", "field"),
         [
-            (line(value=[0]), "value"), (line(value=[-1.0]), "value"), (line(value=[]), "value"),
-            (line(value=[True]), "value"), (line(value=["3"]), "value"),
-            (line(value=[None]), "value"), (line(value=[1e300]), "value"),
-            (line(p=0), "p"), (line(p=1.5), "p"), (line(p="4"), "p"), (line(p=True), "p"),
-            (line(p=10**400), "p"), (line(d=0), "d"), (line(d=-2), "d"), (line(d=[2]), "d"),
-            (line(callpath="phase0->io"), "callpath"), (line(callpath="phase1->disk"), "callpath"),
-            (line(callpath="main"), "callpath"), (line(callpath=None), "callpath"),
+            (line(value=[0]), "value"),
+            (line(value=[-1.0]), "value"),
+            (line(value=[]), "value"),
+            (line(value=[True]), "value"),
+            (line(value=["3"]), "value"),
+            (line(value=[None]), "value"),
+            (line(value=[1e300]), "value"),
+            (line(p=0), "p"),
+            (line(p=1.5), "p"),
+            (line(p="4"), "p"),
+            (line(p=True), "p"),
+            (line(p=10**400), "p"),
+            (line(d=0), "d"),
+            (line(d=-2), "d"),
+            (line(d=[2]), "d"),
+            (line(callpath="phase0->io"), "callpath"),
+            (line(callpath="phase1->disk"), "callpath"),
+            (line(callpath="main"), "callpath"),
+            (line(callpath=None), "callpath"),
             (line(callpath="\x1b[31m->phase1->io"), "callpath"),
             (line(callpath="a" * 300 + "->phase1->io"), "callpath"),
-            (line(metric="flops"), "metric"), (line(metric=None), "metric"),
-            (line(params={"p": 4, "q": 2}), "params"), (line(params={"d": 4}), "params"),
+            (line(metric="flops"), "metric"),
+            (line(metric=None), "metric"),
+            (line(params={"p": 4, "q": 2}), "params"),
+            (line(params={"d": 4}), "params"),
             (line(params=[4, 2]), "params"),
         ],
-    )  # fmt: skip
+    )
     def test_names_file_line_and_field_of_a_wrong_value(self, write, wrong, field):
         file = write(*GOOD, "", wrong)
         with pytest.raises(TraceFormatError) as caught:
@@ -91,13 +102,21 @@ class TestReading:
     @pytest.mark.parametrize(
         "wrong",
         [
-            "{", "[1, 2]", "12", "null", '{"params": {"p": 4}}', line(extra=1),
-            line(value=[]).replace("[]", "[NaN]"), line(value=[]).replace("[]", "[Infinity]"),
-            line(value=[]).replace("[]", "[" * 100_000), '{"p": 1, "p": 2}',
-            line(value=[]).replace("[]", "[" + "9" * 5000 + "]"), "p,d,seconds",
+            "{",
+            "[1, 2]",
+            "12",
+            "null",
+            '{"params": {"p": 4}}',
+            line(extra=1),
+            line(value=[]).replace("[]", "[NaN]"),
+            line(value=[]).replace("[]", "[Infinity]"),
+            line(value=[]).replace("[]", "[" * 100_000),
+            '{"p": 1, "p": 2}',
+            line(value=[]).replace("[]", "[" + "9" * 5000 + "]"),
+            "p,d,seconds",
         ],
         ids=lambda text: text[:30],
-    )  # fmt: skip
+    )
     def test_names_the_line_of_what_is_no_measurement(self, write, wrong):
         with pytest.raises(TraceFormatError) as caught:
             read_runs(write(*GOOD, wrong))
@@ -109,9 +128,7 @@ class TestReading:
             read_runs(write(*GOOD, *few))
         assert caught.value.line == 4
 
-    @settings(
-        max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
+    @settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         st.integers(1, 300),
         st.integers(0, 8),
@@ -131,23 +148,25 @@ class TestReading:
 
 class TestWriting:
     ROWS = (
-        ("a", 1, "io", 1, 1, 3.0, 2), ("a", 1, "io", 1, 1, 0.1 + 0.2, 1),
-        ("a", 1, "cpu", 2, 1, 1e-18, 1), ("b \u03a9", 1, "io", 4, 2, 1e18, 1),
-    )  # fmt: skip
+        ("a", 1, "io", 1, 1, 3.0, 2),
+        ("a", 1, "io", 1, 1, 0.1 + 0.2, 1),
+        ("a", 1, "cpu", 2, 1, 1e-18, 1),
+        ("b \u03a9", 1, "io", 4, 2, 1e18, 1),
+    )
 
     def test_gives_one_line_a_burst_and_allotment_repeats_by_number(self, tmp_path):
         file = tmp_path / "runs.jsonl"
         write_extrap(table(*self.ROWS), file)
         lines = [json.loads(text) for text in file.read_text(encoding="utf-8").splitlines()]
         assert lines[0] == {
-            "params": {"p": 1, "d": 1}, "callpath": "a->phase1->io", "metric": "time",
+            "params": {"p": 1, "d": 1},
+            "callpath": "a->phase1->io",
+            "metric": "time",
             "value": [0.1 + 0.2, 3.0],
-        }  # fmt: skip
+        }
         assert [x["callpath"] for x in lines[1:]] == ["a->phase1->cpu", "b \u03a9->phase1->io"]
 
-    @settings(
-        max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
+    @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.lists(st.floats(1e-18, 1e18), min_size=3, max_size=8))
     def test_loses_no_digit_on_the_way_back(self, tmp_path, seconds):
         file = tmp_path / "runs.jsonl"
@@ -236,8 +255,10 @@ class TestAnExperiment:
     @pytest.mark.parametrize(
         ("changes", "what"),
         [
-            ({"parameters": "p"}, "list of names"), ({"parameters": ["p", "n"]}, "params"),
-            ({"parameters": ["p"]}, "one for each parameter"), ({"measurements": []}, "call paths"),
+            ({"parameters": "p"}, "list of names"),
+            ({"parameters": ["p", "n"]}, "params"),
+            ({"parameters": ["p"]}, "one for each parameter"),
+            ({"measurements": []}, "call paths"),
             ({"measurements": {}}, "no measurement"),
             ({"measurements": {"a": {"visits": []}}}, "no measurement"),
             ({"measurements": {"phase1->io": {"time": [{"point": [1, 1]}]}}}, "values"),
@@ -245,7 +266,7 @@ class TestAnExperiment:
             ({"measurements": {"phase1->io": 3}}, "object of metrics"),
             ({"measurements": {"main->f": {"time": [{"point": [1, 1], "values": [1]}]}}}, "phaseN"),
         ],
-    )  # fmt: skip
+    )
     def test_in_json_names_what_is_wrong(self, tmp_path, changes, what):
         file = tmp_path / "experiment.json"
         file.write_text(json.dumps(experiment(**changes)))
@@ -255,13 +276,17 @@ class TestAnExperiment:
     @pytest.mark.parametrize(
         ("old", "new", "line", "what"),
         [
-            ("POINTS", "POINT", 4, "did you mean POINTS"), ("DATA 6.0", "DATA six", 13, "decimal"),
-            ("(4, 2)", "(4)", 10, "point 3 has 1 numbers"), ("(4, 2)", "", 10, "line 3 of DATA"),
-            ("REGION solver->phase1->io", "", 8, "REGION and POINTS"), ("d\n", "n\n", 13, "params"),
-            ("DATA 40 44", "DATA -40", 17, "decimal"), ("DATA 40 44", "DATA nan", 17, "decimal"),
+            ("POINTS", "POINT", 4, "did you mean POINTS"),
+            ("DATA 6.0", "DATA six", 13, "decimal"),
+            ("(4, 2)", "(4)", 10, "point 3 has 1 numbers"),
+            ("(4, 2)", "", 10, "line 3 of DATA"),
+            ("REGION solver->phase1->io", "", 8, "REGION and POINTS"),
+            ("d\n", "n\n", 13, "params"),
+            ("DATA 40 44", "DATA -40", 17, "decimal"),
+            ("DATA 40 44", "DATA nan", 17, "decimal"),
             ("METRIC time", "METRIC bytes", None, "no DATA of the metric"),
         ],
-    )  # fmt: skip
+    )
     def test_in_text_names_the_line_of_what_is_wrong(self, tmp_path, old, new, line, what):
         file = tmp_path / "experiment.txt"
         file.write_text(TEXT.replace(old, new))

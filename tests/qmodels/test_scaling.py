@@ -22,9 +22,7 @@ coefficients = st.floats(0.5, 100.0)
 def table(truth, grid=GRID, name="solver"):
     """Make noise-free runs of one program: `truth` maps (phase, kind) to a function of p and d."""
     rows = [
-        (name, phase, kind, p, d, float(time(p, d)))
-        for (phase, kind), time in truth.items()
-        for p, d in grid
+        (name, phase, kind, p, d, float(time(p, d))) for (phase, kind), time in truth.items() for p, d in grid
     ]
     return RunTable(pd.DataFrame(rows, columns=list(COLUMNS)))
 
@@ -83,9 +81,11 @@ class TestWithoutNoise:
 
     def test_every_program_and_phase_is_fitted_by_itself(self):
         truth = {
-            (1, "io"): lambda p, d: 8 / d, (1, "cpu"): lambda p, d: 1 + 20 / p,
-            (2, "io"): lambda p, d: 5.0, (2, "cpu"): lambda p, d: 90 / p,
-        }  # fmt: skip
+            (1, "io"): lambda p, d: 8 / d,
+            (1, "cpu"): lambda p, d: 1 + 20 / p,
+            (2, "io"): lambda p, d: 5.0,
+            (2, "cpu"): lambda p, d: 90 / p,
+        }
         one, other = table(truth), table({(1, "cpu"): lambda p, d: 7 / p}, name="other")
         fitted = fit_runs(RunTable(pd.concat([one.frame, other.frame])))
         assert list(fitted) == ["solver", "other"]
@@ -130,10 +130,11 @@ class TestPhasesThatRepeat:
         many = only(fit_runs(measured(cpu, grid, repeats=2, rng=rng, phases=12)))
         spread = [np.std(np.log(c.posterior.sigmas)) for c in many.components]
         alone = [
-            np.std(np.log(only(fit_runs(measured(cpu, grid, repeats=2, rng=rng))).components[0]
-                          .posterior.sigmas))
+            np.std(
+                np.log(only(fit_runs(measured(cpu, grid, repeats=2, rng=rng))).components[0].posterior.sigmas)
+            )
             for _ in range(4)
-        ]  # fmt: skip
+        ]
         assert np.mean(spread) < 0.8 * np.mean(alone)
         assert np.median([c.sigma for c in many.components]) == pytest.approx(0.05, rel=0.25)
 
@@ -155,15 +156,15 @@ class TestTheProgram:
 
     def test_lies_in_the_middle_of_the_laws_that_the_runs_allow(self, task):
         p, d = np.array([1.0, 3.0, 16.0, 64.0]), np.array([1.0, 5.0, 8.0, 64.0])
-        drawn = np.log(
-            sum(c.posterior.draws @ c.posterior.library.values(p, d) for c in task.components)
-        )
+        drawn = np.log(sum(c.posterior.draws @ c.posterior.library.values(p, d) for c in task.components))
         off = np.log(task.program.mean_time(p, d)) - np.median(drawn, axis=0)
         assert np.all(np.abs(off) < drawn.std(axis=0) / 2)
 
     def test_keeps_constant_and_growing_terms_out_of_the_parallel_part(self):
-        truth = {(1, "io"): lambda p, d: 3 + 48 / d + 0.5 * (d - 1),
-                 (1, "cpu"): lambda p, d: 2 + 30 / p + 0.25 * (p - 1)}  # fmt: skip
+        truth = {
+            (1, "io"): lambda p, d: 3 + 48 / d + 0.5 * (d - 1),
+            (1, "cpu"): lambda p, d: 2 + 30 / p + 0.25 * (p - 1),
+        }
         program = only(fit_runs(table(truth))).program
         p, d = np.array([1.0, 4.0, 16.0]), np.array([1.0, 2.0, 8.0])
         assert program.parallel_cpu(p, d) == pytest.approx(30 / p, rel=1e-4)
@@ -188,8 +189,12 @@ class TestPrediction:
     def test_says_where_it_was_measured_and_how_far_it_goes_outside(self, task):
         found = task.predict([16, 3, 64, 128, 16], [8, 3, 64, 1, 32])
         assert found.mark.tolist() == [
-            "measured", "interpolated", "extrapolated", "extrapolated", "extrapolated",
-        ]  # fmt: skip
+            "measured",
+            "interpolated",
+            "extrapolated",
+            "extrapolated",
+            "extrapolated",
+        ]
         assert found.doublings.tolist() == [0.0, 0.0, 5.0, 3.0, 2.0]
         assert "doublings outside the runs: 5" in found.table()
 
@@ -290,12 +295,25 @@ class TestPrediction:
     @pytest.mark.parametrize(
         ("p", "d", "level"),
         [
-            (0, 1, 0.9), (1, 0.5, 0.9), (math.nan, 1, 0.9), (1, math.inf, 0.9), (-4, 1, 0.9),
-            ("4", 1, 0.9), (None, 1, 0.9), (True, 1, 0.9), (1e13, 1, 0.9), ([], [], 0.9),
-            ([1, 2], [1, 2, 3], 0.9), (1, 1, 0.0), (1, 1, 1.0), (1, 1, math.nan), (1, 1, "90 %"),
-            (1, 1, None), (1, 1, True),
+            (0, 1, 0.9),
+            (1, 0.5, 0.9),
+            (math.nan, 1, 0.9),
+            (1, math.inf, 0.9),
+            (-4, 1, 0.9),
+            ("4", 1, 0.9),
+            (None, 1, 0.9),
+            (True, 1, 0.9),
+            (1e13, 1, 0.9),
+            ([], [], 0.9),
+            ([1, 2], [1, 2, 3], 0.9),
+            (1, 1, 0.0),
+            (1, 1, 1.0),
+            (1, 1, math.nan),
+            (1, 1, "90 %"),
+            (1, 1, None),
+            (1, 1, True),
         ],
-    )  # fmt: skip
+    )
     def test_refuses_what_is_no_allotment_or_level(self, task, p, d, level):
         with pytest.raises(ModelError):
             task.predict(p, d, level)
@@ -338,13 +356,23 @@ def test_what_is_no_table_of_runs_is_refused(runs):
 @pytest.mark.parametrize(
     "options",
     [
-        {"discrepancy": -0.1}, {"discrepancy": 2}, {"discrepancy": math.nan},
-        {"discrepancy": math.inf}, {"discrepancy": True}, {"discrepancy": "2 %"}, {"draws": 10},
-        {"draws": 10**9}, {"draws": 1000.0}, {"draws": None}, {"seed": -1}, {"seed": 2**40},
-        {"seed": None}, {"seed": True},
+        {"discrepancy": -0.1},
+        {"discrepancy": 2},
+        {"discrepancy": math.nan},
+        {"discrepancy": math.inf},
+        {"discrepancy": True},
+        {"discrepancy": "2 %"},
+        {"draws": 10},
+        {"draws": 10**9},
+        {"draws": 1000.0},
+        {"draws": None},
+        {"seed": -1},
+        {"seed": 2**40},
+        {"seed": None},
+        {"seed": True},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_options_out_of_range_are_refused(options):
     runs = table({(1, "cpu"): lambda p, d: 3 + 8 / p}, GRID[:6])
     with pytest.raises(ModelError, match=next(iter(options))):

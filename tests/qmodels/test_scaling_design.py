@@ -177,8 +177,7 @@ class TestProcessorsAndDisksThatOnlyGrewTogether:
 
 class TestSentences:
     def test_two_levels_show_no_shape(self):
-        fitted = fit({"cpu": lambda p, d: 2 + 8 / p}, [(p, d) for p in (2, 8) for d in (1, 2, 4)],
-                     repeats=1)  # fmt: skip
+        fitted = fit({"cpu": lambda p, d: 2 + 8 / p}, [(p, d) for p in (2, 8) for d in (1, 2, 4)], repeats=1)
         assert any("p = 2 and 8" in text and "assumed" in text for text in fitted.unidentified)
         assert fitted.predict(64, 1).mark.tolist() == ["extrapolated"]
 
@@ -192,8 +191,7 @@ class TestSentences:
     def test_processors_that_never_were_the_limit_are_named(self):
         grid = [(p, d) for p in (4, 8, 16) for d in (1, 2, 4)]
         fitted = fit({"io": lambda p, d: 8 / d}, grid, repeats=1)
-        assert any("the processors never were the limit down to p/d = 1" in t
-                   for t in fitted.unidentified)  # fmt: skip
+        assert any("the processors never were the limit down to p/d = 1" in t for t in fitted.unidentified)
 
     def test_a_burst_timed_on_fewer_allotments_than_the_others_counts_by_itself(self, rng):
         runs = measured(TASK, rng=rng).frame
@@ -237,9 +235,7 @@ class TestTheNextRun:
 
     def test_costs_its_processors_times_its_seconds(self, peak):
         found = peak.next_run([(32, 8)], targets=TARGETS)
-        assert found.core_seconds[0] == pytest.approx(
-            32 * total(SPECIFIED["peak"], 32, 8), rel=0.15
-        )
+        assert found.core_seconds[0] == pytest.approx(32 * total(SPECIFIED["peak"], 32, 8), rel=0.15)
 
     def test_by_core_second_prefers_the_cheaper_of_two_that_tell_the_same(self, peak):
         found = peak.next_run(targets=TARGETS, by="per core-second")
@@ -262,14 +258,26 @@ class TestTheNextRun:
     @pytest.mark.parametrize(
         "options",
         [
-            {"targets": None}, {"targets": []}, {"targets": (0, 1)}, {"targets": [(1, 2, 3)]},
-            {"targets": (math.nan, 1)}, {"targets": "64,64"}, {"candidates": []},
-            {"candidates": [(0.5, 1)]}, {"candidates": [(i, 1) for i in range(1, 1100)]},
-            {"budget": 0}, {"budget": -1}, {"budget": math.inf}, {"budget": "cheap"},
-            {"budget": 1e-9}, {"budget": True}, {"by": "price"}, {"by": None},
+            {"targets": None},
+            {"targets": []},
+            {"targets": (0, 1)},
+            {"targets": [(1, 2, 3)]},
+            {"targets": (math.nan, 1)},
+            {"targets": "64,64"},
+            {"candidates": []},
+            {"candidates": [(0.5, 1)]},
+            {"candidates": [(i, 1) for i in range(1, 1100)]},
+            {"budget": 0},
+            {"budget": -1},
+            {"budget": math.inf},
+            {"budget": "cheap"},
+            {"budget": 1e-9},
+            {"budget": True},
+            {"by": "price"},
+            {"by": None},
         ],
         ids=str,
-    )  # fmt: skip
+    )
     def test_refuses_what_cannot_be_asked(self, peak, options):
         with pytest.raises(ModelError):
             peak.next_run(**({"targets": (64, 64)} | options))

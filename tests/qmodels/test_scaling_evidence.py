@@ -26,9 +26,17 @@ class TestTheLibrary:
     def test_has_the_terms_of_the_specification(self):
         texts = [term.text for term in library("cpu").terms]
         assert texts == [
-            "1", "1/p", "1/p^0.9", "1/p^0.8", "1/p^0.7", "1/p^0.6", "1/p^0.5", "log2(p)",
-            "(sqrt(p)-1)", "(p-1)",
-        ]  # fmt: skip
+            "1",
+            "1/p",
+            "1/p^0.9",
+            "1/p^0.8",
+            "1/p^0.7",
+            "1/p^0.6",
+            "1/p^0.5",
+            "log2(p)",
+            "(sqrt(p)-1)",
+            "(p-1)",
+        ]
         io = {term.text for term in library("io").terms}
         assert io > {*texts, "1/d", "1/d^0.5", "1/(p*d)", "p/d", "(d-1)", "1/min(d, p/0.25)"}
         assert io > {"1/min(d, p/64)", "1/min(d, p/2.828)^0.9", "1/min(d, p/4)^0.5"}
@@ -76,9 +84,10 @@ def evidence_of(kind, law, runs, sigma):
     texts = [term.text for term in library(kind).terms]
     wanted = sorted(texts.index(text) for text in law)
     rows = [
-        i for i in range(len(found.terms))
+        i
+        for i in range(len(found.terms))
         if found.sigma[i] == place and sorted(j for j in found.terms[i] if j >= 0) == wanted
-    ]  # fmt: skip
+    ]
     assert len(rows) == 1
     group = subsets(kind)[len(law) - 1]
     (at,) = np.nonzero(np.all(np.sort(group.terms, axis=1) == wanted, axis=1))[0]
@@ -130,8 +139,7 @@ class TestTheEvidence:
         found = weigh("cpu", replace(runs, within=20 * 1e-3**2))
         texts = [term.text for term in library("cpu").terms]
         both = [texts.index("1"), texts.index("1/p")]
-        rows = [i for i, law in enumerate(found.terms.tolist()) if sorted(law[:2]) == both
-                and law[2] == -1]  # fmt: skip
+        rows = [i for i, law in enumerate(found.terms.tolist()) if sorted(law[:2]) == both and law[2] == -1]
         assert rows
         columns = np.stack([1 / times, 1 / p / times], axis=1)
         inverse = np.linalg.inv(4 * columns.T @ columns)
@@ -143,9 +151,7 @@ class TestTheEvidence:
             expected = SIGMAS[found.sigma[i]] ** 2 * inverse
             # Evenly spread points do no worse than independent ones, two standard errors of n.
             n = len(points)
-            assert np.var(points, axis=0) == pytest.approx(
-                np.diag(expected), rel=2 * (2 / n) ** 0.5
-            )
+            assert np.var(points, axis=0) == pytest.approx(np.diag(expected), rel=2 * (2 / n) ** 0.5)
             found_one = np.corrcoef(points.T)[0, 1]
             assert found_one == pytest.approx(correlation, abs=2 * (1 - correlation**2) / n**0.5)
 

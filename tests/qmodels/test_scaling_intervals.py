@@ -46,9 +46,11 @@ class Campaign:
             self.errors.append(np.abs(found.time.data / times - 1))
             self.widths.append(found.time_high / found.time_low)
             self.covered.append(
-                [(found.time_low <= times) & (times <= found.time_high),
-                 (found.speedup_low <= gains) & (gains <= found.speedup_high)]
-            )  # fmt: skip
+                [
+                    (found.time_low <= times) & (times <= found.time_high),
+                    (found.speedup_low <= gains) & (gains <= found.speedup_high),
+                ]
+            )
             self.differences.append(
                 [self.errors[-1] - np.abs(on_totals(runs, form) / times - 1) for form in (1, 2)]
             )
@@ -76,9 +78,7 @@ class Campaign:
     def report(self, name):
         """Print what the documentation of claims quotes."""
         lines = [f"{name}: error {self.error.round(3)}, coverage of T {self.coverage[0].round(3)}"]
-        lines.append(
-            f"and S {self.coverage[1].round(3)}, width {np.median(self.widths, axis=0).round(2)}"
-        )
+        lines.append(f"and S {self.coverage[1].round(3)}, width {np.median(self.widths, axis=0).round(2)}")
         for form in (1, 2):
             mean, half = self.paired(form)
             lines.append(f"less form {form} on totals {mean:.3f} +- {half:.3f}")
@@ -104,10 +104,7 @@ def by_simplest_forms(runs):
         part = frame[frame["kind"] == kind]
         x = np.stack([np.ones(len(part)), 1 / part[unit].to_numpy(float)], axis=1)
         y = part["seconds"].to_numpy()
-        found = (
-            found
-            + np.stack([np.ones(2), 1 / target], axis=1) @ nnls(x / y[:, None], np.ones(len(y)))[0]
-        )
+        found = found + np.stack([np.ones(2), 1 / target], axis=1) @ nnls(x / y[:, None], np.ones(len(y)))[0]
     return found
 
 
@@ -298,8 +295,10 @@ class TestInFull:
         median = [np.median([one["width"] for one in runs]) for runs in (best, other)]
         promised, kept = (np.mean([one[k] for one in best]) for k in ("predicted", "realised"))
         covered = np.mean([one["covered"] for one in best])
-        print(f"{name}: width {median[0]:.3f} against {median[1]:.3f}; promised {promised:.5f}, "
-              f"kept {kept:.5f}; covered after it {covered:.2f}")  # fmt: skip
+        print(
+            f"{name}: width {median[0]:.3f} against {median[1]:.3f}; promised {promised:.5f}, "
+            f"kept {kept:.5f}; covered after it {covered:.2f}"
+        )
         assert median[0] <= 0.85 * median[1]
         assert 0.5 <= promised / kept <= 2.0
 

@@ -58,9 +58,7 @@ class TestIntervalsOfSpeedups:
     def test_hold_what_was_measured_on_both_sides_of_a_step(self, step):
         """Misfit cancelled in the ratio like common noise: three in ten were held."""
         found = step[1].predict(*at(CELLS))
-        held = (found.speedup_low <= found.measured_speedup) & (
-            found.measured_speedup <= found.speedup_high
-        )
+        held = (found.speedup_low <= found.measured_speedup) & (found.measured_speedup <= found.speedup_high)
         assert held.all()
 
     def test_are_narrow_where_runs_follow_their_law(self, step, steady):

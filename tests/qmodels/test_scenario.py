@@ -62,9 +62,13 @@ def write(tmp_path):
 def test_a_scenario_becomes_the_objects_it_speaks_of(write):
     plan = load_scenario(write())
     assert plan.policies == (
-        SpaceSharing(1, 1), SpaceSharing(4, 1), SpaceSharing(1, 4), SpaceSharing(4, 4),
-        DynamicPartitioning(2), TimeSharing(2, 2, 2),
-    )  # fmt: skip
+        SpaceSharing(1, 1),
+        SpaceSharing(4, 1),
+        SpaceSharing(1, 4),
+        SpaceSharing(4, 4),
+        DynamicPartitioning(2),
+        TimeSharing(2, 2, 2),
+    )
     assert plan.loads == (0.1, 0.5)
     assert plan.program.mean_phases == 4
     assert float(plan.program.mean_cpu(4, 1)) == pytest.approx(0.4 + 63.6 / 4)
@@ -100,17 +104,19 @@ def test_the_demo_is_the_reference_workload():
         ("total = 64.0", "total = inf", "program[0].cpu.total", "inf"),
         ("total = 64.0", "total = -1.0", "program[0].cpu.total", "greater than or equal to 0"),
         ("total = 64.0", "second = 1.0", "program[0].cpu.second", "did you mean seconds"),
-        ("total = 64.0, sequential = 0.4", "total = 1.0, sequential = 4.0", "program[0].cpu",
-         "more than"),
+        ("total = 64.0, sequential = 0.4", "total = 1.0, sequential = 4.0", "program[0].cpu", "more than"),
         ('"min(d, p/4)"', '"min(p, d)"', "program[0].io", "min(d, p/R)"),
         ("loads = [0.5, 0.1]", "loads = [0.5, 1.5]", "study.loads[1]", "less than 1"),
         ("loads = [0.5, 0.1]", "loads = []", "study.loads", "at least 1"),
-        ("processor_partitions = [1, 4]", "processor_partitions = [1, 16]", "policy[0]",
-         "fewer than the least allotment of 2; use 1 to 8"),
+        (
+            "processor_partitions = [1, 4]",
+            "processor_partitions = [1, 16]",
+            "policy[0]",
+            "fewer than the least allotment of 2; use 1 to 8",
+        ),
         ("disk_partitions = [2]", "disk_partitions = [8]", "policy[1]", "use 1 to 4"),
         ('kind = "DP"', 'kind = "XP"', "policy[1].kind", KINDS),
-        ('kind = "DP"', 'kind = "DP"\nmultiprogramming = 2', "policy[1].multiprogramming",
-         "only TS"),
+        ('kind = "DP"', 'kind = "DP"\nmultiprogramming = 2', "policy[1].multiprogramming", "only TS"),
         ('["SP(4,1)"]', '["SP(4,2)"]', "validation.policies[0]", "did you mean"),
         ('["SP(4,1)"]', '["SP(4,1)"]\nreplay_log = true', "validation.replay_log", "no [log]"),
         ("[study]", "[demand]\nscale_to_log = true\n[study]", "demand.scale_to_log", "no [log]"),
@@ -120,7 +126,7 @@ def test_the_demo_is_the_reference_workload():
         ("repeat = 4", "repeat = 10000000", "program[0]", "from 1 to 1000000"),
         ("[[policy]]", "[runs]\npath = 'x.csv'\n[[policy]]", "program", "either"),
     ],
-)  # fmt: skip
+)
 def test_a_fault_is_named_with_its_key_and_what_would_do(write, old, new, key, said):
     assert old in SMALL
     with pytest.raises(ScenarioError) as caught:
@@ -194,8 +200,10 @@ def test_programs_may_come_from_measured_runs(write, tmp_path):
     rows = ["program,phase,kind,p,d,seconds"]
     rows += [
         f"alpha,1,{kind},{p},{d},{(40 / p + 1) if kind == 'cpu' else 6 / min(d, p / 2)}"
-        for p in (1, 2, 4, 8) for d in (1, 2, 4) for kind in ("io", "cpu")
-    ]  # fmt: skip
+        for p in (1, 2, 4, 8)
+        for d in (1, 2, 4)
+        for kind in ("io", "cpu")
+    ]
     (tmp_path / "runs.csv").write_text("\n".join(rows))
     head, _, rest = SMALL.partition("[[program]]")
     tail = rest[rest.index("[[policy]]") :]
@@ -211,9 +219,7 @@ def test_programs_scaled_to_the_log_have_the_logs_mean_work(write):
     plan = load_scenario(write(text))
     log = plan.log
     assert log is not None
-    on_time = [
-        p * float(plan.program.mean_io(p, 32) + plan.program.mean_cpu(p, 32)) for p in log.sizes
-    ]
+    on_time = [p * float(plan.program.mean_io(p, 32) + plan.program.mean_cpu(p, 32)) for p in log.sizes]
     assert np.mean(on_time) == pytest.approx(log.work.mean(), rel=1e-9)
 
 

@@ -52,9 +52,7 @@ def test_the_default_is_a_law_of_independent_times(write):
     plan = load_scenario(write(""))
     assert isinstance(plan.arrivals, PhaseType)
     assert not plan.dependent
-    assert load_scenario(write('[arrivals]\ndependence = "none"\n')).arrivals.scv == (
-        plan.arrivals.scv
-    )
+    assert load_scenario(write('[arrivals]\ndependence = "none"\n')).arrivals.scv == (plan.arrivals.scv)
 
 
 @pytest.mark.parametrize("dependence", ["counts", "work"])
@@ -70,9 +68,7 @@ def test_a_process_is_fitted_to_the_log(write, dependence):
     renewal = load_scenario(write(""))
     alone = predict(policy, renewal.system, renewal.workload, load=0.4)
     # the process that the log was drawn from, known here
-    true = predict(
-        policy, plan.system, Workload(plan.program, plan.demand, TIDES, mix=plan.mix), load=0.4
-    )
+    true = predict(policy, plan.system, Workload(plan.program, plan.demand, TIDES, mix=plan.mix), load=0.4)
     assert dependent.mean_wait == pytest.approx(true.mean_wait, rel=0.2)
     assert alone.mean_wait < 0.6 * true.mean_wait
 

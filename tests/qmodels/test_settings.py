@@ -100,9 +100,7 @@ class TestTablesWithSettings:
         assert by_set.policies == by_file.policies
         assert by_set.system == by_file.system
         for policy in by_file.policies:
-            one, two = (
-                predicted(policy, s.system, s.workload, load=0.3) for s in (by_set, by_file)
-            )
+            one, two = (predicted(policy, s.system, s.workload, load=0.3) for s in (by_set, by_file))
             assert one.mean_response == two.mean_response
 
     def test_leave_the_tables_that_were_read_alone(self):
@@ -161,8 +159,9 @@ class TestTablesWithSettings:
         assert [policy.label for policy in found.validation.policies] == ["DP(1)"]
         assert found.surface_processors == (1,)
         with pytest.raises(ModelError, match="no policy fits"):
-            load_scenario(scenario, settings={"machine.disks": 2, "policy": [
-                {"kind": "DP", "disk_partitions": 4}]})  # fmt: skip
+            load_scenario(
+                scenario, settings={"machine.disks": 2, "policy": [{"kind": "DP", "disk_partitions": 4}]}
+            )
 
     def test_of_policies_have_only_those_simulated_that_are_left(self, scenario):
         found = load_scenario(scenario, settings={"policy.1.disk_partitions": 2})
@@ -171,8 +170,7 @@ class TestTablesWithSettings:
     def test_reach_the_short_form_of_a_mesh(self, tmp_path):
         file = tmp_path / "mesh.toml"
         file.write_text(
-            'mesh = [4, 4, 2]\n[machine]\nstrategies = ["Random"]\n'
-            "[jobs]\nmean_interarrival = 5.0\n"
+            'mesh = [4, 4, 2]\n[machine]\nstrategies = ["Random"]\n[jobs]\nmean_interarrival = 5.0\n'
         )
         plan = load_plan(file, settings={"mesh.depth": 4})
         assert plan.machine.mesh.shape == (4, 4, 4)

@@ -24,10 +24,9 @@ def by_chain(cpu, disk):
             rates[i, other] = 1.0 / (here * crowd)
     pi = stationary(rates)
     return [
-        sum(p / (cpu[j] * (n - sum(state))) for p, state in zip(pi, states, strict=True)
-            if not state[j])
+        sum(p / (cpu[j] * (n - sum(state))) for p, state in zip(pi, states, strict=True) if not state[j])
         for j in range(n)
-    ]  # fmt: skip
+    ]
 
 
 def test_the_product_form_is_the_stationary_chain(rng):

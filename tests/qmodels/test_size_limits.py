@@ -53,9 +53,12 @@ def queue(arrivals, service, servers):
 
 def predicted(policy, processors=128, disks=16, model="auto", **laws):
     return predict(
-        policy, System(processors=processors, disks=disks), Workload(ONE, **laws), model=model,
+        policy,
+        System(processors=processors, disks=disks),
+        Workload(ONE, **laws),
+        model=model,
         arrival_rate=1e-4,
-    )  # fmt: skip
+    )
 
 
 REFUSED = {
@@ -63,42 +66,53 @@ REFUSED = {
     "PH60/PH60/4": (lambda: queue(erlang(60), erlang(60), 4).solve(), "service law.* at most 4"),
     "M/PH100/2": (lambda: queue(EXPONENTIAL, erlang(100), 2).solve(), "at most 6[0-9], or fewer"),
     "more phases than floats can count": (
-        lambda: predicted(DP(1), 3000, 4, demand=erlang(400)), "demand law.* at most 1, or fewer"),
+        lambda: predicted(DP(1), 3000, 4, demand=erlang(400)),
+        "demand law.* at most 1, or fewer",
+    ),
     "10^9 servers": (lambda: queue(EXPONENTIAL, EXPONENTIAL, 10**9), "than the 100,000"),
     "DP of 500 servers and order 10": (
-        lambda: predicted(DP(1), 500, 4, demand=erlang(10)), "at most 2, or fewer .* at most 5"),
+        lambda: predicted(DP(1), 500, 4, demand=erlang(10)),
+        "at most 2, or fewer .* at most 5",
+    ),
     "DP of 3,000 servers and order 2": (
-        lambda: predicted(DP(1), 3000, 4, demand=varied(2)), "at most 1, or fewer .* at most"),
+        lambda: predicted(DP(1), 3000, 4, demand=varied(2)),
+        "at most 1, or fewer .* at most",
+    ),
     "arrivals of order 60": (
         lambda: predicted(DP(1), 128, 16, demand=varied(2), arrivals=varied(60, 1e4)),
-        "at most 1, or fewer .* at most"),
+        "at most 1, or fewer .* at most",
+    ),
     "bursts of order 90, exact": (
         lambda: predicted(SP(2, 1), model="exact", io_bursts=erlang(90), cpu_bursts=varied(90)),
-        "states would do"),
+        "states would do",
+    ),
     "three classes of 10^4 jobs": (
         lambda: MultiClassNetwork(
-            [JobClass(10**4, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve(),
-        "take some [0-9,]+ jobs"),
+            [JobClass(10**4, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]
+        ).solve(),
+        "take some [0-9,]+ jobs",
+    ),
     "mean values of 3*10^7 vectors": (
-        lambda: MultiClassNetwork(
-            [JobClass(299, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve("mva"),
-        "a smaller population"),
-}  # fmt: skip
+        lambda: MultiClassNetwork([JobClass(299, EXPONENTIAL, EXPONENTIAL, str(i)) for i in range(3)]).solve(
+            "mva"
+        ),
+        "a smaller population",
+    ),
+}
 SOLVED = {
     "PH30/PH30/1": lambda: queue(erlang(30), erlang(30), 1).solve().mean_response,
     "M/PH1000/1": lambda: queue(EXPONENTIAL, varied(1000), 1).solve().mean_response,
     "M/PH40/2": lambda: queue(EXPONENTIAL, erlang(40), 2).solve().mean_response,
     "M/M/50000": lambda: queue(EXPONENTIAL, EXPONENTIAL, 50_000).solve().mean_response,
-    "bursts of order 30": lambda: predicted(
-        SP(16, 4), io_bursts=erlang(30), cpu_bursts=varied(30)).mean_response,
-    "bursts of order 30, decomposed": lambda: predicted(
-        SP(16, 4), model="decomposition", io_bursts=erlang(30), cpu_bursts=varied(30)
-    ).mean_response,
-    "512 jobs that take turns": lambda: predicted(
-        TS(128, 16, 4), demand=erlang(10)).mean_response,
-    "DP of 430 servers and order 2": lambda: predicted(
-        DP(1), 430, 4, demand=varied(2)).mean_response,
-}  # fmt: skip
+    "bursts of order 30": lambda: (
+        predicted(SP(16, 4), io_bursts=erlang(30), cpu_bursts=varied(30)).mean_response
+    ),
+    "bursts of order 30, decomposed": lambda: (
+        predicted(SP(16, 4), model="decomposition", io_bursts=erlang(30), cpu_bursts=varied(30)).mean_response
+    ),
+    "512 jobs that take turns": lambda: predicted(TS(128, 16, 4), demand=erlang(10)).mean_response,
+    "DP of 430 servers and order 2": lambda: predicted(DP(1), 430, 4, demand=varied(2)).mean_response,
+}
 
 
 #: Refused when each number of jobs that may run was looked at: two seconds, too long to count in.
@@ -129,9 +143,7 @@ def test_the_sizes_that_are_named_are_the_largest_that_are_begun(order, servers)
     except MemoryBudgetError as error:
         named = {
             what: int(number.replace(",", ""))
-            for what, number in re.findall(
-                r"(lower order|partitions), at most ([0-9,]+)", str(error)
-            )
+            for what, number in re.findall(r"(lower order|partitions), at most ([0-9,]+)", str(error))
         }
         assert set(named) == {"lower order", "partitions"}
         for more, fits in ((0, True), (1, False)):

@@ -109,9 +109,7 @@ import validation.experiments, pandas, sympy, matplotlib.pyplot, qmodels.plottin
     ],
     ids=["SP", "DP", "TS"],
 )
-def test_more_jobs_than_a_model_can_follow_are_refused_with_the_number_that_would_do(
-    policy, system, says
-):
+def test_more_jobs_than_a_model_can_follow_are_refused_with_the_number_that_would_do(policy, system, says):
     with little_work(), pytest.raises(MemoryBudgetError, match=says):
         predict(policy, system, Workload(ONE), load=0.3)
 
@@ -148,9 +146,7 @@ def test_too_many_allotments_are_refused_with_the_number_that_would_do():
 @pytest.mark.slow
 def test_three_thousand_programs_are_predicted_under_dynamic_partitioning():
     """It took more than 95 s: each program was asked for each share of the processors."""
-    mix = WorkloadMix(
-        [Program([Phase(io=Burst(1.0 + i / 3000), cpu=Burst(9.0))]) for i in range(3000)]
-    )
+    mix = WorkloadMix([Program([Phase(io=Burst(1.0 + i / 3000), cpu=Burst(9.0))]) for i in range(3000)])
     began = time.process_time()
     found = predict(DP(16), System(processors=128, disks=16), Workload(mix), load=0.3)
     assert found.mean_response > 0
@@ -233,9 +229,14 @@ def spoilt(given):
 
 
 COMMANDS = {
-    "predict": SCENARIO, "recommend": SCENARIO, "surface": SCENARIO, "simulate": SCENARIO,
-    "study": SCENARIO, "sweep": SCENARIO, "allocate": STRATEGIES,
-}  # fmt: skip
+    "predict": SCENARIO,
+    "recommend": SCENARIO,
+    "surface": SCENARIO,
+    "simulate": SCENARIO,
+    "study": SCENARIO,
+    "sweep": SCENARIO,
+    "allocate": STRATEGIES,
+}
 #: What is given beside the file, so that a file with its numbers as they were takes a second.
 OPTIONS = {
     "simulate": ["--jobs", "200"],
@@ -245,16 +246,12 @@ OPTIONS = {
 }
 SIMULATING = ("simulate", "allocate", "study", "sweep")
 LONGEST = 30.0  #: processor seconds
-CASES = [
-    (command, text, changed)
-    for command, given in COMMANDS.items()
-    for text, changed in spoilt(given)
-]
+CASES = [(command, text, changed) for command, given in COMMANDS.items() for text, changed in spoilt(given)]
 #: In the gate those that took all memory or minutes; the others with --full.
 GATE = {
     ("predict", "processors = 1000000000"),
     ("allocate", "rows = 1000000000"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -268,12 +265,14 @@ def forked(tmp_path_factory):
     ("command", "text"),
     [
         pytest.param(
-            command, text, id=f"{command}-{changed}",
+            command,
+            text,
+            id=f"{command}-{changed}",
             marks=[] if (command, changed) in GATE else pytest.mark.slow,
         )
         for command, text, changed in CASES
     ],
-)  # fmt: skip
+)
 def test_any_number_of_a_scenario_may_be_absurd(tmp_path, forked, command, text):
     done = ended(forked, tmp_path, command, text)
     assert "Traceback" not in done.err

@@ -17,11 +17,10 @@ def random_chain(rng, sizes, share):
     last = sizes[-1]
     above = [*sizes[1:], last]
     return (
-        [*(rates(n, m, 2.0) + 1e-6 for n, m in zip(sizes[:-1], above, strict=False)),
-         rates(last, last, 0.2)],
+        [*(rates(n, m, 2.0) + 1e-6 for n, m in zip(sizes[:-1], above, strict=False)), rates(last, last, 0.2)],
         [rates(n, n, 10.0 ** rng.uniform(-6, 3)) for n in sizes],
         [rates(m, n, 1.0) + 1e-3 for n, m in zip(sizes, above, strict=True)],
-    )  # fmt: skip
+    )
 
 
 CASES = [[1], [3], [1, 2, 3], [5, 1, 7], [FEW, 2, FEW], [4] * 12]
@@ -29,9 +28,7 @@ CASES = [[1], [3], [1, 2, 3], [5, 1, 7], [FEW, 2, FEW], [4] * 12]
 
 @pytest.mark.parametrize("sizes", CASES, ids=str)
 @pytest.mark.parametrize("share", [0.2, 1.0])
-def test_loops_over_small_levels_find_what_products_of_matrices_find(
-    sizes, share, rng, monkeypatch
-):
+def test_loops_over_small_levels_find_what_products_of_matrices_find(sizes, share, rng, monkeypatch):
     chain = random_chain(rng, sizes, share)
     found = solve_qbd(QBD(*chain))
     monkeypatch.setattr(qbd, "FEW", 0)

@@ -39,11 +39,14 @@ VARIABLE = Workload(WORK.program, demand=match_moments(1.0, 5.0))
 @pytest.mark.parametrize(
     ("policy", "work"),
     [
-        (SpaceSharing(4, 1), WORK), (SpaceSharing(4, 1), BURSTS), (DynamicPartitioning(1), BURSTS),
-        (TimeSharing(2, 1), WORK), (TimeSharing(2, 1), VARIABLE),
+        (SpaceSharing(4, 1), WORK),
+        (SpaceSharing(4, 1), BURSTS),
+        (DynamicPartitioning(1), BURSTS),
+        (TimeSharing(2, 1), WORK),
+        (TimeSharing(2, 1), VARIABLE),
         (TimeSharing(2, 1, cpu_discipline="ps"), VARIABLE),
     ],
-)  # fmt: skip
+)
 def test_a_machine_of_half_the_speed_takes_twice_the_time(policy, work):
     """Whatever model "auto" takes without a table: it must not go on with speeds of its own."""
     own = running_jobs(policy, MACHINE, work).throughput
@@ -132,18 +135,19 @@ def test_the_interval_says_what_other_arrangements_would_have_said():
     assert hits >= 50  # of 57; 24 draws do not make the estimate quite normal
 
 
-@pytest.mark.parametrize(
-    ("policy", "work"), [(SpaceSharing(4, 1), WORK), (TimeSharing(2, 1), VARIABLE)]
-)
+@pytest.mark.parametrize(("policy", "work"), [(SpaceSharing(4, 1), WORK), (TimeSharing(2, 1), VARIABLE)])
 def test_arrangements_alike_change_nothing_and_others_only_cost(policy, work):
     own = running_jobs(policy, MACHINE, work).throughput
     ask = [
         predict(
-            policy, MACHINE, work, arrival_rate=0.7 * own[-1],
+            policy,
+            MACHINE,
+            work,
+            arrival_rate=0.7 * own[-1],
             running=SpeedTable(own, frozen=frozen),
         ).mean_response
         for frozen in (None, [5.0, 5.0, 5.0], [0.9, 1.0, 1.1])
-    ]  # fmt: skip
+    ]
     assert ask[1] == pytest.approx(ask[0], rel=1e-7)
     assert ask[2] > 1.01 * ask[0]
 
@@ -188,11 +192,14 @@ def test_errors_that_cancel_leave_a_narrower_interval():
     up, down = (np.array([[1.0, sign], [sign, 1.0]]) * 1e-4 for sign in (0.9, -0.9))
     widths = [
         predict(
-            SpaceSharing(2, 1), System(2, 2), WORK, arrival_rate=1.0,
+            SpaceSharing(2, 1),
+            System(2, 2),
+            WORK,
+            arrival_rate=1.0,
             running=SpeedTable([1.0, 2.0], spread),
         ).half_width
         for spread in (up, down)
-    ]  # fmt: skip
+    ]
     assert 0.0 < widths[1] < widths[0]
 
 
@@ -250,9 +257,8 @@ def test_unequal_partitions_have_no_common_speed():
 
 @pytest.mark.parametrize(
     ("spread", "word"),
-    [([[1.0]], "2 x 2"), ([[1.0, 0.5], [0.0, 1.0]], "symmetric"),
-     ([[1.0, 2.0], [2.0, 1.0]], "eigenvalue")],
-)  # fmt: skip
+    [([[1.0]], "2 x 2"), ([[1.0, 0.5], [0.0, 1.0]], "symmetric"), ([[1.0, 2.0], [2.0, 1.0]], "eigenvalue")],
+)
 def test_what_is_no_covariance_is_refused(spread, word):
     with pytest.raises(ModelError, match=word):
         SpeedTable([1.0, 2.0], spread)

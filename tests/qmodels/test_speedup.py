@@ -21,9 +21,7 @@ from qmodels.programs import (
 class TestASurface:
     def test_weighs_allotments_by_any_function(self):
         surface = speedup_surface(Program([Phase(1.0, 3.0)]), [1, 2], [1, 4])
-        assert surface.cost(lambda p, d: p + 10 * d)[1, 1] == pytest.approx(
-            42 / surface.speedup[1, 1]
-        )
+        assert surface.cost(lambda p, d: p + 10 * d)[1, 1] == pytest.approx(42 / surface.speedup[1, 1])
 
     def test_finds_the_best_allotment_by_efficacy(self):
         """Perfect scaling in p, S^2 / p = p: the most; no scaling in d: the fewest disks."""
@@ -83,11 +81,16 @@ class TestASurface:
     @pytest.mark.parametrize(
         ("times", "reference"),
         [
-            ([[1.0, 1.0]], 1.0), ([[0.0], [1.0]], 1.0), ([[math.nan], [1.0]], 1.0),
-            ([[1.0], [1.0]], 0.0), ([[1.0], [1.0]], math.nan), ([[1.0], [1.0]], None),
-            (None, 1.0), ([[1.0], [1.0]], [1.0, 2.0]),
+            ([[1.0, 1.0]], 1.0),
+            ([[0.0], [1.0]], 1.0),
+            ([[math.nan], [1.0]], 1.0),
+            ([[1.0], [1.0]], 0.0),
+            ([[1.0], [1.0]], math.nan),
+            ([[1.0], [1.0]], None),
+            (None, 1.0),
+            ([[1.0], [1.0]], [1.0, 2.0]),
         ],
-    )  # fmt: skip
+    )
     def test_refuses_times_that_cannot_be(self, times, reference):
         with pytest.raises(ModelError):
             SpeedupSurface([1, 2], [1], times, reference)
@@ -164,10 +167,19 @@ class TestTheMeanOfRatios:
     @pytest.mark.parametrize(
         "wrong",
         [
-            {"program": None}, {"p": 0}, {"p": math.nan}, {"p": [1, 2]}, {"d": None}, {"size": 1},
-            {"size": 2.5}, {"size": None}, {"size": 10**9}, {"rng": None}, {"rng": 3},
+            {"program": None},
+            {"p": 0},
+            {"p": math.nan},
+            {"p": [1, 2]},
+            {"d": None},
+            {"size": 1},
+            {"size": 2.5},
+            {"size": None},
+            {"size": 10**9},
+            {"rng": None},
+            {"rng": 3},
         ],
-    )  # fmt: skip
+    )
     def test_refuses_nonsense(self, wrong, rng):
         good = {"program": Program([Phase(1.0, 1.0)]), "p": 2, "d": 1, "rng": rng, "size": 10}
         with pytest.raises(ModelError):

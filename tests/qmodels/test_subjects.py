@@ -31,9 +31,7 @@ class TestATrace:
     def trace(self, tmp_path):
         lines = ["rank,start,end,kind"]
         for start in (0, 20, 40, 60):
-            lines += [
-                f"{rank},{start + rank / 10},{start + 2 + rank / 10},write" for rank in (0, 1)
-            ]
+            lines += [f"{rank},{start + rank / 10},{start + 2 + rank / 10},write" for rank in (0, 1)]
         path = tmp_path / "run.csv"
         path.write_text("\n".join(lines) + "\n")
         return str(path)

@@ -40,8 +40,15 @@ def artefacts(tmp_path_factory, request):
     page = (folder / "out" / "surface.html").read_text(encoding="utf-8")
     data = json.loads(page.partition('type="application/json">')[2].partition("</script>")[0])
     tables = {path.stem: pd.read_csv(path) for path in (folder / "out").glob("*.csv")}
-    return {"text": done.stdout, "record": record, "page": page, "data": data,
-            "titles": titles, "step": request.param, **tables}  # fmt: skip
+    return {
+        "text": done.stdout,
+        "record": record,
+        "page": page,
+        "data": data,
+        "titles": titles,
+        "step": request.param,
+        **tables,
+    }
 
 
 def grid(frame, column):

@@ -171,18 +171,18 @@ class TestTheBestAllotment:
         assert "best of up to 128 processors and 32 disks:" in run("QCRD-2")[0]
 
     @pytest.mark.parametrize("budget", [700, 3000, None])
-    def test_among_very_many_is_near_the_best_and_says_that_not_all_were_tried(
-        self, run, tmp_path, budget
-    ):
+    def test_among_very_many_is_near_the_best_and_says_that_not_all_were_tried(self, run, tmp_path, budget):
         path = tmp_path / "large.toml"
         large = MACHINE.replace("= 24", "= 3000").replace("= 6", "= 900")
         path.write_text(
-            large + """
+            large
+            + """
 [[program]]
 name = "one"
 io = { seconds = 50.0, law = "min(d, p/4)" }
 cpu = { seconds = 500.0, per_processor = 0.0002 }
-""")  # fmt: skip
+"""
+        )
         asked = () if budget is None else ("--budget", budget)
         best = result_of(run(path, *asked, "--json")[0])
         assert not best["tried"]["every"]
@@ -190,10 +190,7 @@ cpu = { seconds = 500.0, per_processor = 0.0002 }
         grid = speedup_surface(program, np.arange(1, 3001), np.arange(1, 901))
         known = best_allotment(grid, budget=best["best"]["budget"])
         assert best["best"]["speedup"] == pytest.approx(known.speedup, rel=1e-5)
-        assert (
-            "allotments tried, not all, of up to 3000 processors and 900 disks"
-            in run(path, *asked)[0]
-        )
+        assert "allotments tried, not all, of up to 3000 processors and 900 disks" in run(path, *asked)[0]
 
     def test_comes_with_what_one_more_is_worth(self, run):
         out, _, _ = run("QCRD-2", "--target", "16,4", "--json")
@@ -255,9 +252,13 @@ class TestRuns:
         assert code == 0
         assert "learnt from 24 timed bursts" in err
         for said in (
-            "phase 1 io:", "speedup with 90 % intervals", "* extrapolated", "outside the runs",
-            "Make the next run on ", "core-seconds",
-        ):  # fmt: skip
+            "phase 1 io:",
+            "speedup with 90 % intervals",
+            "* extrapolated",
+            "outside the runs",
+            "Make the next run on ",
+            "core-seconds",
+        ):
             assert said in out, said
 
     def test_inside_the_measured_box_carry_no_star(self, run, runs):
@@ -380,11 +381,18 @@ class TestATrace:
     @pytest.mark.parametrize(
         "given",
         [
-            ["--gap", "-1"], ["--gap", "nan"], ["--gap", "inf"], ["--run-on", "2"],
-            ["--run-on", "0,1"], ["--run-on", "a,b"], ["--run-on", "1,1,1"], ["--io-law", "q"],
-            ["--cpu-law", "__import__('os')"], ["--program", "x"],
+            ["--gap", "-1"],
+            ["--gap", "nan"],
+            ["--gap", "inf"],
+            ["--run-on", "2"],
+            ["--run-on", "0,1"],
+            ["--run-on", "a,b"],
+            ["--run-on", "1,1,1"],
+            ["--io-law", "q"],
+            ["--cpu-law", "__import__('os')"],
+            ["--program", "x"],
         ],
-    )  # fmt: skip
+    )
     def test_with_nonsense_is_refused_in_one_line(self, run, trace, given):
         out, err, code = run(trace, *given)
         assert (out, code) == ("", 3)
@@ -406,14 +414,28 @@ class TestATrace:
 @pytest.mark.parametrize(
     "given",
     [
-        ["--processors", ""], ["--processors", "0"], ["--processors", "1,,2"],
-        ["--processors", "1_0"], ["--processors", "1.5"], ["--processors", "4-2"],
-        ["--processors", "1-99999999"], ["--processors", "-3"], ["--processors", "²"],
-        ["--disks", "nan"], ["--disks", "9" * 30], ["--budget", "nan"], ["--budget", "-1"],
-        ["--budget", "inf"], ["--disk-price", "0"], ["--processor-price", "-2"],
-        ["--target", "1"], ["--target", "0,4"], ["--level", "1"], ["--level", "nan"],
+        ["--processors", ""],
+        ["--processors", "0"],
+        ["--processors", "1,,2"],
+        ["--processors", "1_0"],
+        ["--processors", "1.5"],
+        ["--processors", "4-2"],
+        ["--processors", "1-99999999"],
+        ["--processors", "-3"],
+        ["--processors", "²"],
+        ["--disks", "nan"],
+        ["--disks", "9" * 30],
+        ["--budget", "nan"],
+        ["--budget", "-1"],
+        ["--budget", "inf"],
+        ["--disk-price", "0"],
+        ["--processor-price", "-2"],
+        ["--target", "1"],
+        ["--target", "0,4"],
+        ["--level", "1"],
+        ["--level", "nan"],
     ],
-)  # fmt: skip
+)
 def test_nonsense_is_refused_in_one_line(run, given):
     out, err, code = run("QCRD-2", *given)
     assert (out, code) == ("", 3)
@@ -428,9 +450,7 @@ def test_a_range_of_one_number_is_that_number(run):
 
 
 def test_a_range_holds_the_most_numbers_it_says_and_no_more(run):
-    numbers = result_of(
-        run("QCRD-2", "--processors", "2-100001", "--disks", "1", "--json")[0]
-    )["processors"]  # fmt: skip
+    numbers = result_of(run("QCRD-2", "--processors", "2-100001", "--disks", "1", "--json")[0])["processors"]
     assert len(numbers) == 100_000
     _, err, code = run("QCRD-2", "--processors", "1-100001", "--disks", "1")
     assert code == 3
@@ -440,10 +460,14 @@ def test_a_range_holds_the_most_numbers_it_says_and_no_more(run):
 @pytest.mark.parametrize(
     "given",
     [
-        ["--processors", "0"], ["--disks", "4-2"], ["--budget", "-1"], ["--target", "1"],
-        ["--level", "2"], ["--run-on", "2"],
+        ["--processors", "0"],
+        ["--disks", "4-2"],
+        ["--budget", "-1"],
+        ["--target", "1"],
+        ["--level", "2"],
+        ["--run-on", "2"],
     ],
-)  # fmt: skip
+)
 def test_options_are_checked_before_the_input_is_read(run, tmp_path, given):
     _, err, code = run(tmp_path / "missing.csv", *given)
     assert code == 3
@@ -496,9 +520,16 @@ class TestTheFolder:
         assert code == 0
         assert out.startswith("QCRD-2")
         assert listed(folder) == {
-            "surface.png", "surface3d.png", "efficiency.png", "path.png", "signature.png",
-            "execution.png", "surface.csv", "path.csv", "surface.html",
-        }  # fmt: skip
+            "surface.png",
+            "surface3d.png",
+            "efficiency.png",
+            "path.png",
+            "signature.png",
+            "execution.png",
+            "surface.csv",
+            "path.csv",
+            "surface.html",
+        }
         assert all(str(folder / name) in err for name in listed(folder))
         for file in folder.glob("*.png"):
             assert file.read_bytes().startswith(b"\x89PNG")

@@ -58,9 +58,7 @@ def a_log(folder: Path, *rows: str, header: str = HEADER, end: str = "\n") -> Pa
 
 
 def job(number: int, submit: float, **more: object) -> str:
-    return row(
-        **({"job": number, "submit": submit, "run": 10, "processors": 2, "status": 1} | more)
-    )
+    return row(**({"job": number, "submit": submit, "run": 10, "processors": 2, "status": 1} | more))
 
 
 # --- what a log says ------------------------------------------------------------------------
@@ -93,9 +91,7 @@ def test_header_lines_become_a_dict_with_lists_for_repeated_keys(tmp_path):
 
 
 def test_comments_may_stand_anywhere_and_blank_lines_do_no_harm(tmp_path):
-    log = read_swf(
-        a_log(tmp_path, job(1, 0), "; MaxRecords: 2", "", "  \t", "  ; Note: late", job(2, 3))
-    )
+    log = read_swf(a_log(tmp_path, job(1, 0), "; MaxRecords: 2", "", "  \t", "  ; Note: late", job(2, 3)))
     assert len(log.jobs) == 2
     assert log.header["MaxRecords"] == "2"
     assert log.header["Note"] == ["made by hand", "late"]
@@ -229,9 +225,7 @@ def test_jobs_that_were_cancelled_with_no_run_time_never_ran(tmp_path):
     rows = [job(i, i, run=0 if i % 2 else 9, processors=2, status=5) for i in range(8)]
     for columns in (None, ()):
         log = read_swf(a_log(tmp_path, *rows), columns=columns)
-        assert any(
-            w.startswith("Jobs cancelled with a run time of 0: 4 of 8") for w in log.warnings
-        )
+        assert any(w.startswith("Jobs cancelled with a run time of 0: 4 of 8") for w in log.warnings)
         assert log.with_work.work_by_job.tolist() == [18, 18, 18, 18]
 
 
@@ -578,9 +572,7 @@ def test_columns_that_are_not_asked_for_are_not_known_and_take_no_memory(tmp_pat
     assert some.warnings == whole.warnings  # which look at waits
     chosen = read_swf(file, columns=[], status=1)
     assert len(chosen.jobs) == 100
-    pd.testing.assert_frame_equal(
-        some.with_work.jobs[kept], whole.with_work.jobs[kept], check_exact=True
-    )
+    pd.testing.assert_frame_equal(some.with_work.jobs[kept], whole.with_work.jobs[kept], check_exact=True)
     for odd in ("user", ["usr"], [3], 5):
         with pytest.raises(ModelError, match="columns"):
             read_swf(file, columns=odd)
@@ -654,8 +646,10 @@ def test_ten_million_jobs_are_predicted_in_a_minute_and_two_gigabytes(tmp_path, 
     )
     done = subprocess.run(
         [sys.executable, "-c", measured, "predict", str(scenario), "--max-bytes", "4GB"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "SP(4,2)" in done.stdout
     seconds, most = map(float, done.stderr.split()[-2:])
     assert seconds < 60.0
@@ -686,9 +680,7 @@ def test_blocks_of_any_size_give_the_same_rows(tmp_path, monkeypatch):
 tokens = st.one_of(
     st.integers(-3, 10**7).map(str),
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
-    st.sampled_from(
-        ["+1", "1.", ".5", "1e5", "1E+3", "-0", "1e-400", "007", "nan", "1e999", ".", "-", "e5"]
-    ),
+    st.sampled_from(["+1", "1.", ".5", "1e5", "1E+3", "-0", "1e-400", "007", "nan", "1e999", ".", "-", "e5"]),
     st.text("0123456789+-.eE_xnaif;\t\r\x0b\x85", min_size=1, max_size=6),
 )
 lines = st.one_of(
@@ -1108,9 +1100,7 @@ def test_published_moments_are_reproduced_to_every_digit(shared_data, name):
 
 
 def test_the_batch_jobs_of_the_last_quarter_are_those_of_the_mesh_studies(shared_data):
-    log = read_swf(
-        shared_data / "swf" / SDSC, partition=2, status="completed", start="1996-10-01 00:00"
-    )
+    log = read_swf(shared_data / "swf" / SDSC, partition=2, status="completed", start="1996-10-01 00:00")
     table = log.summary()
     assert len(log.jobs) == 4787
     assert f"{table.loc['interarrival [s]', 'mean']:.0f}" == "1657"

@@ -31,15 +31,9 @@ SP, TS = SpaceSharing, TimeSharing
 #: The two branches of a demand of scv 10, as the specification gives them.
 SCV_TEN = (0.52506281, 10.47493719)
 
-PROGRAM_A = Program(
-    [Phase(io=Burst(128.0, law="min(d, p/4)"), cpu=Burst(512.1, sequential=0.1, law="p"))]
-)
+PROGRAM_A = Program([Phase(io=Burst(128.0, law="min(d, p/4)"), cpu=Burst(512.1, sequential=0.1, law="p"))])
 PROGRAM_B = Program(
-    [
-        WorkingSet(
-            8, [Phase(io=Burst(16.0, law="min(d, p/4)"), cpu=Burst(64.0, sequential=0.1, law="p"))]
-        )
-    ]
+    [WorkingSet(8, [Phase(io=Burst(16.0, law="min(d, p/4)"), cpu=Burst(64.0, sequential=0.1, law="p"))])]
 )
 PROGRAM_C = Program([WorkingSet(4, [Phase(io=Burst(40.0, law="d"), cpu=Burst(40.0, law="p"))])])
 PROGRAM_D = Program([Phase(io=Burst(30.0, law="d"), cpu=Burst(60.0, law="p"))])
@@ -138,9 +132,8 @@ def test_the_golden_cycles_under_turns_come_out():
 
 @pytest.mark.parametrize(
     ("scv", "phases", "held", "expected"),
-    [(10, 1, 2, 0.6287), (10, 1, 3, 0.6902), (10, 8, 2, 0.6536), (10, 8, 3, 0.7332),
-     (1, 8, 2, 0.6957)],
-)  # fmt: skip
+    [(10, 1, 2, 0.6287), (10, 1, 3, 0.6902), (10, 8, 2, 0.6536), (10, 8, 3, 0.7332), (1, 8, 2, 0.6957)],
+)
 def test_the_golden_throughputs_under_turns_come_out(scv, phases, held, expected):
     """Interpolated between points that were played, against others that were played."""
     found = played_gain(scv, phases, held, 1.0) * private_computing(held, 1.0)
@@ -226,8 +219,7 @@ def test_light_load_is_the_time_of_a_job_alone():
     work = Workload.from_scv(PROGRAM_D, demand_scv=5.0)
     for policy in (TS(2, 1), TS(4, 4, 3)):
         found = predict(policy, System(16, 4), work, arrival_rate=1e-12)
-        alone = float(PROGRAM_D.mean_time(16 / policy.processor_partitions,
-                                          4 / policy.disk_partitions))  # fmt: skip
+        alone = float(PROGRAM_D.mean_time(16 / policy.processor_partitions, 4 / policy.disk_partitions))
         assert found.mean_response == pytest.approx(alone, rel=1e-6)
 
 
@@ -252,9 +244,7 @@ def test_large_machines_have_an_answer_that_says_what_it_leaves_out(policy, said
     ("most", "said", "near"),
     [(50, "evenly loaded", 0.03), (10, "spread evenly over the processor partitions", 0.1)],
 )
-def test_what_large_machines_leave_out_costs_little_where_both_can_be_had(
-    monkeypatch, most, said, near
-):
+def test_what_large_machines_leave_out_costs_little_where_both_can_be_had(monkeypatch, most, said, near):
     from qmodels.policies.models import build, time_shared
 
     for scv in (0.5, 4.0):
@@ -291,8 +281,7 @@ def test_programs_without_transfers_or_without_computation_have_answers(program,
     machine, work = System(16, 4), Workload.from_scv(program, demand_scv=scv)
     for policy in (TS(4, 4), TS(4, 2, 3), TS(2, 1)):
         groups = policy.disk_partitions if program.mean_cpu(4, 1) == 0.0 else 0
-        alone = float(program.mean_time(16 / policy.processor_partitions,
-                                        4 / policy.disk_partitions))  # fmt: skip
+        alone = float(program.mean_time(16 / policy.processor_partitions, 4 / policy.disk_partitions))
         most = (groups or policy.processor_partitions) / alone
         assert capacity(policy, machine, work) == pytest.approx(most, rel=1e-6)
         assert predict(policy, machine, work, arrival_rate=0.5 * most).mean_jobs > 0.0
@@ -337,8 +326,6 @@ def test_rates_of_evenly_spread_jobs_are_those_found_one_by_one(processors, disk
                 ratio = float(ratio_of_computing(j, min(cpu[j] * rate, 1.0)))
                 logs += [np.log(ratio * cpu[j])] * held.count(j)
         transfer = np.exp(np.mean(logs))
-        rates = {
-            j: float(private_computing(j, transfer / cpu[j])) / cpu[j] for j in range(1, most + 1)
-        }
+        rates = {j: float(private_computing(j, transfer / cpu[j])) / cpu[j] for j in range(1, most + 1)}
         scale = total / sum(rates[j] for j in jobs if j)
         assert found[k] == pytest.approx({j: scale * x for j, x in rates.items()}, rel=1e-12)

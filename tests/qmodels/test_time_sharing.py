@@ -150,9 +150,7 @@ def test_the_four_cases_of_the_placement(state, disks, expected):
 
 def test_no_partition_ever_holds_more_than_its_level():
     policy = TS(2, 1, 2)
-    rules = _Rules(
-        policy.arrangement(System(2, 2)), workload(1.0, 2.0, cpu_bursts=HYPER), ONE, HYPER
-    )
+    rules = _Rules(policy.arrangement(System(2, 2)), workload(1.0, 2.0, cpu_bursts=HYPER), ONE, HYPER)
     todo, seen = [((EMPTY, EMPTY), 0)], set()
     while todo:
         state, k = todo.pop()
@@ -170,9 +168,7 @@ def test_no_partition_ever_holds_more_than_its_level():
 def test_states_are_counted_before_they_are_built():
     for discipline in ("fcfs", "ps"):
         policy = TS(2, 2, 3, cpu_discipline=discipline)
-        rules = _Rules(
-            policy.arrangement(System(2, 2)), workload(1.0, 2.0, cpu_bursts=HYPER), HYPER, HYPER
-        )
+        rules = _Rules(policy.arrangement(System(2, 2)), workload(1.0, 2.0, cpu_bursts=HYPER), HYPER, HYPER)
         built = built_model(
             policy, System(2, 2), workload(1.0, 2.0, io_bursts=HYPER, cpu_bursts=HYPER), "exact"
         )
@@ -204,9 +200,7 @@ def test_the_scalable_model_is_near_the_exact_chain():
         for fraction in (0.2, 0.5, 0.8, 0.95):
             rate = fraction * capacity(policy, MACHINE, work)
             exact = predict(policy, MACHINE, work, arrival_rate=rate, model="exact")
-            near = predict(
-                policy, MACHINE, Workload(program), arrival_rate=rate, model="speed-scaled"
-            )
+            near = predict(policy, MACHINE, Workload(program), arrival_rate=rate, model="speed-scaled")
             assert near.method == "approximate"
             assert near.mean_response == pytest.approx(exact.mean_response, rel=0.045)
 
@@ -216,7 +210,5 @@ def test_the_order_of_turns_needs_a_transfer_between_bursts():
     work = Workload(Program(phases), io_bursts=ONE)
     with pytest.raises(ModelError, match='cpu_discipline="ps"'):
         predict(TS(1, 1, 2), MACHINE, work, arrival_rate=0.1, model="exact")
-    found = predict(
-        TS(1, 1, 2, cpu_discipline="ps"), MACHINE, work, arrival_rate=0.1, model="exact"
-    )
+    found = predict(TS(1, 1, 2, cpu_discipline="ps"), MACHINE, work, arrival_rate=0.1, model="exact")
     assert found.method == "exact"

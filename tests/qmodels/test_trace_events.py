@@ -22,11 +22,22 @@ def dlio(rank, turns=25, *, read=0.2, compute=1.362, strings=True, extra=None):
     lines = ["["]
 
     def put(name, category, start, length, **args):
-        lines.append(json.dumps({
-            "id": text(len(lines)), "name": name, "cat": category, "pid": text(1000 + rank),
-            "tid": text(1), "ts": text(start), "dur": text(length), "ph": "X",
-            "args": {"hhash": 2**63 + 12345, **args},
-        }, separators=(",", ":")))  # fmt: skip
+        lines.append(
+            json.dumps(
+                {
+                    "id": text(len(lines)),
+                    "name": name,
+                    "cat": category,
+                    "pid": text(1000 + rank),
+                    "tid": text(1),
+                    "ts": text(start),
+                    "dur": text(length),
+                    "ph": "X",
+                    "args": {"hhash": 2**63 + 12345, **args},
+                },
+                separators=(",", ":"),
+            )
+        )
 
     lines.append(
         json.dumps(
@@ -48,8 +59,7 @@ def dlio(rank, turns=25, *, read=0.2, compute=1.362, strings=True, extra=None):
         put("NPZReader.open", "reader", now + 5, length + 100)
         put("open64", "POSIX", now + 10, 40, ret="5", fhash=str(2**64 - 1))
         put("read", "POSIX", now + 60, length - 60, ret="1048576", fhash=2**64 - 1)
-        put("TorchFramework.compute", "ai_framework", now + length + around // 2,
-            round(compute * 1e6))  # fmt: skip
+        put("TorchFramework.compute", "ai_framework", now + length + around // 2, round(compute * 1e6))
         now += length + around + round(compute * 1e6)
     return lines
 
@@ -77,9 +87,7 @@ class TestDFTracer:
     def test_a_folder_of_files_is_one_run(self, folder, strings):
         made = folder(3, strings=strings)
         # DFTracer may leave a file and its packed form.
-        (made / "trace-0-of-3.pfw.gz").write_bytes(
-            gzip.compress((made / "trace-0-of-3.pfw").read_bytes())
-        )
+        (made / "trace-0-of-3.pfw.gz").write_bytes(gzip.compress((made / "trace-0-of-3.pfw").read_bytes()))
         trace = read_trace(made)
         assert trace.processes == 3
         assert np.bincount(trace.rank[trace.kind == "compute"]).tolist() == [25] * 3
@@ -162,10 +170,13 @@ class TestChromeEvents:
 
     def test_with_begin_and_end_apart_nest_within_a_thread(self, tmp_path):
         events = [
-            self.pair("B", 0.5, "compute", cat="x"), self.pair("B", 10.25), self.pair("E", 20.75),
-            self.pair("B", 5, "write", tid=2), self.pair("E", 40, "write", tid=2),
+            self.pair("B", 0.5, "compute", cat="x"),
+            self.pair("B", 10.25),
+            self.pair("E", 20.75),
+            self.pair("B", 5, "write", tid=2),
+            self.pair("E", 40, "write", tid=2),
             self.pair("E", 100.5, "compute", cat="x"),
-        ]  # fmt: skip
+        ]
         trace = read_trace(self.write(tmp_path, events))
         found = sorted(zip(trace.kind.tolist(), trace.start, trace.end, strict=True))
         expected = [("compute", 0, 1e-4), ("read", 9.75e-6, 20.25e-6), ("write", 4.5e-6, 39.5e-6)]
@@ -175,9 +186,13 @@ class TestChromeEvents:
 
     def test_may_be_in_any_order_of_time_and_lack_an_end_or_a_begin(self, tmp_path):
         events = [
-            self.pair("E", 30), self.pair("B", 10), self.pair("E", 5), self.pair("B", 50, "write"),
-            self.pair("B", 12, "never"), {"ph": "E", "ts": 200, "pid": 1, "tid": 9},
-        ]  # fmt: skip
+            self.pair("E", 30),
+            self.pair("B", 10),
+            self.pair("E", 5),
+            self.pair("B", 50, "write"),
+            self.pair("B", 12, "never"),
+            {"ph": "E", "ts": 200, "pid": 1, "tid": 9},
+        ]
         trace = read_trace(self.write(tmp_path, events))
         assert trace.kind.tolist() == ["read"]
         assert trace.duration == pytest.approx(20e-6)
@@ -186,8 +201,9 @@ class TestChromeEvents:
     @pytest.mark.parametrize("indent", [None, 1])
     @pytest.mark.parametrize("cut", [1, 2, 30])
     def test_in_a_list_that_was_never_closed_are_read(self, tmp_path, indent, cut):
-        events = [{"ph": "X", "ts": i * 100, "dur": 9, "name": "read", "cat": "POSIX", "pid": 1}
-                  for i in range(4)]  # fmt: skip
+        events = [
+            {"ph": "X", "ts": i * 100, "dur": 9, "name": "read", "cat": "POSIX", "pid": 1} for i in range(4)
+        ]
         file = tmp_path / "trace.json"
         file.write_text(json.dumps(events, indent=indent)[:-cut])
         trace = read_trace(file)

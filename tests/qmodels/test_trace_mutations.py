@@ -26,9 +26,17 @@ STRICT = {"runs", "packed", "extra-p", "extra-p file", "extra-p text"}
 
 
 def event(k, **changes):
-    given = {"id": str(k), "name": "read", "cat": "POSIX", "pid": "7", "tid": "7",
-             "ts": str(10**15 + 10**5 * k), "dur": "50000", "ph": "X",
-             "args": {"hhash": 2**63 + 7, "ret": "4096"}}  # fmt: skip
+    given = {
+        "id": str(k),
+        "name": "read",
+        "cat": "POSIX",
+        "pid": "7",
+        "tid": "7",
+        "ts": str(10**15 + 10**5 * k),
+        "dur": "50000",
+        "ph": "X",
+        "args": {"hhash": 2**63 + 7, "ret": "4096"},
+    }
     return given | changes
 
 
@@ -51,10 +59,17 @@ def timeline(p=2):
 
 def extra_p():
     lines = [
-        json.dumps({"params": {"p": p, "d": d}, "callpath": f"phase1->{kind}", "metric": "time",
-                    "value": [3.0 / p, 3.1 / p]})
-        for p, d in ((1, 1), (2, 1), (4, 2)) for kind in ("io", "cpu")
-    ]  # fmt: skip
+        json.dumps(
+            {
+                "params": {"p": p, "d": d},
+                "callpath": f"phase1->{kind}",
+                "metric": "time",
+                "value": [3.0 / p, 3.1 / p],
+            }
+        )
+        for p, d in ((1, 1), (2, 1), (4, 2))
+        for kind in ("io", "cpu")
+    ]
     return "\n".join(lines).encode()
 
 
@@ -91,21 +106,26 @@ def recorded():
 def table_of_runs():
     rows = [
         f"solver,{phase},{kind},{p},{d},{3.0 / p},{repeat}"
-        for p, d in ((1, 1), (2, 1), (4, 2)) for phase in (1, 2) for kind in ("io", "cpu")
+        for p, d in ((1, 1), (2, 1), (4, 2))
+        for phase in (1, 2)
+        for kind in ("io", "cpu")
         for repeat in (1, 2)
-    ]  # fmt: skip
+    ]
     return "\n".join(["program,phase,kind,p,d,seconds,repeat", *rows]).encode()
 
 
 CONTENTS = {
-    "dftracer": ("run.pfw", dftracer()), "chrome pairs": ("run.json", chrome()),
-    "timeline": ("run.csv", timeline()), "recorded": ("run.csv", recorded()),
+    "dftracer": ("run.pfw", dftracer()),
+    "chrome pairs": ("run.json", chrome()),
+    "timeline": ("run.csv", timeline()),
+    "recorded": ("run.csv", recorded()),
     "runs": ("runs.csv", table_of_runs()),
     "packed": ("run.pfw.gz", gzip.compress(dftracer(), mtime=0)),
     "extra-p": ("runs.jsonl", extra_p()),
-    "extra-p file": ("runs.json", extra_p_file()), "extra-p text": ("runs.txt", extra_p_text()),
+    "extra-p file": ("runs.json", extra_p_file()),
+    "extra-p text": ("runs.txt", extra_p_text()),
     "folder": ("solver.p2d1.csv", timeline()),
-}  # fmt: skip
+}
 
 
 def outcome(kind, file):
@@ -154,9 +174,7 @@ def test_mutated_traces_give_a_trace_or_a_typed_error(tmp_path, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(CONTENTS))
-def test_a_hundred_thousand_mutated_traces_give_a_trace_or_a_typed_error(
-    tmp_path, kind, record_property
-):
+def test_a_hundred_thousand_mutated_traces_give_a_trace_or_a_typed_error(tmp_path, kind, record_property):
     """Fresh ones each time; the seed is on record, and stands in the note of an error."""
     seed = secrets.randbits(32)
     record_property("seed", seed)
@@ -184,8 +202,14 @@ def test_mutated_layouts_in_darshan_logs_are_read_or_refused(tmp_path, maker):
 
         maker.struct.pack, before = damaged, maker.struct.pack
         try:
-            maker.write_log(lib, log, command="/x/s", seconds=5.0, targets=[[1, 2, 3]],
-                            operations=[[("write", 1.0, 2.0, 10**9)]])  # fmt: skip
+            maker.write_log(
+                lib,
+                log,
+                command="/x/s",
+                seconds=5.0,
+                targets=[[1, 2, 3]],
+                operations=[[("write", 1.0, 2.0, 10**9)]],
+            )
         finally:
             maker.struct.pack = before
         try:

@@ -33,8 +33,7 @@ def timelines(tmp_path):
             for _ in range(2):
                 rows += [f"{r},{now:.6f},{now + 6 / d:.6f},write" for r in range(p)]
                 rows += [
-                    f"{r},{now + 6 / d:.6f},{now + 6 / d + factor * 40 / p:.6f},compute"
-                    for r in range(p)
+                    f"{r},{now + 6 / d:.6f},{now + 6 / d + factor * 40 / p:.6f},compute" for r in range(p)
                 ]
                 now += 6 / d + factor * 40 / p
             (folder / (name.format(p=p, d=d) + ".csv")).write_text("\n".join(rows) + "\n")
@@ -47,12 +46,15 @@ class TestNames:
     @pytest.mark.parametrize(
         ("name", "found"),
         [
-            ("solver.p8d4.r1", ("solver", 8, 4, 1)), ("solver.p8.d4.r12", ("solver", 8, 4, 12)),
-            ("my.solver2.d4p8", ("my.solver2", 8, 4, None)), ("p16", ("", 16, None, None)),
-            ("a-p16_d2-r3", ("a", 16, 2, 3)), ("x.p8", ("x", 8, None, None)),
+            ("solver.p8d4.r1", ("solver", 8, 4, 1)),
+            ("solver.p8.d4.r12", ("solver", 8, 4, 12)),
+            ("my.solver2.d4p8", ("my.solver2", 8, 4, None)),
+            ("p16", ("", 16, None, None)),
+            ("a-p16_d2-r3", ("a", 16, 2, 3)),
+            ("x.p8", ("x", 8, None, None)),
             ("p8r2", ("", 8, None, 2)),
         ],
-    )  # fmt: skip
+    )
     def test_as_extra_p_writes_them_say_what_a_run_had(self, name, found):
         assert NamedRun.parse(name) == NamedRun(*found)
 
@@ -68,9 +70,7 @@ class TestTimelines:
         (found,) = read_traced_runs(timelines([(1, 1), (2, 1), (16, 2), (4, 2)]))
         frame = found.table.frame
         assert found.table.programs == ("solver",)
-        assert frame.groupby(["p", "d"]).size().to_dict() == {
-            (1, 1): 4, (2, 1): 4, (4, 2): 4, (16, 2): 4
-        }  # fmt: skip
+        assert frame.groupby(["p", "d"]).size().to_dict() == {(1, 1): 4, (2, 1): 4, (4, 2): 4, (16, 2): 4}
         for (kind, p, d), rows in frame.groupby(["kind", "p", "d"]):
             expected = 6 / d if kind == "io" else 40 / p
             assert rows["seconds"].tolist() == pytest.approx([expected] * 2, rel=1e-5)
@@ -110,8 +110,10 @@ class TestTimelines:
         (folder / "empty").mkdir()
         (folder / "settings.json").write_text('{"a": 1}')
         assert [Path(run.path).name for run in find_runs(str(folder))] == [
-            "solver.p1d1.csv", "solver.p2d1.csv", "solver.p4d1.csv"
-        ]  # fmt: skip
+            "solver.p1d1.csv",
+            "solver.p2d1.csv",
+            "solver.p4d1.csv",
+        ]
 
     def test_of_two_releases_have_the_same_phases(self, timelines, tmp_path):
         """Seen by itself, the old release with its shorter pauses could be parted elsewhere."""
@@ -147,8 +149,9 @@ class TestTimelines:
             read_subject(str(folder), choices=TraceChoices(processors=2.0))
         with pytest.raises(ModelError, match="laws are learnt"):
             read_subject(str(folder), choices=TraceChoices(io_law="d"))
-        done = called("surface", folder, "--processors", "1,16", "--disks", "1", "--json",
-                      "-o", tmp_path / "out")  # fmt: skip
+        done = called(
+            "surface", folder, "--processors", "1,16", "--disks", "1", "--json", "-o", tmp_path / "out"
+        )
         assert done.returncode == 0, done.stderr
         assert "2 bursts of I/O" in done.stderr
         said = result_of(done.stdout)
@@ -198,14 +201,19 @@ class TestDarshanLogs:
         frame = found.table.frame
         assert found.table.programs == ("solver",)
         assert sorted(set(zip(frame["p"], frame["d"], strict=True))) == [
-            (1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (4, 4), (8, 2), (8, 4), (16, 4)
-        ]  # fmt: skip
+            (1, 1),
+            (2, 1),
+            (2, 2),
+            (4, 1),
+            (4, 2),
+            (4, 4),
+            (8, 2),
+            (8, 4),
+            (16, 4),
+        ]
         assert any("storage targets (OSTs) that hold a byte: 1, 2, 4" in x for x in found.remarks)
         # By hand: 8 turns of 1 + 80/p s and a checkpoint of 6/d s, after reading 40/min(d, p) s.
-        mean = (
-            frame.groupby(["p", "d"])["seconds"].sum()
-            / frame.groupby(["p", "d"])["repeat"].nunique()
-        )
+        mean = frame.groupby(["p", "d"])["seconds"].sum() / frame.groupby(["p", "d"])["repeat"].nunique()
         for (p, d), seconds in mean.items():
             expected = 40 / min(p, d) + 8 * (1 + 80 / p + 6 / d)
             assert seconds == pytest.approx(expected, rel=4 * 0.04 / np.sqrt(3))
@@ -214,8 +222,14 @@ class TestDarshanLogs:
         lib = maker.library()
         for p in (1, 2, 4):
             operations, seconds = maker.program(p, 1, [1.0] * 17)
-            maker.write_log(lib, tmp_path / f"{p}.darshan", command="/x/solver -n 3",
-                            operations=operations, seconds=seconds, job=p)  # fmt: skip
+            maker.write_log(
+                lib,
+                tmp_path / f"{p}.darshan",
+                command="/x/solver -n 3",
+                operations=operations,
+                seconds=seconds,
+                job=p,
+            )
         with pytest.raises(TraceFormatError, match="no record of a Lustre layout"):
             read_traced_runs(tmp_path)
         (found,) = read_traced_runs(tmp_path, choices=RunChoices(disks=2))
@@ -228,19 +242,34 @@ class TestDarshanLogs:
             for rank in range(p):
                 begin = 100.0 * job + 0.25 * rank
                 maker.write_log(
-                    lib, tmp_path / f"{job}-{rank}.darshan", command="/x/serial",
+                    lib,
+                    tmp_path / f"{job}-{rank}.darshan",
+                    command="/x/serial",
                     operations=[[("write", 1.0, 2.0, 10), ("write", 12.0, 13.0, 10)]],
-                    seconds=20.0, targets=[[rank]], job=job, start=begin,
-                )  # fmt: skip
+                    seconds=20.0,
+                    targets=[[rank]],
+                    job=job,
+                    start=begin,
+                )
         # The same program once more in job 9, later: a run of its own.
-        maker.write_log(lib, tmp_path / "9-late.darshan", command="/x/serial",
-                        operations=[[("write", 1.0, 2.0, 10), ("write", 12.0, 13.0, 10)]],
-                        seconds=20.0, targets=[[0]], job=9, start=2000.0)  # fmt: skip
+        maker.write_log(
+            lib,
+            tmp_path / "9-late.darshan",
+            command="/x/serial",
+            operations=[[("write", 1.0, 2.0, 10), ("write", 12.0, 13.0, 10)]],
+            seconds=20.0,
+            targets=[[0]],
+            job=9,
+            start=2000.0,
+        )
         (found,) = read_traced_runs(tmp_path)
         frame = found.table.frame
         assert sorted(set(zip(frame["p"], frame["d"], frame["repeat"], strict=True))) == [
-            (1, 1, 1), (1, 1, 2), (2, 2, 1), (4, 4, 1)
-        ]  # fmt: skip
+            (1, 1, 1),
+            (1, 1, 2),
+            (2, 2, 1),
+            (4, 4, 1),
+        ]
         assert sum("overlap in time" in remark for remark in found.remarks) == 2
         whole = frame.groupby(["p", "repeat"])["seconds"].sum()
         assert whole[4, 1] == pytest.approx(20.75)
@@ -251,9 +280,15 @@ class TestDarshanLogs:
         lib = maker.library()
         for p in (1, 2, 4):
             maker.write_log(
-                lib, tmp_path / f"{p}.darshan", command="/x/s", seconds=20.0, job=p,
-                targets=[[0]] * p, operations=[[("write", 1.0, 2.0, 10)]] * p, whole_seconds=True,
-            )  # fmt: skip
+                lib,
+                tmp_path / f"{p}.darshan",
+                command="/x/s",
+                seconds=20.0,
+                job=p,
+                targets=[[0]] * p,
+                operations=[[("write", 1.0, 2.0, 10)]] * p,
+                whole_seconds=True,
+            )
         (found,) = read_traced_runs(tmp_path)
         (said,) = [x for x in found.remarks if "whole seconds" in x]
         assert said.endswith("(and 2 more runs like it)")
@@ -262,8 +297,16 @@ class TestDarshanLogs:
         lib = maker.library()
         for p in (1, 2, 4):
             operations, seconds = maker.program(p, 1, [1.0] * 17)
-            maker.write_log(lib, tmp_path / f"{p}.darshan", command="/x/s", seconds=seconds, job=p,
-                            targets=[[3]] * p, operations=operations, timeline=False)  # fmt: skip
+            maker.write_log(
+                lib,
+                tmp_path / f"{p}.darshan",
+                command="/x/s",
+                seconds=seconds,
+                job=p,
+                targets=[[3]] * p,
+                operations=operations,
+                timeline=False,
+            )
         (found,) = read_traced_runs(tmp_path)
         frame = found.table.frame
         assert len(frame) == 6
@@ -287,9 +330,15 @@ class TestDarshanLogs:
         for p in (2, 3, 4):
             big, small = [("write", 1.0, 2.0, 10**9)], [("write", 1.0, 2.0, 1000)]
             log = tmp_path / f"{p}.darshan"
-            maker.write_log(lib, log, command="/x/s", seconds=5.0, job=p,
-                            targets=[[k] for k in range(p)],
-                            operations=[big] + [small] * (p - 1))  # fmt: skip
+            maker.write_log(
+                lib,
+                log,
+                command="/x/s",
+                seconds=5.0,
+                job=p,
+                targets=[[k] for k in range(p)],
+                operations=[big] + [small] * (p - 1),
+            )
         (found,) = read_traced_runs(tmp_path)
         assert found.table.frame.groupby("p")["d"].first().to_dict() == {2: 2, 3: 3, 4: 4}
         (said,) = [x for x in found.remarks if "unevenly" in x]

@@ -33,8 +33,17 @@ GOOD = {
 
 def event(**changes):
     """Make a line of a DFTracer file."""
-    given = {"id": 1, "name": "read", "cat": "POSIX", "pid": 7, "tid": 7, "ts": 10**15,
-             "dur": 500_000, "ph": "X", "args": {"ret": 4096}}  # fmt: skip
+    given = {
+        "id": 1,
+        "name": "read",
+        "cat": "POSIX",
+        "pid": 7,
+        "tid": 7,
+        "ts": 10**15,
+        "dur": 500_000,
+        "ph": "X",
+        "args": {"ret": 4096},
+    }
     return {name: value for name, value in (given | changes).items() if value is not ...}
 
 
@@ -84,31 +93,72 @@ class TestATrace:
     @pytest.mark.parametrize(
         "wrong",
         [
-            {"rank": [0, 2]}, {"rank": [-1, 0]}, {"rank": [0.0, 1.0]}, {"rank": [True, False]},
-            {"rank": [0]}, {"rank": ["a", "b"]}, {"rank": [[0, 1]]}, {"rank": [0, 2**70]},
-            {"start": [0, np.nan]}, {"start": [-1, 0]}, {"start": [1.5, 1]}, {"start": None},
-            {"start": [True, False]}, {"start": [0, [1]]},
-            {"end": [1, np.inf]}, {"end": [1, 6]}, {"end": [1]}, {"end": "12"},
-            {"kind": ["read", "seek"]}, {"kind": "read"}, {"kind": [1, 2]}, {"kind": ["read"]},
-            {"kind": None}, {"kind": ["read", None]},
-            {"processes": 0}, {"processes": 2.0}, {"processes": True}, {"processes": 10**10},
-            {"duration": 0}, {"duration": np.nan}, {"duration": -1}, {"duration": "5"},
-            {"bytes": [1]}, {"bytes": [-2, 0]}, {"bytes": [1.5, 2]}, {"bytes": [2**63, 1]},
-            {"source": 3}, {"warnings": "careful"}, {"warnings": [1]}, {"warnings": None},
+            {"rank": [0, 2]},
+            {"rank": [-1, 0]},
+            {"rank": [0.0, 1.0]},
+            {"rank": [True, False]},
+            {"rank": [0]},
+            {"rank": ["a", "b"]},
+            {"rank": [[0, 1]]},
+            {"rank": [0, 2**70]},
+            {"start": [0, np.nan]},
+            {"start": [-1, 0]},
+            {"start": [1.5, 1]},
+            {"start": None},
+            {"start": [True, False]},
+            {"start": [0, [1]]},
+            {"end": [1, np.inf]},
+            {"end": [1, 6]},
+            {"end": [1]},
+            {"end": "12"},
+            {"kind": ["read", "seek"]},
+            {"kind": "read"},
+            {"kind": [1, 2]},
+            {"kind": ["read"]},
+            {"kind": None},
+            {"kind": ["read", None]},
+            {"processes": 0},
+            {"processes": 2.0},
+            {"processes": True},
+            {"processes": 10**10},
+            {"duration": 0},
+            {"duration": np.nan},
+            {"duration": -1},
+            {"duration": "5"},
+            {"bytes": [1]},
+            {"bytes": [-2, 0]},
+            {"bytes": [1.5, 2]},
+            {"bytes": [2**63, 1]},
+            {"source": 3},
+            {"warnings": "careful"},
+            {"warnings": [1]},
+            {"warnings": None},
             {"complete": 1},
-            {"resolution": -1}, {"resolution": True}, {"resolution": np.inf}, {"complete": False},
+            {"resolution": -1},
+            {"resolution": True},
+            {"resolution": np.inf},
+            {"complete": False},
             {"totals": {}},
         ],
-    )  # fmt: skip
+    )
     def test_refuses_what_no_run_can_have(self, wrong):
         with pytest.raises(ModelError):
             Trace(**GOOD | wrong)
 
     @pytest.mark.parametrize(
         ("at", "bad"),
-        [(0, [-2]), (0, [0, 1]), (1, [-1.0]), (2, [np.nan]), (3, [np.inf]), (4, [-1]), (5, [0.5]),
-         (6, None), (7, ["x"])],
-    )  # fmt: skip
+        [
+            (0, [-2]),
+            (0, [0, 1]),
+            (1, [-1.0]),
+            (2, [np.nan]),
+            (3, [np.inf]),
+            (4, [-1]),
+            (5, [0.5]),
+            (6, None),
+            (7, ["x"]),
+        ],
+    )
     def test_totals_refuse_what_no_counter_can_have(self, at, bad):
         columns = [[0], [1.0], [1.0], [1.0], [1], [1], [0.0], [1.0]]
         assert IOTotals(*columns).seconds == 3.0
@@ -154,9 +204,16 @@ class TestATable:
 
     @pytest.mark.parametrize(
         "wrong",
-        [{"processes": 0}, {"processes": True}, {"processes": "4"}, {"duration": np.nan},
-         {"duration": -1}, {"duration": None, "processes": 1e30}, {"processes": 2.5}],
-    )  # fmt: skip
+        [
+            {"processes": 0},
+            {"processes": True},
+            {"processes": "4"},
+            {"duration": np.nan},
+            {"duration": -1},
+            {"duration": None, "processes": 1e30},
+            {"processes": 2.5},
+        ],
+    )
     def test_refuses_options_out_of_range(self, write, wrong):
         with pytest.raises(ModelError):
             read_trace(write(HEADER, *ROWS), **wrong)
@@ -164,15 +221,27 @@ class TestATable:
     @pytest.mark.parametrize(
         ("row", "field"),
         [
-            ("-1,0,1,read", "rank"), ("1.0,0,1,read", "rank"), ("1_0,0,1,read", "rank"),
-            (",0,1,read", "rank"), ("\u0661,0,1,read", "rank"), ("9999999999,0,1,read", "rank"),
-            ("0,nan,1,read", "start"), ("0,-1,1,read", "start"), ("0,1_000,2000,read", "start"),
-            ("0,1e999,2,read", "start"), ("0,0x1,2,read", "start"), ("0,,2,read", "start"),
-            ("0,0,inf,read", "end"), ("0,2,1,read", "end"), ("0,0,\u0663,read", "end"),
-            ("0,0,1e19,read", "end"), ("0,0,1,", "kind"), ("0,0,1,READ", "kind"),
+            ("-1,0,1,read", "rank"),
+            ("1.0,0,1,read", "rank"),
+            ("1_0,0,1,read", "rank"),
+            (",0,1,read", "rank"),
+            ("\u0661,0,1,read", "rank"),
+            ("9999999999,0,1,read", "rank"),
+            ("0,nan,1,read", "start"),
+            ("0,-1,1,read", "start"),
+            ("0,1_000,2000,read", "start"),
+            ("0,1e999,2,read", "start"),
+            ("0,0x1,2,read", "start"),
+            ("0,,2,read", "start"),
+            ("0,0,inf,read", "end"),
+            ("0,2,1,read", "end"),
+            ("0,0,\u0663,read", "end"),
+            ("0,0,1e19,read", "end"),
+            ("0,0,1,", "kind"),
+            ("0,0,1,READ", "kind"),
             ("0,0,1,seek", "kind"),
         ],
-    )  # fmt: skip
+    )
     def test_names_file_line_and_field_of_a_wrong_value(self, write, row, field):
         file = write(HEADER, *ROWS, row)
         with pytest.raises(TraceFormatError) as caught:
@@ -188,14 +257,21 @@ class TestATable:
     @pytest.mark.parametrize(
         ("lines", "what"),
         [
-            ([], "is empty"), (["", " "], "is empty"), ([HEADER], "no entry"),
-            (["rank,start,end"], "column kind is missing"), ([HEADER + ",kind"], "2 times"),
-            (["rank,start,stop,kind"], "unknown column 'stop'"), (["ranc,start,end,kind"], "rank?"),
-            ([HEADER, "0,0,1"], "3 fields"), ([HEADER, "0,0,1,read,2"], "5 fields"),
-            ([HEADER, '0,0,1,"read'], "not CSV"), ([HEADER, "0,0,0,read"], "covers no time"),
-            ([HEADER, "x" * 1_000_001], "longer than"), ([HEADER, "0,0,1,read\x00"], "kind"),
+            ([], "is empty"),
+            (["", " "], "is empty"),
+            ([HEADER], "no entry"),
+            (["rank,start,end"], "column kind is missing"),
+            ([HEADER + ",kind"], "2 times"),
+            (["rank,start,stop,kind"], "unknown column 'stop'"),
+            (["ranc,start,end,kind"], "rank?"),
+            ([HEADER, "0,0,1"], "3 fields"),
+            ([HEADER, "0,0,1,read,2"], "5 fields"),
+            ([HEADER, '0,0,1,"read'], "not CSV"),
+            ([HEADER, "0,0,0,read"], "covers no time"),
+            ([HEADER, "x" * 1_000_001], "longer than"),
+            ([HEADER, "0,0,1,read\x00"], "kind"),
         ],
-    )  # fmt: skip
+    )
     def test_says_what_is_wrong_with_it(self, write, lines, what):
         with pytest.raises(TraceFormatError, match=what.replace("?", r"\?")):
             read_trace(write(*lines))
@@ -220,7 +296,7 @@ class TestTraceEvents:
             json.dumps({"name": "memory", "ph": "C", "pid": 7, "ts": 3}),
             "]",
             name="app.pfw",
-        )  # fmt: skip
+        )
         trace = read_trace(file)
         assert trace.kind.tolist() == ["io", "read", "read", "write", "compute"]
         assert trace.start.tolist() == pytest.approx([1, 1, 1.000002, 2, 3], rel=1e-9)
@@ -255,15 +331,27 @@ class TestTraceEvents:
     @pytest.mark.parametrize(
         ("changes", "field"),
         [
-            ({"ts": -1}, "ts"), ({"ts": "5x"}, "ts"), ({"ts": ""}, "ts"),
-            ({"ts": "-5"}, "ts"), ({"ts": "1_0"}, "ts"), ({"dur": "nan"}, "dur"),
-            ({"ts": ...}, "ts"), ({"ts": True}, "ts"),
-            ({"ts": 10**30}, "ts"), ({"ts": 10**400}, "ts"), ({"dur": -5}, "dur"),
-            ({"dur": ...}, "dur"), ({"dur": None}, "dur"), ({"dur": [1]}, "dur"),
-            ({"pid": 1.5}, None), ({"pid": "x" * 65}, None), ({"pid": [1]}, None),
-            ({"ph": ...}, None), ({"ph": 3}, None),
+            ({"ts": -1}, "ts"),
+            ({"ts": "5x"}, "ts"),
+            ({"ts": ""}, "ts"),
+            ({"ts": "-5"}, "ts"),
+            ({"ts": "1_0"}, "ts"),
+            ({"dur": "nan"}, "dur"),
+            ({"ts": ...}, "ts"),
+            ({"ts": True}, "ts"),
+            ({"ts": 10**30}, "ts"),
+            ({"ts": 10**400}, "ts"),
+            ({"dur": -5}, "dur"),
+            ({"dur": ...}, "dur"),
+            ({"dur": None}, "dur"),
+            ({"dur": [1]}, "dur"),
+            ({"pid": 1.5}, None),
+            ({"pid": "x" * 65}, None),
+            ({"pid": [1]}, None),
+            ({"ph": ...}, None),
+            ({"ph": 3}, None),
         ],
-    )  # fmt: skip
+    )
     def test_name_the_line_and_field_of_a_wrong_value(self, write, changes, field):
         file = write("[", json.dumps(event()), json.dumps(event(**changes)), name="a.pfw")
         with pytest.raises(TraceFormatError) as caught:
@@ -274,12 +362,22 @@ class TestTraceEvents:
         "line",
         [
             '{"ph":"M","args":{"x":NaN}}',
-            '{"ph":"X","ts":NaN,"dur":1}', '{"ph":"X","ts":Infinity,"dur":1}',
-            '{"ph":"X","ts":1_000,"dur":1}', '{"ph":"X","ts":1,"dur":1', "[" * 100_000, "3", "null",
-            '{"a":' * 100_000, '{"ph":"X","ts":1e999,"dur":1}', '{"ph":"X","ts":\u0663,"dur":1}',
-            "x" * 1_000_001, '{"ph":"X","ts":' + "9" * 5000 + ',"dur":1}', "}", "\x00",
+            '{"ph":"X","ts":NaN,"dur":1}',
+            '{"ph":"X","ts":Infinity,"dur":1}',
+            '{"ph":"X","ts":1_000,"dur":1}',
+            '{"ph":"X","ts":1,"dur":1',
+            "[" * 100_000,
+            "3",
+            "null",
+            '{"a":' * 100_000,
+            '{"ph":"X","ts":1e999,"dur":1}',
+            '{"ph":"X","ts":\u0663,"dur":1}',
+            "x" * 1_000_001,
+            '{"ph":"X","ts":' + "9" * 5000 + ',"dur":1}',
+            "}",
+            "\x00",
         ],
-    )  # fmt: skip
+    )
     def test_a_damaged_line_is_named(self, write, line):
         file = write(json.dumps(event()), line, json.dumps(event()), name="a.pfw")
         with pytest.raises(TraceFormatError) as caught:
@@ -289,12 +387,17 @@ class TestTraceEvents:
     @pytest.mark.parametrize(
         ("text", "what"),
         [
-            ("[" * 100_000, "nested"), ('{"traceEvents": 3}', "no list of events"), ("[]", "no c"),
-            ("[3]", "not an event"), ('[{"a": 1}, {"a": 2}]', 'no type "ph"'), ("", "no complete"),
+            ("[" * 100_000, "nested"),
+            ('{"traceEvents": 3}', "no list of events"),
+            ("[]", "no c"),
+            ("[3]", "not an event"),
+            ('[{"a": 1}, {"a": 2}]', 'no type "ph"'),
+            ("", "no complete"),
             ('{"traceEvents": [' + json.dumps(event(ts=-1)) + "]}", r"traceEvents\[0\]\.ts"),
-            ("[{\n", "not JSON"), (json.dumps(event(dur=0)), "duration"),
+            ("[{\n", "not JSON"),
+            (json.dumps(event(dur=0)), "duration"),
         ],
-    )  # fmt: skip
+    )
     def test_a_file_without_events_says_so(self, write, text, what):
         with pytest.raises(TraceFormatError, match=what):
             read_trace(write(text, name="a.json"))
@@ -348,9 +451,7 @@ class TestAnyFile:
                 read_trace(tmp_path / "run.csv.gz")
 
     @given(cells=st.lists(st.text(max_size=12), max_size=8), seed=st.integers(0, 10**6))
-    @settings(
-        max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
+    @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_with_damage_is_read_or_refused(self, tmp_path, cells, seed):
         chance = random.Random(seed)
         lines = [HEADER, *ROWS]

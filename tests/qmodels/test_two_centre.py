@@ -44,9 +44,7 @@ def reference_cases(cases):
     for case in listed:
         given, expected = case["input"], case["output"]
         think, service = (PhaseType(given[k]["alpha"], given[k]["T"]) for k in ("think", "service"))
-        network = ClosedNetwork(
-            given["Y"], delay=think, disk=service, discipline=given["sched"].lower()
-        )
+        network = ClosedNetwork(given["Y"], delay=think, disk=service, discipline=given["sched"].lower())
         yield case["id"], network, expected
 
 
@@ -123,9 +121,7 @@ def test_r28_levels_have_as_many_states_as_jobs_can_be_spread_over_stages(laws, 
 
 
 @pytest.mark.parametrize(("discipline", "servers"), CASES)
-def test_r28_rates_are_positive_and_change_the_number_at_the_disk_by_one_at_most(
-    discipline, servers
-):
+def test_r28_rates_are_positive_and_change_the_number_at_the_disk_by_one_at_most(discipline, servers):
     chain = ClosedNetwork(5, *PAIRS["Cox/loop"], discipline, servers)._chain()
     entries = chain.rates.tocoo()
     assert entries.data.min() > 0.0
@@ -192,8 +188,7 @@ def test_r34_under_sharing_only_the_means_matter(jobs):
 
 def test_r34_in_order_of_arrival_the_laws_matter_too():
     rates = {
-        name: ClosedNetwork(4, *pair, discipline="fcfs").solve().throughput
-        for name, pair in PAIRS.items()
+        name: ClosedNetwork(4, *pair, discipline="fcfs").solve().throughput for name, pair in PAIRS.items()
     }
     assert rates["E3/H2"] < 0.93 * rates["exp/exp"] < rates["exp/exp"] < rates["H2/E2"]
 
@@ -210,8 +205,7 @@ def test_r37_preemption_by_the_last_has_the_means_of_sharing(laws, jobs):
 def test_r37_whom_a_free_server_calls_does_not_change_the_numbers():
     for servers in (1, 2):
         in_order, at_random = (
-            ClosedNetwork(6, *PAIRS["E3/H2"], discipline, servers).solve()
-            for discipline in ("fcfs", "siro")
+            ClosedNetwork(6, *PAIRS["E3/H2"], discipline, servers).solve() for discipline in ("fcfs", "siro")
         )
         assert at_random.disk_pmf == pytest.approx(in_order.disk_pmf, rel=1e-12, abs=0)
 
@@ -261,9 +255,7 @@ def test_a_chain_too_large_for_elimination_is_right_to_1e_10():
 
 def test_stages_of_very_different_length_stay_within_the_error_told():
     """Means over three decades: the iteration against the elimination that keeps every digit."""
-    delay = PhaseType.hyperexponential(
-        weights=[0.7, 0.2, 0.09, 0.01], means=[0.1, 1.0, 10.0, 100.0]
-    )
+    delay = PhaseType.hyperexponential(weights=[0.7, 0.2, 0.09, 0.01], means=[0.1, 1.0, 10.0, 100.0])
     network = ClosedNetwork(11, delay, h2(0.1, 9.0), "fcfs")
     iterated, exact = network.solve("iterative"), network.solve("direct")
     assert iterated.disk_pmf == pytest.approx(
@@ -301,9 +293,7 @@ def h2_erlang_of_order_four():
 )
 def test_more_jobs_never_slow_the_network_nor_speed_up_a_job(jobs, laws, discipline, ratio):
     delay, disk = PAIRS[laws]
-    before, after = (
-        ClosedNetwork(n, delay.scale(ratio), disk, discipline).solve() for n in (jobs, jobs + 1)
-    )
+    before, after = (ClosedNetwork(n, delay.scale(ratio), disk, discipline).solve() for n in (jobs, jobs + 1))
     assert before.throughput <= after.throughput * (1 + 1e-12)
     assert before.mean_sojourn <= after.mean_sojourn * (1 + 1e-12)
     assert after.throughput <= min((jobs + 1) / (2 * ratio + 1), 1.0) * (1 + 1e-12)
@@ -312,8 +302,7 @@ def test_more_jobs_never_slow_the_network_nor_speed_up_a_job(jobs, laws, discipl
 @pytest.mark.parametrize("discipline", ["ps", "fcfs"])
 def test_more_disks_are_never_slower(discipline):
     rates = [
-        ClosedNetwork(6, *PAIRS["E3/H2"], discipline, servers).solve().throughput
-        for servers in range(1, 7)
+        ClosedNetwork(6, *PAIRS["E3/H2"], discipline, servers).solve().throughput for servers in range(1, 7)
     ]
     assert rates == sorted(rates)
     assert rates[-1] == pytest.approx(2.0, rel=1e-14)
@@ -428,9 +417,19 @@ def test_what_is_no_network_is_refused_and_the_reason_given(change, said):
         ClosedNetwork(**arguments)
 
 
-@pytest.mark.parametrize("bad", [{"method": "mva"}, {"method": None}, {"memory": -1.0},
-                                 {"memory": np.nan}, {"memory": "2 GB"}, {"tol": np.nan},
-                                 {"tol": 0.0}, {"tol": None}])  # fmt: skip
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"method": "mva"},
+        {"method": None},
+        {"memory": -1.0},
+        {"memory": np.nan},
+        {"memory": "2 GB"},
+        {"tol": np.nan},
+        {"tol": 0.0},
+        {"tol": None},
+    ],
+)
 def test_a_solver_that_does_not_exist_is_refused(bad):
     with pytest.raises(ModelError):
         ClosedNetwork(3, E3, E2, "fcfs").solve(**bad)
@@ -509,9 +508,7 @@ def test_times_too_far_apart_for_a_float_are_refused_by_their_unit(discipline, m
 
 
 def test_times_too_far_apart_have_the_product_form_where_it_holds():
-    network = ClosedNetwork(
-        2, PhaseType.exponential(mean=1e-150), PhaseType.erlang(phases=2, mean=1e150)
-    )
+    network = ClosedNetwork(2, PhaseType.exponential(mean=1e-150), PhaseType.erlang(phases=2, mean=1e150))
     assert network.solve().throughput == pytest.approx(1e-150, rel=1e-14)
     with pytest.raises(ModelError, match=r'unit of time, or take method="product-form"'):
         network.solve("chain")

@@ -13,19 +13,30 @@ LINE = "1 {} 0 {} 1 -1 -1 1 -1 -1 1 1 1 -1 1 1 -1 -1\n"
 
 @pytest.mark.parametrize(
     ("text", "count"),
-    [("1B", 1), ("4GB", 4 * 10**9), ("4gb", 4 * 10**9), (" 512 MiB ", 512 * 2**20), ("2k", 2000),
-     ("1.5GiB", 3 * 2**29), ("1TB", 10**12), ("700B", 700)],
-)  # fmt: skip
+    [
+        ("1B", 1),
+        ("4GB", 4 * 10**9),
+        ("4gb", 4 * 10**9),
+        (" 512 MiB ", 512 * 2**20),
+        ("2k", 2000),
+        ("1.5GiB", 3 * 2**29),
+        ("1TB", 10**12),
+        ("700B", 700),
+    ],
+)
 def test_sizes_are_read_as_people_write_them(text, count):
     assert byte_count(text) == count
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("800", "800 what? say 800GB or 800GiB"), (" 1.5 ", "1.5 what? say 1.5GB or 1.5GiB"),
-     ("800.0", "800 what? say 800GB or 800GiB"),
-     ("2000000", "2000000 what? say 2000000B or 2000000kB")],
-)  # fmt: skip
+    [
+        ("800", "800 what? say 800GB or 800GiB"),
+        (" 1.5 ", "1.5 what? say 1.5GB or 1.5GiB"),
+        ("800.0", "800 what? say 800GB or 800GiB"),
+        ("2000000", "2000000 what? say 2000000B or 2000000kB"),
+    ],
+)
 def test_a_number_alone_is_no_size_and_units_that_would_do_are_named(text, said):
     with pytest.raises(ModelError, match=re.escape(said)):
         byte_count(text)
@@ -49,9 +60,7 @@ def test_times_and_rates_are_read_as_written():
 
 @pytest.fixture
 def files(tmp_path):
-    (tmp_path / "jobs.swf").write_text(
-        "".join(LINE.format(i * i, 1 + i * i % 97) for i in range(100))
-    )
+    (tmp_path / "jobs.swf").write_text("".join(LINE.format(i * i, 1 + i * i % 97) for i in range(100)))
     (tmp_path / "waits.csv").write_text("wait\n" + "1.5\n" * 100)
     (tmp_path / "trace.csv").write_text("rank,start,end,kind\n" + "0,0,1.5,read\n" * 100)
     program = 'name = "a"\nio = { total = 1.0 }\ncpu = { total = 9.0 }\n'
@@ -77,9 +86,7 @@ def files(tmp_path):
     ],
     ids=" ".join,
 )
-def test_every_command_that_reads_a_log_or_trace_takes_the_limit_and_names_it(
-    files, words, monkeypatch
-):
+def test_every_command_that_reads_a_log_or_trace_takes_the_limit_and_names_it(files, words, monkeypatch):
     monkeypatch.chdir(files)
     done = called(*words, "--max-bytes", "300B")
     assert done.returncode == 3

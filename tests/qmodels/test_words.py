@@ -14,12 +14,22 @@ MACHINE = System(processors=16, disks=4)
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
-        (0.0, "0 s"), (0.0042, "4.2 ms"), (7.551, "7.55 s"), (119.9, "120 s"),
-        (120.0, "2 min"), (7199.0, "120 min"), (7200.0, "2 h"), (172_799.0, "48 h"),
-        (388_853.0, "4.5 days"), (9e7, "2.85 years"), (1e12, "31,688 years"),
-        (-9085.0, "-2.52 h"), (float("inf"), "without end"), (float("nan"), "unknown"),
+        (0.0, "0 s"),
+        (0.0042, "4.2 ms"),
+        (7.551, "7.55 s"),
+        (119.9, "120 s"),
+        (120.0, "2 min"),
+        (7199.0, "120 min"),
+        (7200.0, "2 h"),
+        (172_799.0, "48 h"),
+        (388_853.0, "4.5 days"),
+        (9e7, "2.85 years"),
+        (1e12, "31,688 years"),
+        (-9085.0, "-2.52 h"),
+        (float("inf"), "without end"),
+        (float("nan"), "unknown"),
     ],
-)  # fmt: skip
+)
 def test_times_are_said_in_the_unit_that_people_use(seconds, said):
     assert in_words(seconds) == said
 
@@ -41,7 +51,7 @@ def test_a_time_beside_another_is_in_its_unit():
         (TimeSharing(4, 1, ts_cap="min"), "all share the 4 disks, 2 on all together"),
         (DynamicPartitioning(1), "up to 16, divide the processors equally; all disks together"),
     ],
-)  # fmt: skip
+)
 def test_a_policy_says_what_its_label_means(policy, said):
     assert said in policy.in_words(MACHINE)
 

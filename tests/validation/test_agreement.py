@@ -21,9 +21,7 @@ class Simulated:
 
 def verdict(predicted, mean, half_width, *, runs=10, method="exact"):
     interval = Estimate(mean, half_width, 0.95, runs)
-    return Agreement(
-        prediction=Predicted(predicted, method), simulation=Simulated(interval)
-    ).verdict
+    return Agreement(prediction=Predicted(predicted, method), simulation=Simulated(interval)).verdict
 
 
 @pytest.mark.parametrize("method", ["exact", "approximate"])
@@ -42,10 +40,8 @@ def verdict(predicted, mean, half_width, *, runs=10, method="exact"):
         (5.0, 5.0, float("inf"), "undecided"),
         (500.0, 5.0, float("inf"), "undecided"),
     ],
-)  # fmt: skip
-def test_a_verdict_needs_a_precise_and_possible_interval(
-    method, predicted, mean, half_width, expected
-):
+)
+def test_a_verdict_needs_a_precise_and_possible_interval(method, predicted, mean, half_width, expected):
     assert verdict(predicted, mean, half_width, method=method) == expected
 
 
@@ -75,11 +71,15 @@ def points(half_width, predicted, method):
     import pandas as pd
 
     row = {
-        "method": method, "simulated_s": 100.0, "simulated_low_s": 100.0 - half_width,
-        "simulated_high_s": 100.0 + half_width, "predicted_s": predicted,
-        "z_score": 1.96 * (predicted - 100.0) / half_width, "policy": "SP(1,1)",
+        "method": method,
+        "simulated_s": 100.0,
+        "simulated_low_s": 100.0 - half_width,
+        "simulated_high_s": 100.0 + half_width,
+        "predicted_s": predicted,
+        "z_score": 1.96 * (predicted - 100.0) / half_width,
+        "policy": "SP(1,1)",
         "load_of_capacity": 0.5,
-    }  # fmt: skip
+    }
     return pd.DataFrame([row])
 
 

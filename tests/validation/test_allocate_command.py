@@ -36,9 +36,17 @@ def folder(tmp_path, monkeypatch):
 
 def test_the_command_prints_what_compare_strategies_says(folder):
     done = command(
-        *SMALL, "--strategies", "plas,MC", "--mean-interarrival", "90", "--io-share", "0.3",
-        "--seed", "7", "--json",
-    )  # fmt: skip
+        *SMALL,
+        "--strategies",
+        "plas,MC",
+        "--mean-interarrival",
+        "90",
+        "--io-share",
+        "0.3",
+        "--seed",
+        "7",
+        "--json",
+    )
     assert done.exit_code == 0, done.output
     said = result_of(done.stdout)
     from validation.machine import Machine
@@ -56,15 +64,20 @@ def test_the_command_prints_what_compare_strategies_says(folder):
 
 
 def test_the_output_folder_holds_tables_layouts_and_gantt_charts(folder):
-    done = command(
-        *SMALL, "--strategies", "PLAS,Random", "--mean-interarrival", 90, "-o", "out/deep"
-    )
+    done = command(*SMALL, "--strategies", "PLAS,Random", "--mean-interarrival", 90, "-o", "out/deep")
     assert done.exit_code == 0, done.output
     files = {file.name for file in (folder / "out/deep").iterdir()}
     assert files == {
-        "strategies.csv", "replications.csv", "service.png", "turnaround.png", "layouts.png",
-        "gantt-1.png", "gantt-2.png", "jobs-1.csv", "jobs-2.csv",
-    }  # fmt: skip
+        "strategies.csv",
+        "replications.csv",
+        "service.png",
+        "turnaround.png",
+        "layouts.png",
+        "gantt-1.png",
+        "gantt-2.png",
+        "jobs-1.csv",
+        "jobs-2.csv",
+    }
     with open(folder / "out/deep/strategies.csv") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["strategy"] for row in rows] == ["PLAS", "Random"]
@@ -75,9 +88,20 @@ def test_the_output_folder_holds_tables_layouts_and_gantt_charts(folder):
 
 def test_a_wanted_utilisation_is_reached(folder):
     done = command(
-        "--mesh", "8x8", "--jobs", 400, "--replications", 3, "-j", 1, "--strategies", "PLAS",
-        "--utilisation", 0.5, "--json",
-    )  # fmt: skip
+        "--mesh",
+        "8x8",
+        "--jobs",
+        400,
+        "--replications",
+        3,
+        "-j",
+        1,
+        "--strategies",
+        "PLAS",
+        "--utilisation",
+        0.5,
+        "--json",
+    )
     assert done.exit_code == 0, done.output
     said = result_of(done.stdout)
     stages = [line.partition(":")[0] for line in done.stderr.splitlines()]
@@ -96,9 +120,21 @@ def test_a_log_is_played_with_its_own_times_where_run_times_count(folder):
     }
     write_swf(folder / "log.swf", jobs)
     done = command(
-        "log.swf", "--mesh", "8x8", "--network", "none", "--strategies", "MBS", "--json",
-        "--replications", 1, "-j", 1, "--discipline", "EASY",
-    )  # fmt: skip
+        "log.swf",
+        "--mesh",
+        "8x8",
+        "--network",
+        "none",
+        "--strategies",
+        "MBS",
+        "--json",
+        "--replications",
+        1,
+        "-j",
+        1,
+        "--discipline",
+        "EASY",
+    )
     assert done.exit_code == 0, done.output
     said = result_of(done.stdout)["MBS"]
     assert said["service"] == {"mean": pytest.approx(jobs["run"].mean()), "half_width": None}
@@ -110,9 +146,12 @@ def test_a_log_and_a_network_come_as_fast_as_keeps_the_machine_busy(folder):
     rng = np.random.default_rng(4)
     write_swf(
         folder / "log.swf",
-        {"submit": np.cumsum(rng.integers(1, 50, 60)), "run": [9.0] * 60,
-         "processors": rng.integers(1, 30, 60)},
-    )  # fmt: skip
+        {
+            "submit": np.cumsum(rng.integers(1, 50, 60)),
+            "run": [9.0] * 60,
+            "processors": rng.integers(1, 30, 60),
+        },
+    )
     done = command("log.swf", *SMALL[:2], *SMALL[4:], "--strategies", "PLAS")
     assert done.exit_code == 0, done.output
     assert "so that PLAS keeps 65% of the processors busy" in done.stderr
@@ -224,9 +263,7 @@ class TestOwnStrategies:
 
     def test_one_in_the_current_folder_competes(self, folder):
         (folder / "own_last.py").write_text(self.GOOD)
-        done = command(
-            *SMALL, "--strategies", "own_last:Last,PLAS", "--mean-interarrival", 90, "--json"
-        )
+        done = command(*SMALL, "--strategies", "own_last:Last,PLAS", "--mean-interarrival", 90, "--json")
         assert done.exit_code == 0, done.output
         assert list(result_of(done.stdout)) == ["last", "PLAS"]
 
@@ -234,19 +271,22 @@ class TestOwnStrategies:
         (folder / "own_far.py").write_text(self.GOOD)
         one, two = (
             command(
-                *SMALL[:-1], workers, "--strategies", "own_far:Last", "--mean-interarrival", 90,
+                *SMALL[:-1],
+                workers,
+                "--strategies",
+                "own_far:Last",
+                "--mean-interarrival",
+                90,
                 "--json",
             )
             for workers in (1, 2)
-        )  # fmt: skip
+        )
         assert two.exit_code == 0, two.output
         assert one.stdout.splitlines()[-1] == two.stdout.splitlines()[-1]
 
     def test_a_check_passes_and_fails_by_its_exit_code(self, folder):
         (folder / "own_good.py").write_text(self.GOOD)
-        (folder / "own_bad.py").write_text(
-            self.GOOD.replace("-request.size:", ": request.size - 1")
-        )
+        (folder / "own_bad.py").write_text(self.GOOD.replace("-request.size:", ": request.size - 1"))
         good, bad = command("--check", "own_good:Last"), command("--check", "own_bad:Last")
         assert (good.exit_code, bad.exit_code) == (0, 1)
         assert "BROKEN" not in good.output
@@ -261,9 +301,7 @@ class TestOwnStrategies:
             (("return np.flatnonzero(free)[-request.size:]", "return 'ab' * 40"), "Error"),
         ],
     )
-    def test_one_that_answers_wrongly_is_named_with_the_job_and_its_request(
-        self, folder, change, says
-    ):
+    def test_one_that_answers_wrongly_is_named_with_the_job_and_its_request(self, folder, change, says):
         name = "own_" + hashlib.sha256(change[1].encode()).hexdigest()[:8]
         assert change[0] in self.GOOD
         (folder / f"{name}.py").write_text(self.GOOD.replace(*change))
@@ -335,9 +373,7 @@ def test_pictures_show_who_held_which_nodes():
     assert areas == pytest.approx(6 * 10 + 4 * 4 + 9 * 5)
     assert len({to_rgb(c) for c in bars.get_facecolors()}) == 3
     assert "at most 1" in ax.texts[0].get_text()
-    found = compare_strategies(
-        Machine(mesh=Mesh(4, 4, io_side="west")), ["PLAS", "MC"], jobs, replications=2
-    )
+    found = compare_strategies(Machine(mesh=Mesh(4, 4, io_side="west")), ["PLAS", "MC"], jobs, replications=2)
     drawn = found.plot(quantity="turnaround")
     assert [t.get_text() for t in drawn.get_yticklabels()][-1] == found.best("turnaround")
     assert found.plot(quantity="service").get_xlabel() == "service [cycles]"
@@ -347,9 +383,21 @@ def test_pictures_show_who_held_which_nodes():
 
 def test_one_run_has_no_interval_and_says_so(folder):
     done = command(
-        "--mesh", "8x8", "--jobs", "25", "--replications", "1", "-j", "1",
-        "--strategies", "PLAS,Paging,Random", "--mean-interarrival", "90", "-o", "out",
-    )  # fmt: skip
+        "--mesh",
+        "8x8",
+        "--jobs",
+        "25",
+        "--replications",
+        "1",
+        "-j",
+        "1",
+        "--strategies",
+        "PLAS,Paging,Random",
+        "--mean-interarrival",
+        "90",
+        "-o",
+        "out",
+    )
     assert done.exit_code == 0, done.output
     assert "inf" not in done.output
     assert done.output.count("(one run, no interval) undecided") == 2

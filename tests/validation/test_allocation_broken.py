@@ -173,7 +173,7 @@ class Impossible(Broken):
         (Impossible, "defined", "1 node of 1 x 1, all free: raised ZeroDivisionError"),
     ],
     ids=lambda case: getattr(case, "__name__", ""),
-)  # fmt: skip
+)
 def test_the_contract_names_the_one_promise_that_a_strategy_breaks(broken, promise, sentence):
     check = check_strategy(broken, operations=60)
     assert not check.passed
@@ -274,11 +274,13 @@ class Unmade(Broken):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (NoName, "lacks a name"), (OfNoKind, "kind of 'broken' must be one of exact, bounded"),
+        (NoName, "lacks a name"),
+        (OfNoKind, "kind of 'broken' must be one of exact, bounded"),
         (Unmade, r"cannot be made: raised RuntimeError \(no licence\)"),
-        (AbstractStrategy, "without arguments"), (partial(SBT, alpha=-1), "cannot be made"),
+        (AbstractStrategy, "without arguments"),
+        (partial(SBT, alpha=-1), "cannot be made"),
     ],
-)  # fmt: skip
+)
 def test_a_class_that_makes_no_strategy_is_an_error_that_says_why(wrong, message):
     with pytest.raises(ModelError, match=message):
         check_strategy(wrong)

@@ -48,17 +48,13 @@ from validation.allocation.metrics import (
 from validation.mesh import Mesh, Occupancy, Traffic, TrafficPhase, link_load
 
 SQUARES = [(4, 4), (8, 8), (8, 16), (16, 8), (16, 16)]
-histories = st.tuples(
-    st.sampled_from(SQUARES), st.lists(st.integers(1, 40), min_size=1, max_size=30)
-)
+histories = st.tuples(st.sampled_from(SQUARES), st.lists(st.integers(1, 40), min_size=1, max_size=30))
 
 
 def figure_7():
     """The mesh of figures 3, 4, 7 and 8 of Mache, Lo and Garg."""
     mesh = Occupancy(Mesh(4, 8))
-    idle = {(r, c) for r in (0, 1) for c in (2, 3, 4, 5)} | {
-        (r, c) for r in (2, 3) for c in (0, 2, 7)
-    }
+    idle = {(r, c) for r in (0, 1) for c in (2, 3, 4, 5)} | {(r, c) for r in (2, 3) for c in (0, 2, 7)}
     mesh.occupy("others", [n for n in range(32) if divmod(n, 8) not in idle])
     return mesh, idle
 
@@ -106,9 +102,7 @@ class TestTheWorkedExampleOfMacheLoAndGarg:
                 if costs.tolist() == printed:
                     found.append(counts)
         assert len(found) == 2
-        assert [counts for counts in found if counts[5] + counts[6] == 2] == [
-            (2, 0, 4, 2, 2, 2, 0, 2)
-        ]
+        assert [counts for counts in found if counts[5] + counts[6] == 2] == [(2, 0, 4, 2, 2, 2, 0, 2)]
 
     def test_mc_takes_the_free_block_and_leaves_16_above_and_10_below(self):
         mesh, _ = figure_7()
@@ -134,9 +128,7 @@ class TestTheWorkedExampleOfMacheLoAndGarg:
             nodes = strategy.choose(mesh, 4)
             load = link_load(mesh, {"job": (nodes, write)})
             numbers, begins, ends = mesh.link_ends()
-            names = [
-                (mesh.node_name(a), mesh.node_name(b)) for a, b in zip(begins, ends, strict=True)
-            ]
+            names = [(mesh.node_name(a), mesh.node_name(b)) for a, b in zip(begins, ends, strict=True)]
             middle = numbers[names.index(("I/O (1, -1)", "I/O (2, -1)"))]
             loads[strategy.name] = int(load.flits[middle]), job_balance(mesh, nodes)
         assert loads == {"MC": (8, 4), "PLAS": (4, 0)}
@@ -179,9 +171,7 @@ class TestMetrics:
         assert span(mesh, [0, 3], "snake") == 3
 
     @pytest.mark.parametrize("nodes", [[], [0, 0], [16], [-1], [0.5], None, "3", [np.nan]])
-    @pytest.mark.parametrize(
-        "metric", [nodes_affected, dispersal, pairwise_distance, span, job_balance]
-    )
+    @pytest.mark.parametrize("metric", [nodes_affected, dispersal, pairwise_distance, span, job_balance])
     def test_nodes_that_are_none_of_the_mesh_are_refused(self, metric, nodes):
         with pytest.raises(ValueError, match="nodes must be"):
             metric(Mesh(4, 4), nodes)
@@ -238,9 +228,7 @@ class TestCompactness:
             assert free_squares(mesh) == least_free_squares(mesh)
 
     @pytest.mark.parametrize("sides", [(4, 12), (16, 4), (2, 32)])
-    def test_mbs_is_minimal_wherever_the_shorter_side_is_a_power_that_divides_the_longer(
-        self, sides
-    ):
+    def test_mbs_is_minimal_wherever_the_shorter_side_is_a_power_that_divides_the_longer(self, sides):
         rng = np.random.default_rng(5)
         for _ in range(20):
             mesh = Occupancy(Mesh(*sides))
@@ -388,8 +376,16 @@ class TestPlasAndMcElongated:
 class TestMc:
     def test_the_shape_has_fewest_spare_nodes_then_is_squarest(self):
         assert [compact_shape(j) for j in (1, 2, 3, 4, 5, 7, 10, 13, 18)] == [
-            (1, 1), (1, 2), (2, 2), (2, 2), (2, 3), (2, 4), (3, 4), (3, 5), (3, 6),
-        ]  # fmt: skip
+            (1, 1),
+            (1, 2),
+            (2, 2),
+            (2, 2),
+            (2, 3),
+            (2, 4),
+            (3, 4),
+            (3, 5),
+            (3, 6),
+        ]
         for size in range(1, 200):
             fits = [
                 (h * w - size, w - h, h, w)
@@ -427,8 +423,10 @@ class TestOldStandards:
         mesh = Occupancy(Mesh(8, 8))
         first, second = allocate(MBS(), mesh, [21, 5])
         assert cells(first, 8) == {
-            *itertools.product(range(4), range(4)), *itertools.product((0, 1), (4, 5)), (0, 6),
-        }  # fmt: skip
+            *itertools.product(range(4), range(4)),
+            *itertools.product((0, 1), (4, 5)),
+            (0, 6),
+        }
         assert cells(second, 8) == {*itertools.product((2, 3), (4, 5)), (0, 7)}
 
     def test_mbs_merges_buddies_when_they_are_released(self):
@@ -499,8 +497,9 @@ class TestContentionOfLayouts:
         column, row = west.rectangle(0, 0, 4, 1), north.rectangle(0, 0, 1, 4)
         block = west.rectangle(0, 0, 2, 2)
         for mesh, parallel, hot, cool in (
-            (west, column, "write", "read"), (north, row, "read", "write"),
-        ):  # fmt: skip
+            (west, column, "write", "read"),
+            (north, row, "read", "write"),
+        ):
             assert PLAS().choose(mesh, 4).tolist() == parallel.tolist()
             assert self.worst(mesh, block, hot) > self.worst(mesh, parallel, hot)
             assert self.worst(mesh, block, cool) <= self.worst(mesh, block, hot)

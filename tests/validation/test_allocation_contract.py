@@ -199,12 +199,18 @@ def test_a_strategy_is_loaded_by_name_or_by_module_and_class():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("dbt2", "did you mean 'DBT'"), ("", "no strategy"), ("no_such:A", "cannot be loaded"),
-        ("math:pi", "no subclass"), ("json:Nothing", "cannot be loaded"), (":", "cannot be loaded"),
-        ("validation.allocation:PlaneStrategy", "lacks places"), (3, "named by text"),
-        ("..:A", "cannot be loaded"), ("a b\x1b:C", "cannot be loaded"),
+        ("dbt2", "did you mean 'DBT'"),
+        ("", "no strategy"),
+        ("no_such:A", "cannot be loaded"),
+        ("math:pi", "no subclass"),
+        ("json:Nothing", "cannot be loaded"),
+        (":", "cannot be loaded"),
+        ("validation.allocation:PlaneStrategy", "lacks places"),
+        (3, "named by text"),
+        ("..:A", "cannot be loaded"),
+        ("a b\x1b:C", "cannot be loaded"),
     ],
-)  # fmt: skip
+)
 def test_a_strategy_that_cannot_be_loaded_is_an_error_that_says_why(text, message):
     with pytest.raises(ModelError, match=message):
         load_strategy(text)

@@ -29,12 +29,13 @@ TREES = [name for name in GRID if name.endswith("BT")]
 RULED = [name for name in TREES if name != "SCBT"]
 CASES = [
     *((name, {}) for name in GRID if name != "Random"),
-    ("Paging", {"s": 1}), ("Paging", {"s": 2}),
+    ("Paging", {"s": 1}),
+    ("Paging", {"s": 2}),
     *((name, {"alpha": a}) for name in RULED if "SBT" in name for a in (0.0, 4.0, 7.5, np.inf)),
     *((name, {"ratio": r}) for name in RULED if "DBT" in name for r in (0.0, 0.0625, 0.5, 1.0)),
     *((name, {"anchor": "last"}) for name in RULED if name.startswith("d-")),
     *((name, {"fit": fit}) for name in ("hilbert", "snake") for fit in ("bf", "ss")),
-]  # fmt: skip
+]
 IDS = [name + "".join(f"-{key}{value}" for key, value in params.items()) for name, params in CASES]
 SIDES = list(itertools.product(range(1, 5), repeat=2))
 BEYOND = [

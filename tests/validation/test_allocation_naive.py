@@ -73,9 +73,7 @@ def test_every_state_of_a_tiny_mesh_is_answered_as_by_brute_force(name, params):
 def test_random_states_of_larger_meshes_are_answered_as_by_brute_force(name, params):
     rng = np.random.default_rng(8)
     power = name in TREES or "s" in params
-    sides = (
-        [(4, 4), (8, 8), (8, 4), (4, 16)] if power else [(4, 4), (5, 7), (7, 9), (6, 4), (4, 11)]
-    )
+    sides = [(4, 4), (8, 8), (8, 4), (4, 16)] if power else [(4, 4), (5, 7), (7, 9), (6, 4), (4, 11)]
     for k in range(12):
         rows, columns = sides[k % len(sides)]
         busy = rng.random((rows, columns)) < rng.uniform(0.0, 0.9)
@@ -109,9 +107,7 @@ def test_random_takes_every_free_node_equally_often():
     strategy, mesh = Random(rng=np.random.default_rng(3)), Occupancy(Mesh(4, 4))
     mesh.occupy("others", [0, 5])
     draws = 4000
-    counts = np.bincount(
-        np.concatenate([strategy.choose(mesh, 7) for _ in range(draws)]), minlength=16
-    )
+    counts = np.bincount(np.concatenate([strategy.choose(mesh, 7) for _ in range(draws)]), minlength=16)
     assert counts[[0, 5]].tolist() == [0, 0]
     rest = np.delete(counts, [0, 5])
     assert np.abs(rest - draws / 2).max() < 5 * (draws / 4) ** 0.5

@@ -128,9 +128,16 @@ class TestMbs:
         assert nodes == sorted([r * 24 + c for r in range(4) for c in range(20)] + [20])
 
     def test_the_smallest_larger_block_is_split_and_its_first_child_serves(self):
-        mesh = only((4, 12), [(r, c) for r in range(4) for c in range(8)] + [
-            (0, 10), (0, 11), (1, 10), (1, 11),
-        ])  # fmt: skip
+        mesh = only(
+            (4, 12),
+            [(r, c) for r in range(4) for c in range(8)]
+            + [
+                (0, 10),
+                (0, 11),
+                (1, 10),
+                (1, 11),
+            ],
+        )
         assert MBS().choose(mesh, 1).tolist() == [10]
         assert MBS().choose(mesh, 5).tolist() == [0, 10, 11, 22, 23]
 
@@ -244,24 +251,70 @@ class TestMc:
 
     def test_a_lying_window_has_left_right_top_bottom_then_the_corners(self):
         assert self.rings(3, 2, 1, 3, (7, 7), 34) == [
-            (3, 2), (3, 3), (3, 4),
-            (3, 1), (3, 5), (2, 3), (2, 2), (2, 4), (4, 3), (4, 2), (4, 4),
-            (2, 1), (4, 1), (2, 5), (4, 5),
-            (3, 0), (2, 0), (4, 0), (3, 6), (2, 6), (4, 6),
-            (1, 3), (1, 2), (1, 4), (1, 1), (1, 5), (5, 3), (5, 2), (5, 4), (5, 1), (5, 5),
-            (1, 0), (5, 0), (1, 6),
-        ]  # fmt: skip
+            (3, 2),
+            (3, 3),
+            (3, 4),
+            (3, 1),
+            (3, 5),
+            (2, 3),
+            (2, 2),
+            (2, 4),
+            (4, 3),
+            (4, 2),
+            (4, 4),
+            (2, 1),
+            (4, 1),
+            (2, 5),
+            (4, 5),
+            (3, 0),
+            (2, 0),
+            (4, 0),
+            (3, 6),
+            (2, 6),
+            (4, 6),
+            (1, 3),
+            (1, 2),
+            (1, 4),
+            (1, 1),
+            (1, 5),
+            (5, 3),
+            (5, 2),
+            (5, 4),
+            (5, 1),
+            (5, 5),
+            (1, 0),
+            (5, 0),
+            (1, 6),
+        ]
 
     def test_an_upright_window_has_top_bottom_left_right_and_the_smaller_of_two_middles_first(self):
         assert self.rings(2, 3, 2, 1, (7, 7), 12) == [
-            (2, 3), (3, 3), (1, 3), (4, 3), (2, 2), (3, 2), (2, 4), (3, 4),
-            (1, 2), (4, 2), (1, 4), (4, 4),
-        ]  # fmt: skip
+            (2, 3),
+            (3, 3),
+            (1, 3),
+            (4, 3),
+            (2, 2),
+            (3, 2),
+            (2, 4),
+            (3, 4),
+            (1, 2),
+            (4, 2),
+            (1, 4),
+            (4, 4),
+        ]
 
     def test_a_square_window_counts_as_lying_and_is_taken_column_by_column(self):
         assert self.rings(1, 1, 2, 2, (4, 4), 9) == [
-            (1, 1), (2, 1), (1, 2), (2, 2), (1, 0), (2, 0), (1, 3), (2, 3), (0, 1),
-        ]  # fmt: skip
+            (1, 1),
+            (2, 1),
+            (1, 2),
+            (2, 2),
+            (1, 0),
+            (2, 0),
+            (1, 3),
+            (2, 3),
+            (0, 1),
+        ]
 
     def test_the_middle_of_a_side_is_that_of_the_side_unclipped(self):
         # Columns 2 to 6 of four: the middle is 4, so 3 comes before 2.
@@ -304,10 +357,16 @@ class TestMcElongated:
     @pytest.mark.parametrize(
         ("sides", "busy", "node"),
         [
-            ((4, 2), [], 2), ((4, 2), [0], 4), ((4, 2), [6], 2), ((4, 2), [0, 6], 2),
-            ((5, 1), [2], 1), ((5, 1), [0, 2], 3), ((5, 1), [2, 4], 1), ((1, 4), [0], 1),
+            ((4, 2), [], 2),
+            ((4, 2), [0], 4),
+            ((4, 2), [6], 2),
+            ((4, 2), [0, 6], 2),
+            ((5, 1), [2], 1),
+            ((5, 1), [0, 2], 3),
+            ((5, 1), [2, 4], 1),
+            ((1, 4), [0], 1),
         ],
-    )  # fmt: skip
+    )
     def test_the_lower_half_comes_first_only_if_the_upper_is_busier(self, sides, busy, node):
         assert chosen(MCElongated(), sides, busy, 1) == [node]
 
@@ -345,10 +404,15 @@ class TestMcElongated:
         for i in range(columns):
             first = i - size // (2 * rows)
             shells = sorted(
-                (max(first - c, c - first - width + 1, 0), abs(2 * r - rows + 1), c, sign * r,
-                 r * columns + c)
+                (
+                    max(first - c, c - first - width + 1, 0),
+                    abs(2 * r - rows + 1),
+                    c,
+                    sign * r,
+                    r * columns + c,
+                )
                 for r, c in cells
-            )[:size]  # fmt: skip
+            )[:size]
             cost = sum(shell[0] for shell in shells)
             if best is None or cost < best[0]:
                 best = cost, [shell[-1] for shell in shells]

@@ -55,9 +55,18 @@ def test_the_output_folder_holds_jobs_nodes_and_pictures(folder):
     assert done.exit_code == 0, done.output
     names = {file.name for file in (folder / "out").iterdir()}
     assert names >= {
-        "balancers.csv", "replications.csv", "slowdown.png", "tails.png", "jobs-1.csv",
-        "jobs-2.csv", "nodes-1.csv", "tasks-1.png", "disk-2.png", "cpu-1.png", "migrations-1.csv",
-    }  # fmt: skip
+        "balancers.csv",
+        "replications.csv",
+        "slowdown.png",
+        "tails.png",
+        "jobs-1.csv",
+        "jobs-2.csv",
+        "nodes-1.csv",
+        "tasks-1.png",
+        "disk-2.png",
+        "cpu-1.png",
+        "migrations-1.csv",
+    }
     assert "migrations-2.csv" not in names  # nobody moves
     assert done.stdout.splitlines()[-1] == "out/report.html"
     check_page(folder / "out")
@@ -65,8 +74,19 @@ def test_the_output_folder_holds_jobs_nodes_and_pictures(folder):
     assert len(jobs) == 40
     assert (jobs.slowdown >= 1 - 1e-9).all()
     # What was run can be run again from its table.
-    columns = ["arrival_s", "home", "tasks", "cpu_s", "memory_mb", "io_per_cpu_ms", "request_mb",
-               "initial_mb", "write_share", "reaccess", "faults_per_cpu_ms"]  # fmt: skip
+    columns = [
+        "arrival_s",
+        "home",
+        "tasks",
+        "cpu_s",
+        "memory_mb",
+        "io_per_cpu_ms",
+        "request_mb",
+        "initial_mb",
+        "write_share",
+        "reaccess",
+        "faults_per_cpu_ms",
+    ]
     jobs[columns].to_csv(folder / "log.csv", index=False)
     again = command("log.csv", "--nodes", "4", "--balancers", "IOCM-PM", "--json", "-j", "1")
     assert again.exit_code == 0, again.output
@@ -207,9 +227,7 @@ def test_a_log_begins_at_zero_and_fills_in_what_is_usual(folder):
     assert trace.tasks.tolist() == [2, 1]
     assert trace.requests.tolist() == [0.256, 0.256]
     assert not trace.writes.any()
-    plan = load_balance(
-        scenario(folder, "[jobs]\nsource = 'log'\npath = 'log.csv'\n[[nodes]]\ncount = 2")
-    )
+    plan = load_balance(scenario(folder, "[jobs]\nsource = 'log'\npath = 'log.csv'\n[[nodes]]\ncount = 2"))
     assert isinstance(plan.traces, SameTrace)
     assert plan.replications == 1
 
@@ -255,9 +273,7 @@ def test_a_log_that_is_a_pipe_is_not_waited_for(folder):
 def test_a_log_that_does_not_fit_the_nodes_names_the_key(folder):
     (folder / "log.csv").write_text(GOOD)
     with pytest.raises(ScenarioError, match=r"jobs.path: homes\[1\] is 1"):
-        load_balance(
-            scenario(folder, "[jobs]\nsource = 'log'\npath = 'log.csv'\n[[nodes]]\ncount = 1")
-        )
+        load_balance(scenario(folder, "[jobs]\nsource = 'log'\npath = 'log.csv'\n[[nodes]]\ncount = 1"))
 
 
 OWN = '''

@@ -111,9 +111,7 @@ def test_a_busy_list_counts_planes_regions_and_rectangles():
 
 
 def test_operations_of_a_run_are_those_of_its_own_mesh():
-    jobs = JobStream(
-        arrivals=[0.0, 1.0], sizes=[2, 2], demands=[5.0, 5.0], shapes=((2, 1, 1), (2, 1, 1))
-    )
+    jobs = JobStream(arrivals=[0.0, 1.0], sizes=[2, 2], demands=[5.0, 5.0], shapes=((2, 1, 1), (2, 1, 1)))
     place = Mesh.of_sides((4, 1, 1))
     scan, lists = counted("FF"), counted("BL")
     for strategy, expected in ((scan, 2 + (2 * 1 + 2) + 8), (lists, None)):
@@ -132,17 +130,24 @@ def test_operations_of_a_run_are_those_of_its_own_mesh():
 
 def test_the_printed_numbers_are_those_of_the_text():
     assert published() == {
-        ("2 TBL(FCFS)", ""): 0.49, ("3 BL(SSD)", "0.025"): 0.31, ("3 BL(SSD)", "0.105"): 0.57,
-        ("4 TBL(SSD)", ""): 0.52, ("4 BL(SSD)", ""): 0.42, ("6 TBL(FCFS)", "0.075"): 0.09,
-    }  # fmt: skip
+        ("2 TBL(FCFS)", ""): 0.49,
+        ("3 BL(SSD)", "0.025"): 0.31,
+        ("3 BL(SSD)", "0.105"): 0.57,
+        ("4 TBL(SSD)", ""): 0.52,
+        ("4 BL(SSD)", ""): 0.42,
+        ("6 TBL(FCFS)", "0.075"): 0.09,
+    }
 
 
 def test_a_bound_holds_with_the_whole_interval_and_fails_without_any_of_it():
     known = Estimate(0.5, 0.1, 0.95, 9)
     for low, high, verdict in (
-        (0.4, 0.6, "holds"), (0.39, 0.59, "undecided"), (0.61, 0.9, "fails"),
-        (0.0, 0.39, "fails"), (0.45, 0.55, "undecided"),
-    ):  # fmt: skip
+        (0.4, 0.6, "holds"),
+        (0.39, 0.59, "undecided"),
+        (0.61, 0.9, "fails"),
+        (0.0, 0.39, "fails"),
+        (0.45, 0.55, "undecided"),
+    ):
         assert within(known, low, high) == verdict
     assert within(Estimate(0.5, float("inf"), 0.95, 1), 0.0, 1.0) == "undecided"
 
@@ -184,9 +189,7 @@ def outcomes():
     return Outcomes(BY_NAME.values(), QUICK)
 
 
-@pytest.mark.parametrize(
-    "name", one_in_the_gate(BY_NAME, {"bani-table1", "bani-fig3", "bani-fig4"})
-)
+@pytest.mark.parametrize("name", one_in_the_gate(BY_NAME, {"bani-table1", "bani-fig3", "bani-fig4"}))
 def test_an_experiment_runs_decides_and_draws(outcomes, name):
     outcome = outcomes[name]
     assert len(outcome.table) > 4

@@ -118,11 +118,12 @@ def test_in_every_state_a_strategy_finds_a_box_just_where_there_is_one(sides):
     turned = {
         shape: [
             mask
-            for order in orientations(Sides(*shape)) if order.fit(Sides(*sides))
+            for order in orientations(Sides(*shape))
+            if order.fit(Sides(*sides))
             for mask in free_masks[tuple(order)]
         ]
         for shape in shapes
-    }  # fmt: skip
+    }
     requests = {shape: Request.of_shape(*shape) for shape in shapes}
     step = 1 if count == 8 else 3  # a third of the 4096 states for the turning ones
     for state in range(1 << count):
@@ -206,8 +207,14 @@ class History:
                 jobs.append(job)
 
 
-PLACES = [((4, 3, 5), False), ((4, 3, 5), True), ((7, 2, 3), False), ((2, 5, 4), True),
-          ((6, 4, 1), False), ((1, 9, 2), True)]  # fmt: skip
+PLACES = [
+    ((4, 3, 5), False),
+    ((4, 3, 5), True),
+    ((7, 2, 3), False),
+    ((2, 5, 4), True),
+    ((6, 4, 1), False),
+    ((1, 9, 2), True),
+]
 
 
 @EVERY
@@ -227,8 +234,13 @@ def agreement(requests, rng):
     """How often a free box was found; FF and BL, TFF and TBL find one in the same cases."""
     found = done = 0
     for k in itertools.count():
-        sides, torus = [*PLACES, ((8, 8, 8), False), ((8, 8, 8), True), ((70, 3, 3), False),
-                        ((3, 70, 3), True)][k % 10]  # fmt: skip
+        sides, torus = [
+            *PLACES,
+            ((8, 8, 8), False),
+            ((8, 8, 8), True),
+            ((70, 3, 3), False),
+            ((3, 70, 3), True),
+        ][k % 10]
         history = History(sides, torus, rng)
         for held, request in history.requests(500, [FF(), BL(), TFF(), TBL(), BF()][k % 5]):
             one, other = FF().choose(held, request), BL().choose(held, request)
@@ -390,8 +402,9 @@ def test_a_request_without_a_shape_asks_for_the_box_nearest_to_a_cube():
         box = near_cubic(size, within)
         boxes = [
             (a * b + b * c + a * c)
-            for a, b, c in itertools.product(range(1, 9), repeat=3) if a * b * c == size
-        ]  # fmt: skip
+            for a, b, c in itertools.product(range(1, 9), repeat=3)
+            if a * b * c == size
+        ]
         assert (box is None) == (not boxes)
         if box is not None:
             a, b, c = box

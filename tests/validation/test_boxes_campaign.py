@@ -12,8 +12,14 @@ from tests.families import BOXES
 from validation.allocation import Request
 from validation.mesh import Mesh, Occupancy, Sides
 
-PLACES = [((6, 5, 4), False), ((4, 4, 4), True), ((1, 7, 3), False), ((5, 4, 3), True),
-          ((8, 8, 8), False), ((66, 2, 2), True)]  # fmt: skip
+PLACES = [
+    ((6, 5, 4), False),
+    ((4, 4, 4), True),
+    ((1, 7, 3), False),
+    ((5, 4, 3), True),
+    ((8, 8, 8), False),
+    ((66, 2, 2), True),
+]
 STRETCH = 2500  #: operations on one mesh before all its jobs end
 LONG = int(os.environ.get("QMODELS_OPERATIONS", "10000000"))
 

@@ -66,13 +66,16 @@ def test_demands_are_those_of_the_paper_and_of_equal_means():
 
 def test_what_makes_up_a_stream_has_generators_of_its_own():
     slow, fast, other, fewer = (
-        BoxStreams(mean_interarrival=gap, within=(8, 8, 8), jobs=jobs, demand=DEMANDS[demand])
-        .draw(rng=stream(4, "s"))
+        BoxStreams(mean_interarrival=gap, within=(8, 8, 8), jobs=jobs, demand=DEMANDS[demand]).draw(
+            rng=stream(4, "s")
+        )
         for gap, jobs, demand in (
-            (10.0, 50, "pareto"), (1.0, 50, "pareto"), (10.0, 50, "exponential"),
+            (10.0, 50, "pareto"),
+            (1.0, 50, "pareto"),
+            (10.0, 50, "exponential"),
             (10.0, 20, "pareto"),
         )
-    )  # fmt: skip
+    )
     assert slow.shapes == fast.shapes == other.shapes
     assert np.array_equal(slow.demands, fast.demands)
     assert slow.arrivals == pytest.approx(10 * fast.arrivals)
@@ -83,11 +86,14 @@ def test_what_makes_up_a_stream_has_generators_of_its_own():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"within": (8,)}, "rows and columns, or x, y and z"), ({"within": (8, 0, 8)}, "a side"),
-        ({"sides": "cubic"}, "sides"), ({"mean_interarrival": 0.0}, "mean_interarrival"),
-        ({"jobs": 0}, "jobs"), ({"demand": 3.0}, "demand must be a law"),
+        ({"within": (8,)}, "rows and columns, or x, y and z"),
+        ({"within": (8, 0, 8)}, "a side"),
+        ({"sides": "cubic"}, "sides"),
+        ({"mean_interarrival": 0.0}, "mean_interarrival"),
+        ({"jobs": 0}, "jobs"),
+        ({"demand": 3.0}, "demand must be a law"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_parameter_of_a_stream_is_named(given, words):
     with pytest.raises(ModelError, match=words):
         BoxStreams(**{"mean_interarrival": 1.0, "within": (8, 8, 8)} | given)
@@ -140,9 +146,7 @@ def test_cubes_of_mbs_are_served_as_by_the_naive_twin(sides, rng):
 
 def test_paging_gives_whole_cubes():
     place, pages = Mesh.of_sides((4, 6, 2)), SPACE["Paging"](s=1)
-    assert pages.choose(place, 9).tolist() == sorted(
-        nodes_of_box(place, (0, 0, 0), Sides(4, 2, 2)).tolist()
-    )
+    assert pages.choose(place, 9).tolist() == sorted(nodes_of_box(place, (0, 0, 0), Sides(4, 2, 2)).tolist())
     with pytest.raises(ModelError, match="2 x 2 x 2 do not tile a mesh of 3 x 4 x 4"):
         pages.choose(Mesh.of_sides((4, 4, 3)), 1)
 
@@ -184,9 +188,7 @@ def test_a_halo_over_scattered_nodes_is_that_of_the_box_nearest_to_a_cube():
     assert traffic.phases[0].grid == (2, 2)
     sent = expand(place, members, traffic)
     rank = {node: k for k, node in enumerate(members.tolist())}
-    pairs = {
-        (rank[s], rank[t]) for s, t in zip(sent.source.tolist(), sent.target.tolist(), strict=True)
-    }
+    pairs = {(rank[s], rank[t]) for s, t in zip(sent.source.tolist(), sent.target.tolist(), strict=True)}
     assert len(sent.source) == 3 * 24
     assert pairs == {(p, p ^ bit) for p in range(8) for bit in (1, 2, 4)}
 
@@ -222,9 +224,11 @@ def test_a_pattern_follows_the_demand_where_it_is_told_to():
 def test_every_box_strategy_runs_a_machine_in_three_dimensions(torus, network):
     streams = BoxStreams(mean_interarrival=20.0, within=(3, 3, 3), jobs=25)
     machine = Machine(
-        mesh=Mesh.of_sides((4, 3, 5), torus=torus), network=network, strategy="FF",
+        mesh=Mesh.of_sides((4, 3, 5), torus=torus),
+        network=network,
+        strategy="FF",
         traffic=None if network == "none" else PatternTraffic("halo"),
-    )  # fmt: skip
+    )
     found = compare_strategies(machine, [*BOXES, *SPACE], streams, replications=2)
     for name, run in found.runs.items():
         assert run["completed"].mean == 25, name
@@ -236,9 +240,11 @@ def test_every_box_strategy_runs_a_machine_in_three_dimensions(torus, network):
 
 def test_the_mean_number_of_boxes_is_what_is_counted_along_the_way():
     jobs = JobStream(
-        arrivals=[0.0, 1.0, 2.0], sizes=[8, 8, 8], demands=[4.0, 4.0, 2.0],
+        arrivals=[0.0, 1.0, 2.0],
+        sizes=[8, 8, 8],
+        demands=[4.0, 4.0, 2.0],
         shapes=((2, 2, 2),) * 3,
-    )  # fmt: skip
+    )
     run = play(Machine(mesh=Mesh.of_sides((2, 2, 4)), strategy="TBL", network="none"), jobs)
     # One job from 0, two from 1, the third in the place of the first from 4 to 6.
     assert run.start.tolist() == [0.0, 1.0, 4.0]
@@ -279,13 +285,16 @@ def test_a_mesh_is_named_by_its_sides_in_short(tmp_path):
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        ("mesh = [6, 5, 0]", "mesh.depth"), ("mesh = [6]", "mesh"), ("torus = true", "torus"),
-        ('mesh = [6, "5", 4]', "mesh.rows"), ("mesh = [6, 5, 4]\ntorus = 1", "mesh.torus"),
+        ("mesh = [6, 5, 0]", "mesh.depth"),
+        ("mesh = [6]", "mesh"),
+        ("torus = true", "torus"),
+        ('mesh = [6, "5", 4]', "mesh.rows"),
+        ("mesh = [6, 5, 4]\ntorus = 1", "mesh.torus"),
         ('[jobs]\nsource = "boxes"\nmean_size = 3.0', "jobs.mean_size"),
         ('[jobs]\nsource = "boxes"\nsides = "cubes"', "jobs.sides"),
         ('[jobs]\nsides = "uniform"', "jobs.sides"),
     ],
-)  # fmt: skip
+)
 def test_a_fault_of_the_short_form_is_named_with_its_key(tmp_path, text, key):
     with pytest.raises(ScenarioError) as caught:
         plan_of(tmp_path, text + "\n")
@@ -307,9 +316,7 @@ def test_a_stack_shows_every_node_once_and_the_layers_one_by_one():
     panels = layer_maps(held).axes
     assert [ax.get_title() for ax in panels] == ["z = 0", "z = 1"]
     streams = BoxStreams(mean_interarrival=20.0, within=(2, 2, 2), jobs=5)
-    run = play(
-        Machine(mesh=held.mesh, strategy="TFF", network="none"), streams.draw(rng=stream(0, "p"))
-    )
+    run = play(Machine(mesh=held.mesh, strategy="TFF", network="none"), streams.draw(rng=stream(0, "p")))
     assert len(strategy_strips([run], [10.0, 20.0]).axes) == 2
 
 

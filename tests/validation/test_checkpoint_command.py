@@ -46,16 +46,23 @@ def test_json_is_one_object_of_numbers():
 
 def test_one_job_needs_no_turns():
     done = invoked(
-        register, "checkpoint", "--size", "2TB", "--bandwidth", "20GB/s", "--mtbf", "12h",
-        "--replications", 2, "--json",
-    )  # fmt: skip
+        register,
+        "checkpoint",
+        "--size",
+        "2TB",
+        "--bandwidth",
+        "20GB/s",
+        "--mtbf",
+        "12h",
+        "--replications",
+        2,
+        "--json",
+    )
     assert [way["way"] for way in result_of(done.stdout)["ways"]] == ["sharing", "behind the work"]
 
 
 def test_few_writers_are_warned_about_where_they_leave_bandwidth_idle():
-    done = invoked(
-        register, "checkpoint", *POOL, "--per-job", "5GB/s", "--writers", 1, "--replications", 2
-    )
+    done = invoked(register, "checkpoint", *POOL, "--per-job", "5GB/s", "--writers", 1, "--replications", 2)
     assert "1 at a time leave bandwidth idle: it takes 4 transfers" in done.output
 
 
@@ -135,13 +142,22 @@ def made_timeline(folder):
 
 
 def test_checkpoints_found_in_a_trace_take_the_place_of_options(tmp_path):
-    words = ["checkpoint", "--trace", made_timeline(tmp_path), "--jobs", 4, "--mtbf", "24h",
-             "--replications", 2, "--json"]  # fmt: skip
+    words = [
+        "checkpoint",
+        "--trace",
+        made_timeline(tmp_path),
+        "--jobs",
+        4,
+        "--mtbf",
+        "24h",
+        "--replications",
+        2,
+        "--json",
+    ]
     done = called(*words)
     assert done.returncode == 0, done.stderr
-    assert (
-        "12 checkpoints of 24 GB, each after 9.67 min of work and written in 20 s, at 1.2 GB/s"
-        in (done.stderr)
+    assert "12 checkpoints of 24 GB, each after 9.67 min of work and written in 20 s, at 1.2 GB/s" in (
+        done.stderr
     )
     assert result_of(done.stdout)["jobs"] == 4
     assert called("checkpoint", "--module", "STDIO").returncode == 3
@@ -150,11 +166,12 @@ def test_checkpoints_found_in_a_trace_take_the_place_of_options(tmp_path):
 @pytest.mark.parametrize(
     ("job", "storage", "size", "interval", "bandwidth"),
     [
-        ({}, {}, 2e9, 500.0, 1e9), ({"size": "5GB"}, {}, 5e9, 500.0, 1e9),
+        ({}, {}, 2e9, 500.0, 1e9),
+        ({"size": "5GB"}, {}, 5e9, 500.0, 1e9),
         ({"interval": "1h"}, {"bandwidth": "20GB/s"}, 2e9, 3600.0, 2e10),
         ({"model": "llama3-405b"}, {"system": "llama3"}, 5.29e12, 500.0, None),
     ],
-)  # fmt: skip
+)
 def test_options_go_before_what_a_trace_shows_and_that_before_a_file(
     tmp_path, job, storage, size, interval, bandwidth
 ):
@@ -164,8 +181,7 @@ def test_options_go_before_what_a_trace_shows_and_that_before_a_file(
     plan = checkpoint_plan(file, job=job, storage=storage, found=found)
     assert plan.job.size == pytest.approx(size, rel=0.02)
     assert plan.job.interval == interval
-    assert plan.storage.bandwidth == (system("llama3").storage.bandwidth if bandwidth is None
-                                      else bandwidth)  # fmt: skip
+    assert plan.storage.bandwidth == (system("llama3").storage.bandwidth if bandwidth is None else bandwidth)
 
 
 class TestHostileNumbers:
@@ -182,7 +198,7 @@ class TestHostileNumbers:
             (["--interval", "1000000h"], "give a shorter interval"),
             (["--jobs", 10**6], "job.jobs: input should be less than or equal to 10000"),
         ],
-    )  # fmt: skip
+    )
     def test_are_refused_with_what_would_do(self, options, says):
         done = called("checkpoint", *POOL, *options)
         assert done.returncode == 3
@@ -217,9 +233,7 @@ class TestHostileNumbers:
         """A thousand intervals of each job, not the 4 * 10^9 in which it would fail 30 times."""
         monkeypatch.setattr(simulator, "_MOST_INTERVALS", 20_000)
         rare = Checkpointing(1.0, interval=1.0, mtbf=3e9)
-        found = simulator.simulate_checkpoints(
-            rare, Storage(200.0, per_job=10.0), 20, replications=2
-        )
+        found = simulator.simulate_checkpoints(rare, Storage(200.0, per_job=10.0), 20, replications=2)
         assert found.seconds == pytest.approx(1000 * 1.1)
         assert found.goodput.mean == pytest.approx(1 / 1.1, rel=0.01)
 
@@ -236,7 +250,18 @@ class TestHostileNumbers:
         assert around[0].goodput < found.goodput < around[1].goodput
 
     def test_no_more_jobs_are_said_to_fit_than_were_tried(self):
-        done = called("checkpoint", "--size", "1B", "--bandwidth", "1GB/s", "--mtbf", "1h",
-                      "--interval", "1h", "--replications", 2)  # fmt: skip
+        done = called(
+            "checkpoint",
+            "--size",
+            "1B",
+            "--bandwidth",
+            "1GB/s",
+            "--mtbf",
+            "1h",
+            "--interval",
+            "1h",
+            "--replications",
+            2,
+        )
         assert done.returncode == 0, done.stderr
         assert "100,000 jobs or more can share this storage" in done.stdout

@@ -41,9 +41,15 @@ def test_the_kernel_is_the_slow_twin_event_by_event(mode, clock, order, writers)
     rng = stream(5, "twin", mode, str(clock), order, writers)
     n, end, mtbf = 5, 400.0, 70.0
     job = Checkpointing(
-        3.0, 17.0, mtbf, 2.5, mode, restore_size=4.0, timer="clock" if clock else "work",
+        3.0,
+        17.0,
+        mtbf,
+        2.5,
+        mode,
+        restore_size=4.0,
+        timer="clock" if clock else "work",
         snapshot=0.75 if mode == "asynchronous" else 0.0,
-    )  # fmt: skip
+    )
     storage = Storage(1.5, per_job=1.0, writers=writers, order=order)
     state = _state([(job, n)], storage, 0.0, end, rng)
     offsets = state.jobs["offset"].copy()
@@ -59,9 +65,18 @@ def test_the_kernel_is_the_slow_twin_event_by_event(mode, clock, order, writers)
     again.standard_exponential(n)
     slow = Play(
         [Job(float(o), [float(f)]) for o, f in zip(offsets, first, strict=True)],
-        size=3.0, interval=17.0, restore=4.0, downtime=2.5, mode=mode, snapshot=job.snapshot,
-        clock=clock, bandwidth=1.5, per_job=1.0, writers=writers, order=order,
-    )  # fmt: skip
+        size=3.0,
+        interval=17.0,
+        restore=4.0,
+        downtime=2.5,
+        mode=mode,
+        snapshot=job.snapshot,
+        clock=clock,
+        bandwidth=1.5,
+        per_job=1.0,
+        writers=writers,
+        order=order,
+    )
     down = slow._down
 
     def back(one):
@@ -92,7 +107,12 @@ def judged(found, goodput, least=0.0):
         (Checkpointing(60.0, 100.0, 1000.0, 20.0, "asynchronous", snapshot=2.0), 1, 0.80974272),
         (
             Checkpointing(
-                1.0, 10.0, 60.0, 2.0, jitter=PhaseType.erlang(phases=2, mean=1.0), size_law=ONE,
+                1.0,
+                10.0,
+                60.0,
+                2.0,
+                jitter=PhaseType.erlang(phases=2, mean=1.0),
+                size_law=ONE,
                 downtime_law=ONE,
             ),
             3,
@@ -100,7 +120,7 @@ def judged(found, goodput, least=0.0):
         ),
         (Checkpointing(1.0, 5.0, mode="asynchronous", jitter=ONE, size_law=ONE), 4, 0.89481360),
     ],
-)  # fmt: skip
+)
 def test_exact_answers_are_met(job, n, goodput):
     found = simulate_checkpoints(job, Storage(1.0), n, intervals=6000, seed=3)
     assert judged(found, goodput)
@@ -127,9 +147,7 @@ def test_stalls_of_sharing_and_turns_follow_their_laws():
 )
 def test_constant_timers_keep_what_the_start_made_of_them(stagger, writers, jitter, write, goodput):
     job = Checkpointing(1.0, 10.0, jitter=jitter, stagger=stagger)
-    found = simulate_checkpoints(
-        job, Storage(1.0, writers=writers), 8, intervals=3600, replications=3
-    )
+    found = simulate_checkpoints(job, Storage(1.0, writers=writers), 8, intervals=3600, replications=3)
     assert found.write.mean == pytest.approx(write, abs=1e-9)
     assert found.goodput.mean == pytest.approx(goodput, abs=5e-4)
     about = predict_checkpoints(job, Storage(1.0, writers=writers), 8)
@@ -159,9 +177,7 @@ def test_a_little_jitter_forgets_the_start():
 )
 def test_clocks_that_strike_together(mode, writers, goodput):
     job = Checkpointing(1.0, 10.0, mode=mode, timer="clock", stagger="together")
-    found = simulate_checkpoints(
-        job, Storage(1.0, writers=writers), 8, intervals=2000, replications=2
-    )
+    found = simulate_checkpoints(job, Storage(1.0, writers=writers), 8, intervals=2000, replications=2)
     assert found.goodput.mean == pytest.approx(goodput, abs=1e-3)
     about = predict_checkpoints(job, Storage(1.0, writers=writers), 8)
     assert (about.goodput, about.method) == (pytest.approx(goodput), "exact (closed form)")
@@ -178,13 +194,17 @@ def test_a_clock_whose_time_has_come_does_not_strike_again_by_rounding():
 @pytest.mark.parametrize("timer", ["work", "clock"])
 @pytest.mark.parametrize("stagger", ["together", "even"])
 def test_what_a_known_start_leads_to_is_what_is_played(mode, timer, stagger):
-    systems = [(8, None, 1.0, 10.0), (3, 1, 1.0, 1.3), (6, 2, 1.0, 10.0), (5, 2, 2.0, 5.0),
-               (4, None, 2.5, 3.0), (7, 2, 1.0, 10.0)]  # fmt: skip
+    systems = [
+        (8, None, 1.0, 10.0),
+        (3, 1, 1.0, 1.3),
+        (6, 2, 1.0, 10.0),
+        (5, 2, 2.0, 5.0),
+        (4, None, 2.5, 3.0),
+        (7, 2, 1.0, 10.0),
+    ]
     for n, writers, full, tau in systems:
         snapshot = 0.5 if mode == "asynchronous" and n % 2 else 0.0
-        job = Checkpointing(
-            1.0, tau, mode=mode, timer=timer, stagger=stagger, snapshot=snapshot
-        )  # fmt: skip
+        job = Checkpointing(1.0, tau, mode=mode, timer=timer, stagger=stagger, snapshot=snapshot)
         storage = Storage(full, per_job=1.0, writers=writers)
         right = from_start(job, storage, n)
         if right is None:
@@ -245,9 +265,10 @@ def test_several_classes_lose_what_the_table_says(bandwidth, way):
         mode = "blocking" if way in ("sharing", "turns") else "waiting-works"
         classes.append((Checkpointing(size, interval, mtbf, mode=mode, nodes=nodes), count))
     storage = Storage(
-        bandwidth, writers=None if way == "sharing" else 1,
+        bandwidth,
+        writers=None if way == "sharing" else 1,
         order="least-waste" if way == "least-waste" else "fcfs",
-    )  # fmt: skip
+    )
     found = simulate_checkpoints(classes, storage, intervals=1500, replications=6)
     lost = 1.0 - found.goodput.mean
     assert lost == pytest.approx(TABLE_A6[bandwidth][way], abs=0.004 + found.goodput.half_width)
@@ -277,19 +298,27 @@ def compared(case, events, seed=SEED):
     """What is predicted and what is played for one system; `tests.campaigns.checkpoints`, too."""
     n, job, storage = drawn_system(case, seed)
     found = predict_checkpoints(job, storage, n)
-    played = simulate_checkpoints(
-        job, storage, n, intervals=max(300, events // n), replications=6, seed=case
-    )
+    played = simulate_checkpoints(job, storage, n, intervals=max(300, events // n), replications=6, seed=case)
     cap = min(storage.full_at, storage.admitted(n))
     load = played.utilisation.mean * storage.full_at / cap
     return {
-        "case": case, "jobs": n, "mode": job.mode, "writers": storage.admitted(n),
-        "full_at": storage.full_at, "interval": job.interval, "mtbf": job.mtbf,
-        "jitter": str(job.jitter), "load": load, "goodput": played.goodput.mean,
-        "half_width": played.goodput.half_width, "predicted": found.goodput, "low": found.low,
-        "high": found.high, "error": found.goodput / played.goodput.mean - 1.0,
+        "case": case,
+        "jobs": n,
+        "mode": job.mode,
+        "writers": storage.admitted(n),
+        "full_at": storage.full_at,
+        "interval": job.interval,
+        "mtbf": job.mtbf,
+        "jitter": str(job.jitter),
+        "load": load,
+        "goodput": played.goodput.mean,
+        "half_width": played.goodput.half_width,
+        "predicted": found.goodput,
+        "low": found.low,
+        "high": found.high,
+        "error": found.goodput / played.goodput.mean - 1.0,
         "method": found.method,
-    }  # fmt: skip
+    }
 
 
 def test_predictions_hold_on_random_systems():

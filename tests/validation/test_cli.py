@@ -75,9 +75,13 @@ def test_a_study_writes_one_whole_page_a_table_and_its_figures(quick, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(out / "report.html")
     assert {f.name for f in out.iterdir()} == {
-        "report.html", "predictions.csv", "answer.png", "surface.png", "response.png",
+        "report.html",
+        "predictions.csv",
+        "answer.png",
+        "surface.png",
+        "response.png",
         "agreement.png",
-    }  # fmt: skip
+    }
     page = (out / "report.html").read_text()
     parser = Tags()
     parser.feed(page)
@@ -138,14 +142,15 @@ def test_predictions_come_as_a_table_or_as_json(quick):
         ("disks = 4", "diskss = 4", "machine.diskss: unknown key; did you mean disks?"),
         ("total = 64.0", "total = nan", "program[0].cpu.total"),
         ("processor_partitions = [1, 4]", "processor_partitions = [1, 8]", "use 1 to 4"),
-        ("loads = [0.1, 0.4]", "loads = [0.1, 0.999]",
-         "study.loads[1]: load 0.999 is unstable under every policy of this study; the largest "
-         "stable load is just below"),
+        (
+            "loads = [0.1, 0.4]",
+            "loads = [0.1, 0.999]",
+            "study.loads[1]: load 0.999 is unstable under every policy of this study; the largest "
+            "stable load is just below",
+        ),
     ],
-)  # fmt: skip
-def test_bad_scenarios_are_one_line_on_stderr_and_leave_nothing_behind(
-    quick, tmp_path, old, new, said
-):
+)
+def test_bad_scenarios_are_one_line_on_stderr_and_leave_nothing_behind(quick, tmp_path, old, new, said):
     quick.write_text(QUICK.replace(old, new, 1))
     out = tmp_path / "out"
     done = called("study", quick, "-o", out)
@@ -299,16 +304,16 @@ def test_a_second_run_into_one_folder_is_told_at_once_and_harms_nothing(quick, t
 @pytest.mark.parametrize(
     ("name", "child"),
     [
-        (b"my study.toml", False), (b"it's $HOME `x`.toml", False),
-        (b"esc\x1b[31m\x07.toml", False), (b"caf\xe9.toml", True),
+        (b"my study.toml", False),
+        (b"it's $HOME `x`.toml", False),
+        (b"esc\x1b[31m\x07.toml", False),
+        (b"caf\xe9.toml", True),
     ],
-)  # fmt: skip
+)
 def test_the_command_of_a_report_can_be_typed_again_whatever_the_names(tmp_path, name, child):
     scenario = os.fsencode(tmp_path) + b"/" + name
     with open(scenario, "w") as file:
-        file.write(
-            QUICK.replace("replications = 4", "replications = 2").replace("[1, 4]", "[4]", 1)
-        )
+        file.write(QUICK.replace("replications = 4", "replications = 2").replace("[1, 4]", "[4]", 1))
     out = tmp_path / "o ut"
     done = (run if child else called)("study", os.fsdecode(scenario), "-o", out)
     assert done.returncode == 0, done.stderr
@@ -316,9 +321,7 @@ def test_the_command_of_a_report_can_be_typed_again_whatever_the_names(tmp_path,
     assert "\x1b" not in page
     assert "\x07" not in page
     line = html.unescape(re.search(r"<pre[^>]*>(.*?)</pre>", page, re.DOTALL)[1])
-    echoed = subprocess.run(
-        ["bash", "-c", line.replace("qmodels", "printf '%s\\0'", 1)], capture_output=True
-    )
+    echoed = subprocess.run(["bash", "-c", line.replace("qmodels", "printf '%s\\0'", 1)], capture_output=True)
     assert echoed.stdout.split(b"\0")[:4] == [b"study", scenario, b"-o", os.fsencode(out)]
 
 
@@ -353,9 +356,12 @@ def test_a_shell_completes_commands_and_options():
     for words, at, completed in (("qmodels pre", 1, "predict"), ("qmodels fit --see", 2, "--seed")):
         shell = {"_QMODELS_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(at)}
         done = subprocess.run(
-            [Path(sys.executable).with_name("qmodels")], env=os.environ | shell,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            [Path(sys.executable).with_name("qmodels")],
+            env=os.environ | shell,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.stdout.split() == [completed], done.stderr
 
 

@@ -26,8 +26,14 @@ UNCOUPLED = ("NLB", "CPU", "memory", "IOCM-RE")
 
 
 def drawn(seed=1, **options):
-    kept = {"jobs": 150, "nodes": 8, "parallel": 0.4, "offered_disk": 1.2, "page_faults": 5.0,
-            "memory_factor": 3.0}  # fmt: skip
+    kept = {
+        "jobs": 150,
+        "nodes": 8,
+        "parallel": 0.4,
+        "offered_disk": 1.2,
+        "page_faults": 5.0,
+        "memory_factor": 3.0,
+    }
     return SyntheticTraces(**kept | options).draw(rng=np.random.default_rng(seed))
 
 
@@ -61,8 +67,12 @@ def traces(draw):
 
 
 @settings(max_examples=examples(60))
-@given(case=traces(), name=st.sampled_from(list(BALANCERS)), late=st.sampled_from([0.0, 0.5]),
-       known=st.booleans())  # fmt: skip
+@given(
+    case=traces(),
+    name=st.sampled_from(list(BALANCERS)),
+    late=st.sampled_from([0.0, 0.5]),
+    known=st.booleans(),
+)
 def test_every_run_keeps_the_laws_of_the_specification(case, name, late, known):
     nodes, trace = case
     cluster = Cluster.of(nodes, broadcast=late, remaining_known=known)
@@ -141,9 +151,7 @@ def test_siblings_never_share_a_node_and_frozen_jobs_stand_still(name):
         for node in range(8):
             there = s.tasks["node"] == node
             assert s.loads[node].tasks == there.sum()
-            assert s.loads[node].memory == pytest.approx(
-                s.jobs["memory"][s.tasks["job"][there]].sum()
-            )
+            assert s.loads[node].memory == pytest.approx(s.jobs["memory"][s.tasks["job"][there]].sum())
 
     played(Cluster.of(8), drawn(jobs=60), name, look)
     assert (frozen > 0) == (name not in ("NLB", "BS"))
@@ -153,9 +161,7 @@ def test_on_one_node_all_balancers_that_move_nothing_are_one():
     trace = drawn(nodes=1, parallel=0.0)
     first = simulate_cluster(Cluster.of(1), trace, "NLB")
     for name in (*UNCOUPLED, "IOCM-PM"):
-        assert simulate_cluster(Cluster.of(1), trace, name).finish.tobytes() == (
-            first.finish.tobytes()
-        )
+        assert simulate_cluster(Cluster.of(1), trace, name).finish.tobytes() == (first.finish.tobytes())
 
 
 def test_without_balancing_neither_names_of_nodes_nor_the_unit_of_time_matter():
@@ -168,9 +174,13 @@ def test_without_balancing_neither_names_of_nodes_nor_the_unit_of_time_matter():
     # Twice as slow throughout: half as many accesses per CPU-second, each of twice the length.
     slow = ClusterTrace(
         **columns
-        | {"arrivals": 2 * trace.arrivals, "demands": 2 * trace.demands,
-           "io_rates": trace.io_rates / 2, "fault_rates": trace.fault_rates / 2}
-    )  # fmt: skip
+        | {
+            "arrivals": 2 * trace.arrivals,
+            "demands": 2 * trace.demands,
+            "io_rates": trace.io_rates / 2,
+            "fault_rates": trace.fault_rates / 2,
+        }
+    )
     disks = Node(access=16.0, disk_rate=20.0, fault=16.2)
     long = Cluster.of(8, disks, barrier=200.0, barrier_cost=2.0)
     later = simulate_cluster(long, slow, "NLB", tolerance=1e-9)
@@ -187,17 +197,20 @@ def test_the_same_jobs_give_the_same_bits(name):
 @EVERY
 def test_the_tolerance_decides_nothing_that_is_seen(name):
     fine, usual = (
-        simulate_cluster(Cluster.of(8), drawn(), name, tolerance=t)
-        for t in (1e-9, engine.TOLERANCE)
+        simulate_cluster(Cluster.of(8), drawn(), name, tolerance=t) for t in (1e-9, engine.TOLERANCE)
     )
     assert usual.slowdown.mean() == pytest.approx(fine.slowdown.mean(), rel=1e-3)
 
 
 def test_a_job_alone_takes_its_time_alone_and_its_barriers():
     trace = ClusterTrace(
-        arrivals=[0.0, 1e3], homes=[0, 1], tasks=[1, 3], demands=[2.0, 2.0], memory=[64.0, 64.0],
+        arrivals=[0.0, 1e3],
+        homes=[0, 1],
+        tasks=[1, 3],
+        demands=[2.0, 2.0],
+        memory=[64.0, 64.0],
         io_rates=[0.5, 0.5],
-    )  # fmt: skip
+    )
     run = simulate_cluster(Cluster.of(4, access_dispersion=0.0), trace, "IOCM-PM")
     access = 8.0 + 256 / 40
     assert run.alone == pytest.approx([2 * (1 + 0.5 * access), 2 * (1 + 0.5 * access + 0.01)])
@@ -240,9 +253,7 @@ def test_costs_grow_with_data_and_fall_with_bandwidth(data, more, faster):
     less, greater = costs(initial=[data]), costs(initial=[data + more])
     assert rules.remote_cost(less, 0, 0, 1) < rules.remote_cost(greater, 0, 0, 1)
     for age in (0.0, 10.0):
-        assert rules.preemption_cost(less, 0, age, 0, 1) < (
-            rules.preemption_cost(greater, 0, age, 0, 1)
-        )
+        assert rules.preemption_cost(less, 0, age, 0, 1) < (rules.preemption_cost(greater, 0, age, 0, 1))
     better = Cluster.of(2, Node(link=12.5 * faster))
     quick = engine._tables(better, alike(1, initial=[data + more]), 1e-4)
     assert rules.remote_cost(quick, 0, 0, 1) < rules.remote_cost(greater, 0, 0, 1)
@@ -287,9 +298,7 @@ def test_along_a_sweep_only_the_rate_changes():
 
 
 def test_requests_of_a_job_average_like_a_gamma_law():
-    short = SyntheticTraces(jobs=20_000, parallel=0.0, io_rate=0.01).draw(
-        rng=np.random.default_rng(3)
-    )
+    short = SyntheticTraces(jobs=20_000, parallel=0.0, io_rate=0.01).draw(rng=np.random.default_rng(3))
     accesses = np.maximum(short.demands * short.io_rates * 1000, 1.0)
     z = (short.requests / 0.256 - 1.0) * np.sqrt(2.0 * accesses)  # standard, if shape 2 per access
     assert abs(z.mean()) < 4 / math.sqrt(z.size) + 0.02  # of the cube-root approximation
@@ -316,7 +325,7 @@ def test_applications_have_the_specification_s_shares_of_io():
         ({"demands": [1.0, 1e300]}, r"demands\[1\] must be at most 1e\+12"),
         ({"io_rates": [0.0, math.nan]}, r"io_rates\[1\] is nan"),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_trace_is_refused_with_place_and_reason(columns, message):
     with pytest.raises(ModelError, match=message):
         alike(2, **columns)

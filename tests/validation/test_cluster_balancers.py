@@ -27,10 +27,11 @@ EVERY = pytest.mark.parametrize("name", BALANCERS)
 def asked(balancer):
     """A balancer that answers as another one, but has no rules and so is asked about every job."""
     methods = {
-        "name": balancer.name, "dedicated": balancer.dedicated,
+        "name": balancer.name,
+        "dedicated": balancer.dedicated,
         "place": lambda self, view, job: balancer.place(view, job),
         "moves": lambda self, view, job: balancer.moves(view, job),
-    }  # fmt: skip
+    }
     return type("Asked", (AbstractBalancer,), methods)()
 
 
@@ -144,15 +145,21 @@ class Restless(Fine):
 @pytest.mark.parametrize(
     ("kind", "promise", "said"),
     [
-        (Doubling, "nodes", "no two tasks"), (Outside, "nodes", "numbered from 0"),
-        (Short, "nodes", "for each task"), (Floating, "nodes", "whole number"),
-        (Dawdling, "waiting", "empty cluster"), (Remembering, "repeatable", "then"),
-        (Drawing, "repeatable", "afresh"), (Scribbling, "pure", "read-only"),
-        (Failing, "made", "KeyError"), (Crowding, "moves", "a task of that job is there"),
-        (Restless, "moves", "frozen"), (object, "made", "no AbstractBalancer"),
+        (Doubling, "nodes", "no two tasks"),
+        (Outside, "nodes", "numbered from 0"),
+        (Short, "nodes", "for each task"),
+        (Floating, "nodes", "whole number"),
+        (Dawdling, "waiting", "empty cluster"),
+        (Remembering, "repeatable", "then"),
+        (Drawing, "repeatable", "afresh"),
+        (Scribbling, "pure", "read-only"),
+        (Failing, "made", "KeyError"),
+        (Crowding, "moves", "a task of that job is there"),
+        (Restless, "moves", "frozen"),
+        (object, "made", "no AbstractBalancer"),
         (partial(IOCMRE, crowded=-1.0), "made", "crowded must be >= 0"),
     ],
-)  # fmt: skip
+)
 def test_a_broken_promise_is_named_with_its_case(kind, promise, said):
     check = check_balancer(kind, jobs=40)
     assert not check.passed
@@ -208,8 +215,16 @@ def test_a_log_is_played_once_and_names_are_different():
 
 def then_one(cluster, before, **columns):
     """Jobs that run already, and one more that comes to node 0 a little later."""
-    last = {"arrivals": 1e-3, "homes": 0, "tasks": 1, "demands": 50.0, "memory": 1.0,
-            "io_rates": 0.0, "initial": 0.0, "fault_rates": 0.0} | columns  # fmt: skip
+    last = {
+        "arrivals": 1e-3,
+        "homes": 0,
+        "tasks": 1,
+        "demands": 50.0,
+        "memory": 1.0,
+        "io_rates": 0.0,
+        "initial": 0.0,
+        "fault_rates": 0.0,
+    } | columns
     names = list(last)
     first = {n: np.asarray(before.get(n, np.zeros(len(before["homes"])))) for n in names}
     return ClusterTrace(**{n: np.append(first[n], last[n]) for n in names})
@@ -217,8 +232,12 @@ def then_one(cluster, before, **columns):
 
 def loaded(homes, **columns):
     count = len(homes)
-    usual = {"homes": homes, "tasks": np.ones(count), "demands": np.full(count, 100.0),
-             "memory": np.full(count, 1.0)}  # fmt: skip
+    usual = {
+        "homes": homes,
+        "tasks": np.ones(count),
+        "demands": np.full(count, 100.0),
+        "memory": np.full(count, 1.0),
+    }
     return usual | columns
 
 
@@ -232,8 +251,9 @@ def where_last_goes(name, trace, nodes=4, **options):
 
 
 def test_rule_one_takes_the_node_with_least_io_and_least_memory_among_equals():
-    busy = loaded([0, 1, 2, 3], io_rates=np.array([2.0, 1.0, 0.0, 0.0]),
-                  memory=np.array([1.0, 1.0, 9.0, 5.0]))  # fmt: skip
+    busy = loaded(
+        [0, 1, 2, 3], io_rates=np.array([2.0, 1.0, 0.0, 0.0]), memory=np.array([1.0, 1.0, 9.0, 5.0])
+    )
     trace = then_one(None, busy, io_rates=1.0)
     assert where_last_goes("IOCM-RE", trace) == 3
     # Blind to disks, the others see one task everywhere.
@@ -298,19 +318,26 @@ def test_a_task_that_was_moved_cools_down_before_it_moves_again():
     cost = 0.3 + 1.0 / 12.5
     for later, moves in ((1.5 * cost, 1), (2.5 * cost, 2)):
         trace = ClusterTrace(
-            arrivals=[0.0, 1e-3, later], homes=[0, 0, 1], tasks=[1, 1, 1],
-            demands=[50.0, 0.01, 0.2], memory=[1.0, 1.0, 1.0], io_rates=[1.0, 1.0, 5.0],
+            arrivals=[0.0, 1e-3, later],
+            homes=[0, 0, 1],
+            tasks=[1, 1, 1],
+            demands=[50.0, 0.01, 0.2],
+            memory=[1.0, 1.0, 1.0],
+            io_rates=[1.0, 1.0, 5.0],
             initial=[0.0, 100.0, 1e4],
-        )  # fmt: skip
+        )
         run = simulate_cluster(Cluster.of(2), trace, "IOCM-PM")
         assert run.preempted.tolist() == [moves, 0, 0]
 
 
 def test_the_batch_system_serves_in_order_on_nodes_of_their_own():
     trace = ClusterTrace(
-        arrivals=[0.0, 1.0, 2.0, 3.0], homes=[0, 0, 0, 0], tasks=[1, 3, 1, 2],
-        demands=[10.0, 4.0, 1.0, 1.0], memory=np.ones(4),
-    )  # fmt: skip
+        arrivals=[0.0, 1.0, 2.0, 3.0],
+        homes=[0, 0, 0, 0],
+        tasks=[1, 3, 1, 2],
+        demands=[10.0, 4.0, 1.0, 1.0],
+        memory=np.ones(4),
+    )
     run = simulate_cluster(Cluster.of(3), trace, "BS")
     # The wide job waits for all three nodes, and those behind it for their turn.
     assert run.start == pytest.approx([0.0, 10.0, 14.04, 14.04])

@@ -24,9 +24,7 @@ def drawn_alone(tasks, rate, *, scv, barriers, rng):
 @pytest.mark.parametrize("scv", [1.0, 0.1])
 @pytest.mark.parametrize("rate", [0.02, 0.1, 1.0])
 @pytest.mark.parametrize("tasks", [2, 4, 8])
-def test_tasks_of_a_job_alone_wait_at_barriers_for_the_one_with_the_longest_accesses(
-    tasks, rate, scv
-):
+def test_tasks_of_a_job_alone_wait_at_barriers_for_the_one_with_the_longest_accesses(tasks, rate, scv):
     trace = ClusterTrace(
         arrivals=[0.0], homes=[0], tasks=[tasks], demands=[20.0], memory=[64.0], io_rates=[rate]
     )
@@ -66,21 +64,22 @@ def test_siblings_that_share_nodes_with_other_jobs_take_as_long_as_access_by_acc
     for seed in range(4):
         rng = np.random.default_rng([3, seed])
         trace = ClusterTrace(
-            arrivals=np.sort(rng.uniform(0.0, 8.0, 5)), homes=rng.integers(0, 4, 5),
-            tasks=rng.integers(2, 5, 5), demands=rng.uniform(0.55, 2.05, 5),
-            memory=np.full(5, 10.0), io_rates=rng.uniform(0.05, 0.2, 5),
-        )  # fmt: skip
+            arrivals=np.sort(rng.uniform(0.0, 8.0, 5)),
+            homes=rng.integers(0, 4, 5),
+            tasks=rng.integers(2, 5, 5),
+            demands=rng.uniform(0.55, 2.05, 5),
+            memory=np.full(5, 10.0),
+            io_rates=rng.uniform(0.05, 0.2, 5),
+        )
         alone, _ = alone_times(Cluster.of(4), trace)
         single = [
-            (by_requests(Cluster.of(4), trace, np.random.default_rng([seed, k])) - trace.arrivals)
-            / alone
+            (by_requests(Cluster.of(4), trace, np.random.default_rng([seed, k])) - trace.arrivals) / alone
             for k in range(2)
         ]
         known = np.mean(single)
         errors.append(
             [
-                simulate_cluster(Cluster.of(4, access_dispersion=d), trace, "NLB").slowdown.mean()
-                / known
+                simulate_cluster(Cluster.of(4, access_dispersion=d), trace, "NLB").slowdown.mean() / known
                 - 1.0
                 for d in (2.0, 0.0)
             ]

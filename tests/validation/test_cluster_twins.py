@@ -25,11 +25,13 @@ def small(seed, *, parallel=0.0, jobs=12):
     rng = np.random.default_rng([7, seed])
     nodes = int(rng.integers(2, 5))
     return Cluster.of(nodes), ClusterTrace(
-        arrivals=np.sort(rng.uniform(0, 12, jobs)), homes=rng.integers(0, nodes, jobs),
+        arrivals=np.sort(rng.uniform(0, 12, jobs)),
+        homes=rng.integers(0, nodes, jobs),
         tasks=np.where(rng.random(jobs) < parallel, rng.integers(2, nodes + 1, jobs), 1),
-        demands=rng.uniform(0.5, 3.0, jobs), memory=np.full(jobs, 10.0),
+        demands=rng.uniform(0.5, 3.0, jobs),
+        memory=np.full(jobs, 10.0),
         io_rates=rng.uniform(0.02, 0.2, jobs),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("name", BALANCERS)
@@ -38,9 +40,14 @@ def test_the_kernel_is_the_naive_fluid_under_every_balancer(name, seed):
     rng = np.random.default_rng(seed)
     cluster = Cluster.of(5) if seed == 1 else Cluster([Node(), Node(speed=2.0, memory=300.0)] * 3)
     trace = SyntheticTraces(
-        jobs=40, nodes=len(cluster.nodes), parallel=0.3, page_faults=5.0, memory_factor=4.0,
-        offered_disk=1.2, cpu=BoundedPareto(low=0.5, high=50.0, shape=1.0),
-    ).draw(rng=rng)  # fmt: skip
+        jobs=40,
+        nodes=len(cluster.nodes),
+        parallel=0.3,
+        page_faults=5.0,
+        memory_factor=4.0,
+        offered_disk=1.2,
+        cpu=BoundedPareto(low=0.5, high=50.0, shape=1.0),
+    ).draw(rng=rng)
     twin = Fluid(cluster, trace, name, tolerance=1e-10)
     finish = np.array(twin.run())
     run = simulate_cluster(cluster, trace, name, tolerance=1e-10)
@@ -132,14 +139,18 @@ def test_regular_requests_make_the_fluid_pessimistic(parallel, options, least, m
 def test_jobs_that_nobody_balances_are_an_open_network():
     """The closed form is exact for shared centres; the fluid is a few per cent above it."""
     traces = SyntheticTraces(
-        jobs=4000, nodes=4, parallel=0.0, offered_disk=0.5, skew=0.0, page_faults=0.0,
+        jobs=4000,
+        nodes=4,
+        parallel=0.0,
+        offered_disk=0.5,
+        skew=0.0,
+        page_faults=0.0,
         cpu=BoundedPareto(low=0.5, high=2.0, shape=1.0),
-    )  # fmt: skip
+    )
     known = predict_no_balancing(Cluster.of(4), traces)
     assert known.disk_utilisation == pytest.approx(np.full(4, 0.5))
     runs = [
-        simulate_cluster(Cluster.of(4), traces.draw(rng=np.random.default_rng(s)), "NLB")
-        for s in range(4)
+        simulate_cluster(Cluster.of(4), traces.draw(rng=np.random.default_rng(s)), "NLB") for s in range(4)
     ]
     means = np.array([run.slowdown[400:].mean() for run in runs])
     error = means.std(ddof=1) / 2.0
@@ -151,9 +162,7 @@ def test_jobs_that_nobody_balances_are_an_open_network():
 def test_a_network_without_a_prediction_is_refused():
     usual = SyntheticTraces(nodes=4, parallel=0.0, offered_disk=0.5)
     with pytest.raises(UnstableError, match="most popular node"):
-        predict_no_balancing(
-            Cluster.of(4), SyntheticTraces(nodes=4, parallel=0.0, offered_disk=0.9)
-        )
+        predict_no_balancing(Cluster.of(4), SyntheticTraces(nodes=4, parallel=0.0, offered_disk=0.9))
     with pytest.raises(ModelError, match="parallel"):
         predict_no_balancing(Cluster.of(4), SyntheticTraces(nodes=4, offered_disk=0.5))
     with pytest.raises(ModelError, match="alike"):

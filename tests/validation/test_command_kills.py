@@ -20,12 +20,21 @@ import pytest
 from tests.validation.test_executors import _alive, children
 from tests.validation.test_sweep_journal import ROOT
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="asks /proc for processes"
-)
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for processes")
 RUNS = ROOT / "docs" / "examples" / "measured-runs.toml"
-ALLOCATION = ["allocate", "--strategies", "PLAS,Paging", "--mesh", "8x8", "--jobs", "60",
-              "--mean-interarrival", "60", "--replications", "12"]  # fmt: skip
+ALLOCATION = [
+    "allocate",
+    "--strategies",
+    "PLAS,Paging",
+    "--mesh",
+    "8x8",
+    "--jobs",
+    "60",
+    "--mean-interarrival",
+    "60",
+    "--replications",
+    "12",
+]
 COMMANDS = {
     "study": ["study", str(RUNS)],
     "demo": ["demo"],
@@ -50,9 +59,13 @@ def started(name, out, workers):
     if name != "surface":
         words += ["-j", str(workers)]
     return subprocess.Popen(
-        [sys.executable, "-c", CODE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, cwd=ROOT, env=ENVIRONMENT,
-    )  # fmt: skip
+        [sys.executable, "-c", CODE, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=ENVIRONMENT,
+    )
 
 
 def tables(folder):
@@ -156,16 +169,19 @@ def test_table_2_goes_on_when_its_terminal_was_closed_and_then_killed(tmp_path, 
     assert code == 128 + signal.SIGHUP
     held = kept_runs(journal)
     assert held >= 4
-    _, code = in_a_terminal(
-        words, journal, held + 4, lambda process, _: os.kill(process, signal.SIGKILL)
-    )
+    _, code = in_a_terminal(words, journal, held + 4, lambda process, _: os.kill(process, signal.SIGKILL))
     assert code == -signal.SIGKILL
     assert not out.exists()
     then = kept_runs(journal)
     done = subprocess.run(
-        [sys.executable, "-c", CODE, *words, "--keep-journal"], capture_output=True, text=True,
-        cwd=ROOT, env=ENVIRONMENT, check=False, timeout=600,
-    )  # fmt: skip
+        [sys.executable, "-c", CODE, *words, "--keep-journal"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        check=False,
+        timeout=600,
+    )
     assert done.returncode in (0, 1), done.stderr  # 1: a finding fails
     assert f"{journal}: finished runs to go on with: {then}" in done.stderr
     runs, twice, sessions = journal_of(journal)
@@ -173,8 +189,13 @@ def test_table_2_goes_on_when_its_terminal_was_closed_and_then_killed(tmp_path, 
     assert runs > then
     alone = subprocess.run(
         [sys.executable, "-c", CODE, *words[:-3], str(tmp_path / "alone"), "-j", "1"],
-        capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT, check=False, timeout=600,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        check=False,
+        timeout=600,
+    )
     assert alone.returncode == done.returncode
     assert tables(out) == tables(tmp_path / "alone")
     for name, number in {"closed at": held, "killed at": then, "runs": runs, "twice": 0}.items():
@@ -194,9 +215,7 @@ def test_twenty_kills_of_each_command_leave_nothing_half_made(tmp_path, name, re
     for _ in range(int(os.environ.get("QMODELS_KILLS", "20"))):
         number = rng.choice(list(ENDS))
         there = {file.name for file in tmp_path.iterdir()}  # a kill -9 before may have left some
-        code, said, took, gone = stopped(
-            name, out, rng.choice([1, 2]), number, rng.uniform(0.2, 1.1 * long)
-        )
+        code, said, took, gone = stopped(name, out, rng.choice([1, 2]), number, rng.uniform(0.2, 1.1 * long))
         done = code in (0, 1)
         # before the interpreter listens a signal ends it as it ends any program
         assert done or code in (ENDS[number], -number), said

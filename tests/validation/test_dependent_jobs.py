@@ -48,9 +48,15 @@ def test_the_simulator_and_the_model_agree_where_the_model_is_exact(policy):
     found = predict(policy, machine, WORK, load=0.4)
     assert found.method == "exact"
     run = simulate(
-        policy, machine, WORK, load=0.4, seed=11, replications=12, jobs=40_000,
+        policy,
+        machine,
+        WORK,
+        load=0.4,
+        seed=11,
+        replications=12,
+        jobs=40_000,
         percentiles=(0.5, 0.95),
-    )  # fmt: skip
+    )
     for seen, wanted in (
         (run.mean_response, found.mean_response),
         (run.mean_wait, found.mean_wait),
@@ -76,8 +82,15 @@ def test_percentiles_of_bursts_on_one_disk_are_those_of_the_simulator():
     assert (found.method, found.model) == ("exact", "crowding")
     shares = (0.5, 0.95, 0.99)
     run = simulate(
-        policy, machine, work, load=0.35, seed=3, replications=12, jobs=15_000, percentiles=shares,
-    )  # fmt: skip
+        policy,
+        machine,
+        work,
+        load=0.35,
+        seed=3,
+        replications=12,
+        jobs=15_000,
+        percentiles=shares,
+    )
     seen = [run.mean_response, *(run.percentile(q) for q in shares)]
     wanted = [found.mean_response, *(found.percentile(q) for q in shares)]
     for one, other in zip(seen, wanted, strict=True):

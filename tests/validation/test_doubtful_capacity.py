@@ -66,9 +66,7 @@ def test_a_run_without_a_steady_state_is_said_to_be_saturated():
     assert "no steady state" in run.warnings[0]
 
 
-@pytest.mark.parametrize(
-    "policy", [SP(4, 1), DP(1), TS(4, 1, 1), TS(1, 1, 2, cpu_discipline="ps")], ids=str
-)
+@pytest.mark.parametrize("policy", [SP(4, 1), DP(1), TS(4, 1, 1), TS(1, 1, 2, cpu_discipline="ps")], ids=str)
 def test_a_capacity_that_is_not_in_doubt_is_still_a_limit(policy):
     most = capacity(policy, MACHINE, VARIABLE)
     with pytest.raises(UnstableError):

@@ -17,9 +17,7 @@ def test_the_interval_is_that_of_student():
 
 
 def test_the_interval_covers_the_true_mean_as_often_as_it_says():
-    covered = sum(
-        estimate(stream(seed).normal(5.0, size=6).tolist()).contains(5.0) for seed in range(2000)
-    )
+    covered = sum(estimate(stream(seed).normal(5.0, size=6).tolist()).contains(5.0) for seed in range(2000))
     assert binom.ppf(0.001, 2000, 0.95) <= covered <= binom.ppf(0.999, 2000, 0.95)
 
 
@@ -31,9 +29,7 @@ def test_stopping_on_precision_still_covers():
 
 
 def test_precision_that_is_out_of_reach_is_given_up_at_the_bound():
-    assert (
-        replicate(lambda rng: rng.normal(), seed=1, precision=1e-9, at_most=20).replications == 20
-    )
+    assert replicate(lambda rng: rng.normal(), seed=1, precision=1e-9, at_most=20).replications == 20
 
 
 def test_one_observation_claims_nothing():

@@ -136,9 +136,12 @@ def test_progress_of_a_simulation_says_what_is_counted():
     assert seen == [("replications", k, 3) for k in (1, 2, 3)]
     seen.clear()
     simulate_candidates(
-        [SpaceSharing(4, 4), SpaceSharing(2, 4)], MACHINE, WORK,
-        progress=lambda *to: seen.append(to), **SHORT,
-    )  # fmt: skip
+        [SpaceSharing(4, 4), SpaceSharing(2, 4)],
+        MACHINE,
+        WORK,
+        progress=lambda *to: seen.append(to),
+        **SHORT,
+    )
     assert seen == [("candidates", 1, 2), ("candidates", 2, 2)]
 
 
@@ -220,13 +223,14 @@ def test_no_worker_outlives_a_parent_that_is_stopped(tmp_path, number):
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
     root = Path(__file__).resolve().parents[2]
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
-    }
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
     parent = subprocess.Popen(
-        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, env=environment,
-    )  # fmt: skip
+        [sys.executable, script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
     with parent:
         assert parent.stdout.readline() == "done 1\n"
         below = children(parent.pid)

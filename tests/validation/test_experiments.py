@@ -155,9 +155,7 @@ def test_figure_seven_holds_for_crowded_time_sharing_near_its_capacity():
 @pytest.mark.slow
 def test_figure_six_holds_in_full_and_figure_seven_but_for_time_sharing_being_sooner():
     """R-59, as `qmodels validate rosti-fig6 rosti-fig7` has it."""
-    six, seven = (
-        EXPERIMENTS[name].run(RunOptions(seed=0)) for name in ("rosti-fig6", "rosti-fig7")
-    )
+    six, seven = (EXPERIMENTS[name].run(RunOptions(seed=0)) for name in ("rosti-fig6", "rosti-fig7"))
     assert [f for f in six.findings if not f.holds] == []
     failing = {f.claim: f for f in seven.findings if not f.holds}
     assert set(failing) == {"R-56"}
@@ -241,9 +239,7 @@ def test_the_command_lists_the_experiments_when_none_is_named():
     done = run()
     assert done.exit_code == 0
     for name, experiment in EXPERIMENTS.items():
-        assert any(
-            line.startswith(name) and experiment.claim in line for line in done.stdout.splitlines()
-        )
+        assert any(line.startswith(name) and experiment.claim in line for line in done.stdout.splitlines())
 
 
 def planted(verdict):
@@ -259,9 +255,7 @@ def planted(verdict):
 
 
 @pytest.mark.parametrize("verdict", ["holds", "fails", "undecided"])
-def test_the_command_writes_figure_and_table_and_fails_when_a_claim_does(
-    verdict, tmp_path, monkeypatch
-):
+def test_the_command_writes_figure_and_table_and_fails_when_a_claim_does(verdict, tmp_path, monkeypatch):
     monkeypatch.setitem(EXPERIMENTS, "planted", planted(verdict))
     done = run("planted", "-o", str(tmp_path / "out"), "--quick", "--seed", "3", "-j", "1")
     assert done.exit_code == (1 if verdict == "fails" else 0)

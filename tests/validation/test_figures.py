@@ -131,12 +131,14 @@ class TestTheMapOfPolicies:
     def found(self, labels, ties=False):
         shape = np.shape(labels)
         return SimpleNamespace(
-            loads=np.linspace(0.1, 0.9, shape[1]), scvs=2.0 ** np.arange(shape[0]),
-            best=np.array(labels), ties=[[("x",) if ties else ()] * shape[1]] * shape[0],
+            loads=np.linspace(0.1, 0.9, shape[1]),
+            scvs=2.0 ** np.arange(shape[0]),
+            best=np.array(labels),
+            ties=[[("x",) if ties else ()] * shape[1]] * shape[0],
             objective=SimpleNamespace(label="95th percentile of the response"),
             constraints=["p95_s < 600"],
             meanings=("SP(p,d) is space sharing: " + 8 * "words ", "DP(d) is " + 8 * "words "),
-        )  # fmt: skip
+        )
 
     def test_says_what_its_labels_say(self):
         ax = policy_map(self.found([["SP(1,1)", "DP(16)", "TS(16,16;M=2)", ""]] * 2))
@@ -164,9 +166,11 @@ class TestComparisonsOfRuns:
         gaps = {n: estimate(12_000.0 * k, 9_000.0) for k, n in enumerate(names)}
         for some in (names, names[:1]):
             ax = comparison(
-                {n: means[n] for n in some}, {n: gaps[n] for n in some}, best="MC",
+                {n: means[n] for n in some},
+                {n: gaps[n] for n in some},
+                best="MC",
                 quantity="turnaround [cycles]",
-            )  # fmt: skip
+            )
             assert problems(ax.figure) == []
 
     @pytest.mark.parametrize("seconds", [10.0, 90_000.0])
@@ -202,25 +206,30 @@ class TestComparisonsOfRuns:
         tails = dict.fromkeys(known, 1.0 / at)
         assert problems(slowdown_tails(tails, at).figure) == []
         run = SimpleNamespace(
-            lines=np.random.default_rng(1).random((40, 8, 3)), bin_width=1500.0, end=60_000.0,
-            trace=SimpleNamespace(arrivals=[0.0, 50_000.0]), balancer="NLB",
+            lines=np.random.default_rng(1).random((40, 8, 3)),
+            bin_width=1500.0,
+            end=60_000.0,
+            trace=SimpleNamespace(arrivals=[0.0, 50_000.0]),
+            balancer="NLB",
             slowdown=np.array([2.0]),
-        )  # fmt: skip
+        )
         ax = timeline(run)
         assert ax.get_xlabel() == "time [h], dashed: the last arrival"
         assert problems(ax.figure) == []
 
     def test_of_slices(self):
         shapes = [(1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 2, 2), (2, 2, 4), (2, 4, 4)]
-        runs = [
-            SimpleNamespace(shape=s, wait=estimate(3.0 * k, 2.0)) for k, s in enumerate(shapes, 1)
-        ]
+        runs = [SimpleNamespace(shape=s, wait=estimate(3.0 * k, 2.0)) for k, s in enumerate(shapes, 1)]
         loaded = SimpleNamespace(growing=False, shapes=runs, utilisation=estimate(0.98, 0.05))
         way = SimpleNamespace(loaded=loaded, full=None)
         study = SimpleNamespace(
-            disciplines=["fcfs", "first-fit", "EASY"], strategies=["any-blocks", "FF", "mine"],
-            unit="s", load=0.5, ways=[way] * 9, of=lambda name, discipline: way,
-        )  # fmt: skip
+            disciplines=["fcfs", "first-fit", "EASY"],
+            strategies=["any-blocks", "FF", "mine"],
+            unit="s",
+            load=0.5,
+            ways=[way] * 9,
+            of=lambda name, discipline: way,
+        )
         assert problems(waits_by_slice(study).figure) == []
         assert problems(largest_utilisation(study).figure) == []
 
@@ -230,11 +239,14 @@ class TestComparisonsOfRuns:
         best = SimpleNamespace(interval=6000.0, daly=6100.0, young=5000.0)
         ways = [
             SimpleNamespace(
-                name=name, curve=np.full(30, 0.95 - 0.1 * k), played=played, best=best,
+                name=name,
+                curve=np.full(30, 0.95 - 0.1 * k),
+                played=played,
+                best=best,
                 job=SimpleNamespace(interval=6500.0),
             )
             for k, name in enumerate(["sharing", "turns", "waiting works", "behind the work"])
-        ]  # fmt: skip
+        ]
         study = SimpleNamespace(ways=ways, intervals=intervals)
         assert problems(goodput_against_interval(study).figure) == []
         assert problems(stall_percentiles(study).figure) == []

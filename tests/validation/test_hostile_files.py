@@ -211,9 +211,7 @@ def test_lists_that_multiply_to_millions_are_refused_with_what_would_do(tmp_path
     text = STUDY.replace("processor_partitions = [1, 4]", f"processor_partitions = {many}")
     with (
         processor_seconds(1.0),
-        pytest.raises(
-            ScenarioError, match=r"policy\[0\]: .* stand for 20,000 policies; .* may have 10,000"
-        ),
+        pytest.raises(ScenarioError, match=r"policy\[0\]: .* stand for 20,000 policies; .* may have 10,000"),
     ):
         load_scenario(toml(tmp_path, text))
     sides = ", ".join(map(str, range(1, 1501)))
@@ -247,9 +245,7 @@ def test_thousands_of_loads_are_estimated_before_they_are_begun(tmp_path):
         (study.register, ["study", "-o", "out"]),
     ],
 )
-def test_predictions_that_take_long_are_made_where_they_are_asked_for(
-    tmp_path, monkeypatch, register, words
-):
+def test_predictions_that_take_long_are_made_where_they_are_asked_for(tmp_path, monkeypatch, register, words):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(effort, "MOST_PREDICTIONS", 5)
     monkeypatch.setattr(effort, "MOST_SECONDS", 0.0)
@@ -275,9 +271,27 @@ def test_thousands_of_simulated_runs_are_not_begun_unasked(tmp_path):
 
 #: What takes the place of a value, and lines that are put in.
 _VALUES = (
-    "0", "-1", "1e999", "nan", "inf", '""', '"x"', "[]", "{}", "true", "9" * 18, "9" * 40, "1e-300",
-    "[[1]]", "0x7fffffffffffffff", "1979-05-27", "[1, 2, 3]", '"SP(1,1)"', "1e18", "1000000",
-)  # fmt: skip
+    "0",
+    "-1",
+    "1e999",
+    "nan",
+    "inf",
+    '""',
+    '"x"',
+    "[]",
+    "{}",
+    "true",
+    "9" * 18,
+    "9" * 40,
+    "1e-300",
+    "[[1]]",
+    "0x7fffffffffffffff",
+    "1979-05-27",
+    "[1, 2, 3]",
+    '"SP(1,1)"',
+    "1e18",
+    "1000000",
+)
 _LINES = ("[a]", "[[a]]", "[machine]", "x = 1", "x = [", "a.b.c.d = 1", '"" = 1', "seed = 1e5", "]")
 
 

@@ -290,9 +290,7 @@ class TestBadInputIsRefused:
         with pytest.raises(ModelError, match="nodes"):
             JobStream(arrivals=[0, 10], sizes=[1, 2], demands=[1, 1]).offered(nodes)
 
-    @pytest.mark.parametrize(
-        "kind", [PoissonStreams, BatchStreams, SurrogateStreams, LublinStreams]
-    )
+    @pytest.mark.parametrize("kind", [PoissonStreams, BatchStreams, SurrogateStreams, LublinStreams])
     @pytest.mark.parametrize("field", ["jobs", "largest"])
     @pytest.mark.parametrize("value", [*HOSTILE, 10**12], ids=ids)
     def test_by_the_counts_of_a_source(self, kind, field, value):

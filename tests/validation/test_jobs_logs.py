@@ -181,8 +181,11 @@ def test_the_paragon_as_streams_is_that_of_its_description(shared_data):
     assert streams.jobs == 4787
     gap, gap_cv, size, size_cv = shape(streams)
     assert (round(gap), round(gap_cv, 2), round(size, 1), round(size_cv, 2)) == (
-        1657, 3.54, 18.2, 1.26,
-    )  # fmt: skip
+        1657,
+        3.54,
+        18.2,
+        1.26,
+    )
     # Sped up or not, the shape of the gaps is that of the log.
     assert shape(LogStreams(read_swf(quarter), mean_interarrival=20.0))[:2] == pytest.approx(
         (20.0, gap_cv), rel=1e-9

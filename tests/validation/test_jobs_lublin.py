@@ -86,9 +86,7 @@ def test_run_times_have_the_law_of_the_model_at_each_size(kind, size):
     assert (runs == np.floor(runs)).all()
     # Whole seconds: the largest distance is at the jumps.
     at = np.unique(runs)
-    distance = np.abs(
-        np.searchsorted(np.sort(runs), at, "right") / runs.size - run_law(kind, size)(at)
-    )
+    distance = np.abs(np.searchsorted(np.sort(runs), at, "right") / runs.size - run_law(kind, size)(at))
     assert distance.max() < stats.kstwo.isf(LEVEL, runs.size)
 
 

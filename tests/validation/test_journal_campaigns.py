@@ -93,9 +93,7 @@ def broken_off(words, monkeypatch):
     return new
 
 
-def test_all_commands_break_off_into_one_journal_and_each_takes_away_what_is_its_own(
-    inputs, monkeypatch
-):
+def test_all_commands_break_off_into_one_journal_and_each_takes_away_what_is_its_own(inputs, monkeypatch):
     """Every pair: whichever command ends, what all others had finished is there to go on with."""
     Journal(inputs / "t.csv.journal", version="1").close()
     left = {name: broken_off(words, monkeypatch) for name, words in COMMANDS.items()}
@@ -115,9 +113,7 @@ def test_all_commands_break_off_into_one_journal_and_each_takes_away_what_is_its
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_another_seed_or_value_of_a_command_leaves_what_the_first_had_finished(
-    inputs, monkeypatch, name
-):
+def test_another_seed_or_value_of_a_command_leaves_what_the_first_had_finished(inputs, monkeypatch, name):
     Journal(inputs / "t.csv.journal", version="1").close()
     broken_off(COMMANDS[name], monkeypatch)
     first, _ = kept("t.csv.journal")

@@ -260,9 +260,13 @@ def test_a_map_goes_on_where_it_was_broken_off(tmp_path):
 
     def work(executor):
         return best_policies(
-            plan.system, plan.workload, loads=[0.1, 0.5], scvs=[1.0, 4.0],
-            candidates=plan.policies, executor=executor,
-        ).records()  # fmt: skip
+            plan.system,
+            plan.workload,
+            loads=[0.1, 0.5],
+            scvs=[1.0, 4.0],
+            candidates=plan.policies,
+            executor=executor,
+        ).records()
 
     with pytest.raises(KeyboardInterrupt):
         remembered(tmp_path / "j", work, most=3)

@@ -89,8 +89,12 @@ def test_the_parameters_are_those_of_the_paper():
     assert RUNS == 1000
     assert COMMUNICATIONS == (0, 1, 2, 4, 8, 16)
     assert [v.label for v in variants("SBT", "BT")] == [
-        "SBT(4)", "SBT(16)", "SBT(64)", "SBT(256)", "BT",
-    ]  # fmt: skip
+        "SBT(4)",
+        "SBT(16)",
+        "SBT(64)",
+        "SBT(256)",
+        "BT",
+    ]
     assert strategy(Variant("SBT", "64"), Choices()) == SBT(64.0)
     assert strategy(Variant("DBT", "1/8"), Choices()) == DBT(0.125)
     apart = strategy(Variant("d-DBT", "1/2"), Choices(anchor="last"))
@@ -209,9 +213,7 @@ def test_changes_of_a_table_are_relative_to_the_mean_of_the_second():
     assert table.makespan_change_percent.tolist() == pytest.approx([0.0, -100 / 15])
     # Residuals 9 - 10 * 14/15 = -1/3 and 19 - 20 * 14/15 = 1/3; Student's 12.706 for two runs.
     error = np.sqrt(2 / 9) / np.sqrt(2) / 15
-    assert table.makespan_change_half_width_percent[1] == pytest.approx(
-        100 * 12.706204736 * error, rel=1e-9
-    )
+    assert table.makespan_change_half_width_percent[1] == pytest.approx(100 * 12.706204736 * error, rel=1e-9)
     assert table.makespan_change_verdict.tolist() == ["undecided", "undecided"]
 
 
@@ -234,9 +236,18 @@ def as_the_paper_says(variant, c):
     """Times that bear out every sentence of the paper."""
     step = [v.parameter for v in variants(variant.algorithm)].index(variant.parameter)
     level = {
-        "DBT": 100.0, "SBT": 100.3, "BT": 102.0, "d-DBT": 99.0, "d-SBT": 101.5, "d-BT": 101.0,
-        "ind-DBT": 103.0, "ind-SBT": 100.7, "ind-BT": 104.0, "MBS": 101.0, "PLAS": 102.0,
-    }[variant.algorithm]  # fmt: skip
+        "DBT": 100.0,
+        "SBT": 100.3,
+        "BT": 102.0,
+        "d-DBT": 99.0,
+        "d-SBT": 101.5,
+        "d-BT": 101.0,
+        "ind-DBT": 103.0,
+        "ind-SBT": 100.7,
+        "ind-BT": 104.0,
+        "MBS": 101.0,
+        "PLAS": 102.0,
+    }[variant.algorithm]
     slope = {"SBT": -0.02, "DBT": -0.02, "d-DBT": 0.02}.get(variant.algorithm, 0.0)
     extra = 0.0 if variant.algorithm in ("SBT", "DBT") else 0.2 * c
     return level + slope * c * step + extra
@@ -368,9 +379,7 @@ def test_every_experiment_says_where_it_comes_from_and_judges_its_claims(outcome
 @pytest.mark.parametrize("name", one_in_the_gate(FIGURES, GATE))
 def test_every_cell_has_both_times_with_intervals(outcomes, name):
     table = outcomes[name].table
-    assert (
-        len(table) == table.drop_duplicates(["algorithm", "parameter", "communications"]).shape[0]
-    )
+    assert len(table) == table.drop_duplicates(["algorithm", "parameter", "communications"]).shape[0]
     assert len(table) == (30 if name == "liu-fig6" else 12)
     for column in ("makespan_s", "turnaround_s", "makespan_half_width_s", "utilisation"):
         assert (table[column] > 0).all()
@@ -388,12 +397,7 @@ def test_every_figure_has_four_panels_with_curves_intervals_and_units(outcomes, 
     assert [ax.get_ylabel()[-3:] for ax in figure.axes] == ["[s]", "[s]", "[%]", "[%]"]
     for ax in figure.axes:
         assert len(ax.containers) == 3
-    shown = [
-        float(y)
-        for line in figure.axes[0].lines
-        for y in line.get_ydata()
-        if len(line.get_ydata()) > 2
-    ]
+    shown = [float(y) for line in figure.axes[0].lines for y in line.get_ydata() if len(line.get_ydata()) > 2]
     table = outcomes[name].table
     rows = table[table.best] if "best" in table else table
     assert set(np.round(rows.makespan_s, 9)) <= set(np.round(shown, 9))
@@ -415,16 +419,12 @@ def test_verdicts_under_other_choices_are_drawn_and_told(outcomes):
     figure = outcome.figure()
     figure.canvas.draw()
     assert len(figure.axes[0].texts) == 32
-    first, second = (
-        rows.verdict.tolist() for _, rows in outcome.table.groupby("choice", sort=False)
-    )
+    first, second = (rows.verdict.tolist() for _, rows in outcome.table.groupby("choice", sort=False))
     assert {*first, *second} <= {"holds", "fails", "undecided"}
     reversed_ = [{a, b} == {"holds", "fails"} for a, b in zip(first, second, strict=True)]
     assert [f.fails for f in outcome.findings] == reversed_
     # Where our own verdict is open there is none that another choice could reverse.
-    assert [f.verdict == "undecided" for f in outcome.findings] == [
-        word == "undecided" for word in first
-    ]
+    assert [f.verdict == "undecided" for f in outcome.findings] == [word == "undecided" for word in first]
 
 
 def test_every_choice_changes_one_thing_and_can_be_built():
@@ -458,8 +458,11 @@ def test_with_io_alone_neither_tolerance_matters_much():
 @pytest.mark.slow
 def test_pieces_together_suit_dbt_and_sbt_as_well():
     """L-29 with much communication: its first half holds, its second is reversed."""
-    some = [Variant(kind + tree, "1/4" if tree == "DBT" else "16")
-            for kind in ("d-", "ind-") for tree in ("DBT", "SBT")]  # fmt: skip
+    some = [
+        Variant(kind + tree, "1/4" if tree == "DBT" else "16")
+        for kind in ("d-", "ind-")
+        for tree in ("DBT", "SBT")
+    ]
     options = RunOptions(seed=2, workers=1)
     found = campaign(some, options, what="x", runs=20, communications=(16,))
     assert [f.verdict for f in claims.suited(found)] == ["holds", "fails"]
@@ -481,9 +484,7 @@ def test_pieces_together_suit_dbt_and_sbt_as_well_over_all_mixtures():
 @pytest.mark.slow
 def test_with_16_communications_dbt_leads_by_margins_that_grow():
     """L-26 in full, on other tasks than those of the row: all four sentences hold."""
-    found = campaign(
-        variants("DBT", "d-DBT", "MBS", "PLAS"), RunOptions(seed=2), what="x", runs=250
-    )
+    found = campaign(variants("DBT", "d-DBT", "MBS", "PLAS"), RunOptions(seed=2), what="x", runs=250)
     judged = list(claims.leads(found))
     assert [f.verdict for f in judged] == ["holds"] * 4
     here = found.best("DBT")

@@ -47,9 +47,7 @@ def made(history):
             values = {}
             for quantity in QUANTITIES:
                 value = given.get(quantity, {}).get(name, 1.0)
-                values[quantity] = (
-                    value if isinstance(value, tuple) else (value * 0.999, value * 1.001)
-                )
+                values[quantity] = value if isinstance(value, tuple) else (value * 0.999, value * 1.001)
             runs[name] = MachineRun(
                 label=name, unit="cycles", values=values, confidence=0.95, seed=0, first=history
             )
@@ -80,8 +78,13 @@ def test_the_published_table_has_36_times_and_35_ranks_that_agree_with_them():
     assert wrong[["io_percent", "strategy"]].to_numpy().tolist() == [[60, "MC-Elongated"]]
     spread = table.groupby("io_percent").service.agg(lambda t: t.max() / t.min())
     assert spread.loc[[100, 80, 60, 40, 20, 0]].round(3).tolist() == [
-        1.486, 1.512, 1.402, 1.559, 1.584, 2.019,
-    ]  # fmt: skip
+        1.486,
+        1.512,
+        1.402,
+        1.559,
+        1.584,
+        2.019,
+    ]
 
 
 def test_kendalls_tau_is_that_of_the_textbook():
@@ -181,8 +184,9 @@ def test_the_claims_over_the_load_are_decided_by_paired_differences(made):
     assert not any(f.holds for f in fig9.claims(noisy))
     assert {f.verdict for f in fig9.claims(noisy) if f.claim == "M-25"} == {"undecided"}
     assert {f.verdict for f in [*fig9.claims(falling), *load._service(falling)]} == {
-        "fails", "undecided",
-    }  # fmt: skip
+        "fails",
+        "undecided",
+    }
 
 
 def test_ratios_of_turnaround_and_spreads_are_held_against_their_bounds(made):
@@ -210,10 +214,16 @@ def test_ratios_of_turnaround_and_spreads_are_held_against_their_bounds(made):
 
 def test_every_experiment_is_named_and_explained():
     assert sorted(BY_NAME) == [
-        "mache-fig10", "mache-fig9", "mache-load", "mache-sdsc", "mache-table2",
-        "mache-table2-packets-per-job", "mache-table2-packets-per-node",
-        "mache-table2-worms-per-job", "mache-table2-worms-per-node",
-    ]  # fmt: skip
+        "mache-fig10",
+        "mache-fig9",
+        "mache-load",
+        "mache-sdsc",
+        "mache-table2",
+        "mache-table2-packets-per-job",
+        "mache-table2-packets-per-node",
+        "mache-table2-worms-per-job",
+        "mache-table2-worms-per-node",
+    ]
     for experiment in EXPERIMENTS:
         assert "Mache" in experiment.source
     assert sdsc.VARIABLE in BY_NAME["mache-sdsc"].claim
@@ -293,13 +303,9 @@ def test_every_figure_shows_every_strategy(outcomes, name):
 def test_the_record_bears_out_what_claims_md_says():
     """Some ten minutes on two cores; the table's near ties may fall either way."""
     options = RunOptions(seed=0)
-    found = {
-        f.sentence: f.holds for f in BY_NAME["mache-table2-worms-per-job"].run(options).findings
-    }
+    found = {f.sentence: f.holds for f in BY_NAME["mache-table2-worms-per-job"].run(options).findings}
     for percent in (80, 60, 40, 20):
-        assert found[
-            f"{percent} % I/O: the order of the strategies is near the paper's, tau >= 0.45"
-        ]
+        assert found[f"{percent} % I/O: the order of the strategies is near the paper's, tau >= 0.45"]
     assert found["MC is best at 0% I/O, or tied"]
     assert found["Paging is worst from 20 % I/O up"]
     assert found["MC-Elongated is within 10 % of the best at 60, 40 and 20 % I/O"]
@@ -308,5 +314,8 @@ def test_the_record_bears_out_what_claims_md_says():
     failing = [f for name in names for f in BY_NAME[name].run(options).findings if not f.holds]
     assert sorted({f.claim for f in failing}) == ["M-23", "M-25"]
     assert [f.sentence.split(":")[0] for f in failing if f.claim == "M-25"] == [
-        "MC", "Random", "MBS", "MC",
-    ]  # fmt: skip
+        "MC",
+        "Random",
+        "MBS",
+        "MC",
+    ]

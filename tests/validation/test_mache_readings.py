@@ -52,9 +52,13 @@ def planted(history):
                 values["throughput"] = tuple(np.full_like(service, 1e-3))
                 values["utilisation"] = tuple(held * np.asarray(service) * 1e-3 / 352)
                 runs[name] = MachineRun(
-                    label=name, unit="cycles", values=values, confidence=0.95, seed=0,
+                    label=name,
+                    unit="cycles",
+                    values=values,
+                    confidence=0.95,
+                    seed=0,
                     first=history,
-                )  # fmt: skip
+                )
             loads.append(Load(percent / 100, 0.65, 0.65, 100.0, StrategyComparison(runs)))
         return loads
 
@@ -150,9 +154,16 @@ def test_if_size_and_service_are_uncorrelated_paging_needs_1_10_of_the_machine(p
 @pytest.mark.parametrize("quota", ["job", "node"])
 def test_the_nodes_held_are_the_mean_size_weighted_by_service(quota):
     plan = Plan(
-        io_share=0.6, streams=synthetic(1.0, 60), targets=(0.4,), choices=Choices(quota=quota),
-        seed=3, replications=1, trials=1, tried=("PLAS",), tolerance=0.2,
-    )  # fmt: skip
+        io_share=0.6,
+        streams=synthetic(1.0, 60),
+        targets=(0.4,),
+        choices=Choices(quota=quota),
+        seed=3,
+        replications=1,
+        trials=1,
+        tried=("PLAS",),
+        tolerance=0.2,
+    )
     loads = campaign([plan], QUICK, what="x")
     held = nodes_held(loads)[0]
     for name, found in zip(STRATEGIES, held, strict=True):
@@ -171,8 +182,11 @@ def test_no_reading_has_the_plain_name():
     names = [name for name in EXPERIMENTS if name.startswith("mache-table2")]
     assert names == ["mache-table2", *(f"mache-table2-{reading.name}" for reading in READINGS)]
     assert {reading.name for reading in READINGS} == {
-        "worms-per-job", "worms-per-node", "packets-per-job", "packets-per-node",
-    }  # fmt: skip
+        "worms-per-job",
+        "worms-per-node",
+        "packets-per-job",
+        "packets-per-node",
+    }
     for reading in READINGS:
         assert reading.choices.quota == reading.name.rsplit("-", 1)[1]
         assert reading.choices.router.cut_through == reading.name.startswith("packets")

@@ -70,9 +70,7 @@ class Made:
 
 
 def searched(made, targets=(TARGET,), first=300.0):
-    return find(
-        made, targets, streams=STREAMS, strategies=STRATEGIES, tolerance=TOLERANCE, first=first
-    )
+    return find(made, targets, streams=STREAMS, strategies=STRATEGIES, tolerance=TOLERANCE, first=first)
 
 
 def by_bisection(made):
@@ -180,9 +178,7 @@ def test_with_few_cells_every_look_has_all_of_them(streams, strategies):
         looked.append(list(wanted))
         return [30.0 / interarrival + 0.01 * stream for stream, _ in wanted]
 
-    found = find(
-        trials, [0.2, 0.5], streams=streams, strategies=strategies, tolerance=0.02, first=100.0
-    )
+    found = find(trials, [0.2, 0.5], streams=streams, strategies=strategies, tolerance=0.02, first=100.0)
     assert all(wanted == cells(streams, strategies) for wanted in looked)
     for one, target in zip(found, (0.2, 0.5), strict=True):
         assert one.error == 0.0

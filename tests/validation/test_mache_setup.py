@@ -122,9 +122,16 @@ def test_a_job_of_one_node_has_nobody_to_communicate_with():
 
 def test_the_interarrival_time_is_found_that_gives_the_utilisation():
     plan = Plan(
-        io_share=0.4, streams=synthetic(1.0, 120), targets=(0.2, 0.5), choices=Choices(), seed=2,
-        replications=2, trials=2, tried=("PLAS",), tolerance=0.02,
-    )  # fmt: skip
+        io_share=0.4,
+        streams=synthetic(1.0, 120),
+        targets=(0.2, 0.5),
+        choices=Choices(),
+        seed=2,
+        replications=2,
+        trials=2,
+        tried=("PLAS",),
+        tolerance=0.02,
+    )
     light, heavy = campaign([plan], QUICK, what="x")
     assert light.trial == pytest.approx(0.2, abs=0.02)
     assert heavy.trial == pytest.approx(0.5, abs=0.02)
@@ -147,9 +154,16 @@ def test_a_fine_search_follows_a_rough_one_where_there_are_many_trials(monkeypat
 
     monkeypatch.setattr(campaign_module, "one_run", watched)
     plan = Plan(
-        io_share=1.0, streams=synthetic(1.0, 30), targets=(0.3,), choices=Choices(), seed=2,
-        replications=1, trials=9, tried=("PLAS",), tolerance=0.02,
-    )  # fmt: skip
+        io_share=1.0,
+        streams=synthetic(1.0, 30),
+        targets=(0.3,),
+        choices=Choices(),
+        seed=2,
+        replications=1,
+        trials=9,
+        tried=("PLAS",),
+        tolerance=0.02,
+    )
     [found] = campaign([plan], QUICK, what="x")
     rough = [gap for gap, runs in looked.items() if runs[:4] == [0, 1, 2, 3]]
     fine = [gap for gap, runs in looked.items() if runs == list(range(9))]
@@ -165,23 +179,40 @@ def test_a_fine_search_follows_a_rough_one_where_there_are_many_trials(monkeypat
 def test_the_utilisation_of_the_trials_is_that_of_a_comparison_on_the_same_jobs(trials):
     tried = ("PLAS", "Random")
     plan = Plan(
-        io_share=0.4, streams=synthetic(1.0, 30), targets=(0.3,), choices=Choices(), seed=2,
-        replications=1, trials=trials, tried=tried, tolerance=0.2,
-    )  # fmt: skip
+        io_share=0.4,
+        streams=synthetic(1.0, 30),
+        targets=(0.3,),
+        choices=Choices(),
+        seed=2,
+        replications=1,
+        trials=trials,
+        tried=tried,
+        tolerance=0.2,
+    )
     [found] = campaign([plan], QUICK, what="x")
     compared = compare_strategies(
-        machine(0.4, Choices()), tried, synthetic(found.interarrival, 30), replications=trials,
+        machine(0.4, Choices()),
+        tried,
+        synthetic(found.interarrival, 30),
+        replications=trials,
         seed=int(stream(2, 1).integers(1 << 48)),
-    )  # fmt: skip
+    )
     uses = [run["utilisation"].mean for run in compared.runs.values()]
     assert found.trial == pytest.approx(np.mean(uses), rel=1e-12)
 
 
 def test_the_same_can_be_played_with_fluids():
     plan = Plan(
-        io_share=0.4, streams=synthetic(1.0, 40), targets=(0.3,), choices=Choices(network="fluid"),
-        seed=2, replications=1, trials=1, tried=("PLAS",), tolerance=0.1,
-    )  # fmt: skip
+        io_share=0.4,
+        streams=synthetic(1.0, 40),
+        targets=(0.3,),
+        choices=Choices(network="fluid"),
+        seed=2,
+        replications=1,
+        trials=1,
+        tried=("PLAS",),
+        tolerance=0.1,
+    )
     [found] = campaign([plan], QUICK, what="x")
     assert found.runs.runs["PLAS"].label == "PLAS, FCFS, fluid"
     assert found.mean("PLAS", "completed") == 40
@@ -189,9 +220,16 @@ def test_the_same_can_be_played_with_fluids():
 
 def test_the_trials_of_a_seed_are_the_same_again():
     plan = Plan(
-        io_share=1.0, streams=synthetic(1.0, 60), targets=(0.3,), choices=Choices(), seed=5,
-        replications=1, trials=1, tried=("PLAS",), tolerance=0.05,
-    )  # fmt: skip
+        io_share=1.0,
+        streams=synthetic(1.0, 60),
+        targets=(0.3,),
+        choices=Choices(),
+        seed=5,
+        replications=1,
+        trials=1,
+        tried=("PLAS",),
+        tolerance=0.05,
+    )
     once, again = (campaign([plan], QUICK, what="x")[0] for _ in range(2))
     other = campaign([replace(plan, seed=6)], QUICK, what="x")[0]
     assert once.interarrival == again.interarrival != other.interarrival

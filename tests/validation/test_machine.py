@@ -220,9 +220,7 @@ class TestKnownAnswers:
     """Machines of one-node jobs are queues with formulas; 4 standard errors, fixed seeds."""
 
     def waits(self, servers, gap, demand, discipline="FCFS", replications=20, jobs=1000):
-        machine = Machine(
-            mesh=Mesh(1, servers), strategy="Paging", discipline=discipline, network="none"
-        )
+        machine = Machine(mesh=Mesh(1, servers), strategy="Paging", discipline=discipline, network="none")
         streams = Poisson(jobs, gap, None, demand)
         means = []
         for replication in range(replications):
@@ -265,12 +263,16 @@ class TestReplications:
             return StrategyComparison(
                 {
                     name: MachineRun(
-                        label=name, unit="cycles", values=dict.fromkeys(QUANTITIES, given),
-                        confidence=0.95, seed=0, first=first,
+                        label=name,
+                        unit="cycles",
+                        values=dict.fromkeys(QUANTITIES, given),
+                        confidence=0.95,
+                        seed=0,
+                        first=first,
                     )
                     for name, given in values.items()
                 }
-            )  # fmt: skip
+            )
 
         return make
 
@@ -356,14 +358,16 @@ class TestReplications:
         seen = []
         runs = [
             compare_strategies(
-                one(), ["PLAS", Random()], jobs, replications=2, workers=workers,
+                one(),
+                ["PLAS", Random()],
+                jobs,
+                replications=2,
+                workers=workers,
                 progress=lambda *report: seen.append(report),
             )
             for workers in (1, 2)
-        ]  # fmt: skip
-        assert [r.values for r in runs[0].runs.values()] == [
-            r.values for r in runs[1].runs.values()
         ]
+        assert [r.values for r in runs[0].runs.values()] == [r.values for r in runs[1].runs.values()]
         assert seen == [("runs", k, 4) for k in (1, 2, 3, 4)] * 2
 
     def test_machines_may_differ_in_anything(self):
@@ -436,8 +440,10 @@ class TestBadArguments:
     def test_of_comparisons(self):
         jobs = Poisson(5, 60.0, 4.0)
         for strategies, says in (
-            ([], "at least one"), ("MC", "in a list"), (["MC", "mc"], "there twice"),
-        ):  # fmt: skip
+            ([], "at least one"),
+            ("MC", "in a list"),
+            (["MC", "mc"], "there twice"),
+        ):
             with pytest.raises(ModelError, match=says):
                 compare_strategies(one(), strategies, jobs)
         with pytest.raises(ModelError, match="must be a Machine"):

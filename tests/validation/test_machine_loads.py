@@ -49,15 +49,11 @@ def test_pilot_runs_of_one_seed_are_not_those_of_the_next(monkeypatch):
 
 def test_progress_of_the_search_is_reported_trial_by_trial():
     seen = []
-    interarrival_for(
-        MACHINE, JOBS, 0.5, replications=2, tolerance=0.02, progress=lambda *to: seen.append(to)
-    )
+    interarrival_for(MACHINE, JOBS, 0.5, replications=2, tolerance=0.02, progress=lambda *to: seen.append(to))
     stages = list(dict.fromkeys(what for what, _, _ in seen))
     assert stages[:2] == ["a first guess", "pilot runs"]
     assert all(stage.startswith("pilot runs at ") for stage in stages[2:])
-    assert [to for to in seen if to[0] == "pilot runs"] == [
-        ("pilot runs", k, 12) for k in range(1, 13)
-    ]
+    assert [to for to in seen if to[0] == "pilot runs"] == [("pilot runs", k, 12) for k in range(1, 13)]
 
 
 def test_workers_begin_once_for_the_whole_search(monkeypatch):
@@ -80,9 +76,12 @@ def test_without_a_network_it_is_work_over_nodes():
     from phasefit import PhaseType
 
     jobs = PoissonStreams(
-        jobs=1500, mean_interarrival=1.0, mean_size=4.0, largest=64,
+        jobs=1500,
+        mean_interarrival=1.0,
+        mean_size=4.0,
+        largest=64,
         demand=PhaseType.exponential(mean=30.0),
-    )  # fmt: skip
+    )
     machine = Machine(mesh=Mesh(8, 8), strategy="MBS", network="none")
     mean = interarrival_for(machine, jobs, 0.2, seed=1)
     expected = 30.0 / (1 - math.exp(-1 / 4)) / (64 * 0.2)
@@ -120,9 +119,7 @@ class TestParallelMap:
     @pytest.mark.parametrize("workers", [1, 2, None])
     def test_results_come_in_the_order_of_the_tasks(self, workers):
         seen = []
-        results = parallel_map(
-            abs, [-3, 2, -1], workers=workers, progress=lambda *done: seen.append(done)
-        )
+        results = parallel_map(abs, [-3, 2, -1], workers=workers, progress=lambda *done: seen.append(done))
         assert results == [3, 2, 1]
         assert seen == [("tasks", 1, 3), ("tasks", 2, 3), ("tasks", 3, 3)]
 

@@ -82,9 +82,7 @@ def test_latency_against_load_follows_the_flit_level_simulators_sweep(booksim, n
     [flooded] = latency_curve(mesh, [1.0], window=20_000, **options)
     assert flooded.accepted == pytest.approx(full, rel=0.05)
     rates = sorted({run["rate"] for run in sweep["runs"]})
-    for rate, point in zip(
-        rates, latency_curve(mesh, rates, window=40_000, seed=1, **options), strict=True
-    ):
+    for rate, point in zip(rates, latency_curve(mesh, rates, window=40_000, seed=1, **options), strict=True):
         theirs = [run["packet_latency"] for run in sweep["runs"] if run["rate"] == rate]
         # Their runs are short (two to three thousand cycles of measurement) and their own random
         # messages: at light load a run of a hundred messages is known to some 5 %, and close to

@@ -17,8 +17,25 @@ def command(*arguments):
 
 def test_simulate_prints_what_contend_says_and_writes_a_table_and_two_figures(tmp_path):
     out = tmp_path / "deep" / "out"
-    options = ("--mesh", "6x5", "--io", "west", "--pattern", "all-to-all", "--pattern", "write",
-               "--jobs", 3, "--size", 8, "--seed", 4, "--json", "-o", out)  # fmt: skip
+    options = (
+        "--mesh",
+        "6x5",
+        "--io",
+        "west",
+        "--pattern",
+        "all-to-all",
+        "--pattern",
+        "write",
+        "--jobs",
+        3,
+        "--size",
+        8,
+        "--seed",
+        4,
+        "--json",
+        "-o",
+        out,
+    )
     done = command(*options)
     assert done.exit_code == 0, done.output
     said = result_of(done.stdout)
@@ -82,9 +99,7 @@ def test_a_torus_and_a_layer_can_be_drawn():
 
 
 def test_the_strip_has_a_row_for_each_pattern_and_takes_hostile_names_as_text():
-    plan = Traffic.of(
-        TrafficPhase(pattern="ring"), TrafficPhase(pattern="write", pause=9), repeat=2
-    )
+    plan = Traffic.of(TrafficPhase(pattern="ring"), TrafficPhase(pattern="write", pause=9), repeat=2)
     mesh = Mesh(4, 4, io_side="west")
     run = contend(mesh, {"$\\frac{x}$\x1b[2J": (range(4), plan)})
     ax = phase_strip(run.completions[0])

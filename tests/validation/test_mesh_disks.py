@@ -43,16 +43,13 @@ def test_a_read_asks_the_disk_first_and_ends_with_the_last_delivery():
 @pytest.mark.parametrize("pattern", ["write", "read"])
 @pytest.mark.parametrize(
     ("router", "pace"),
-    [(Router(), 2.0), (Router(hop=3, flow=2, buffer=2, credit=1), 1.3),
-     (Router(cut_through=True), 5.0)],
-)  # fmt: skip
+    [(Router(), 2.0), (Router(hop=3, flow=2, buffer=2, credit=1), 1.3), (Router(cut_through=True), 5.0)],
+)
 def test_every_message_waits_as_in_the_flit_level_twin(pattern, router, pace):
     mesh, group, nodes = Mesh(4, 4, io_side="west"), [16, 18, 19], [0, 5, 6, 11, 15]
     rounds, packets = 2, [5, 5, 5, 2, 2, 2]
     network = Network(mesh, router, disk="buffer", disk_pace=pace, seed=3, record=True)
-    network.start(
-        "job", nodes, burst(pattern, flits=5, rounds=rounds, last_flits=2), io_nodes=group
-    )
+    network.start("job", nodes, burst(pattern, flits=5, rounds=rounds, last_flits=2), io_nodes=group)
     [done] = network.advance()
     rows = stream_rows(mesh, np.array(nodes), seed=3, job=0, io_nodes=np.array(group))
     io = [[group[(int(row["io_offset"]) + i) % 3] for i in range(6)] for row in rows[: len(nodes)]]
@@ -70,9 +67,13 @@ def test_every_message_waits_as_in_the_flit_level_twin(pattern, router, pace):
 
     timing = {name: getattr(router, name) for name in router.__dataclass_fields__}
     end, made, _ = naive.play(
-        [route(node) for node in nodes], io, packets=packets, pace=pace,
-        reading=pattern == "read", **timing,
-    )  # fmt: skip
+        [route(node) for node in nodes],
+        io,
+        packets=packets,
+        pace=pace,
+        reading=pattern == "read",
+        **timing,
+    )
     assert done.finish == end
     ours = sorted(network.messages()["created"].tolist())
     assert ours == sorted(made.values())
@@ -167,10 +168,13 @@ def test_the_last_round_of_packets_may_be_short(pattern):
 
 @pytest.mark.parametrize(
     ("options", "word"),
-    [({"disk": "slow"}, "disk"), ({"links": "none"}, "links"),
-     ({"disk": "buffer", "disks": [0, 1]}, "disks"),
-     ({"disk": "buffer", "disks": [-1] * 4}, "disks")],
-)  # fmt: skip
+    [
+        ({"disk": "slow"}, "disk"),
+        ({"links": "none"}, "links"),
+        ({"disk": "buffer", "disks": [0, 1]}, "disks"),
+        ({"disk": "buffer", "disks": [-1] * 4}, "disks"),
+    ],
+)
 def test_what_makes_no_network_is_refused(options, word):
     with pytest.raises(ModelError, match=word):
         Network(Mesh(4, 4, io_side="west"), **options)

@@ -271,9 +271,7 @@ class TestAlone:
         mesh = Mesh(6, 6)
         for seed in range(10):
             nodes, plan = scattered(mesh, seed, 9), traffic("one-to-all", flits=30, rounds=2)
-            flow, worm = (
-                alone(mesh, nodes, plan, Router(hop=hop), cls) for cls in (FlowNetwork, Network)
-            )
+            flow, worm = (alone(mesh, nodes, plan, Router(hop=hop), cls) for cls in (FlowNetwork, Network))
             assert flow.response == worm.response
             assert flow.mean_latency == pytest.approx(worm.mean_latency, rel=1e-12)
             assert flow.mean_hops == pytest.approx(worm.mean_hops, rel=1e-12)
@@ -290,18 +288,12 @@ class TestAlone:
         release=st.integers(0, 1),
         in_turn=st.booleans(),
     )
-    def test_a_job_is_never_slower_than_its_worms(
-        self, pattern, seed, lockstep, hop, shorter, **delays
-    ):
+    def test_a_job_is_never_slower_than_its_worms(self, pattern, seed, lockstep, hop, shorter, **delays):
         mesh = Mesh(4, 5, io_side="west")
         router = Router(hop=hop, flow=max(1, hop - shorter), **delays)
-        plan = traffic(
-            pattern, flits=1 + seed % 40, rounds=2, lockstep=lockstep, io_share=0.5, pause=3
-        )
+        plan = traffic(pattern, flits=1 + seed % 40, rounds=2, lockstep=lockstep, io_share=0.5, pause=3)
         nodes = scattered(mesh, seed, 1 + seed % 13)
-        flow, worm = (
-            alone(mesh, nodes, plan, router, cls, seed=seed) for cls in (FlowNetwork, Network)
-        )
+        flow, worm = (alone(mesh, nodes, plan, router, cls, seed=seed) for cls in (FlowNetwork, Network))
         assert flow.response <= worm.response * (1 + 1e-12)
         assert (flow.messages, flow.flits) == (worm.messages, worm.flits)
         assert flow.mean_hops == pytest.approx(worm.mean_hops, rel=1e-12)
@@ -321,8 +313,7 @@ class TestAlone:
         plan = traffic(pattern, flits=flits, rounds=3, io_share=0.5)
         nodes = scattered(mesh, seed, 1 + seed % 13)
         flow, worm = (
-            alone(mesh, nodes, plan, router, cls, seed=seed, disk_pace=pace)
-            for cls in (FlowNetwork, Network)
+            alone(mesh, nodes, plan, router, cls, seed=seed, disk_pace=pace) for cls in (FlowNetwork, Network)
         )
         # A worm's last flit is on its way while the disk makes the next message's first.
         longer = 1.0 if pattern == "write" else flits * pace / ((flits - 1) * pace + 1)
@@ -580,8 +571,7 @@ class TestOddJobs:
         assert done.finish == done.start == network.clock == 2
 
     def test_a_single_node_writes_reads_and_talks_to_itself(self):
-        for pattern, count, options in (("write", 4, {}), ("read", 4, {}),
-                                        ("random", 1, {"targets": 1})):  # fmt: skip
+        for pattern, count, options in (("write", 4, {}), ("read", 4, {}), ("random", 1, {"targets": 1})):
             done = alone(WEST, [5], traffic(pattern, flits=9, **options))
             assert done.messages == count
             assert done.response > 9
@@ -589,10 +579,9 @@ class TestOddJobs:
     @pytest.mark.parametrize("lockstep", [False, True])
     def test_a_million_rounds_take_a_million_times_as_long(self, lockstep):
         one, many = (
-            alone(Mesh(1, 4), range(4),
-                  traffic("all-to-all", flits=50, rounds=rounds, lockstep=lockstep))
+            alone(Mesh(1, 4), range(4), traffic("all-to-all", flits=50, rounds=rounds, lockstep=lockstep))
             for rounds in (1, 10**6)
-        )  # fmt: skip
+        )
         assert many.messages == 12 * 10**6
         more = 210 if lockstep else 200  # see above; four messages over the middle link
         assert many.response == one.response + (10**6 - 1) * more

@@ -45,8 +45,9 @@ class TestExampleOfFigure2:
     def middle(self, mesh, nodes):
         load = link_load(mesh, {"job": (nodes, traffic("write", flits=1))})
         numbers, begins, ends = mesh.link_ends()
-        names = {(mesh.node_name(a), mesh.node_name(b)): c
-                 for c, a, b in zip(numbers, begins, ends, strict=True)}  # fmt: skip
+        names = {
+            (mesh.node_name(a), mesh.node_name(b)): c for c, a, b in zip(numbers, begins, ends, strict=True)
+        }
         down = load.flits[names["I/O (1, -1)", "I/O (2, -1)"]]
         up = load.flits[names["I/O (2, -1)", "I/O (1, -1)"]]
         return int(down), int(up), int(load.flits[load.worst_link])
@@ -95,16 +96,12 @@ def test_a_message_that_never_waits_takes_the_zero_load_latency():
 
 def test_the_zero_load_latency_of_the_pipelined_router_is_that_of_the_flit_level_simulator():
     for hops, flits in ((0, 1), (4, 8), (14, 20)):
-        assert (
-            Router.pipelined().zero_load(hops=hops, flits=flits) == 3 * (hops + 1) + 2 + flits - 1
-        )
+        assert Router.pipelined().zero_load(hops=hops, flits=flits) == 3 * (hops + 1) + 2 + flits - 1
 
 
 @settings(max_examples=examples(25))
 @given(pattern=st.sampled_from(sorted(PATTERNS)), lockstep=st.booleans(), seed=st.integers(0, 99))
-def test_flits_in_are_flits_out_and_every_channel_carries_what_its_routes_say(
-    pattern, lockstep, seed
-):
+def test_flits_in_are_flits_out_and_every_channel_carries_what_its_routes_say(pattern, lockstep, seed):
     mesh = Mesh(5, 4, io_side="west", io_places=[0, 2, 3])
     nodes = np.random.default_rng(seed).permutation(mesh.nodes)[:7]
     plan = traffic(pattern, flits=3 + seed % 5, rounds=3, lockstep=lockstep, io_share=0.4)
@@ -260,8 +257,9 @@ def test_messages_on_an_idle_torus_go_the_closed_form_number_of_hops_in_zero_loa
     # Every link carries the same: all hops over all links.
     links, begins, ends = mesh.link_ends()
     carried = {}
-    for link, flow in zip(zip(begins, ends, links // 2, strict=True),
-                          network.channel_use().flits[links], strict=True):  # fmt: skip
+    for link, flow in zip(
+        zip(begins, ends, links // 2, strict=True), network.channel_use().flits[links], strict=True
+    ):
         carried[link] = carried.get(link, 0) + flow
     each = flits * hops * mesh.nodes / (2 * mesh.dimensions)
     assert list(carried.values()) == pytest.approx([each] * len(carried), rel=1e-12)
@@ -460,9 +458,7 @@ class TestFidelities:
                 TrafficPhase(pattern="ring", flits=64),
             )
             jobs[k] = nodes, plan
-        static, flow, worm = (
-            contend(mesh, jobs, fidelity=f, disk_pace=pace, seed=5) for f in FIDELITIES
-        )
+        static, flow, worm = (contend(mesh, jobs, fidelity=f, disk_pace=pace, seed=5) for f in FIDELITIES)
         assert static.makespan <= flow.makespan * (1 + 1e-9)
         # Not a theorem: two fluids through one link both end late, of two worms one ends early
         # and its job goes on.
@@ -585,9 +581,7 @@ NONSENSE = [None, -1, 0.5, float("nan"), float("inf"), True, "8", [], 10**30]
 @pytest.mark.parametrize("name", ["flits", "rounds", "pause", "root", "targets", "interval"])
 def test_a_phase_refuses_nonsense(name, value):
     with pytest.raises(ModelError):
-        TrafficPhase(
-            pattern="random", **{name: value if (name, value) != ("interval", True) else "x"}
-        )
+        TrafficPhase(pattern="random", **{name: value if (name, value) != ("interval", True) else "x"})
 
 
 @pytest.mark.parametrize("value", NONSENSE, ids=repr)

@@ -46,9 +46,7 @@ class TestThePlace:
     def test_all_io_places_listed_are_the_same_place_as_none_listed(self):
         assert Mesh(4, 6, io_side="west", io_places=[3, 0, 1, 2]) == Mesh(4, 6, io_side="west")
 
-    @pytest.mark.parametrize(
-        "again", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))]
-    )
+    @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
     @pytest.mark.parametrize("mesh", PLACES, ids=repr)
     def test_copies_and_pickles_are_the_same_place_and_still_read_only(self, mesh, again):
         other = again(mesh)
@@ -104,9 +102,7 @@ class TestWhoIsThere:
         with pytest.raises(AttributeError, match="Mesh has no attribute 'row'"):
             held.row  # noqa: B018
 
-    @pytest.mark.parametrize(
-        "again", [copy.copy, copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))]
-    )
+    @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))])
     def test_a_copy_goes_its_own_way(self, again):
         held = Occupancy(Mesh(2, 3))
         held.occupy("a", [1, 2])

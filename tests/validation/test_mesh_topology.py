@@ -72,10 +72,13 @@ def test_a_write_goes_along_its_row_and_then_along_the_io_column_a_read_along_it
     mesh = Mesh(4, 4, io_side="west")
     write = [mesh.channel_name(c) for c in route(mesh, 2, 19).tolist()]
     assert write[1:-1] == [
-        "link (0, 2) -> (0, 1)", "link (0, 1) -> (0, 0)", "link (0, 0) -> I/O (0, -1)",
-        "link I/O (0, -1) -> I/O (1, -1)", "link I/O (1, -1) -> I/O (2, -1)",
+        "link (0, 2) -> (0, 1)",
+        "link (0, 1) -> (0, 0)",
+        "link (0, 0) -> I/O (0, -1)",
+        "link I/O (0, -1) -> I/O (1, -1)",
+        "link I/O (1, -1) -> I/O (2, -1)",
         "link I/O (2, -1) -> I/O (3, -1)",
-    ]  # fmt: skip
+    ]
     read = [mesh.channel_name(c) for c in route(mesh, 19, 2).tolist()]
     assert read[1] == "link I/O (3, -1) -> (3, 0)"
     assert read[-2] == "link (1, 2) -> (0, 2)"

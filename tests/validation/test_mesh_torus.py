@@ -37,9 +37,12 @@ SHAPES = [(1, 6, 1), (2, 2, 1), (3, 4, 1), (5, 5, 1), (2, 7, 1), (3, 3, 3), (2, 
 def any_router(hop, shorter, credit, ways, **delays):
     """A router; one way into the crossbar for each input only where credits take time."""
     return Router(
-        hop=hop, flow=max(1, hop - shorter), credit=credit,
-        input_speedup=ways if credit else 2, **delays,
-    )  # fmt: skip
+        hop=hop,
+        flow=max(1, hop - shorter),
+        credit=credit,
+        input_speedup=ways if credit else 2,
+        **delays,
+    )
 
 
 ROUTERS = st.builds(
@@ -58,9 +61,11 @@ ROUTERS = st.builds(
 
 @settings(max_examples=examples(30))
 @given(
-    shape=st.sampled_from(SHAPES), seed=st.integers(0, 10**6), span=st.integers(0, 60),
+    shape=st.sampled_from(SHAPES),
+    seed=st.integers(0, 10**6),
+    span=st.integers(0, 60),
     router=ROUTERS,
-)  # fmt: skip
+)
 def test_the_twin_equals_that_with_one_lane_to_a_wire_on_meshes(shape, seed, span, router):
     mesh = Mesh(*shape)
     messages = some_messages(np.random.default_rng(seed), mesh.nodes, 40, span, 20)
@@ -71,15 +76,17 @@ def test_the_twin_equals_that_with_one_lane_to_a_wire_on_meshes(shape, seed, spa
 
 @settings(max_examples=examples(60))
 @given(
-    shape=st.sampled_from(SHAPES), seed=st.integers(0, 10**6), span=st.integers(0, 60),
+    shape=st.sampled_from(SHAPES),
+    seed=st.integers(0, 10**6),
+    span=st.integers(0, 60),
     router=st.one_of(
-        st.just(Router()), st.just(Router.pipelined()),
-        st.just(Router.pipelined(input_speedup=1)), ROUTERS,
+        st.just(Router()),
+        st.just(Router.pipelined()),
+        st.just(Router.pipelined(input_speedup=1)),
+        ROUTERS,
     ),
-)  # fmt: skip
-def test_any_router_on_a_torus_equals_its_flit_level_twin_message_by_message(
-    shape, seed, span, router
-):
+)
+def test_any_router_on_a_torus_equals_its_flit_level_twin_message_by_message(shape, seed, span, router):
     mesh = Mesh(*shape, torus=True)
     messages = some_messages(np.random.default_rng(seed), mesh.nodes, 50, span, 20)
     _, _, frame = play(mesh, router, messages)
@@ -93,8 +100,7 @@ def test_lanes_that_share_a_way_into_the_crossbar_wait_as_in_a_router_with_alloc
     messages = Messages(created, source, rng.integers(0, 25, source.size), 0 * source + 8)
     judge = allocators.delivery_times(mesh, messages, 1)
     one, two = (
-        tori.delivery_times(mesh, Router.pipelined(input_speedup=ways), messages) - judge
-        for ways in (1, 2)
+        tori.delivery_times(mesh, Router.pipelined(input_speedup=ways), messages) - judge for ways in (1, 2)
     )
     latency = (judge - created).mean()
     assert abs(one.mean()) < 0.01 * latency
@@ -130,10 +136,12 @@ def to_one(mesh):
 @pytest.mark.parametrize(
     "router",
     [
-        Router(), Router(buffer=2, credit=3), Router.pipelined(),
+        Router(),
+        Router(buffer=2, credit=3),
+        Router.pipelined(),
         Router.pipelined(input_speedup=1),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("send", [far, to_one])
 def test_long_worms_and_one_hot_node_equal_their_twin(shape, router, send):
     mesh = Mesh(*shape, torus=True)
@@ -164,9 +172,7 @@ def test_a_node_sends_the_next_message_while_the_last_still_waits_for_its_lane()
 
 @settings(max_examples=examples(20))
 @given(seed=st.integers(0, 10**6), shape=st.sampled_from(SHAPES), in_turn=st.booleans())
-def test_messages_that_cut_through_a_torus_keep_to_one_lane_and_equal_their_twin(
-    seed, shape, in_turn
-):
+def test_messages_that_cut_through_a_torus_keep_to_one_lane_and_equal_their_twin(seed, shape, in_turn):
     mesh, router = Mesh(*shape, torus=True), Router(cut_through=True, hop=2, in_turn=in_turn)
     messages = some_messages(np.random.default_rng(seed), mesh.nodes, 50, 30, 12)
     network, _, frame = play(mesh, router, messages)
@@ -219,8 +225,7 @@ def test_static_is_at_most_fluid_is_at_most_worm_where_lanes_share_wires():
     # To the node half-way round: ring links carry four messages each, whichever their lanes.
     plan = Traffic.of(TrafficPhase(pattern="all-to-all", flits=400))
     static, fluid, worm = (
-        contend(mesh, {"a": (range(8), plan)}, fidelity=name).makespan
-        for name in ("static", "fluid", "worm")
+        contend(mesh, {"a": (range(8), plan)}, fidelity=name).makespan for name in ("static", "fluid", "worm")
     )
     # Each way round, messages go 1, 2, 3 hops and half of those that go 4: 8 on every wire.
     assert static == 8 * 400
@@ -238,9 +243,11 @@ def test_longer_messages_may_come_later():
     while network.jobs:
         network.advance()
     both = Messages(
-        *(np.concatenate([getattr(short, f), getattr(long, f) + (5 if f == "created" else 0)])
-          for f in ("created", "source", "destination", "flits"))
-    )  # fmt: skip
+        *(
+            np.concatenate([getattr(short, f), getattr(long, f) + (5 if f == "created" else 0)])
+            for f in ("created", "source", "destination", "flits")
+        )
+    )
     _, _, together = play(mesh, router, both)
     apart = network.messages()
     assert sorted(apart["delivered"]) == sorted(together["delivered"])

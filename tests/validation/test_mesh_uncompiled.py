@@ -46,10 +46,20 @@ def outcome(name):
     while network.jobs:
         done += network.advance()
     return [
-        [job.job, job.finish, job.mean_latency, job.mean_network_latency, job.mean_blocking,
-         job.longest_latency, job.mean_hops, job.messages, job.flits, list(map(list, job.phases))]
+        [
+            job.job,
+            job.finish,
+            job.mean_latency,
+            job.mean_network_latency,
+            job.mean_blocking,
+            job.longest_latency,
+            job.mean_hops,
+            job.messages,
+            job.flits,
+            list(map(list, job.phases)),
+        ]
         for job in done
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -31,9 +31,12 @@ def play_naively(mesh, router, messages, *, disk_pace=1):
 
     listed = []
     for created, source, target, flits in zip(
-        messages.created.tolist(), messages.source.tolist(), messages.destination.tolist(),
-        messages.flits.tolist(), strict=True,
-    ):  # fmt: skip
+        messages.created.tolist(),
+        messages.source.tolist(),
+        messages.destination.tolist(),
+        messages.flits.tolist(),
+        strict=True,
+    ):
         links = naive.links(sides, mesh.torus, place(source), place(target))
         route = [("in", place(source)), *links, ("out", place(target))]
         listed.append((created, place(source), route, flits))
@@ -140,16 +143,31 @@ def test_slow_disks_equal_their_flit_level_twin(seed, pace, pipelined):
 
 def test_the_table_of_a_job_names_every_value_but_its_phases():
     done = Completion(
-        job="a", start=2.0, finish=12.5, messages=3, flits=24, mean_latency=4.25,
-        mean_network_latency=4.0, mean_blocking=0.125, longest_latency=7.0, mean_hops=2.5,
+        job="a",
+        start=2.0,
+        finish=12.5,
+        messages=3,
+        flits=24,
+        mean_latency=4.25,
+        mean_network_latency=4.0,
+        mean_blocking=0.125,
+        longest_latency=7.0,
+        mean_hops=2.5,
         phases=(("ring", 2.0, 12.5),),
-    )  # fmt: skip
+    )
     assert done.response == 10.5
     assert [line.split() for line in done.table().splitlines()] == [
-        ["job", "a"], ["start", "2"], ["finish", "12.5"], ["messages", "3"], ["flits", "24"],
-        ["mean_latency", "4.25"], ["mean_network_latency", "4"], ["mean_blocking", "0.125"],
-        ["longest_latency", "7"], ["mean_hops", "2.5"],
-    ]  # fmt: skip
+        ["job", "a"],
+        ["start", "2"],
+        ["finish", "12.5"],
+        ["messages", "3"],
+        ["flits", "24"],
+        ["mean_latency", "4.25"],
+        ["mean_network_latency", "4"],
+        ["mean_blocking", "0.125"],
+        ["longest_latency", "7"],
+        ["mean_hops", "2.5"],
+    ]
     assert {line.index(line.split()[1], 22) for line in done.table().splitlines()} == {23}
 
 

@@ -44,9 +44,12 @@ def pollaczek_khinchine(rate, mean, second):
 
 def fixed(rate, replications, jobs, seed=1):
     return {
-        "arrival_rate": rate, "replications": replications, "jobs": jobs,
-        "warm_up": jobs // 5, "seed": seed,
-    }  # fmt: skip
+        "arrival_rate": rate,
+        "replications": replications,
+        "jobs": jobs,
+        "warm_up": jobs // 5,
+        "seed": seed,
+    }
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,10 @@ def test_the_record_does_not_contradict_errors_that_were_fixed_before_it():
         return chi2.sf((some["error"] ** 2 / variance).sum(), len(some))
 
     for kind, name, value in (
-        ("SP", "SPACE", SPACE), ("DP", "DIVIDED", DIVIDED), ("TS", "TURNS", TURNS),
-    ):  # fmt: skip
+        ("SP", "SPACE", SPACE),
+        ("DP", "DIVIDED", DIVIDED),
+        ("TS", "TURNS", TURNS),
+    ):
         assert 0.025 < chance(kind, value) < 0.975
         assert 0.3 < chance(kind, found[name]) < 0.7
         # what is far from it would be seen

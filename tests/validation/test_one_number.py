@@ -90,10 +90,18 @@ def same(shown: str, value: float) -> bool:
 
 @pytest.mark.parametrize(
     ("shown", "value", "so"),
-    [("43.2 s", 43.24, True), ("43.2 s", 43.26, False), ("40.5 s", 43.2, False),
-     ("45 s", 45.04, True), ("45 s", 45.3, False), ("2.63 min", 157.9, True),
-     ("+2.4%", 0.0244, True), ("+2.5%", 0.0244, False), ("1,064 s", 1064.4, True)],
-)  # fmt: skip
+    [
+        ("43.2 s", 43.24, True),
+        ("43.2 s", 43.26, False),
+        ("40.5 s", 43.2, False),
+        ("45 s", 45.04, True),
+        ("45 s", 45.3, False),
+        ("2.63 min", 157.9, True),
+        ("+2.4%", 0.0244, True),
+        ("+2.5%", 0.0244, False),
+        ("1,064 s", 1064.4, True),
+    ],
+)
 def test_two_numbers_are_one_to_the_digits_shown(shown, value, so):
     assert same(shown, value) is so
 
@@ -162,9 +170,10 @@ class TestOfAStudy:
     def test_is_the_least_time_of_a_load(self, written):
         study, out, said = written
         rows = [
-            row for row in read(out / "predictions.csv")
+            row
+            for row in read(out / "predictions.csv")
             if row["status"] == "stable" and not row["simulated_mean_response_s"]
-        ]  # fmt: skip
+        ]
         page = (out / "report.html").read_text()
         shown = table_of(page, "with the least predicted mean response time at each load")
         points = json.loads(study.to_json())["points"]
@@ -228,9 +237,7 @@ class TestOfAStudy:
         assert len(checks) == len(shown) == len(drawn) == len(study.checks)
         gaps = []
         for row, cells, ratio in zip(checks, shown, drawn, strict=True):
-            mean, predicted = (
-                float(row[key]) for key in ("simulated_mean_response_s", "mean_response_s")
-            )
+            mean, predicted = (float(row[key]) for key in ("simulated_mean_response_s", "mean_response_s"))
             low, _, high = cells[6].partition(" to ")
             assert cells[0] == row["policy"]
             assert same(cells[2], float(row["load"]))
@@ -295,21 +302,21 @@ class TestOfAStudy:
         axes = figure_of(study, "trial")
         tops = [bar.get_y() + bar.get_height() for bar in axes.patches]
         names = [tick.get_text().partition("\n")[0] for tick in axes.get_xticklabels()]
-        assert dict(zip(names, tops, strict=True)) == pytest.approx(
-            {name: seconds[name] for name in names}
-        )
+        assert dict(zip(names, tops, strict=True)) == pytest.approx({name: seconds[name] for name in names})
         for step, before, after in zip(axes.texts, names, names[1:], strict=False):
             assert same(step.get_text(), (seconds[after] - seconds[before]) / whole)
         lines = {
             line.get_label().partition(",")[0]: line.get_ydata()[0]
-            for line in axes.lines if not line.get_label().startswith("_")
-        }  # fmt: skip
+            for line in axes.lines
+            if not line.get_label().startswith("_")
+        }
         assert lines == pytest.approx({name: seconds[name] for name in lines})
         [text] = [t for t in said if t.startswith("How far to trust it on a mesh")]
         found = re.search(
             rf"simulated ({NUMBER} \w+) .*predicted ({NUMBER} \w+) \(({NUMBER}%)\) after .*?"
-            rf"({NUMBER} \w+) \(({NUMBER}%)\) before", text,
-        )  # fmt: skip
+            rf"({NUMBER} \w+) \(({NUMBER}%)\) before",
+            text,
+        )
         wanted = (whole, seconds["X"], seconds["X"] / whole - 1, trial.own, trial.own / whole - 1)
         assert all(same(shown, value) for shown, value in zip(found.groups(), wanted, strict=True))
         for shown in found.groups():
@@ -348,9 +355,10 @@ class TestOfARecommendation:
             pattern = rf"(?m)^{re.escape(label)}\s+{load:.3g}\s+(\S+)"
             shown = re.search(pattern, answers["predicted"])[1]
             mine = [
-                r for r in answers["candidates"]
+                r
+                for r in answers["candidates"]
                 if r["policy"] == label and float(r["load"]) == pytest.approx(load, rel=1e-12)
-            ]  # fmt: skip
+            ]
             if "mean_response" not in row:
                 assert (shown, mine[0]["status"]) == ("saturated", "saturated")
                 continue
@@ -363,9 +371,10 @@ class TestOfARecommendation:
         lines = answers["said"].split("\n\n")[0].splitlines()
         for found, text in zip(answers["json"]["recommendations"], lines, strict=True):
             rows = [
-                r for r in answers["rows"]
+                r
+                for r in answers["rows"]
                 if r["load"] == pytest.approx(found["load"]) and "mean_response" in r
-            ]  # fmt: skip
+            ]
             best = min(rows, key=lambda r: r["mean_response"])
             assert found["best"] == best["policy"]
             assert found["value"] == pytest.approx(best["mean_response"], rel=1e-12)
@@ -400,9 +409,8 @@ class TestOfARecommendation:
                 assert float(cell["mean_response"]) == pytest.approx(record["mean_response"])
                 if scv == 2.0:  # the scenario's own
                     [own] = [
-                        r for r in answers["json"]["recommendations"]
-                        if r["load"] == pytest.approx(load)
-                    ]  # fmt: skip
+                        r for r in answers["json"]["recommendations"] if r["load"] == pytest.approx(load)
+                    ]
                     assert own["best"] == cell["best"]
                     assert own["value"] == pytest.approx(float(cell["mean_response"]), rel=1e-9)
                     assert " ".join(sorted(own["ties"])) == " ".join(sorted(cell["ties"].split()))
@@ -443,9 +451,10 @@ class TestOfAWhatIf:
             assert held.capacity[place] == pytest.approx(point["capacity_load"], rel=3e-7)
             if point["processors"] == 16:
                 [own] = [
-                    r for r in answers["rows"]
+                    r
+                    for r in answers["rows"]
                     if r["policy"] == point["policy"] and r["load"] == pytest.approx(point["load"])
-                ]  # fmt: skip
+                ]
                 assert own["mean_response"] == pytest.approx(point["mean_response"], rel=1e-12)
             count += 1
         assert count > 30
@@ -454,8 +463,9 @@ class TestOfAWhatIf:
         best = [point for point in answers["json"]["points"] if point["status"] == BEST]
         tied = {
             (point["processors"], point["load"])
-            for point in answers["json"]["points"] if point["status"] == TIE
-        }  # fmt: skip
+            for point in answers["json"]["points"]
+            if point["status"] == TIE
+        }
         lines = answers["said"].splitlines()
         for point in best:
             start = rf"\s+{point['processors']}\s+{point['load']:.3g}\s+\S+\s+(\S+)\s+({NUMBER})"
@@ -471,10 +481,14 @@ class TestOfAWhatIf:
             assert error == ("exact" if point["method"] == "exact" else f"{point['error']:.0%}")
             assert (ties != "none") == ((16, point["load"]) in tied)
         for text in (line for line in lines if line.startswith("- At load")):
-            load, label, time = re.match(
-                rf"- At load (\S+) today's machine .* answers soonest under (\S+): ({NUMBER} \w+)",
-                text,
-            ).groups() if "answers soonest" in text else (None, None, None)  # fmt: skip
+            load, label, time = (
+                re.match(
+                    rf"- At load (\S+) today's machine .* answers soonest under (\S+): ({NUMBER} \w+)",
+                    text,
+                ).groups()
+                if "answers soonest" in text
+                else (None, None, None)
+            )
             if load:
                 assert label == today[float(load)]["policy"]
                 assert same(time, today[float(load)]["mean_response"])

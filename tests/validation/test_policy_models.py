@@ -75,8 +75,7 @@ def test_stated_capacities_of_sixty_systems_are_those_of_played_machines():
 def test_the_table_of_turns_is_what_is_played_again(scv, phases, held, ratio):
     axes, table = turns_table()
     at = tuple(
-        int(np.argmin(np.abs(axis - x)))
-        for axis, x in zip(axes, (scv, phases, held, ratio), strict=True)
+        int(np.argmin(np.abs(axis - x))) for axis, x in zip(axes, (scv, phases, held, ratio), strict=True)
     )
     kept = table[at] * private_computing(held, ratio)
     mean, error = played_turns.played(scv, phases, held, ratio, jobs=40_000, seed=99)
@@ -109,11 +108,20 @@ def test_a_stated_error_is_a_bound_of_the_ninetieth_percentile_not_its_estimate(
 
 def a_row(k, **more):
     return {
-        "model": "crowding", "policy": "SP(4,2)", "fraction": 0.5, "method": "approximate",
-        "reduction": "", "arrival_scv": 1.0, "demand_scv": float("nan"),
-        "mean_error": 0.001 * k, "wait_error": -0.002 * k, "p50_error": 0.002 * k,
-        "p95_error": float("nan"), "p99_error": -0.003 * k, **more,
-    }  # fmt: skip
+        "model": "crowding",
+        "policy": "SP(4,2)",
+        "fraction": 0.5,
+        "method": "approximate",
+        "reduction": "",
+        "arrival_scv": 1.0,
+        "demand_scv": float("nan"),
+        "mean_error": 0.001 * k,
+        "wait_error": -0.002 * k,
+        "p50_error": 0.002 * k,
+        "p95_error": float("nan"),
+        "p99_error": -0.003 * k,
+        **more,
+    }
 
 
 def test_a_campaign_becomes_the_table_that_is_read(tmp_path):
@@ -133,9 +141,12 @@ def test_the_ranges_of_a_campaign_are_the_domain_that_is_read(tmp_path):
     write_domain(pd.DataFrame(rows), tmp_path / "domain.csv")
     lines = (tmp_path / "domain.csv").read_text().splitlines()[1:]
     assert lines == [
-        "family;trait;low;high", "crowding;load;;0.92", "crowding;arrival_scv;1;1",
-        "crowding;io_share;;0.4", "crowding;jobs_at_once;;4",
-    ]  # fmt: skip
+        "family;trait;low;high",
+        "crowding;load;;0.92",
+        "crowding;arrival_scv;1;1",
+        "crowding;io_share;;0.4",
+        "crowding;jobs_at_once;;4",
+    ]
 
 
 def test_the_shipped_table_states_errors_of_all_models_that_simplify():
@@ -210,11 +221,9 @@ def jobs(io, cpu, phases, *, scv=1.0, **laws):
 
 SMALL, IN_ORDER = System(8, 2), System(8, 2, disk_discipline="fcfs")
 MIXED = Workload(
-    WorkloadMix(
-        [Program([Phase(io=1.0, cpu=50.0)]), Program([Phase(io=5.0, cpu=0.2)])], [0.1, 0.9]
-    ),
+    WorkloadMix([Program([Phase(io=1.0, cpu=50.0)]), Program([Phase(io=5.0, cpu=0.2)])], [0.1, 0.9]),
     mix="each",
-)  # fmt: skip
+)
 WILD = {"cpu_bursts": match_moments(1.0, 21.0), "io_bursts": ONE}
 
 
@@ -229,12 +238,15 @@ WILD = {"cpu_bursts": match_moments(1.0, 21.0), "io_bursts": ONE}
         (DP(1), SMALL, MIXED, 0.8, "a mix of programs"),
         (TS(1, 1, 2), SMALL, MIXED, 0.8, "a mix of programs"),
         (
-            SP(4, 1, sizes=(13, 1, 1, 1)), System(16, 4), jobs(1.0, 4.0, 2, scv=2.0),
-            0.85, "partitions of unequal sizes",
+            SP(4, 1, sizes=(13, 1, 1, 1)),
+            System(16, 4),
+            jobs(1.0, 4.0, 2, scv=2.0),
+            0.85,
+            "partitions of unequal sizes",
         ),
         (TS(1, 1, 2), SMALL, jobs(1e-9, 4.0, 2, scv=2.0), 0.5, "jobs that transfer for"),
     ],
-)  # fmt: skip
+)
 def test_no_error_is_stated_of_what_lies_outside_of_the_record(policy, system, work, busy, doubt):
     """The cases of issue 32: off by -82 to +173 % where 4.9 to 19.6 % had been stated."""
     answer = predict(policy, system, work, utilisation=busy)
@@ -273,9 +285,7 @@ def test_stated_errors_hold_on_points_simulated_now():
             point = recorded_point(kind, number, seed=777)
             row = compared(point)
             most = capacity(point.policy, point.system, point.workload)
-            found = predict(
-                point.policy, point.system, point.workload, arrival_rate=point.fraction * most
-            )
+            found = predict(point.policy, point.system, point.workload, arrival_rate=point.fraction * most)
             stated_error = found.recorded_error()
             if stated_error:
                 tried += 1

@@ -160,9 +160,7 @@ def test_the_commands_find_it_and_say_what_is_known_of_it(scenario):
     found = {row["policy"]: row["mean_response"] for row in listed}
     for parts in (1, 2, 4):
         assert found[f"one-disk({parts})"] == found[f"SP({parts},1)"]
-    lines = command(
-        simulate_command, "simulate", scenario, "--json", "--jobs", 200, "--replications", 2
-    )
+    lines = command(simulate_command, "simulate", scenario, "--json", "--jobs", 200, "--replications", 2)
     played = {row["policy"]: row["mean_response"] for row in result_of(lines)}
     for parts in (1, 2, 4):
         assert played[f"one-disk({parts})"] == played[f"SP({parts},1)"]
@@ -212,8 +210,12 @@ def test_what_is_no_complete_policy_is_refused():
     class Unfinished(AbstractPolicy):
         name = "unfinished"
 
-    for odd, said in ((Nameless, "lacks name"), (Unfinished, "lacks arrangement, check"),
-                      (int, "no subclass"), ("SP", "no subclass")):  # fmt: skip
+    for odd, said in (
+        (Nameless, "lacks name"),
+        (Unfinished, "lacks arrangement, check"),
+        (int, "no subclass"),
+        ("SP", "no subclass"),
+    ):
         with pytest.raises(ModelError, match=said):
             register(odd)
     assert list(POLICIES) == before
@@ -230,8 +232,12 @@ def test_an_arrangement_that_does_not_go_together_is_refused():
         ({"max_running": 0}, "max_running"),
     ):
         with pytest.raises(ModelError, match=said):
-            Arrangement(**({"system": MACHINE, "processor_partitions": 2, "disk_partitions": 1,
-                            "max_running": 2} | odd))  # fmt: skip
+            Arrangement(
+                **(
+                    {"system": MACHINE, "processor_partitions": 2, "disk_partitions": 1, "max_running": 2}
+                    | odd
+                )
+            )
 
 
 def test_a_simulation_of_it_agrees_with_its_prediction(one_disk):

@@ -38,9 +38,7 @@ def test_figures_that_show_the_same_runs_share_them():
     options = RunOptions(seed=1, quick=True)
     first = EXPERIMENTS["qin-fig3"].run(options).table.set_index(["I/O rate", "balancer"])
     done = []
-    again = RunOptions(
-        seed=1, quick=True, shared=options.shared, progress=lambda what, k, n: done.append(n)
-    )
+    again = RunOptions(seed=1, quick=True, shared=options.shared, progress=lambda what, k, n: done.append(n))
     other = EXPERIMENTS["qin-fig7"].run(again).table.set_index(["I/O rate", "balancer"])
     assert set(done) == {4}  # two replications at two rates, of IOCM-PM alone
     for cell in first.index.intersection(other.index):
@@ -85,9 +83,7 @@ def test_an_interval_decides_what_lies_within():
     def within(mean, half):
         return claims._within(Estimate(mean, half, 0.95, 10), 0.1)
 
-    assert (within(0.02, 0.05), within(0.2, 0.05), within(0.1, 0.05)) == (
-        "holds", "fails", "undecided"
-    )  # fmt: skip
+    assert (within(0.02, 0.05), within(0.2, 0.05), within(0.1, 0.05)) == ("holds", "fails", "undecided")
     assert within(-0.2, 0.05) == "fails"
 
 
@@ -95,9 +91,7 @@ def test_the_traces_of_the_figures_are_those_of_the_specification():
     io = setup.io_traces(1.25, 0.3, quick=False)
     assert (io.jobs, io.offered_disk, io.page_faults, io.nodes) == (1500, 0.75, 0.5, 32)
     memory = setup.memory_traces(10.0, 0.6, quick=False)
-    assert (memory.jobs, memory.offered_cpu, memory.memory_factor, memory.io_rate) == (
-        800, 0.20, 3.0, 0.01
-    )  # fmt: skip
+    assert (memory.jobs, memory.offered_cpu, memory.memory_factor, memory.io_rate) == (800, 0.20, 3.0, 0.01)
     assert setup.RATES[0] == 0.8
     assert setup.RATES[-1] == 1.25
     assert len(setup.RATES) == 10

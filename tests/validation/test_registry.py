@@ -66,9 +66,7 @@ def test_what_is_no_name_is_refused_with_the_names_there_are(registry, odd):
 
 
 @EVERY
-@pytest.mark.parametrize(
-    "odd", ["nowhere:At", "math:pi", "json:JSONDecoder", ":", "json:", "a:b:c"]
-)
+@pytest.mark.parametrize("odd", ["nowhere:At", "math:pi", "json:JSONDecoder", ":", "json:", "a:b:c"])
 def test_a_class_that_is_no_such_thing_is_refused_by_its_name(registry, odd):
     with pytest.raises(ModelError, match=r"cannot be loaded|is no subclass of Abstract"):
         registry.find(odd)

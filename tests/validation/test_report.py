@@ -80,10 +80,16 @@ def test_a_report_can_be_followed_by_all_readers(text):
 
 def test_a_report_begins_with_the_findings_and_what_labels_say(study, text):
     text = html.unescape(text)
-    places = [text.index(words) for words in (
-        '<h2 id="findings">', "Mean response time against load under the policies of the findings",
-        "SP(p,d) is space sharing: ", '<h2 id="machine">', "By then the process had spent ",
-    )]  # fmt: skip
+    places = [
+        text.index(words)
+        for words in (
+            '<h2 id="findings">',
+            "Mean response time against load under the policies of the findings",
+            "SP(p,d) is space sharing: ",
+            '<h2 id="machine">',
+            "By then the process had spent ",
+        )
+    ]
     assert places == sorted(places)
     for policy in study.scenario.policies:
         words = policy.in_words(study.scenario.system)
@@ -170,9 +176,7 @@ class TestAnInteractiveReport:
     def test_admits_the_scripts_of_the_frame_by_their_hashes_only(self, page):
         (frame,) = page.all("iframe")
         inner = Document(frame["srcdoc"]).policy
-        scripts = [
-            policy.partition("script-src")[2].partition(";")[0] for policy in (page.policy, inner)
-        ]
+        scripts = [policy.partition("script-src")[2].partition(";")[0] for policy in (page.policy, inner)]
         assert scripts[0] == scripts[1]
         assert page.policy == interactive.FRAME_POLICY
         sources = page.policy.split("script-src")[1].split(";")[0].split()
@@ -181,9 +185,7 @@ class TestAnInteractiveReport:
 
     def test_keeps_its_fixed_figure(self, page):
         assert len(page.all("img")) >= 2
-        assert all(
-            image["src"].startswith("data:image/svg+xml;base64,") for image in page.all("img")
-        )
+        assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.all("img"))
 
 
 @pytest.mark.skipif(CHROMIUM is None or AXE is None, reason="AXE_CORE names no file")

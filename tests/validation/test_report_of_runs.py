@@ -68,8 +68,10 @@ def test_the_surface_in_the_report_is_that_of_the_forecast(report):
     data = json.loads(text)
     found = fit.surface_interval(data["processors"], data["disks"])
     for name, expected in (
-        ("speedup", found.speedup.data), ("low", found.speedup_low), ("high", found.speedup_high),
+        ("speedup", found.speedup.data),
+        ("low", found.speedup_low),
+        ("high", found.speedup_high),
         ("time", found.time.data),
-    ):  # fmt: skip
+    ):
         assert np.array(data[name]) == pytest.approx(expected, rel=1e-5)
     assert [point[5] for point in data["measured"]] == fit.measured.contradicts.tolist()

@@ -70,55 +70,101 @@ SP21 = 'kind = "SP"\nprocessor_partitions = 2\ndisk_partitions = 1'
 #: What stands in the file; and the policy, machine, workload and model that it means.
 CASES = {
     "disk discipline": (
-        text_of(SP21, "SP(2,1)", machine='disk_discipline = "siro"', tables=BURSTS,
-                study='model = "decomposition"'),
-        SpaceSharing(2, 1), System(8, 4, 2, disk_discipline="siro"),
-        Workload(PROGRAM, io_bursts=match_moments(1.0, 2.0)), "decomposition",
+        text_of(
+            SP21,
+            "SP(2,1)",
+            machine='disk_discipline = "siro"',
+            tables=BURSTS,
+            study='model = "decomposition"',
+        ),
+        SpaceSharing(2, 1),
+        System(8, 4, 2, disk_discipline="siro"),
+        Workload(PROGRAM, io_bursts=match_moments(1.0, 2.0)),
+        "decomposition",
     ),
     "sizes": (
         text_of(f"{SP21}\nsizes = [2, 6]", "SP(2,1;6+2)"),
-        SpaceSharing(2, 1, sizes=(6, 2)), MACHINE, Workload(PROGRAM), "auto",
+        SpaceSharing(2, 1, sizes=(6, 2)),
+        MACHINE,
+        Workload(PROGRAM),
+        "auto",
     ),
     "overhead by its mean": (
-        text_of('kind = "DP"\ndisk_partitions = 2\noverhead = { mean = 0.5 }',
-                "DP(2;overhead=0.5s)"),
-        DynamicPartitioning(2, overhead=PhaseType.exponential(mean=0.5)), MACHINE,
-        Workload(PROGRAM), "auto",
+        text_of('kind = "DP"\ndisk_partitions = 2\noverhead = { mean = 0.5 }', "DP(2;overhead=0.5s)"),
+        DynamicPartitioning(2, overhead=PhaseType.exponential(mean=0.5)),
+        MACHINE,
+        Workload(PROGRAM),
+        "auto",
     ),
     "overhead by two moments": (
-        text_of('kind = "DP"\ndisk_partitions = 2\noverhead = { mean = 0.5, scv = 0.5 }',
-                "DP(2;overhead=0.5s)"),
-        DynamicPartitioning(2, overhead=ERLANG), MACHINE, Workload(PROGRAM), "auto",
+        text_of(
+            'kind = "DP"\ndisk_partitions = 2\noverhead = { mean = 0.5, scv = 0.5 }', "DP(2;overhead=0.5s)"
+        ),
+        DynamicPartitioning(2, overhead=ERLANG),
+        MACHINE,
+        Workload(PROGRAM),
+        "auto",
     ),
     "overheads by their rates": (
-        text_of('kind = "DP"\ndisk_partitions = 2\noverhead = [{ alpha = [1.0], T = [[-2.0]] }, '
-                "{ mean = 1.0 }, { mean = 0.5 }, { mean = 2.0 }]", "DP(2;overhead=1s)"),
-        DynamicPartitioning(2, overhead=(HALF, ONE, ONE.scale(0.5), ONE.scale(2.0))), MACHINE,
-        Workload(PROGRAM), "speed-scaled",
+        text_of(
+            'kind = "DP"\ndisk_partitions = 2\noverhead = [{ alpha = [1.0], T = [[-2.0]] }, '
+            "{ mean = 1.0 }, { mean = 0.5 }, { mean = 2.0 }]",
+            "DP(2;overhead=1s)",
+        ),
+        DynamicPartitioning(2, overhead=(HALF, ONE, ONE.scale(0.5), ONE.scale(2.0))),
+        MACHINE,
+        Workload(PROGRAM),
+        "speed-scaled",
     ),
     "cap and turns of time sharing": (
-        text_of('kind = "TS"\nprocessor_partitions = 2\ndisk_partitions = 1\nmultiprogramming = 3\n'
-                'ts_cap = "min"\ncpu_discipline = "ps"', "TS(2,1;M=3;cap=min;cpu=ps)"),
-        TimeSharing(2, 1, 3, ts_cap="min", cpu_discipline="ps"), MACHINE, Workload(PROGRAM), "auto",
+        text_of(
+            'kind = "TS"\nprocessor_partitions = 2\ndisk_partitions = 1\nmultiprogramming = 3\n'
+            'ts_cap = "min"\ncpu_discipline = "ps"',
+            "TS(2,1;M=3;cap=min;cpu=ps)",
+        ),
+        TimeSharing(2, 1, 3, ts_cap="min", cpu_discipline="ps"),
+        MACHINE,
+        Workload(PROGRAM),
+        "auto",
     ),
     "laws of bursts, exact": (
-        text_of(SP21, "SP(2,1)", tables="[bursts]\nio = { scv = 4.0 }\n"
-                "cpu = { alpha = [1.0], T = [[-2.0]] }", study='model = "exact"'),
-        SpaceSharing(2, 1), MACHINE,
-        Workload(PROGRAM, io_bursts=match_moments(1.0, 5.0), cpu_bursts=HALF), "exact",
+        text_of(
+            SP21,
+            "SP(2,1)",
+            tables="[bursts]\nio = { scv = 4.0 }\ncpu = { alpha = [1.0], T = [[-2.0]] }",
+            study='model = "exact"',
+        ),
+        SpaceSharing(2, 1),
+        MACHINE,
+        Workload(PROGRAM, io_bursts=match_moments(1.0, 5.0), cpu_bursts=HALF),
+        "exact",
     ),
     "a geometric number of phases": (
-        text_of(SP21, "SP(2,1)", program="phase_count = { mean = 3.0 }", tables=BURSTS,
-                study='model = "decomposition"'),
-        SpaceSharing(2, 1), MACHINE, Workload(GEOMETRIC, io_bursts=match_moments(1.0, 2.0)),
+        text_of(
+            SP21,
+            "SP(2,1)",
+            program="phase_count = { mean = 3.0 }",
+            tables=BURSTS,
+            study='model = "decomposition"',
+        ),
+        SpaceSharing(2, 1),
+        MACHINE,
+        Workload(GEOMETRIC, io_bursts=match_moments(1.0, 2.0)),
         "decomposition",
     ),
     "time sharing, exact": (
-        text_of('kind = "TS"\nprocessor_partitions = 1\ndisk_partitions = 1', "TS(1,1;M=2)",
-                tables=BURSTS, study='model = "exact"'),
-        TimeSharing(1, 1), MACHINE, Workload(PROGRAM, io_bursts=match_moments(1.0, 2.0)), "exact",
+        text_of(
+            'kind = "TS"\nprocessor_partitions = 1\ndisk_partitions = 1',
+            "TS(1,1;M=2)",
+            tables=BURSTS,
+            study='model = "exact"',
+        ),
+        TimeSharing(1, 1),
+        MACHINE,
+        Workload(PROGRAM, io_bursts=match_moments(1.0, 2.0)),
+        "exact",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=CASES)
@@ -173,9 +219,16 @@ def test_a_study_of_a_file_says_what_python_says(case):
     (check,) = study.checks
     most = min(capacity(policy, machine, work), at_load.prediction.capacity)
     expected = crossvalidate(
-        policy, machine, work, arrival_rate=0.4 * most, model=model, replications=2, jobs=150,
-        seed=3, workers=1,
-    )  # fmt: skip
+        policy,
+        machine,
+        work,
+        arrival_rate=0.4 * most,
+        model=model,
+        replications=2,
+        jobs=150,
+        seed=3,
+        workers=1,
+    )
     assert check.agreement.prediction.model == expected.prediction.model
     assert check.agreement.prediction.mean_response == expected.prediction.mean_response
     assert check.agreement.simulation.mean_response == expected.simulation.mean_response
@@ -202,52 +255,95 @@ DP = 'kind = "DP"\ndisk_partitions = 2'
 @pytest.mark.parametrize(
     ("text", "key", "said"),
     [
-        (text_of(SP21, "SP(2,1)", tables="[bursts]\nio = { scv = 2.0 }\n[demand]\nscv = 2.0"),
-         "demand.scv", "drop this key, or drop [bursts]"),
+        (
+            text_of(SP21, "SP(2,1)", tables="[bursts]\nio = { scv = 2.0 }\n[demand]\nscv = 2.0"),
+            "demand.scv",
+            "drop this key, or drop [bursts]",
+        ),
         (text_of(SP21, "SP(2,1)", tables="[bursts]"), "bursts", "give io, cpu or both"),
         (text_of(SP21, "SP(2,1)", tables="[bursts]\nIO = { scv = 2.0 }"), "bursts.IO", "known"),
-        (text_of(SP21, "SP(2,1)", tables="[bursts]\nio = { T = [[-1.0]] }"), "bursts.io",
-         "alpha and T"),
+        (text_of(SP21, "SP(2,1)", tables="[bursts]\nio = { T = [[-1.0]] }"), "bursts.io", "alpha and T"),
         (text_of(SP21, "SP(2,1)", study='model = "decomposition"'), "study.model", "[bursts]"),
         (text_of(SP21, "SP(2,1)", study='model = "decompose"'), "study.model", "'decomposition'"),
-        (text_of('kind = "TS"\nprocessor_partitions = 1\ndisk_partitions = 1', "TS(1,1;M=2)",
-                 tables=BURSTS, study='model = "decomposition"'), "study.model", "leave the pol"),
-        (text_of(SP21, "SP(2,1)", machine='disk_discipline = "lifo"'), "machine.disk_discipline",
-         "'siro'"),
-        (text_of(SP21, "SP(2,1)", machine='disk_disciplin = "ps"'), "machine.disk_disciplin",
-         "did you mean disk_discipline?"),
+        (
+            text_of(
+                'kind = "TS"\nprocessor_partitions = 1\ndisk_partitions = 1',
+                "TS(1,1;M=2)",
+                tables=BURSTS,
+                study='model = "decomposition"',
+            ),
+            "study.model",
+            "leave the pol",
+        ),
+        (text_of(SP21, "SP(2,1)", machine='disk_discipline = "lifo"'), "machine.disk_discipline", "'siro'"),
+        (
+            text_of(SP21, "SP(2,1)", machine='disk_disciplin = "ps"'),
+            "machine.disk_disciplin",
+            "did you mean disk_discipline?",
+        ),
         (text_of(f"{SP21}\nsizes = [4, 2, 2]", "SP(2,1)"), "policy[0]", "3 sizes for 2"),
         (text_of(f"{SP21}\nsizes = [4, 0]", "SP(2,1)"), "policy[0].sizes[1]", "greater than"),
         (text_of(f"{SP21}\nsize = [4, 4]", "SP(2,1)"), "policy[0].size", "did you mean sizes?"),
-        (text_of(f"{SP21}\noverhead = {{ mean = 1.0 }}", "SP(2,1)"), "policy[0].overhead",
-         "only DP has"),
+        (text_of(f"{SP21}\noverhead = {{ mean = 1.0 }}", "SP(2,1)"), "policy[0].overhead", "only DP has"),
         (text_of(f"{DP}\nsizes = [4, 4]", "DP(2)"), "policy[0].sizes", "only SP has"),
-        (text_of(f"{DP}\nprocessor_partitions = 2", "DP(2)"), "policy[0].processor_partitions",
-         "only SP, TS have"),
-        (text_of(f"{DP}\noverhead = {{ scv = 1.0 }}", "DP(2)"), "policy[0].overhead.mean",
-         "missing"),
-        (text_of(f"{DP}\noverhead = {{ mena = 1.0 }}", "DP(2)"), "policy[0].overhead[0].mena",
-         "did you mean mean?"),
-        (text_of(f"{DP}\noverhead = [{{ mean = 1.0, scvs = 1.0 }}]", "DP(2)"),
-         "policy[0].overhead[0].scvs", "did you mean scv?"),
+        (
+            text_of(f"{DP}\nprocessor_partitions = 2", "DP(2)"),
+            "policy[0].processor_partitions",
+            "only SP, TS have",
+        ),
+        (text_of(f"{DP}\noverhead = {{ scv = 1.0 }}", "DP(2)"), "policy[0].overhead.mean", "missing"),
+        (
+            text_of(f"{DP}\noverhead = {{ mena = 1.0 }}", "DP(2)"),
+            "policy[0].overhead[0].mena",
+            "did you mean mean?",
+        ),
+        (
+            text_of(f"{DP}\noverhead = [{{ mean = 1.0, scvs = 1.0 }}]", "DP(2)"),
+            "policy[0].overhead[0].scvs",
+            "did you mean scv?",
+        ),
         (text_of(f"{DP}\noverhead = 0.5", "DP(2)"), "policy[0].overhead[0]", "dictionary"),
-        (text_of(f"{DP}\noverhead = [{{ mean = 1.0 }}, {{ mean = 2.0 }}]", "DP(2)"), "policy[0]",
-         "2 laws of the overhead for 1 to 4"),
-        (text_of(f"{DP}\noverhead = {{ mean = 1.0, alpha = [1.0], T = [[-1.0]] }}", "DP(2)"),
-         "policy[0].overhead.mean", "drop one"),
-        (text_of(f"{DP}\noverhead = {{ mean = 1.0, scv = 2.0 }}\n[[policy]]\n{DP}\n"
-                 "overhead = { mean = 1.0 }", "DP(2)"), "policy[1]", "labelled"),
-        (text_of('kind = "TS"\nprocessor_partitions = 1\ndisk_partitions = 1\nts_cap = "sum"',
-                 "TS(1,1;M=2)"), "policy[0].ts_cap", "'product' or 'min'"),
+        (
+            text_of(f"{DP}\noverhead = [{{ mean = 1.0 }}, {{ mean = 2.0 }}]", "DP(2)"),
+            "policy[0]",
+            "2 laws of the overhead for 1 to 4",
+        ),
+        (
+            text_of(f"{DP}\noverhead = {{ mean = 1.0, alpha = [1.0], T = [[-1.0]] }}", "DP(2)"),
+            "policy[0].overhead.mean",
+            "drop one",
+        ),
+        (
+            text_of(
+                f"{DP}\noverhead = {{ mean = 1.0, scv = 2.0 }}\n[[policy]]\n{DP}\n"
+                "overhead = { mean = 1.0 }",
+                "DP(2)",
+            ),
+            "policy[1]",
+            "labelled",
+        ),
+        (
+            text_of(
+                'kind = "TS"\nprocessor_partitions = 1\ndisk_partitions = 1\nts_cap = "sum"', "TS(1,1;M=2)"
+            ),
+            "policy[0].ts_cap",
+            "'product' or 'min'",
+        ),
         (text_of('kind = "nowhere:Policy"', "x"), "policy[0].kind", "cannot be loaded"),
         (text_of("disk_partitions = 1", "x"), "policy[0].kind", "missing"),
-        (text_of(SP21, "SP(2,1)", program="phase_count = { mean = 0.5 }"),
-         "program[0].phase_count.mean", "greater than or equal to 1"),
+        (
+            text_of(SP21, "SP(2,1)", program="phase_count = { mean = 0.5 }"),
+            "program[0].phase_count.mean",
+            "greater than or equal to 1",
+        ),
         (text_of(SP21, "SP(2,1)", program="phase_count = {}"), "program[0].phase_count", "either"),
-        (text_of(SP21, "SP(2,1)", program="phase_count = { probabilities = [0.5, 0.2] }"),
-         "program[0]", "sum"),
+        (
+            text_of(SP21, "SP(2,1)", program="phase_count = { probabilities = [0.5, 0.2] }"),
+            "program[0]",
+            "sum",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_option_is_named_with_its_key_and_what_would_do(tmp_path, text, key, said):
     path = tmp_path / "scenario.toml"
     path.write_text(text)
@@ -262,11 +358,14 @@ def test_a_wrong_option_is_named_with_its_key_and_what_would_do(tmp_path, text, 
 def test_faults_of_several_policies_come_at_once(tmp_path):
     path = tmp_path / "scenario.toml"
     path.write_text(
-        text_of(f"{DP}\nmultiprogramming = 2\n[[policy]]\n{SP21}\nsizes = [0]", "DP(2)")
-        .replace("loads = [0.2]", "loads = [2.0]")
-    )  # fmt: skip
+        text_of(f"{DP}\nmultiprogramming = 2\n[[policy]]\n{SP21}\nsizes = [0]", "DP(2)").replace(
+            "loads = [0.2]", "loads = [2.0]"
+        )
+    )
     with pytest.raises(ScenarioError) as caught:
         load_scenario(path)
     assert {key for key, _ in caught.value.problems} == {
-        "policy[0].multiprogramming", "policy[1].sizes[0]", "study.loads[0]",
-    }  # fmt: skip
+        "policy[0].multiprogramming",
+        "policy[1].sizes[0]",
+        "study.loads[0]",
+    }

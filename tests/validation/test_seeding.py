@@ -46,11 +46,14 @@ def test_names_do_not_depend_on_the_hash_seed_of_the_process():
     code = "from validation.analysis.seeding import word; print(word(1, 'messages', 2))"
     said = {
         subprocess.run(
-            [sys.executable, "-c", code], env={**_environment(), "PYTHONHASHSEED": str(k)},
-            capture_output=True, text=True, check=True,
+            [sys.executable, "-c", code],
+            env={**_environment(), "PYTHONHASHSEED": str(k)},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for k in (1, 2)
-    }  # fmt: skip
+    }
     assert said == {f"{word(1, 'messages', 2)}\n"}
 
 
@@ -72,10 +75,30 @@ def test_different_keys_have_different_streams(one, other):
 
 def test_names_and_numbers_that_look_alike_are_told_apart():
     alike = [
-        (1,), ("1",), (1, 1), ("1", "1"), ("11",), (1, "1"), ("1", 1), ("a", "b"), ("ab",),
-        ("b", "a"), (0,), (0, 0), (), (2**32,), (0, 1), (str(2**32),), (2**32 + 5,), (5, 1),
-        ("A",), ("a",), ("a ",), ("é",), ("e\u0301",),
-    ]  # fmt: skip
+        (1,),
+        ("1",),
+        (1, 1),
+        ("1", "1"),
+        ("11",),
+        (1, "1"),
+        ("1", 1),
+        ("a", "b"),
+        ("ab",),
+        ("b", "a"),
+        (0,),
+        (0, 0),
+        (),
+        (2**32,),
+        (0, 1),
+        (str(2**32),),
+        (2**32 + 5,),
+        (5, 1),
+        ("A",),
+        ("a",),
+        ("a ",),
+        ("é",),
+        ("e\u0301",),
+    ]
     assert len({first_bits(0, *key) for key in alike}) == len(alike)
     assert len({word(0, *key) for key in alike}) == len(alike)
 

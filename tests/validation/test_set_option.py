@@ -32,9 +32,7 @@ def test_a_sweep_has_it_at_all_points_and_in_their_keys(small):
     assert {p.key(0) for p in plain.points}.isdisjoint(p.key(0) for p in given.points)
     laid = load_scenario(small, settings={"machine.disks": 8, "machine.processors": 32})
     (point,) = [
-        p
-        for p in given.points
-        if (p["machine.processors"], p["policy"], p["load"]) == (32, "SP(2,1)", 0.4)
+        p for p in given.points if (p["machine.processors"], p["policy"], p["load"]) == (32, "SP(2,1)", 0.4)
     ]
     answer = predict(laid.policies[1], laid.system, laid.workload, load=0.4)
     assert predict_one(point, 0)["mean_response"] == answer.mean_response
@@ -53,9 +51,23 @@ def test_a_study_warns_of_it_first(small):
 
 def test_a_simulation_says_it(small):
     done = invoked(
-        simulate.register, "simulate", small, "--set", "machine.disks=8", "--policy", "DP(1)",
-        "--load", 0.2, "--jobs", 50, "--replications", 2, "-j", 1, "--json",
-    )  # fmt: skip
+        simulate.register,
+        "simulate",
+        small,
+        "--set",
+        "machine.disks=8",
+        "--policy",
+        "DP(1)",
+        "--load",
+        0.2,
+        "--jobs",
+        50,
+        "--replications",
+        2,
+        "-j",
+        1,
+        "--json",
+    )
     assert result_of(done.stdout)[0]["set"] == ["machine.disks = 8 (4 in the file)"]
 
 
@@ -95,9 +107,11 @@ class TestOptionsOverAFile:
         file.write_text('[job]\nmodel = "llama3-405b"\n[storage]\nsystem = "llama3"\n')
         known = checkpoint_plan(file, job={}, storage={})
         plan = checkpoint_plan(
-            file, job={"size": "1TB"}, storage={"bandwidth": "20GB/s"},
+            file,
+            job={"size": "1TB"},
+            storage={"bandwidth": "20GB/s"},
             settings={"job.jitter": 0.1},
-        )  # fmt: skip
+        )
         assert (plan.job.size, plan.storage.bandwidth, plan.job.jitter) == (1e12, 2e10, 0.1)
         # A bandwidth of one's own does not take the known system's failures away.
         assert plan.job.mtbf == known.job.mtbf < float("inf")

@@ -31,9 +31,7 @@ SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
 
 
 def program(phases=3):
-    return Program(
-        [Phase(io=Burst(6.0 + n, law="min(d, p/2)"), cpu=20.0 + 5 * n) for n in range(phases)]
-    )
+    return Program([Phase(io=Burst(6.0 + n, law="min(d, p/2)"), cpu=20.0 + 5 * n) for n in range(phases)])
 
 
 OVERHEAD = PhaseType.erlang(phases=2, mean=6.0)
@@ -42,13 +40,30 @@ OVERHEAD = PhaseType.erlang(phases=2, mean=6.0)
 @pytest.mark.parametrize("disk", DISCIPLINES)
 @pytest.mark.parametrize(
     "policy",
-    [SP(1, 1), SP(4, 1), SP(4, 2), SP(4, 4), SP(3, 2), SP(2, 4), SP(4, 2, sizes=(7, 4, 3, 2)),
-     DP(1), DP(2), DP(3), DP(8), DP(2, overhead=OVERHEAD),
-     DP(1, overhead=(PhaseType.exponential(mean=20.0),) * 3 + (OVERHEAD,) * 5),
-     TS(1, 1, 3), TS(4, 2, 2), TS(3, 2, 2), TS(2, 4, 2), TS(4, 2, 3, ts_cap="min"),
-     TS(2, 2, 3, cpu_discipline="ps"), TS(4, 1, 2, cpu_discipline="ps")],
+    [
+        SP(1, 1),
+        SP(4, 1),
+        SP(4, 2),
+        SP(4, 4),
+        SP(3, 2),
+        SP(2, 4),
+        SP(4, 2, sizes=(7, 4, 3, 2)),
+        DP(1),
+        DP(2),
+        DP(3),
+        DP(8),
+        DP(2, overhead=OVERHEAD),
+        DP(1, overhead=(PhaseType.exponential(mean=20.0),) * 3 + (OVERHEAD,) * 5),
+        TS(1, 1, 3),
+        TS(4, 2, 2),
+        TS(3, 2, 2),
+        TS(2, 4, 2),
+        TS(4, 2, 3, ts_cap="min"),
+        TS(2, 2, 3, cpu_discipline="ps"),
+        TS(4, 1, 2, cpu_discipline="ps"),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_every_job_leaves_when_the_naive_twin_says(policy, disk, rng):
     machine = System(processors=16, disks=8, min_processors=2, disk_discipline=disk)
     plan = layout(policy, machine, program().phase_times)
@@ -62,15 +77,24 @@ def test_every_job_leaves_when_the_naive_twin_says(policy, disk, rng):
     pauses = np.array(drawn) if drawn else np.empty((0, 0))
     pause_of = np.zeros(1, int) if plan.pause_of is None else plan.pause_of
     jobs = Draw(
-        np.diff(arrivals, prepend=0.0), demand, np.arange(0, count * phases + 1, phases),
-        factors[..., 0].ravel(), factors[..., 1].ravel(), pauses, picks,
-    )  # fmt: skip
+        np.diff(arrivals, prepend=0.0),
+        demand,
+        np.arange(0, count * phases + 1, phases),
+        factors[..., 0].ravel(),
+        factors[..., 1].ravel(),
+        pauses,
+        picks,
+    )
     response = play_jobs(plan, jobs, arrivals, (0, count - 1)).response
     expected = naive.played(
-        policy, machine, program().phase_times, arrivals.tolist(),
-        (demand[:, None, None] * factors).tolist(), picks=picks.tolist(),
+        policy,
+        machine,
+        program().phase_times,
+        arrivals.tolist(),
+        (demand[:, None, None] * factors).tolist(),
+        picks=picks.tolist(),
         pauses=(lambda i, n: pauses[pause_of[i - 1], n]) if plan.pauses else None,
-    )  # fmt: skip
+    )
     assert response[: count - 1] == pytest.approx(expected[: count - 1], rel=1e-9)
 
 
@@ -82,11 +106,10 @@ def test_every_job_leaves_when_the_naive_twin_says(policy, disk, rng):
         (SP(2, 1, sizes=(12, 4)), ("static", 1, 2, [12, 4], [0, 0], [7], "fcfs")),
         (DP(2), ("dynamic", 5, 5, [16, 8, 16 / 3, 4, 3.2], [0] * 5, [3.5, 3.5], "fcfs")),
         (TS(3, 2, 2), ("timed", 2, 6, [6, 5, 5], [0, 1, 0], [4, 3], "fcfs")),
-        (TS(3, 2, 2, ts_cap="min", cpu_discipline="ps"),
-         ("timed", 2, 4, [6, 5, 5], [0, 1, 0], [4, 3], "ps")),
+        (TS(3, 2, 2, ts_cap="min", cpu_discipline="ps"), ("timed", 2, 4, [6, 5, 5], [0, 1, 0], [4, 3], "ps")),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_the_limits_of_the_naive_twin_are_those_of_the_paper(policy, expected):
     """Sixteen processors, at least three for a job, and seven disks; counted by hand."""
     machine = System(processors=16, disks=7, min_processors=3)
@@ -112,10 +135,9 @@ def test_the_naive_twin_agrees_with_a_queue_done_by_hand():
 @pytest.mark.parametrize("disk", ["ps", "fcfs"])
 @pytest.mark.parametrize(
     "policy",
-    [SP(4, 2), SP(3, 3), DP(2), DP(2, overhead=OVERHEAD), TS(2, 2, 2),
-     TS(4, 1, 2, cpu_discipline="ps")],
+    [SP(4, 2), SP(3, 3), DP(2), DP(2, overhead=OVERHEAD), TS(2, 2, 2), TS(4, 1, 2, cpu_discipline="ps")],
     ids=str,
-)  # fmt: skip
+)
 def test_processors_and_disks_are_busy_with_the_work_that_arrives(policy, disk):
     """Whatever the policy: linear computation and I/O take the same processor- and disk-seconds."""
     machine = System(processors=12, disks=6, min_processors=2, disk_discipline=disk)
@@ -202,10 +224,18 @@ def test_shared_disks_agree_with_the_exact_chain_of_job_places(policy):
     most = capacity(policy, machine, Workload(alternating), model="speed-scaled")
     for fraction, exact in zip((0.2, 0.5, 0.8), EXACT[policy], strict=True):
         run = simulate(
-            policy, machine, Workload(alternating), arrival_rate=fraction * most,
-            stream_of_jobs=jobs, bursts=one, draw_phases=True, seed=11, replications=10,
-            jobs=10_000, warm_up=1000,
-        )  # fmt: skip
+            policy,
+            machine,
+            Workload(alternating),
+            arrival_rate=fraction * most,
+            stream_of_jobs=jobs,
+            bursts=one,
+            draw_phases=True,
+            seed=11,
+            replications=10,
+            jobs=10_000,
+            warm_up=1000,
+        )
         # five policies at three loads: 99.9 % intervals, and narrow ones
         wide = run.mean_response.half_width * 4.78 / 2.26
         assert abs(run.mean_response.mean - exact) < wide
@@ -231,9 +261,7 @@ def test_the_gap_of_the_approximate_model_is_what_the_exact_chain_says():
 def test_the_same_seed_gives_the_same_bits_for_any_number_of_workers():
     machine = System(processors=16, disks=8, min_processors=4)
     work = Workload(program())
-    runs = [
-        simulate(SP(4, 2), machine, work, load=0.4, seed=5, jobs=800, workers=w) for w in (1, 2, 7)
-    ]
+    runs = [simulate(SP(4, 2), machine, work, load=0.4, seed=5, jobs=800, workers=w) for w in (1, 2, 7)]
     assert len({(r.mean_response, r.processor_utilisation, r.events) for r in runs}) == 1
     other = simulate(SP(4, 2), machine, work, load=0.4, seed=6, jobs=800)
     assert other.mean_response != runs[0].mean_response
@@ -284,16 +312,37 @@ def test_an_unstable_load_is_refused_before_anything_is_simulated():
 @pytest.mark.parametrize(
     "given",
     [
-        {"replications": 0}, {"replications": 2.5}, {"jobs": 0}, {"jobs": 2.5}, {"warm_up": -1},
-        {"seed": -1}, {"seed": 1.5}, {"seed": None}, {"point": -1}, {"workers": 0},
-        {"confidence": 2}, {"confidence": None}, {"bursts": "x"}, {"stream_of_jobs": 5},
-        {"load": None}, {"load": np.nan}, {"draw_phases": True}, {"draw_phases": 1},
-        {"precision": 0}, {"precision": np.nan}, {"precision": "x"}, {"at_most": 0},
-        {"precision": 0.1, "replications": 1}, {"percentiles": (95,)}, {"percentiles": (0.5, 1)},
-        {"percentiles": "x"}, {"percentiles": None}, {"percentiles": [np.nan]},
+        {"replications": 0},
+        {"replications": 2.5},
+        {"jobs": 0},
+        {"jobs": 2.5},
+        {"warm_up": -1},
+        {"seed": -1},
+        {"seed": 1.5},
+        {"seed": None},
+        {"point": -1},
+        {"workers": 0},
+        {"confidence": 2},
+        {"confidence": None},
+        {"bursts": "x"},
+        {"stream_of_jobs": 5},
+        {"load": None},
+        {"load": np.nan},
+        {"draw_phases": True},
+        {"draw_phases": 1},
+        {"precision": 0},
+        {"precision": np.nan},
+        {"precision": "x"},
+        {"at_most": 0},
+        {"precision": 0.1, "replications": 1},
+        {"percentiles": (95,)},
+        {"percentiles": (0.5, 1)},
+        {"percentiles": "x"},
+        {"percentiles": None},
+        {"percentiles": [np.nan]},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_nonsense_in_any_argument_is_a_typed_error(given):
     machine = System(processors=16, disks=8, min_processors=4)
     work = Workload(WorkloadMix([program()]), mix="mean")
@@ -310,7 +359,7 @@ def test_the_event_loop_says_the_same_without_its_compiler(disk):
         capture_output=True,
         text=True,
         timeout=1200,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout[-2000:]
     assert "20 passed" in done.stdout
 

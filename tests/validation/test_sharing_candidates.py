@@ -27,9 +27,7 @@ def test_the_ranking_is_by_simulated_mean_response(contest):
 
 def test_the_policy_with_the_least_predicted_response_wins_or_ties(contest):
     """On W* at load .5, by brute force over all candidates that can carry it."""
-    predicted = min(
-        contest.policies, key=lambda p: predict(p, MACHINE, WORK, load=0.5).mean_response
-    )
+    predicted = min(contest.policies, key=lambda p: predict(p, MACHINE, WORK, load=0.5).mean_response)
     assert predicted in contest.ties
 
 
@@ -58,9 +56,7 @@ def test_two_policies_that_are_the_same_machine_tie():
     assert frame.tie.tolist() == [True, False, False]
     assert {"policy", "mean_response", "behind_s", "behind_half_width_s"} <= set(frame)
     assert frame.verdict.tolist() == ["best", "worse", "worse"]
-    twins = simulate_candidates(
-        [SP(2, 2), TS(2, 2, 1)], MACHINE, WORK, load=0.05, jobs=500, replications=5
-    )
+    twins = simulate_candidates([SP(2, 2), TS(2, 2, 1)], MACHINE, WORK, load=0.05, jobs=500, replications=5)
     assert twins.ties == twins.policies
     assert twins.to_frame().verdict.tolist() == ["undecided", "undecided"]
 

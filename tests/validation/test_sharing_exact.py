@@ -26,9 +26,16 @@ def test_the_exact_chain_of_time_sharing_is_what_the_simulator_sees(policy):
     work = Workload(alternating(), io_bursts=ONE, cpu_bursts=ONE)
     machine = System(processors=4, disks=2)
     found = crossvalidate(
-        policy, machine, work, arrival_rate=0.06, model="exact", replications=20,
-        jobs=10_000, warm_up=1000, seed=7,
-    )  # fmt: skip
+        policy,
+        machine,
+        work,
+        arrival_rate=0.06,
+        model="exact",
+        replications=20,
+        jobs=10_000,
+        warm_up=1000,
+        seed=7,
+    )
     assert found.prediction.method == "exact"
     # three comparisons: 99.9 % intervals, and narrow ones
     assert abs(found.z_score) < 3.3
@@ -55,9 +62,10 @@ def configuration(number):
             for _ in range(rng.integers(1, 4))
         ]
         work = Workload.from_scv(
-            Program(phases), demand_scv=float(rng.choice([0.5, 1.0, 2.0, 4.0])),
+            Program(phases),
+            demand_scv=float(rng.choice([0.5, 1.0, 2.0, 4.0])),
             arrival_scv=float(rng.choice([0.5, 1.0, 3.0])),
-        )  # fmt: skip
+        )
         k = int(rng.choice([1, 2, 4]))
         return SP(k, int(rng.choice([d for d in (1, 2, 4, 8) if d >= k]))), 8, work, fraction
     count = Geometric(mean=float(rng.uniform(1.0, 6.0))) if rng.random() < 0.5 else None
@@ -84,9 +92,16 @@ def agreement(number, **options):
     model = "exact" if work.has_bursts else "auto"
     try:
         return crossvalidate(
-            policy, machine, work, arrival_rate=rate, model=model, seed=number, replications=20,
-            memory=2e8, **options,
-        )  # fmt: skip
+            policy,
+            machine,
+            work,
+            arrival_rate=rate,
+            model=model,
+            seed=number,
+            replications=20,
+            memory=2e8,
+            **options,
+        )
     except MemoryBudgetError:
         return None
 

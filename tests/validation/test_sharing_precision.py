@@ -161,9 +161,7 @@ def test_what_a_job_brings_does_not_depend_on_when_it_comes():
     assert np.abs(correlation).max() < 4.5 / 4000**0.5
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "shape"), [(15.0, 4241.0, 1.0), (1.0, 100.0, 2.0), (2, 3, 0.5)]
-)
+@pytest.mark.parametrize(("low", "high", "shape"), [(15.0, 4241.0, 1.0), (1.0, 100.0, 2.0), (2, 3, 0.5)])
 def test_bounded_pareto_draws_have_its_moments(low, high, shape, rng):
     from scipy.integrate import quad
 
@@ -193,9 +191,7 @@ def test_general_laws_obey_pollaczek_khinchine():
     work = Workload(COMPUTING)
     for law in (lognorm(s=1.0), BoundedPareto(1.0, 50.0, 1.5), [1.0, 1.0, 4.0]):
         jobs = RenewalJobs(work.arrivals, law)
-        run = simulate(
-            SP(1, 1), MACHINE, work, arrival_rate=0.6, stream_of_jobs=jobs, precision=0.05, seed=4
-        )
+        run = simulate(SP(1, 1), MACHINE, work, arrival_rate=0.6, stream_of_jobs=jobs, precision=0.05, seed=4)
         # three runs: 99.9 % intervals
         exact = pollaczek_khinchine(jobs.scvs[1], 0.6)
         assert abs(run.mean_response.z_score(exact)) < 3.3
@@ -207,9 +203,16 @@ def test_bursts_of_two_laws_go_to_transfers_and_to_computation():
     jobs = RenewalJobs(work.arrivals, [1.0])
     bursts = (PhaseType.erlang(phases=4, mean=1.0), [0.5, 1.5])
     run = simulate(
-        SP(1, 1), MACHINE, work, arrival_rate=0.3, stream_of_jobs=jobs, bursts=bursts,
-        replications=20, jobs=20_000, seed=2,
-    )  # fmt: skip
+        SP(1, 1),
+        MACHINE,
+        work,
+        arrival_rate=0.3,
+        stream_of_jobs=jobs,
+        bursts=bursts,
+        replications=20,
+        jobs=20_000,
+        seed=2,
+    )
     variance = 0.25 + 0.25
     exact = 2.0 + 0.3 * (variance + 4.0) / (2 * (1 - 0.6))
     assert abs(run.mean_response.z_score(exact)) < 3.3

@@ -28,9 +28,14 @@ from validation.trial.size_shares import (
 SPEEDS = np.array([1.0, 1.7, 2.2, 2.5])
 BY_SIZE = np.array([0.0, 0.2, 0.4, 0.6])
 GIVEN = {
-    "rows": 4, "columns": 4, "policy": "SP", "strategy": "MC", "cpu_to_io": 2.0,
-    "policy_options": {"processor_partitions": 4, "disk_partitions": 1}, "io_flits": 4096.0,
-}  # fmt: skip
+    "rows": 4,
+    "columns": 4,
+    "policy": "SP",
+    "strategy": "MC",
+    "cpu_to_io": 2.0,
+    "policy_options": {"processor_partitions": 4, "disk_partitions": 1},
+    "io_flits": 4096.0,
+}
 
 
 def jobs(rng, queues, count, rate=2.0):

@@ -36,18 +36,35 @@ def started(pod, strategy, discipline, shapes, work):
     """Start times that the compiled loop gives; NaN where a job is refused."""
     place = place_of(pod, shapes, strategy)
     total = work.of.size
-    jobs = kernels.Jobs(work.arrivals, work.of, work.demands, work.estimates,
-                        np.full(total, np.nan))  # fmt: skip
+    jobs = kernels.Jobs(work.arrivals, work.of, work.demands, work.estimates, np.full(total, np.nan))
     classes, most = len(shapes), min(pod.chips, total)
     queue = kernels.Queue(
-        np.full(classes, -1), np.full(classes, -1), np.full(total, -1), np.zeros(classes, bool),
-        np.zeros(classes, int), np.zeros(classes, int), np.zeros(classes, bool),
-        np.zeros(most, int), np.zeros(most), np.zeros(most), np.zeros(4, int),
-    )  # fmt: skip
-    tally = kernels.Tally(np.array([0.0, 1e9]), np.zeros(5), np.full(pod.count, -1),
-                          np.zeros(2, int))  # fmt: skip
-    kernels.play(place, nothing_held(pod), nothing_held(pod), queue, jobs, tally,
-                 DISCIPLINES[discipline], 0, 0, total, 1)  # fmt: skip
+        np.full(classes, -1),
+        np.full(classes, -1),
+        np.full(total, -1),
+        np.zeros(classes, bool),
+        np.zeros(classes, int),
+        np.zeros(classes, int),
+        np.zeros(classes, bool),
+        np.zeros(most, int),
+        np.zeros(most),
+        np.zeros(most),
+        np.zeros(4, int),
+    )
+    tally = kernels.Tally(np.array([0.0, 1e9]), np.zeros(5), np.full(pod.count, -1), np.zeros(2, int))
+    kernels.play(
+        place,
+        nothing_held(pod),
+        nothing_held(pod),
+        queue,
+        jobs,
+        tally,
+        DISCIPLINES[discipline],
+        0,
+        0,
+        total,
+        1,
+    )
     return jobs.starts
 
 
@@ -58,9 +75,7 @@ def curve_of(pod):
 
 def as_dicts(shapes, work):
     rows = zip(work.arrivals, work.of, work.demands, work.estimates, strict=True)
-    return [
-        {"arrival": a, "box": shapes[c], "demand": d, "estimate": e} for a, c, d, e in rows
-    ]  # fmt: skip
+    return [{"arrival": a, "box": shapes[c], "demand": d, "estimate": e} for a, c, d, e in rows]
 
 
 @pytest.mark.parametrize("discipline", DISCIPLINES)
@@ -99,8 +114,10 @@ def test_the_largest_free_box_and_the_roomiest_place_are_those_of_brute_force(wr
         held = nothing_held(pod)
         for share in (0.0, 0.3, 0.6, 1.0):
             held.busy[:] = rng.random(pod.count) < share
-            busy = {(n % sides[0], n // sides[0] % sides[1], n // (sides[0] * sides[1]))
-                    for n in np.flatnonzero(held.busy).tolist()}  # fmt: skip
+            busy = {
+                (n % sides[0], n // sides[0] % sides[1], n // (sides[0] * sides[1]))
+                for n in np.flatnonzero(held.busy).tolist()
+            }
             found = kernels.largest_free_box(held.busy, sides, wrap, held.room)
             assert found == naive.largest_free(busy, sides, wrap)
 
@@ -129,10 +146,13 @@ def judged(found, exact):
 @pytest.mark.parametrize(
     ("pod", "strategy"),
     [
-        (Pod((4, 1, 1)), "any-blocks"), (Pod((4, 1, 1)), "3d-torus"), (Pod((4, 1, 1)), "FF"),
-        (Pod((4, 1, 1), wrap=False), "FF"), (Pod((4, 1, 1)), "block"),
+        (Pod((4, 1, 1)), "any-blocks"),
+        (Pod((4, 1, 1)), "3d-torus"),
+        (Pod((4, 1, 1)), "FF"),
+        (Pod((4, 1, 1), wrap=False), "FF"),
+        (Pod((4, 1, 1)), "block"),
     ],
-)  # fmt: skip
+)
 def test_refusals_are_those_of_the_exact_chain(pod, strategy):
     shapes, loads = ((1, 1, 1), (2, 1, 1)), (1.0, 0.6)
     exact = slice_losses(pod, shapes, loads, strategy=strategy)
@@ -189,10 +209,13 @@ def test_any_blocks_are_the_machine_that_counts_nodes(discipline):
 @pytest.mark.parametrize(
     ("strategy", "wrap", "share"),
     [
-        ("any-blocks", True, 0.910), ("FF", True, 0.674), ("BF", True, 0.684),
-        ("FF", False, 0.650), ("aligned", True, 0.667),
+        ("any-blocks", True, 0.910),
+        ("FF", True, 0.674),
+        ("BF", True, 0.684),
+        ("FF", False, 0.650),
+        ("aligned", True, 0.667),
     ],
-)  # fmt: skip
+)
 def test_a_full_queue_in_order_keeps_busy_what_the_table_says(strategy, wrap, share):
     pod = Pod((4, 4, 4), wrap=wrap)
     found = simulate_slices(pod, "halving", strategy=strategy, count=4_000, replications=6)
@@ -240,8 +263,7 @@ def random_case(number, *, parts=False):
     count = 60
     of = rng.integers(0, len(shapes), count)
     law = int(rng.integers(3))
-    demands = (rng.exponential(1.0, count), rng.uniform(0.9, 1.1, count),
-               rng.pareto(1.5, count) + 0.1)[law]  # fmt: skip
+    demands = (rng.exponential(1.0, count), rng.uniform(0.9, 1.1, count), rng.pareto(1.5, count) + 0.1)[law]
     work = float(np.mean([np.prod(shapes[c]) for c in of]) * demands.mean())
     gaps = rng.exponential(1.0, count) * work / (pod.chips * rng.uniform(0.3, 1.5))
     return pod, shapes, _Work(np.cumsum(gaps), of, demands, demands)
@@ -295,9 +317,15 @@ def test_losses_of_boxes_depend_on_the_law_and_those_of_any_blocks_on_its_mean_a
     away = {}
     for name in ("any-blocks", "FF"):
         found = simulate_slices(
-            pod, SliceMix(shapes, loads), 2.2 / 4, strategy=name, discipline="loss", law=law,
-            count=30_000, replications=10,
-        )  # fmt: skip
+            pod,
+            SliceMix(shapes, loads),
+            2.2 / 4,
+            strategy=name,
+            discipline="loss",
+            law=law,
+            count=30_000,
+            replications=10,
+        )
         exact = slice_losses(pod, shapes, loads, strategy=name).refused[1]
         away[name] = abs(found.shapes[1].refused.z_score(exact))
     assert away["any-blocks"] < 3.7 < away["FF"]
@@ -331,9 +359,7 @@ def test_any_blocks_and_the_curve_refuse_alike_and_never_by_shape():
 
 def test_littles_law_holds_for_every_discipline():
     for discipline in ("fcfs", "first-fit", "EASY"):
-        found = simulate_slices(
-            CUBE, "halving", 0.45, discipline=discipline, count=5000, replications=4
-        )
+        found = simulate_slices(CUBE, "halving", 0.45, discipline=discipline, count=5000, replications=4)
         rate = SliceMix.of("halving", CUBE).arrival_rate(CUBE, 0.45)
         assert found.waiting.mean == pytest.approx(rate * found.wait.mean, rel=0.15)
         assert found.utilisation.mean == pytest.approx(0.45, abs=0.03)
@@ -356,9 +382,7 @@ def test_a_pod_with_a_switch_takes_any_blocks_and_workers_change_nothing():
 def test_slices_of_chips_are_those_of_blocks():
     """A mix of whole blocks plays the same, however many chips a block has."""
     one = simulate_slices(CUBE, "halving", 0.5, count=2000, replications=2)
-    chips = simulate_slices(
-        Pod((4, 4, 4), block=(4, 4, 4)), "halving", 0.5, count=2000, replications=2
-    )
+    chips = simulate_slices(Pod((4, 4, 4), block=(4, 4, 4)), "halving", 0.5, count=2000, replications=2)
     assert one.runs == chips.runs
     assert chips.shapes[-1].shape == (8, 16, 16)
 
@@ -366,8 +390,16 @@ def test_slices_of_chips_are_those_of_blocks():
 def test_documented_slices_of_a_large_pod_fit():
     pod = Pod((4, 5, 7), block=(4, 4, 4), switch=True)  # 8,960 chips
     assert pod.chips == 8960
-    for shape in ((4, 4, 4), (4, 4, 8), (4, 8, 8), (8, 8, 8), (8, 8, 16), (8, 16, 16),
-                  (16, 16, 16), (16, 16, 24)):  # fmt: skip
+    for shape in (
+        (4, 4, 4),
+        (4, 4, 8),
+        (4, 8, 8),
+        (8, 8, 8),
+        (8, 8, 16),
+        (8, 16, 16),
+        (16, 16, 16),
+        (16, 16, 24),
+    ):
         assert np.prod(pod.turns(shape)[0]) * 64 == np.prod(shape)
 
 

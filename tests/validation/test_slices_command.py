@@ -32,9 +32,7 @@ def log(tmp_path_factory):
 
 
 def test_a_report_is_written_and_says_what_was_found(tmp_path):
-    done = invoked(
-        register, "slices", "--strategies", "any-blocks,FF,BF", *QUICK, "-o", tmp_path / "out"
-    )
+    done = invoked(register, "slices", "--strategies", "any-blocks,FF,BF", *QUICK, "-o", tmp_path / "out")
     assert done.exit_code == 0, done.output
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert problems(page) == []
@@ -49,9 +47,7 @@ def test_a_report_is_written_and_says_what_was_found(tmp_path):
 
 
 def test_json_is_one_object_of_numbers():
-    done = invoked(
-        register, "slices", "--strategies", "FF", "--disciplines", "fcfs", *QUICK, "--json"
-    )
+    done = invoked(register, "slices", "--strategies", "FF", "--disciplines", "fcfs", *QUICK, "--json")
     found = result_of(done.stdout)
     assert found["load"] == 0.5
     assert {row["queue"] for row in found["slices"]} == {"full", "at the load"}
@@ -59,9 +55,16 @@ def test_json_is_one_object_of_numbers():
 
 def test_times_are_in_words_where_jobs_hold_for_a_time():
     done = invoked(
-        register, "slices", "--hold", "6h", "--strategies", "any-blocks,BF", "--disciplines",
-        "fcfs", *QUICK,
-    )  # fmt: skip
+        register,
+        "slices",
+        "--hold",
+        "6h",
+        "--strategies",
+        "any-blocks,BF",
+        "--disciplines",
+        "fcfs",
+        *QUICK,
+    )
     assert " min" in done.output
     assert "holding times" not in done.output
 
@@ -71,9 +74,21 @@ def test_a_log_becomes_slices_by_a_rule_that_is_stated(log, tmp_path):
     assert plan.processors == 2  # the largest job, of 48, just fits
     assert "least box of at least its processors (2 processors a chip)" in plan.notes[-1]
     done = invoked(
-        register, "slices", "--log", log, "--pod", "4x3x2", "--strategies", "any-blocks,FF",
-        "--disciplines", "fcfs,EASY", "--replications", 2, "-o", tmp_path / "out",
-    )  # fmt: skip
+        register,
+        "slices",
+        "--log",
+        log,
+        "--pod",
+        "4x3x2",
+        "--strategies",
+        "any-blocks,FF",
+        "--disciplines",
+        "fcfs,EASY",
+        "--replications",
+        2,
+        "-o",
+        tmp_path / "out",
+    )
     assert done.exit_code == 0, done.output
     assert "Note: Each job of the log" in done.output
     rows = pd.read_csv(tmp_path / "out" / "slices.csv")
@@ -83,9 +98,15 @@ def test_a_log_becomes_slices_by_a_rule_that_is_stated(log, tmp_path):
 def test_a_log_can_be_brought_to_a_load(log):
     plan = planned(pod={"blocks": "4x3x2"}, jobs={"log": str(log), "load": 0.3})
     study = compare_slices(
-        plan.pod, plan.jobs, None, strategies=["FF"], disciplines=["fcfs"], replications=2,
-        processors=plan.processors, unit="s",
-    )  # fmt: skip
+        plan.pod,
+        plan.jobs,
+        None,
+        strategies=["FF"],
+        disciplines=["fcfs"],
+        replications=2,
+        processors=plan.processors,
+        unit="s",
+    )
     assert study.load == pytest.approx(0.3, rel=0.05)
     assert any("Times between arrivals" in note for note in plan.notes)
 

@@ -24,10 +24,14 @@ def test_losses_of_any_blocks_are_the_golden_ones():
     [
         (Pod((4, 1, 1)), LINE, TWO, (0.11412217, 0.31013569)),
         (Pod((4, 1, 1), wrap=False), LINE, TWO, (0.10504400, 0.33827939)),
-        (Pod((2, 2, 2)), ((1, 1, 1), (1, 1, 2), (1, 2, 2)), (1.5, 0.8, 0.4),
-         (0.04996204, 0.14759473, 0.46743528)),
+        (
+            Pod((2, 2, 2)),
+            ((1, 1, 1), (1, 1, 2), (1, 2, 2)),
+            (1.5, 0.8, 0.4),
+            (0.04996204, 0.14759473, 0.46743528),
+        ),
     ],
-)  # fmt: skip
+)
 def test_losses_of_boxes_are_the_golden_ones(pod, shapes, loads, refused):
     assert slice_losses(pod, shapes, loads).refused == pytest.approx(refused, abs=5e-9)
 
@@ -45,9 +49,7 @@ def test_what_is_asked_is_held_or_refused(strategy):
     found = slice_losses(
         Pod((2, 2, 1)), [(1, 1, 1), (2, 1, 1)], [0.7, 0.5], strategy=strategy, means=[1.0, 3.0]
     )
-    carried = sum(
-        a * s * (1.0 - r) for a, s, r in zip(found.loads, (1, 2), found.refused, strict=True)
-    )
+    carried = sum(a * s * (1.0 - r) for a, s, r in zip(found.loads, (1, 2), found.refused, strict=True))
     assert found.utilisation == pytest.approx(carried / 4, rel=1e-10)
 
 
@@ -84,10 +86,11 @@ def test_means_of_slices_matter_where_they_differ():
 @pytest.mark.parametrize(
     ("host", "size", "any_blocks", "fixed"),
     [
-        (0.99, 16, 0.747358, 0.076315), (0.99, 32, 0.500017, 0.005824),
+        (0.99, 16, 0.747358, 0.076315),
+        (0.99, 32, 0.500017, 0.005824),
         (0.999, 16, 0.839743, 0.774043),
     ],
-)  # fmt: skip
+)
 def test_availability_is_the_golden_one(host, size, any_blocks, fixed):
     found = slice_availability(Pod((4, 4, 4)), size, host=host)
     assert (found.any_blocks, found.fixed_places) == pytest.approx((any_blocks, fixed), abs=5e-7)

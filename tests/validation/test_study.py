@@ -371,8 +371,10 @@ def test_what_is_predicted_is_handed_on_once_before_the_simulations_are_there(st
     assert study.checks
     assert before.seconds <= study.seconds
     assert (before.points, before.warnings, before.grave) == (
-        study.points, study.warnings, study.grave,
-    )  # fmt: skip
+        study.points,
+        study.warnings,
+        study.grave,
+    )
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -392,9 +394,7 @@ def test_figures_made_before_the_simulations_are_those_of_the_whole_study(studie
     assert pictures(before, ["answer"]) == pictures(study, ["answer"])
     for name, rows in study_figures(before).items():
         said = [panel and panel[1] for row in rows for panel in row]
-        assert said == [panel and panel[1] for row in figures[name] for panel in row] * (
-            name in PREDICTED
-        )
+        assert said == [panel and panel[1] for row in figures[name] for panel in row] * (name in PREDICTED)
     assert picture(study_figures(before)["agreement"][:0]) == Picture(b"", [])
 
 

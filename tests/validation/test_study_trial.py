@@ -159,18 +159,24 @@ def test_what_the_mesh_answered_can_be_kept_by_a_study_that_is_broken_off(study)
 
 @pytest.mark.parametrize(
     ("corrected", "width", "words"),
-    [(1.0, 0.02, "agree within both"), (1.5, 0.02, "differ by more"),
-     (1.0, float("inf"), "nothing is confirmed"), (1.0, 0.5, "nothing is confirmed")],
-)  # fmt: skip
+    [
+        (1.0, 0.02, "agree within both"),
+        (1.5, 0.02, "differ by more"),
+        (1.0, float("inf"), "nothing is confirmed"),
+        (1.0, 0.5, "nothing is confirmed"),
+    ],
+)
 def test_what_is_not_known_well_enough_is_not_called_agreement(study, corrected, width, words):
     """Outside the model: speeds that do not even say whether there is a steady state."""
     [trial] = study.trials
     whole = trial.found.chain.simulated["S4"]
     sure = {**trial.found.chain.simulated, "S4": replace(whole, half_width=0.01 * whole.mean)}
     found = replace(
-        trial.found, corrected=corrected * whole.mean, corrected_half_width=width * whole.mean,
+        trial.found,
+        corrected=corrected * whole.mean,
+        corrected_half_width=width * whole.mean,
         chain=replace(trial.found.chain, simulated=sure),
-    )  # fmt: skip
+    )
     assert words in replace(trial, found=found).trust()
 
 

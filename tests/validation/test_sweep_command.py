@@ -60,9 +60,7 @@ def _here(tmp_path, monkeypatch):
 
 
 def test_predictions_are_those_of_predict_to_the_last_bit(tmp_path):
-    found = table(
-        called(RUNS, "--over", "machine.disks=4,8", "load=.2,.4", "policy=DP(1)", "-j", 1)
-    )
+    found = table(called(RUNS, "--over", "machine.disks=4,8", "load=.2,.4", "policy=DP(1)", "-j", 1))
     assert found["machine.disks"].tolist() == [4, 4, 8, 8]
     plan = load_scenario(RUNS)
     [policy] = [each for each in plan.policies if each.label == "DP(1)"]
@@ -72,9 +70,7 @@ def test_predictions_are_those_of_predict_to_the_last_bit(tmp_path):
 
 
 def test_a_policy_that_is_saturated_or_does_not_fit_has_a_row_that_says_so():
-    found = table(
-        called(RUNS, "machine.processors=4,64", "policy=SP(16,1),DP(1)", "load=.1,.99", "-j", 1)
-    )
+    found = table(called(RUNS, "machine.processors=4,64", "policy=SP(16,1),DP(1)", "load=.1,.99", "-j", 1))
     assert found.status.tolist()[:2] == ["refused", "refused"]
     assert "SP(16,1)" in found.note[0]
     assert "saturated" in found.status.tolist()
@@ -82,9 +78,7 @@ def test_a_policy_that_is_saturated_or_does_not_fit_has_a_row_that_says_so():
 
 
 def test_simulations_are_those_of_simulate(tmp_path):
-    found = table(
-        called(RUNS, "load=.3", "policy=DP(1)", "--kind", "simulate", "--replications", 3, "-j", 1)
-    )
+    found = table(called(RUNS, "load=.3", "policy=DP(1)", "--kind", "simulate", "--replications", 3, "-j", 1))
     plan = load_scenario(RUNS)
     [policy] = [each for each in plan.policies if each.label == "DP(1)"]
     means = [
@@ -100,9 +94,7 @@ def test_simulations_are_those_of_simulate(tmp_path):
 def test_allocations_are_those_of_compare_strategies(allocation):
     found = table(called(allocation, "-j", 1)).set_index("strategy")
     plan = load_plan(allocation)
-    right = compare_strategies(
-        plan.machine, plan.strategies, plan.streams, replications=3, seed=plan.seed
-    )
+    right = compare_strategies(plan.machine, plan.strategies, plan.streams, replications=3, seed=plan.seed)
     for name, run in right.runs.items():
         assert found.service[name] == run["service"].mean
         assert found.service_half_width[name] == run["service"].half_width
@@ -110,9 +102,7 @@ def test_allocations_are_those_of_compare_strategies(allocation):
 
 def test_a_row_for_each_run_and_a_journal_that_is_kept(allocation, tmp_path):
     journal = tmp_path / "my.journal"
-    runs = table(
-        called(allocation, "traffic.io_share=0,1", "-j", 1, "--runs", "--journal", journal)
-    )
+    runs = table(called(allocation, "traffic.io_share=0,1", "-j", 1, "--runs", "--journal", journal))
     assert len(runs) == 2 * 2 * 3
     assert runs.replication.tolist() == [0, 1, 2] * 4
     exported = called("results", journal)
@@ -157,9 +147,7 @@ def test_a_budget_without_a_precision_tells_what_is_begun_from_what_is_not(alloc
     words = [allocation, "--replications", 3, "-j", 1, "-o", tmp_path / "t.csv"]
     found = called(*words, "--budget", "0.001s")
     assert found.exit_code == 4
-    assert re.search(
-        r"spent: \d points are not begun, [01] begun and not done; the same", found.stderr
-    )
+    assert re.search(r"spent: \d points are not begun, [01] begun and not done; the same", found.stderr)
     begun = pd.read_csv(tmp_path / "t.csv").replications.between(1, 2).sum()
     assert f"{begun} begun and not done" in found.stderr
 
@@ -228,8 +216,11 @@ def test_axes_are_read_as_they_are_meant():
         "policy": ["SP(4,16)", "TS(2,1;M=2)", "DP(1)"]
     }
     assert (_share("1%"), _share("0.05"), _budget("1h30min"), _budget("45s")) == (
-        0.01, 0.05, 5400.0, 45.0,
-    )  # fmt: skip
+        0.01,
+        0.05,
+        5400.0,
+        45.0,
+    )
 
 
 def test_a_scenario_that_has_moved_keeps_its_results(allocation, tmp_path):

@@ -32,16 +32,33 @@ class Cluster:
         self.log = (folder / "cluster.log").open("ab")
         self.scheduler = self.start("scheduler", "--port", "0", "--no-show", "--no-dashboard")
         self.nanny = self.start(
-            "worker", "--nworkers", "2", "--nthreads", "1", "--no-dashboard",
-            "--local-directory", str(folder), "--death-timeout", "120",
-        )  # fmt: skip
+            "worker",
+            "--nworkers",
+            "2",
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--local-directory",
+            str(folder),
+            "--death-timeout",
+            "120",
+        )
 
     def start(self, part, *options):
         return subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.dask_{part}", "--scheduler-file",
-             str(self.file), *options],
-            stdout=self.log, stderr=self.log, cwd=ROOT, env=ENVIRONMENT,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                f"distributed.cli.dask_{part}",
+                "--scheduler-file",
+                str(self.file),
+                *options,
+            ],
+            stdout=self.log,
+            stderr=self.log,
+            cwd=ROOT,
+            env=ENVIRONMENT,
+        )
 
     def workers(self):
         return [pid for pid in children(self.nanny.pid) if "spawn_main" in command(pid)]
@@ -90,10 +107,25 @@ def test_where_no_scheduler_answers_it_is_said(tmp_path):
 def test_a_cluster_and_processes_give_the_same_bytes(tmp_path, cluster):
     def on_cluster(journal):
         return subprocess.run(
-            [sys.executable, "-m", "tests.sweep_child", str(journal), "--count", "60", "--ms", "5",
-             "--cluster", str(cluster[0].file)],
-            capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT, check=True, timeout=1200,
-        ).stdout  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "tests.sweep_child",
+                str(journal),
+                "--count",
+                "60",
+                "--ms",
+                "5",
+                "--cluster",
+                str(cluster[0].file),
+            ],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env=ENVIRONMENT,
+            check=True,
+            timeout=1200,
+        ).stdout
 
     wait_for(cluster[0].file)
     there = on_cluster(tmp_path / "a")
@@ -109,19 +141,31 @@ def wait_for(file):
 
 
 @pytest.mark.slow
-def test_twenty_kills_of_scheduler_worker_and_client_lose_nothing(
-    tmp_path, cluster, record_property
-):
+def test_twenty_kills_of_scheduler_worker_and_client_lose_nothing(tmp_path, cluster, record_property):
     """The scheduler's death ends the command in words; the next one goes on."""
     rng, journal, kills, ends, killed = random.Random(3), tmp_path / "j", 0, [], Counter()
     count, ms = 1200, 20.0
     while True:
         wait_for(cluster[0].file)
         running = subprocess.Popen(
-            [sys.executable, "-m", "tests.sweep_child", str(journal), "--count", str(count),
-             "--ms", str(ms), "--cluster", str(cluster[0].file)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=ENVIRONMENT,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "tests.sweep_child",
+                str(journal),
+                "--count",
+                str(count),
+                "--ms",
+                str(ms),
+                "--cluster",
+                str(cluster[0].file),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=ENVIRONMENT,
+        )
         with running:
             if kills < 20:
                 running.stderr.readline()

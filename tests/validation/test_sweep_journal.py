@@ -41,9 +41,13 @@ def done(journal, points, workers=1, **options):
 def child(journal, *options):
     return subprocess.run(
         [sys.executable, "-m", "tests.sweep_child", str(journal), *map(str, options)],
-        capture_output=True, text=True, cwd=ROOT, check=False, timeout=1200,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+        timeout=1200,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-    )  # fmt: skip
+    )
 
 
 def test_what_is_in_the_journal_is_there_for_the_next_who_opens_it(tmp_path):
@@ -200,8 +204,9 @@ def test_a_file_system_that_is_full_is_told_and_the_journal_goes_on_elsewhere(tm
     small.mkdir()
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(small)],
-        check=False, capture_output=True,
-    )  # fmt: skip
+        check=False,
+        capture_output=True,
+    )
     if mounted.returncode:
         pytest.skip("may not mount a small file system")
     try:

@@ -40,9 +40,13 @@ ROOT = Path(__file__).resolve().parents[2]
 numbers = some.floats() | some.integers() | some.booleans() | some.none() | some.text()
 values = some.recursive(
     numbers,
-    lambda inner: some.lists(inner) | some.dictionaries(some.text(), inner)
-    | some.tuples(inner, inner) | some.dictionaries(some.integers(), inner),
-)  # fmt: skip
+    lambda inner: (
+        some.lists(inner)
+        | some.dictionaries(some.text(), inner)
+        | some.tuples(inner, inner)
+        | some.dictionaries(some.integers(), inner)
+    ),
+)
 
 
 def same(one, other):
@@ -81,19 +85,27 @@ def test_two_values_have_one_text_only_if_they_are_the_same(one, other):
 @pytest.mark.parametrize(
     "value",
     [
-        Estimate(1.5, float("inf"), 0.95, 1), Fraction(1, 3), SpaceSharing(4, 16),
-        datetime.datetime(2026, 1, 2, 3, 4, 5), {(1, 2): "a"}, {"$tuple": 1}, {"$x": {"y": ()}},
+        Estimate(1.5, float("inf"), 0.95, 1),
+        Fraction(1, 3),
+        SpaceSharing(4, 16),
+        datetime.datetime(2026, 1, 2, 3, 4, 5),
+        {(1, 2): "a"},
+        {"$tuple": 1},
+        {"$x": {"y": ()}},
     ],
-)  # fmt: skip
+)
 def test_records_of_the_project_come_back_equal(value):
     assert from_text(to_text(value)) == value
 
 
 def test_arrays_come_back_with_shape_type_and_bits(rng):
     for array in (
-        rng.normal(size=(2, 3)).T, np.array([], dtype=np.int32), np.array(["a", "bc"]),
-        np.array([1.5, None, ()], dtype=object), np.array(7.0),
-    ):  # fmt: skip
+        rng.normal(size=(2, 3)).T,
+        np.array([], dtype=np.int32),
+        np.array(["a", "bc"]),
+        np.array([1.5, None, ()], dtype=object),
+        np.array(7.0),
+    ):
         back = from_text(to_text(array))
         assert (back.dtype, back.shape) == (array.dtype, array.shape)
         assert back.tolist() == array.tolist()
@@ -117,14 +129,20 @@ def test_a_law_comes_back_as_it_was():
 @pytest.mark.parametrize(
     "text",
     [
-        "", "{", '{"$record": "os:system", "fields": {}}', '{"$record": "subprocess:Popen"}',
-        '{"$record": "validation.sweeps.plain:from_text", "fields": {}}', '{"$nothing": 1}',
-        '{"$record": "qmodels.errors:NoSuch", "fields": {}}', '{"$array": "|O", "data": ""}',
-        '{"$named": "qmodels.errors:ModelError", "values": []}', '{"$array": "<f8", "data": "?"}',
+        "",
+        "{",
+        '{"$record": "os:system", "fields": {}}',
+        '{"$record": "subprocess:Popen"}',
+        '{"$record": "validation.sweeps.plain:from_text", "fields": {}}',
+        '{"$nothing": 1}',
+        '{"$record": "qmodels.errors:NoSuch", "fields": {}}',
+        '{"$array": "|O", "data": ""}',
+        '{"$named": "qmodels.errors:ModelError", "values": []}',
+        '{"$array": "<f8", "data": "?"}',
         '{"$record": "validation.analysis.estimates:Estimate", "fields": {"mean": 1}}',
         '{"$name": "qmodels.errors:ModelError", "member": "no_such"}',
     ],
-)  # fmt: skip
+)
 def test_a_damaged_or_hostile_text_is_refused_and_runs_nothing(text):
     with pytest.raises(ModelError):
         from_text(text)
@@ -150,11 +168,34 @@ class Pair(NamedTuple):
 def test_keys_tell_functions_classes_laws_sets_and_named_tuples_apart():
     law = scipy.stats.gamma
     different = [
-        functools.partial(to_text, 1), functools.partial(to_text, 2), functools.partial(digest, 1),
-        law(2.0), law(3.0), scipy.stats.weibull_min(2.0), {1, 2}, {1, 3}, frozenset(), (1, 2),
-        Pair(1, 2), [1, 2], to_text, Pair, Path("a"), "a", 1, 1.0, True, None, "1", np.arange(2),
-        np.arange(2.0), PhaseType.exponential(mean=1.0), PhaseType.exponential(mean=2.0), 0.0, -0.0,
-    ]  # fmt: skip
+        functools.partial(to_text, 1),
+        functools.partial(to_text, 2),
+        functools.partial(digest, 1),
+        law(2.0),
+        law(3.0),
+        scipy.stats.weibull_min(2.0),
+        {1, 2},
+        {1, 3},
+        frozenset(),
+        (1, 2),
+        Pair(1, 2),
+        [1, 2],
+        to_text,
+        Pair,
+        Path("a"),
+        "a",
+        1,
+        1.0,
+        True,
+        None,
+        "1",
+        np.arange(2),
+        np.arange(2.0),
+        PhaseType.exponential(mean=1.0),
+        PhaseType.exponential(mean=2.0),
+        0.0,
+        -0.0,
+    ]
     assert len({digest(value) for value in different}) == len(different)
 
 
@@ -166,10 +207,17 @@ def test_tables_of_pandas_have_keys_by_what_they_hold():
 
     one = table()
     different = [
-        one, one[::-1], one[["run", "submit"]], one.rename(columns={"run": "wait"}), one.run,
-        table(run=[30.0, 20.0, 40.0]), table(submit=[0.0, 60.0, 180.0]), one.set_index("submit"),
-        table(user=["a", "b", None]), table(user=["a", "b", "c"]),
-    ]  # fmt: skip
+        one,
+        one[::-1],
+        one[["run", "submit"]],
+        one.rename(columns={"run": "wait"}),
+        one.run,
+        table(run=[30.0, 20.0, 40.0]),
+        table(submit=[0.0, 60.0, 180.0]),
+        one.set_index("submit"),
+        table(user=["a", "b", None]),
+        table(user=["a", "b", "c"]),
+    ]
     assert len({digest(value) for value in different}) == len(different)
     assert digest(table()) == digest(one.copy())
     with pytest.raises(PlainDataError):
@@ -194,11 +242,15 @@ def test_a_key_is_the_same_in_every_process():
     )
     said = {
         subprocess.run(
-            [sys.executable, "-c", words], capture_output=True, text=True, check=True, cwd=ROOT,
+            [sys.executable, "-c", words],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
             env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
         ).stdout
         for seed in ("1", "2")
-    }  # fmt: skip
+    }
     assert said == {digest([{"a": {"z", "y", "x"}, "b": 2}, SpaceSharing(4, 16)]) + "\n"}
 
 
@@ -219,9 +271,13 @@ def test_the_key_of_a_users_class_changes_with_its_source(tmp_path, monkeypatch)
 def test_the_key_of_a_point_holds_everything_but_where_its_files_lie():
     point = Point(kind="k", tables="{}", settings=(("load", 0.5),), seed=0, version="1")
     changes = [
-        {"kind": "l"}, {"tables": '{"a": 1}'}, {"settings": (("load", 0.6),)}, {"seed": 1},
-        {"version": "2"}, {"inputs": (("log", "abc"),)},
-    ]  # fmt: skip
+        {"kind": "l"},
+        {"tables": '{"a": 1}'},
+        {"settings": (("load", 0.6),)},
+        {"seed": 1},
+        {"version": "2"},
+        {"inputs": (("log", "abc"),)},
+    ]
     keys = [dataclasses.replace(point, **change).key(0) for change in changes]
     assert len({point.key(0), point.key(1), *keys}) == len(changes) + 2
     assert dataclasses.replace(point, folder="/elsewhere").key(0) == point.key(0)
@@ -341,9 +397,7 @@ class TestVersion:
         os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))  # as an installer may set it
         assert version._state_of_files() != first
 
-    def test_a_version_is_noted_for_the_files_as_they_are_and_for_no_others(
-        self, monkeypatch, tmp_path
-    ):
+    def test_a_version_is_noted_for_the_files_as_they_are_and_for_no_others(self, monkeypatch, tmp_path):
         monkeypatch.setattr(version, "_NOTES", tmp_path / "versions.json")
         monkeypatch.setattr(sys, "dont_write_bytecode", False)
         module, read = "validation.analysis.seeding", []

@@ -286,10 +286,24 @@ def killed_and_gone_on_with(tmp_path, kills, seed, count, ms):
         workers = 1 + rounds % 2
         rounds += 1
         running = subprocess.Popen(
-            [sys.executable, "-m", "tests.sweep_child", str(journal), "--count", str(count),
-             "--ms", str(ms), "--workers", str(workers)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "tests.sweep_child",
+                str(journal),
+                "--count",
+                str(count),
+                "--ms",
+                str(ms),
+                "--workers",
+                str(workers),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=environment,
+        )
         with running:
             if done_kills == kills:
                 text, _ = running.communicate(timeout=600)
@@ -317,13 +331,16 @@ def check_kills(tmp_path, kills, seed, count, ms):
         results, repeated, sessions = len(reader.results()), reader.repeated(), reader.sessions()
     assert (results, repeated) == (2 * count, 0)
     assert len(sessions) >= kills
-    return {"kills": done_kills, "results": results, "repeated": repeated,
-            "sessions": len(sessions), "orphans": 0}  # fmt: skip
+    return {
+        "kills": done_kills,
+        "results": results,
+        "repeated": repeated,
+        "sessions": len(sessions),
+        "orphans": 0,
+    }
 
 
-needs_proc = pytest.mark.skipif(
-    not os.path.exists("/proc/self/stat"), reason="asks /proc for processes"
-)
+needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="asks /proc for processes")
 
 
 @needs_proc

@@ -19,9 +19,7 @@ def test_by_default_the_partitions_are_those_of_the_paragon(rng):
     """1 to 64, powers of two, processors by disks."""
     frame = synthetic_runs(SOLVER, rng=rng).frame
     assert PARTITIONS == (1, 2, 4, 8, 16, 32, 64)
-    assert set(zip(frame["p"], frame["d"], strict=True)) == {
-        (p, d) for p in PARTITIONS for d in PARTITIONS
-    }
+    assert set(zip(frame["p"], frame["d"], strict=True)) == {(p, d) for p in PARTITIONS for d in PARTITIONS}
 
 
 def test_without_noise_the_runs_are_the_times_of_the_model(rng):
@@ -43,9 +41,7 @@ def test_every_program_of_a_mixture_is_measured(rng):
 def test_noise_has_the_mean_and_the_spread_that_it_says(rng):
     """Factors of mean one and coefficient of variation .3; four standard errors."""
     program = Program([Phase(0.0, Burst(5.0, law="1"))])
-    frame = synthetic_runs(
-        program, [(1, 1), (2, 1), (4, 1)], repeats=20_000, noise=0.3, rng=rng
-    ).frame
+    frame = synthetic_runs(program, [(1, 1), (2, 1), (4, 1)], repeats=20_000, noise=0.3, rng=rng).frame
     factors = frame["seconds"].to_numpy() / 5.0
     assert abs(factors.mean() - 1.0) < 4 * 0.3 / math.sqrt(factors.size)
     logs = np.log(factors)
@@ -55,9 +51,9 @@ def test_noise_has_the_mean_and_the_spread_that_it_says(rng):
 
 def test_what_is_random_in_the_program_is_drawn_for_each_run(rng):
     program = Program([Phase(0.0, Burst(stats.uniform(1.0, 2.0), law="1"))])
-    seconds = synthetic_runs(
-        program, [(1, 1), (2, 1), (4, 1)], repeats=5, noise=0.0, rng=rng
-    ).frame["seconds"]
+    seconds = synthetic_runs(program, [(1, 1), (2, 1), (4, 1)], repeats=5, noise=0.0, rng=rng).frame[
+        "seconds"
+    ]
     assert seconds.nunique() == 15
     assert 1.0 <= seconds.min() <= seconds.max() <= 3.0
 
@@ -68,9 +64,7 @@ def test_a_burst_without_time_is_not_timed(rng):
 
 
 def test_a_fit_of_the_runs_finds_the_program_again(rng):
-    program = Program(
-        [WorkingSet(2, [Phase(Burst(32.0, law="min(d, p/4)"), Burst(96.0, 6.0))])], "x"
-    )
+    program = Program([WorkingSet(2, [Phase(Burst(32.0, law="min(d, p/4)"), Burst(96.0, 6.0))])], "x")
     fitted = fit_runs(synthetic_runs(program, noise=0.0, rng=rng))["x"].program
     for p, d in [(1, 1), (3, 2), (128, 16), (500, 100)]:
         expected = float(program.mean_time(p, d))
@@ -78,10 +72,7 @@ def test_a_fit_of_the_runs_finds_the_program_again(rng):
 
 
 def test_a_seed_repeats_its_runs():
-    frames = [
-        synthetic_runs(SOLVER, repeats=2, rng=np.random.default_rng(seed)).frame
-        for seed in (3, 3, 4)
-    ]
+    frames = [synthetic_runs(SOLVER, repeats=2, rng=np.random.default_rng(seed)).frame for seed in (3, 3, 4)]
     assert frames[0].equals(frames[1])
     assert not frames[0].equals(frames[2])
 
@@ -89,18 +80,33 @@ def test_a_seed_repeats_its_runs():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"program": None}, {"program": Phase(1.0, 1.0)}, {"repeats": 0}, {"repeats": 1.5},
-        {"repeats": True}, {"repeats": None}, {"noise": -0.1}, {"noise": math.nan}, {"noise": 11.0},
-        {"noise": None}, {"noise": "1"}, {"rng": None}, {"rng": 3}, {"allotments": []},
+        {"program": None},
+        {"program": Phase(1.0, 1.0)},
+        {"repeats": 0},
+        {"repeats": 1.5},
+        {"repeats": True},
+        {"repeats": None},
+        {"noise": -0.1},
+        {"noise": math.nan},
+        {"noise": 11.0},
+        {"noise": None},
+        {"noise": "1"},
+        {"rng": None},
+        {"rng": 3},
+        {"allotments": []},
         {"allotments": [(1, 1), (1, 1), (2, 1), (4, 1)]},
-        {"allotments": [(1,), (2, 1), (4, 1)]}, {"allotments": [(0, 1), (2, 1), (4, 1)]},
-        {"allotments": [(1.5, 1), (2, 1), (4, 1)]}, {"allotments": "abc"}, {"allotments": 3},
-        {"allotments": [None, (1, 1)]}, {"allotments": ["12", (1, 1)]},
+        {"allotments": [(1,), (2, 1), (4, 1)]},
+        {"allotments": [(0, 1), (2, 1), (4, 1)]},
+        {"allotments": [(1.5, 1), (2, 1), (4, 1)]},
+        {"allotments": "abc"},
+        {"allotments": 3},
+        {"allotments": [None, (1, 1)]},
+        {"allotments": ["12", (1, 1)]},
         {"allotments": [(10**12, 1), (2, 1), (4, 1)]},
         {"program": WorkloadMix([SOLVER, SOLVER])},
         {"program": Program([Phase(0.0, [0.0, 1.0])]), "repeats": 50},
     ],
-)  # fmt: skip
+)
 def test_nonsense_is_refused(wrong, rng):
     with pytest.raises(ModelError):
         synthetic_runs(**{"program": SOLVER, "rng": rng} | wrong)

@@ -35,14 +35,22 @@ from validation.trial.partition_mix import speeds_at
 from validation.trial.replications import cell_of, draw_jobs, jobs_of, run_one
 
 SMALL = {
-    "rows": 4, "columns": 4, "policy": "SP", "strategy": "MC", "cpu_to_io": 1.0,
-    "policy_options": {"processor_partitions": 4, "disk_partitions": 1}, "io_flits": 8192.0,
-}  # fmt: skip
+    "rows": 4,
+    "columns": 4,
+    "policy": "SP",
+    "strategy": "MC",
+    "cpu_to_io": 1.0,
+    "policy_options": {"processor_partitions": 4, "disk_partitions": 1},
+    "io_flits": 8192.0,
+}
 APART = {**SMALL, "policy_options": {"processor_partitions": 4, "disk_partitions": 4}}
 GATE = {
-    "rows": 8, "columns": 8, "policy": "SP", "cpu_to_io": 2.0,
+    "rows": 8,
+    "columns": 8,
+    "policy": "SP",
+    "cpu_to_io": 2.0,
     "policy_options": {"processor_partitions": 4, "disk_partitions": 1},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("jobs", [80, 16])
@@ -61,9 +69,8 @@ def test_jobs_that_never_meet_do_k_times_what_one_does(jobs):
 
 @pytest.mark.parametrize(
     "given",
-    [SMALL, {**SMALL, "policy": "DP", "policy_options": {"disk_partitions": 1},
-             "min_processors": 4}],
-)  # fmt: skip
+    [SMALL, {**SMALL, "policy": "DP", "policy_options": {"disk_partitions": 1}, "min_processors": 4}],
+)
 def test_on_infinite_links_the_loss_run_finds_the_speeds_of_the_model(given):
     """Machine repair with a shared disk, exact by insensitivity under SP; bursts kept under DP."""
     cell = cell_of(given)
@@ -111,9 +118,7 @@ def test_speeds_are_grouped_as_far_as_chance_explains_and_no_further():
         found = grouped(truth + rng.normal(0.0, 0.004, truth.size), 0.004**2)
         assert len(set(found)) in (4, 5)
         assert np.abs(found / truth - 1.0).max() < 0.015
-    alone = [
-        len(set(grouped(1.0 + rng.normal(0.0, 0.01, 24), 0.01**2).tolist())) for _ in range(100)
-    ]
+    alone = [len(set(grouped(1.0 + rng.normal(0.0, 0.01, 24), 0.01**2).tolist())) for _ in range(100)]
     assert 85 <= alone.count(1) <= 100  # at a confidence of 95 %
     spread = grouped(np.linspace(0.8, 1.2, 24), 1e-8)
     assert len(set(spread)) == 8
@@ -237,22 +242,18 @@ def test_a_mean_of_the_control_that_was_played_widens_the_interval_by_its_own_er
     for _ in range(400):
         control = rng.normal(2.0, 1.0, 12)
         known = 2.0 + rng.normal(0.0, 0.1)
-        found, _ = controlled(
-            3.0 * control + rng.normal(1.0, 0.2, 12), control, known, known_error=0.1
-        )
+        found, _ = controlled(3.0 * control + rng.normal(1.0, 0.2, 12), control, known, known_error=0.1)
         hits += found.contains(7.0)
     assert abs(hits / 400 - 0.95) < 4 * (0.95 * 0.05 / 400) ** 0.5
     exact, played = (
-        controlled([3.0, 5.0, 7.1, 9.0], [1.0, 2.0, 3.0, 4.0], 2.0, known_error=e)[0]
-        for e in (0.0, 0.5)
+        controlled([3.0, 5.0, 7.1, 9.0], [1.0, 2.0, 3.0, 4.0], 2.0, known_error=e)[0] for e in (0.0, 0.5)
     )
     assert exact.mean == played.mean
     assert played.half_width > exact.half_width
 
 
 def test_a_point_is_plain_data_and_its_replications_can_be_repeated():
-    point = {**SMALL, "arrival_rate": 1e-5, "speeds": [1e-5, 2e-5, 2.5e-5, 3e-5], "jobs": 20,
-             "warm_up": 5}  # fmt: skip
+    point = {**SMALL, "arrival_rate": 1e-5, "speeds": [1e-5, 2e-5, 2.5e-5, 3e-5], "jobs": 20, "warm_up": 5}
     again = json.loads(json.dumps(point))
     first, second = run_one(point, 3), pickle.loads(pickle.dumps(run_one))(again, 3)
     for name in ("response", "control", "jobs"):
@@ -325,10 +326,11 @@ def test_pairs_that_the_simulation_cannot_order_leave_tau_between_two_bounds():
     near, far = [100.0, 102.0, 98.0], [101.0, 98.0, 104.0]  # apart by less than their interval
     found = acceptance(
         rows(
-            ("a", 0.5, "x", 100.0, 102.0, near, True), ("a", 0.5, "y", 101.0, 101.0, far, True),
+            ("a", 0.5, "x", 100.0, 102.0, near, True),
+            ("a", 0.5, "y", 101.0, 101.0, far, True),
             ("a", 0.5, "z", 120.0, 121.0, [120.0, 122.0, 118.0], True),
         )
-    )  # fmt: skip
+    )
     assert (found["pairs"], found["unknown"], found["separable"]) == (3, 1, 2)
     assert found["tau"] == found["tau_least"] == pytest.approx(1 / 3)
     assert found["tau_most"] == found["tau_known"] == 1.0
@@ -336,9 +338,11 @@ def test_pairs_that_the_simulation_cannot_order_leave_tau_between_two_bounds():
 
 def test_strategies_that_place_all_jobs_alike_count_neither_for_nor_against():
     frame = rows(
-        ("a", 0.5, "x", 100.0, 101.0, [100.0], True), ("a", 0.5, "y", 100.0, 101.0, [100.0], True),
-        ("a", 0.5, "z", 120.0, 119.0, [120.0], True), ("b", 0.5, "x", 1.0, 2.0, [1.0], True),
-    )  # fmt: skip
+        ("a", 0.5, "x", 100.0, 101.0, [100.0], True),
+        ("a", 0.5, "y", 100.0, 101.0, [100.0], True),
+        ("a", 0.5, "z", 120.0, 119.0, [120.0], True),
+        ("b", 0.5, "x", 1.0, 2.0, [1.0], True),
+    )
     assert mean_tau(frame) == 1.0
     assert np.isnan(mean_tau(frame[:2]))
 
@@ -353,9 +357,16 @@ def test_which_cells_are_kept_out_hangs_on_their_names_alone():
 
 def test_a_gate_cell_is_corrected_and_its_strategies_are_ordered():
     frame = compare_strategies(
-        GATE, ("MC", "Random"), (0.6,), replications=5, jobs=50, warm_up=20, starts=4,
-        loss_jobs=60, seed=6,
-    )  # fmt: skip
+        GATE,
+        ("MC", "Random"),
+        (0.6,),
+        replications=5,
+        jobs=50,
+        warm_up=20,
+        starts=4,
+        loss_jobs=60,
+        seed=6,
+    )
     noise = 4.0 / 3.18 * np.hypot(frame["half_width"], frame["corrected_half_width"])
     assert (frame["error"].abs() <= 0.06 + noise).all()
     assert frame["rho"].max() == pytest.approx(0.6)
@@ -395,8 +406,7 @@ def test_the_grid_is_plain_data_that_the_two_sweeps_take():
         assert cell_of({**given, "strategy": "MC"}).most_running >= 2
     points = loss_points({**SMALL, "jobs": 40}, ("MC", "Random"))
     tables = {
-        point["strategy"]: table_of([run_start(point, start) for start in range(2)])
-        for point in points
+        point["strategy"]: table_of([run_start(point, start) for start in range(2)]) for point in points
     }
     given = {k: v for k, v in SMALL.items() if k != "strategy"}
     second = load_points(given, tables, (0.5,), jobs=10, warm_up=2)

@@ -44,9 +44,17 @@ class Stopped(Exception):
 
 def compared(executor=None):
     return compare_strategies(
-        SMALL.given, ("MC",), (0.6,), replications=4, jobs=8, warm_up=2, starts=2, loss_jobs=40,
-        seed=2, executor=executor,
-    )  # fmt: skip
+        SMALL.given,
+        ("MC",),
+        (0.6,),
+        replications=4,
+        jobs=8,
+        warm_up=2,
+        starts=2,
+        loss_jobs=40,
+        seed=2,
+        executor=executor,
+    )
 
 
 def broken_off(journal, calls):
@@ -73,9 +81,7 @@ def test_a_comparison_that_was_broken_off_gives_the_same_table_bit_for_bit(tmp_p
         again = compared(kept.processes)
         assert kept.processes.new_seconds < kept.processes.cpu_seconds  # some was remembered
     seconds = [name for name in whole if name.startswith("seconds")]
-    pd.testing.assert_frame_equal(
-        whole.drop(columns=seconds), again.drop(columns=seconds), check_exact=True
-    )
+    pd.testing.assert_frame_equal(whole.drop(columns=seconds), again.drop(columns=seconds), check_exact=True)
 
 
 def test_a_quick_run_has_every_policy_and_judges_what_the_specification_asks():
@@ -109,8 +115,13 @@ def test_the_whole_grid_is_every_cell_by_every_strategy_at_every_load():
         assert len(part.strategies) == (7 if part.given["columns"] == 22 else 8)
     assert {part.loads for part in parts} == {(0.3, 0.6, 0.8)}
     part = parts[0]  # four jobs run at most
-    point = {**part.given, "strategy": "MC", "arrival_rate": 1e-6, "jobs": part.effort.jobs,
-             "warm_up": part.effort.warm_up}  # fmt: skip
+    point = {
+        **part.given,
+        "strategy": "MC",
+        "arrival_rate": 1e-6,
+        "jobs": part.effort.jobs,
+        "warm_up": part.effort.warm_up,
+    }
     assert part.effort.replications * jobs_of(point, 0)[0].size == 600
     assert len(set(GRID_NAMES) & set(EXPERIMENTS)) == len(PLACES)
     assert {EXPERIMENTS[name].module for name in GRID_NAMES} == {EXPERIMENTS["trial"].module}
@@ -128,13 +139,20 @@ def test_every_strategy_of_the_grid_places_jobs_of_every_size_that_a_cell_asks_f
 
 def rows(**changes):
     base = {
-        "cell": "a", "load": 0.5, "policy": "SP(2,1)", "strategy": ["x", "y"],
-        "simulated": [100.0, 110.0], "corrected": [101.0, 111.0], "half_width": 0.01,
+        "cell": "a",
+        "load": 0.5,
+        "policy": "SP(2,1)",
+        "strategy": ["x", "y"],
+        "simulated": [100.0, 110.0],
+        "corrected": [101.0, 111.0],
+        "half_width": 0.01,
         "corrected_half_width": 0.02,
-        "error": [0.01, 0.009], "error_uncorrected": [0.3, np.inf], "covers": True,
+        "error": [0.01, 0.009],
+        "error_uncorrected": [0.3, np.inf],
+        "covers": True,
         "kept_out": False,
         "values": [list(np.linspace(99, 101, 9)), list(np.linspace(109, 111, 9))],
-    }  # fmt: skip
+    }
     return pd.DataFrame(base | changes)
 
 
@@ -158,8 +176,10 @@ def test_the_cause_of_an_error_is_read_off_the_runs():
     assert cause_of(-0.3, 0.1, within=False) == SPEEDS
     assert cause_of(-0.3, -0.2, within=False) == SHARES
     assert cause_of(0.1, float("inf"), within=False) == SHARES
-    runs = [{"done1": 2.0, "time1": 10.0, "done2": 0.0, "time2": 0.001},
-            {"done1": 4.0, "time1": 10.0, "done2": 0.0, "time2": 0.0}]  # fmt: skip
+    runs = [
+        {"done1": 2.0, "time1": 10.0, "done2": 0.0, "time2": 0.001},
+        {"done1": 4.0, "time1": 10.0, "done2": 0.0, "time2": 0.0},
+    ]
     assert observed_speeds(runs, np.array([9.0, 0.5])).tolist() == [0.3, 0.5]
 
 

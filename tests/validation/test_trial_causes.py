@@ -12,7 +12,7 @@ from qmodels import (
     Workload,
     WorkloadMix,
     predict,
-)  # fmt: skip
+)
 from validation.analysis.estimates import Estimate
 from validation.jobs.renewal import ReplayedJobs
 from validation.trial import Agreement, Cause, Measured, explain
@@ -30,9 +30,10 @@ def test_any_measured_mean_can_be_held_against_a_prediction():
     assert held.gap == pytest.approx(1 / 1.3 - 1)
     assert held.why() == ""
     part = Agreement(
-        prediction=found, simulation=log,
+        prediction=found,
+        simulation=log,
         causes=(Cause("links", Estimate(0.2 * found.mean_response, 0.1, 0.95, 9)),),
-    )  # fmt: skip
+    )
     assert part.unexplained == pytest.approx(0.1 * found.mean_response)
     assert "links: +15.4%" in part.why()
     assert part.causes[0].verdict == "slower"
@@ -56,9 +57,15 @@ def test_nothing_to_explain_where_the_model_is_exact():
 def test_dependence_that_is_put_in_is_found(factor, verdict):
     gaps = factor * np.random.default_rng(2).exponential(1.0, 4000)
     held = explain(
-        SpaceSharing(4, 4), MACHINE, WORK, arrival_rate=0.14, replications=20, jobs=2000, seed=1,
+        SpaceSharing(4, 4),
+        MACHINE,
+        WORK,
+        arrival_rate=0.14,
+        replications=20,
+        jobs=2000,
+        seed=1,
         stream_of_jobs=ReplayedJobs(gaps, np.ones(4000)),
-    )  # fmt: skip
+    )
     [cause] = held.causes
     assert (cause.name, cause.verdict) == (DEPENDENCE, verdict)
 
@@ -67,20 +74,23 @@ def test_a_shuffled_log_has_no_dependence_to_find():
     rng = np.random.default_rng(3)
     log = ReplayedJobs(rng.exponential(1.0, 3000), rng.exponential(1.0, 3000))
     held = explain(
-        SpaceSharing(4, 4), MACHINE, WORK, arrival_rate=0.1, stream_of_jobs=log,
-        replications=12, jobs=1000, seed=1,
-    )  # fmt: skip
+        SpaceSharing(4, 4),
+        MACHINE,
+        WORK,
+        arrival_rate=0.1,
+        stream_of_jobs=log,
+        replications=12,
+        jobs=1000,
+        seed=1,
+    )
     effect = held.causes[0].effect
     assert abs(effect.mean) <= 4 * effect.standard_error
 
 
 def test_the_order_of_service_at_a_disk_is_named():
-    work = Workload(WORK.program, demand=PhaseType.hyperexponential(
-        weights=[0.9, 0.1], means=[0.4, 6.4]))  # fmt: skip
+    work = Workload(WORK.program, demand=PhaseType.hyperexponential(weights=[0.9, 0.1], means=[0.4, 6.4]))
     system = System(processors=16, disks=16, disk_discipline="fcfs")
-    held = explain(
-        SpaceSharing(4, 1), system, work, arrival_rate=0.12, replications=12, jobs=1500, seed=1
-    )
+    held = explain(SpaceSharing(4, 1), system, work, arrival_rate=0.12, replications=12, jobs=1500, seed=1)
     [cause] = held.causes
     assert (cause.name, cause.verdict) == (DISCIPLINE, "slower")
 
@@ -89,8 +99,6 @@ def test_a_law_that_was_too_large_for_the_model_is_named():
     short, long = Program([Phase(io=16.0, cpu=64.0)]), Program([Phase(io=32.0, cpu=512.0)])
     mix = WorkloadMix([short, long], weights=[0.5, 0.5])
     work = Workload(mix, demand=PhaseType.erlang(phases=12, mean=1.0))
-    held = explain(
-        SpaceSharing(8, 8), System(16, 16), work, arrival_rate=0.01, replications=10, jobs=300
-    )
+    held = explain(SpaceSharing(8, 8), System(16, 16), work, arrival_rate=0.01, replications=10, jobs=300)
     assert held.prediction.reduction
     assert [cause.name for cause in held.causes] == [REDUCTION]

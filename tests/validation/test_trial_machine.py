@@ -17,9 +17,15 @@ SP = {"processor_partitions": 2, "disk_partitions": 1}
 
 def cell(policy="SP", options=None, strategy="MC", **changes):
     given = {
-        "rows": 4, "columns": 4, "policy": policy, "policy_options": options or SP,
-        "strategy": strategy, "cpu_to_io": 2.0, "io_flits": 2048.0, "phases": 3,
-    }  # fmt: skip
+        "rows": 4,
+        "columns": 4,
+        "policy": policy,
+        "policy_options": options or SP,
+        "strategy": strategy,
+        "cpu_to_io": 2.0,
+        "io_flits": 2048.0,
+        "phases": 3,
+    }
     return Cell.of(**given | changes)
 
 
@@ -43,10 +49,14 @@ def test_a_job_alone_takes_its_bursts_one_after_the_other():
     """By hand: one node, one disk, 10 flits and 100 cycles of computation, twice."""
     shape = JobPlan(phases=2, io_flits=10, cpu_cycles=100, packet=8)
     one = Cell.of(
-        rows=1, columns=1, policy="SP",
-        policy_options={"processor_partitions": 1, "disk_partitions": 1}, strategy="MC",
-        cpu_to_io=1.0, disk_pace=2.0,
-    ).with_options(shape=shape)  # fmt: skip
+        rows=1,
+        columns=1,
+        policy="SP",
+        policy_options={"processor_partitions": 1, "disk_partitions": 1},
+        strategy="MC",
+        cpu_to_io=1.0,
+        disk_pace=2.0,
+    ).with_options(shape=shape)
     run = play_cell(one, np.array([0.0]), np.ones(1))
     # 8 flits: two hops and 7 flits, delivered in cycle 10, written by 26; 2 flits: 26 + 4, + 4.
     burst = (10 + 16) + (2 + 1 + 1 + 4)
@@ -134,9 +144,7 @@ def test_under_dp_a_job_that_is_left_alone_gets_the_whole_machine():
 
 @pytest.mark.parametrize("disks", ["packets", "ps"])
 @pytest.mark.parametrize(("policy", "options", "more"), POLICIES[1:6:2])
-def test_a_run_that_stops_early_has_done_what_the_whole_run_had_by_then(
-    policy, options, more, disks
-):
+def test_a_run_that_stops_early_has_done_what_the_whole_run_had_by_then(policy, options, more, disks):
     """The bursts under way count with what was done: the whole run's, as if each went evenly."""
     known = cell(policy, options, **more)
     arrivals, demands = some_jobs(12, 2000.0)
@@ -169,10 +177,12 @@ def test_a_run_that_waits_for_the_first_jobs_only_answers_for_them_as_the_whole_
 def test_under_dp_a_burst_may_end_in_the_cycle_in_which_another_job_leaves(flits):
     """Two jobs alike, on halves alike, with nothing to share: both end as one does."""
     both = Cell(
-        mesh=Mesh(4, 4, io_side="west"), policy=DynamicPartitioning(1), strategy=MC(),
+        mesh=Mesh(4, 4, io_side="west"),
+        policy=DynamicPartitioning(1),
+        strategy=MC(),
         shape=JobPlan(phases=2, io_flits=0, cpu_cycles=4000, exchange_flits=56 * flits),
         min_processors=8,
-    )  # fmt: skip
+    )
     apart = both.with_options(policy=SpaceSharing(2, 2))
     ends = play_cell(both, np.zeros(2), np.ones(2)).finish
     assert ends[0] == ends[1]
@@ -225,9 +235,7 @@ def test_more_is_slower_stage_by_stage():
 def test_a_run_can_be_repeated(disk):
     known = cell(strategy="Random", disk=disk)
     arrivals, demands = some_jobs(15, 3000.0)
-    first, again, other = (
-        play_cell(known, arrivals, demands, seed=seed).finish for seed in (1, 1, 2)
-    )
+    first, again, other = (play_cell(known, arrivals, demands, seed=seed).finish for seed in (1, 1, 2))
     assert first.tolist() == again.tolist() != other.tolist()
 
 

@@ -20,11 +20,17 @@ def rows(simulated, corrected, noise, spread=0.0, load=0.6, measured=0.0):
     """Strategies x, y, ... whose replications differ by `spread` in turn."""
     turns = spread * np.array([-1.0, 1.0, -1.0, 1.0, 0.0])
     values = [(at + sign * turns).tolist() for at, sign in zip(simulated, noise, strict=True)]
-    return pd.DataFrame({
-        "cell": "a", "load": load, "strategy": list("xyz")[: len(simulated)],
-        "simulated": simulated, "corrected": corrected, "values": values,
-        "measured_half_width": measured,
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "cell": "a",
+            "load": load,
+            "strategy": list("xyz")[: len(simulated)],
+            "simulated": simulated,
+            "corrected": corrected,
+            "values": values,
+            "measured_half_width": measured,
+        }
+    )
 
 
 def test_strategies_are_open_while_three_percent_lies_within_their_interval():
@@ -38,10 +44,11 @@ def test_strategies_are_open_while_three_percent_lies_within_their_interval():
 def test_their_order_is_open_while_predictions_differ_by_less_than_their_own_noise():
     apart, alike = [100.0, 110.0], [100.0, 101.0]
     for simulated, corrected, noise, is_open in (
-        (apart, [100.0, 100.5], 0.01, True), (apart, [100.0, 104.0], 0.01, False),
+        (apart, [100.0, 100.5], 0.01, True),
+        (apart, [100.0, 104.0], 0.01, False),
         (alike, [100.0, 100.5], 0.01, False),  # surely closer than 3 %: nobody asks for the order
         (apart, [110.0, 100.0], 0.01, False),  # the wrong way round, but surely so
-    ):  # fmt: skip
+    ):
         found = undecided(rows(simulated, corrected, (0, 0), measured=noise))
         assert found.predicted == (("x", "y") if is_open else ())
 
@@ -83,14 +90,12 @@ class Told(Executor):
     def run(self, point, replication):
         self.runs.append((point["strategy"], replication))
         arrival, demand = jobs_of(point, replication)
-        played = shared_responses(np.array([1.0, 1.8, 2.4, 2.8]) * 1e-5, 0.0, arrival[None],
-                                  demand[None])  # fmt: skip
+        played = shared_responses(np.array([1.0, 1.8, 2.4, 2.8]) * 1e-5, 0.0, arrival[None], demand[None])
         mean = played[0, point["warm_up"] :][: point["jobs"]].mean()
         slower = self.gap if point["strategy"] == "Random" else 1.0
         off = np.random.default_rng([replication, slower > 1.0]).normal()
         numbers = {f"{what}{k}": 1.0 for what in ("done", "time") for k in range(1, 5)}
-        return {"response": slower * mean * (1.0 + 0.02 * off), "jobs": 9.0, "seconds": 0.0,
-                **numbers}  # fmt: skip
+        return {"response": slower * mean * (1.0 + 0.02 * off), "jobs": 9.0, "seconds": 0.0, **numbers}
 
 
 @pytest.fixture(scope="module")
@@ -98,9 +103,17 @@ def compared():
     def compare(gap, most):
         told = Told(gap)
         frame = compare_strategies(
-            GIVEN, ("MC", "Random"), (0.6,), replications=6, jobs=20, warm_up=5, starts=4,
-            loss_jobs=9, most=most, executor=told,
-        )  # fmt: skip
+            GIVEN,
+            ("MC", "Random"),
+            (0.6,),
+            replications=6,
+            jobs=20,
+            warm_up=5,
+            starts=4,
+            loss_jobs=9,
+            most=most,
+            executor=told,
+        )
         return frame, told
 
     return compare

@@ -17,19 +17,34 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 def recorded(tmp_path):
     rows = [
         {
-            "cell": "8x8 SP(4,1) 2:1 N=5 scv=1 write", "policy": "SP(4,1)", "strategy": strategy,
-            "load": load, "simulated": time, "half_width": 0.01, "corrected": made,
-            "error": made / time - 1.0, "error_uncorrected": 0.4, "error_equal_shares": 0.07,
-            "error_seen_speeds": 0.0, "covers": True, "kept_out": False,
+            "cell": "8x8 SP(4,1) 2:1 N=5 scv=1 write",
+            "policy": "SP(4,1)",
+            "strategy": strategy,
+            "load": load,
+            "simulated": time,
+            "half_width": 0.01,
+            "corrected": made,
+            "error": made / time - 1.0,
+            "error_uncorrected": 0.4,
+            "error_equal_shares": 0.07,
+            "error_seen_speeds": 0.0,
+            "covers": True,
+            "kept_out": False,
             "cause": "within both intervals",
         }
         for load in (0.6, 0.8)
         for strategy, time, made in (("MC", 1.0, 1.01), ("MBS", 2.0, 3.3), ("Random", 3.0, 3.1))
-    ]  # fmt: skip
+    ]
     write_record(
-        tmp_path, "trial", pd.DataFrame(rows), command="x", modules=["validation.trial.cells"],
-        seed=0, cpu_seconds=1.0, findings=[Finding("T-7", "tau is .9", "undecided", "0.79")],
-    )  # fmt: skip
+        tmp_path,
+        "trial",
+        pd.DataFrame(rows),
+        command="x",
+        modules=["validation.trial.cells"],
+        seed=0,
+        cpu_seconds=1.0,
+        findings=[Finding("T-7", "tau is .9", "undecided", "0.79")],
+    )
     return record_section(tmp_path)
 
 
@@ -53,13 +68,24 @@ def test_cells_that_a_grid_on_record_has_were_run(tmp_path):
         few = dict.fromkeys(("load", "simulated", "half_width", "corrected", "error"), 0.5)
         rows = table.reindex(range(len(cells))).assign(cell=cells, policy="SP", strategy="MC")
         rows = rows.assign(
-            **few, error_uncorrected=0.1, error_equal_shares=0.1, error_seen_speeds=0.0,
-            covers=True, kept_out=False, cause="",
-        )  # fmt: skip
+            **few,
+            error_uncorrected=0.1,
+            error_equal_shares=0.1,
+            error_seen_speeds=0.0,
+            covers=True,
+            kept_out=False,
+            cause="",
+        )
         write_record(
-            tmp_path, name, rows, command="x", modules=["validation.trial.cells"], seed=0,
-            cpu_seconds=1.0, findings=[Finding("T-7", "tau is .9", "undecided", "0.79")],
-        )  # fmt: skip
+            tmp_path,
+            name,
+            rows,
+            command="x",
+            modules=["validation.trial.cells"],
+            seed=0,
+            cpu_seconds=1.0,
+            findings=[Finding("T-7", "tau is .9", "undecided", "0.79")],
+        )
     made = record_section(tmp_path)
     assert "Of the grid 50 cells were not run" in made
     assert "- 16x22: " not in made

@@ -58,9 +58,14 @@ def small(tmp_path):
 
 def row(value, error=0.1, *, method="approximate", status=SLOWER, partitions=1):
     return RankedPolicy(
-        policy=SpaceSharing(partitions, 1), status=status, value=value, error=error,
-        quantities={}, capacity=1.0, method=method,
-    )  # fmt: skip
+        policy=SpaceSharing(partitions, 1),
+        status=status,
+        value=value,
+        error=error,
+        quantities={},
+        capacity=1.0,
+        method=method,
+    )
 
 
 class TestTheGrid:
@@ -85,16 +90,18 @@ class TestTheGrid:
         count = 0
         for cell in found.cells:
             setting = cell.machine.setting
-            there = load_scenario(small, settings={
-                "machine.processors": setting["processors"], "machine.disks": setting["disks"],
-                "demand.scv": setting["scv"],
-            })  # fmt: skip
+            there = load_scenario(
+                small,
+                settings={
+                    "machine.processors": setting["processors"],
+                    "machine.disks": setting["disks"],
+                    "demand.scv": setting["scv"],
+                },
+            )
             for each in cell.rows:
                 if each.status == SATURATED:
                     continue
-                answer = predict(
-                    each.policy, there.system, there.workload, arrival_rate=cell.load * bound
-                )
+                answer = predict(each.policy, there.system, there.workload, arrival_rate=cell.load * bound)
                 assert each.value == answer.mean_response
                 assert each.capacity == answer.capacity
                 count += 1
@@ -199,9 +206,11 @@ class TestWhatAMachineThoughtOfKeeps:
         assert laid.time_scale > 1.02 * plan.time_scale
         rate = 0.3 * found.bound
         true = predict(
-            SpaceSharing(1, 1), laid.system,
-            replace(laid.workload, program=plan.program), arrival_rate=rate,
-        )  # fmt: skip
+            SpaceSharing(1, 1),
+            laid.system,
+            replace(laid.workload, program=plan.program),
+            arrival_rate=rate,
+        )
         assert more == pytest.approx(true.mean_response, rel=1e-12)
         assert more < now
 
@@ -211,9 +220,7 @@ class TestWhatAMachineThoughtOfKeeps:
         assert load_scenario(DEMO, settings={"demand.scv": 4.0}).mix == "each"  # the trap
         found = what_if(plan, {"scv": [4.0], "load": [0.3], "policy": ["SP(4,4)"]})
         kept = load_scenario(DEMO, settings={"demand.scv": 4.0, "demand.mix": "mean"})
-        answer = predict(
-            SpaceSharing(4, 4), kept.system, kept.workload, arrival_rate=0.3 * found.bound
-        )
+        answer = predict(SpaceSharing(4, 4), kept.system, kept.workload, arrival_rate=0.3 * found.bound)
         assert found.cells[-1].best.value == answer.mean_response
 
     def test_is_refused_for_laws_of_bursts(self, small):
@@ -274,18 +281,20 @@ class TestMoney:
 
     def test_says_what_the_dearer_choice_gives(self, small):
         found = what_if(
-            small, {"processors": [64], "disks": [8], "load": [0.4], "policy": ["SP(1,1)"]},
+            small,
+            {"processors": [64], "disks": [8], "load": [0.4], "policy": ["SP(1,1)"]},
             {"processors": 1.0, "disks": 8.0},
-        )  # fmt: skip
+        )
         (text,) = [line for line in advice(found) if "for up to" in line]
         assert "for up to 48: processors 64 gives 10 s" in text  # S = 5 s
         assert "disks 8 15 s (exact): slower" in text
 
     def test_of_machines_without_an_answer_is_said(self, small):
         found = what_if(
-            small, {"processors": [32], "disks": [8], "load": [0.9], "policy": ["SP(1,1)"]},
+            small,
+            {"processors": [32], "disks": [8], "load": [0.9], "policy": ["SP(1,1)"]},
             {"processors": 1.0, "disks": 8.0},
-        )  # fmt: skip
+        )
         assert "has no answer" in advice(found)[0]
         assert spending(found, 0.9)[0].money == 48.0
 
@@ -299,9 +308,17 @@ class TestTheCommand:
 
     def test_answers_in_words(self, small):
         done = self.called(
-            small, "--over", "processors=16:64", "disks=4,8", "load=.4", "--price",
-            "processors=1", "disks=8", "-j", 1,
-        )  # fmt: skip
+            small,
+            "--over",
+            "processors=16:64",
+            "disks=4,8",
+            "load=.4",
+            "--price",
+            "processors=1",
+            "disks=8",
+            "-j",
+            1,
+        )
         assert done.exit_code == 0
         assert "what money buys at load 0.4" in done.stdout
         assert "- At load 0.4, for up to 48:" in done.stdout
@@ -316,8 +333,12 @@ class TestTheCommand:
         assert found["axes"] == {"processors": [16, 32]}
         assert len(found["points"]) == 2 * 2 * 4
         assert {point["status"] for point in found["points"]} <= {
-            BEST, TIE, SLOWER, SATURATED, "undecided",
-        }  # fmt: skip
+            BEST,
+            TIE,
+            SLOWER,
+            SATURATED,
+            "undecided",
+        }
 
     def test_writes_the_table_of_all_points(self, small, tmp_path):
         out = tmp_path / "all.csv"

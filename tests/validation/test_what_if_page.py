@@ -105,10 +105,7 @@ class Document(HTMLParser):
 
 
 def setting_of(held, place):
-    return {
-        axis["name"]: axis["values"][i]
-        for axis, i in zip(held.data["axes"], place[:-1], strict=True)
-    }
+    return {axis["name"]: axis["values"][i] for axis, i in zip(held.data["axes"], place[:-1], strict=True)}
 
 
 @lru_cache(maxsize=16)
@@ -223,9 +220,8 @@ class TestThePage:
     def test_keeps_a_title_a_text(self, page):
         document = Document(page)
         assert "alert(1)" not in "".join(
-            text for (tag, _), text in zip(document.found, document.texts, strict=True)
-            if tag == "script"
-        )  # fmt: skip
+            text for (tag, _), text in zip(document.found, document.texts, strict=True) if tag == "script"
+        )
         assert "&lt;/script&gt;" in page
 
     def test_shows_a_table_where_no_script_runs(self, page, grid):
@@ -321,9 +317,7 @@ class TestTheWords:
         found = by_scripts(["draw"], tmp_path, js, asked)
         assert found == [in_words(x, like=like) for x, like in asked]
 
-    def test_an_upright_axis_says_that_it_is_logarithmic_and_has_no_two_labels_alone(
-        self, tmp_path
-    ):
+    def test_an_upright_axis_says_that_it_is_logarithmic_and_has_no_two_labels_alone(self, tmp_path):
         rng = np.random.default_rng(12)
         lows = np.exp(rng.uniform(np.log(1e-4), np.log(1e6), 100))
         highs = lows * rng.uniform(1.6, 1e3, 100)
@@ -381,10 +375,7 @@ class TestTheWords:
                 default=np.inf,
             )
             # more load is never faster: `least` is what it takes at less load
-            unknown = [
-                row for row in rows
-                if "predicted" in row["status"] and row.get("least", 0.0) <= reach
-            ]  # fmt: skip
+            unknown = [row for row in rows if "predicted" in row["status"] and row.get("least", 0.0) <= reach]
             assert ("Not predicted here" in text) == bool(unknown)
             named += len(unknown)
         assert named > 3
@@ -461,17 +452,25 @@ class TestInABrowser:
         file = folder / "page.html"
         file.write_text(page, encoding="utf-8")
         done = subprocess.run(
-            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
-             f"--user-data-dir={folder / 'profile'}", "--dump-dom", f"{file.as_uri()}{fragment}"],
-            capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
+            [
+                CHROMIUM,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--enable-logging=stderr",
+                f"--user-data-dir={folder / 'profile'}",
+                "--dump-dom",
+                f"{file.as_uri()}{fragment}",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         assert "Content Security Policy" not in done.stderr
         assert "CONSOLE" not in done.stderr
         return done.stdout
 
-    def test_the_address_sets_the_sliders_and_the_page_says_the_numbers(
-        self, scenario, grid, page, tmp_path
-    ):
+    def test_the_address_sets_the_sliders_and_the_page_says_the_numbers(self, scenario, grid, page, tmp_path):
         there = "#load=0.35&processors=32&disks=8&scv=4&policy=SP(4%2C2)&price.disks=2.5"
         found = self.dom(page, tmp_path, there)
         cell = grid.cell(0.35, processors=32, disks=8, scv=4.0)
@@ -490,9 +489,7 @@ class TestInABrowser:
         ]
         assert cells[: len(shown)] == shown
         outputs = dict(re.findall(r'<output for="([\w-]+)" id="[\w-]+">(.*?)</output>', found))
-        assert outputs == {
-            "load": "0.35", "axis-0": "32", "axis-1": "8", "axis-2": "4"
-        }  # fmt: skip
+        assert outputs == {"load": "0.35", "axis-0": "32", "axis-1": "8", "axis-2": "4"}
         link = re.search(r'id="link" href="([^"]*)"', found)[1].replace("&amp;", "&")
         assert link == ("#load=0.35&processors=32&disks=8&scv=4&policy=SP(4%2C2)&price.disks=2.5")
         assert found.count('class="cell"') == 6 + 2 * len(LOADS)
@@ -510,9 +507,7 @@ class TestInABrowser:
         bought = re.findall(r">([+-]\d+): (\d+) disks", steps)
         assert bought == [("+0", "4"), ("+10", "8")]
 
-    @pytest.mark.parametrize(
-        "fragment", ["#load=nan&processors=1e9&policy=XX&scv=", "#%%%&load=99&a=b"]
-    )
+    @pytest.mark.parametrize("fragment", ["#load=nan&processors=1e9&policy=XX&scv=", "#%%%&load=99&a=b"])
     def test_an_address_that_makes_no_sense_changes_nothing_else(self, page, tmp_path, fragment):
         found = self.dom(page, tmp_path, fragment).split("<script")[0]
         assert re.search(r'<p id="answer"[^>]*>At load [\d.]+ on \d+ processors', found)
@@ -525,17 +520,24 @@ class TestInABrowser:
             ({"load": [0.3], "policy": ["SP(1,1)"]}, {}, "SP(1,1) has the least mean response"),
             # names instead of numbers, machines that there are not, a percentile
             (
-                {"machine.disk_discipline": ["fcfs"], "disks": [1, 8], "processors": [1, 32],
-                 "load": [0.2, 0.3], "policy": ["SP(4,2)", "SP(1,1)"]},
-                {"objective": "p95"}, "95th percentile of the response",
+                {
+                    "machine.disk_discipline": ["fcfs"],
+                    "disks": [1, 8],
+                    "processors": [1, 32],
+                    "load": [0.2, 0.3],
+                    "policy": ["SP(4,2)", "SP(1,1)"],
+                },
+                {"objective": "p95"},
+                "95th percentile of the response",
             ),
             # every load is more than today's machine can carry
             (
                 {"processors": [64], "disks": [16], "load": [1.2, 1.4, 1.6], "policy": ["SP(4,2)"]},
-                {}, "there is no best policy: no policy carries this load; SP(4,2) carries most",
+                {},
+                "there is no best policy: no policy carries this load; SP(4,2) carries most",
             ),
         ],
-    )  # fmt: skip
+    )
     def test_odd_grids_are_shown_too(self, scenario, tmp_path, over, options, words):
         page = what_if_page(what_if(scenario, over, **options))
         found = self.dom(page, tmp_path).split("<script")[0]
@@ -551,9 +553,7 @@ class TestInABrowser:
             browser.open(file)
             browser.run("document.getElementById('load').focus()")
             browser.press("Home", 36)
-            first = browser.run(
-                FRAME + ".then(() => document.getElementById('answer').textContent)"
-            )
+            first = browser.run(FRAME + ".then(() => document.getElementById('answer').textContent)")
             assert first.startswith("At load 0.1 on 16 processors")
             kept = browser.run("window.cell = document.querySelector('#loads g.cell rect'); 1")
             taken, before = [], browser.seconds()

@@ -139,9 +139,7 @@ def answer(strategy: AbstractStrategy, occupancy: Occupancy, request: Request) -
     except Exception as error:  # the code of a user's own: whatever goes wrong in it
         raise wrong(f"{type(error).__name__}: {error}") from error
     # Only whole pages may be more than was asked for: a part of the last one lies idle.
-    if size is not None and (
-        size < request.size or (size > request.size and strategy.kind != "pages")
-    ):
+    if size is not None and (size < request.size or (size > request.size and strategy.kind != "pages")):
         raise wrong(f"it gave {size} nodes")
     return nodes
 
@@ -175,8 +173,7 @@ class PlaneStrategy(AbstractStrategy):
         place = as_mesh(mesh)
         if place.depth > 1 and not self.layered:
             raise ModelError(
-                f"{self.name} works on 2-D meshes, this one has {place.depth} layers; use a mesh "
-                "of depth 1"
+                f"{self.name} works on 2-D meshes, this one has {place.depth} layers; use a mesh of depth 1"
             )
         busy = as_occupancy(mesh).busy
         seen = busy if place.depth > 1 else turned(busy, place.io_side)

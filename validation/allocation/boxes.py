@@ -165,9 +165,7 @@ def nodes_of_box(place: Mesh, base: Ints | tuple[int, int, int], box: Sides) -> 
     x, y, z = (int(at) for at in base)
     a, b, c = box
     inside = 0 <= x < sides.x and 0 <= y < sides.y and 0 <= z < sides.z and box.fit(sides)
-    if not inside or not (
-        place.torus or (x + a <= sides.x and y + b <= sides.y and z + c <= sides.z)
-    ):
+    if not inside or not (place.torus or (x + a <= sides.x and y + b <= sides.y and z + c <= sides.z)):
         raise ModelError(f"a box of {box} at ({x}, {y}, {z}) leaves the mesh of {sides}")
     nodes = np.empty(a * b * c, dtype=np.int64)
     _kernels.box_nodes((x, y, z), (a, b, c), tuple(sides), nodes)

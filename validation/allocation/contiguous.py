@@ -33,9 +33,14 @@ def snuggest(held: Occupancy, box: Sides) -> Ints | None:
     room = [side + own for side, own in zip(mesh.sides, more, strict=True)]
     sums = np.empty(room[::-1], dtype=np.int32)
     found = _kernels.snuggest_base(
-        held.busy.reshape(-1), mesh.sides, box, mesh.torus, _bit_rows(held, box),
-        sums, base,
-    )  # fmt: skip
+        held.busy.reshape(-1),
+        mesh.sides,
+        box,
+        mesh.torus,
+        _bit_rows(held, box),
+        sums,
+        base,
+    )
     return base if found else None
 
 
@@ -43,9 +48,7 @@ def beside_a_busy_box(held: Occupancy, box: Sides) -> Ints | None:
     """The first free box on a candidate plane of the busy list; see `BoxStrategy.base`."""
     base, mesh = np.empty(3, dtype=np.int64), held.mesh
     rows = _bit_rows(held, Sides(box.y, box.x, box.z), Sides(mesh.rows, mesh.columns, mesh.depth))
-    found = _kernels.leftmost_base(
-        held.busy.reshape(-1), held.boxes, mesh.sides, box, mesh.torus, rows, base
-    )
+    found = _kernels.leftmost_base(held.busy.reshape(-1), held.boxes, mesh.sides, box, mesh.torus, rows, base)
     return base if found else None
 
 

@@ -96,9 +96,7 @@ def check_strategy(
     operations = whole_number("operations", operations, least=1)
     seed = whole_number("seed", seed, least=0)
     if not callable(strategy):
-        raise ModelError(
-            f"give a strategy class or a function that makes one, got {strategy!r:.60}"
-        )
+        raise ModelError(f"give a strategy class or a function that makes one, got {strategy!r:.60}")
     made = _made(strategy)
     trial = _Trial(strategy, made.name, {})
     for sides in SIDES + LAYERED:
@@ -107,9 +105,7 @@ def check_strategy(
     trial.on(ring, operations, np.random.default_rng([seed, *LAYERED[-1], 1]))
     if not trial.meshes:
         trial.failures.setdefault("defined", "refuses every mesh that was tried")
-    return StrategyCheck(
-        made.name, trial.requests, trial.refused, tuple(trial.meshes), trial.failures
-    )
+    return StrategyCheck(made.name, trial.requests, trial.refused, tuple(trial.meshes), trial.failures)
 
 
 def _made(make: Callable[[], AbstractStrategy]) -> AbstractStrategy:
@@ -137,9 +133,7 @@ class _Stopped(Exception):
 class _Trial:
     """One run of the contract: it keeps count and notes the first case of each broken promise."""
 
-    def __init__(
-        self, make: Callable[[], AbstractStrategy], name: str, failures: dict[str, str]
-    ) -> None:
+    def __init__(self, make: Callable[[], AbstractStrategy], name: str, failures: dict[str, str]) -> None:
         self.make, self.name, self.failures = make, name, failures
         self.requests = self.refused = 0
         self.meshes: list[str] = []
@@ -167,9 +161,7 @@ class _Trial:
             return one.fresh(np.random.default_rng(0)), other.fresh(np.random.default_rng(0))
         return one, other
 
-    def _history(
-        self, mesh: Occupancy, label: str, operations: int, rng: np.random.Generator
-    ) -> None:
+    def _history(self, mesh: Occupancy, label: str, operations: int, rng: np.random.Generator) -> None:
         strategy, twin = self._pair()
         empty = [self._ask(strategy, twin, mesh, Request(size), label) for size in (1, mesh.nodes)]
         case = f"{mesh.nodes + 1} nodes of {label}"

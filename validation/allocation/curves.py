@@ -49,9 +49,7 @@ def hilbert_curve(rows: int, columns: int) -> Ints:
     >>> hilbert_curve(2, 4).tolist()
     [0, 4, 5, 1, 2, 3, 7, 6]
     """
-    rows, columns = (
-        whole_number("rows", rows, least=1), whole_number("columns", columns, least=1)
-    )  # fmt: skip
+    rows, columns = (whole_number("rows", rows, least=1), whole_number("columns", columns, least=1))
     row, column = np.divmod(np.arange(rows * columns, dtype=np.int64), columns)
     if columns < rows:
         row, column = column, row
@@ -78,9 +76,7 @@ def snake_curve(rows: int, columns: int) -> Ints:
     >>> snake_curve(2, 3).tolist()
     [0, 1, 2, 5, 4, 3]
     """
-    rows, columns = (
-        whole_number("rows", rows, least=1), whole_number("columns", columns, least=1)
-    )  # fmt: skip
+    rows, columns = (whole_number("rows", rows, least=1), whole_number("columns", columns, least=1))
     order = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
     order[1::2] = order[1::2, ::-1].copy()
     return _read_only(order.ravel())
@@ -124,8 +120,7 @@ def hilbert_curve_in_space(sides: Sides) -> Ints:
     place = np.arange(count, dtype=np.int64)
     # Every third bit of the place belongs to one axis.
     axes = [
-        sum((place >> (3 * b + 2 - i) & 1) << b for b in range(bits)) + np.zeros_like(place)
-        for i in range(3)
+        sum((place >> (3 * b + 2 - i) & 1) << b for b in range(bits)) + np.zeros_like(place) for i in range(3)
     ]
     last = axes[2] >> 1  # undo the Gray code
     axes = [axes[0] ^ last, axes[1] ^ axes[0], axes[2] ^ axes[1]]
@@ -171,8 +166,9 @@ _MOST_CELLS = 1 << 21
 #: Every curve by name: through rows and columns, and through the sides of a 3-D mesh.
 CURVES: dict[str, Callable[[int, int], Ints]] = {"hilbert": hilbert_curve, "snake": snake_curve}
 CURVES_IN_SPACE: dict[str, Callable[[Sides], Ints]] = {
-    "hilbert": hilbert_curve_in_space, "snake": snake_curve_in_space,
-}  # fmt: skip
+    "hilbert": hilbert_curve_in_space,
+    "snake": snake_curve_in_space,
+}
 
 
 @dataclass(frozen=True)

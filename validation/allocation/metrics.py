@@ -61,10 +61,7 @@ def nodes_affected(mesh: Mesh | Occupancy, nodes: ArrayLike) -> int:
         return int(np.prod(np.ptp(places, axis=0) + 1))
     used = [np.unique(along) for along in places.T]
     # All but the longest gap between neighbours on the ring.
-    gaps = [
-        int(np.diff(at, append=at[0] + side).max())
-        for at, side in zip(used, place.sides, strict=True)
-    ]
+    gaps = [int(np.diff(at, append=at[0] + side).max()) for at, side in zip(used, place.sides, strict=True)]
     return math.prod(side - gap + 1 for side, gap in zip(place.sides, gaps, strict=True))
 
 
@@ -322,8 +319,7 @@ def _leaves(mesh: Mesh | Occupancy) -> Ints:
     free, place = _free(mesh), as_mesh(mesh)
     if any(side & (side - 1) for side in free.shape):
         raise ModelError(
-            f"the binary tree needs sides that are powers of two, got {place.rows} x "
-            f"{place.columns}"
+            f"the binary tree needs sides that are powers of two, got {place.rows} x {place.columns}"
         )
     return free.ravel()[tree_order(*free.shape)].astype(np.int64)
 

@@ -146,9 +146,7 @@ def job_stack(mesh: Mesh | Occupancy, *, ax: Axes | None = None) -> Axes:
     nodes = np.arange(place.nodes)
     tiles = _tiles(place, nodes)
     colours = _colours(held.jobs, place.nodes)
-    ax.add_collection(
-        PolyCollection(tiles, facecolors=colours, edgecolors="#BBBBBB", linewidths=0.3)
-    )
+    ax.add_collection(PolyCollection(tiles, facecolors=colours, edgecolors="#BBBBBB", linewidths=0.3))
     if held.jobs:
         last = list(held.jobs.values())[-1]
         frames = PolyCollection(tiles[last], facecolors="none", edgecolors="black", linewidths=1.1)

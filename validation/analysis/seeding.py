@@ -60,9 +60,7 @@ def stream(seed: int, *key: int | str) -> np.random.Generator:
     return np.random.default_rng(_sequence(seed, key))
 
 
-def word(
-    seed: int, *key: int | str, bits: int = 63, byteorder: Literal["little", "big"] = "little"
-) -> int:
+def word(seed: int, *key: int | str, bits: int = 63, byteorder: Literal["little", "big"] = "little") -> int:
     """Whole number that seeds an engine which takes no generator, such as a network simulator.
 
     Parameters

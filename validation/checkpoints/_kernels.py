@@ -39,31 +39,70 @@ def _record(**fields: type) -> np.dtype[Any]:
 #: `captured` is what the transfer under way will save; `owed` says that a checkpoint is due and
 #: waits for its predecessor. Times are absolute, in seconds.
 JOB = _record(
-    kind=np.int64, transfer=np.int64, reads=np.int64, of=np.int64, owed=np.int64, turn=np.int64,
-    due=np.float64, fails=np.float64, until=np.float64, since=np.float64, kept_back=np.float64,
-    captured=np.float64, asked=np.float64, stood=np.float64, last=np.float64, offset=np.float64,
-)  # fmt: skip
+    kind=np.int64,
+    transfer=np.int64,
+    reads=np.int64,
+    of=np.int64,
+    owed=np.int64,
+    turn=np.int64,
+    due=np.float64,
+    fails=np.float64,
+    until=np.float64,
+    since=np.float64,
+    kept_back=np.float64,
+    captured=np.float64,
+    asked=np.float64,
+    stood=np.float64,
+    last=np.float64,
+    offset=np.float64,
+)
 #: A class of jobs: how it writes, and what it is worth; `virtual` counts the bytes of a transfer
 #: that never ends, `rate` bytes per second now of each of the `moving`. Its jobs are those
 #: from `first` to before `after`.
 CLASS = _record(
-    mode=np.int64, clock=np.int64, nodes=np.float64, interval=np.float64, mtbf=np.float64,
-    snapshot=np.float64, downtime=np.float64, write=np.float64, read=np.float64,
-    virtual=np.float64, rate=np.float64, moving=np.int64, first=np.int64, after=np.int64,
-)  # fmt: skip
+    mode=np.int64,
+    clock=np.int64,
+    nodes=np.float64,
+    interval=np.float64,
+    mtbf=np.float64,
+    snapshot=np.float64,
+    downtime=np.float64,
+    write=np.float64,
+    read=np.float64,
+    virtual=np.float64,
+    rate=np.float64,
+    moving=np.int64,
+    first=np.int64,
+    after=np.int64,
+)
 #: What the storage is and does; `nodes` are those of the jobs whose transfers move, `used` is the
 #: integral of the used share of the bandwidth, and from `from_` on there is counting.
 STORAGE = _record(
-    bandwidth=np.float64, per_job=np.float64, writers=np.int64, order=np.int64, moving=np.int64,
-    queued=np.int64, turn=np.int64, nodes=np.float64, now=np.float64, from_=np.float64,
-    used=np.float64, events=np.int64, stalls=np.int64,
-)  # fmt: skip
+    bandwidth=np.float64,
+    per_job=np.float64,
+    writers=np.int64,
+    order=np.int64,
+    moving=np.int64,
+    queued=np.int64,
+    turn=np.int64,
+    nodes=np.float64,
+    now=np.float64,
+    from_=np.float64,
+    used=np.float64,
+    events=np.int64,
+    stalls=np.int64,
+)
 #: What is counted for a class from `from_` on: work kept, checkpoints, restores, failures, stalls
 #: for checkpoints; sums of seconds from request to completion and of seconds still.
 TALLY = _record(
-    work=np.float64, writes=np.int64, reads=np.int64, failures=np.int64, stalls=np.int64,
-    write_seconds=np.float64, stall_seconds=np.float64,
-)  # fmt: skip
+    work=np.float64,
+    writes=np.int64,
+    reads=np.int64,
+    failures=np.int64,
+    stalls=np.int64,
+    write_seconds=np.float64,
+    stall_seconds=np.float64,
+)
 #: Columns of the laws of a class: its interval, the bytes of a transfer, its downtime.
 INTERVAL, SIZE, DOWNTIME = 0, 1, 2
 
@@ -298,9 +337,7 @@ def _next_waiting(state, rng):
             rank += 1e18
         elif storage.order == LEAST_WASTE:
             rank = _waste(state, j)
-        if rank < least or (
-            rank == least and state.jobs[j].turn < state.jobs[state.waiting[best]].turn
-        ):
+        if rank < least or (rank == least and state.jobs[j].turn < state.jobs[state.waiting[best]].turn):
             best, least = k, rank
     return best
 

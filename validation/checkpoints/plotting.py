@@ -35,13 +35,16 @@ def goodput_against_interval(study: Any, ax: Axes | None = None) -> Axes:
     """Predicted goodput against the interval, the played points, and the classical intervals."""
     ax = axes_or_new(ax, figsize=(5.4, 4.6))
     for way, colour, line in zip(study.ways, COLOURS, _LINES, strict=False):
-        ax.plot(
-            study.intervals, way.curve, color=colour, linestyle=line, label=plain_text(way.name)
-        )
+        ax.plot(study.intervals, way.curve, color=colour, linestyle=line, label=plain_text(way.name))
         ax.errorbar(
-            way.job.interval, way.played.goodput.mean, yerr=way.played.goodput.half_width,
-            color=colour, marker="o", capsize=3, linestyle="none",
-        )  # fmt: skip
+            way.job.interval,
+            way.played.goodput.mean,
+            yerr=way.played.goodput.half_width,
+            color=colour,
+            marker="o",
+            capsize=3,
+            linestyle="none",
+        )
     best = study.ways[0].best
     if best is not None:
         marks = [("best", best.interval), ("Daly", best.daly), ("Young", best.young)]
@@ -53,9 +56,16 @@ def goodput_against_interval(study: Any, ax: Axes | None = None) -> Axes:
                     continue  # its name would lie on the other one
                 shown.append(x)
                 ax.text(
-                    x, 1.01, name, color=GREY, rotation=90, ha="center", va="bottom",
-                    transform=ax.get_xaxis_transform(), fontsize=8,
-                )  # fmt: skip
+                    x,
+                    1.01,
+                    name,
+                    color=GREY,
+                    rotation=90,
+                    ha="center",
+                    va="bottom",
+                    transform=ax.get_xaxis_transform(),
+                    fontsize=8,
+                )
     ax.set_xscale("log")
     _time_ticks(ax, study.intervals)
     ax.set_xlabel("work between two checkpoints")
@@ -71,9 +81,10 @@ def stall_percentiles(study: Any, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax, figsize=(5.4, 0.8 + 0.5 * len(study.ways)))
     longest = max(way.played.percentile(0.99) for way in study.ways)
     unit, name = next(
-        (unit, name) for unit, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
+        (unit, name)
+        for unit, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
         if longest >= 2.0 * unit or unit == 1.0
-    )  # fmt: skip
+    )
     for row, (way, colour) in enumerate(zip(study.ways, COLOURS, strict=False)):
         median, most, all_but = (way.played.percentile(q) / unit for q in (0.5, 0.95, 0.99))
         ax.plot([median, all_but], [row, row], color=colour, linewidth=2)
@@ -81,9 +92,13 @@ def stall_percentiles(study: Any, ax: Axes | None = None) -> Axes:
         ax.plot(most, row, "|", color=colour, markersize=14)
         ax.plot(all_but, row, "|", color=colour, markersize=8)
         ax.annotate(
-            in_words(unit * all_but), (all_but, row), xytext=(6, 0), textcoords="offset points",
-            va="center", fontsize=8,
-        )  # fmt: skip
+            in_words(unit * all_but),
+            (all_but, row),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
     ax.set_yticks(range(len(study.ways)), [plain_text(way.name) for way in study.ways])
     ax.set_ylim(len(study.ways) - 0.5, -0.5)
     ax.set_xlim(0.0, 1.18 * longest / unit if longest > 0.0 else 1.0)
@@ -93,8 +108,34 @@ def stall_percentiles(study: Any, ax: Axes | None = None) -> Axes:
 
 
 def _time_ticks(ax: Axes, x: np.ndarray) -> None:
-    nice = np.array([1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800,
-                     43200, 86400, 172800, 432000, 864000, 2.6e6, 7.9e6, 3.15e7])  # fmt: skip
+    nice = np.array(
+        [
+            1,
+            2,
+            5,
+            10,
+            20,
+            30,
+            60,
+            120,
+            300,
+            600,
+            1200,
+            1800,
+            3600,
+            7200,
+            14400,
+            28800,
+            43200,
+            86400,
+            172800,
+            432000,
+            864000,
+            2.6e6,
+            7.9e6,
+            3.15e7,
+        ]
+    )
     shown = nice[(nice >= x[0]) & (nice <= x[-1])]
     if len(shown) >= 3:
         ax.set_xticks(shown, [in_words(float(t)) for t in shown], rotation=30, ha="right")

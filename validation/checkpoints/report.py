@@ -93,12 +93,11 @@ def write_checkpoint_report(study: CheckpointStudy, folder: Path, *, command: st
             Path(__file__).parent / "templates" / "checkpoints.html.j2",
             pictures=[
                 Picture(
-                    "goodput", plotting.goodput_against_interval(study).get_figure(),
+                    "goodput",
+                    plotting.goodput_against_interval(study).get_figure(),
                     _goodput_words(study),
                 ),
-                Picture(
-                    "stalls", plotting.stall_percentiles(study).get_figure(), _stall_words(study)
-                ),
+                Picture("stalls", plotting.stall_percentiles(study).get_figure(), _stall_words(study)),
             ],
             tables={"ways.csv": study.to_frame(), "curves.csv": curves},
             title=f"{_jobs(study.jobs)} that checkpoint to one storage",
@@ -109,7 +108,7 @@ def write_checkpoint_report(study: CheckpointStudy, folder: Path, *, command: st
             study=study,
             interval=in_words(study.job.interval),
             in_words=in_words,
-        )  # fmt: skip
+        )
     return folder / PAGE
 
 
@@ -118,9 +117,7 @@ def _goodput_words(study: CheckpointStudy) -> str:
     said = []
     for way in study.ways:
         top = int(np.argmax(way.curve))
-        said.append(
-            f"{way.name} {float(np.max(way.curve)):.1%} at {in_words(float(study.intervals[top]))}"
-        )
+        said.append(f"{way.name} {float(np.max(way.curve)):.1%} at {in_words(float(study.intervals[top]))}")
     best = max(study.ways, key=lambda way: float(np.max(way.curve)))
     first, last = (in_words(float(study.intervals[i])) for i in (0, -1))
     return (

@@ -134,9 +134,7 @@ def _plan(spec: CheckpointFile) -> CheckpointPlan:
     elif table.model is not None:
         size = model_bytes(table.model)
     else:
-        raise ModelError(
-            "give the size of a checkpoint, such as --size 5.29TB, or --model llama3-405b"
-        )
+        raise ModelError("give the size of a checkpoint, such as --size 5.29TB, or --model llama3-405b")
     if table.mtbf is not None:
         mtbf = real_number("mtbf", quantity("job.mtbf", seconds, table.mtbf), above=0.0)
     else:
@@ -157,11 +155,17 @@ def _plan(spec: CheckpointFile) -> CheckpointPlan:
     if table.restore_size is not None:
         restore = float(quantity("job.restore_size", byte_count, table.restore_size))
     job = Checkpointing(
-        size, interval, mtbf, quantity("job.downtime", seconds, table.downtime), table.mode,
+        size,
+        interval,
+        mtbf,
+        quantity("job.downtime", seconds, table.downtime),
+        table.mode,
         restore_size=restore,
         snapshot=snapshot if behind else 0.0,
-        timer=table.timer, jitter=table.jitter, stagger=table.stagger,
-    )  # fmt: skip
+        timer=table.timer,
+        jitter=table.jitter,
+        stagger=table.stagger,
+    )
     _check_hope(job, write)
     return CheckpointPlan(job, storage, table.jobs, snapshot)
 

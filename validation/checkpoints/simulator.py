@@ -155,9 +155,21 @@ def _state(
     for i, (job, count) in enumerate(classes):
         read = job.size if job.restore_size is None else job.restore_size
         table[i] = (
-            MODES.index(job.mode), job.timer == "clock", job.nodes, job.interval, job.mtbf,
-            job.snapshot, job.downtime, job.size, read, 0.0, 0.0, 0, first, first + count,
-        )  # fmt: skip
+            MODES.index(job.mode),
+            job.timer == "clock",
+            job.nodes,
+            job.interval,
+            job.mtbf,
+            job.snapshot,
+            job.downtime,
+            job.size,
+            read,
+            0.0,
+            0.0,
+            0,
+            first,
+            first + count,
+        )
         here = slice(first, first + count)
         jobs["of"][here] = i
         jobs["offset"][here] = _offsets(job, storage, count, rng)
@@ -169,12 +181,21 @@ def _state(
     shared["from_"] = warm
     room = int(min(_STALLS, 2.0 * expected + 10.0))
     return kernels.State(
-        jobs, table, shared, np.zeros(len(classes), kernels.TALLY),
-        _laws([job for job, _ in classes]), np.zeros(total, np.int64),
-        np.zeros(total, np.int64), np.zeros(total, np.int64), np.zeros(total),
-        np.zeros(total, np.int64), np.zeros(total, np.int64), np.zeros(total),
-        np.zeros(room), np.zeros(room, np.int64),
-    )  # fmt: skip
+        jobs,
+        table,
+        shared,
+        np.zeros(len(classes), kernels.TALLY),
+        _laws([job for job, _ in classes]),
+        np.zeros(total, np.int64),
+        np.zeros(total, np.int64),
+        np.zeros(total, np.int64),
+        np.zeros(total),
+        np.zeros(total, np.int64),
+        np.zeros(total, np.int64),
+        np.zeros(total),
+        np.zeros(room),
+        np.zeros(room, np.int64),
+    )
 
 
 def _offsets(job: Checkpointing, storage: Storage, count: int, rng: np.random.Generator) -> Array:

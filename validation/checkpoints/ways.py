@@ -72,9 +72,11 @@ class CheckpointStudy(Result):
     def record(self) -> dict[str, Any]:
         """How many jobs fit, and a row for each way."""
         return {
-            "jobs": self.jobs, "jobs_that_fit": self.most, "ways": self.to_frame(),
+            "jobs": self.jobs,
+            "jobs_that_fit": self.most,
+            "ways": self.to_frame(),
             "warnings": self.warnings,
-        }  # fmt: skip
+        }
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each way: goodput predicted and played, stalls, the best interval."""
@@ -136,19 +138,22 @@ def compare_ways(
     found = []
     for done, (name, says, way, disk) in enumerate(ways, start=1):
         curve = [
-            predict_checkpoints(replace(way, interval=float(x)), disk, number).goodput
-            for x in intervals
+            predict_checkpoints(replace(way, interval=float(x)), disk, number).goodput for x in intervals
         ]
         found.append(
             Way(
-                name, says, way, disk, predict_checkpoints(way, disk, number),
+                name,
+                says,
+                way,
+                disk,
+                predict_checkpoints(way, disk, number),
                 best_interval(way, disk, number) if np.isfinite(way.mtbf) else None,
                 np.array(curve),
                 simulate_checkpoints(
                     way, disk, number, replications=replications, seed=seed, workers=workers
                 ),
             )
-        )  # fmt: skip
+        )
         report("ways", done, len(ways))
     alone = predict_checkpoints(job, storage, 1).goodput
     most = None
@@ -171,9 +176,8 @@ def _ways(
         ("sharing", "all write at once and share the bandwidth", plain, sharing),
         ("turns", "whoever asks waits, standing still, until it is its turn", plain, turns),
         ("waiting works", "whoever waits for its turn works on until then", works, turns),
-        ("behind the work", "the state is copied aside and written while the job works", behind,
-         turns),
-    ]  # fmt: skip
+        ("behind the work", "the state is copied aside and written while the job works", behind, turns),
+    ]
     if jobs == 1:
         rows = [rows[0], rows[3]]
     own = (job, storage)

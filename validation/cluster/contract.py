@@ -99,9 +99,7 @@ def check_balancer(
     """
     jobs = whole_number("jobs", jobs, least=1)
     if not callable(balancer):
-        raise ModelError(
-            f"give a balancer class or a function that makes one, got {balancer!r:.60}"
-        )
+        raise ModelError(f"give a balancer class or a function that makes one, got {balancer!r:.60}")
     trial = _Trial()
     name = getattr(balancer, "name", None)
     try:
@@ -159,8 +157,7 @@ class _Trial:
 
     def result(self, name: str) -> BalancerCheck:
         """What was found."""
-        return BalancerCheck(name, **self.counts, clusters=tuple(self.clusters),
-                             failures=self.failures)  # fmt: skip
+        return BalancerCheck(name, **self.counts, clusters=tuple(self.clusters), failures=self.failures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,10 +240,7 @@ def _move_fault(move: Any, view: ClusterView) -> str:
 
 
 def _contents(view: ClusterView) -> list[Any]:
-    return [
-        np.array(column)
-        for column in (view.tasks, view.memory, view.io_load, view.at_cpu, view.at_disk)
-    ]
+    return [np.array(column) for column in (view.tasks, view.memory, view.io_load, view.at_cpu, view.at_disk)]
 
 
 def _same_contents(one: list[Any], other: list[Any]) -> bool:

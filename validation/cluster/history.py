@@ -39,13 +39,30 @@ Ints = NDArray[np.int64]
 
 #: What `ClusterRun.summary` holds, with units; a part of the slowdown is what it adds.
 QUANTITIES: Final = {
-    "slowdown": "1", "slowdown_geometric": "1", "slowdown_p50": "1", "slowdown_p95": "1",
-    "slowdown_p99": "1", "slowdown_sequential": "1", "slowdown_parallel": "1",
-    "queueing": "1", "paging": "1", "barrier": "1", "migration": "1", "slower_nodes": "1",
-    "response": "s", "makespan": "s", "cpu_utilisation": "1", "disk_utilisation": "1",
-    "imbalance_cpu": "1", "imbalance_disk": "1", "imbalance_tasks": "1",
-    "started_elsewhere": "tasks", "preemptions": "tasks", "refusals": "tasks", "frozen": "s",
-}  # fmt: skip
+    "slowdown": "1",
+    "slowdown_geometric": "1",
+    "slowdown_p50": "1",
+    "slowdown_p95": "1",
+    "slowdown_p99": "1",
+    "slowdown_sequential": "1",
+    "slowdown_parallel": "1",
+    "queueing": "1",
+    "paging": "1",
+    "barrier": "1",
+    "migration": "1",
+    "slower_nodes": "1",
+    "response": "s",
+    "makespan": "s",
+    "cpu_utilisation": "1",
+    "disk_utilisation": "1",
+    "imbalance_cpu": "1",
+    "imbalance_disk": "1",
+    "imbalance_tasks": "1",
+    "started_elsewhere": "tasks",
+    "preemptions": "tasks",
+    "refusals": "tasks",
+    "frozen": "s",
+}
 #: Lines of a node over time, and the unit of each.
 LINES: Final = {"cpu": CPU, "disk": DISK, "tasks": TASKS}
 #: Slowdowns at which tails are kept.
@@ -93,10 +110,13 @@ class ClusterRun(Result):
         spent = {
             name: s.spent[:, column]
             for name, column in (
-                ("service", SERVICE), ("queueing", QUEUEING), ("paging", PAGING),
-                ("barrier", BARRIER), ("migration", MIGRATION),
+                ("service", SERVICE),
+                ("queueing", QUEUEING),
+                ("paging", PAGING),
+                ("barrier", BARRIER),
+                ("migration", MIGRATION),
             )
-        }  # fmt: skip
+        }
         # Waiting to be let in is queueing too; a job that lacks memory alone pages alone.
         spent["queueing"] = spent["queueing"] + (s.jobs["start"] - np.asarray(trace.arrivals))
         spent["slower_nodes"] = spent["service"] - (alone - paging)
@@ -105,16 +125,28 @@ class ClusterRun(Result):
         bins = max(int(np.ceil(end / width)), 1)
         long = np.minimum(end - width * np.arange(bins), width)
         return cls(
-            balancer=balancer, trace=trace, start=s.jobs["start"].copy(),
-            finish=s.jobs["finish"].copy(), alone=alone, spent=spent,
+            balancer=balancer,
+            trace=trace,
+            start=s.jobs["start"].copy(),
+            finish=s.jobs["finish"].copy(),
+            alone=alone,
+            spent=spent,
             started=s.tasks["began"].copy(),
-            elsewhere=s.jobs["remote"].copy(), preempted=s.jobs["moved"].copy(),
-            present=s.jobs["present"].copy(), migrations=s.matrix, busy=s.integral,
-            lines=s.line[:bins] / np.maximum(long, 1e-300)[:, None, None], bin_width=width,
-            end=end, refusals=int(s.counts[REFUSED]), events=int(s.counts[EVENTS]),
-            updates=int(s.counts[UPDATES]), unsettled=int(s.counts[UNSETTLED]),
-            peak_utilisation=float(s.clocks[PEAK]), offered=trace.offered(cluster),
-        )  # fmt: skip
+            elsewhere=s.jobs["remote"].copy(),
+            preempted=s.jobs["moved"].copy(),
+            present=s.jobs["present"].copy(),
+            migrations=s.matrix,
+            busy=s.integral,
+            lines=s.line[:bins] / np.maximum(long, 1e-300)[:, None, None],
+            bin_width=width,
+            end=end,
+            refusals=int(s.counts[REFUSED]),
+            events=int(s.counts[EVENTS]),
+            updates=int(s.counts[UPDATES]),
+            unsettled=int(s.counts[UNSETTLED]),
+            peak_utilisation=float(s.clocks[PEAK]),
+            offered=trace.offered(cluster),
+        )
 
     @property
     def response(self) -> Array:

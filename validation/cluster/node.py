@@ -139,8 +139,12 @@ class Cluster(Record):
             raise ModelError(f"a cluster may have {MOST_NODES:,} nodes, got {len(given):,}")
         object.__setattr__(self, "nodes", given)
         for name in (
-            "remote_cost", "preemption_cost", "barrier_cost", "access_dispersion", "broadcast",
-        ):  # fmt: skip
+            "remote_cost",
+            "preemption_cost",
+            "barrier_cost",
+            "access_dispersion",
+            "broadcast",
+        ):
             object.__setattr__(self, name, real_number(name, getattr(self, name), least=0.0))
         object.__setattr__(self, "barrier", real_number("barrier", self.barrier, above=0.0))
         boolean("remaining_known", self.remaining_known)

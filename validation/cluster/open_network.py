@@ -94,6 +94,8 @@ def predict_no_balancing(cluster: Cluster, traces: SyntheticTraces) -> OpenPredi
     mean_disk = traces.cpu.mean * (1.0 - traces.io_free) * most / 2.0
     each = traces.cpu.mean / node.speed * slower_cpu + mean_disk * slower_disk
     return OpenPrediction(
-        slowdown=slowdown, response=float(weights @ each), cpu_utilisation=cpu,
+        slowdown=slowdown,
+        response=float(weights @ each),
+        cpu_utilisation=cpu,
         disk_utilisation=disk,
-    )  # fmt: skip
+    )

@@ -37,15 +37,25 @@ Array = NDArray[np.float64]
 
 #: One balancer has one colour in every figure; a user's own are black.
 _COLOURS: Final = {
-    "IOCM-PM": BLUE, "IOCM-RE": SKY, "memory": GREEN, "CPU": ORANGE, "NLB": RED, "BS": PURPLE,
-}  # fmt: skip
+    "IOCM-PM": BLUE,
+    "IOCM-RE": SKY,
+    "memory": GREEN,
+    "CPU": ORANGE,
+    "NLB": RED,
+    "BS": PURPLE,
+}
 _PARTS: Final = {
-    "queueing": GREY, "paging": GREEN, "barrier": ORANGE, "migration": BLUE,
+    "queueing": GREY,
+    "paging": GREEN,
+    "barrier": ORANGE,
+    "migration": BLUE,
     "slower_nodes": PURPLE,
-}  # fmt: skip
+}
 _LABELS: Final = {
-    "cpu": "utilisation of the CPU", "disk": "utilisation of the disk", "tasks": "tasks",
-}  # fmt: skip
+    "cpu": "utilisation of the CPU",
+    "disk": "utilisation of the disk",
+    "tasks": "tasks",
+}
 
 
 def colour_of(balancer: str) -> str:
@@ -76,9 +86,14 @@ def timeline(run: Any, what: str = "tasks", *, ax: Axes | None = None) -> Axes:
     edges = np.append(run.bin_width * np.arange(line.shape[0]), run.end) / unit
     most = 1.0 if what != "tasks" else max(float(line.max()), 1.0)
     mesh = ax.pcolormesh(
-        edges, np.arange(line.shape[1] + 1), line[:, order].T, cmap=MAP, vmin=0.0, vmax=most,
+        edges,
+        np.arange(line.shape[1] + 1),
+        line[:, order].T,
+        cmap=MAP,
+        vmin=0.0,
+        vmax=most,
         rasterized=True,  # as shapes they would leave white seams between them
-    )  # fmt: skip
+    )
     ax.axvline(float(np.asarray(run.trace.arrivals)[-1]) / unit, color="white", lw=0.8, ls="--")
     figure: Any = ax.get_figure()
     figure.colorbar(mesh, ax=ax, label=_LABELS[what])

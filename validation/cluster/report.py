@@ -33,10 +33,12 @@ from validation.cluster.trace import ClusterTrace
 
 #: What adds to a slowdown, in words.
 _PARTS = {
-    "queueing": "waiting for processors and disks", "paging": "paging",
-    "barrier": "waiting for the other tasks at barriers", "migration": "going elsewhere",
+    "queueing": "waiting for processors and disks",
+    "paging": "paging",
+    "barrier": "waiting for the other tasks at barriers",
+    "migration": "going elsewhere",
     "slower_nodes": "slower nodes",
-}  # fmt: skip
+}
 #: Share of what is added from which on a part is worth a sentence.
 _WORTH = 0.1
 
@@ -152,10 +154,11 @@ def write_balance_report(
     with output_folder(folder) as made:
         pd.concat(frames, names=["balancer", "replication"]).to_csv(made / "replications.csv")
         panels = [
-            _first_run(cluster, trace_of(ClusterPoint(cluster, traces, balancer, seed), 0),
-                       balancer, made, number)
+            _first_run(
+                cluster, trace_of(ClusterPoint(cluster, traces, balancer, seed), 0), balancer, made, number
+            )
             for number, balancer in enumerate(balancers, start=1)
-        ]  # fmt: skip
+        ]
         fill_report(
             made,
             Path(__file__).parent / "templates" / "balance.html.j2",
@@ -178,7 +181,7 @@ def write_balance_report(
             number=lambda value: plain_number(value, 3),
             moved=_moved,
             against_best=lambda run: _against(found, run, best),
-        )  # fmt: skip
+        )
     return folder / PAGE
 
 

@@ -141,9 +141,12 @@ class BalancerComparison(Result):
         here, there = self.runs[name], self.runs[to]
         one_of("quantity", quantity, here.values)
         return compare(
-            here.values[quantity], there.values[quantity], confidence=here.confidence,
-            smaller_is_better=not quantity.endswith("utilisation"), relative=relative,
-        )  # fmt: skip
+            here.values[quantity],
+            there.values[quantity],
+            confidence=here.confidence,
+            smaller_is_better=not quantity.endswith("utilisation"),
+            relative=relative,
+        )
 
     def best(self, quantity: str = "slowdown") -> str:
         """The balancer with the least mean."""
@@ -180,15 +183,17 @@ class BalancerComparison(Result):
             parts = " ".join(
                 f"{run[part].mean:>{size}.3g}"
                 for part, size in (
-                    ("slowdown_p95", 8), ("slowdown_p99", 8), ("queueing", 9), ("paging", 8),
-                    ("barrier", 8), ("migration", 9),
+                    ("slowdown_p95", 8),
+                    ("slowdown_p99", 8),
+                    ("queueing", 9),
+                    ("paging", 8),
+                    ("barrier", 8),
+                    ("migration", 9),
                 )
-            )  # fmt: skip
+            )
             moved = run["started_elsewhere"].mean + run["preemptions"].mean
             gap = "best" if name == best else str(self.compare(name, best))
-            lines.append(
-                f"{name:<12} {f'{slow.mean:.4g}{width}':<18} {parts} {moved:>7.4g}   {gap}"
-            )
+            lines.append(f"{name:<12} {f'{slow.mean:.4g}{width}':<18} {parts} {moved:>7.4g}   {gap}")
         level = [name for name in order if name in self.leaders()]
         if len(level) > 1:
             lines.append(f"cannot be told from the best: {', '.join(level[1:])}")
@@ -204,12 +209,17 @@ class BalancerComparison(Result):
                 known, gap = run[quantity], self.compare(name, best, quantity)
                 rows.append(
                     {
-                        "balancer": name, "quantity": quantity, "unit": QUANTITIES[quantity],
-                        "mean": known.mean, "half_width": known.half_width,
-                        "less_best": gap.mean, "less_best_half_width": gap.half_width,
-                        "verdict": gap.verdict, "replications": run.replications,
+                        "balancer": name,
+                        "quantity": quantity,
+                        "unit": QUANTITIES[quantity],
+                        "mean": known.mean,
+                        "half_width": known.half_width,
+                        "less_best": gap.mean,
+                        "less_best_half_width": gap.half_width,
+                        "verdict": gap.verdict,
+                        "replications": run.replications,
                     }
-                )  # fmt: skip
+                )
         return pd.DataFrame(rows)
 
     def plot(self, ax: Any = None) -> Any:

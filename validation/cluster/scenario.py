@@ -90,9 +90,7 @@ class ClusterFile(Table):
 
     title: str = "Balancers compared"
     seed: Annotated[int, Field(ge=0)] = 0
-    balancers: list[str] = Field(
-        default=["IOCM-PM", "IOCM-RE", "memory", "CPU", "NLB"], min_length=1
-    )
+    balancers: list[str] = Field(default=["IOCM-PM", "IOCM-RE", "memory", "CPU", "NLB"], min_length=1)
     cluster: ClusterTable = ClusterTable()
     nodes: list[NodesTable] = Field(default=[NodesTable()], min_length=1)
     jobs: JobsTable = JobsTable()
@@ -103,16 +101,28 @@ class ClusterFile(Table):
 #: Keys of [jobs] that a source reads, and the fields that they fill.
 _KEYS: Final[dict[str, dict[str, str]]] = {
     "synthetic": {
-        "count": "jobs", "parallel": "parallel", "io_rate": "io_rate", "io_free": "io_free",
-        "page_faults": "page_faults", "memory_factor": "memory_factor",
-        "disk_load": "offered_disk", "load_rate": "load_rate", "cpu_load": "offered_cpu",
-        "skew": "skew", "shortest": "low", "longest": "high", "shape": "shape",
+        "count": "jobs",
+        "parallel": "parallel",
+        "io_rate": "io_rate",
+        "io_free": "io_free",
+        "page_faults": "page_faults",
+        "memory_factor": "memory_factor",
+        "disk_load": "offered_disk",
+        "load_rate": "load_rate",
+        "cpu_load": "offered_cpu",
+        "skew": "skew",
+        "shortest": "low",
+        "longest": "high",
+        "shape": "shape",
     },
     "application": {
-        "application": "application", "count": "jobs", "disk_load": "offered_disk", "skew": "skew",
+        "application": "application",
+        "count": "jobs",
+        "disk_load": "offered_disk",
+        "skew": "skew",
     },
     "log": {"path": "path"},
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,8 +100,7 @@ def simulate_cluster(
     s = _tables(cluster, trace, tolerance)
     compiled = found.rules()
     while True:
-        code = events.advance(s, _NO_RULES if compiled is None else compiled, compiled is None,
-                              _EVENTS)  # fmt: skip
+        code = events.advance(s, _NO_RULES if compiled is None else compiled, compiled is None, _EVENTS)
         progress("jobs", int((s.jobs["status"] == state.DONE).sum()), trace.jobs)
         if code == events.OVER:
             break
@@ -134,9 +133,13 @@ def fluid_paces(disk: ArrayLike, *, tolerance: float = 1e-10) -> Array:
     n = need.size
     node = Node(access=1.0, disk_rate=1e12)
     trace = ClusterTrace(
-        arrivals=np.zeros(n), homes=np.zeros(n), tasks=np.ones(n), demands=np.full(n, 1e9),
-        memory=np.zeros(n), io_rates=need,
-    )  # fmt: skip
+        arrivals=np.zeros(n),
+        homes=np.zeros(n),
+        tasks=np.ones(n),
+        demands=np.full(n, 1e9),
+        memory=np.zeros(n),
+        io_rates=need,
+    )
     s = _tables(Cluster.of(1, node), trace, tolerance)
     events.advance(s, _NO_RULES, False, n)
     paces: Array = s.jobs["pace"].copy()
@@ -216,10 +219,17 @@ def view_of(s: State) -> ClusterView:
         return copy
 
     return ClusterView(
-        float(s.clocks[state.NOW]), kept(s.seen["tasks"]), kept(s.seen["memory"]),
-        kept(s.nodes["ram"]), kept(s.seen["io"] / 1000.0), kept(s.seen["cpu"]),
-        kept(s.seen["disk"]), kept(s.nodes["speed"]), kept(s.loads["tasks"]), s,
-    )  # fmt: skip
+        float(s.clocks[state.NOW]),
+        kept(s.seen["tasks"]),
+        kept(s.seen["memory"]),
+        kept(s.nodes["ram"]),
+        kept(s.seen["io"] / 1000.0),
+        kept(s.seen["cpu"]),
+        kept(s.seen["disk"]),
+        kept(s.nodes["speed"]),
+        kept(s.loads["tasks"]),
+        s,
+    )
 
 
 def _tables(cluster: Cluster, trace: ClusterTrace, tolerance: float) -> State:
@@ -229,43 +239,61 @@ def _tables(cluster: Cluster, trace: ClusterTrace, tolerance: float) -> State:
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     m = int(first[-1])
     bytes_needed = 400.0 * n + 100.0 * m + 8.0 * k * (k + 3 * state.BINS + 40)
-    check_memory(f"{n:,} jobs on {k:,} nodes", bytes_needed, memory_limit(),
-                 "take fewer jobs or nodes")  # fmt: skip
+    check_memory(f"{n:,} jobs on {k:,} nodes", bytes_needed, memory_limit(), "take fewer jobs or nodes")
     jobs = _record_table(n, state.JOB, _job_columns(trace))
     job = np.repeat(np.arange(n), sizes)
     origin = (jobs["home"][job] + np.arange(m) - first[job]) % k
     nobody = state.NOBODY
-    tasks = _record_table(
-        m, state.TASK, {"job": job, "origin": origin, "node": nobody, "began": nobody}
-    )
+    tasks = _record_table(m, state.TASK, {"job": job, "origin": origin, "node": nobody, "began": nobody})
     nodes = _record_table(
-        k, state.NODE,
+        k,
+        state.NODE,
         {
-            "head": nobody, "speed": cluster.column("speed"), "ram": cluster.column("memory"),
-            "access": cluster.column("access") / 1000.0, "rate": cluster.column("disk_rate"),
-            "fault": cluster.column("fault") / 1000.0, "net": cluster.column("link"),
+            "head": nobody,
+            "speed": cluster.column("speed"),
+            "ram": cluster.column("memory"),
+            "access": cluster.column("access") / 1000.0,
+            "rate": cluster.column("disk_rate"),
+            "fault": cluster.column("fault") / 1000.0,
+            "net": cluster.column("link"),
             "bandwidth": cluster.column("bandwidth"),
         },
-    )  # fmt: skip
+    )
     loads = np.zeros(k, state.LOAD)
     clocks = np.zeros(state.CLOCKS)
     last_arrival, longest = float(jobs["arrival"][-1]), float(jobs["demand"].max())
     clocks[state.WIDTH] = max(last_arrival, longest) / (state.BINS / 2)
     clocks[state.BROADCAST] = -1.0
     return State(
-        sync=cluster.sync, barrier=cluster.barrier / 1000.0,
-        dispersion=cluster.access_dispersion, remote_cost=cluster.remote_cost,
-        preemption_cost=cluster.preemption_cost, period=cluster.broadcast,
+        sync=cluster.sync,
+        barrier=cluster.barrier / 1000.0,
+        dispersion=cluster.access_dispersion,
+        remote_cost=cluster.remote_cost,
+        preemption_cost=cluster.preemption_cost,
+        period=cluster.broadcast,
         by_age=not cluster.remaining_known,
-        guess=float(np.average(jobs["demand"], weights=sizes)), tolerance=tolerance,
-        jobs=jobs, tasks=tasks, nodes=nodes, loads=loads,
-        seen=loads.copy() if cluster.broadcast > 0.0 else loads, first=first,
-        spent=np.zeros((n, 5)), active=np.zeros(n, np.int64), queue=np.zeros(n, np.int64),
-        touched=np.zeros(k, np.int64), busy=np.zeros((k, 2)), integral=np.zeros((k, 3)),
-        line=np.zeros((state.BINS, k, 3)), matrix=np.zeros((k, k), np.int64),
-        chosen=np.zeros(k, np.int64), listing=np.zeros(k, np.int64),
-        waiting=np.zeros(k, np.int64), counts=np.zeros(state.COUNTS, np.int64), clocks=clocks,
-    )  # fmt: skip
+        guess=float(np.average(jobs["demand"], weights=sizes)),
+        tolerance=tolerance,
+        jobs=jobs,
+        tasks=tasks,
+        nodes=nodes,
+        loads=loads,
+        seen=loads.copy() if cluster.broadcast > 0.0 else loads,
+        first=first,
+        spent=np.zeros((n, 5)),
+        active=np.zeros(n, np.int64),
+        queue=np.zeros(n, np.int64),
+        touched=np.zeros(k, np.int64),
+        busy=np.zeros((k, 2)),
+        integral=np.zeros((k, 3)),
+        line=np.zeros((state.BINS, k, 3)),
+        matrix=np.zeros((k, k), np.int64),
+        chosen=np.zeros(k, np.int64),
+        listing=np.zeros(k, np.int64),
+        waiting=np.zeros(k, np.int64),
+        counts=np.zeros(state.COUNTS, np.int64),
+        clocks=clocks,
+    )
 
 
 def _record_table(rows: int, kind: Any, columns: dict[str, Any]) -> Any:
@@ -279,9 +307,17 @@ def _record_table(rows: int, kind: Any, columns: dict[str, Any]) -> Any:
 def _job_columns(trace: ClusterTrace) -> dict[str, Any]:
     """What the kernels know of the jobs; rates per CPU-second."""
     return {
-        "home": trace.homes, "arrival": trace.arrivals, "demand": trace.demands,
-        "left": trace.demands, "memory": trace.memory,
-        "io_rate": 1000.0 * np.asarray(trace.io_rates), "request": trace.requests,
-        "initial": trace.initial, "writes": trace.writes, "reaccess": trace.reaccess,
-        "fault_rate": 1000.0 * np.asarray(trace.fault_rates), "start": np.nan, "finish": np.nan,
-    }  # fmt: skip
+        "home": trace.homes,
+        "arrival": trace.arrivals,
+        "demand": trace.demands,
+        "left": trace.demands,
+        "memory": trace.memory,
+        "io_rate": 1000.0 * np.asarray(trace.io_rates),
+        "request": trace.requests,
+        "initial": trace.initial,
+        "writes": trace.writes,
+        "reaccess": trace.reaccess,
+        "fault_rate": 1000.0 * np.asarray(trace.fault_rates),
+        "start": np.nan,
+        "finish": np.nan,
+    }

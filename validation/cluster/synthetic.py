@@ -204,11 +204,13 @@ class Application(Record):
 APPLICATIONS: Final = {
     app.name: app
     for app in (
-        Application("Dmine", 60.0, 0.55), Application("Pgrep", 40.0, 0.60),
-        Application("LU", 40.0, 0.80), Application("Titan", 50.0, 0.60),
+        Application("Dmine", 60.0, 0.55),
+        Application("Pgrep", 40.0, 0.60),
+        Application("LU", 40.0, 0.80),
+        Application("Titan", 50.0, 0.60),
         Application("Cholesky", 80.0, 0.50),
     )
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,9 +27,13 @@ MOST_TASKS = 20_000_000
 _LARGEST: Final = 1e12
 #: Columns that may be left out, and what they are then.
 _USUAL: Final = {
-    "io_rates": 0.0, "requests": TYPICAL_REQUEST, "initial": 0.0, "writes": 0.0, "reaccess": 0.0,
+    "io_rates": 0.0,
+    "requests": TYPICAL_REQUEST,
+    "initial": 0.0,
+    "writes": 0.0,
+    "reaccess": 0.0,
     "fault_rates": 0.0,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -110,9 +114,7 @@ class ClusterTrace(Result):
         for name in ("homes", "tasks"):
             columns[name] = columns[name].astype(np.int64)
         if columns["tasks"].sum() > MOST_TASKS:
-            raise ModelError(
-                f"a trace may have {MOST_TASKS:,} tasks, got {columns['tasks'].sum():,}"
-            )
+            raise ModelError(f"a trace may have {MOST_TASKS:,} tasks, got {columns['tasks'].sum():,}")
         for name, column in columns.items():
             column.flags.writeable = False
             object.__setattr__(self, name, column)
@@ -179,11 +181,18 @@ class ClusterTrace(Result):
 
 #: Columns of a file, with their units, and the fields of a trace that they fill.
 COLUMNS: Final = {
-    "arrival_s": "arrivals", "home": "homes", "tasks": "tasks", "cpu_s": "demands",
-    "memory_mb": "memory", "io_per_cpu_ms": "io_rates", "request_mb": "requests",
-    "initial_mb": "initial", "write_share": "writes", "reaccess": "reaccess",
+    "arrival_s": "arrivals",
+    "home": "homes",
+    "tasks": "tasks",
+    "cpu_s": "demands",
+    "memory_mb": "memory",
+    "io_per_cpu_ms": "io_rates",
+    "request_mb": "requests",
+    "initial_mb": "initial",
+    "write_share": "writes",
+    "reaccess": "reaccess",
     "faults_per_cpu_ms": "fault_rates",
-}  # fmt: skip
+}
 
 
 def read_cluster_trace(path: str | Path) -> ClusterTrace:
@@ -216,9 +225,7 @@ def read_cluster_trace(path: str | Path) -> ClusterTrace:
     missing = [c for c, name in COLUMNS.items() if name not in _USUAL and c not in table]
     unknown = [str(column) for column in table.columns if column not in COLUMNS]
     if missing or unknown:
-        fault = (
-            f"lacks the column {missing[0]}" if missing else f"unknown column {unknown[0]!r:.40}"
-        )
+        fault = f"lacks the column {missing[0]}" if missing else f"unknown column {unknown[0]!r:.40}"
         raise TraceFormatError(str(path), f"{fault}; columns are {', '.join(COLUMNS)}", line=1)
     if table.empty:
         raise TraceFormatError(str(path), "has no job", line=1)

@@ -73,17 +73,11 @@ def _allocate(
     torus: Annotated[
         bool, typer.Option("--torus", help="Close every side to a ring; then without I/O nodes.")
     ] = False,
-    io: Annotated[
-        str | None, choice(SIDES, "--io", help="Side with I/O nodes, by default west.")
-    ] = None,
-    io_share: Annotated[
-        float | None, typer.Option(help="Share of I/O among the messages, 0 to 1.")
-    ] = None,
+    io: Annotated[str | None, choice(SIDES, "--io", help="Side with I/O nodes, by default west.")] = None,
+    io_share: Annotated[float | None, typer.Option(help="Share of I/O among the messages, 0 to 1.")] = None,
     flits: Annotated[int | None, typer.Option(min=1, help="Length of a message.")] = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Messages of each node.")] = None,
-    discipline: Annotated[
-        str | None, typer.Option(help="In which order waiting jobs are tried.")
-    ] = None,
+    discipline: Annotated[str | None, typer.Option(help="In which order waiting jobs are tried.")] = None,
     network: Annotated[
         str | None,
         choice(NETWORKS, "--network", help="What ends a job; with none its own demand."),
@@ -145,11 +139,14 @@ def _allocate(
         "mesh": _sides(mesh) | {"io_side": io, "torus": torus or None},
         "traffic": {"io_share": io_share, "flits": flits, "slots": slots},
         "jobs": {
-            "count": jobs, "mean_interarrival": mean_interarrival, "utilisation": utilisation,
-        } | log_choices(log_format, unit, log_columns, timezone),
+            "count": jobs,
+            "mean_interarrival": mean_interarrival,
+            "utilisation": utilisation,
+        }
+        | log_choices(log_format, unit, log_columns, timezone),
         "study": {"replications": replications},
         "": {"seed": seed},
-    }  # fmt: skip
+    }
     if output is not None:
         claim_output(output)
     plan, changes = _plan(source, given, settings, max_bytes)
@@ -162,10 +159,16 @@ def _allocate(
     ):
         plan = _timed(plan, workers, working.processes, progress)
         found = compare_strategies(
-            plan.machine, plan.strategies, plan.streams, replications=plan.replications,
-            seed=plan.seed, completions=plan.completions, workers=workers,
-            executor=working.processes, progress=progress,
-        )  # fmt: skip
+            plan.machine,
+            plan.strategies,
+            plan.streams,
+            replications=plan.replications,
+            seed=plan.seed,
+            completions=plan.completions,
+            workers=workers,
+            executor=working.processes,
+            progress=progress,
+        )
         if output is not None:
             _write(plan, found, output)
     if as_json:
@@ -221,9 +224,14 @@ def _timed(
     from validation.machine.loads import interarrival_for
 
     mean = interarrival_for(
-        plan.machine, plan.streams, plan.utilisation, seed=plan.seed, workers=workers,
-        executor=executor, progress=progress,
-    )  # fmt: skip
+        plan.machine,
+        plan.streams,
+        plan.utilisation,
+        seed=plan.seed,
+        workers=workers,
+        executor=executor,
+        progress=progress,
+    )
     unit = "s" if plan.machine.network == "none" else "cycles"
     answers.remark(
         f"Jobs arrive every {mean:g} {unit} on average, so that {plan.strategies[0].name} keeps "

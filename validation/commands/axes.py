@@ -60,17 +60,13 @@ def _values(name: str, part: str) -> list[Any]:
             f"{name}: {part!r:.40} is no range; write first:last:step, or first:last to double"
         ) from None
     whole = all(re.fullmatch(r"\d+", each) for each in part.split(":"))
-    found = (
-        _stepped(name, part, first, last, step[0]) if step else _doubled(name, part, first, last)
-    )
+    found = _stepped(name, part, first, last, step[0]) if step else _doubled(name, part, first, last)
     return [int(each) for each in found] if whole else found
 
 
 def _stepped(name: str, part: str, first: float, last: float, step: float) -> list[float]:
     if not (step > 0 and first <= last and last - first < _MOST_VALUES * step):
-        raise ModelError(
-            f"{name}: {part!r:.40} must rise by a step above 0, at most {_MOST_VALUES:,} times"
-        )
+        raise ModelError(f"{name}: {part!r:.40} must rise by a step above 0, at most {_MOST_VALUES:,} times")
     count = int((last - first) / step * (1 + 1e-12) + 1e-9)
     return [round(first + k * step, 12) for k in range(count + 1)]
 

@@ -50,9 +50,7 @@ def _balance(
             "columns of I/O (CSV); without one, jobs are drawn."
         ),
     ] = None,
-    balancers: Annotated[
-        str | None, typer.Option(help="Names separated by commas, or module:Class.")
-    ] = None,
+    balancers: Annotated[str | None, typer.Option(help="Names separated by commas, or module:Class.")] = None,
     nodes: Annotated[int | None, typer.Option(min=1, help="Nodes, all alike.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Jobs of each run.")] = None,
     parallel: Annotated[
@@ -104,29 +102,43 @@ def _balance(
             "seed": seed,
         },
         "jobs": {
-            "count": jobs, "parallel": parallel, "io_rate": io_rate, "page_faults": page_faults,
-            "disk_load": disk_load, "cpu_load": cpu_load,
+            "count": jobs,
+            "parallel": parallel,
+            "io_rate": io_rate,
+            "page_faults": page_faults,
+            "disk_load": disk_load,
+            "cpu_load": cpu_load,
         },
         "study": {"replications": replications},
-    }  # fmt: skip
+    }
     if output is not None:
         claim_output(output)
     plan, changes = _plan(source, given, settings)
     say_changes(changes, err=as_json)
     with progress_shown() as progress:
         found = compare_balancers(
-            plan.cluster, plan.traces, plan.balancers, replications=plan.replications,
-            seed=plan.seed, workers=workers, progress=progress,
-        )  # fmt: skip
+            plan.cluster,
+            plan.traces,
+            plan.balancers,
+            replications=plan.replications,
+            seed=plan.seed,
+            workers=workers,
+            progress=progress,
+        )
     answers.remarks(found.warnings)
     if output is not None:
         from qmodels.commands.shell import shell_line
         from validation.cluster.report import write_balance_report
 
         report = write_balance_report(
-            plan.cluster, plan.traces, plan.balancers, found, output, seed=plan.seed,
+            plan.cluster,
+            plan.traces,
+            plan.balancers,
+            found,
+            output,
+            seed=plan.seed,
             command=shell_line(["qmodels", *sys.argv[1:]]),
-        )  # fmt: skip
+        )
     print_json(_record(found)) if as_json else typer.echo(found.table())
     if output is not None:
         typer.echo(str(report), err=as_json)

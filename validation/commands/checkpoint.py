@@ -31,18 +31,12 @@ def _checkpoint(
     model: Annotated[
         str | None, typer.Option(help="Take the size of a known model, such as llama3-405b.")
     ] = None,
-    bandwidth: Annotated[
-        str | None, typer.Option(help="Of the storage in all, such as 20GB/s.")
-    ] = None,
-    per_job: Annotated[
-        str | None, typer.Option(help="The most that one job can use, such as 5GB/s.")
-    ] = None,
+    bandwidth: Annotated[str | None, typer.Option(help="Of the storage in all, such as 20GB/s.")] = None,
+    per_job: Annotated[str | None, typer.Option(help="The most that one job can use, such as 5GB/s.")] = None,
     system: Annotated[
         str | None, typer.Option(help="Take bandwidth and failures of a known system: llama3.")
     ] = None,
-    writers: Annotated[
-        int | None, typer.Option(min=1, help="Transfers at once; the others wait.")
-    ] = None,
+    writers: Annotated[int | None, typer.Option(min=1, help="Transfers at once; the others wait.")] = None,
     interval: Annotated[
         str | None,
         typer.Option(help="Work between two checkpoints, such as 2h; by default Daly's."),
@@ -72,9 +66,7 @@ def _checkpoint(
     replications: Annotated[int, typer.Option(min=2, max=10_000, help="Independent runs.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     workers: Workers = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Folder for the report.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the report.")] = None,
     as_json: AsJson = False,
     settings: SetOption = None,
 ) -> None:
@@ -98,22 +90,32 @@ def _checkpoint(
         scenario,
         found=found,
         job={
-            "size": size, "model": model, "interval": interval, "mtbf": mtbf,
-            "downtime": downtime, "mode": mode, "jobs": jobs, "snapshot": snapshot,
+            "size": size,
+            "model": model,
+            "interval": interval,
+            "mtbf": mtbf,
+            "downtime": downtime,
+            "mode": mode,
+            "jobs": jobs,
+            "snapshot": snapshot,
         },
-        storage={
-            "bandwidth": bandwidth, "per_job": per_job, "system": system, "writers": writers
-        },
+        storage={"bandwidth": bandwidth, "per_job": per_job, "system": system, "writers": writers},
         settings=words,
-    )  # fmt: skip
+    )
     changes = told({} if scenario is None else unchecked_tables(scenario), words)
     if output is not None:
         claim_output(output)
     with progress_shown() as progress:
         study = compare_ways(
-            plan.job, plan.storage, plan.jobs, snapshot=plan.snapshot,
-            replications=replications, seed=seed, workers=workers, progress=progress,
-        )  # fmt: skip
+            plan.job,
+            plan.storage,
+            plan.jobs,
+            snapshot=plan.snapshot,
+            replications=replications,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+        )
     if output is not None:
         again = ["qmodels", *sys.argv[1:]]
         write_checkpoint_report(study, output, command=shell_line(again))

@@ -17,13 +17,9 @@ if TYPE_CHECKING:
     from validation.sweeps.keeping import Keepers
 
 #: Options that say how work is done and what is printed of it, and not what it is.
-_HOW: Final = frozenset(
-    {"workers", "output", "record", "reuse", "keep_journal", "as_json", "max_bytes"}
-)
+_HOW: Final = frozenset({"workers", "output", "record", "reuse", "keep_journal", "as_json", "max_bytes"})
 
-Reuse = Annotated[
-    bool, typer.Option("--reuse", help="Go on with runs of another version of the code.")
-]
+Reuse = Annotated[bool, typer.Option("--reuse", help="Go on with runs of another version of the code.")]
 KeepJournal = Annotated[
     bool, typer.Option("--keep-journal", help="Leave the journal of the runs beside OUTPUT.")
 ]
@@ -50,9 +46,15 @@ def kept_work(
     file = None if output is None else journal_beside(output)
     command = shell_line(["qmodels", *sys.argv[1:]])
     with keepers(
-        file, *modules, campaign=_campaign(file), workers=workers, reuse=reuse, keep=keep,
-        command=command, begin=begin,
-    ) as working:  # fmt: skip
+        file,
+        *modules,
+        campaign=_campaign(file),
+        workers=workers,
+        reuse=reuse,
+        keep=keep,
+        command=command,
+        begin=begin,
+    ) as working:
         if working.before:
             print(f"{file}: finished runs to go on with: {working.before:,}", file=sys.stderr)
         yield working
@@ -63,8 +65,7 @@ def kept_work(
 def say_others(file: Path, others: Iterable[tuple[int, str]]) -> None:
     """Say on standard error which runs of other commands a journal keeps."""
     for count, command in others:
-        print(f"- {file} keeps finished runs of another command, {count:,}: {command}",
-              file=sys.stderr)  # fmt: skip
+        print(f"- {file} keeps finished runs of another command, {count:,}: {command}", file=sys.stderr)
 
 
 def _campaign(file: Path | None) -> Campaign:

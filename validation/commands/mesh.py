@@ -47,9 +47,7 @@ def _mesh(
     ] = "worm",
     hop: Annotated[int, typer.Option(min=1, help="Cycles of a header at each channel.")] = 1,
     buffer: Annotated[int, typer.Option(min=1, help="Flits that a channel buffers.")] = 1,
-    disk_pace: Annotated[
-        float, typer.Option(help="Cycles that an I/O node needs for each flit.")
-    ] = 1.0,
+    disk_pace: Annotated[float, typer.Option(help="Cycles that an I/O node needs for each flit.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the figures and the table.")
@@ -84,9 +82,13 @@ def _mesh(
     }
     with at_work("moving messages"):
         run = contend(
-            place, work, fidelity=fidelity, router=Router(hop=hop, buffer=buffer),
-            disk_pace=disk_pace, seed=seed,
-        )  # fmt: skip
+            place,
+            work,
+            fidelity=fidelity,
+            router=Router(hop=hop, buffer=buffer),
+            disk_pace=disk_pace,
+            seed=seed,
+        )
     if output is not None:
         _write(run, output)
     if as_json:

@@ -39,17 +39,13 @@ def _simulate(
         float | None,
         typer.Option(help="Half-width of the interval, relative to the mean, at which to stop."),
     ] = None,
-    replications: Annotated[
-        int | None, typer.Option(min=2, help="Independent runs; 10 by default.")
-    ] = None,
+    replications: Annotated[int | None, typer.Option(min=2, help="Independent runs; 10 by default.")] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Jobs measured in each run; by default as needed.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
     workers: Workers = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Folder for simulations.csv.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for simulations.csv.")] = None,
     as_json: AsJson = False,
     max_bytes: MaxBytes = None,
     settings: SetOption = None,
@@ -87,10 +83,17 @@ def _simulate(
             try:
                 # Policies meet the same jobs at the same load: common random numbers.
                 run = simulate(
-                    each, plan.system, plan.workload, load=at, precision=precision,
-                    replications=replications, jobs=jobs, workers=workers,
-                    seed=plan.seed if seed is None else seed, point=list(loads).index(at),
-                )  # fmt: skip
+                    each,
+                    plan.system,
+                    plan.workload,
+                    load=at,
+                    precision=precision,
+                    replications=replications,
+                    jobs=jobs,
+                    workers=workers,
+                    seed=plan.seed if seed is None else seed,
+                    point=list(loads).index(at),
+                )
             except UnstableError as error:
                 refused[each] = error.capacity
                 rows.append({"policy": each.label, "load": at, "capacity": error.capacity})

@@ -32,9 +32,7 @@ def _slices(
     turning: Annotated[
         bool | None, typer.Option("--turning/--no-turning", help="Whether slices may be turned.")
     ] = None,
-    mix: Annotated[
-        str | None, typer.Option(help="halving, or slices and weights: 1x1x1:3,2x2x2:1.")
-    ] = None,
+    mix: Annotated[str | None, typer.Option(help="halving, or slices and weights: 1x1x1:3,2x2x2:1.")] = None,
     load: Annotated[
         float | None, typer.Option(help="Share of all chips asked for; 0.5, or that of the log.")
     ] = None,
@@ -42,29 +40,21 @@ def _slices(
         str | None,
         typer.Option(help="Mean time that a job holds its slice, such as 6h; by default the unit."),
     ] = None,
-    log: Annotated[
-        Path | None, typer.Option(help="Take the jobs of a log (SWF) instead of a mix.")
-    ] = None,
+    log: Annotated[Path | None, typer.Option(help="Take the jobs of a log (SWF) instead of a mix.")] = None,
     processors: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Of a log, those that count as one chip; by default the largest job fits."
-        ),
+        typer.Option(min=1, help="Of a log, those that count as one chip; by default the largest job fits."),
     ] = None,
     strategies: Annotated[
         str | None,
         typer.Option(help="any-blocks, FF, BF, aligned, MFP, 3d-torus, block; with commas."),
     ] = None,
-    disciplines: Annotated[
-        str | None, typer.Option(help="fcfs, first-fit, EASY; with commas.")
-    ] = None,
+    disciplines: Annotated[str | None, typer.Option(help="fcfs, first-fit, EASY; with commas.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Jobs of each run; 4000, or the log's.")] = None,
     replications: Annotated[int | None, typer.Option(min=2, help="Independent runs; 8.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random numbers.")] = None,
     workers: Workers = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Folder for the report.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the report.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Play jobs that ask a pod for slices, as boxes or any blocks, in order or overtaking.
@@ -83,24 +73,40 @@ def _slices(
         {
             "pod": {"blocks": pod, "block": block, "wrap": wrap, "turning": turning},
             "jobs": {
-                "mix": mix, "load": load, "hold": hold, "processors": processors, "count": jobs,
+                "mix": mix,
+                "load": load,
+                "hold": hold,
+                "processors": processors,
+                "count": jobs,
                 "log": None if log is None else str(log.resolve()),
             },
             "study": {
-                "strategies": _listed(strategies), "disciplines": _listed(disciplines),
-                "replications": replications, "seed": seed,
+                "strategies": _listed(strategies),
+                "disciplines": _listed(disciplines),
+                "replications": replications,
+                "seed": seed,
             },
         },
-    )  # fmt: skip
+    )
     if output is not None:
         claim_output(output)
     with progress_shown() as progress:
         study = compare_slices(
-            plan.pod, plan.jobs, plan.load, strategies=plan.strategies,
-            disciplines=plan.disciplines, count=plan.count, replications=plan.replications,
-            processors=plan.processors, unit=plan.unit, title=plan.title, notes=plan.notes,
-            seed=plan.seed, workers=workers, progress=progress,
-        )  # fmt: skip
+            plan.pod,
+            plan.jobs,
+            plan.load,
+            strategies=plan.strategies,
+            disciplines=plan.disciplines,
+            count=plan.count,
+            replications=plan.replications,
+            processors=plan.processors,
+            unit=plan.unit,
+            title=plan.title,
+            notes=plan.notes,
+            seed=plan.seed,
+            workers=workers,
+            progress=progress,
+        )
     if output is not None:
         again = ["qmodels", *sys.argv[1:]]
         write_slice_report(study, output, command=shell_line(again))

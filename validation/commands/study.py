@@ -21,9 +21,7 @@ Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for the rep
 
 Interactive = Annotated[
     bool,
-    typer.Option(
-        "--interactive", help="Add a speedup surface that can be turned, cut and read off."
-    ),
+    typer.Option("--interactive", help="Add a speedup surface that can be turned, cut and read off."),
 ]
 
 
@@ -65,10 +63,20 @@ def _study(
     for word in settings or ():
         command += ["--set", word]
     _run(
-        scenario, output, seed, workers, interactive, command=command, model=model,
-        max_bytes=max_bytes, reuse=reuse, keep=keep_journal, settings=settings, as_json=as_json,
+        scenario,
+        output,
+        seed,
+        workers,
+        interactive,
+        command=command,
+        model=model,
+        max_bytes=max_bytes,
+        reuse=reuse,
+        keep=keep_journal,
+        settings=settings,
+        as_json=as_json,
         long=long,
-    )  # fmt: skip
+    )
 
 
 def _demo(
@@ -156,10 +164,14 @@ def _run(
     with (
         progress_shown() as progress,
         kept_work(
-            output, "validation.study.run", workers=workers, reuse=reuse, keep=keep,
+            output,
+            "validation.study.run",
+            workers=workers,
+            reuse=reuse,
+            keep=keep,
             begin=_MESH if _has_trial(scenario) else None,
         ) as working,
-    ):  # fmt: skip
+    ):
         from qmodels.io.scenario import load_scenario
         from qmodels.io.settings import parse_settings
         from validation.study.run import Study, run_study
@@ -181,18 +193,20 @@ def _run(
             made.update(pictures(predicted, PREDICTED))
 
         study = run_study(
-            plan, workers=workers, executor=working.threads, processes=working.processes,
-            progress=progress, meanwhile=draw,
-        )  # fmt: skip
+            plan,
+            workers=workers,
+            executor=working.threads,
+            processes=working.processes,
+            progress=progress,
+            meanwhile=draw,
+        )
         if working.processes is not None:
             working.processes.shutdown()  # what they spent is known when they have ended
         from validation.study.findings import findings
         from validation.study.report import write_report
 
         again = shell_line(["qmodels", *command])
-        report = write_report(
-            study, output, command=again, interactive=interactive, made_before=made
-        )
+        report = write_report(study, output, command=again, interactive=interactive, made_before=made)
     say_changes(plan.changes, err=True)
     found = findings(study)
     for finding in found:

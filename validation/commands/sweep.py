@@ -76,18 +76,12 @@ def _sweep(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", help="Table to write, .csv or .parquet; else it is printed."
-        ),
+        typer.Option("-o", "--output", help="Table to write, .csv or .parquet; else it is printed."),
     ] = None,
-    runs: Annotated[
-        bool, typer.Option("--runs", help="A row for each run instead of each point.")
-    ] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="A row for each run instead of each point.")] = False,
     journal: Annotated[
         Path | None,
-        typer.Option(
-            help="The journal, kept at the end; else it lies beside the table until then."
-        ),
+        typer.Option(help="The journal, kept at the end; else it lies beside the table until then."),
     ] = None,
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Go on with results of another version of the code.")
@@ -131,9 +125,15 @@ def _sweep(
         from validation.study.sweep import plan_sweep  # takes a second: the workers' start as well
 
         plan = plan_sweep(
-            scenario, over_axes, kind=kind, replications=replications, precision=wanted,
-            at_most=at_most, seed=seed, settings=words,
-        )  # fmt: skip
+            scenario,
+            over_axes,
+            kind=kind,
+            replications=replications,
+            precision=wanted,
+            at_most=at_most,
+            seed=seed,
+            settings=words,
+        )
         if words:
             _say_settings(scenario, words)
         if dry_run:
@@ -176,11 +176,14 @@ def _journal(plan: SweepPlan, file: Path, reuse: bool) -> Iterator[Journal]:
 
     with (
         Journal(
-            file, version=plan.points[0].version, campaign=plan.campaign, reuse=reuse,
+            file,
+            version=plan.points[0].version,
+            campaign=plan.campaign,
+            reuse=reuse,
             command=shell_line(["qmodels", *sys.argv[1:]]),
         ) as journal,
         kept(journal.finished),
-    ):  # fmt: skip
+    ):
         yield journal
 
 
@@ -197,9 +200,14 @@ def _carried_out(
 
     with progress_shown() as progress:
         return run_sweep(
-            plan, journal, workers=workers, cluster=cluster, executor=pool, budget=budget,
+            plan,
+            journal,
+            workers=workers,
+            cluster=cluster,
+            executor=pool,
+            budget=budget,
             progress=progress,
-        )  # fmt: skip
+        )
 
 
 def _results(words: list[str], output: Path | None, runs: bool, as_json: bool) -> None:
@@ -216,9 +224,7 @@ def _results(words: list[str], output: Path | None, runs: bool, as_json: bool) -
     found = read_sweep(file, number)
     for each in held:
         if each.number != number:
-            answers.remark(
-                f"{file} also has sweep {each.number}, {each.results:,} runs: {each.command}"
-            )
+            answers.remark(f"{file} also has sweep {each.number}, {each.results:,} runs: {each.command}")
     _write(found, output, runs, as_json)
     if not found.complete:
         done = sum(len(each) for each in found.points.values)

@@ -55,8 +55,9 @@ def _validate(
     from validation.experiments.record import Measured
 
     if not experiments and as_json:
-        print_json([{"name": each.name, "source": each.source, "claim": each.claim}
-                    for each in EXPERIMENTS.values()])  # fmt: skip
+        print_json(
+            [{"name": each.name, "source": each.source, "claim": each.claim} for each in EXPERIMENTS.values()]
+        )
         return
     if not experiments:
         width = max(map(len, EXPERIMENTS))
@@ -68,9 +69,7 @@ def _validate(
     failed = False
     found: list[dict[str, Any]] = []
     shared = SharedRuns()  # figures of one paper show the same simulations
-    modules = {
-        each.module for each in EXPERIMENTS.values() if each.module.startswith("validation.")
-    }
+    modules = {each.module for each in EXPERIMENTS.values() if each.module.startswith("validation.")}
     with kept_work(
         output,
         *modules,
@@ -83,10 +82,15 @@ def _validate(
             with progress_shown() as progress, Measured() as measured:
                 outcome = EXPERIMENTS[name].run(
                     RunOptions(
-                        seed=seed, quick=quick, workers=workers, progress=progress, shared=shared,
-                        threads=working.threads, processes=working.processes,
+                        seed=seed,
+                        quick=quick,
+                        workers=workers,
+                        progress=progress,
+                        shared=shared,
+                        threads=working.threads,
+                        processes=working.processes,
                     )
-                )  # fmt: skip
+                )
             with output_folder(output) as folder:
                 from qmodels.plotting.fonts import save
 
@@ -98,9 +102,7 @@ def _validate(
             failed |= any(finding.fails for finding in outcome.findings)
             if record is not None:
                 spent = measured.cpu_seconds + working.cpu_seconds - before
-                _record(
-                    record, EXPERIMENTS[name], outcome, spent, seed=seed, quick=quick, reuse=reuse
-                )
+                _record(record, EXPERIMENTS[name], outcome, spent, seed=seed, quick=quick, reuse=reuse)
     if as_json:
         print_json(found)
     if failed:
@@ -118,8 +120,7 @@ def _known(name: str, names: list[str]) -> str:
     near = nearest(name, names)
     hint = f"did you mean {near[0]}? " if near else ""
     raise ModelError(
-        f"there is no experiment {name!r:.60}; {hint}`qmodels validate` lists them, the first is "
-        f"{names[0]}"
+        f"there is no experiment {name!r:.60}; {hint}`qmodels validate` lists them, the first is {names[0]}"
     )
 
 
@@ -142,8 +143,13 @@ def _record(
     words += ["--reuse"] if reuse else []
     words += ["--seed", str(seed)] if seed else []
     write_record(
-        folder, experiment.name, outcome.table, command=shell_line(words),
-        modules=[experiment.module], seed=seed, cpu_seconds=cpu_seconds,
+        folder,
+        experiment.name,
+        outcome.table,
+        command=shell_line(words),
+        modules=[experiment.module],
+        seed=seed,
+        cpu_seconds=cpu_seconds,
         findings=outcome.findings,
-    )  # fmt: skip
+    )
     typer.echo(f"{folder / experiment.name}.toml", err=True)

@@ -131,9 +131,13 @@ def _what_if(
         engine(workers=workers if output is None else 1) as chosen,
     ):
         found = what_if(
-            plan, varied, prices, objective=objective,
-            executor=working.processes or chosen.executor, progress=progress,
-        )  # fmt: skip
+            plan,
+            varied,
+            prices,
+            objective=objective,
+            executor=working.processes or chosen.executor,
+            progress=progress,
+        )
         if output is not None:  # within the block: what cannot be written is kept in the journal
             _write(found, output, paged)
     if as_json:

@@ -23,8 +23,10 @@ UNDECIDED: Final = "undecided"
 VERDICTS: Final = (HOLDS, FAILS, UNDECIDED)
 #: What a comparison says of the sentence that its first side is better.
 _BORNE_OUT: Final[dict[str, Verdict]] = {
-    "better": HOLDS, "worse": FAILS, "undecided": UNDECIDED,
-}  # fmt: skip
+    "better": HOLDS,
+    "worse": FAILS,
+    "undecided": UNDECIDED,
+}
 
 
 @dataclass(frozen=True)

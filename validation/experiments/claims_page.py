@@ -21,9 +21,13 @@ from validation.experiments.base import Finding, all_hold
 from validation.experiments.record import Record, read_record
 
 COLUMNS: Final = (
-    "id", "paper's claim", "specification's acceptance", "our reading, and what we find",
-    "verdict", "test or command",
-)  # fmt: skip
+    "id",
+    "paper's claim",
+    "specification's acceptance",
+    "our reading, and what we find",
+    "verdict",
+    "test or command",
+)
 AFTERWARDS: Final = "holds under a reading chosen afterwards"
 COMPUTED: Final = ("holds", "fails", "undecided")
 #: Files that come first and last; those of further papers stand between them.
@@ -208,9 +212,7 @@ def _filled(row: Row, folder: Path) -> tuple[str, ...]:
 
 def _findings(record: Record, claim: str, words: str, where: str) -> Sequence[Finding]:
     found = [
-        finding
-        for finding in record.findings
-        if claim in ("*", finding.claim) and words in finding.sentence
+        finding for finding in record.findings if claim in ("*", finding.claim) and words in finding.sentence
     ]
     if not found:
         raise ModelError(

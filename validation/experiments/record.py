@@ -27,9 +27,18 @@ if TYPE_CHECKING:
 _LIBRARIES: Final = ("numpy", "scipy", "numba")
 #: What a record's file of provenance holds.
 KEYS: Final = (
-    "command", "seed", "date", "commit", "code", "modules", "cpu_seconds", "processor", "python",
-    "libraries", "rows",
-)  # fmt: skip
+    "command",
+    "seed",
+    "date",
+    "commit",
+    "code",
+    "modules",
+    "cpu_seconds",
+    "processor",
+    "python",
+    "libraries",
+    "rows",
+)
 
 
 class Measured:
@@ -50,9 +59,11 @@ class Measured:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.cpu_seconds = time.process_time() - self._began
 
 
@@ -164,10 +175,7 @@ def read_record(folder: Path, name: str) -> Record | None:
     return Record(
         name,
         told,
-        tuple(
-            Finding(str(r["claim"]), str(r["sentence"]), r["verdict"], str(r["detail"]))
-            for r in rows
-        ),
+        tuple(Finding(str(r["claim"]), str(r["sentence"]), r["verdict"], str(r["detail"])) for r in rows),
     )
 
 

@@ -37,8 +37,9 @@ SIDE_LAWS: Final = get_args(SideLaw)
 HEAVY_TAILED: Final = BoundedPareto(low=15.0, high=4241.0, shape=1.0)
 #: Laws of the demand by name, of equal means.
 DEMANDS: Final[Mapping[str, Any]] = {
-    "pareto": HEAVY_TAILED, "exponential": PhaseType.exponential(mean=HEAVY_TAILED.mean),
-}  # fmt: skip
+    "pareto": HEAVY_TAILED,
+    "exponential": PhaseType.exponential(mean=HEAVY_TAILED.mean),
+}
 
 
 @register
@@ -95,8 +96,12 @@ class BoxStreams(AbstractStreams):
 
     name: ClassVar[str] = "boxes"
     keys: ClassVar[tuple[str, ...]] = (
-        "count", "mean_interarrival", "utilisation", "sides", "demand",
-    )  # fmt: skip
+        "count",
+        "mean_interarrival",
+        "utilisation",
+        "sides",
+        "demand",
+    )
     mean_interarrival: float
     within: Sides
     jobs: int = 1000
@@ -113,9 +118,7 @@ class BoxStreams(AbstractStreams):
         checked_law("demand", self.demand)
 
     @classmethod
-    def from_table(
-        cls, table: Mapping[str, Any], setting: Setting
-    ) -> tuple[AbstractStreams, float | None]:
+    def from_table(cls, table: Mapping[str, Any], setting: Setting) -> tuple[AbstractStreams, float | None]:
         """See `AbstractStreams.from_table`; without a network demands are heavy-tailed."""
         if setting.sides is None:
             raise TableError("source", "boxes need the sides of a mesh")
@@ -137,9 +140,7 @@ class BoxStreams(AbstractStreams):
         if self.demand is not None:
             demands = np.asarray(self.demand.rvs(size=self.jobs, random_state=for_demands))
         return JobStream(
-            arrivals=arrivals_of(
-                for_gaps.standard_exponential(self.jobs - 1), self.mean_interarrival
-            ),
+            arrivals=arrivals_of(for_gaps.standard_exponential(self.jobs - 1), self.mean_interarrival),
             sizes=boxes.prod(axis=1),
             demands=demands,
             shapes=tuple(map(tuple, boxes.tolist())),

@@ -94,9 +94,20 @@ class LogStreams(AbstractStreams):
 
     name: ClassVar[str] = "log"
     keys: ClassVar[tuple[str, ...]] = (
-        "count", "mean_interarrival", "utilisation", "arrival_factor",
-        "path", "format", "unit", "columns", "timezone", "partition", "status", "start", "end",
-    )  # fmt: skip
+        "count",
+        "mean_interarrival",
+        "utilisation",
+        "arrival_factor",
+        "path",
+        "format",
+        "unit",
+        "columns",
+        "timezone",
+        "partition",
+        "status",
+        "start",
+        "end",
+    )
     log: JobLog
     _: KW_ONLY
     jobs: int | None = None
@@ -119,9 +130,7 @@ class LogStreams(AbstractStreams):
         if self.mean_interarrival is not None:
             if checked["arrival_factor"] != 1.0:
                 raise ModelError("give mean_interarrival or arrival_factor, not both")
-            checked["mean_interarrival"] = real_number(
-                "mean_interarrival", self.mean_interarrival, above=0.0
-            )
+            checked["mean_interarrival"] = real_number("mean_interarrival", self.mean_interarrival, above=0.0)
         if self.largest is not None:
             checked["largest"] = size_limit(self.largest)
         for name, value in checked.items():
@@ -129,33 +138,40 @@ class LogStreams(AbstractStreams):
         usable = self._rows["sizes"].size
         jobs = usable if self.jobs is None else job_count(self.jobs)
         if jobs > usable:
-            raise ModelError(
-                f"jobs must be at most the {usable:,} usable jobs of the log, got {jobs}"
-            )
+            raise ModelError(f"jobs must be at most the {usable:,} usable jobs of the log, got {jobs}")
         object.__setattr__(self, "jobs", jobs)
         _ = self.factor
 
     @classmethod
-    def from_table(
-        cls, table: Mapping[str, Any], setting: Setting
-    ) -> tuple[AbstractStreams, float | None]:
+    def from_table(cls, table: Mapping[str, Any], setting: Setting) -> tuple[AbstractStreams, float | None]:
         """See `AbstractStreams.from_table`; a log keeps its own times where they are seconds."""
         from qmodels.io.job_logs import read_jobs
 
         if "path" not in table:
             raise TableError("path", "this key is missing; name the job log")
         asked = (
-            "format", "unit", "columns", "timezone", "partition", "status", "start", "end",
-        )  # fmt: skip
+            "format",
+            "unit",
+            "columns",
+            "timezone",
+            "partition",
+            "status",
+            "start",
+            "end",
+        )
         choice = {k: table[k] for k in asked if k in table}
         log = read_jobs(
-            setting.folder / table["path"], **choice,
-            max_bytes=setting.max_bytes, keep=["requested_time"],
-        )  # fmt: skip
+            setting.folder / table["path"],
+            **choice,
+            max_bytes=setting.max_bytes,
+            keep=["requested_time"],
+        )
         given = renamed(
-            table, count="jobs", mean_interarrival="mean_interarrival",
+            table,
+            count="jobs",
+            mean_interarrival="mean_interarrival",
             arrival_factor="arrival_factor",
-        )  # fmt: skip
+        )
         # Replications begin at other jobs of the log; a single one is the log as it is.
         start: Literal["first", "random"] = "first" if setting.replications == 1 else "random"
         streams = cls(log, largest=setting.largest, start=start, **given)
@@ -218,9 +234,7 @@ class LogStreams(AbstractStreams):
         else:
             note(f"Jobs larger than {limit:,} nodes, cut down to it", large)
         if not keep.any():
-            raise ModelError(
-                f"{self.log.path}: none of {len(table):,} jobs is usable. {' '.join(notes)}"
-            )
+            raise ModelError(f"{self.log.path}: none of {len(table):,} jobs is usable. {' '.join(notes)}")
         submit = table["submit"].to_numpy(float)[keep]
         mean = (submit[-1] - submit[0]) / max(submit.size - 1, 1)
         rows: dict[str, Any] = {

@@ -55,18 +55,48 @@ class _Kind(NamedTuple):
 
 _KINDS: Final = {
     "all": _Kind(
-        0.244, 0.576, 0.8, 2.5, math.inf, 0.86, (4.2, 0.94), (312.0, 0.03), -0.0054, 0.78,
-        (10.2303 * 1.0225, 0.4871), (8.1737, 3.9631),
+        0.244,
+        0.576,
+        0.8,
+        2.5,
+        math.inf,
+        0.86,
+        (4.2, 0.94),
+        (312.0, 0.03),
+        -0.0054,
+        0.78,
+        (10.2303 * 1.0225, 0.4871),
+        (8.1737, 3.9631),
     ),
     "batch": _Kind(
-        0.2927, 0.6686, 1.2, 2.0, math.inf, 0.875, (6.57, 0.823), (639.1, 0.0156), -0.003, 0.6986,
-        (6.0415 * 1.0519, 0.8531), (6.1271, 5.2740),
+        0.2927,
+        0.6686,
+        1.2,
+        2.0,
+        math.inf,
+        0.875,
+        (6.57, 0.823),
+        (639.1, 0.0156),
+        -0.003,
+        0.6986,
+        (6.0415 * 1.0519, 0.8531),
+        (6.1271, 5.2740),
     ),
     "interactive": _Kind(
-        0.1541, 0.625, 1.0, 2.5, 5.5, 0.705, (3.8351, 0.6605), (7.073, 0.6856), -0.0118, 0.9156,
-        (6.5510 * 0.9797, 0.6621), (8.9186, 3.6680),
+        0.1541,
+        0.625,
+        1.0,
+        2.5,
+        5.5,
+        0.705,
+        (3.8351, 0.6605),
+        (7.073, 0.6856),
+        -0.0118,
+        0.9156,
+        (6.5510 * 0.9797, 0.6621),
+        (8.9186, 3.6680),
     ),
-}  # fmt: skip
+}
 
 
 @register
@@ -175,9 +205,7 @@ class LublinStreams(AbstractStreams):
         return shares
 
     @classmethod
-    def from_table(
-        cls, table: Mapping[str, Any], setting: Setting
-    ) -> tuple[AbstractStreams, float | None]:
+    def from_table(cls, table: Mapping[str, Any], setting: Setting) -> tuple[AbstractStreams, float | None]:
         """See `AbstractStreams.from_table`; the model keeps its rate where times are seconds."""
         gap: dict[str, Any] = {} if setting.timed else {"mean_interarrival": 1.0}
         gap |= renamed(table, mean_interarrival="mean_interarrival")

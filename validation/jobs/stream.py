@@ -93,9 +93,7 @@ class JobStream(Result):
             if column is None:
                 continue
             if column.size != arrivals.size:
-                raise ModelError(
-                    f"{column.size} {name} but {arrivals.size} arrivals; give one each"
-                )
+                raise ModelError(f"{column.size} {name} but {arrivals.size} arrivals; give one each")
             column.setflags(write=False)
             object.__setattr__(self, name, column)
         if self.shapes is not None:
@@ -206,9 +204,7 @@ class AbstractStreams(Record, abc.ABC):
     keys: ClassVar[tuple[str, ...]] = ("count", "mean_size", "mean_interarrival", "utilisation")
 
     @classmethod
-    def from_table(
-        cls, table: Mapping[str, Any], setting: Setting
-    ) -> tuple[AbstractStreams, float | None]:
+    def from_table(cls, table: Mapping[str, Any], setting: Setting) -> tuple[AbstractStreams, float | None]:
         """The streams that a table ``[jobs]`` asks for, and the utilisation to be reached.
 
         Parameters
@@ -283,9 +279,7 @@ def spawned(rng: np.random.Generator, count: int) -> list[np.random.Generator]:
     try:
         return list(rng.spawn(count))
     except TypeError as error:
-        raise ModelError(
-            f"rng cannot spawn; make it with numpy.random.default_rng: {error}"
-        ) from error
+        raise ModelError(f"rng cannot spawn; make it with numpy.random.default_rng: {error}") from error
 
 
 def job_count(jobs: int) -> int:
@@ -299,9 +293,7 @@ def job_count(jobs: int) -> int:
 def checked_law(name: str, law: Any) -> Any:
     """`law`, if demands can be drawn from it, or None."""
     if law is not None and not callable(getattr(law, "rvs", None)):
-        raise ModelError(
-            f"{name} must be a law with rvs(size=, random_state=), or None; got {law!r:.60}"
-        )
+        raise ModelError(f"{name} must be a law with rvs(size=, random_state=), or None; got {law!r:.60}")
     return law
 
 
@@ -327,18 +319,14 @@ def _sizes(given: Any) -> Ints:
     wrong = (sizes != np.floor(sizes)) | (sizes < 1) | (sizes > LARGEST_SIZE)
     if wrong.any():
         i = int(wrong.argmax())
-        raise ModelError(
-            f"sizes[{i}] must be a whole number from 1 to {LARGEST_SIZE:,}, got {sizes[i]:.12g}"
-        )
+        raise ModelError(f"sizes[{i}] must be a whole number from 1 to {LARGEST_SIZE:,}, got {sizes[i]:.12g}")
     return sizes.astype(np.int64)
 
 
 def _shapes(given: Any, sizes: Ints) -> tuple[tuple[int, ...] | None, ...]:
     """Sides of each job, with as many nodes as it asks for."""
     if not isinstance(given, tuple | list) or len(given) != sizes.size:
-        raise ModelError(
-            f"shapes must be a tuple of {sizes.size} shapes or None, got {given!r:.60}"
-        )
+        raise ModelError(f"shapes must be a tuple of {sizes.size} shapes or None, got {given!r:.60}")
     checked: list[tuple[int, ...] | None] = []
     for i, (shape, size) in enumerate(zip(given, sizes.tolist(), strict=True)):
         if shape is None:

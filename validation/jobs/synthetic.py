@@ -139,9 +139,7 @@ class BatchStreams(AbstractStreams):
         _settle(self, "mean_size")
 
     @classmethod
-    def from_table(
-        cls, table: Mapping[str, Any], setting: Setting
-    ) -> tuple[AbstractStreams, float | None]:
+    def from_table(cls, table: Mapping[str, Any], setting: Setting) -> tuple[AbstractStreams, float | None]:
         """See `AbstractStreams.from_table`; there is no rate to choose."""
         for key in ("mean_interarrival", "utilisation"):
             if key in table:

@@ -45,9 +45,7 @@ class AbstractDiscipline(abc.ABC):
     def key(self, job: Waiting) -> float:
         """Smaller comes first."""
 
-    def passers(
-        self, head: Waiting, others: Iterable[Waiting], situation: Situation
-    ) -> Iterator[Waiting]:
+    def passers(self, head: Waiting, others: Iterable[Waiting], situation: Situation) -> Iterator[Waiting]:
         """Jobs of `others`, in the order to be tried, that may start while `head` waits.
 
         Asked anew after each job that starts.
@@ -144,9 +142,7 @@ class FirstFit(AbstractDiscipline):
         """See `AbstractDiscipline.key`."""
         return 0.0
 
-    def passers(
-        self, head: Waiting, others: Iterable[Waiting], situation: Situation
-    ) -> Iterator[Waiting]:
+    def passers(self, head: Waiting, others: Iterable[Waiting], situation: Situation) -> Iterator[Waiting]:
         """See `AbstractDiscipline.passers`."""
         return (job for job in others if job.size <= situation.free)
 
@@ -175,9 +171,7 @@ class EASY(AbstractDiscipline):
         """See `AbstractDiscipline.key`."""
         return 0.0
 
-    def passers(
-        self, head: Waiting, others: Iterable[Waiting], situation: Situation
-    ) -> Iterator[Waiting]:
+    def passers(self, head: Waiting, others: Iterable[Waiting], situation: Situation) -> Iterator[Waiting]:
         """See `AbstractDiscipline.passers`."""
         now, free = situation.now, situation.free
         # With enough nodes free it is the strategy that refused; then the next end counts.

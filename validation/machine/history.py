@@ -159,11 +159,7 @@ class History(Result):
         import pandas as pd
 
         names = [f.name for f in fields(self) if getattr(self, f.name) is not None]
-        per_job = {
-            name: getattr(self, name)
-            for name in names
-            if isinstance(getattr(self, name), np.ndarray)
-        }
+        per_job = {name: getattr(self, name) for name in names if isinstance(getattr(self, name), np.ndarray)}
         return pd.DataFrame(per_job).rename_axis("job").reset_index()
 
     def mesh_at(self, times: ArrayLike) -> list[Occupancy]:

@@ -105,11 +105,14 @@ class MessageLinks(AbstractLinks):
         limit = int(until) if until is not None and self._whole else until
         return [
             Ended(
-                int(str(done.job)), done.messages, done.mean_latency, done.mean_network_latency,
+                int(str(done.job)),
+                done.messages,
+                done.mean_latency,
+                done.mean_network_latency,
                 done.mean_blocking,
             )
             for done in self._network.advance(limit)  # type: ignore[arg-type]
-        ]  # fmt: skip
+        ]
 
 
 def links(machine: Machine, seed: int) -> AbstractLinks:

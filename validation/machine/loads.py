@@ -104,9 +104,13 @@ def interarrival_for(
         def utilisations(means: list[float], runs: int, what: str) -> list[float]:
             tasks = [(machine, streams, mean, seed, run) for mean in means for run in range(runs)]
             seen = parallel_map(
-                _pilot, tasks, workers=1, executor=None if executor is None and runs == 1 else pool,
-                progress=progress, what=what,
-            )  # fmt: skip
+                _pilot,
+                tasks,
+                workers=1,
+                executor=None if executor is None and runs == 1 else pool,
+                progress=progress,
+                what=what,
+            )
             return [float(values.mean()) for values in np.reshape(seen, (len(means), runs))]
 
         return _searched(utilisations, target, replications, near)
@@ -141,9 +145,7 @@ def _searched(
             return trial
         if len(known) == len(means):
             return trial  # three digits tell no finer
-    raise ConvergenceError(
-        f"utilisation {target:.3g}", _MAX_TRIALS, known[trial], np.array([trial])
-    )
+    raise ConvergenceError(f"utilisation {target:.3g}", _MAX_TRIALS, known[trial], np.array([trial]))
 
 
 def _first_guess(utilisation: Callable[[float], float], target: float) -> float:
@@ -152,9 +154,7 @@ def _first_guess(utilisation: Callable[[float], float], target: float) -> float:
     while utilisation(high) > target:
         low, high = high, high * 4.0
         if high > 1e15:
-            raise ConvergenceError(
-                "the search for a light load", _MAX_TRIALS, target, np.array([high])
-            )
+            raise ConvergenceError("the search for a light load", _MAX_TRIALS, target, np.array([high]))
     while (seen := utilisation(low)) < target:
         high, low = low, low / 4.0
         if low < 1e-9:
@@ -170,6 +170,4 @@ def _pilot(task: tuple[Machine, AbstractStreams, float, int, int]) -> float:
     machine, streams, mean, seed, run = task
     source: Any = replace(streams, mean_interarrival=mean)  # type: ignore[type-var]
     jobs = source.draw(rng=random_stream(seed, _PILOT, run))
-    return play(machine, jobs, seed=word(seed, "messages of a pilot run", run)).summary[
-        "utilisation"
-    ]
+    return play(machine, jobs, seed=word(seed, "messages of a pilot run", run)).summary["utilisation"]

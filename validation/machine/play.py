@@ -29,9 +29,7 @@ Ints = NDArray[np.int64]
 _STRATEGY, _MESSAGES = 0, 1
 
 
-def play(
-    machine: Machine, jobs: JobStream, *, seed: int = 0, completions: int | None = None
-) -> History:
+def play(machine: Machine, jobs: JobStream, *, seed: int = 0, completions: int | None = None) -> History:
     """Let the jobs of a stream arrive at an empty machine, run, and leave.
 
     Parameters
@@ -148,9 +146,12 @@ class _Run:
             self.rejected[job] = True
             return
         waiting = Waiting(
-            job, float(self.arrival[job]), int(self.size[job]),
-            float(self.needs.sorting_demand[job]), float(self.needs.estimate[job]),
-        )  # fmt: skip
+            job,
+            float(self.arrival[job]),
+            int(self.size[job]),
+            float(self.needs.sorting_demand[job]),
+            float(self.needs.estimate[job]),
+        )
         insort(self.queue, (self.discipline.key(waiting), job, waiting))
 
     def _can_run_alone(self, job: int) -> bool:
@@ -232,10 +233,19 @@ class _Run:
         columns = {
             name: getattr(self, name)
             for name in (
-                "arrival", "start", "finish", "size", "rejected", "messages", "latency",
-                "network_latency", "blocking", "affected", "balance",
+                "arrival",
+                "start",
+                "finish",
+                "size",
+                "rejected",
+                "messages",
+                "latency",
+                "network_latency",
+                "blocking",
+                "affected",
+                "balance",
             )
-        }  # fmt: skip
+        }
         for column in columns.values():
             column.flags.writeable = False
         return History(

@@ -84,9 +84,7 @@ def gantt(history: Any, *, ax: Axes | None = None, until: float | None = None) -
             break
     shown = float(max(end)) if until is None else float(real_vector("until", [until])[0])
     unit, name = _unit(history, shown)
-    bars = rectangles(
-        np.array(start) / unit, np.array(end) / unit, np.array(lane), np.array(height)
-    )
+    bars = rectangles(np.array(start) / unit, np.array(end) / unit, np.array(lane), np.array(height))
     ax.add_collection(PolyCollection(bars, facecolors=colour, edgecolors="white", linewidths=0.2))
     first = float(history.arrival.min())
     ax.set_xlim(first / unit, max(shown, first + 1e-9) / unit)
@@ -128,13 +126,22 @@ def _queue(ax: Axes, history: Any, below: float, unit: float) -> None:
     most = max(float(level.max()), 1.0)
     floor = -0.5 - below
     ax.fill_between(
-        times / unit, floor, floor + 0.9 * below * level / most, step="post", color=GREY,
-        alpha=0.6, lw=0,
-    )  # fmt: skip
+        times / unit,
+        floor,
+        floor + 0.9 * below * level / most,
+        step="post",
+        color=GREY,
+        alpha=0.6,
+        lw=0,
+    )
     ax.text(
-        0.01, 0.01, f"waiting jobs, at most {int(most if level.max() else 0)}",
-        transform=ax.transAxes, fontsize=8, color="#222222",
-    )  # fmt: skip
+        0.01,
+        0.01,
+        f"waiting jobs, at most {int(most if level.max() else 0)}",
+        transform=ax.transAxes,
+        fontsize=8,
+        color="#222222",
+    )
     ax.axhline(-0.5, color="#444444", lw=0.6)
 
 
@@ -244,9 +251,15 @@ def comparison(
     own, gaps = (_widths([of[name] for name in order]) for of in (means, differences))
     ax.errorbar(at, lanes, xerr=own, fmt="none", ecolor=GREY, elinewidth=0.8, label="mean")
     ax.errorbar(
-        at, lanes, xerr=gaps, fmt="o", color=BLUE, elinewidth=2.5, capsize=4,
+        at,
+        lanes,
+        xerr=gaps,
+        fmt="o",
+        color=BLUE,
+        elinewidth=2.5,
+        capsize=4,
         label=f"difference to {best}",
-    )  # fmt: skip
+    )
     ax.set_yticks(lanes, order)
     ax.set_ylim(-0.6, len(order) - 0.4)
     for label in ax.get_yticklabels():

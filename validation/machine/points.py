@@ -33,9 +33,12 @@ def run_one(point: Point, replication: int) -> Mapping[str, Any]:
         if strategy is not None:
             machine = replace(machine, strategy=find_strategy(strategy))
         history = one_run(
-            machine, plan.streams, seed=point.seed, replication=replication,
+            machine,
+            plan.streams,
+            seed=point.seed,
+            replication=replication,
             completions=plan.completions,
-        )  # fmt: skip
+        )
     except ModelError as error:
         return {"status": "refused", "note": str(error)}
     return {name: history.summary[name] for name in QUANTITIES}

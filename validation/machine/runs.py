@@ -63,9 +63,7 @@ class MachineRun(Result):
     def __getitem__(self, name: str) -> Estimate:
         """The estimate of a quantity by its name."""
         if name not in self.values:
-            raise ModelError(
-                f"no quantity is called {name!r:.40}; there are {', '.join(QUANTITIES)}"
-            )
+            raise ModelError(f"no quantity is called {name!r:.40}; there are {', '.join(QUANTITIES)}")
         return estimate(self.values[name], confidence=self.confidence)
 
     @property
@@ -122,9 +120,7 @@ class StrategyComparison(Result):
 
     runs: Mapping[str, MachineRun]
 
-    def compare(
-        self, name: str, to: str, quantity: str = "service", *, relative: bool = False
-    ) -> Comparison:
+    def compare(self, name: str, to: str, quantity: str = "service", *, relative: bool = False) -> Comparison:
         """Compare a quantity under `name` with that under `to`, replication by replication.
 
         Parameters
@@ -153,9 +149,12 @@ class StrategyComparison(Result):
         here, there = self.runs[name], self.runs[to]
         here[quantity]  # refuses an unknown one
         return compare(
-            here.values[quantity], there.values[quantity], confidence=here.confidence,
-            smaller_is_better=quantity not in _LARGER_IS_BETTER, relative=relative,
-        )  # fmt: skip
+            here.values[quantity],
+            there.values[quantity],
+            confidence=here.confidence,
+            smaller_is_better=quantity not in _LARGER_IS_BETTER,
+            relative=relative,
+        )
 
     def difference(self, name: str, to: str, quantity: str = "service") -> Estimate:
         """Mean of a quantity under `name` less that under `to`; see `compare`."""
@@ -217,9 +216,7 @@ class StrategyComparison(Result):
         width = max(len(name) for name in order)
         some = next(iter(self.runs.values()))
         shown = (quantity, *(k for k in _SHOWN if k != quantity))
-        lines = [
-            f"{'':<{width}}  " + "".join(f"{key:>15}" for key in shown) + f"  {quantity} - {best}"
-        ]
+        lines = [f"{'':<{width}}  " + "".join(f"{key:>15}" for key in shown) + f"  {quantity} - {best}"]
         for name in order:
             run, gap = self.runs[name], self.compare(name, best, quantity)
             means = "".join(f"{run[key].mean:>15.5g}" for key in shown)
@@ -326,9 +323,16 @@ def simulate_machine(
     (3, 30.0)
     """
     compared = compare_machines(
-        {"": machine}, streams, replications=replications, seed=seed, completions=completions,
-        confidence=confidence, workers=workers, executor=executor, progress=progress,
-    )  # fmt: skip
+        {"": machine},
+        streams,
+        replications=replications,
+        seed=seed,
+        completions=completions,
+        confidence=confidence,
+        workers=workers,
+        executor=executor,
+        progress=progress,
+    )
     return compared.runs[""]
 
 
@@ -390,9 +394,16 @@ def compare_strategies(
             raise ModelError(f"strategy {name} is there twice; compare_machines takes own labels")
         machines[name] = replace(machine, strategy=found)
     return compare_machines(
-        machines, streams, replications=replications, seed=seed, completions=completions,
-        confidence=confidence, workers=workers, executor=executor, progress=progress,
-    )  # fmt: skip
+        machines,
+        streams,
+        replications=replications,
+        seed=seed,
+        completions=completions,
+        confidence=confidence,
+        workers=workers,
+        executor=executor,
+        progress=progress,
+    )
 
 
 def compare_machines(
@@ -421,9 +432,7 @@ def compare_machines(
         for replication in range(replications)
         for machine in machines.values()
     ]
-    runs = parallel_map(
-        _replicate, tasks, workers=workers, executor=executor, progress=progress, what="runs"
-    )
+    runs = parallel_map(_replicate, tasks, workers=workers, executor=executor, progress=progress, what="runs")
     found = {}
     for k, label in enumerate(machines):
         own = runs[k :: len(machines)]
@@ -452,9 +461,12 @@ class _Task:
 def _replicate(task: _Task) -> tuple[dict[str, float], History | None]:
     """Means of one replication, and the whole history of the first."""
     history = one_run(
-        task.machine, task.streams, seed=task.seed, replication=task.replication,
+        task.machine,
+        task.streams,
+        seed=task.seed,
+        replication=task.replication,
         completions=task.completions,
-    )  # fmt: skip
+    )
     return history.summary, history if task.replication == 0 else None
 
 

@@ -185,17 +185,21 @@ def load_plan(path: str | Path, *, settings: Mapping[str, Any] | None = None) ->
     return make_plan(source, spec)
 
 
-def make_plan(
-    source: Path, spec: AllocationFile, *, max_bytes: int | None = None
-) -> AllocationPlan:
+def make_plan(source: Path, spec: AllocationFile, *, max_bytes: int | None = None) -> AllocationPlan:
     """The objects that the tables speak of; errors name `source` and the key.
 
     `max_bytes` is the most text that is read of a job log.
     """
     mesh = at_key(
-        source, "mesh", Mesh, spec.mesh.rows, spec.mesh.columns, spec.mesh.depth,
-        torus=spec.mesh.torus, io_side=None if spec.mesh.torus else spec.mesh.io_side,
-    )  # fmt: skip
+        source,
+        "mesh",
+        Mesh,
+        spec.mesh.rows,
+        spec.mesh.columns,
+        spec.mesh.depth,
+        torus=spec.mesh.torus,
+        io_side=None if spec.mesh.torus else spec.mesh.io_side,
+    )
     traffic = None
     if spec.machine.network == "none":
         if spec.traffic is not None:
@@ -205,14 +209,24 @@ def make_plan(
         traffic = _traffic(source, spec.traffic or TrafficTable(io_share=share), share)
     strategies = _strategies(source, mesh, spec.machine.strategies)
     machine = at_key(
-        source, "machine", Machine, mesh=mesh, strategy=strategies[0],
-        discipline=spec.machine.discipline, network=spec.machine.network, traffic=traffic,
+        source,
+        "machine",
+        Machine,
+        mesh=mesh,
+        strategy=strategies[0],
+        discipline=spec.machine.discipline,
+        network=spec.machine.network,
+        traffic=traffic,
         router=at_key(
-            source, "machine", Router, hop=spec.machine.hop, buffer=spec.machine.buffer,
+            source,
+            "machine",
+            Router,
+            hop=spec.machine.hop,
+            buffer=spec.machine.buffer,
             cut_through=spec.machine.cut_through,
         ),
         disk_pace=spec.machine.disk_pace,
-    )  # fmt: skip
+    )
     streams, utilisation = _streams(source, spec, mesh, machine, max_bytes)
     warnings: tuple[str, ...] = ()
     if isinstance(streams, LogStreams):
@@ -275,9 +289,13 @@ def _streams(
     if len(rates) > 1:
         fail(source, f"jobs.{rates[1]}", f"give either this or {rates[0]}")
     setting = Setting(
-        largest=mesh.nodes, sides=mesh.sides, timed=machine.network == "none", folder=source.parent,
-        replications=file.study.replications, max_bytes=max_bytes,
-    )  # fmt: skip
+        largest=mesh.nodes,
+        sides=mesh.sides,
+        timed=machine.network == "none",
+        folder=source.parent,
+        replications=file.study.replications,
+        max_bytes=max_bytes,
+    )
     try:
         return kind.from_table(given, setting)
     except TraceFormatError:  # says where in the log

@@ -36,9 +36,7 @@ class AbstractJobTraffic(abc.ABC):
         """Cycles that a node needs on average to send it all: what is known of a job beforehand."""
         traffic = self.of(mesh, size, demand)
         io = mesh.io_nodes.size
-        flits = sum(
-            phase.flits * count_messages(Traffic.of(phase), size, io) for phase in traffic.phases
-        )
+        flits = sum(phase.flits * count_messages(Traffic.of(phase), size, io) for phase in traffic.phases)
         return max(1.0, flits * traffic.repeat / size)
 
 

@@ -56,12 +56,15 @@ class Contention(Result):
     def record(self) -> dict[str, Any]:
         """Means, the busiest link and the response of every job."""
         return {
-            "fidelity": self.fidelity, "makespan": self.makespan, "messages": self.messages,
-            "mean_latency": self.mean_latency, "mean_blocking": self.mean_blocking,
+            "fidelity": self.fidelity,
+            "makespan": self.makespan,
+            "messages": self.messages,
+            "mean_latency": self.mean_latency,
+            "mean_blocking": self.mean_blocking,
             "worst_link": self.mesh.channel_name(self.worst_link),
             "worst_utilisation": float(self.utilisation[self.worst_link]),
             "jobs": {str(job.job): job.response for job in self.completions},
-        }  # fmt: skip
+        }
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each link: its number, its ends, its flits and its utilisation."""

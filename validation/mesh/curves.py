@@ -89,9 +89,7 @@ def latency_curve(
     nodes = np.concatenate([hot, np.setdiff1d(every, hot)])
     # Keyed by seed and number here, as the words of a job's messages are: the mesh stands below
     # the rooms that know of studies.
-    seeds = [
-        int(np.random.SeedSequence((seed, k)).generate_state(1)[0]) for k in range(offered.size)
-    ]
+    seeds = [int(np.random.SeedSequence((seed, k)).generate_state(1)[0]) for k in range(offered.size)]
     return [
         _point(mesh, nodes, hot.size, float(load), flits, router, warm_up, window, own_seed)
         for load, own_seed in zip(offered, seeds, strict=True)
@@ -119,9 +117,7 @@ def _point(
         interval=max(flits / load, 1.0),
         targets=targets,
     )
-    network = Network(
-        mesh, Router.pipelined() if router is None else router, seed=seed, record=True
-    )
+    network = Network(mesh, Router.pipelined() if router is None else router, seed=seed, record=True)
     network.start("load", nodes, Traffic.of(phase))
     network.advance(until=end)
     while True:

@@ -28,9 +28,11 @@ class PhaseLoads:
         """What `phase_flow` has found, kept while it goes on to others."""
         [sums] = found.sums.tolist()
         return cls(
-            found.channels[:used].copy(), found.held[:used].copy(), found.carried[:used].copy(),
+            found.channels[:used].copy(),
+            found.held[:used].copy(),
+            found.carried[:used].copy(),
             flows.Sums(*sums),
-        )  # fmt: skip
+        )
 
     @property
     def flight(self) -> float:
@@ -90,9 +92,7 @@ class FlowTable:
         if not self._jobs:
             return inf
         rows = np.fromiter(self._jobs, np.int64, len(self._jobs))
-        soonest = flows.share_out(
-            now, rows, self._flows, self._channels, self._parts, tuple(self._room)
-        )
+        soonest = flows.share_out(now, rows, self._flows, self._channels, self._parts, tuple(self._room))
         return float(soonest)
 
     def _lengthen(self) -> None:

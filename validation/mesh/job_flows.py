@@ -190,8 +190,7 @@ class FlowNetwork:
         drawn = self._started if draw is None else whole_number("draw", draw, least=0)
         if not isinstance(traffic, Traffic):
             raise ModelError(
-                f"traffic must be Traffic, got {traffic!r:.60}; lists of messages are for worms: "
-                f"use Network"
+                f"traffic must be Traffic, got {traffic!r:.60}; lists of messages are for worms: use Network"
             )
         try:
             members = self.mesh.checked_nodes(nodes)
@@ -201,9 +200,7 @@ class FlowNetwork:
         for phase in traffic.phases:
             phase.fits(members.size, io)
             if phase.interval:
-                raise ModelError(
-                    "flows have no messages with an interval; use Network, or interval=0"
-                )
+                raise ModelError("flows have no messages with an interval; use Network, or interval=0")
             if phase.last_flits:
                 raise ModelError("flows have messages of one length; use Network, or last_flits=0")
         expected = count_messages(traffic, members.size, io)
@@ -304,9 +301,14 @@ class FlowNetwork:
         if known is not None:
             return known
         used = flows.phase_flow(
-            job.streams, _rows(job.traffic), number, job.nodes, len(job.streams) - job.nodes,
-            self._place, tuple(self._found),
-        )  # fmt: skip
+            job.streams,
+            _rows(job.traffic),
+            number,
+            job.nodes,
+            len(job.streams) - job.nodes,
+            self._place,
+            tuple(self._found),
+        )
         loads = PhaseLoads.of(self._found, used)
         if phase.pattern not in _DRAWING and job.traffic.runs > 1:
             job.known[phase] = loads

@@ -107,12 +107,8 @@ def link_load(
         for run in range(plan.runs):
             part = slice(edges[run], edges[run + 1])
             loads = np.zeros_like(total)
-            routes.add_loads(
-                mesh.grid, listed.source[part], listed.target[part], listed.flits[part], loads
-            )
-            alone += plan.phases[run % len(plan.phases)].pause + float(
-                (by_wire(mesh, loads) * pace).max()
-            )
+            routes.add_loads(mesh.grid, listed.source[part], listed.target[part], listed.flits[part], loads)
+            alone += plan.phases[run % len(plan.phases)].pause + float((by_wire(mesh, loads) * pace).max())
             total += loads
         bound = max(bound, alone)
         messages += listed.source.size

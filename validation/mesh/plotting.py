@@ -108,9 +108,12 @@ def link_map(mesh: Mesh, utilisation: ArrayLike, *, ax: Axes | None = None, laye
     ax.add_collection(
         LineCollection(
             np.stack([a + aside, b + aside], axis=1).tolist(),
-            array=total, cmap=MAP, norm=scale, linewidths=3.0,
+            array=total,
+            cmap=MAP,
+            norm=scale,
+            linewidths=3.0,
         )
-    )  # fmt: skip
+    )
     shown = places[:, 2] == layer
     io = np.zeros(mesh.routers, dtype=bool)
     io[mesh.routers_of[mesh.io_nodes]] = True
@@ -153,9 +156,10 @@ def latency_against_load(curves: Mapping[str, Sequence[_Point]], *, ax: Axes | N
         ax.plot(load, [p.mean_latency for p in kept], "o-", ms=4, color=colour, label=str(name))
         ax.plot(load, [p.mean_network_latency for p in kept], ":", color=colour)
     ax.set(
-        xlabel="offered load [flits per node and cycle]", ylabel="mean latency [cycles]",
+        xlabel="offered load [flits per node and cycle]",
+        ylabel="mean latency [cycles]",
         yscale="log",
-    )  # fmt: skip
+    )
     set_plain_log_ticks(ax)
     set_legend_below(ax, title="dotted: from injection", title_fontsize=8)
     ax.grid(lw=0.3)
@@ -187,9 +191,7 @@ def phase_strip(run: _Run, *, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax, figsize=(8.0, 1.0 + 0.45 * len(patterns)))
     for row, pattern in enumerate(patterns):
         bars: Any = [(begin, end - begin) for name, begin, end in run.phases if name == pattern]
-        ax.broken_barh(
-            bars, (row - 0.35, 0.7), facecolor=_COLOURS[row % len(_COLOURS)], edgecolor="white"
-        )
+        ax.broken_barh(bars, (row - 0.35, 0.7), facecolor=_COLOURS[row % len(_COLOURS)], edgecolor="white")
     ax.set_yticks(range(len(patterns)), patterns)
     ax.invert_yaxis()
     ax.set_xlabel("time [cycles]")

@@ -100,9 +100,16 @@ class Router(Record):
     def pipelined(cls, *, buffer: int = 8, input_speedup: int = 2) -> Router:
         """Three stages, credits that take two cycles to come back, `buffer` flits."""
         return cls(
-            hop=3, flow=3, buffer=buffer, credit=2, release=2, sink=2, resume=1,
-            input_speedup=input_speedup, in_turn=True,
-        )  # fmt: skip
+            hop=3,
+            flow=3,
+            buffer=buffer,
+            credit=2,
+            release=2,
+            sink=2,
+            resume=1,
+            input_speedup=input_speedup,
+            in_turn=True,
+        )
 
     @property
     def timing(self) -> Timing:

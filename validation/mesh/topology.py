@@ -23,9 +23,13 @@ Ints = NDArray[np.int64]
 
 #: Sides on which I/O nodes may lie: dimension and end.
 SIDES: Final = {
-    "west": (0, 0), "east": (0, 1), "north": (1, 0), "south": (1, 1), "front": (2, 0),
+    "west": (0, 0),
+    "east": (0, 1),
+    "north": (1, 0),
+    "south": (1, 1),
+    "front": (2, 0),
     "back": (2, 1),
-}  # fmt: skip
+}
 #: Routers of the largest mesh that is built; its tables take about 1 GB.
 MAX_ROUTERS: Final = 1 << 20
 #: What a mesh knew before `Occupancy` was there, named in the error to whoever still asks it.
@@ -318,9 +322,11 @@ class Mesh(Record):
     def rectangle(self, row: int, column: int, height: int, width: int) -> Ints:
         """Numbers of the nodes of a rectangle in layer 0, row by row."""
         for name, value, most in (
-            ("row", row, self.rows - 1), ("column", column, self.columns - 1),
-            ("height", height, self.rows - row), ("width", width, self.columns - column),
-        ):  # fmt: skip
+            ("row", row, self.rows - 1),
+            ("column", column, self.columns - 1),
+            ("height", height, self.rows - row),
+            ("width", width, self.columns - column),
+        ):
             if whole_number(name, value, least=0 if name in ("row", "column") else 1) > most:
                 raise ModelError(f"{name} must be <= {most}, or it leaves the mesh; got {value}")
         r, c = np.mgrid[row : row + height, column : column + width]

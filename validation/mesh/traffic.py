@@ -121,9 +121,13 @@ class TrafficPhase(Record):
     def __post_init__(self) -> None:
         one_of("pattern", self.pattern, PATTERNS)
         for name, least, most in (
-            ("flits", 1, MAX_FLITS), ("rounds", 1, MAX_ROUNDS), ("pause", 0, MAX_PAUSE),
-            ("root", 0, MAX_ROUNDS), ("targets", 0, MAX_ROUNDS), ("last_flits", 0, MAX_FLITS),
-        ):  # fmt: skip
+            ("flits", 1, MAX_FLITS),
+            ("rounds", 1, MAX_ROUNDS),
+            ("pause", 0, MAX_PAUSE),
+            ("root", 0, MAX_ROUNDS),
+            ("targets", 0, MAX_ROUNDS),
+            ("last_flits", 0, MAX_FLITS),
+        ):
             value = whole_number(name, getattr(self, name), least=least)
             if value > most:
                 raise ModelError(f"{name} must be <= {most}, got {value}")
@@ -262,9 +266,7 @@ def phase_rows(traffic: Traffic) -> Any:
     return rows
 
 
-def stream_rows(
-    mesh: Mesh, nodes: Ints, *, seed: int, job: int, io_nodes: Ints | None = None
-) -> Any:
+def stream_rows(mesh: Mesh, nodes: Ints, *, seed: int, job: int, io_nodes: Ints | None = None) -> Any:
     """One stream for each of a job's nodes and each of its I/O nodes, with its own random numbers.
 
     A job has all I/O nodes unless told otherwise.
@@ -301,9 +303,7 @@ class Expansion:
     flits: Ints  #: (k,)
 
 
-def expand(
-    mesh: Mesh, nodes: ArrayLike, traffic: Traffic, *, seed: int = 0, job: int = 0
-) -> Expansion:
+def expand(mesh: Mesh, nodes: ArrayLike, traffic: Traffic, *, seed: int = 0, job: int = 0) -> Expansion:
     """List a job's messages, for fidelities and tests that want them all at once.
 
     The worm-level simulator does not: it takes each message from the same functions when its

@@ -26,16 +26,12 @@ def withdraw(state: State, job: Hashable, entry: Any, clock: int) -> int:
         If it is no plain run of a phase.
     """
     if not is_plain(state, entry):
-        raise ModelError(
-            f"job {job!r:.40} has more than one plain run of a phase; only one can be withdrawn"
-        )
+        raise ModelError(f"job {job!r:.40} has more than one plain run of a phase; only one can be withdrawn")
     phase, first = state.phases[entry["first_phase"]], int(entry["first_stream"])
     nodes, io_nodes = int(entry["nodes"]), int(entry["io_nodes"])
     if entry["status"] == WAITING:  # over when it would have begun
         entry["repetitions"] = 0
-        counts = [
-            int(messages_of(phase, rank, nodes, io_nodes)) for rank in range(nodes + io_nodes)
-        ]
+        counts = [int(messages_of(phase, rank, nodes, io_nodes)) for rank in range(nodes + io_nodes)]
         return sum(int(length(phase, i, n)) for n in counts for i in range(n))
     unsent = 0
     for stream in state.streams[first : first + nodes + io_nodes]:

@@ -137,10 +137,13 @@ class Network:
                 "nor links='infinite'; use a mesh, one virtual channel, or cut_through"
             )
         self._tables = Tables(
-            mesh, self.router.timing, paces, by_flit=by_flit,
+            mesh,
+            self.router.timing,
+            paces,
+            by_flit=by_flit,
             disk_of=_disk_of(mesh, disks) if disk == "buffer" else None,
             infinite=links == "infinite",
-        )  # fmt: skip
+        )
         self._waiting: dict[int, int] = {}  # messages that a job may have under way, by its row
         self._names: dict[int, Hashable] = {}  # of the jobs in the table, by their row
         self._kept: dict[Hashable, tuple[int, int]] = {}  # (row, first phase run) of each job
@@ -361,9 +364,7 @@ class Network:
         """Numbers of I/O nodes; ModelError for others."""
         given = self.mesh.checked_nodes(io_nodes, io=True)
         if given.min() < self.mesh.nodes:
-            raise ModelError(
-                f"io_nodes must be I/O nodes, from {self.mesh.nodes}; got {given.min()}"
-            )
+            raise ModelError(f"io_nodes must be I/O nodes, from {self.mesh.nodes}; got {given.min()}")
         return given
 
     def messages(self) -> pd.DataFrame:
@@ -405,9 +406,7 @@ class Network:
         listed["created"], listed["number"] = traffic.created[order] + at, order
         listed["target"] = self.mesh.routers_of[traffic.destination[order]]
         listed["flits"] = traffic.flits[order]
-        sources, first, counts = np.unique(
-            traffic.source[order], return_index=True, return_counts=True
-        )
+        sources, first, counts = np.unique(traffic.source[order], return_index=True, return_counts=True)
         streams = np.zeros(sources.size, rec.STREAM)
         streams["router"], streams["rank"] = self.mesh.routers_of[sources], np.arange(sources.size)
         streams["index"] = first + len(self._state.listed)
@@ -495,8 +494,7 @@ def _disk_of(mesh: Mesh, disks: ArrayLike | None) -> Ints:
     given = np.arange(mesh.io_nodes.size) if disks is None else np.asarray(disks)
     if given.shape != mesh.io_nodes.shape or given.dtype.kind not in "iu" or (given < 0).any():
         raise ModelError(
-            f"disks must be {mesh.io_nodes.size} whole numbers >= 0, one for each I/O node, got "
-            f"{disks!r:.60}"
+            f"disks must be {mesh.io_nodes.size} whole numbers >= 0, one for each I/O node, got {disks!r:.60}"
         )
     found = np.zeros(mesh.routers, np.int64)
     found[mesh.routers_of[mesh.io_nodes]] = given

@@ -33,21 +33,33 @@ def _record(**fields: type) -> np.dtype[Any]:
 #: in the tables of mean bursts, whether it transfers or computes, where, and its `work`: seconds of
 #: the burst alone or, at a shared station, the virtual time at which it ends.
 SLOT = _record(
-    job=np.int64, phase=np.int64, column=np.int64, stage=np.int64, partition=np.int64,
-    disk=np.int64, work=np.float64,
-)  # fmt: skip
+    job=np.int64,
+    phase=np.int64,
+    column=np.int64,
+    stage=np.int64,
+    partition=np.int64,
+    disk=np.int64,
+    work=np.float64,
+)
 #: A station: bursts there, its discipline, and of a shared one its virtual time, when that was
 #: brought up to date, and the place of the burst that ends first.
-STATION = _record(
-    count=np.int64, discipline=np.int64, soonest=np.int64, virtual=np.float64, seen=np.float64
-)
+STATION = _record(count=np.int64, discipline=np.int64, soonest=np.int64, virtual=np.float64, seen=np.float64)
 #: What the whole machine counts. `computing` are processors at work (with equal shares: jobs),
 #: `moving` disks.
 COUNTERS = _record(
-    now=np.float64, events=np.int64, running=np.int64, arrived=np.int64, started=np.int64,
-    unfinished=np.int64, computing=np.float64, moving=np.float64, picked=np.int64,
-    changes=np.int64, measuring=np.int64, paused=np.int64,
-)  # fmt: skip
+    now=np.float64,
+    events=np.int64,
+    running=np.int64,
+    arrived=np.int64,
+    started=np.int64,
+    unfinished=np.int64,
+    computing=np.float64,
+    moving=np.float64,
+    picked=np.int64,
+    changes=np.int64,
+    measuring=np.int64,
+    paused=np.int64,
+)
 #: Time integrals over the measured window: jobs in the system, jobs running, processors computing,
 #: disks transferring, and the time itself.
 BUSY = 5
@@ -112,10 +124,7 @@ def _place(state):
             if (
                 best < 0
                 or rank < best_rank
-                or (
-                    rank == best_rank
-                    and (jobs < best_jobs or (jobs == best_jobs and disk < best_disk))
-                )
+                or (rank == best_rank and (jobs < best_jobs or (jobs == best_jobs and disk < best_disk)))
             ):
                 best, best_rank, best_jobs, best_disk = c, rank, jobs, disk
     return best

@@ -155,9 +155,7 @@ def simulate_candidates(
     whole_number("jobs", jobs, least=1)
     rate = chosen_rate(arrival_rate, load, work_bound(system, workload.program))
     capacities = {p: capacity(p, system, workload) for p in dict.fromkeys(policies)}
-    stable = [
-        p for p, most in capacities.items() if rate < most * (1.0 + p.capacity_error(workload))
-    ]
+    stable = [p for p, most in capacities.items() if rate < most * (1.0 + p.capacity_error(workload))]
     if not stable:
         largest = max(capacities, key=capacities.__getitem__)
         raise UnstableError(largest.label, rate, capacities[largest])
@@ -166,11 +164,17 @@ def simulate_candidates(
     for policy in stable:
         runs.append(
             simulate(
-                policy, system, workload, arrival_rate=rate, jobs=jobs,
+                policy,
+                system,
+                workload,
+                arrival_rate=rate,
+                jobs=jobs,
                 warm_up=math.ceil(jobs / 2) if warm_up is None else warm_up,
-                replications=replications, confidence=confidence, **options,
+                replications=replications,
+                confidence=confidence,
+                **options,
             )
-        )  # fmt: skip
+        )
         report("candidates", len(runs), len(stable))
     # one whose capacity is in doubt was played to see whether it has a steady state
     settled = [i for i, run in enumerate(runs) if not run.saturated]

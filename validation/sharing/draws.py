@@ -117,18 +117,14 @@ def job_source(
     return JobSource(jobs, kinds, drawn, (arrivals, max(second - 1.0, 0.0)))
 
 
-def _kind(
-    weight: float, program: AbstractProgram, workload: Workload, draw_phases: bool | None
-) -> JobKind:
+def _kind(weight: float, program: AbstractProgram, workload: Workload, draw_phases: bool | None) -> JobKind:
     """A program as jobs go through it, with its phases as listed or as many as the mean says."""
     if draw_phases is None:
         draw_phases = workload.has_bursts and isinstance(program, Program)
     if not draw_phases:
         return JobKind(weight, program.phase_times, None)
     if not isinstance(program, Program):
-        raise ModelError(
-            "draw_phases needs programs; the mean of a mix has its mean number of phases"
-        )
+        raise ModelError("draw_phases needs programs; the mean of a mix has its mean number of phases")
     return JobKind(weight, program.listed_times, program.draw_phase_counts)
 
 
@@ -166,9 +162,7 @@ def draw(source: JobSource, plan: Layout, count: int, *, seed: int, key: tuple[i
     first_phase = np.concatenate([[0], np.cumsum(counts)])
     io_factor = cpu_factor = np.ones(1)
     if source.bursts is not None:
-        io_factor, cpu_factor = source.bursts.draw_apart(
-            int(first_phase[-1]), rng=stream(seed, *key, BURSTS)
-        )
+        io_factor, cpu_factor = source.bursts.draw_apart(int(first_phase[-1]), rng=stream(seed, *key, BURSTS))
     pauses = np.empty((len(plan.pauses), 2 * count if plan.pauses else 0))
     for row, law in enumerate(plan.pauses):
         pauses[row] = law.rvs(pauses.shape[1], random_state=stream(seed, *key, PAUSES, row))
@@ -176,6 +170,4 @@ def draw(source: JobSource, plan: Layout, count: int, *, seed: int, key: tuple[i
     if _kernels.SIRO in plan.disciplines:
         picks = stream(seed, *key, TURNS).random(int(first_phase[-1]))
     columns = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Draw(
-        gaps, demand, first_phase, io_factor, cpu_factor, pauses, picks, program_of, columns
-    )
+    return Draw(gaps, demand, first_phase, io_factor, cpu_factor, pauses, picks, program_of, columns)

@@ -39,9 +39,17 @@ def predict_one(point: Point, replication: int) -> Mapping[str, Any]:
 
 #: Quantities of a prediction, those of them that it has.
 _SHOWN: Final = (
-    "arrival_rate", "capacity", "mean_response", "mean_wait", "mean_jobs", "throughput",
-    "processor_utilisation", "disk_utilisation", "method", "error_bound",
-)  # fmt: skip
+    "arrival_rate",
+    "capacity",
+    "mean_response",
+    "mean_wait",
+    "mean_jobs",
+    "throughput",
+    "processor_utilisation",
+    "disk_utilisation",
+    "method",
+    "error_bound",
+)
 
 
 def run_one(point: Point, replication: int) -> Mapping[str, Any]:
@@ -53,9 +61,15 @@ def run_one(point: Point, replication: int) -> Mapping[str, Any]:
     try:
         plan, policy, workload = _chosen(point)
         run = simulate(
-            policy, plan.system, workload, load=_load(point, plan), replications=1,
-            seed=point.seed, point=replication, workers=1,
-        )  # fmt: skip
+            policy,
+            plan.system,
+            workload,
+            load=_load(point, plan),
+            replications=1,
+            seed=point.seed,
+            point=replication,
+            workers=1,
+        )
     except UnstableError as error:
         return {"status": "saturated", "capacity": error.capacity}
     except (ModelError, MemoryBudgetError) as error:

@@ -227,9 +227,12 @@ def simulate(
         else:
             floor = max(replications, math.ceil(FLOOR * relaxation / measured))
             precise = until_precise(
-                first_replications, precision=precision, confidence=confidence,
-                at_least=floor, at_most=max(at_most, floor),
-            )  # fmt: skip
+                first_replications,
+                precision=precision,
+                confidence=confidence,
+                at_least=floor,
+                at_most=max(at_most, floor),
+            )
     columns = np.array([values for values, _ in runs]).T
     columns[4] /= system.processors
     columns[5] /= system.disks
@@ -281,9 +284,7 @@ def _replicate(
     response, wait, busy, events = play_jobs(plan, work, np.cumsum(work.gaps) / rate, window)
     inside = slice(*window)
     means = [response[inside].mean(), wait[inside].mean(), *(busy[:4] / busy[4])]
-    thirds = [
-        part.mean() if part.size else 0.0 for part in np.array_split(response[inside], THIRDS)
-    ]
+    thirds = [part.mean() if part.size else 0.0 for part in np.array_split(response[inside], THIRDS)]
     return np.concatenate([means, np.quantile(response[inside], percentiles), thirds]), events
 
 
@@ -314,9 +315,7 @@ def _grows(thirds: Array) -> bool:
     return grew and float(late.mean()) > 0.5 * float(early.mean())
 
 
-def _warnings(
-    policy: AbstractPolicy, doubt: float, busy: float, saturated: bool
-) -> tuple[str, ...]:
+def _warnings(policy: AbstractPolicy, doubt: float, busy: float, saturated: bool) -> tuple[str, ...]:
     """What to know about a run next to a capacity in doubt."""
     near = (
         f"the arrival rate is {busy:.1%} of a capacity that {policy.label} is only known to have "
@@ -327,10 +326,7 @@ def _warnings(
             f"{near}; response times grew from one third of the run to the next, so there is no "
             f"steady state and the means say only how long the run was",
         )
-    return (
-        f"{near}; no steady growth of the response times was seen, which does not prove a steady "
-        f"state",
-    )
+    return (f"{near}; no steady growth of the response times was seen, which does not prove a steady state",)
 
 
 def _checked_percentiles(given: Sequence[float]) -> Array:
@@ -342,9 +338,7 @@ def _checked_percentiles(given: Sequence[float]) -> Array:
     return np.unique(wanted)
 
 
-def relaxation_jobs(
-    utilisation: float, servers: int, arrival_scv: float, demand_scv: float
-) -> float:
+def relaxation_jobs(utilisation: float, servers: int, arrival_scv: float, demand_scv: float) -> float:
     """Arrivals in one relaxation time of the queue, roughly.
 
     The diffusion that approximates a queue in heavy traffic forgets its start within

@@ -22,16 +22,16 @@ STRATEGIES: Final[dict[str, tuple[int, str]]] = {
     "BF": (kernels.BEST, "the free box that touches most busy blocks and walls"),
     "aligned": (kernels.ALIGNED, "the first free box at a multiple of its sides"),
     "MFP": (kernels.ROOMIEST, "the box that leaves the largest free box"),
-    "3d-torus": (
-        kernels.CURVE, "the shortest run of free blocks on Hilbert's curve, else the nearest ones"
-    ),
+    "3d-torus": (kernels.CURVE, "the shortest run of free blocks on Hilbert's curve, else the nearest ones"),
     "block": (kernels.RUNS, "free blocks of one aligned run of 2^m blocks"),
-}  # fmt: skip
+}
 #: Disciplines by name.
 DISCIPLINES: Final[dict[str, int]] = {
-    "loss": kernels.LOSS, "fcfs": kernels.FCFS, "first-fit": kernels.FIRST_FIT,
+    "loss": kernels.LOSS,
+    "fcfs": kernels.FCFS,
+    "first-fit": kernels.FIRST_FIT,
     "EASY": kernels.EASY,
-}  # fmt: skip
+}
 #: What leaves the largest free box is looked for at every base: at most in so many blocks.
 _MOST_FOR_ROOM: Final = 512
 
@@ -91,9 +91,9 @@ def place_of(pod: Pod, shapes: Sequence[Shape], strategy: str) -> kernels.Place:
         found = pod.turns(shape, anywhere=code >= kernels.ANY)
         ways[c], volume[c] = len(found), math.prod(found[0])
         turns[c, : len(found)] = found
-    order = (
-        hilbert_curve_in_space(pod.sides) if code == kernels.CURVE else np.arange(pod.count)
-    ).astype(np.int64)
+    order = (hilbert_curve_in_space(pod.sides) if code == kernels.CURVE else np.arange(pod.count)).astype(
+        np.int64
+    )
     return kernels.Place(pod.blocks, pod.block, pod.wrap, code, order, small, volume, ways, turns)
 
 
@@ -105,10 +105,15 @@ def nothing_held(pod: Pod) -> kernels.Held:
     x, y, z = (max(2 * a, b) for a, b in zip(pod.blocks, pod.block, strict=True))
     room = max(words_for_room(pod.blocks, pod.wrap), words_for_room(pod.block, False))
     return kernels.Held(
-        busy, np.full(pod.count, -1, np.int64),
-        np.zeros((pod.count, chips), np.bool_), np.full((pod.count, chips), -1, np.int64),
-        np.zeros(pod.count, np.int64), np.array([pod.count, pod.chips], np.int64),
-        np.zeros(6, np.int64), np.zeros((x + 63) // 64 * y * z, np.uint64),
-        np.zeros((x + 3) * (y + 3) * (z + 3), np.int32), np.zeros(room, np.uint64),
+        busy,
+        np.full(pod.count, -1, np.int64),
+        np.zeros((pod.count, chips), np.bool_),
+        np.full((pod.count, chips), -1, np.int64),
+        np.zeros(pod.count, np.int64),
+        np.array([pod.count, pod.chips], np.int64),
+        np.zeros(6, np.int64),
+        np.zeros((x + 63) // 64 * y * z, np.uint64),
+        np.zeros((x + 3) * (y + 3) * (z + 3), np.int32),
+        np.zeros(room, np.uint64),
         np.zeros(max(pod.count, chips), np.int64),
-    )  # fmt: skip
+    )

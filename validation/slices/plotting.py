@@ -39,17 +39,22 @@ def largest_utilisation(study: Any, ax: Axes | None = None) -> Axes:
         ways = [study.of(name, discipline) for name in study.strategies]
         runs = [(way.full or way.loaded).utilisation for way in ways]
         ax.barh(
-            rows + (k - (len(study.disciplines) - 1) / 2) * height, [run.mean for run in runs],
-            height=0.9 * height, color=COLOURS[k % len(COLOURS)], label=plain_text(discipline),
-            xerr=[run.half_width for run in runs], error_kw={"lw": 0.8},
-        )  # fmt: skip
+            rows + (k - (len(study.disciplines) - 1) / 2) * height,
+            [run.mean for run in runs],
+            height=0.9 * height,
+            color=COLOURS[k % len(COLOURS)],
+            label=plain_text(discipline),
+            xerr=[run.half_width for run in runs],
+            error_kw={"lw": 0.8},
+        )
     ax.set_yticks(rows, study.strategies)
     ax.invert_yaxis()
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel(
-        "share of the chips held, with a full queue" if study.ways[0].full is not None
+        "share of the chips held, with a full queue"
+        if study.ways[0].full is not None
         else "share of the chips held"
-    )  # fmt: skip
+    )
     ax.grid(axis="x", alpha=0.3)
     set_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(study.disciplines))
     return ax
@@ -70,9 +75,17 @@ def waits_by_slice(study: Any, ax: Axes | None = None) -> Axes:
         x = [aside * np.prod(own.shape) for own in seen]
         means = [own.wait.mean / unit for own in seen if own.wait is not None]
         errors = [own.wait.half_width / unit for own in seen if own.wait is not None]
-        ax.errorbar(x, means, yerr=bars_above_zero(means, errors), label=name,
-                    color=COLOURS[k % len(COLOURS)], marker="o", ms=4, capsize=2,
-                    lw=1.0)  # fmt: skip
+        ax.errorbar(
+            x,
+            means,
+            yerr=bars_above_zero(means, errors),
+            label=name,
+            color=COLOURS[k % len(COLOURS)],
+            marker="o",
+            ms=4,
+            capsize=2,
+            lw=1.0,
+        )
     ax.set_xscale("log", base=2)
     shapes = study.ways[0].loaded.shapes
     if len(shapes) <= 12:
@@ -95,9 +108,10 @@ def _unit(study: Any, discipline: str) -> tuple[float, str]:
     waits = [own.wait.mean for run in runs if not run.growing for own in run.shapes if own.wait]
     longest = max(waits, default=0.0)
     return next(
-        (length, name) for length, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
+        (length, name)
+        for length, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
         if longest >= 2 * length or length == 1.0
-    )  # fmt: skip
+    )
 
 
 def layouts(study: Any) -> Figure:

@@ -47,9 +47,7 @@ def as_shape(name: str, sides: Sequence[int] | str) -> Shape:
     try:
         checked = tuple(whole_number(f"a side of {name}", side, least=1) for side in given)
     except TypeError:
-        raise ModelError(
-            f"{name} must be three sides such as (4, 4, 8), got {sides!r:.60}"
-        ) from None
+        raise ModelError(f"{name} must be three sides such as (4, 4, 8), got {sides!r:.60}") from None
     if len(checked) != 3:
         raise ModelError(f"{name} must be three sides such as (4, 4, 8), got {sides!r:.60}")
     return checked
@@ -226,10 +224,14 @@ class Pod(Record):
 #: Mixes by name, in blocks: shape and weight.
 MIXES: Final[dict[str, tuple[tuple[Shape, float], ...]]] = {
     "halving": (
-        ((1, 1, 1), 32.0), ((1, 1, 2), 16.0), ((1, 2, 2), 8.0), ((2, 2, 2), 4.0),
-        ((2, 2, 4), 2.0), ((2, 4, 4), 1.0),
+        ((1, 1, 1), 32.0),
+        ((1, 1, 2), 16.0),
+        ((1, 2, 2), 8.0),
+        ((2, 2, 2), 4.0),
+        ((2, 2, 4), 2.0),
+        ((2, 4, 4), 1.0),
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -319,9 +321,7 @@ class SliceMix(Record):
             try:
                 weights.append(float(weight) if colon else 1.0)
             except ValueError:
-                raise ModelError(
-                    f"{part.strip()!r:.60} in the mix: {weight!r} is no weight"
-                ) from None
+                raise ModelError(f"{part.strip()!r:.60} in the mix: {weight!r} is no weight") from None
         return cls(tuple(shapes), tuple(weights), name=text.replace(" ", ""))
 
     @property

@@ -90,9 +90,7 @@ def slice_queue(pod: Pod, mix: SliceMix | str, load: float | None = None) -> Sli
     asked = real_number("load", load, above=0.0)
     rate, capacity = mix.arrival_rate(pod, asked), mix.arrival_rate(pod, most)
     if asked >= most:
-        raise UnstableError(
-            "first come, first served", rate, capacity, load=asked, largest_load=most
-        )
+        raise UnstableError("first come, first served", rate, capacity, load=asked, largest_load=most)
     waiting = chain.mean_waiting(rate)
     return SliceQueue(pod, mix, asked, most, waiting / rate, waiting, asked)
 
@@ -109,9 +107,7 @@ class _Chain:
         self.pod, self.mix = pod, mix
         self.sizes: list[int] = sizes.tolist()
         self.shares = np.bincount(kind, mix.weights)
-        self.rates = np.array(
-            [1.0 / mix.means[int(np.argmax(kind == k))] for k in range(len(sizes))]
-        )
+        self.rates = np.array([1.0 / mix.means[int(np.argmax(kind == k))] for k in range(len(sizes))])
         self.cascade = lru_cache(maxsize=None)(self._cascade)
 
     def free(self, running: _Running) -> int:
@@ -126,9 +122,7 @@ class _Chain:
         for c, size in enumerate(self.sizes):
             longer = []
             for part in found:
-                left = self.pod.count - sum(
-                    n * s for n, s in zip(part, self.sizes[:c], strict=True)
-                )
+                left = self.pod.count - sum(n * s for n, s in zip(part, self.sizes[:c], strict=True))
                 longer += [(*part, n) for n in range(left // size + 1)]
                 if len(longer) > _MOST_SETS:
                     raise MemoryBudgetError(
@@ -152,9 +146,7 @@ class _Chain:
                 key = (1, running, c)
                 found[key] = found.get(key, 0.0) + part
                 continue
-            for (gone, then, first), more in self.cascade(
-                self.with_one(running, c), behind - 1
-            ).items():
+            for (gone, then, first), more in self.cascade(self.with_one(running, c), behind - 1).items():
                 key = (gone + 1, then, first)
                 found[key] = found.get(key, 0.0) + part * more
         return found
@@ -255,7 +247,5 @@ class _Chain:
         within = np.repeat(np.arange(1, m + 1), p)
         beyond = solution.tail  # by phase, of all levels from 2 on
         return float(
-            within @ solution.level(1)
-            + within @ beyond
-            + m * (beyond.sum() + solution.mean_excess())
+            within @ solution.level(1) + within @ beyond + m * (beyond.sum() + solution.mean_excess())
         )

@@ -55,8 +55,7 @@ def _cost(study: SliceStudy, free: Ways, best: Ways) -> str:
     """What boxes cost against any blocks."""
     text = ""
     if free.full is not None and best.full is not None:
-        gap = compare(free.full.runs["utilisation"], best.full.runs["utilisation"],
-                      smaller_is_better=False)  # fmt: skip
+        gap = compare(free.full.runs["utilisation"], best.full.runs["utilisation"], smaller_is_better=False)
         text = (
             f"With a full queue, {free.discipline}, any blocks keep "
             f"{free.full.utilisation.mean:.0%} of the pod busy, boxes at best "
@@ -91,13 +90,11 @@ def _overtaking(study: SliceStudy, best: Ways, discipline: str) -> str:
     other = study.of(best.strategy, discipline)
     text = f"Letting jobs overtake ({discipline}, {best.strategy}) "
     if other.full is not None and best.full is not None:
-        gap = compare(other.full.runs["utilisation"], best.full.runs["utilisation"],
-                      smaller_is_better=False)  # fmt: skip
+        gap = compare(other.full.runs["utilisation"], best.full.runs["utilisation"], smaller_is_better=False)
         text += {
             "better": f"keeps {gap.mean * 100:.0f} points more of the pod busy (± "
             f"{gap.half_width * 100:.1f}) when 50 jobs always wait",
-            "worse": f"keeps {-gap.mean * 100:.0f} points less of the pod busy when 50 jobs "
-            f"always wait",
+            "worse": f"keeps {-gap.mean * 100:.0f} points less of the pod busy when 50 jobs always wait",
             "undecided": f"makes no difference to how busy the pod is that "
             f"{best.full.replications} runs could show",
         }[gap.verdict]
@@ -227,12 +224,14 @@ def write_slice_report(study: SliceStudy, folder: Path, *, command: str) -> Path
             Path(__file__).parent / "templates" / "slices.html.j2",
             pictures=[
                 Picture(
-                    "utilisation", plotting.largest_utilisation(study).get_figure(),
+                    "utilisation",
+                    plotting.largest_utilisation(study).get_figure(),
                     _utilisation_words(study),
                 ),
                 Picture("waits", plotting.waits_by_slice(study).get_figure(), _waits_words(study)),
                 Picture(
-                    "layouts", plotting.layouts(study),
+                    "layouts",
+                    plotting.layouts(study),
                     panels=tuple(
                         (plotting.layout_panel(study, name), _layout_words(study, name))
                         for name in study.strategies
@@ -249,5 +248,5 @@ def write_slice_report(study: SliceStudy, folder: Path, *, command: str) -> Path
             study=study,
             time=lambda found: _time(study, found),
             in_text=in_text,
-        )  # fmt: skip
+        )
     return folder / PAGE

@@ -38,9 +38,7 @@ class ShapeResult(Record):
 class SliceSimulation(Result):
     """Jobs on a pod, simulated; times in seconds, None where nothing was seen."""
 
-    drawing = Drawing(
-        "slice", "wait", half_width="wait_half_width", labels=("slice", "mean wait [s]")
-    )
+    drawing = Drawing("slice", "wait", half_width="wait_half_width", labels=("slice", "mean wait [s]"))
 
     pod: Pod
     strategy: str

@@ -109,17 +109,18 @@ def slice_plan(source: Path | None, given: Mapping[str, Mapping[str, Any]]) -> S
 
 def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
     pod = Pod(
-        as_shape("blocks", spec.pod.blocks), spec.pod.wrap,
-        block=as_shape("block", spec.pod.block), turning=spec.pod.turning,
-    )  # fmt: skip
+        as_shape("blocks", spec.pod.blocks),
+        spec.pod.wrap,
+        block=as_shape("block", spec.pod.block),
+        turning=spec.pod.turning,
+    )
     table, study = spec.jobs, spec.study
     common: dict[str, Any] = {
         "strategies": tuple(USUAL_STRATEGIES if study.strategies is None else study.strategies),
-        "disciplines": tuple(
-            USUAL_DISCIPLINES if study.disciplines is None else study.disciplines
-        ),
-        "replications": study.replications, "seed": study.seed,
-    }  # fmt: skip
+        "disciplines": tuple(USUAL_DISCIPLINES if study.disciplines is None else study.disciplines),
+        "replications": study.replications,
+        "seed": study.seed,
+    }
     if table.log is not None:
         if table.mix is not None or table.hold is not None:
             raise ModelError("a log has slices and times of its own: leave out mix and hold")
@@ -138,9 +139,16 @@ def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
     load = _LOAD if table.load is None else table.load
     notes = ("EASY is simulated with exact run times as estimates.",)
     return SlicePlan(
-        pod, mix, load, 1, table.count or 4000, unit, title,
-        notes=notes if "easy" in map(str.lower, common["disciplines"]) else (), **common,
-    )  # fmt: skip
+        pod,
+        mix,
+        load,
+        1,
+        table.count or 4000,
+        unit,
+        title,
+        notes=notes if "easy" in map(str.lower, common["disciplines"]) else (),
+        **common,
+    )
 
 
 def _of_log(pod: Pod, table: JobTable, path: Path, common: dict[str, Any]) -> SlicePlan:
@@ -173,14 +181,19 @@ def _of_log(pod: Pod, table: JobTable, path: Path, common: dict[str, Any]) -> Sl
     )
     notes = [*streams.warnings, rule]
     if factor != 1.0:
-        notes.append(
-            f"Times between arrivals times {factor:.3g}: the log alone asks for {own:.1%}."
-        )
+        notes.append(f"Times between arrivals times {factor:.3g}: the log alone asks for {own:.1%}.")
     title = f"{len(jobs.sizes):,} jobs of {path.name}"
     return SlicePlan(
-        pod, streams, None, processors, table.count or len(jobs.sizes), "s", title,
-        notes=tuple(notes), **common,
-    )  # fmt: skip
+        pod,
+        streams,
+        None,
+        processors,
+        table.count or len(jobs.sizes),
+        "s",
+        title,
+        notes=tuple(notes),
+        **common,
+    )
 
 
 def pod_in_words(pod: Pod) -> str:

@@ -176,9 +176,7 @@ def simulate_slices(
     return _summary(pod, strategy, discipline, load, shapes, found, over)
 
 
-def sliced(
-    streams: Sequence[JobStream], pod: Pod, processors: int
-) -> tuple[tuple[Shape, ...], list[_Work]]:
+def sliced(streams: Sequence[JobStream], pod: Pod, processors: int) -> tuple[tuple[Shape, ...], list[_Work]]:
     """Streams of jobs as jobs that ask for slices, and the slices, by `Pod.slice_of`.
 
     Jobs that come with a shape keep it, if it has three sides. A job without a demand, or of more
@@ -196,9 +194,10 @@ def sliced(
         for i, what in enumerate(asked):
             if what not in known:
                 own = (
-                    what if isinstance(what, tuple) and len(what) == 3
+                    what
+                    if isinstance(what, tuple) and len(what) == 3
                     else pod.slice_of(-(-int(np.prod(what)) // each))
-                )  # fmt: skip
+                )
                 known[what] = shapes.setdefault(own, len(shapes))
             of[i] = known[what]
         estimates = jobs.demands if jobs.estimates is None else jobs.estimates
@@ -231,9 +230,7 @@ def _of_run(works: Sequence[_Work], run: int) -> _Work:
     return works[run]
 
 
-def _drawn(
-    mix: SliceMix, law: PhaseType | None, count: int, rate: float, seed: int, run: int
-) -> _Work:
+def _drawn(mix: SliceMix, law: PhaseType | None, count: int, rate: float, seed: int, run: int) -> _Work:
     """Poisson arrivals; gaps, shapes and times have generators of their own."""
     for_gaps, for_shapes, for_times = spawned(stream(seed, "slices", run), 3)
     of = for_shapes.choice(len(mix.shapes), count, p=mix.weights)
@@ -284,28 +281,40 @@ def _one(
     work = work_of(run)
     total = work.of.size
     warm, enough = total // _WARM, total - total // _TAIL
-    jobs = kernels.Jobs(
-        work.arrivals.copy(), work.of, work.demands, work.estimates, np.full(total, np.nan)
-    )
+    jobs = kernels.Jobs(work.arrivals.copy(), work.of, work.demands, work.estimates, np.full(total, np.nan))
     most = min(pod.chips, total)
     classes = place.volume.size
     queue = kernels.Queue(
-        np.full(classes, -1, np.int64), np.full(classes, -1, np.int64),
-        np.full(total, -1, np.int64), np.zeros(classes, np.bool_),
-        np.zeros(classes, np.int64), np.zeros(classes, np.int64), np.zeros(classes, np.bool_),
-        np.zeros(most, np.int64), np.zeros(most), np.zeros(most), np.zeros(4, np.int64),
-    )  # fmt: skip
-    window = (
-        [np.inf, np.inf] if waiting else [work.arrivals[warm], work.arrivals[enough - 1]]
-    )  # fmt: skip
+        np.full(classes, -1, np.int64),
+        np.full(classes, -1, np.int64),
+        np.full(total, -1, np.int64),
+        np.zeros(classes, np.bool_),
+        np.zeros(classes, np.int64),
+        np.zeros(classes, np.int64),
+        np.zeros(classes, np.bool_),
+        np.zeros(most, np.int64),
+        np.zeros(most),
+        np.zeros(most),
+        np.zeros(4, np.int64),
+    )
+    window = [np.inf, np.inf] if waiting else [work.arrivals[warm], work.arrivals[enough - 1]]
     tally = kernels.Tally(
         np.array(window), np.zeros(5), np.full(pod.count, -1, np.int64), np.zeros(2, np.int64)
     )
     every = max(1, pod.count // _BLOCKS_FOR_EVERY_LOOK)
     kernels.play(
-        place, nothing_held(pod), nothing_held(pod), queue, jobs, tally, discipline, waiting,
-        warm, enough, every,
-    )  # fmt: skip
+        place,
+        nothing_held(pod),
+        nothing_held(pod),
+        queue,
+        jobs,
+        tally,
+        discipline,
+        waiting,
+        warm,
+        enough,
+        every,
+    )
     if not tally.window[1] > tally.window[0]:
         if waiting:
             raise ModelError(
@@ -344,18 +353,23 @@ def _summary(
         for c in order
     )
     return SliceSimulation(
-        pod=pod, strategy=strategy, discipline=discipline, load=load,
+        pod=pod,
+        strategy=strategy,
+        discipline=discipline,
+        load=load,
         utilisation=over([run.utilisation for run in found]),
         waiting=over([run.waiting for run in found]),
         refused=over([run.share_refused() for run in found]),
         fits_by_count=over([run.stuck for run in found]),
         scatter=over([run.scatter for run in found]),
         carried=None if full or discipline == "loss" else over([run.carried for run in found]),
-        shapes=own, replications=len(found), events=sum(run.events for run in found),
+        shapes=own,
+        replications=len(found),
+        events=sum(run.events for run in found),
         picture=found[0].picture,
         runs={
             "utilisation": tuple(run.utilisation for run in found),
             "wait": () if full else tuple(run.wait() for run in found),
         },
         **waits(None),
-    )  # fmt: skip
+    )

@@ -51,9 +51,7 @@ class SliceStudy(Result):
 
     def of(self, strategy: str, discipline: str) -> Ways:
         """The strategy under the discipline."""
-        return next(
-            way for way in self.ways if (way.strategy, way.discipline) == (strategy, discipline)
-        )
+        return next(way for way in self.ways if (way.strategy, way.discipline) == (strategy, discipline))
 
     @property
     def contiguous(self) -> tuple[str, ...]:
@@ -138,10 +136,18 @@ def compare_slices(
     def played(strategy: str, discipline: str, at: float | None) -> SliceSimulation:
         nonlocal done
         found = simulate_slices(
-            pod, jobs, at, strategy=strategy, discipline=discipline, count=count,
-            backlog=_BACKLOG, replications=replications, processors=processors, seed=seed,
+            pod,
+            jobs,
+            at,
+            strategy=strategy,
+            discipline=discipline,
+            count=count,
+            backlog=_BACKLOG,
+            replications=replications,
+            processors=processors,
+            seed=seed,
             workers=workers,
-        )  # fmt: skip
+        )
         done += 1
         report("simulations", done, every)
         return found
@@ -149,20 +155,20 @@ def compare_slices(
     at = None if streams else load
     ways = [
         Ways(
-            strategy, discipline, None if streams else played(strategy, discipline, None),
+            strategy,
+            discipline,
+            None if streams else played(strategy, discipline, None),
             played(strategy, discipline, at),
         )
         for strategy in names
         for discipline in orders
-    ]  # fmt: skip
+    ]
     refusing = [played(strategy, "loss", at) for strategy in names]
     own = ways[0].loaded.load
     assert own is not None
     if title is None:
         title = jobs.name if isinstance(jobs, SliceMix) else str(jobs)
-    return SliceStudy(
-        pod, title, unit, own, names, orders, tuple(ways), tuple(refusing), tuple(notes)
-    )
+    return SliceStudy(pod, title, unit, own, names, orders, tuple(ways), tuple(refusing), tuple(notes))
 
 
 def _names(what: str, given: Sequence[str]) -> tuple[str, ...]:

@@ -80,8 +80,7 @@ class Simulator:
         assert plan is not None
         most, rate = self.capacities[each.named.label], each.found.arrival_rate
         return each.named in plan.policies and any(
-            isclose(fraction * most, rate, rel_tol=_ROUNDING)
-            for fraction in plan.capacity_fractions
+            isclose(fraction * most, rate, rel_tol=_ROUNDING) for fraction in plan.capacity_fractions
         )
 
     def _check(self, policy: AbstractPolicy, rate: float, point: int) -> Check:

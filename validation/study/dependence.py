@@ -15,9 +15,7 @@ from qmodels.words import in_words
 _DOUBT = "interarrival times are not independent"
 
 
-def dependent_arrivals(
-    scenario: Scenario, found: Sequence[tuple[AbstractPolicy, Prediction]]
-) -> list[str]:
+def dependent_arrivals(scenario: Scenario, found: Sequence[tuple[AbstractPolicy, Prediction]]) -> list[str]:
     """Sentence on the fastest policy under arrivals that depend on each other as the log's do.
 
     Parameters

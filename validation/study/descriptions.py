@@ -34,9 +34,10 @@ def lowest_curves(curves: Curves, what: str) -> str:
             shared.setdefault(load, {})[label] = time
     # a load at which all are drawn that still have a steady state
     loads = sorted(
-        load for load, times in shared.items()
+        load
+        for load, times in shared.items()
         if len(times) == sum(max(curve, default=0.0) >= load for curve in drawn.values())
-    )  # fmt: skip
+    )
     if not loads:
         return f"{what} No curve can be drawn: every policy is saturated."
     chosen = dict.fromkeys((loads[0], loads[len(loads) // 2], loads[-1]))
@@ -54,8 +55,7 @@ def surface_words(surface: SpeedupSurface) -> str:
     best = surface.best()
     corners = [(0, 0), (-1, 0), (0, -1), (-1, -1)]
     said = dict.fromkeys(
-        f"{speedup[i, j]:.3g} on {counted(p[i], 'processor')} and {counted(d[j], 'disk')}"
-        for i, j in corners
+        f"{speedup[i, j]:.3g} on {counted(p[i], 'processor')} and {counted(d[j], 'disk')}" for i, j in corners
     )
     least = plain_number(float(speedup.min()), 3)
     return (
@@ -97,8 +97,7 @@ def tail_doubt(name: str, sample: np.ndarray, law: PhaseType) -> str:
 def agreement_words(checks: Sequence[Check]) -> str:
     """The smallest and the largest gap between simulation and prediction, and what is covered."""
     ratios = [
-        c.agreement.simulation.mean_response.mean / c.agreement.prediction.mean_response
-        for c in checks
+        c.agreement.simulation.mean_response.mean / c.agreement.prediction.mean_response for c in checks
     ]
     low, high = (int(f(ratios)) for f in (np.argmin, np.argmax))
     covered = sum(c.agreement.covered for c in checks)
@@ -126,9 +125,10 @@ def answer_words(study: Study, curves: Curves) -> str:
     """Which of the policies that the findings name answers soonest, and who ties."""
     said = lowest_curves(curves, "Mean response time against load, with bands of stated errors.")
     ties = [
-        f"{load:.2g}" for load in study.loads
+        f"{load:.2g}"
+        for load in study.loads
         if any(row.status == "tie" for row in study.recommendation(load).rows)
-    ]  # fmt: skip
+    ]
     return f"{said} Within the errors policies tie at loads {', '.join(ties)}." if ties else said
 
 

@@ -36,9 +36,7 @@ def findings(study: Study, *, bare: bool = False) -> list[str]:
         f"How far to trust it on a mesh: {trial.in_short() if bare else trial.trust()}"
         for trial in study.trials
     ]
-    sentences = [
-        *_fastest_policies(study, words), *_of_the_log(study), _highest_loads(study, words)
-    ]  # fmt: skip
+    sentences = [*_fastest_policies(study, words), *_of_the_log(study), _highest_loads(study, words)]
     if study.checks or not tried:
         sentences.append(_trust(study, words))
     return [*sentences, *tried]
@@ -125,9 +123,7 @@ def _fastest(study: Study, each: Headline, words: Glossary) -> str:
             f"{at} {words(best.label)} has the shortest mean response time, {time} "
             f"({_error(best)}{beside}); {second}."
         )
-    others = [
-        f"{words(row.label)}, {in_words(row.value, like=best.value)}" for row in ties[:_MOST_TIES]
-    ]
+    others = [f"{words(row.label)}, {in_words(row.value, like=best.value)}" for row in ties[:_MOST_TIES]]
     if len(ties) > _MOST_TIES:
         others.append(f"{len(ties) - _MOST_TIES} more")
     error = max((row.error for row in (best, *ties) if row.error < inf), default=0.0)
@@ -152,9 +148,7 @@ def _simulated(study: Study, each: Headline) -> str:
 def _error(row: RankedPolicy) -> str:
     """The error that is stated for a time."""
     if not exact_for_its_laws(row.method):
-        return (
-            "how far it may be off is not known here" if row.error == inf else f"± {row.error:.0%}"
-        )
+        return "how far it may be off is not known here" if row.error == inf else f"± {row.error:.0%}"
     return "exact for this model" if row.method == EXACT else "exact for the laws fitted to the log"
 
 
@@ -212,9 +206,7 @@ def _trust(study: Study, words: Glossary) -> str:
     if decided:
         gaps = sorted(abs(c.agreement.gap) for c in decided)
         worst = max(decided, key=lambda c: abs(c.agreement.gap))
-        half = (
-            f"half of these are within {np.median(gaps):.1%} of the simulated time, and the worst"
-        )
+        half = f"half of these are within {np.median(gaps):.1%} of the simulated time, and the worst"
         parts.append(
             f"{where} approximate, and {len(decided)} of {len(rest)} could be judged: "
             f"{half if len(decided) > 1 else 'it'} is {abs(worst.agreement.gap):.1%} too "
@@ -234,9 +226,7 @@ def _trust(study: Study, words: Glossary) -> str:
     replays = [c for c in study.checks if c.replay]
     if replays:
         ratios = [
-            c.replay.mean_response.mean / c.agreement.prediction.mean_response
-            for c in replays
-            if c.replay
+            c.replay.mean_response.mean / c.agreement.prediction.mean_response for c in replays if c.replay
         ]
         parts.append(
             f"the log itself, played back in its own order, answers in {min(ratios):.2g} to "

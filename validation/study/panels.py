@@ -126,13 +126,15 @@ def _agreement(study: Study) -> Rows:
 
 
 def _trial(study: Study) -> Rows:
-    found: list[Drawn | None] = [
-        (plotting.trial_panel(trial), trial_words(trial)) for trial in study.trials
-    ]
+    found: list[Drawn | None] = [(plotting.trial_panel(trial), trial_words(trial)) for trial in study.trials]
     return [found] if found else []
 
 
 _DRAWN: Final[Mapping[str, Callable[[Study], Rows]]] = {
-    "answer": _answer, "workload": _workload, "surface": _surface, "response": _response,
-    "agreement": _agreement, "trial": _trial,
-}  # fmt: skip
+    "answer": _answer,
+    "workload": _workload,
+    "surface": _surface,
+    "response": _response,
+    "agreement": _agreement,
+    "trial": _trial,
+}

@@ -40,9 +40,13 @@ from validation.study.trial import MeshTrial
 
 #: Colours and lines of the few policies of the first figure: told apart without colour too.
 LOOKS: Final = (
-    (BLUE, "-"), (RED, "--"), (GREEN, "-."), (PURPLE, ":"), (ORANGE, (0, (5, 1, 1, 1))),
+    (BLUE, "-"),
+    (RED, "--"),
+    (GREEN, "-."),
+    (PURPLE, ":"),
+    (ORANGE, (0, (5, 1, 1, 1))),
     (BLACK, (0, (1, 2))),
-)  # fmt: skip
+)
 
 _DPI: Final = 150
 #: Of a picture's file; the usual 6 takes up to twice as long for a fiftieth of its size.
@@ -53,8 +57,7 @@ def png_file(tiles: Sequence[Sequence[Figure | None]]) -> bytes:
     """Figures side by side, row by row, as one picture's file; None leaves a place empty."""
     rows = [[None if each is None else _pixels(each) for each in row] for row in tiles]
     wide = [
-        max((p.shape[1] for p in column if p is not None), default=0)
-        for column in zip(*rows, strict=True)
+        max((p.shape[1] for p in column if p is not None), default=0) for column in zip(*rows, strict=True)
     ]
     high = [max((p.shape[0] for p in row if p is not None), default=0) for row in rows]
     whole = np.full((sum(high), sum(wide), 4), 255, np.uint8)
@@ -97,9 +100,11 @@ def surface_map(study: Study) -> Figure:
     """The speedup surface as a map alone."""
     figure = Figure(figsize=(5.2, 4.2), layout="constrained")
     surface_heatmap(
-        study.surface, ax=figure.add_subplot(), points=measured_allotments(study),
+        study.surface,
+        ax=figure.add_subplot(),
+        points=measured_allotments(study),
         contradicted=_contradicted(study),
-    )  # fmt: skip
+    )
     return figure
 
 
@@ -134,18 +139,29 @@ def answer_figure(study: Study) -> Figure:
     unit, name = time_unit(study)
     for label, look in zip(headline_policies(study), LOOKS, strict=False):
         rows = [(x.load, row) for x in ranked for row in x.rows if row.label == label]
-        sure = [(load, row.value / unit, min(row.error, 1.0 - 1e-6)) for load, row in rows
-                if np.isfinite(row.value) and np.isfinite(row.error)]  # fmt: skip
+        sure = [
+            (load, row.value / unit, min(row.error, 1.0 - 1e-6))
+            for load, row in rows
+            if np.isfinite(row.value) and np.isfinite(row.error)
+        ]
         at, times = curve_of(study, label)
         ax.plot(at, np.asarray(times) / unit, color=look[0], linestyle=look[1], lw=1.8, label=label)
         if sure:
             loads, times, errors = np.array(sure).T
             ax.fill_between(
-                loads, times * (1.0 - errors), times * (1.0 + errors), color=look[0], alpha=0.16,
+                loads,
+                times * (1.0 - errors),
+                times * (1.0 + errors),
+                color=look[0],
+                alpha=0.16,
                 lw=0,
-            )  # fmt: skip
-    ax.set(xlabel="load (1: the machine's ceiling)", ylabel=f"mean response time [{name}]",
-           yscale="log", xlim=(0, 1))  # fmt: skip
+            )
+    ax.set(
+        xlabel="load (1: the machine's ceiling)",
+        ylabel=f"mean response time [{name}]",
+        yscale="log",
+        xlim=(0, 1),
+    )
     set_plain_log_ticks(ax)
     ax.grid(lw=0.3)
     _mark_log(study, ax)
@@ -208,13 +224,9 @@ def draw_responses(
     return curves
 
 
-def panel_curves(
-    study: Study, kind: str, disk_partitions: int
-) -> dict[str, tuple[list[float], list[float]]]:
+def panel_curves(study: Study, kind: str, disk_partitions: int) -> dict[str, tuple[list[float], list[float]]]:
     """Loads and mean response times in seconds of the policies of a panel, by label."""
-    return _curves(
-        study, lambda policy: policy.name in (kind, "DP") and _disks(policy) == disk_partitions
-    )
+    return _curves(study, lambda policy: policy.name in (kind, "DP") and _disks(policy) == disk_partitions)
 
 
 def curve_of(study: Study, label: str) -> tuple[list[float], list[float]]:
@@ -290,11 +302,15 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
         simulated = check.agreement.simulation.mean_response
         exact = exact_for_its_laws(check.agreement.prediction.method)
         ax.errorbar(
-            simulated.mean / predicted, y,
+            simulated.mean / predicted,
+            y,
             xerr=bars_above_zero([simulated.mean / predicted], [simulated.half_width / predicted]),
-            color=BLUE if exact else RED, fmt="o" if exact else "s", ms=5, capsize=3,
+            color=BLUE if exact else RED,
+            fmt="o" if exact else "s",
+            ms=5,
+            capsize=3,
             mfc=BLUE if exact else "white",
-        )  # fmt: skip
+        )
         if check.replay:
             ratio = check.replay.mean_response.mean / predicted
             ax.plot(ratio, y, marker="D", ms=5, color=PURPLE, ls="none")
@@ -304,10 +320,11 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
         ("the log replayed in its own order", {"color": PURPLE, "marker": "D"}),
     ):
         used = any(
-            (c.replay is not None) if "log" in label
+            (c.replay is not None)
+            if "log" in label
             else exact_for_its_laws(c.agreement.prediction.method) == ("exact," in label)
             for c in checks
-        )  # fmt: skip
+        )
         if used:
             ax.plot([], [], ls="none", ms=5, label=label, **style)  # type: ignore[arg-type]
     ax.set_yticks(
@@ -317,9 +334,7 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
     )
     ax.set_ylim(len(checks) - 0.5, -0.5)
     # a title of the upright axis would be longer than that is where there are few checks
-    ax.set_xlabel(
-        "simulated / predicted mean response time\nof policies at shares of their capacity"
-    )
+    ax.set_xlabel("simulated / predicted mean response time\nof policies at shares of their capacity")
     low, high = ax.get_xlim()
     if high / max(low, 1e-9) > 5 and low > 0:
         ax.set_xscale("log")
@@ -374,14 +389,10 @@ def tail(sample: np.ndarray, law: PhaseType, *, ax: Axes | None = None) -> Axes:
     values = np.sort(np.asarray(sample, dtype=float))
     above = 1.0 - np.arange(1, values.size + 1) / values.size
     shown = (values > 0) & (above > 0)
-    ax.step(
-        values[shown], above[shown], where="post", color=GREY, label=f"log, {values.size:,} values"
-    )
+    ax.step(values[shown], above[shown], where="post", color=GREY, label=f"log, {values.size:,} values")
     law = law.scale(values.mean() / law.mean)
     x = np.geomspace(max(values[values > 0].min(), values.mean() * 1e-4), values.max(), 200)
-    ax.plot(
-        x, law.sf(x), color=RED, lw=1.5, label=f"fitted, order {law.order}, cv {law.scv**0.5:.2f}"
-    )
+    ax.plot(x, law.sf(x), color=RED, lw=1.5, label=f"fitted, order {law.order}, cv {law.scv**0.5:.2f}")
     ax.set(xscale="log", yscale="log", ylabel="fraction above", ylim=(0.3 / values.size, 1.5))
     for axis in "xy":
         set_plain_log_ticks(ax, axis)

@@ -208,10 +208,7 @@ def _summary(study: Study) -> dict[str, Any] | None:
     rows = [
         [
             str(name),
-            *(
-                plain_number(value) if column != "n" else f"{value:,.0f}"
-                for column, value in row.items()
-            ),
+            *(plain_number(value) if column != "n" else f"{value:,.0f}" for column, value in row.items()),
         ]
         for name, row in table.iterrows()
     ]

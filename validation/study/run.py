@@ -60,9 +60,7 @@ class Point(Record):
 class Study(Result):
     """Everything that a study found out."""
 
-    drawing = Drawing(
-        "load", "mean_response_s", by="policy", labels=("load", "mean response time [s]")
-    )
+    drawing = Drawing("load", "mean_response_s", by="policy", labels=("load", "mean response time [s]"))
 
     scenario: Scenario
     workload: Workload
@@ -109,10 +107,15 @@ class Study(Result):
     def record(self) -> dict[str, Any]:
         """Points, checks, capacities and warnings; what follows is in `findings`."""
         return {
-            "title": self.scenario.title, "load_1_rate": self.bound, "log_load": self.log_load,
-            "loads": self.loads, "capacities": self.capacities, "points": self.to_frame(),
-            "warnings": self.warnings, "seconds": self.seconds,
-        }  # fmt: skip
+            "title": self.scenario.title,
+            "load_1_rate": self.bound,
+            "log_load": self.log_load,
+            "loads": self.loads,
+            "capacities": self.capacities,
+            "points": self.to_frame(),
+            "warnings": self.warnings,
+            "seconds": self.seconds,
+        }
 
     def drawn(self) -> pd.DataFrame:
         """Predictions of the policies that are fastest at some load of the sweep."""
@@ -142,9 +145,7 @@ class Study(Result):
             )
         return pd.DataFrame(rows)
 
-    def _row(
-        self, policy: AbstractPolicy, load: float, found: Prediction | None
-    ) -> dict[str, object]:
+    def _row(self, policy: AbstractPolicy, load: float, found: Prediction | None) -> dict[str, object]:
         error = np.nan
         if found is not None:
             error = error_of(found, objective_of("mean_response"))
@@ -223,15 +224,11 @@ def run_study(
     given = processes or executor
 
     def on_mesh() -> Iterator[tuple[MeshTrial, ...]]:
-        yield study_trial(
-            scenario, workers=1 if given is None else workers, executor=given, progress=report
-        )
+        yield study_trial(scenario, workers=1 if given is None else workers, executor=given, progress=report)
 
     with _beside(workers) as begin:
         trials = begin(on_mesh())  # it needs nothing of what follows
-        surface = speedup_surface(
-            scenario.program, scenario.surface_processors, scenario.surface_disks
-        )
+        surface = speedup_surface(scenario.program, scenario.surface_processors, scenario.surface_disks)
         capacities = {p.label: _capacity(p, scenario, workload) for p in scenario.policies}
         loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
         simulator = Simulator(scenario, capacities, workers, executor, report)
@@ -281,9 +278,12 @@ def _overloaded(study: Study, log_load: float) -> str:
     said = f"The log's own load of {log_load:.3g} is beyond what any policy can carry."
     try:
         found = overload(
-            scenario.system, study.workload, arrival_rate=log_load * study.bound,
-            policies=scenario.policies, model=scenario.model,
-        )  # fmt: skip
+            scenario.system,
+            study.workload,
+            arrival_rate=log_load * study.bound,
+            policies=scenario.policies,
+            model=scenario.model,
+        )
     except ModelError:  # by a hair: the simulator alone does not take it for stable
         return said
     return f"{said} {found.sentence}"

@@ -160,9 +160,7 @@ def plan_sweep(
     last: dict[str, Sequence[Any]]
     own = REPLICATIONS
     given = dict(settings or {})
-    tables = (
-        laid_over(AllocationFile, tables, given) if strategies else with_settings(tables, given)
-    )
+    tables = laid_over(AllocationFile, tables, given) if strategies else with_settings(tables, given)
     if strategies:
         plan = load_plan(source, settings=given)
         last = {"strategy": [strategy.name for strategy in plan.strategies]}
@@ -286,9 +284,14 @@ def run_sweep(
             Path(journal), version=version, campaign=plan.campaign, reuse=reuse, command=command
         ) as own:
             return run_sweep(
-                plan, own, workers=workers, cluster=cluster, executor=executor, budget=budget,
+                plan,
+                own,
+                workers=workers,
+                cluster=cluster,
+                executor=executor,
+                budget=budget,
                 progress=progress,
-            )  # fmt: skip
+            )
     points = plan.points
     if journal.key_version != points[0].version:
         points = tuple(replace(point, version=journal.key_version) for point in points)
@@ -296,9 +299,13 @@ def run_sweep(
     table = PointTable(plan.kind, points, plan.effort)
     with engine(workers=workers, cluster=cluster, executor=executor) as chosen:
         complete = run_tasks(
-            table, journal, executor=chosen.executor, workers=chosen.workers,
-            progress=progress, budget=budget,
-        )  # fmt: skip
+            table,
+            journal,
+            executor=chosen.executor,
+            workers=chosen.workers,
+            progress=progress,
+            budget=budget,
+        )
     failures = journal.failures()
     return Sweep(table, complete, failures)
 
@@ -314,9 +321,10 @@ class Sweep(Result):
     def record(self) -> dict[str, Any]:
         """A row for each point, and what could not be done."""
         return {
-            "complete": self.complete, "rows": self.points.rows(),
+            "complete": self.complete,
+            "rows": self.points.rows(),
             "failures": sorted(set(self.failures.values())),
-        }  # fmt: skip
+        }
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the mean response time over the first axis of numbers; of allocation the turnaround.
@@ -364,9 +372,7 @@ def kept_sweeps(file: str | Path) -> list[KeptCampaign]:
     with JournalReader(Path(file)) as journal:
         found = [each for each in journal.campaigns() if each.told is not None]
     if not found:
-        raise ModelError(
-            f"{file}: belongs to another command than sweep; that command goes on with it"
-        )
+        raise ModelError(f"{file}: belongs to another command than sweep; that command goes on with it")
     return found
 
 
@@ -392,8 +398,7 @@ def read_sweep(file: str | Path, number: int | None = None) -> Sweep:
         told = from_text(chosen.told or "")
         kind, results = KINDS[told["kind"]], journal.results()
         points = [
-            replace(told["point"], settings=from_text(settings))
-            for settings in journal.points(chosen.number)
+            replace(told["point"], settings=from_text(settings)) for settings in journal.points(chosen.number)
         ]
     table = PointTable(kind, points, told["effort"])
     todo = list(table.first())[::-1]

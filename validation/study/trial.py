@@ -63,9 +63,11 @@ class MeshTrial(Result):
         """Mean response on the mesh."""
         whole = self.found.chain.simulated["S4"]
         return Estimate(
-            whole.mean * self.cycle, whole.half_width * self.cycle, whole.confidence,
+            whole.mean * self.cycle,
+            whole.half_width * self.cycle,
+            whole.confidence,
             whole.replications,
-        )  # fmt: skip
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Every stage, in seconds: mean, half-width of its interval (0 if predicted), over S4."""
@@ -117,10 +119,7 @@ class MeshTrial(Result):
             f"(known to {self.corrected_half_width / mean:.1%}), {self._against(self.own)} before, "
             f"by the times of the programs."
         )
-        yield (
-            f"By the bursts of a job alone on the mesh the prediction is "
-            f"{self._against(self.predicted)}."
-        )
+        yield (f"By the bursts of a job alone on the mesh the prediction is {self._against(self.predicted)}.")
         yield self._verdict()
         yield self._largest_step()
         found = self.found
@@ -166,13 +165,10 @@ class MeshTrial(Result):
         step = steps[name]
         sure = abs(step.mean) > step.half_width
         said = (
-            f"{STEPS[name]} ({step.mean / mean:+.1%} of the time on the mesh, ± "
-            f"{step.half_width / mean:.1%})"
+            f"{STEPS[name]} ({step.mean / mean:+.1%} of the time on the mesh, ± {step.half_width / mean:.1%})"
         )
         if not sure:
-            return (
-                f"No step from the model to the mesh is surely more than nothing; most is {said}."
-            )
+            return f"No step from the model to the mesh is surely more than nothing; most is {said}."
         return f"Of the steps from the model to the mesh {said} counts most."
 
 
@@ -212,16 +208,24 @@ def study_trial(
         return ()
     asked = [_task(scenario, plan, policy, place) for place, policy in enumerate(plan.policies)]
     found = parallel_map(
-        try_on_mesh, [task for task, _ in asked], workers=workers, executor=executor,
-        progress=progress, what="on the mesh",
-    )  # fmt: skip
+        try_on_mesh,
+        [task for task, _ in asked],
+        workers=workers,
+        executor=executor,
+        progress=progress,
+        what="on the mesh",
+    )
     return tuple(
         MeshTrial(
-            policy, plan.strategy, task, answer, cycle,
+            policy,
+            plan.strategy,
+            task,
+            answer,
+            cycle,
             _own_prediction(scenario, policy, answer.chain.arrival_rate / cycle),
         )
         for policy, (task, cycle), answer in zip(plan.policies, asked, found, strict=True)
-    )  # fmt: skip
+    )
 
 
 def check_trial(scenario: Scenario) -> None:
@@ -231,9 +235,7 @@ def check_trial(scenario: Scenario) -> None:
             _task(scenario, scenario.trial, policy, place)
 
 
-def _task(
-    scenario: Scenario, plan: TrialPlan, policy: AbstractPolicy, place: int
-) -> tuple[MeshTask, float]:
+def _task(scenario: Scenario, plan: TrialPlan, policy: AbstractPolicy, place: int) -> tuple[MeshTask, float]:
     """What is asked of the mesh for a policy, and seconds that a cycle stands for."""
     key = f"trial.policies[{place}]"
     system, program = scenario.system, scenario.program
@@ -258,14 +260,18 @@ def _task(
     kind = type(policy)
     ours = kind.__module__.startswith("qmodels.")
     given = {
-        "rows": plan.rows, "columns": plan.columns, "strategy": plan.strategy,
+        "rows": plan.rows,
+        "columns": plan.columns,
+        "strategy": plan.strategy,
         "policy": policy.name if ours else f"{kind.__module__}:{kind.__qualname__}",
         "policy_options": {name: getattr(policy, name) for name in names},
-        "cpu_to_io": p * float(program.mean_cpu(p, d)) / system.processors * system.disks
-        / disk_work,
-        "io_flits": flits, "phases": phases, "demand_scv": law.scv,
-        "min_processors": system.min_processors, "io_nodes": io_nodes,
-    }  # fmt: skip
+        "cpu_to_io": p * float(program.mean_cpu(p, d)) / system.processors * system.disks / disk_work,
+        "io_flits": flits,
+        "phases": phases,
+        "demand_scv": law.scv,
+        "min_processors": system.min_processors,
+        "io_nodes": io_nodes,
+    }
     try:
         cell_of(given)
     except ModelError as error:

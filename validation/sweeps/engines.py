@@ -52,9 +52,7 @@ def engine(
         raise ModelError("give either a cluster or an executor, not both")
     if executor is not None:
         if not isinstance(executor, Executor):
-            raise ModelError(
-                f"executor must be a concurrent.futures.Executor, got {executor!r:.60}"
-            )
+            raise ModelError(f"executor must be a concurrent.futures.Executor, got {executor!r:.60}")
         known = getattr(executor, "_max_workers", None)  # what the executors of Python call it
         count = worker_count(workers if workers is not None or known is None else known)
         yield Engine(executor, lambda: count)

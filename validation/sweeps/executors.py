@@ -75,9 +75,7 @@ class LeashedPool(ProcessPoolExecutor):
         context = multiprocessing.get_context("spawn")
         _track_in_silence()
         leash, self._held = context.Pipe(duplex=False)
-        super().__init__(
-            workers, mp_context=context, initializer=_end_with_the_leash, initargs=(leash,)
-        )
+        super().__init__(workers, mp_context=context, initializer=_end_with_the_leash, initargs=(leash,))
 
     def let_go(self) -> None:
         """End the workers at once, whatever they are doing; what they did not finish is lost."""

@@ -153,9 +153,16 @@ class Journal:
         db.execute(
             "INSERT INTO session (began, beat, host, pid, version, command, campaign) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (_now(), time.time(), socket.gethostname(), os.getpid(), self.version, self.command,
-             self._campaign),
-        )  # fmt: skip
+            (
+                _now(),
+                time.time(),
+                socket.gethostname(),
+                os.getpid(),
+                self.version,
+                self.command,
+                self._campaign,
+            ),
+        )
         self._session = int(db.execute("SELECT last_insert_rowid()").fetchone()[0])
         db.execute("COMMIT")
 
@@ -176,8 +183,9 @@ class Journal:
         row = self._db.execute(
             "SELECT campaign.version FROM session JOIN campaign ON campaign.number = "
             "session.campaign WHERE kind = ? AND campaign.number IN (SELECT campaign FROM result) "
-            "ORDER BY session.number DESC LIMIT 1", (self.campaign.kind,)
-        ).fetchone()  # fmt: skip
+            "ORDER BY session.number DESC LIMIT 1",
+            (self.campaign.kind,),
+        ).fetchone()
         return None if row is None else str(row[0])
 
     def _of_another_version(self, begun: str) -> str:
@@ -222,8 +230,9 @@ class Journal:
         with self._guard, self._said():
             return self._db.execute(
                 "SELECT count(*), command FROM result JOIN campaign ON campaign = number "
-                "WHERE number != ? GROUP BY number ORDER BY number", (self._campaign,)
-            ).fetchall()  # fmt: skip
+                "WHERE number != ? GROUP BY number ORDER BY number",
+                (self._campaign,),
+            ).fetchall()
 
     def known(self, key: str) -> str | None:
         """The result of a key, or None."""
@@ -259,10 +268,13 @@ class Journal:
     def count(self) -> int:
         """How many results of this campaign there are."""
         with self._guard, self._said():
-            return int(self._db.execute(
-                "SELECT count(*) FROM result WHERE campaign = ?1 OR key IN "
-                "(SELECT key FROM shared WHERE campaign = ?1)", (self._campaign,)
-            ).fetchone()[0])  # fmt: skip
+            return int(
+                self._db.execute(
+                    "SELECT count(*) FROM result WHERE campaign = ?1 OR key IN "
+                    "(SELECT key FROM shared WHERE campaign = ?1)",
+                    (self._campaign,),
+                ).fetchone()[0]
+            )
 
     def add(self, results: Iterable[Kept]) -> None:
         """Take down results; they are on the disk after the next commit, which may be this one.
@@ -278,9 +290,8 @@ class Journal:
                 self._db.execute(
                     "INSERT INTO result (key, version, value, seconds, campaign, session) VALUES "
                     "(?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET times = times + 1",
-                    (each.key, self.version, each.value, each.seconds, self._campaign,
-                     self._session),
-                )  # fmt: skip
+                    (each.key, self.version, each.value, each.seconds, self._campaign, self._session),
+                )
                 self._asked.add(each.key)
                 self._waiting += 1  # one too many for a key that was there
             waited = time.monotonic() - self._last
@@ -291,26 +302,25 @@ class Journal:
         """Take down that a task could not be done, for those who look; it is tried again."""
         with self._guard, self._said():
             self._write()
-            self._db.execute(
-                "INSERT OR REPLACE INTO failure VALUES (?, ?, ?)", (self._campaign, key, what)
-            )
+            self._db.execute("INSERT OR REPLACE INTO failure VALUES (?, ?, ?)", (self._campaign, key, what))
 
     def failures(self) -> dict[str, str]:
         """Keys of this campaign that could not be done, and why."""
         with self._guard, self._said():
-            return dict(self._db.execute(
-                "SELECT key, what FROM failure WHERE campaign = ? AND key NOT IN "
-                "(SELECT key FROM result)", (self._campaign,)
-            ))  # fmt: skip
+            return dict(
+                self._db.execute(
+                    "SELECT key, what FROM failure WHERE campaign = ? AND key NOT IN "
+                    "(SELECT key FROM result)",
+                    (self._campaign,),
+                )
+            )
 
     def commit(self) -> None:
         """Have the disk hold all that was added."""
         with self._guard, self._said():
             if self._db.in_transaction:
                 began = time.monotonic()
-                self._db.execute(
-                    "UPDATE session SET beat = ? WHERE number = ?", (time.time(), self._session)
-                )
+                self._db.execute("UPDATE session SET beat = ? WHERE number = ?", (time.time(), self._session))
                 self._db.execute("COMMIT")
                 self._last = time.monotonic()
                 self._cost = self._last - began
@@ -320,9 +330,7 @@ class Journal:
         """Say what the campaign is, and name its points in their order."""
         with self._guard, self._said():
             self._write()
-            self._db.execute(
-                "UPDATE campaign SET told = ? WHERE number = ?", (told, self._campaign)
-            )
+            self._db.execute("UPDATE campaign SET told = ? WHERE number = ?", (told, self._campaign))
             self._db.execute("DELETE FROM point WHERE campaign = ?", (self._campaign,))
             self._db.executemany(
                 "INSERT INTO point VALUES (?, ?, ?)",
@@ -384,8 +392,9 @@ class Journal:
         db.execute(
             "UPDATE result SET campaign = (SELECT min(campaign) FROM shared WHERE shared.key = "
             "result.key) WHERE campaign = ? AND key IN (SELECT key FROM asked) AND key IN "
-            "(SELECT key FROM shared)", mine
-        )  # fmt: skip
+            "(SELECT key FROM shared)",
+            mine,
+        )
         db.execute(
             "DELETE FROM shared WHERE EXISTS (SELECT 1 FROM result WHERE result.key = shared.key "
             "AND result.campaign = shared.campaign)"

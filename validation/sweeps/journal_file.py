@@ -106,9 +106,7 @@ class JournalReader:
 
     def __init__(self, file: Path) -> None:
         if not file.is_file():
-            raise ModelError(
-                f"{file}: there is no journal; a finished campaign may have removed it"
-            )
+            raise ModelError(f"{file}: there is no journal; a finished campaign may have removed it")
         self.file = file
         try:
             # The writer's own unfinished commit is waited for, so this must be able to write.

@@ -160,8 +160,10 @@ def _plain(value: Any, *, keys: bool) -> Any:
 
 def _array(value: np.ndarray[Any, Any], *, keys: bool) -> Any:
     if value.dtype.hasobject:
-        return {"$objects": [_plain(each, keys=keys) for each in value.ravel().tolist()],
-                "shape": list(value.shape)}  # fmt: skip
+        return {
+            "$objects": [_plain(each, keys=keys) for each in value.ravel().tolist()],
+            "shape": list(value.shape),
+        }
     data, told = np.ascontiguousarray(value).tobytes(), {"shape": list(value.shape)}
     if keys:  # which need no way back: a log has millions of rows
         hashed = hashlib.blake2b(data, digest_size=16).hexdigest()
@@ -201,8 +203,7 @@ def _columns(value: Any) -> list[tuple[Any, np.ndarray[Any, Any]]] | None:
     if pandas is None or not isinstance(value, (pandas.DataFrame, pandas.Series)):
         return None
     table = value.to_frame() if isinstance(value, pandas.Series) else value
-    named = [(_plain(name, keys=True), table.iloc[:, i].to_numpy())
-             for i, name in enumerate(table.columns)]  # fmt: skip
+    named = [(_plain(name, keys=True), table.iloc[:, i].to_numpy()) for i, name in enumerate(table.columns)]
     return [("index", table.index.to_numpy()), *named]
 
 

@@ -126,9 +126,11 @@ class PointTable:
         if kind.random and effort.precision is not None:
             for place in range(len(points)):
                 rule = Stopping(
-                    precision=effort.precision, confidence=effort.confidence,
-                    at_least=kind.at_least, at_most=max(effort.at_most, kind.at_least),
-                )  # fmt: skip
+                    precision=effort.precision,
+                    confidence=effort.confidence,
+                    at_least=kind.at_least,
+                    at_most=max(effort.at_most, kind.at_least),
+                )
                 self._rules[place], self._wanted[place] = rule, rule.wanted
         self._function = kind.run_one()
         self._total = sum(self._wanted)

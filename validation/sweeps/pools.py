@@ -68,9 +68,7 @@ class MendedPool(Executor):
         self._try(outer, lambda pool: pool.submit(function, *args, **kwargs), 1)
         return outer
 
-    def _try(
-        self, outer: Future[Any], start: Callable[[Executor], Future[Any]], attempt: int
-    ) -> None:
+    def _try(self, outer: Future[Any], start: Callable[[Executor], Future[Any]], attempt: int) -> None:
         with self._guard:
             if self._closed:
                 called_off(outer)

@@ -40,8 +40,7 @@ def check_writer(file: Path) -> None:
             import pyarrow  # noqa: F401 - asked for by pandas
         except ImportError:
             raise ModelError(
-                f"{file}: Parquet needs pyarrow; install the extra: pip install '.[parquet]', or "
-                f"write .csv"
+                f"{file}: Parquet needs pyarrow; install the extra: pip install '.[parquet]', or write .csv"
             ) from None
 
 

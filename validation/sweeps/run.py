@@ -127,9 +127,7 @@ def run_tasks(
     ModelError
         If the journal cannot be written, or the executor is lost as a whole.
     """
-    return _Coordinator(source, journal, progress or no_progress, what, budget).run(
-        executor, workers
-    )
+    return _Coordinator(source, journal, progress or no_progress, what, budget).run(executor, workers)
 
 
 class _Coordinator:
@@ -262,9 +260,7 @@ class _Coordinator:
     def _take(self, piece: Sequence[_Entry], done: Sequence[_Done]) -> None:
         """Keep what was done and line up what it asks for, and what was not begun."""
         self._back(piece[len(done) :])
-        self.journal.add(
-            Kept(each.key, each.value, each.seconds) for each in done if each.value is not None
-        )
+        self.journal.add(Kept(each.key, each.value, each.seconds) for each in done if each.value is not None)
         spent = sum(each.wall for each in done) / len(done)
         # The first tasks of a worker load what they need and tell little of the next ones.
         trusted = 0.3 if spent > self.mean / 2 and self.mean else 1.0

@@ -73,9 +73,7 @@ class Agreement(Result, Generic[Side]):
     ('SP(1,1)', True)
     """
 
-    drawing = Drawing(
-        "source", "mean_response", half_width="half_width", labels=("", "mean response")
-    )
+    drawing = Drawing("source", "mean_response", half_width="half_width", labels=("", "mean response"))
 
     prediction: Prediction
     simulation: Side
@@ -84,12 +82,18 @@ class Agreement(Result, Generic[Side]):
     def record(self) -> dict[str, Any]:
         """Both sides, how far they lie apart, the verdict and the causes."""
         return {
-            "policy": self.prediction.policy, "load": self.prediction.load,
-            "predicted": self.prediction.mean_response, "method": self.prediction.method,
-            "simulated": self.simulation.mean_response, "gap": self.gap, "covered": self.covered,
-            "verdict": self.verdict, "resolution": self.resolution, "z_score": self.z_score,
+            "policy": self.prediction.policy,
+            "load": self.prediction.load,
+            "predicted": self.prediction.mean_response,
+            "method": self.prediction.method,
+            "simulated": self.simulation.mean_response,
+            "gap": self.gap,
+            "covered": self.covered,
+            "verdict": self.verdict,
+            "resolution": self.resolution,
+            "z_score": self.z_score,
             "causes": {cause.name: cause.effect for cause in self.causes},
-        }  # fmt: skip
+        }
 
     def to_frame(self) -> pd.DataFrame:
         """One row: the prediction, the interval of the simulation, and the verdict."""

@@ -27,9 +27,7 @@ _APART: Final = 0.95
 class FrozenSpeeds(NamedTuple):
     """Speeds of a machine that is always full, by arrangement."""
 
-    speeds: (
-        Array  #: (E,) X(c), jobs of mean demand per cycle; alike where they cannot be told apart
-    )
+    speeds: Array  #: (E,) X(c), jobs of mean demand per cycle; alike where they cannot be told apart
     error: float  #: relative standard error that all of them share
 
 
@@ -80,9 +78,12 @@ def frozen_speeds(
         for number in range(many):
             demands = cell.demand.rvs(jobs, random_state=stream(seed, "frozen", half, number))
             played = play_cell(
-                cell, np.zeros(jobs), demands, seed=word(seed, "frozen", number),
+                cell,
+                np.zeros(jobs),
+                demands,
+                seed=word(seed, "frozen", number),
                 completions=jobs - cell.most_running,
-            )  # fmt: skip
+            )
             work, spans = work_and_time(cell, played, demands)
             found[half, number] = work[-1] / spans[-1]
     level = float(found.mean())

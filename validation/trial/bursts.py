@@ -79,9 +79,12 @@ def alone(cell: Cell, running: int, links: str = "finite", seed: int = 0) -> Alo
     nodes = cell.nodes_of(running)
     places = [np.arange(nodes)] if links == "infinite" else _placements(cell, running, seed)
     network = Network(
-        cell.mesh, disk=cell.disk, disk_pace=cell.disk_pace, links=links,
+        cell.mesh,
+        disk=cell.disk,
+        disk_pace=cell.disk_pace,
+        links=links,
         seed=word(seed, "alone", running),
-    )  # fmt: skip
+    )
     times = np.zeros((2, len(DEMANDS)))
     for number, held in enumerate(places):
         group = cell.groups[number % len(cell.groups)]

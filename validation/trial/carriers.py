@@ -37,18 +37,18 @@ class Packets:
         self._of_layer = [mesh.io_nodes[where[:, 2] == layer] for layer in range(layers)]
         self.free = list(range(layers))[::-1] if links == "private" else []
         self.network = Network(
-            mesh, disk=cell.disk, disk_pace=cell.disk_pace, disks=disks, seed=seed,
+            mesh,
+            disk=cell.disk,
+            disk_pace=cell.disk_pace,
+            disks=disks,
+            seed=seed,
             links="infinite" if links == "infinite" else "finite",
-        )  # fmt: skip
+        )
 
-    def start(
-        self, name: Any, nodes: Ints, group: Ints, layer: int, traffic: Traffic, draw: int
-    ) -> None:
+    def start(self, name: Any, nodes: Ints, group: Ints, layer: int, traffic: Traffic, draw: int) -> None:
         """Begin a burst now."""
         io = self._of_layer[layer][group - self.cell.mesh.nodes]
-        self.network.start(
-            name, nodes + layer * self.cell.mesh.nodes, traffic, draw=draw, io_nodes=io
-        )
+        self.network.start(name, nodes + layer * self.cell.mesh.nodes, traffic, draw=draw, io_nodes=io)
 
     @staticmethod
     def number_of(name: Any) -> int:

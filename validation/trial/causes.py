@@ -70,9 +70,16 @@ def explain(
 
     def play(system: System, workload: Workload, stream: AbstractJobs | None) -> Simulation:
         return simulate(
-            policy, system, workload, arrival_rate=arrival_rate, replications=replications,
-            jobs=jobs, seed=seed, stream_of_jobs=stream, **options,
-        )  # fmt: skip
+            policy,
+            system,
+            workload,
+            arrival_rate=arrival_rate,
+            replications=replications,
+            jobs=jobs,
+            seed=seed,
+            stream_of_jobs=stream,
+            **options,
+        )
 
     whole = play(system, workload, stream_of_jobs)
     without: dict[str, Simulation] = {}
@@ -80,9 +87,7 @@ def explain(
         sharing = replace(system, disk_discipline="ps")
         without[DISCIPLINE] = play(sharing, workload, stream_of_jobs)
     if isinstance(stream_of_jobs, ReplayedJobs):
-        apart = RenewalJobs(
-            np.asarray(stream_of_jobs.interarrivals), np.asarray(stream_of_jobs.demands)
-        )
+        apart = RenewalJobs(np.asarray(stream_of_jobs.interarrivals), np.asarray(stream_of_jobs.demands))
         without[DEPENDENCE] = play(system, workload, apart)
     if not workload.has_bursts and stream_of_jobs is None:
         law, reduced = demand_law(policy, system, workload)
@@ -91,7 +96,6 @@ def explain(
             simple = drawn_jobs(workload.arrivals, law)
             without[REDUCTION] = play(system, replace(workload, mix="mean"), simple)
     causes = tuple(
-        Cause(name, compare(whole.responses, other.responses).difference)
-        for name, other in without.items()
+        Cause(name, compare(whole.responses, other.responses).difference) for name, other in without.items()
     )
     return Agreement(prediction=prediction, simulation=whole, causes=causes)

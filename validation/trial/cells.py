@@ -173,12 +173,11 @@ def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
     own = {name: asked[name] for name in named if name in asked}
     cell = cell_of({name: value for name, value in asked.items() if name not in own})
     many, jobs, seed = own.get("arrangements", 0), own["loss_jobs"], own["seed"]
-    run = loss_run(
-        cell, starts=own["starts"], jobs=jobs, waiting=0.0 if many else WAITING, seed=seed
-    )
+    run = loss_run(cell, starts=own["starts"], jobs=jobs, waiting=0.0 if many else WAITING, seed=seed)
     found: dict[str, Any] = {
-        "parts": run.parts.tolist(), "part_scores": run.part_scores.tolist(),
-    }  # fmt: skip
+        "parts": run.parts.tolist(),
+        "part_scores": run.part_scores.tolist(),
+    }
     if many:
         began = time.process_time()
         few = None if jobs is None else max(jobs // 4, 1)
@@ -229,24 +228,33 @@ def _row(
     responses = [row["response"] for row in found]
     known = control_mean(cell, table.throughput, rate)
     simulated, values = controlled(
-        responses, _controls(point, table, shares.powers, len(found)), known * factor.mean,
+        responses,
+        _controls(point, table, shares.powers, len(found)),
+        known * factor.mean,
         known_error=factor.played_error * known,
-    )  # fmt: skip
+    )
     raw = estimate(responses)
     mean, half = simulated.mean, simulated.half_width
     error = corrected / mean - 1.0
     within = abs(error) * mean <= float(np.hypot(width, half))
     return {
-        "cell": cell_name(point), "policy": cell.policy.label, "strategy": cell.strategy.name,
-        "load": load, "rho": rate / table.throughput[-1], "arrival_rate": rate,
-        "simulated": mean, "half_width": half / mean, "half_width_raw": raw.half_width / raw.mean,
-        "corrected": corrected, "corrected_half_width": width / mean,
+        "cell": cell_name(point),
+        "policy": cell.policy.label,
+        "strategy": cell.strategy.name,
+        "load": load,
+        "rho": rate / table.throughput[-1],
+        "arrival_rate": rate,
+        "simulated": mean,
+        "half_width": half / mean,
+        "half_width_raw": raw.half_width / raw.mean,
+        "corrected": corrected,
+        "corrected_half_width": width / mean,
         "measured_half_width": own / mean,
-        "noise": float(
-            np.hypot(noise / known_spread.quantile(CONFIDENCE), simulated.standard_error)
-        ) / mean,
-        "slope": slope_of(ask, table, rate), "error": error,
-        "share_factor": factor.mean, "share_error": factor.standard_error,
+        "noise": float(np.hypot(noise / known_spread.quantile(CONFIDENCE), simulated.standard_error)) / mean,
+        "slope": slope_of(ask, table, rate),
+        "error": error,
+        "share_factor": factor.mean,
+        "share_error": factor.standard_error,
         "error_equal_shares": equal / mean - 1.0,
         "error_uncorrected": plain / mean - 1.0,
         "error_link_loads": by_loads / mean - 1.0,
@@ -254,12 +262,14 @@ def _row(
         "covers": abs(error) * mean <= width < float("inf"),  # which would say nothing
         "within_both": within,
         "cause": cause_of(error, at_seen / mean - 1.0, within),
-        "jobs": int(sum(row["jobs"] for row in found)), "loss_jobs": int(loss["jobs"]),
+        "jobs": int(sum(row["jobs"] for row in found)),
+        "loss_jobs": int(loss["jobs"]),
         "seconds_simulation": sum(row["seconds"] for row in found),
         "seconds_loss_run": loss["seconds"],
-        "seconds_prediction": once, "seconds_link_loads": link_seconds,
+        "seconds_prediction": once,
+        "seconds_link_loads": link_seconds,
         "values": values.tolist(),
-    }  # fmt: skip
+    }
 
 
 def _controls(point: Mapping[str, Any], table: SpeedTable, powers: Array, count: int) -> Array:
@@ -271,9 +281,7 @@ def _controls(point: Mapping[str, Any], table: SpeedTable, powers: Array, count:
     return means
 
 
-def _answer(
-    ask: Callable[..., Prediction], running: SpeedTable | Array | None
-) -> tuple[float, float]:
+def _answer(ask: Callable[..., Prediction], running: SpeedTable | Array | None) -> tuple[float, float]:
     """Mean response and its half-width; infinite where there is no steady state."""
     try:
         made = ask(running=running)
@@ -289,9 +297,7 @@ def _factor(cell: Cell, table: SpeedTable, shares: SizeShares, rate: float) -> S
     return share_factor(cell, table.throughput, shares, rate)
 
 
-def _corrected(
-    cell: Cell, table: SpeedTable, rate: float, factor: ShareFactor | None
-) -> tuple[float, float]:
+def _corrected(cell: Cell, table: SpeedTable, rate: float, factor: ShareFactor | None) -> tuple[float, float]:
     """Mean response by speeds and shares, and its half-width; infinite without a steady state."""
     try:
         return corrected_response(cell, table, rate, factor)
@@ -306,8 +312,7 @@ def slope_of(ask: Callable[..., Prediction], table: SpeedTable, rate: float) -> 
         return 0.0
     known = replace(table, covariance=None)
     fast, slow = (
-        _answer(ask, replace(known, throughput=table.throughput * (1.0 + sign * step)))[0]
-        for sign in (1, -1)
+        _answer(ask, replace(known, throughput=table.throughput * (1.0 + sign * step)))[0] for sign in (1, -1)
     )
     return float(np.log(slow / fast) / (2.0 * step))
 
@@ -319,8 +324,7 @@ def observed_speeds(found: Sequence[Mapping[str, float]], known: Array) -> Array
     """
     numbers = range(1, known.size + 1)
     done, spent = (
-        np.array([sum(row[f"{what}{k}"] for row in found) for k in numbers])
-        for what in ("done", "time")
+        np.array([sum(row[f"{what}{k}"] for row in found) for k in numbers]) for what in ("done", "time")
     )
     enough = (spent > 1e-3 * spent.sum()) & (done > 0.0)
     return np.where(enough, done / np.maximum(spent, 1.0), known)
@@ -348,10 +352,13 @@ def cell_name(point: Mapping[str, Any]) -> str:
     """Name of a cell without its strategy, which also decides whether it is kept out."""
     cell = cell_of(point)
     parts = [
-        f"{cell.mesh.rows}x{cell.mesh.columns}", cell.policy.label,
-        f"{point['cpu_to_io']:g}:1", f"N={cell.shape.phases}",
-        f"scv={point.get('demand_scv', 1.0):g}", cell.shape.io,
-    ]  # fmt: skip
+        f"{cell.mesh.rows}x{cell.mesh.columns}",
+        cell.policy.label,
+        f"{point['cpu_to_io']:g}:1",
+        f"N={cell.shape.phases}",
+        f"scv={point.get('demand_scv', 1.0):g}",
+        cell.shape.io,
+    ]
     return " ".join([*parts, *([cell.disk] if cell.disk != "buffer" else [])])
 
 

@@ -51,9 +51,12 @@ STEPS: Final = {
 }
 #: What each stage and prediction of a figure is, in the few words that it has room for.
 _IN_SHORT: Final = {
-    "M0": "the model's\nassumptions", "S1": "whole\nflits", "S2": "order at\nthe disks",
-    "S3": "links, each\njob alone", "S4": "links,\nall jobs",
-}  # fmt: skip
+    "M0": "the model's\nassumptions",
+    "S1": "whole\nflits",
+    "S2": "order at\nthe disks",
+    "S3": "links, each\njob alone",
+    "S4": "links,\nall jobs",
+}
 _LINES: Final = {"M3": "without links", "M3'": "a job alone", "X": "after calibration"}
 #: Stages beside the chain.
 BESIDE: Final = {
@@ -67,9 +70,11 @@ PREDICTED: Final = {
     "X": "speed-scaled model at the speeds and shares of the loss run (corrected)",
 }
 _MACHINE: Final = {
-    "S1": ("infinite", "ps"), "S2": ("infinite", "packets"), "S3": ("private", "packets"),
+    "S1": ("infinite", "ps"),
+    "S2": ("infinite", "packets"),
+    "S3": ("private", "packets"),
     "S4": ("shared", "packets"),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,10 +196,13 @@ def approximation_chain(
         steps[after] = controlled(paired, controls, known)[0]
     predicted, missing = _predictions(cell, arrival_rate, speeds, factor)
     return Chain(
-        cell.label, arrival_rate,
+        cell.label,
+        arrival_rate,
         {name: controlled(values, controls, known)[0] for name, values in rows.items()},
-        predicted, missing, steps,
-    )  # fmt: skip
+        predicted,
+        missing,
+        steps,
+    )
 
 
 def stage_responses(
@@ -221,9 +229,7 @@ def stage_responses(
     if stage in _MACHINE:
         links, disks = _MACHINE[stage]
         # Jobs that come later load the machine, but nobody asks for their own responses.
-        played = play_cell(
-            cell, arrival, demand, seed=seed, awaited=awaited, links=links, disks=disks
-        )
+        played = play_cell(cell, arrival, demand, seed=seed, awaited=awaited, links=links, disks=disks)
         return played.response
     links = "infinite" if stage == "M0" else "finite"
     bursts = alone(cell, cell.partitions, links)

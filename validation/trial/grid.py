@@ -24,15 +24,25 @@ from validation.trial.speed_estimates import speeds_of_runs
 #: The machines: 8x8 is quick, 16x16 that of Liu et al., 16x22 a Paragon.
 PLACES: Final = ((8, 8), (16, 16), (16, 22))
 STRATEGIES: Final = (
-    "MC-Elongated", "MC", "PLAS", "MBS", "Paging", "Random", "d-DBT", "hilbert",
-)  # fmt: skip
+    "MC-Elongated",
+    "MC",
+    "PLAS",
+    "MBS",
+    "Paging",
+    "Random",
+    "d-DBT",
+    "hilbert",
+)
 LOADS: Final = (0.3, 0.6, 0.8)
 #: CPU : I/O before the exchange.
 RATIOS: Final = (8.0, 2.0, 0.5)
 #: Variants of the first policy of a place at an even ratio, each with one thing changed.
 VARIANTS: Final[tuple[dict[str, Any], ...]] = (
-    {"io": "read"}, {"phases": 12}, {"demand_scv": 4.0}, {"disk": "ejection"},
-)  # fmt: skip
+    {"io": "read"},
+    {"phases": 12},
+    {"demand_scv": 4.0},
+    {"disk": "ejection"},
+)
 
 #: What a start of a loss run keeps for each number of running jobs.
 _KEPT: Final = ("done", "time")
@@ -46,8 +56,10 @@ def policies(rows: int, columns: int) -> Iterator[dict[str, Any]]:
         yield {"policy": "SP", "policy_options": options}
     for disks in (1, 2):
         yield {
-            "policy": "DP", "policy_options": {"disk_partitions": disks}, "min_processors": least,
-        }  # fmt: skip
+            "policy": "DP",
+            "policy_options": {"disk_partitions": disks},
+            "min_processors": least,
+        }
     yield {"policy": "TS", "policy_options": {"processor_partitions": 2, "disk_partitions": 2}}
     yield {"policy": "TS", "policy_options": {"processor_partitions": 4, "disk_partitions": 1}}
 
@@ -108,10 +120,14 @@ def run_start(point: Mapping[str, Any], replication: int) -> dict[str, float]:
     rates = running_jobs(cell.policy, cell.system, workload(cell)).throughput
     jobs = int(point.get("jobs", max(LEAST_JOBS, JOBS_EACH * cell.most_running)))
     found = one_start(
-        cell, np.append(rates, WAITING * rates[-1]), jobs, replication,
+        cell,
+        np.append(rates, WAITING * rates[-1]),
+        jobs,
+        replication,
         seed=int(point.get("seed", 0)),
-        links=point.get("links", "shared"), disks=point.get("disks", "packets"),
-    )  # fmt: skip
+        links=point.get("links", "shared"),
+        disks=point.get("disks", "packets"),
+    )
     return {
         f"{what}{k}": float(value)
         for what, row in zip(_KEPT, found, strict=True)
@@ -122,16 +138,16 @@ def run_start(point: Mapping[str, Any], replication: int) -> dict[str, float]:
 def table_of(rows: Sequence[Mapping[str, float]]) -> SpeedTable:
     """The table of a loss run from what `run_start` returned for each start."""
     numbers = range(1, len(rows[0]) // len(_KEPT) + 1)
-    work, spans = (
-        np.array([[row[f"{what}{k}"] for k in numbers] for row in rows]) for what in _KEPT
-    )
+    work, spans = (np.array([[row[f"{what}{k}"] for k in numbers] for row in rows]) for what in _KEPT)
     return speeds_of_runs(work, spans, "loss run")
 
 
 def load_points(
-    given: Mapping[str, Any], tables: Mapping[str, SpeedTable], loads: Sequence[float] = LOADS,
+    given: Mapping[str, Any],
+    tables: Mapping[str, SpeedTable],
+    loads: Sequence[float] = LOADS,
     **options: Any,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """Points of the second sweep, for `run_one`: each strategy at each load.
 
     A load is an arrival rate over the smallest corrected capacity among the strategies, where

@@ -37,9 +37,14 @@ class Played:
         """Of the run of a machine."""
         pieces = np.array(run.pieces, dtype=float).reshape(-1, 6)
         return cls(
-            run.arrival, run.start, run.finish, pieces, np.array(run.changes, dtype=float),
-            float(run.now), run.network.disk_busy().astype(float),
-        )  # fmt: skip
+            run.arrival,
+            run.start,
+            run.finish,
+            pieces,
+            np.array(run.changes, dtype=float),
+            float(run.now),
+            run.network.disk_busy().astype(float),
+        )
 
     @property
     def response(self) -> Array:
@@ -50,9 +55,9 @@ class Played:
         """One row for each piece of a burst: job, phase, kind, begin, end, share."""
         import pandas as pd
 
-        frame = pd.DataFrame(
-            self.pieces, columns=["job", "phase", "kind", "begin", "end", "share"]
-        ).astype({"job": int, "phase": int, "kind": int})
+        frame = pd.DataFrame(self.pieces, columns=["job", "phase", "kind", "begin", "end", "share"]).astype(
+            {"job": int, "phase": int, "kind": int}
+        )
         frame["kind"] = [KINDS[kind] for kind in frame["kind"]]
         return frame
 

@@ -67,9 +67,7 @@ def link_speeds(cell: Cell, *, samples: int = SAMPLES, seed: int = 0) -> tuple[S
     for k in range(1, most + 1):
         size = cell.nodes_of(k)
         if size not in stretch:
-            stretch[size] = _stretch(
-                cell, most if not cell.repartitioned else k, size, samples, rng
-            )
+            stretch[size] = _stretch(cell, most if not cell.repartitioned else k, size, samples, rng)
         bursts = alone(cell, k if cell.repartitioned else cell.partitions)
         speeds[k - 1] = _closed(cell, k, bursts.io.at(1.0), bursts.cpu.at(1.0), stretch[size])
     table = SpeedTable(speeds / cell.shape.phases, source="link loads")

@@ -202,9 +202,14 @@ def loss_run(
         scores.append(score)
         progress("loss run", start + 1, starts)
     run = LossRun(
-        np.array(found), np.array(scores), chosen[:-1], starts * jobs + spent,
-        time.thread_time() - began, cell.label, model_error(cell),
-    )  # fmt: skip
+        np.array(found),
+        np.array(scores),
+        chosen[:-1],
+        starts * jobs + spent,
+        time.thread_time() - began,
+        cell.label,
+        model_error(cell),
+    )
     _ = run.measured  # tells of a number of running jobs that was not seen
     return run
 
@@ -260,9 +265,14 @@ def play_start(
     demands = cell.demand.rvs(jobs, random_state=rng)
     # The last jobs to come find the machine as full as the others did, so the run ends with them.
     played = play_cell(
-        cell, LossArrivals(rates, rng), demands, links=links, disks=disks,
-        seed=word(seed, "loss run messages", start), completions=max(1, jobs - cell.most_running),
-    )  # fmt: skip
+        cell,
+        LossArrivals(rates, rng),
+        demands,
+        links=links,
+        disks=disks,
+        seed=word(seed, "loss run messages", start),
+        completions=max(1, jobs - cell.most_running),
+    )
     where = "infinite" if links == "infinite" else "finite"
     credits, most = credits_of(cell, played, demands, where), cell.most_running
     parts = max(1, min(PARTS, jobs // (PART_JOBS * most)))
@@ -272,9 +282,7 @@ def play_start(
     )
 
 
-def work_and_time(
-    cell: Cell, played: Played, demands: Array, links: str = "finite"
-) -> tuple[Array, Array]:
+def work_and_time(cell: Cell, played: Played, demands: Array, links: str = "finite") -> tuple[Array, Array]:
     """Demand done while k = 1..c jobs ran, in jobs of mean demand, and for how many cycles."""
     most = cell.most_running
     done, lasted = played.in_parts(credits_of(cell, played, demands, links), most, 1)[0]

@@ -36,9 +36,21 @@ class _Job:
     """A running job between two events."""
 
     __slots__ = (
-        "demand", "group", "io_alone", "kind", "layer", "left", "left_after", "nodes", "number",
-        "phase", "piece", "serial", "slot", "status",
-    )  # fmt: skip
+        "demand",
+        "group",
+        "io_alone",
+        "kind",
+        "layer",
+        "left",
+        "left_after",
+        "nodes",
+        "number",
+        "phase",
+        "piece",
+        "serial",
+        "slot",
+        "status",
+    )
 
     def __init__(self, number: int, demand: float) -> None:
         self.number, self.demand = number, demand
@@ -55,9 +67,15 @@ class _Run:
     """The machine between two events. Times are whole cycles."""
 
     def __init__(
-        self, cell: Cell, arrivals: Arrivals | LossArrivals, demands: Array, *, seed: int,
-        links: str, disks: str,
-    ) -> None:  # fmt: skip
+        self,
+        cell: Cell,
+        arrivals: Arrivals | LossArrivals,
+        demands: Array,
+        *,
+        seed: int,
+        links: str,
+        disks: str,
+    ) -> None:
         self.cell, self.arrivals, self.demands = cell, arrivals, demands
         self.packets = Packets(cell, links, word(seed, "messages"))
         self.network = self.packets.network

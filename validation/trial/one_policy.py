@@ -51,9 +51,15 @@ def try_on_mesh(task: MeshTask) -> MeshFound:
     factor = share_factor(cell, speeds.throughput, run.shares, rate)
     began = time.thread_time()
     chain = approximation_chain(
-        cell, rate, speeds, replications=task.replications, jobs=task.jobs,
-        warm_up=max(5, task.jobs // 4), seed=task.seed, factor=factor,
-    )  # fmt: skip
+        cell,
+        rate,
+        speeds,
+        replications=task.replications,
+        jobs=task.jobs,
+        warm_up=max(5, task.jobs // 4),
+        seed=task.seed,
+        factor=factor,
+    )
     spent = time.thread_time() - began
     corrected = corrected_response(cell, speeds, rate, factor)
     return MeshFound(speeds, chain, corrected.mean, corrected.half_width, run.seconds, spent)

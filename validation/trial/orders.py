@@ -111,8 +111,7 @@ def undecided(frame: pd.DataFrame) -> Undecided:
             half, least = _paired_half_width(one, other), _least(one, other)
             if abs(gap - least) <= half:
                 simulated |= {one["row"], other["row"]}
-            noise = np.hypot(*(each["measured_half_width"] * each["simulated"]
-                               for each in (one, other)))  # fmt: skip
+            noise = np.hypot(*(each["measured_half_width"] * each["simulated"] for each in (one, other)))
             if gap + half > least and abs(one["corrected"] - other["corrected"]) <= noise:
                 predicted |= {one["strategy"], other["strategy"]}
     return Undecided(tuple(sorted(simulated)), tuple(sorted(predicted)))

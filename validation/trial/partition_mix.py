@@ -61,9 +61,10 @@ def speeds_at(cell: Cell, table: SpeedTable, rate: float, measured_rate: float) 
     factors = _work(cell, rate / capacity) / _work(cell, measured_rate / capacity)
     spread = table.covariance
     return replace(
-        table, throughput=table.throughput * factors,
+        table,
+        throughput=table.throughput * factors,
         covariance=None if spread is None else spread * np.outer(factors, factors),
-    )  # fmt: skip
+    )
 
 
 # A row of a comparison asks for the same ones for each strategy; a few numbers each.

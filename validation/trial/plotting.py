@@ -69,9 +69,13 @@ def draw_waterfall(
     for place, step in enumerate(((means - before) / means[-1])[1:], 1):
         top = max(means[place], before[place]) + (halves[place] if shown[place] else 0.0)
         ax.annotate(
-            f"{step:+.1%}", (place, top), xytext=(0, 3), textcoords="offset points", ha="center",
+            f"{step:+.1%}",
+            (place, top),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
             fontsize=8,
-        )  # fmt: skip
+        )
     known = [mean for _, mean in predictions if np.isfinite(mean)]
     spread = np.where(shown, halves, 0.0)
     low, high = min([*(means - spread), *known]), max([*(means + spread), *known])

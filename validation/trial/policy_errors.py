@@ -70,14 +70,27 @@ def compared(
     relaxation = relaxation_jobs(point.fraction, found.solved.queue.running.max_running, *scvs)
     jobs = min(max(least_jobs, math.ceil(MEASURED * relaxation)), most_jobs)
     run = simulate(
-        *given, arrival_rate=rate, replications=REPLICATIONS, jobs=jobs, percentiles=SHARES,
-        seed=seed, point=point.number, workers=1,
-    )  # fmt: skip
+        *given,
+        arrival_rate=rate,
+        replications=REPLICATIONS,
+        jobs=jobs,
+        percentiles=SHARES,
+        seed=seed,
+        point=point.number,
+        workers=1,
+    )
     row: dict[str, Any] = {
-        "kind": point.kind, "number": point.number, "policy": point.policy.label, **point.facts,
-        "model": found.model, "method": found.method, "reduction": found.reduction,
-        "capacity": most, "rate": rate, "cpu_seconds": spent,
-    }  # fmt: skip
+        "kind": point.kind,
+        "number": point.number,
+        "policy": point.policy.label,
+        **point.facts,
+        "model": found.model,
+        "method": found.method,
+        "reduction": found.reduction,
+        "capacity": most,
+        "rate": rate,
+        "cpu_seconds": spent,
+    }
     row |= _beside("mean", found.mean_response, run.mean_response)
     # a wait may be next to nothing, so its error is a share of the response
     row["wait"], row["wait_simulated"] = found.mean_wait, run.mean_wait.mean
@@ -105,9 +118,7 @@ def _beside(name: str, value: float, run: Any) -> dict[str, float]:
     }
 
 
-def campaign(
-    points: Sequence[GridPoint], *, seed: int = 0, progress: Progress = no_progress
-) -> pd.DataFrame:
+def campaign(points: Sequence[GridPoint], *, seed: int = 0, progress: Progress = no_progress) -> pd.DataFrame:
     """All points, a row each; see `compared`."""
     import pandas as pd
 
@@ -128,9 +139,7 @@ def summary(table: pd.DataFrame, quantity: str = "mean") -> pd.DataFrame:
     known = table[table[f"{quantity}_error"].notna()]
     size = known[f"{quantity}_error"].abs()
     noise = known[f"{quantity}_half_width"] / known[f"{quantity}_simulated"]
-    frame = pd.DataFrame(
-        {"kind": known.kind, "error": size, "beyond": (size - noise).clip(lower=0.0)}
-    )
+    frame = pd.DataFrame({"kind": known.kind, "error": size, "beyond": (size - noise).clip(lower=0.0)})
     by = frame.groupby("kind", sort=False)
     return pd.DataFrame(
         {
@@ -223,9 +232,7 @@ def write_domain(table: pd.DataFrame, file: Path) -> None:
     import pandas as pd
 
     approximate = table[table.method == "approximate"]
-    families = [
-        family(row["model"], turns="cpu=ps" not in row["policy"]) for row in records_of(approximate)
-    ]
+    families = [family(row["model"], turns="cpu=ps" not in row["policy"]) for row in records_of(approximate)]
     lines = [f"# ranges of {len(approximate)} simulated points; validation.trial.policy_errors"]
     lines.append("family;trait;low;high")
     for name, rows in approximate.groupby(pd.Series(families, index=approximate.index)):

@@ -133,9 +133,12 @@ def drawn(kind: str, number: int, *, seed: int = SEED) -> GridPoint:
     else:
         policy = SpaceSharing(partitions, disk_partitions)
     facts = {
-        "ratio": ratio, "phases": phases, "listed": listed or not bursts, "fraction": fraction,
+        "ratio": ratio,
+        "phases": phases,
+        "listed": listed or not bursts,
+        "fraction": fraction,
         "arrival_scv": arrival_scv,
-    }  # fmt: skip
+    }
     facts |= {"io_scv": io_scv, "cpu_scv": cpu_scv} if bursts else {"demand_scv": demand_scv}
     return GridPoint(kind, number, policy, system, workload, fraction, facts)
 

@@ -208,9 +208,7 @@ def _left(drawn: _Draw, way: str) -> _Draw:
     elif way == "arrivals that depend on those before":
         stay = _log_uniform(rng, 10.0, 300.0)
         busy = float(rng.uniform(1.3, 1.9))
-        more["arrivals"] = MAP.modulated(
-            [[0.0, 1.0 / stay], [1.0 / stay, 0.0]], rates=[busy, 2.0 - busy]
-        )
+        more["arrivals"] = MAP.modulated([[0.0, 1.0 / stay], [1.0 / stay, 0.0]], rates=[busy, 2.0 - busy])
     elif way == "bursts of scv 4 to 30":
         more |= {name: _log_uniform(rng, 5.0, 30.0) for name in ("io_scv", "cpu_scv")}
     elif way == "from 92 to 98 % of the capacity":
@@ -234,9 +232,12 @@ def _put_together(drawn: _Draw, number: int) -> GridPoint:
         policy = SpaceSharing(drawn.partitions, drawn.disk_partitions, sizes=drawn.sizes)
     else:
         policy = TimeSharing(
-            drawn.partitions, drawn.disk_partitions, drawn.multiprogramming, ts_cap=drawn.ts_cap,
+            drawn.partitions,
+            drawn.disk_partitions,
+            drawn.multiprogramming,
+            ts_cap=drawn.ts_cap,
             cpu_discipline="ps" if kind == "TS shared" else "fcfs",
-        )  # fmt: skip
+        )
     one = _program(drawn, policy, system, drawn.ratio)
     program: AbstractProgram = one
     facts: dict[str, Any] = {}
@@ -254,10 +255,13 @@ def _put_together(drawn: _Draw, number: int) -> GridPoint:
         workload = Workload(program, _demand(drawn), drawn.arrivals)
         facts |= {"demand_scv": drawn.demand_scv}
     facts |= {
-        "ratio": drawn.ratio, "fraction": drawn.fraction, "arrival_scv": drawn.arrivals.scv,
-        "partitions": drawn.partitions, "disk_partitions": drawn.disk_partitions,
+        "ratio": drawn.ratio,
+        "fraction": drawn.fraction,
+        "arrival_scv": drawn.arrivals.scv,
+        "partitions": drawn.partitions,
+        "disk_partitions": drawn.disk_partitions,
         "disk_discipline": drawn.disk_discipline,
-    }  # fmt: skip
+    }
     return GridPoint(kind, number, policy, system, workload, drawn.fraction, facts)
 
 
@@ -274,8 +278,11 @@ def _demand(drawn: _Draw) -> PhaseType:
 #: Laws of a burst of I/O and of one of computation; under DP they depend on the processors.
 _FIXED: Final = (("1", "1"),)
 _GROWING: Final = (
-    ("min(d, p/2)", "p"), ("1", "p"), ("d", "p"), ("min(d, p/4)", "p/(1+0.05*(p-1))"),
-)  # fmt: skip
+    ("min(d, p/2)", "p"),
+    ("1", "p"),
+    ("d", "p"),
+    ("min(d, p/4)", "p/(1+0.05*(p-1))"),
+)
 
 
 def _program(

@@ -54,9 +54,14 @@ def run_one(point: Mapping[str, Any], replication: int) -> dict[str, float]:
     arrival, demand = jobs_of(point, replication)
     # What the jobs of the tail do once the measured ones have left is a quarter of the work.
     played = play_cell(
-        cell, arrival, demand, seed=word(seed, "trial", replication), awaited=warm_up + jobs,
-        links=point.get("links", "shared"), disks=point.get("disks", "packets"),
-    )  # fmt: skip
+        cell,
+        arrival,
+        demand,
+        seed=word(seed, "trial", replication),
+        awaited=warm_up + jobs,
+        links=point.get("links", "shared"),
+        disks=point.get("disks", "packets"),
+    )
     inside, control = slice(warm_up, warm_up + jobs), {}
     if "speeds" in point:
         speeds = np.asarray(point["speeds"], float)
@@ -81,9 +86,7 @@ def jobs_of(point: Mapping[str, Any], replication: int) -> tuple[Array, Array]:
     return draw_jobs(cell, rate, count, seed, replication)
 
 
-def draw_jobs(
-    cell: Cell, rate: float, count: int, seed: int, replication: int
-) -> tuple[Array, Array]:
+def draw_jobs(cell: Cell, rate: float, count: int, seed: int, replication: int) -> tuple[Array, Array]:
     """Times of arrival and demands of so many jobs: a Poisson stream, the same for all cells."""
     gaps = stream(seed, "gaps", replication).exponential(1.0, count)
     # The uniform variates behind the demands are the same; the law turns them into factors.

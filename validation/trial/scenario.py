@@ -72,18 +72,26 @@ class JobPlan(Record):
 
     @classmethod
     def of_ratio(
-        cls, mesh: Mesh, *, cpu_to_io: float, io_flits: float, exchange_share: float = 0.25,
-        disk_pace: float = DISK_PACE, **options: Any,
-    ) -> JobPlan:  # fmt: skip
+        cls,
+        mesh: Mesh,
+        *,
+        cpu_to_io: float,
+        io_flits: float,
+        exchange_share: float = 0.25,
+        disk_pace: float = DISK_PACE,
+        **options: Any,
+    ) -> JobPlan:
         """A job whose computation on all nodes takes `cpu_to_io` times its I/O on all disks.
 
         That is (C / P) : (V / (D b)), before the exchange, which moves `exchange_share` of V.
         """
         seconds = io_flits * disk_pace / mesh.io_nodes.size
         return cls(
-            io_flits=io_flits, cpu_cycles=cpu_to_io * seconds * mesh.nodes,
-            exchange_flits=exchange_share * io_flits, **options,
-        )  # fmt: skip
+            io_flits=io_flits,
+            cpu_cycles=cpu_to_io * seconds * mesh.nodes,
+            exchange_flits=exchange_share * io_flits,
+            **options,
+        )
 
     def transfer(self, flits: float, processors: int, disks: int) -> Traffic | None:
         """Traffic of an I/O burst of so many flits in all; None where that rounds to nothing."""
@@ -109,10 +117,12 @@ def _in_packets(pattern: str, flits: int, packet: int) -> Traffic:
         return Traffic.of(TrafficPhase(pattern=pattern, flits=flits))
     return Traffic.of(
         TrafficPhase(
-            pattern=pattern, flits=packet, rounds=rounds,
+            pattern=pattern,
+            flits=packet,
+            rounds=rounds,
             last_flits=0 if last == packet else last,
         )
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,12 +185,25 @@ class Cell(Record):
 
     @classmethod
     def of(
-        cls, *, rows: int, columns: int, policy: str, policy_options: dict[str, Any], strategy: str,
-        cpu_to_io: float, io_flits: float | None = None, exchange_share: float = 0.25,
-        demand_scv: float = 1.0, phases: int = 5, packet: int = PACKET, io: str = "write",
-        disk: str = "buffer", disk_pace: float = DISK_PACE, min_processors: int = 1,
+        cls,
+        *,
+        rows: int,
+        columns: int,
+        policy: str,
+        policy_options: dict[str, Any],
+        strategy: str,
+        cpu_to_io: float,
+        io_flits: float | None = None,
+        exchange_share: float = 0.25,
+        demand_scv: float = 1.0,
+        phases: int = 5,
+        packet: int = PACKET,
+        io: str = "write",
+        disk: str = "buffer",
+        disk_pace: float = DISK_PACE,
+        min_processors: int = 1,
         io_nodes: int | None = None,
-    ) -> Cell:  # fmt: skip
+    ) -> Cell:
         """A scenario from plain data, with an I/O node on every row or so many, evenly spaced.
 
         By default every node writes 32 flits to each disk in each phase of a job that has the
@@ -194,14 +217,25 @@ class Cell(Record):
         mesh = Mesh(rows, columns, io_side="west", io_places=places)
         volume = 32.0 * mesh.nodes * mesh.io_nodes.size if io_flits is None else io_flits
         shape = JobPlan.of_ratio(
-            mesh, cpu_to_io=cpu_to_io, io_flits=volume, exchange_share=exchange_share,
-            disk_pace=disk_pace, phases=phases, packet=packet, io=io,
-        )  # fmt: skip
+            mesh,
+            cpu_to_io=cpu_to_io,
+            io_flits=volume,
+            exchange_share=exchange_share,
+            disk_pace=disk_pace,
+            phases=phases,
+            packet=packet,
+            io=io,
+        )
         return cls(
-            mesh=mesh, shape=shape, policy=find_policy(policy)(**policy_options),
-            strategy=find_strategy(strategy), demand=match_moments(1.0, 1.0 + demand_scv),
-            disk=disk, disk_pace=disk_pace, min_processors=min_processors,
-        )  # fmt: skip
+            mesh=mesh,
+            shape=shape,
+            policy=find_policy(policy)(**policy_options),
+            strategy=find_strategy(strategy),
+            demand=match_moments(1.0, 1.0 + demand_scv),
+            disk=disk,
+            disk_pace=disk_pace,
+            min_processors=min_processors,
+        )
 
     @property
     def label(self) -> str:
@@ -213,9 +247,10 @@ class Cell(Record):
     def system(self) -> System:
         """The machine as the models know it, in processors and disks."""
         return System(
-            processors=self.mesh.nodes, disks=self.mesh.io_nodes.size,
+            processors=self.mesh.nodes,
+            disks=self.mesh.io_nodes.size,
             min_processors=self.min_processors,
-        )  # fmt: skip
+        )
 
     @cached_property
     def arrangement(self) -> Arrangement:

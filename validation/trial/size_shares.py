@@ -105,9 +105,7 @@ def scores_in_parts(played: Played, credits: Array, demands: Array, most: int, p
     return found
 
 
-def work_by_stretch(
-    played: Played, credits: Array
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+def work_by_stretch(played: Played, credits: Array) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
     """What each running job did in each stretch between two changes: stretch, job, work."""
     times = np.unique(np.append(played.changes[:, 0], played.end))
     owner = played.pieces[:, 0].astype(np.int64)
@@ -154,23 +152,17 @@ def shares_of_scores(scores: ArrayLike) -> SizeShares:
     """
     rows = real_array("scores", scores)
     if rows.ndim != 3 or len(rows) < 2 or rows.shape[2] != POWERS.size:
-        raise ModelError(
-            f"scores must be (runs, c, {POWERS.size}) of two or more runs, got {rows.shape}"
-        )
+        raise ModelError(f"scores must be (runs, c, {POWERS.size}) of two or more runs, got {rows.shape}")
     total = rows.sum(axis=0)
     powers = np.array([_root(row) for row in total])
     if not powers.any():
         return SizeShares(powers)
     # along the line of all powers times one factor: its score in each run, and how it falls
     apart = np.array(
-        [
-            sum(p * np.interp(p, POWERS, row) for p, row in zip(powers, run, strict=True))
-            for run in rows
-        ]
+        [sum(p * np.interp(p, POWERS, row) for p, row in zip(powers, run, strict=True)) for run in rows]
     )
     falls = sum(
-        p**2 * np.interp(p, POWERS, np.gradient(row, POWERS))
-        for p, row in zip(powers, total, strict=True)
+        p**2 * np.interp(p, POWERS, np.gradient(row, POWERS)) for p, row in zip(powers, total, strict=True)
     )
     n = len(rows)
     spread = float(((apart - apart.mean()) ** 2).sum()) * n / (n - 1)

@@ -35,10 +35,12 @@ class Job(ctypes.Structure):
     """The record of a job, struct darshan_job."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("uid", "start_sec", "start_nsec", "end_sec",
-                                              "end_nsec", "nprocs", "jobid")),
+        *(
+            (name, ctypes.c_int64)
+            for name in ("uid", "start_sec", "start_nsec", "end_sec", "end_nsec", "nprocs", "jobid")
+        ),
         ("metadata", ctypes.c_char * 1024),
-    )  # fmt: skip
+    )
 
 
 def library() -> Any:
@@ -85,8 +87,16 @@ def write_log(
         raise SystemExit(f"{path} cannot be written")
     end = start + seconds
     nanoseconds = [0 if whole_seconds else int(t % 1 * 1e9) for t in (start, end)]
-    record = Job(1000, int(start), nanoseconds[0], int(end), nanoseconds[1],
-                 processes or len(operations), job, b"lib_ver=3.4.6\n")  # fmt: skip
+    record = Job(
+        1000,
+        int(start),
+        nanoseconds[0],
+        int(end),
+        nanoseconds[1],
+        processes or len(operations),
+        job,
+        b"lib_ver=3.4.6\n",
+    )
     lib.darshan_log_put_job(fd, ctypes.byref(record))
     lib.darshan_log_put_exe(fd, command.encode())
     mount = struct.pack("<3015s3015s", b"lustre", b"/scratch")
@@ -98,8 +108,10 @@ def write_log(
         timed.append(_segments(rank, mine))
         if targets:
             stripes = targets[rank]
-            layout.append(struct.pack("<Qq", 100 + rank, rank) + struct.pack(
-                f"<5q{len(stripes)}q", 64, 1, 0, 1 << 20, len(stripes), *stripes))  # fmt: skip
+            layout.append(
+                struct.pack("<Qq", 100 + rank, rank)
+                + struct.pack(f"<5q{len(stripes)}q", 64, 1, 0, 1 << 20, len(stripes), *stripes)
+            )
     modules = {POSIX: counted, LUSTRE: layout, DXT_POSIX: timed if timeline else []}
     for module, records in modules.items():
         if content := b"".join(records):
@@ -127,9 +139,7 @@ def _counters(whole: list[str], real: list[str], rank: int, mine: Sequence[Opera
 def _segments(rank: int, mine: Sequence[Operation]) -> bytes:
     parts = [[op for op in mine if op[0] == kind] for kind in ("write", "read")]
     head = struct.pack("<Qqq64sqq", 100 + rank, rank, 0, b"node", *map(len, parts))
-    packed = [
-        struct.pack("<qqdd", 0, size, start, end) for part in parts for _, start, end, size in part
-    ]
+    packed = [struct.pack("<qqdd", 0, size, start, end) for part in parts for _, start, end, size in part]
     return head + b"".join(packed)
 
 
@@ -143,9 +153,7 @@ def program(p: int, d: int, noise: Iterable[float]) -> tuple[list[list[Operation
         for mine in operations:
             for k in range(pieces):
                 start = now + k * seconds / pieces
-                mine.append(
-                    (kind, start, start + 0.97 * seconds / pieces, (4 << 30) // p // pieces)
-                )
+                mine.append((kind, start, start + 0.97 * seconds / pieces, (4 << 30) // p // pieces))
             last = mine[-1]
             mine[-1] = (kind, last[1], now + seconds, last[3])
 
@@ -169,9 +177,15 @@ def main(folder: Path) -> None:
         noise = (chance.gauss(1.0, NOISE) for _ in range(2 * CHECKPOINTS + 1))
         operations, seconds = program(p, d, noise)
         write_log(
-            lib, folder / f"user_solver_id{job}.darshan", command="/apps/bin/solver in.toml",
-            operations=operations, seconds=seconds, targets=[range(d)] * p, job=job, start=start,
-        )  # fmt: skip
+            lib,
+            folder / f"user_solver_id{job}.darshan",
+            command="/apps/bin/solver in.toml",
+            operations=operations,
+            seconds=seconds,
+            targets=[range(d)] * p,
+            job=job,
+            start=start,
+        )
         start += seconds + 60
 
 

@@ -16,11 +16,14 @@ for k, strategy in enumerate(("any-blocks", "BF")):
     run = simulate_slices(pod, "halving", 0.5, strategy=strategy, count=4000, replications=8)
     sizes = [str(one.shape).strip("()").replace(", ", "x") for one in run.shapes]
     waits = [one.wait for one in run.shapes]
-    print(
-        f"{strategy}: a job waits {run.wait.mean:.2f} holding times, +- {run.wait.half_width:.2f}"
+    print(f"{strategy}: a job waits {run.wait.mean:.2f} holding times, +- {run.wait.half_width:.2f}")
+    ax.bar(
+        [i + 0.4 * k for i in range(len(sizes))],
+        [wait.mean for wait in waits],
+        0.4,
+        yerr=[wait.half_width for wait in waits],
+        label=strategy,
     )
-    ax.bar([i + 0.4 * k for i in range(len(sizes))], [wait.mean for wait in waits], 0.4,
-           yerr=[wait.half_width for wait in waits], label=strategy)  # fmt: skip
 ax.set_xticks([i + 0.2 for i in range(len(sizes))], sizes)
 ax.set(xlabel="slice [blocks]", ylabel="mean wait [holding times]")
 ax.legend()

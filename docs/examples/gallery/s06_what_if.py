@@ -22,6 +22,5 @@ for step in steps:
     print(f"{step.money:+6.0f} {best.label} {best.value:.1f} s {step.verdict}")
 
 figure, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
-ax.step([step.money for step in steps], [step.cell.best.value for step in steps], "o-",
-        where="post")  # fmt: skip
+ax.step([step.money for step in steps], [step.cell.best.value for step in steps], "o-", where="post")
 ax.set(xlabel="money beyond today's machine", ylabel="mean response [s]", ylim=(0, None))

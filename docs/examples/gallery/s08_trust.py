@@ -21,8 +21,9 @@ loads = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
 told = [predict(policy, machine, jobs, load=load) for load in loads]
 ax.plot(loads, [one.mean_response for one in told], label=f"predicted, {told[0].method}")
 seen = [simulate(policy, machine, jobs, load=load, seed=1).mean_response for load in loads]
-ax.errorbar(loads, [one.mean for one in seen], [one.half_width for one in seen], fmt="o",
-            capsize=3, label="simulated")  # fmt: skip
+ax.errorbar(
+    loads, [one.mean for one in seen], [one.half_width for one in seen], fmt="o", capsize=3, label="simulated"
+)
 off = max(abs(a.mean_response / b.mean - 1) for a, b in zip(told, seen, strict=True))
 print(f"stated error {told[-1].recorded_error():.0%}, farthest from the simulation {off:.1%}")
 ax.set(xlabel="load", ylabel="mean response [s]", title=policy.label)

@@ -56,10 +56,7 @@ def read_part(path: Path, megabytes: int) -> None:
 
 def move(rank: int, p: int, d: int, folder: Path, how: Callable[[Path, int], None]) -> None:
     """Move one's share of the data through d files, one thread for each."""
-    parts = [
-        threading.Thread(target=how, args=(folder / f"{rank}-{i}", DATA // p // d))
-        for i in range(d)
-    ]
+    parts = [threading.Thread(target=how, args=(folder / f"{rank}-{i}", DATA // p // d)) for i in range(d)]
     for part in parts:
         part.start()
     for part in parts:

@@ -17,9 +17,20 @@ CORES, PER_NODE, DAYS, SEED = 128, 4, 14, 20261122
 HERE = Path(__file__).parent
 FIRST = datetime(2026, 3, 2, tzinfo=UTC)
 COLUMNS = (
-    "JobID", "JobName", "User", "Partition", "Submit", "Start", "End", "State", "AllocCPUS",
-    "NNodes", "ElapsedRaw", "Timelimit", "SubmitLine",
-)  # fmt: skip
+    "JobID",
+    "JobName",
+    "User",
+    "Partition",
+    "Submit",
+    "Start",
+    "End",
+    "State",
+    "AllocCPUS",
+    "NNodes",
+    "ElapsedRaw",
+    "Timelimit",
+    "SubmitLine",
+)
 NAMES = ("solver", "render", "job_0||0002|", "post|plot")
 LINE = "sbatch --wrap 'srun ./step | tee log'"
 SCRIPT = "sbatch <<EOF\n#!/bin/bash\nsrun ./step | gzip > out\nEOF"
@@ -43,9 +54,7 @@ def main(path: Path = HERE / "sacct.txt") -> None:
     for i in range(submit.size):
         if rng.random() < 0.06:  # gave up before it began
             given_up = submit[i] + 600
-            rows.append(
-                row(number, i, submit[i], given_up, given_up, "CANCELLED by 1004", sizes[i])
-            )
+            rows.append(row(number, i, submit[i], given_up, given_up, "CANCELLED by 1004", sizes[i]))
             number += 1
             continue
         now = max(now, float(submit[i]))
@@ -84,11 +93,18 @@ def row(
     elapsed = 0 if start is None or end is None else int(end - start)
     times = [submit, start, end]
     fields = [
-        str(job), NAMES[i % 3 if i % 10 else 3], f"user{i % 7}", "batch",
-        *("Unknown" if at is None else stamp(at) for at in times), state, str(cores),
-        str(-(-int(cores) // PER_NODE)), str(elapsed), "1-00:00:00",
+        str(job),
+        NAMES[i % 3 if i % 10 else 3],
+        f"user{i % 7}",
+        "batch",
+        *("Unknown" if at is None else stamp(at) for at in times),
+        state,
+        str(cores),
+        str(-(-int(cores) // PER_NODE)),
+        str(elapsed),
+        "1-00:00:00",
         SCRIPT if i % 15 == 0 else LINE,
-    ]  # fmt: skip
+    ]
     return "|".join(fields)
 
 

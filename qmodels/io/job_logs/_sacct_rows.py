@@ -12,10 +12,21 @@ from qmodels.io.job_logs.lines import Lines, Rejected
 #: Columns that hold what users write.
 FREE_TEXT = frozenset(
     {
-        "jobname", "submitline", "comment", "workdir", "admincomment", "systemcomment", "extra",
-        "stdin", "stdout", "stderr", "reason", "constraints", "container",
+        "jobname",
+        "submitline",
+        "comment",
+        "workdir",
+        "admincomment",
+        "systemcomment",
+        "extra",
+        "stdin",
+        "stdout",
+        "stderr",
+        "reason",
+        "constraints",
+        "container",
     }
-)  # fmt: skip
+)
 
 #: A time between two bars, which no text holds: it is that of a row which was cut short.
 _STAMP = re.compile(r"[|\n][0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?=[|\n])")

@@ -32,8 +32,12 @@ _DELAYS, _SEQUENCES = ("DelayProfile", "delay"), ("SequentialCompositionProfile"
 _LONGEST = 1e11  # seconds
 _MOST_RESOURCES = 2**31
 _COLUMNS = (
-    "job_id", "submission_time", "requested_number_of_resources", "starting_time", "finish_time",
-)  # fmt: skip
+    "job_id",
+    "submission_time",
+    "requested_number_of_resources",
+    "starting_time",
+    "finish_time",
+)
 
 
 def _unit_of(choices: Choices) -> tuple[str, str]:
@@ -133,9 +137,13 @@ def _enter(table: JobTable, times: _Times, file: str, field: str, job: Mapping[s
     limit = -1.0 if wall in (None, -1) else _number(file, f"{field}.walltime", wall)
     ended = 0 <= limit < run
     table.add_run(
-        submit, limit if ended else run, int(size), job=number_in(str(job.get("id", ""))),
-        requested_time=limit, status=SLURM["TIMEOUT" if ended else "COMPLETED"],
-    )  # fmt: skip
+        submit,
+        limit if ended else run,
+        int(size),
+        job=number_in(str(job.get("id", ""))),
+        requested_time=limit,
+        status=SLURM["TIMEOUT" if ended else "COMPLETED"],
+    )
 
 
 class _Times:
@@ -213,9 +221,7 @@ class BatsimJobs(AbstractJobFormat):
         return table.log(clock, known_as=known_as, header={"Format": cls.name})
 
 
-def _enter_row(
-    table: JobTable, clock: Clock, states: States, rows: Rows, of: Mapping[str, str]
-) -> None:
+def _enter_row(table: JobTable, clock: Clock, states: States, rows: Rows, of: Mapping[str, str]) -> None:
     submit, start, end = (
         rows.read(name, of[name], clock.seconds)
         for name in ("submission_time", "starting_time", "finish_time")
@@ -232,11 +238,15 @@ def _enter_row(
     state = of.get("final_state", "")
     start, end = states.times(state.upper(), start, end)
     table.add(
-        submit, start, end, size, requested_processors=asked,
+        submit,
+        start,
+        end,
+        size,
+        requested_processors=asked,
         requested_time=-1.0 if limit is None else limit,
         job=rows.read("job_id", of["job_id"], number_in_cell),
         status=states.code(state) if state else -1,
-    )  # fmt: skip
+    )
 
 
 def _allocated(text: str) -> int:

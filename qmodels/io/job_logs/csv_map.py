@@ -26,8 +26,17 @@ _EXAMPLE = "submit = 'Created', end = 'Ended', cores = 'CPUs'"
 
 #: What a column may hold.
 KEYS = (
-    "job", "submit", "start", "end", "run", *UNITS, "requested_time", "status", "user", "partition",
-)  # fmt: skip
+    "job",
+    "submit",
+    "start",
+    "end",
+    "run",
+    *UNITS,
+    "requested_time",
+    "status",
+    "user",
+    "partition",
+)
 
 
 @FORMATS.register
@@ -84,17 +93,17 @@ def _check_enough(file: str, columns: Mapping[str, str]) -> None:
     ):
         if key not in columns:
             raise TraceFormatError(
-                file, f"no column is named for {why}: give columns = {{{key} = 'NAME', ...}} "
-                f"(--log-columns {key}=NAME,...)", field=key,
-            )  # fmt: skip
+                file,
+                f"no column is named for {why}: give columns = {{{key} = 'NAME', ...}} "
+                f"(--log-columns {key}=NAME,...)",
+                field=key,
+            )
 
 
 class _Reader:
     """Reads rows by the places of their columns."""
 
-    def __init__(
-        self, rows: Rows, place: Mapping[str, int], names: Mapping[str, str], unit: str
-    ) -> None:
+    def __init__(self, rows: Rows, place: Mapping[str, int], names: Mapping[str, str], unit: str) -> None:
         self.rows, self.place, self.names, self.unit = rows, place, names, unit
         self.clock, self.states = Clock(zero=True), States()
 

@@ -88,9 +88,7 @@ def detected(file: str, choices: Choices) -> type[AbstractJobFormat]:
     )
 
 
-def known_by(
-    lines: Sequence[str], choices: Choices | None = None
-) -> type[AbstractJobFormat] | None:
+def known_by(lines: Sequence[str], choices: Choices | None = None) -> type[AbstractJobFormat] | None:
     """The first format that recognises a text by these lines, or None."""
     asked = choices or Choices()
     return next((each for each in FORMATS.values() if each.recognises(lines, asked)), None)

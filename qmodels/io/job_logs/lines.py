@@ -64,9 +64,7 @@ class Lines:
             what += " (the file ends within this line: is it cut short?)"
         return TraceFormatError(self.file, what, line=at, field=field)
 
-    def value(
-        self, field: str, text: str, how: Callable[[str], Any], *, line: int | None = None
-    ) -> Any:
+    def value(self, field: str, text: str, how: Callable[[str], Any], *, line: int | None = None) -> Any:
         """What `how` makes of the text of a field; its ValueError becomes the error of `fault`."""
         try:
             return how(text)

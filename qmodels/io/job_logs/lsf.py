@@ -20,9 +20,13 @@ _WITHIN = re.compile(r'"?(?:JOB|EVENT)_[A-Z_]+[0-9]?" "[^" ]*" [0-9]+ ')
 _END, _JOB, _PROCESSORS, _SUBMIT, _START, _USER, _QUEUE, _ASKED = 2, 3, 6, 7, 10, 11, 12, 22
 _INDEX = 29  #: fields behind the status: of the job in its array
 _NAMES = {
-    _END: "end time", _JOB: "job", _PROCESSORS: "numProcessors", _SUBMIT: "submitTime",
-    _START: "startTime", _ASKED: "numAskedHosts",
-}  # fmt: skip
+    _END: "end time",
+    _JOB: "job",
+    _PROCESSORS: "numProcessors",
+    _SUBMIT: "submitTime",
+    _START: "startTime",
+    _ASKED: "numAskedHosts",
+}
 _DONE, _EXIT = 64, 32  # bits of the status, beside that of what ran afterwards
 _UNITS = {"cores": "its processors", "nodes": "the hosts that ran it"}
 _MOST_LINES = 200  # of one record: a command over several lines
@@ -145,11 +149,17 @@ def _enter(table: JobTable, clock: Clock, lines: Lines, f: Sequence[str], line: 
         names.add(name)
     more = start is not None and slots > said
     table.add(
-        submit, start, end, len(names) if table.unit == "nodes" else max(said, slots),
-        job=read(_JOB, job_number), task=task, status=status,
+        submit,
+        start,
+        end,
+        len(names) if table.unit == "nodes" else max(said, slots),
+        job=read(_JOB, job_number),
+        task=task,
+        status=status,
         requested_processors=said if table.unit == "cores" and said else -1,
-        user=f[_USER], queue=f[_QUEUE],
-    )  # fmt: skip
+        user=f[_USER],
+        queue=f[_QUEUE],
+    )
     return bool(more)
 
 

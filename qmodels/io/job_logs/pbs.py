@@ -17,9 +17,7 @@ _LINE = re.compile(
     r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2};([A-Za-z]);([^;]*);(.*)",
     re.ASCII | re.DOTALL,
 )
-_BEGIN = re.compile(
-    r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2};[A-Za-z];", re.ASCII
-)  # fmt: skip
+_BEGIN = re.compile(r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2};[A-Za-z];", re.ASCII)
 _ID = re.compile(r"([0-9]{1,15})(?:\[([0-9]{0,15})\]|-([0-9]{1,15}))?(?:\..*)?", re.ASCII)
 _WHOLE_ARRAYS = "Rows for whole arrays of jobs"
 _UNITS = {"cores": "exec_host", "nodes": "hosts of exec_host", "gpus": "ngpus"}
@@ -72,9 +70,7 @@ class Pbs(AbstractJobFormat):
         return table.log(clock, known_as=said, header={"Format": cls.name})
 
 
-def _last_record(
-    lines: Lines, line: str, match: re.Match[str] | None, broken: Rejected
-) -> re.Match[str]:
+def _last_record(lines: Lines, line: str, match: re.Match[str] | None, broken: Rejected) -> re.Match[str]:
     """The record that ends a line; those before it on the line were cut short."""
     begins = [begin.start() for begin in _BEGIN.finditer(line)]
     last = None if not begins else _LINE.fullmatch(line[begins[-1] :])
@@ -121,12 +117,18 @@ def _enter(table: JobTable, clock: Clock, lines: Lines, text: str, keys: Mapping
     nothing: dict[str, int] = {}
     asked = table.spared(lambda: _asked(read), nothing) if used[unit] else _asked(read)
     table.add(
-        queued if submit is None else submit, start, end, used[unit] or asked.get(unit, 0),
-        job=int(match[1]), task=int(match[2] or match[3] or -1),
-        requested_processors=asked.get(unit) or -1, requested_time=limit,
-        status=read("Exit_status", _status, -1), user=keys.get("user", ""),
+        queued if submit is None else submit,
+        start,
+        end,
+        used[unit] or asked.get(unit, 0),
+        job=int(match[1]),
+        task=int(match[2] or match[3] or -1),
+        requested_processors=asked.get(unit) or -1,
+        requested_time=limit,
+        status=read("Exit_status", _status, -1),
+        user=keys.get("user", ""),
         queue=keys.get("queue", ""),
-    )  # fmt: skip
+    )
 
 
 def _asked(read: Callable[[str, Any, Any], Any]) -> dict[str, int]:

@@ -112,8 +112,16 @@ def read_jobs(
     zone_of(timezone)
     kept = None if keep is None else frozenset(one_of("keep", name, FIELDS) for name in keep)
     choices = Choices(
-        unit=unit, columns=columns, timezone=timezone, partition=partition, user=user,
-        status=status, start=start, end=end, max_bytes=max_bytes, keep=kept,
-    )  # fmt: skip
+        unit=unit,
+        columns=columns,
+        timezone=timezone,
+        partition=partition,
+        user=user,
+        status=status,
+        start=start,
+        end=end,
+        max_bytes=max_bytes,
+        keep=kept,
+    )
     chosen = detected(file, choices) if format is None else FORMATS.find(format)
     return chosen.read(file, choices)

@@ -79,9 +79,7 @@ class Sacct(AbstractJobFormat):
         lines = Lines(file, choices.max_bytes)
         names, known_by, sign = _header(lines, choices)
         meaning = _Meaning(file, names, choices)
-        rows = Rows(
-            lines, len(names), _free(names), meaning.values, meaning.check, meaning.begins, sign
-        )
+        rows = Rows(lines, len(names), _free(names), meaning.values, meaning.check, meaning.begins, sign)
         table, clock = meaning.table, meaning.clock
         table.numbered = True
         for values in rows:
@@ -127,8 +125,9 @@ def _header(lines: Lines, choices: Choices) -> tuple[list[str], str, str]:
     if not _IDS & {name.lower() for name in names}:
         raise lines.fault(
             "the first line names no JobID: let sacct print its header row, or name the columns "
-            "in their order (columns = ['JobID', 'Submit', ...])", "JobID",
-        )  # fmt: skip
+            "in their order (columns = ['JobID', 'Submit', ...])",
+            "JobID",
+        )
     return names, "its header row", sign
 
 
@@ -146,9 +145,7 @@ class _Meaning:
         self.place: dict[str, int] = {}
         for i, name in enumerate(names):
             if self.place.setdefault(name.lower(), i) != i and name.lower() not in FREE_TEXT:
-                raise TraceFormatError(
-                    file, f"has two columns {name[:40]!r}", line=1, field=name[:40]
-                )
+                raise TraceFormatError(file, f"has two columns {name[:40]!r}", line=1, field=name[:40])
         for name in _NEEDED:
             if name.lower() not in self.place:
                 raise name_column(file, name, names)
@@ -175,17 +172,42 @@ class _Meaning:
 
     def enter(self, values: tuple[Any, ...]) -> None:
         """Enter what was read of a row in the table."""
-        (submit, start, end, size, job, task, part, asked, limit, cpu, state, user, queue,
-         differs, stamped) = values  # fmt: skip
+        (
+            submit,
+            start,
+            end,
+            size,
+            job,
+            task,
+            part,
+            asked,
+            limit,
+            cpu,
+            state,
+            user,
+            queue,
+            differs,
+            stamped,
+        ) = values
         self.differ += differs
         self.states.without_end += stamped
         if not self.least <= job <= self.most:
             self.least, self.most = min(self.least, job), max(self.most, job)
         self.table.add(
-            submit, start, end, size, job=job, task=task, part=part, requested_processors=asked,
-            requested_time=limit, cpu_time=cpu, status=self.states.code(state), user=user,
+            submit,
+            start,
+            end,
+            size,
+            job=job,
+            task=task,
+            part=part,
+            requested_processors=asked,
+            requested_time=limit,
+            cpu_time=cpu,
+            status=self.states.code(state),
+            user=user,
             queue=queue,
-        )  # fmt: skip
+        )
 
     def _units(self) -> dict[str, str]:
         there = {}
@@ -197,9 +219,11 @@ class _Meaning:
         if not there:
             known = ", ".join(name for columns, _ in _SIZES.values() for name in columns)
             raise TraceFormatError(
-                self.file, f"tells no sizes: add one of {known}, AllocTRES to sacct --format",
-                line=1, field="AllocCPUS",
-            )  # fmt: skip
+                self.file,
+                f"tells no sizes: add one of {known}, AllocTRES to sacct --format",
+                line=1,
+                field="AllocCPUS",
+            )
         return there
 
     def _size(self) -> tuple[int, str, str]:
@@ -242,10 +266,22 @@ class _Meaning:
         if self.total_cpu >= 0 and size > 0 and f[self.total_cpu] not in _NO_LIMIT:
             cpu = self._read(self.total_cpu, f, duration) / size
         return (
-            submit, start, end, size, job, task, part, asked or -1, self._limit(f), cpu,
-            state, f[self.user] if self.user >= 0 else "",
-            f[self.queue] if self.queue >= 0 else "", differs, stamped and end is None,
-        )  # fmt: skip
+            submit,
+            start,
+            end,
+            size,
+            job,
+            task,
+            part,
+            asked or -1,
+            self._limit(f),
+            cpu,
+            state,
+            f[self.user] if self.user >= 0 else "",
+            f[self.queue] if self.queue >= 0 else "",
+            differs,
+            stamped and end is None,
+        )
 
     def _read(self, at: int, f: Sequence[str], how: Any) -> Any:
         try:
@@ -380,13 +416,15 @@ _CHECKS: dict[str, Any] = (
     dict.fromkeys(("jobid", "jobidraw"), _is_id)
     | dict.fromkeys(("submit", "start", "end", "eligible"), _is_time)
     | dict.fromkeys(("elapsed", "cputime", "totalcpu", "usercpu", "systemcpu"), duration)
-    | dict.fromkeys(("ncpus", "alloccpus", "reqcpus", "nnodes", "allocnodes", "reqnodes"),
-                    _plain_count)
+    | dict.fromkeys(("ncpus", "alloccpus", "reqcpus", "nnodes", "allocnodes", "reqnodes"), _plain_count)
     | dict.fromkeys(("elapsedraw", "cputimeraw", "ntasks", "uid", "gid"), job_number)
     | dict.fromkeys(("alloctres", "reqtres"), _is_resources)
-    | {"state": _is_state, "timelimit": _is_limit,
-       "exitcode": lambda text: re.fullmatch(r"[0-9]+:[0-9]+", text) is not None}
-)  # fmt: skip
+    | {
+        "state": _is_state,
+        "timelimit": _is_limit,
+        "exitcode": lambda text: re.fullmatch(r"[0-9]+:[0-9]+", text) is not None,
+    }
+)
 
 
 def _advice(lines: Sequence[str]) -> str:

@@ -16,9 +16,15 @@ from qmodels.io.job_logs.table import JobTable, begun, job_number, whole_number
 _QUEUE, _OWNER, _JOB, _SUBMIT, _START, _END, _FAILED, _EXIT = 0, 3, 5, 8, 9, 10, 11, 12
 _SLOTS, _TASK, _PE_TASK = 34, 35, 41
 _NAMES = {
-    _JOB: "job_number", _SUBMIT: "submission_time", _START: "start_time", _END: "end_time",
-    _FAILED: "failed", _EXIT: "exit_status", _SLOTS: "slots", _TASK: "task_number",
-}  # fmt: skip
+    _JOB: "job_number",
+    _SUBMIT: "submission_time",
+    _START: "start_time",
+    _END: "end_time",
+    _FAILED: "failed",
+    _EXIT: "exit_status",
+    _SLOTS: "slots",
+    _TASK: "task_number",
+}
 _UNITS = {"cores": "its slots"}
 #: The task of a parallel job on one of its hosts, whose slots the job's own row holds already.
 _SLAVE = re.compile(r"[0-9]+\.[A-Za-z].*")
@@ -90,10 +96,16 @@ def _enter(table: JobTable, clock: Clock, lines: Lines, f: Sequence[str]) -> Non
         return
     failed = [read(at, job_number) for at in (_FAILED, _EXIT)]
     table.add(
-        submit, start, end, read(_SLOTS, whole_number), job=read(_JOB, job_number),
+        submit,
+        start,
+        end,
+        read(_SLOTS, whole_number),
+        job=read(_JOB, job_number),
         task=read(_TASK, job_number),
-        status=SLURM["FAILED" if any(failed) else "COMPLETED"], user=f[_OWNER], queue=f[_QUEUE],
-    )  # fmt: skip
+        status=SLURM["FAILED" if any(failed) else "COMPLETED"],
+        user=f[_OWNER],
+        queue=f[_QUEUE],
+    )
 
 
 def _absolute(clock: Clock, seconds: float) -> float:

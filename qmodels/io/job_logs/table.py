@@ -135,10 +135,20 @@ class JobTable:
             self.left_out[self.no_size] += 1
         else:
             self._enter(
-                job, task, part, processors, requested_processors, status,
-                self.users.code(user), self.queues.code(queue),
-                submit, start - submit, end - start, requested_time, cpu_time,
-            )  # fmt: skip
+                job,
+                task,
+                part,
+                processors,
+                requested_processors,
+                status,
+                self.users.code(user),
+                self.queues.code(queue),
+                submit,
+                start - submit,
+                end - start,
+                requested_time,
+                cpu_time,
+            )
 
     def add_run(self, submit: float, run: float, processors: int, **more: Any) -> None:
         """Enter a job whose run time is known and whose start is not."""
@@ -148,9 +158,20 @@ class JobTable:
         of: dict[str, Any] = {"job": -1, "requested_time": -1.0, "status": -1}
         of |= {"user": "", "queue": ""} | more
         self._enter(
-            of["job"], -1, -1, processors, -1, of["status"], self.users.code(of["user"]),
-            self.queues.code(of["queue"]), submit, -1.0, run, of["requested_time"], -1.0,
-        )  # fmt: skip
+            of["job"],
+            -1,
+            -1,
+            processors,
+            -1,
+            of["status"],
+            self.users.code(of["user"]),
+            self.queues.code(of["queue"]),
+            submit,
+            -1.0,
+            run,
+            of["requested_time"],
+            -1.0,
+        )
 
     def spared(self, how: Callable[[], T], unknown: T) -> T:
         """What `how` reads of fields that a job can be told without; `unknown` where it cannot."""
@@ -201,8 +222,12 @@ class JobTable:
         columns = self._joined(self._distinct(columns))
         lines = {"Unit": self.unit} | (header or {}) | self._origin(columns, clock)
         notes = [
-            known_as, *self._sentences(), *self.notes, *self._of_spared(), *_of_clock(self, clock),
-        ]  # fmt: skip
+            known_as,
+            *self._sentences(),
+            *self.notes,
+            *self._of_spared(),
+            *_of_clock(self, clock),
+        ]
         return _selected(self, columns, lines, notes)
 
     def _reasons(self) -> str:

@@ -212,9 +212,7 @@ class Iteration:
         slow = rates[rates > 0.0].min(initial=1.0)
         return _LOOK / float(slow)
 
-    def _look(
-        self, x: Array, y: Array, levels: NDArray[np.intp] | None, root: Array, seen: Array
-    ) -> None:
+    def _look(self, x: Array, y: Array, levels: NDArray[np.intp] | None, root: Array, seen: Array) -> None:
         """Sweep `y` on, and put its error, over the root of the probabilities, into `seen`."""
         self._sweep_only(y, _LOOK)
         self._errors(x, y, levels)

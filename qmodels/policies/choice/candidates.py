@@ -63,9 +63,7 @@ def default_candidates(
     if not isinstance(system, System):
         raise ModelError(f"system must be of type System, got {system!r:.60}")
     if isinstance(multiprogramming, (str, bytes)) or not isinstance(multiprogramming, Sequence):
-        raise ModelError(
-            f"multiprogramming must be levels such as (2, 3), got {multiprogramming!r}"
-        )
+        raise ModelError(f"multiprogramming must be levels such as (2, 3), got {multiprogramming!r}")
     levels = [whole_number("multiprogramming", m, least=2) for m in multiprogramming]
     if system.max_processor_partitions > _MOST_PARTITIONS:
         raise MemoryBudgetError(
@@ -77,13 +75,9 @@ def default_candidates(
     return tuple(policy for policy in _proposed(system, levels) if _runs(policy, system))
 
 
-def too_many_jobs(
-    system: System, *, multiprogramming: Sequence[int] = (2,)
-) -> tuple[AbstractPolicy, ...]:
+def too_many_jobs(system: System, *, multiprogramming: Sequence[int] = (2,)) -> tuple[AbstractPolicy, ...]:
     """What `default_candidates` leaves out: policies of more than 200 jobs at a time."""
-    return tuple(
-        policy for policy in _proposed(system, multiprogramming) if not _runs(policy, system)
-    )
+    return tuple(policy for policy in _proposed(system, multiprogramming) if not _runs(policy, system))
 
 
 def _proposed(system: System, levels: Sequence[int]) -> Iterator[AbstractPolicy]:

@@ -62,9 +62,16 @@ class Contest:
     ) -> RankedPolicy:
         """See `judging.judged`."""
         return judged(
-            policy, self.system, self.workload, self.rate, self.objective, self.limits, self.model,
-            known, memory=memory,
-        )  # fmt: skip
+            policy,
+            self.system,
+            self.workload,
+            self.rate,
+            self.objective,
+            self.limits,
+            self.model,
+            known,
+            memory=memory,
+        )
 
     def rows(
         self,
@@ -171,9 +178,7 @@ class Contest:
     def _left_out(self, each: _Candidate) -> RankedPolicy:
         assert each.prediction is not None
         error = error_of(each.prediction, self.objective)
-        return left_out(
-            each.policy, each.prediction, error, self.objective, self.limits, each.least
-        )
+        return left_out(each.policy, each.prediction, error, self.objective, self.limits, each.least)
 
     def _least(self, answer: Prediction) -> float:
         """What the objective of a prediction cannot be less than; itself where that is cheap."""
@@ -216,9 +221,7 @@ def _beaten(each: _Candidate, found: Sequence[RankedPolicy]) -> bool:
     if each.least <= smallest * (1.0 + ROUNDING):
         return False
     # `smallest` is the least of all: the others' values are above
-    reach = max(
-        row.value * (1.0 + row.error) for row in sure if row.value <= smallest * (1.0 + ROUNDING)
-    )
+    reach = max(row.value * (1.0 + row.error) for row in sure if row.value <= smallest * (1.0 + ROUNDING))
     return each.least * (1.0 - each.error) > reach
 
 

@@ -87,9 +87,14 @@ def capacity_in_doubt(policy: AbstractPolicy, prediction: Prediction, workload: 
 def saturated_row(policy: AbstractPolicy, most: float) -> RankedPolicy:
     """The row of a candidate whose capacity is too small, jobs per second."""
     return RankedPolicy(
-        policy=policy, status=SATURATED, value=nan, error=nan, quantities={}, capacity=most,
+        policy=policy,
+        status=SATURATED,
+        value=nan,
+        error=nan,
+        quantities={},
+        capacity=most,
         method="",
-    )  # fmt: skip
+    )
 
 
 def left_out(
@@ -118,9 +123,15 @@ def left_out(
 
 def _unknown(policy: AbstractPolicy, error: MemoryBudgetError) -> RankedPolicy:
     return RankedPolicy(
-        policy=policy, status=UNKNOWN, value=nan, error=nan, quantities={}, capacity=nan,
-        method="", note=str(error),
-    )  # fmt: skip
+        policy=policy,
+        status=UNKNOWN,
+        value=nan,
+        error=nan,
+        quantities={},
+        capacity=nan,
+        method="",
+        note=str(error),
+    )
 
 
 def means_of(prediction: Prediction) -> dict[str, float]:
@@ -177,9 +188,7 @@ def why_no_error(prediction: Prediction, objective: Quantity) -> str:
     return reasons[0] if reasons else "a point like this: few were recorded"
 
 
-def floor_of(
-    prediction: Prediction, system: System, workload: Workload, objective: Quantity
-) -> float:
+def floor_of(prediction: Prediction, system: System, workload: Workload, objective: Quantity) -> float:
     """What an objective is no less than, however far off its prediction may be.
 
     A job at its fastest takes as long. Where only the load is beyond the recorded ones, it is no
@@ -188,16 +197,15 @@ def floor_of(
     policy = prediction.solved.policy
     least = least_alone(policy, system, workload, objective)
     reasons = prediction.outside_record(objective.share)
-    if (
-        prediction.half_width is not None
-        or prediction.solved.load <= MOST_BUSY
-        or len(reasons) != 1
-    ):
+    if prediction.half_width is not None or prediction.solved.load <= MOST_BUSY or len(reasons) != 1:
         return least
     before = predict(
-        policy, system, workload, arrival_rate=MOST_BUSY * prediction.capacity,
+        policy,
+        system,
+        workload,
+        arrival_rate=MOST_BUSY * prediction.capacity,
         model=prediction.model,
-    )  # fmt: skip
+    )
     error = error_of(before, objective)
     if error == inf:
         return least
@@ -207,9 +215,7 @@ def floor_of(
         return least
 
 
-def least_alone(
-    policy: AbstractPolicy, system: System, workload: Workload, objective: Quantity
-) -> float:
+def least_alone(policy: AbstractPolicy, system: System, workload: Workload, objective: Quantity) -> float:
     """What an objective cannot be less than, whatever the model: that of a job at its fastest."""
     if objective.name != "mean_response" and (objective.share is None or objective.of_wait):
         return 0.0

@@ -59,14 +59,10 @@ class Overload(Result):
     @property
     def sentence(self) -> str:
         """What stands in the way and what would do, in words."""
-        said = cannot_carry(
-            self.policy.label, self.policies, self.largest_load, self.load, self.limits
-        )
+        said = cannot_carry(self.policy.label, self.policies, self.largest_load, self.load, self.limits)
         parts = [f"{said}."]
         if not self.limits:
-            parts.append(
-                "Neither processors nor disks would be too few: other policies may carry more."
-            )
+            parts.append("Neither processors nor disks would be too few: other policies may carry more.")
         for name in self.limits:
             carry = _counted(self.machine[name], name, carry=True)
             parts.append(f"{carry} {100 * self.carried[name]:.3g} % of the jobs.")
@@ -104,14 +100,20 @@ class Overload(Result):
     def record(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
-            "sentence": self.sentence, "arrival_rate": self.arrival_rate, "load": self.load,
-            "policy": self.policy.label, "policies": self.policies, "capacity": self.capacity,
-            "largest_load": self.largest_load, "machine": dict(self.machine),
-            "carried": dict(self.carried), "limits": list(self.limits),
+            "sentence": self.sentence,
+            "arrival_rate": self.arrival_rate,
+            "load": self.load,
+            "policy": self.policy.label,
+            "policies": self.policies,
+            "capacity": self.capacity,
+            "largest_load": self.largest_load,
+            "machine": dict(self.machine),
+            "carried": dict(self.carried),
+            "limits": list(self.limits),
             "needed": dict(self.needed),
             "enough": None if self.enough is None else dict(self.enough),
             "possible_load": self.possible_load,
-        }  # fmt: skip
+        }
 
 
 def overload(
@@ -173,12 +175,18 @@ def overload(
     limits = limiting(bounds, carries[best], arrival_rate)
     first = sorted(carries, key=carries.__getitem__, reverse=True)[:_TRIED]
     return Overload(
-        arrival_rate=arrival_rate, load=arrival_rate / bound, policy=best, policies=len(carries),
-        capacity=carries[best], largest_load=reached,
-        machine=counts_of(system), carried=carried,
-        limits=limits, needed=_by_bounds(system, workload, arrival_rate),
+        arrival_rate=arrival_rate,
+        load=arrival_rate / bound,
+        policy=best,
+        policies=len(carries),
+        capacity=carries[best],
+        largest_load=reached,
+        machine=counts_of(system),
+        carried=carried,
+        limits=limits,
+        needed=_by_bounds(system, workload, arrival_rate),
         enough=_enough(system, workload, arrival_rate / RESERVE, first, limits, model),
-    )  # fmt: skip
+    )
 
 
 def unstable_under_all(
@@ -199,16 +207,11 @@ def unstable_under_all(
     return UnstableError(best.label, rate, most, said=said, **loads)
 
 
-def cannot_carry(
-    best: str, policies: int, carries: float, load: float, limits: Sequence[str]
-) -> str:
+def cannot_carry(best: str, policies: int, carries: float, load: float, limits: Sequence[str]) -> str:
     """The clause that says so, without a full stop."""
     of = f"the best of {policies:,}, {best}," if policies > 1 else best
     what = f"the {' and the '.join(limits)} limit" if limits else "the policies limit"
-    return (
-        f"No policy can carry these jobs: {of} manages load {carries:.4g}, they need {load:.4g}; "
-        f"{what}"
-    )
+    return f"No policy can carry these jobs: {of} manages load {carries:.4g}, they need {load:.4g}; {what}"
 
 
 def limiting(bounds: Mapping[str, float], most: float, rate: float) -> tuple[str, ...]:

@@ -192,9 +192,14 @@ def best_policies(
     width = across.size
     ties = [tuple(others[i * width : (i + 1) * width]) for i in range(down.size)]
     return PolicyMap(
-        loads=across, scvs=down, best=best, value=value, ties=tuple(ties), objective=wanted,
+        loads=across,
+        scvs=down,
+        best=best,
+        value=value,
+        ties=tuple(ties),
+        objective=wanted,
         constraints=limits,
-    )  # fmt: skip
+    )
 
 
 def _cell(

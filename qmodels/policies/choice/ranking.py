@@ -15,8 +15,14 @@ from qmodels.policies.methods import error_in_short
 
 #: What a row may be; those that are ranked first.
 BEST, TIE, SLOWER, UNDECIDED, EXCEEDS, SATURATED, UNKNOWN = (
-    "best", "tie", "slower", "undecided", "exceeds a limit", "saturated", "not computed",
-)  # fmt: skip
+    "best",
+    "tie",
+    "slower",
+    "undecided",
+    "exceeds a limit",
+    "saturated",
+    "not computed",
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,9 +85,7 @@ def ranked(found: Sequence[RankedPolicy]) -> tuple[RankedPolicy, ...]:
     # Near capacity jobs take longer than predicted, not less: one predicted above all that the
     # best may be is slower, one predicted below may be anything.
     reach = _reach(fit[0], fit) if fit else inf
-    undecided = [
-        replace(row, status=UNDECIDED if row.value <= reach else SLOWER) for row in in_doubt
-    ]
+    undecided = [replace(row, status=UNDECIDED if row.value <= reach else SLOWER) for row in in_doubt]
     fit = sorted([*fit, *(r for r in undecided if r.status == SLOWER)], key=lambda row: row.value)
     rest = sorted(
         [
@@ -90,11 +94,7 @@ def ranked(found: Sequence[RankedPolicy]) -> tuple[RankedPolicy, ...]:
         ],
         key=lambda row: (
             (UNDECIDED, EXCEEDS, SATURATED, UNKNOWN).index(row.status),
-            row.value
-            if row.status in (UNDECIDED, EXCEEDS)
-            else -row.capacity
-            if row.capacity > 0
-            else inf,
+            row.value if row.status in (UNDECIDED, EXCEEDS) else -row.capacity if row.capacity > 0 else inf,
         ),
     )
     if not fit:

@@ -86,9 +86,7 @@ class Recommendation(Result):
 
     def table(self, most: int = 12) -> str:
         """The sentence and the first rows."""
-        names = list(
-            dict.fromkeys([self.objective.name, *(c.quantity.name for c in self.constraints)])
-        )
+        names = list(dict.fromkeys([self.objective.name, *(c.quantity.name for c in self.constraints)]))
         head = f"{'policy':<14}" + "".join(f"{_headed(name):>20}" for name in names)
         lines = [self.reason, "", f"{head}  {'error':>7}  status"]
         for row in self.rows[:most]:
@@ -98,11 +96,7 @@ class Recommendation(Result):
         if len(self.rows) > most:
             lines.append(f"... and {len(self.rows) - most} more")
         notes = dict.fromkeys(row.note for row in self.rows[:most])
-        lines += [
-            f"unknown: {note.removeprefix(NOT_KNOWN)}"
-            for note in notes
-            if note.startswith(NOT_KNOWN)
-        ]
+        lines += [f"unknown: {note.removeprefix(NOT_KNOWN)}" for note in notes if note.startswith(NOT_KNOWN)]
         if self.fit is not None:
             lines += ["", self.fit.sentence(f"{self.rows[0].label} at load {self.load:.3g}")]
         return "\n".join(lines)
@@ -248,9 +242,7 @@ def recommend(
     contest = Contest(
         system=system, workload=workload, rate=rate, objective=wanted, limits=limits, model=model
     )
-    rows = contest.rows(
-        policies, every=every, done=lambda count: report("candidates", count, len(policies))
-    )
+    rows = contest.rows(policies, every=every, done=lambda count: report("candidates", count, len(policies)))
     if all(row.status == SATURATED for row in rows):
         raise unstable_under_all({row.policy: row.capacity for row in rows}, rate, bounds)
     rows, fit = against_data(
@@ -312,9 +304,14 @@ def compared(
         raise ModelError("there are no policies to compare")
     found, fit = against_data(ranked(rows), predictions.__getitem__, wanted)
     return Recommendation(
-        objective=wanted, constraints=(), arrival_rate=arrival_rate, load=load,
-        rows=found, seconds=time.perf_counter() - started, fit=fit,
-    )  # fmt: skip
+        objective=wanted,
+        constraints=(),
+        arrival_rate=arrival_rate,
+        load=load,
+        rows=found,
+        seconds=time.perf_counter() - started,
+        fit=fit,
+    )
 
 
 def _reason(found: Recommendation) -> str:
@@ -345,9 +342,7 @@ def _reason(found: Recommendation) -> str:
         f"{best.quantities['mean_response'] - best.quantities['mean_wait']:.3g} s of running)"
     )
     if undecided:
-        said += (
-            f", as far as can be told: {_named(undecided)} may be better or have no steady state"
-        )
+        said += f", as far as can be told: {_named(undecided)} may be better or have no steady state"
     ties = [row for row in found.rows if row.status == TIE]
     if best.error == inf:
         said = said.replace(" has the least", " is predicted to have the least")

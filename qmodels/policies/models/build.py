@@ -132,9 +132,7 @@ def _at_given_speeds(
 ) -> RunningJobs:
     """The running jobs with other speeds; ModelError where these can mean nothing."""
     if len(set(arrangement.sizes or ())) > 1:
-        raise ModelError(
-            f"{policy.label} has jobs of several speeds; running gives one for all that run"
-        )
+        raise ModelError(f"{policy.label} has jobs of several speeds; running gives one for all that run")
     if running.max_running != jobs.throughput.size:
         raise ModelError(
             f"running has speeds of 1 to {running.max_running} jobs, and under {policy.label} "
@@ -142,9 +140,7 @@ def _at_given_speeds(
         )
     # What a job asks of processors and disks is the same at any speed (utilisation law).
     ratio = running.throughput / jobs.throughput
-    return RunningJobs(
-        running.throughput, jobs.processors_busy * ratio, jobs.disks_busy * ratio, exact=False
-    )
+    return RunningJobs(running.throughput, jobs.processors_busy * ratio, jobs.disks_busy * ratio, exact=False)
 
 
 def capacity(
@@ -285,9 +281,14 @@ def _build(
             if not reduced:  # a law that was given may be too large as well
                 demand, reduced = _reduced(demand, policy, system, workload)
             built = time_shared_running(
-                policy.label, arrangement, workload, demand, (*approximation, *reduced), memory,
+                policy.label,
+                arrangement,
+                workload,
+                demand,
+                (*approximation, *reduced),
+                memory,
                 given=jobs.throughput if given else None,
-            )  # fmt: skip
+            )
         elif len(set(arrangement.sizes or ())) > 1:
             built = unequal_running(arrangement, workload, demand, simplifications, memory)
         else:
@@ -369,9 +370,7 @@ def _with_overheads(
     return _changed(built, lambda chain: with_overhead(chain, laws))
 
 
-def _chosen(
-    policy: AbstractPolicy, arrangement: Arrangement, workload: Workload, exact: bool
-) -> str:
+def _chosen(policy: AbstractPolicy, arrangement: Arrangement, workload: Workload, exact: bool) -> str:
     """The model that "auto" takes; `exact` says whether the speed-scaled one is."""
     if "crowding" in policy.models and not exact and follows_crowding(arrangement, workload):
         return "crowding"
@@ -458,6 +457,5 @@ def _simpler(full: PhaseType) -> Iterator[tuple[PhaseType, str]]:
     for phases in range(min(full.order, int(1.0 / full.scv)), 1, -1):
         yield (
             PhaseType.erlang(phases=phases, mean=1.0),
-            f"a demand of scv {full.scv:.3g} taken as Erlang of {phases} phases, "
-            f"scv {1 / phases:.3g}",
+            f"a demand of scv {full.scv:.3g} taken as Erlang of {phases} phases, scv {1 / phases:.3g}",
         )

@@ -102,13 +102,9 @@ def crowded_running(
         # stages of their own for I/O are worth more than the last tenth of the variability
         if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
             law = None
-            said.append(
-                f"{shape.simplification} (scv of a job alone {scv:.3g} instead of {wanted:.3g})"
-            )
+            said.append(f"{shape.simplification} (scv of a job alone {scv:.3g} instead of {wanted:.3g})")
         else:
-            said.append(
-                f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}"
-            )
+            said.append(f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}")
     check_blocks(
         f"the chain of {c} jobs of {shape.order} stages",
         occupancy_counts(c, shape.order).tolist(),
@@ -193,9 +189,11 @@ class _Disks:
         centre = sharing_centre(law, c, speeds)
         sizes = np.diff(centre.starts)
         return RunningChain(
-            centre, np.repeat(processors, sizes), np.repeat(disks, sizes),
+            centre,
+            np.repeat(processors, sizes),
+            np.repeat(disks, sizes),
             at_one_speed=(law, speeds[1:]),
-        )  # fmt: skip
+        )
 
 
 def _stages_by_running(arrangement: Arrangement, shape: JobShape) -> list[JobStages]:
@@ -205,9 +203,7 @@ def _stages_by_running(arrangement: Arrangement, shape: JobShape) -> list[JobSta
     def stages(p: float) -> JobStages:
         return job_stages(shape.routes(p, arrangement.disks), shape.io, shape.cpu)
 
-    found = [
-        stages(arrangement.mean_processors(max(k, 1))) for k in range(arrangement.max_running + 1)
-    ]
+    found = [stages(arrangement.mean_processors(max(k, 1))) for k in range(arrangement.max_running + 1)]
     if len({job.order for job in found}) > 1:
         raise ModelError(
             "a burst that takes no time on some numbers of processors and some time on others "
@@ -216,9 +212,7 @@ def _stages_by_running(arrangement: Arrangement, shape: JobShape) -> list[JobSta
     return found
 
 
-def _running(
-    arrangement: Arrangement, stages: list[JobStages], at_work: list[Array]
-) -> RunningChain:
+def _running(arrangement: Arrangement, stages: list[JobStages], at_work: list[Array]) -> RunningChain:
     """Chain of jobs by stage, where n transfers of k jobs get on at ``at_work[k][n] / n``."""
     c, order, transfers = arrangement.max_running, stages[0].order, stages[0].transfers
     ways = Occupancies.of(c, order)

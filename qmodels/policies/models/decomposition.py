@@ -96,9 +96,7 @@ def decomposed_running(
     slowed = Slowdowns(workload.program, arrangement, io, cpu)
     fits = _fitting(workload.arrivals.order)
 
-    def finished(
-        on_disks: DiskPartitions, stages: Stages, order: int, *simplified: str
-    ) -> BuiltModel:
+    def finished(on_disks: DiskPartitions, stages: Stages, order: int, *simplified: str) -> BuiltModel:
         check_blocks(
             f"the chain of {arrangement.max_running} jobs of {order} stages",
             count_states(on_disks, order),
@@ -251,24 +249,18 @@ class Slowdowns:
 
         return stages
 
-    def _stages(
-        self, shape: JobShape, moments: int, size_class: int, jobs: int, running: int
-    ) -> JobStages:
+    def _stages(self, shape: JobShape, moments: int, size_class: int, jobs: int, running: int) -> JobStages:
         slow, scv = self.of(jobs, running)
         law = shape.io if moments == 1 else _coxian(scv)
         p, d = self.arrangement.processors(size_class, running), self.arrangement.disks
-        phases = [
-            Route(r.weight, r.io * slow, r.cpu, r.go_on, r.follows) for r in shape.routes(p, d)
-        ]
+        phases = [Route(r.weight, r.io * slow, r.cpu, r.go_on, r.follows) for r in shape.routes(p, d)]
         return job_stages(phases, law, shape.cpu, disk_share=1.0 / slow)
 
 
 def _coxian(scv: float) -> PhaseType:
     """Coxian law of two stages, mean one and this squared coefficient of variation, >= 1/2."""
     on = min(1.0, 0.5 / scv)
-    return PhaseType.from_rates(
-        [1.0, 0.0], [[0.0, 2.0 * on], [0.0, 0.0]], [2.0 - 2.0 * on, 2.0 * on]
-    )
+    return PhaseType.from_rates([1.0, 0.0], [[0.0, 2.0 * on], [0.0, 0.0]], [2.0 - 2.0 * on, 2.0 * on])
 
 
 def _with_two_stages(shape: JobShape) -> int:
@@ -354,9 +346,7 @@ def _simpler_laws(law: PhaseType) -> Iterator[tuple[PhaseType, str]]:
         yield PhaseType.exponential(mean=1.0), "bursts taken as exponential"
 
 
-def scv_of_shape(
-    shape: JobShape, program: AbstractProgram, allotment: tuple[float, float]
-) -> float:
+def scv_of_shape(shape: JobShape, program: AbstractProgram, allotment: tuple[float, float]) -> float:
     """Squared coefficient of variation of a job's time alone."""
     if shape.order <= MOST_STAGES // 4:
         return float(job_stages(shape.routes(*allotment), shape.io, shape.cpu).law().scv)

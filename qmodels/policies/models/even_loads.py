@@ -76,9 +76,7 @@ def _logs_of_transfer(rows: Sequence[list[float]], found: list[list[Array]]) -> 
     return np.split(np.log(ratio * computing), np.cumsum([x.size for x in alone])[:-1])
 
 
-def _rates_of_transfer(
-    cpu: list[float], jobs: list[int], transfer: float, total: float
-) -> dict[int, float]:
+def _rates_of_transfer(cpu: list[float], jobs: list[int], transfer: float, total: float) -> dict[int, float]:
     """Rates of partitions whose jobs transfer so long, so that all complete `total`."""
     numbers = np.arange(1, len(cpu))
     computing = np.array(cpu[1:])

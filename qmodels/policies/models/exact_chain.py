@@ -49,9 +49,7 @@ def exact_running(arrangement: Arrangement, workload: Workload, memory: float | 
     simplifications = []
     if len(on_disks.slots) > 1 and sum(count_states(on_disks, order)) > MOST_ORDERED:
         on_disks = DiskPartitions.of(arrangement, shared=True, lumped=True)
-        simplifications.append(
-            "among disk partitions with equally many jobs one is picked at random"
-        )
+        simplifications.append("among disk partitions with equally many jobs one is picked at random")
     if not arrangement.whole_disks:
         simplifications.append("disk partitions taken at their mean size")
     check_blocks(

@@ -112,10 +112,7 @@ def error_of_fit(
         return unknown_error(words, predicted)
     arrivals = solved.queue.arrivals
     asked: Asked
-    if q is None:
-        asked = mean_wait if of == "wait" else mean_stay
-    else:
-        asked = partial(percentile, of == "wait", q)
+    asked = (mean_wait if of == "wait" else mean_stay) if q is None else partial(percentile, of == "wait", q)
     known = solved.queue.running.at_one_speed
     by_laws = None
     if known is not None:
@@ -133,6 +130,12 @@ def error_of_fit(
                 return unknown_error(words, predicted)
             by_laws = alike.mean_wait if of == "wait" else alike.mean_response
     return fit_error(
-        arrivals, workload.demand, speeds, of=words, asked=asked, predicted=predicted,
-        by_laws=by_laws, interval=interval,
-    )  # fmt: skip
+        arrivals,
+        workload.demand,
+        speeds,
+        of=words,
+        asked=asked,
+        predicted=predicted,
+        by_laws=by_laws,
+        interval=interval,
+    )

@@ -67,9 +67,14 @@ def frozen_chain(running: RunningChain, factors: Array) -> RunningChain:
         for each in (running.processors_busy, running.disks_busy)
     ]
     return replace(
-        running, centre=made, processors_busy=busy[0], disks_busy=busy[1], at_one_speed=None,
-        staged=None, replacements=csr_array(np.kron(factors[:, None] * kept, again)),
-    )  # fmt: skip
+        running,
+        centre=made,
+        processors_busy=busy[0],
+        disks_busy=busy[1],
+        at_one_speed=None,
+        staged=None,
+        replacements=csr_array(np.kron(factors[:, None] * kept, again)),
+    )
 
 
 def _bordered(

@@ -100,9 +100,7 @@ def averaged(program: AbstractProgram, p: float, d: float, phases: int | None) -
 
 def count_stages(given: Sequence[Route], io: PhaseType, cpu: PhaseType) -> int:
     """Stages that `job_stages` would have."""
-    return int(
-        sum(np.count_nonzero(r.io) * io.order + np.count_nonzero(r.cpu) * cpu.order for r in given)
-    )
+    return int(sum(np.count_nonzero(r.io) * io.order + np.count_nonzero(r.cpu) * cpu.order for r in given))
 
 
 def job_stages(

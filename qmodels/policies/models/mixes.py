@@ -96,9 +96,7 @@ def machine_allotments(system: System) -> list[tuple[float, float]]:
     ]
 
 
-def scale_alike(
-    program: AbstractProgram, points: Iterable[tuple[float, float]], *, by_burst: bool
-) -> bool:
+def scale_alike(program: AbstractProgram, points: Iterable[tuple[float, float]], *, by_burst: bool) -> bool:
     """Whether each program, or each of its bursts, takes the same part of the whole everywhere."""
     p, d = (np.array(column, dtype=float) for column in zip(*points, strict=True))
     whole = program.mean_time(p, d)

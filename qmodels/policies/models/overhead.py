@@ -77,7 +77,6 @@ def with_overhead(running: RunningChain, laws: Sequence[PhaseType]) -> RunningCh
 def _standing_still(levels: list[Array], stages: list[int]) -> Array:
     """Values of the states, zero where all jobs stand still."""
     parts = [
-        np.concatenate([values, np.zeros(values.size * m)])
-        for values, m in zip(levels, stages, strict=True)
+        np.concatenate([values, np.zeros(values.size * m)]) for values, m in zip(levels, stages, strict=True)
     ]
     return np.concatenate(parts)

@@ -181,10 +181,7 @@ class SolvedQueue:
         levels = self.queue.running.by_level(given)
         laws = [*self.chain.boundary[:-1], self.chain.tail]
         return float(
-            sum(
-                pi.reshape(stages, -1).sum(axis=0) @ value
-                for pi, value in zip(laws, levels, strict=True)
-            )
+            sum(pi.reshape(stages, -1).sum(axis=0) @ value for pi, value in zip(laws, levels, strict=True))
         )
 
 

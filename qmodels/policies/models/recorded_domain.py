@@ -53,9 +53,7 @@ def family(model: str, *, turns: bool) -> str:
     return f"{model}, {'turns' if turns else 'shared'}"
 
 
-def traits(
-    policy: AbstractPolicy, system: System, workload: Workload, load: float
-) -> dict[str, float]:
+def traits(policy: AbstractPolicy, system: System, workload: Workload, load: float) -> dict[str, float]:
     """Return the numbers by which a prediction is held against the recorded points.
 
     Parameters

@@ -103,9 +103,7 @@ def recorded_error(name: str, quantity: str = "mean") -> float | None:
     stated of fewer points than that takes, 22.
     """
     known = _table()
-    return next(
-        (known[each][quantity] for each in regimes(name) if quantity in known.get(each, {})), None
-    )
+    return next((known[each][quantity] for each in regimes(name) if quantity in known.get(each, {})), None)
 
 
 def percentile_error(name: str, share: float) -> float | None:

@@ -49,10 +49,14 @@ class TimeLaw(Law):
         """Moments and percentiles in seconds; the chain of the law is in `law`."""
         shares = (0.5, 0.9, 0.95, 0.99)
         return {
-            "unit": "s", "mean": self.mean, "std": self.std, "scv": self.scv,
+            "unit": "s",
+            "mean": self.mean,
+            "std": self.std,
+            "scv": self.scv,
             "percentiles": {f"{q:g}": self.percentile(q) for q in shares},
-            "method": self.method, "truncation": self.truncation,
-        }  # fmt: skip
+            "method": self.method,
+            "truncation": self.truncation,
+        }
 
     @property
     def mean(self) -> float:
@@ -271,9 +275,7 @@ def least_percentile(solved: SolvedQueue, q: float) -> float:
     return (1.0 - _ROUNDING) * nearly(fast, max(q - 2.0 * TRUNCATION, 0.0), above=False)
 
 
-def _response(
-    solved: SolvedQueue, truncation: float, memory: float | None, horizon: float
-) -> TimeLaw:
+def _response(solved: SolvedQueue, truncation: float, memory: float | None, horizon: float) -> TimeLaw:
     """Law of the response, of use up to the horizon in seconds."""
     queue = _checked(solved).queue
     if queue.running.staged is not None:
@@ -288,9 +290,7 @@ def _response(
             f"mean_response and law of the wait, or measure percentiles with validation.simulate"
         )
     demand, speeds = queue.running.at_one_speed
-    found = ManyServerSolution(
-        ManyServerQueue(queue.arrivals, demand, speeds=speeds), solved.chain, 0.0
-    )
+    found = ManyServerSolution(ManyServerQueue(queue.arrivals, demand, speeds=speeds), solved.chain, 0.0)
     law, bound = response_law(
         found, truncation=truncation, memory=memory, horizon=horizon, own=own_demand(solved)
     )

@@ -33,9 +33,7 @@ _ROUGHLY, _STEPS = 0.005, 25
 _SAME: Final = 1e-12
 
 
-def fastest(
-    wait: PhaseType, running: RunningChain, demand: PhaseType | None = None
-) -> PhaseType | None:
+def fastest(wait: PhaseType, running: RunningChain, demand: PhaseType | None = None) -> PhaseType | None:
     """Law of the wait and of a service at the greatest speed; None where none is known.
 
     Of a wait too large to be asked for percentiles it leaves out the wait. `demand` is that of the
@@ -47,9 +45,7 @@ def fastest(
     return convolve(wait, own)
 
 
-def slowest(
-    wait: PhaseType, running: RunningChain, demand: PhaseType | None = None
-) -> PhaseType | None:
+def slowest(wait: PhaseType, running: RunningChain, demand: PhaseType | None = None) -> PhaseType | None:
     """Law of the wait and of a service at the least speed; None where none is known."""
     own = _service(running, demand, greatest=False)
     if own is None or wait.order + own.order > _MOST:
@@ -57,9 +53,7 @@ def slowest(
     return convolve(wait, own)
 
 
-def _service(
-    running: RunningChain, demand: PhaseType | None, *, greatest: bool
-) -> PhaseType | None:
+def _service(running: RunningChain, demand: PhaseType | None, *, greatest: bool) -> PhaseType | None:
     """Law of a service each of whose stages is at its greatest, or least, speed."""
     if running.at_one_speed is not None:
         common, speeds = running.at_one_speed
@@ -79,15 +73,10 @@ def _staged_service(staged: StagedJobs, *, greatest: bool) -> PhaseType | None:
         return None
     rates = staged.speeds * total[np.maximum(staged.running, 1) - 1]
     there = staged.ways.counts > 0
-    if greatest:
-        pace = np.where(there, rates, 0.0).max(axis=0)
-    else:
-        pace = np.where(there, rates, np.inf).min(axis=0)
+    pace = np.where(there, rates, 0.0).max(axis=0) if greatest else np.where(there, rates, np.inf).min(axis=0)
     if pace.min() <= 0.0 or not np.isfinite(pace).all():
         return None
-    return PhaseType.from_rates(
-        staged.alpha[1], ways[0, :, :-1] * pace[:, None], ways[0, :, -1] * pace
-    )
+    return PhaseType.from_rates(staged.alpha[1], ways[0, :, :-1] * pace[:, None], ways[0, :, -1] * pace)
 
 
 def nearly(law: PhaseType, q: float, *, above: bool) -> float:

@@ -83,8 +83,7 @@ def staged_response(
         states = stages * (served + several * (places + 1) * full)
         rates = states * (2 * m + stages + m)
         what = (
-            f"a job followed with {places} behind it beside {c} of {m} stages, a chain of "
-            f"{states:,} states,"
+            f"a job followed with {places} behind it beside {c} of {m} stages, a chain of {states:,} states,"
         )
         fix = "allow a larger truncation, use laws of lower order, or simulate"
         check_memory(what, _BYTES * rates, limit, fix)

@@ -105,9 +105,7 @@ def time_shared_running(
     said = [*simplifications, *machine.simplifications]
     two = machine.turns and not workload.has_bursts and demand.scv > _VARIABLE
     if two and (arrangement.multiprogramming > MOST_IN_ORDER or arrangement.max_running > _MOST):
-        said.append(
-            "long and short jobs taken at one speed, for they are too many to be told apart"
-        )
+        said.append("long and short jobs taken at one speed, for they are too many to be told apart")
         two = False
     if two and (demand.order != 2 or demand.jumps.any()):
         demand = _two_branches(demand)
@@ -131,12 +129,14 @@ def time_shared_running(
     if given is not None:
         ours = made(None, None).capacity / saturated.capacity
         return BuiltModel(
-            saturated, "time-sharing", False, saturated.capacity, tuple(said),
+            saturated,
+            "time-sharing",
+            False,
+            saturated.capacity,
+            tuple(said),
             at_rate=lambda rate: made(rate * ours),
-        )  # fmt: skip
-    return BuiltModel(
-        saturated, "time-sharing", False, saturated.capacity, tuple(said), at_rate=made
-    )
+        )
+    return BuiltModel(saturated, "time-sharing", False, saturated.capacity, tuple(said), at_rate=made)
 
 
 def _two_branches(law: PhaseType) -> PhaseType:
@@ -329,9 +329,13 @@ class _Machine:
 
         arrangement = self.arrangement
         even = even_rates(
-            rows, first, shared, io=self.io, disk_partitions=len(self.sizes),
+            rows,
+            first,
+            shared,
+            io=self.io,
+            disk_partitions=len(self.sizes),
             processor_partitions=arrangement.processor_partitions,
-        )  # fmt: skip
+        )
         if self.level_of_detail == 1:
             return _occupancy(self.alike).solved(lambda held, k: even[k], arrival_rate)
         return self._spread(even)
@@ -383,9 +387,7 @@ def _plain_loads(
     return found
 
 
-def _alike(
-    machine: _Machine, demand: PhaseType, step: _Partitions, given: Array | None
-) -> RunningChain:
+def _alike(machine: _Machine, demand: PhaseType, step: _Partitions, given: Array | None) -> RunningChain:
     """All of k running jobs at one speed."""
     c = machine.arrangement.max_running
     work = (step.loads.number * step.loads.rate * step.loss).sum(axis=1)
@@ -404,9 +406,7 @@ def _busy(machine: _Machine, work: Array) -> tuple[Array, Array]:
     return work * machine.cpu * p, work * machine.io * arrangement.disks
 
 
-def _by_branch(
-    machine: _Machine, demand: PhaseType, step: _Partitions, given: Array | None
-) -> RunningChain:
+def _by_branch(machine: _Machine, demand: PhaseType, step: _Partitions, given: Array | None) -> RunningChain:
     """Jobs of two classes, the branches of their demand, by the counts of both."""
     arrangement, loads = machine.arrangement, step.loads
     c, most = arrangement.max_running, arrangement.multiprogramming

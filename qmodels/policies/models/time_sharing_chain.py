@@ -77,16 +77,14 @@ class _Rules:
             return job_stages(routes(workload.program, p, d), io, cpu)
 
         self.jobs = [
-            stages(p, self.disks[disk])
-            for p, disk in zip(self.processors, self.disk_of, strict=True)
+            stages(p, self.disks[disk]) for p, disk in zip(self.processors, self.disk_of, strict=True)
         ]
         given = routes(workload.program, 1.0, 1.0)
         self.order = count_stages(given, io, cpu)
         sharing = any(len(on) > 1 for on in self.on_disk) or self.multiprogramming > 1
         if discipline != "ps" and sharing:
             raise ModelError(
-                f'model="exact" needs processor sharing at the disks, not '
-                f'"{discipline}"; simulate instead'
+                f'model="exact" needs processor sharing at the disks, not "{discipline}"; simulate instead'
             )
         skips = any((route.io == 0.0).any() for route in given)
         if self.in_turn and self.multiprogramming > 1 and skips:
@@ -150,9 +148,7 @@ class _Rules:
 
     def busy(self, state: State, k: int) -> tuple[float, float]:
         """Processors that compute and disks that transfer."""
-        processors = sum(
-            p for p, here in zip(self.processors, state, strict=True) if here.computing
-        )
+        processors = sum(p for p, here in zip(self.processors, state, strict=True) if here.computing)
         disks = sum(
             d
             for d, partitions in zip(self.disks, self.on_disk, strict=True)

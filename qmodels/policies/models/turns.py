@@ -188,10 +188,7 @@ def _queues(ones: int, twos: int) -> list[tuple[int, ...]]:
     level = found
     for _ in range(ones + twos):
         level = [
-            (*queue, kind)
-            for queue in level
-            for kind in (0, 1)
-            if queue.count(kind) < (ones, twos)[kind]
+            (*queue, kind) for queue in level for kind in (0, 1) if queue.count(kind) < (ones, twos)[kind]
         ]
         found = [*found, *level]
     return found

@@ -43,9 +43,7 @@ def unequal_running(
     def stages(size_class: int, jobs: int, running: int) -> JobStages:
         k, p = max(running, 1), arrangement.processors(size_class, running)
         jobs_by_disk = [[1] * y for y in spread(k, used)]
-        throughput, computing, moving = groups_at_work(
-            jobs_by_disk, workload.program, p, arrangement.disks
-        )
+        throughput, computing, moving = groups_at_work(jobs_by_disk, workload.program, p, arrangement.disks)
         speed = throughput / k
         return JobStages(
             demand.alpha,

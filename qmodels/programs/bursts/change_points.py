@@ -118,9 +118,7 @@ def _fit(sums: Array, k: int, s: NDArray[np.intp], t: int, prior: float) -> Arra
     return np.asarray(explained).T / ((t - s) / k + prior)
 
 
-def _cost(
-    left: Array, means: Array, length: NDArray[np.intp], shapes: Array, scatter: float
-) -> Array:
+def _cost(left: Array, means: Array, length: NDArray[np.intp], shapes: Array, scatter: float) -> Array:
     """Minus the logarithm of the probability density of the values, means and variance gone."""
     scale = scatter**2 + 0.5 * np.maximum(left, 0.0)
     return np.asarray(

@@ -146,9 +146,15 @@ def find_checkpoints(trace: Trace) -> FoundCheckpoints:
     if not writes.any():
         raise ModelError("the trace has no writes of a known size, so no checkpoints")
     only = Trace(
-        trace.rank[writes], trace.start[writes], trace.end[writes], trace.kind[writes],
-        trace.processes, trace.duration, trace.bytes[writes], resolution=trace.resolution,
-    )  # fmt: skip
+        trace.rank[writes],
+        trace.start[writes],
+        trace.end[writes],
+        trace.kind[writes],
+        trace.processes,
+        trace.duration,
+        trace.bytes[writes],
+        resolution=trace.resolution,
+    )
     best: _Series | None = None
     for gap in _gaps(only):
         for series in _kinds(only, gap):
@@ -212,9 +218,15 @@ def _found(trace: Trace, writes: Trace, best: _Series) -> FoundCheckpoints:
     size = float(np.median(best.bytes))
     missing = int(np.minimum(best.times, _MISSING)[best.times > 1].sum() - (best.times > 1).sum())
     return FoundCheckpoints(
-        best.start, best.end, best.bytes, interval, size, max(length, trace.resolution, 1e-9),
-        missing, tuple(_doubts(trace, writes, best, work, missing)),
-    )  # fmt: skip
+        best.start,
+        best.end,
+        best.bytes,
+        interval,
+        size,
+        max(length, trace.resolution, 1e-9),
+        missing,
+        tuple(_doubts(trace, writes, best, work, missing)),
+    )
 
 
 def _trimmed(writes: Trace, series: _Series) -> _Series:
@@ -251,9 +263,7 @@ def _doubts(trace: Trace, writes: Trace, best: _Series, work: Array, missing: in
         if spread > _SPREAD:
             said.append(f"Their {what} vary by {spread:.0%} around the middle one.")
     if others > 0.01:
-        said.append(
-            f"{others:.0%} of the bytes written are not theirs, and are taken for other output."
-        )
+        said.append(f"{others:.0%} of the bytes written are not theirs, and are taken for other output.")
     if trace.resolution:
         said.append(
             f"The timeline has bins of {trace.resolution:.3g} s, so the time of a checkpoint is an "
@@ -262,10 +272,15 @@ def _doubts(trace: Trace, writes: Trace, best: _Series, work: Array, missing: in
     computing = ~trace.is_io
     if computing.any():
         inside = sum(
-            float(np.clip(np.minimum(trace.end[computing], end)
-                          - np.maximum(trace.start[computing], start), 0.0, None).sum())
+            float(
+                np.clip(
+                    np.minimum(trace.end[computing], end) - np.maximum(trace.start[computing], start),
+                    0.0,
+                    None,
+                ).sum()
+            )
             for start, end in zip(best.start, best.end, strict=True)
-        )  # fmt: skip
+        )
         length = float((best.end - best.start).sum()) * np.unique(trace.rank[computing]).size
         if length > 0 and inside > 0.2 * length:
             said.append(

@@ -174,10 +174,16 @@ def _one(phases: TracePhases) -> TracePhases:
         return np.array([x.sum()])
 
     return TracePhases(
-        total(phases.io), total(phases.cpu), total(phases.pauses), total(phases.others), None,
-        phases.trace, phases.gap, phases.assumed,
+        total(phases.io),
+        total(phases.cpu),
+        total(phases.pauses),
+        total(phases.others),
+        None,
+        phases.trace,
+        phases.gap,
+        phases.assumed,
         None if phases.recorded is None else total(phases.recorded),
-    )  # fmt: skip
+    )
 
 
 def _columns(phases: TracePhases, lead: bool) -> tuple[Array, Array, Array | None]:

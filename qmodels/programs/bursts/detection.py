@@ -155,8 +155,7 @@ class Bursts(Result):
         return trace_diagram(self.trace, bursts=self, ax=ax)
 
 
-_COLUMNS = ("rank", "start", "end", "segments", "ranks", "bytes", "busy", "rank_seconds",
-            "compute_overlap")  # fmt: skip
+_COLUMNS = ("rank", "start", "end", "segments", "ranks", "bytes", "busy", "rank_seconds", "compute_overlap")
 
 
 def find_bursts(trace: Trace, gap: float, *, by: By = "program") -> Bursts:
@@ -223,14 +222,13 @@ def find_bursts(trace: Trace, gap: float, *, by: By = "program") -> Bursts:
         begins,
         ends,
         sizes,
-        np.bincount(np.unique(burst * trace.processes + rank) // trace.processes,
-                    minlength=first.size),
+        np.bincount(np.unique(burst * trace.processes + rank) // trace.processes, minlength=first.size),
         np.where(unknown, UNKNOWN, total).astype(np.int64),
         np.bincount(pieces[0], busy, first.size).astype(float),
         np.bincount(by_rank, active, first.size).astype(float),
         overlap,
         warnings,
-    )  # fmt: skip
+    )
 
 
 def _checked_gap(gap: object) -> float:

@@ -205,9 +205,7 @@ def phase_of_totals(trace: Trace) -> TracePhases:
         "What is neither reading, writing nor metadata is taken to be computation.",
     )
     rest = np.array([trace.duration - io])
-    return TracePhases(
-        np.array([io]), rest, nothing, nothing.copy(), None, trace, None, assumed
-    )  # fmt: skip
+    return TracePhases(np.array([io]), rest, nothing, nothing.copy(), None, trace, None, assumed)
 
 
 def _recorded(trace: Trace, start: Array, end: Array) -> Array | None:

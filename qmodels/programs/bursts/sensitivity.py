@@ -75,9 +75,7 @@ class GapSensitivity(Result):
         ]
         if self.plateau is not None:
             low, high = self.plateau
-            lines.append(
-                f"widest plateau: {self.plateau_bursts} bursts from {low:.4g} to {high:.4g} s"
-            )
+            lines.append(f"widest plateau: {self.plateau_bursts} bursts from {low:.4g} to {high:.4g} s")
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
@@ -87,9 +85,7 @@ class GapSensitivity(Result):
         return plotting.gap_sensitivity(self, ax=ax)
 
 
-def gap_sensitivity(
-    trace: Trace, gaps: ArrayLike | None = None, *, by: By = "program"
-) -> GapSensitivity:
+def gap_sensitivity(trace: Trace, gaps: ArrayLike | None = None, *, by: By = "program") -> GapSensitivity:
     """Count the bursts at many thresholds at once.
 
     Parameters

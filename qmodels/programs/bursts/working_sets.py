@@ -169,9 +169,7 @@ def find_working_sets(
         or not isinstance(longest_period, numbers.Integral)
         or not 1 <= longest_period <= 64
     ):
-        raise ModelError(
-            f"longest_period must be a whole number from 1 to 64, got {longest_period!r:.60}"
-        )
+        raise ModelError(f"longest_period must be a whole number from 1 to 64, got {longest_period!r:.60}")
     scatter = positive("scatter", scatter, least=1e-3, most=1.0)
     times = np.column_stack([phases.io, phases.cpu])
     values = np.log(np.maximum(times, max(TICK, phases.trace.resolution)))
@@ -236,9 +234,7 @@ def to_program(
     boolean("samples", samples)
     laws = checked_law("io_law", io_law), checked_law("cpu_law", cpu_law)
     one = np.asarray(1.0)
-    factors = [
-        float(evaluate(law, np.asarray(p), np.asarray(d)) / evaluate(law, one, one)) for law in laws
-    ]
+    factors = [float(evaluate(law, np.asarray(p), np.asarray(d)) / evaluate(law, one, one)) for law in laws]
     found = find_working_sets(phases)
     sets = []
     for run in found.runs:

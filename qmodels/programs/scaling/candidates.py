@@ -72,8 +72,7 @@ def checked_candidates(found: Array, goals: Array) -> Array:
     """Refuse more candidates or targets than can be ranked in a moment."""
     if len(found) > MOST_CANDIDATES or len(goals) > MOST_CANDIDATES:
         raise ModelError(
-            f"{max(len(found), len(goals))} candidates or targets are more than "
-            f"{MOST_CANDIDATES}; give fewer"
+            f"{max(len(found), len(goals))} candidates or targets are more than {MOST_CANDIDATES}; give fewer"
         )
     return found
 

@@ -110,9 +110,7 @@ def weigh(kind: Component, runs: Pooled) -> Weighed:
     for group in proportional(values):
         alias[group] = group[0]
         worth[group] = np.max(values[group], axis=1) / np.max(values[group[0]])
-    terms, sigmas, coefficients, log_weight = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
-    )
+    terms, sigmas, coefficients, log_weight = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Weighed(kind, terms, sigmas, coefficients, log_weight, alias, worth)
 
 

@@ -158,9 +158,7 @@ def _fit_program(
         cliffs += [f"phase {number}: {text}." for text in steps(found, p, d, y)]
     margin = _margin(components, frame, discrepancy, seed)
     measured = measured_runs(frame, [one.posterior for one in components], margin.misfit)
-    return FittedProgram(
-        name, tuple(components), tuple(doubts), margin, measured, seed, tuple(cliffs)
-    )
+    return FittedProgram(name, tuple(components), tuple(doubts), margin, measured, seed, tuple(cliffs))
 
 
 def _margin(
@@ -219,10 +217,6 @@ def _component(
 
 
 def _whole(name: str, value: object, least: int, most: int) -> int:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, np.integer))
-        or not least <= value <= most
-    ):
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
         raise ModelError(f"{name} must be a whole number from {least} to {most}, got {value!r:.60}")
     return int(value)

@@ -144,16 +144,11 @@ class FittedProgram(Result):
         bursts = {(one.phase, one.kind): one.burst() for one in self.components}
         numbers = sorted({one.phase for one in self.components})
         return Program(
-            [
-                Phase(io=bursts.get((n, "io"), 0.0), cpu=bursts.get((n, "cpu"), 0.0))
-                for n in numbers
-            ],
+            [Phase(io=bursts.get((n, "io"), 0.0), cpu=bursts.get((n, "cpu"), 0.0)) for n in numbers],
             self.name,
         )
 
-    def predict(
-        self, p: ArrayLike, d: ArrayLike, level: float = 0.9, *, of: Meant = "run"
-    ) -> Forecast:
+    def predict(self, p: ArrayLike, d: ArrayLike, level: float = 0.9, *, of: Meant = "run") -> Forecast:
         """Predict time and speedup on other allotments, with intervals.
 
         Parameters
@@ -187,9 +182,7 @@ class FittedProgram(Result):
         """
         p, d = np.broadcast_arrays(*(np.atleast_1d(x) for x in checked_allotment(p, d)))
         if p.size > MOST_ALLOTMENTS:
-            raise MemoryBudgetError(
-                f"{p.size} allotments are more than {MOST_ALLOTMENTS}; ask for fewer"
-            )
+            raise MemoryBudgetError(f"{p.size} allotments are more than {MOST_ALLOTMENTS}; ask for fewer")
         if p.size == 0:
             raise ModelError("p and d are empty; ask for at least one allotment")
         if min(p.min(), d.min()) < 1:
@@ -199,9 +192,16 @@ class FittedProgram(Result):
         return forecast(
             [one.posterior for one in self.components],
             [one.design for one in self.components],
-            p, d, level=level, margin=self.margin, measured=self.measured, seed=self.seed,
-            name=self.name, of=of, warnings=(*self._few(p, d), *self.warnings),
-        )  # fmt: skip
+            p,
+            d,
+            level=level,
+            margin=self.margin,
+            measured=self.measured,
+            seed=self.seed,
+            name=self.name,
+            of=of,
+            warnings=(*self._few(p, d), *self.warnings),
+        )
 
     def _few(self, p: Array, d: Array) -> Iterator[str]:
         """Say that few runs carry a far target."""
@@ -257,8 +257,7 @@ class FittedProgram(Result):
             raise ModelError(f"axes must be rows of numbers, got shapes {p.shape} and {d.shape}")
         if p.size * d.size > MOST_ALLOTMENTS:
             raise MemoryBudgetError(
-                f"{p.size} times {d.size} allotments are more than {MOST_ALLOTMENTS}; use a "
-                f"coarser grid"
+                f"{p.size} times {d.size} allotments are more than {MOST_ALLOTMENTS}; use a coarser grid"
             )
         return self.predict(p[:, None], d[None, :], level, of=of)
 
@@ -325,8 +324,13 @@ class FittedProgram(Result):
         return rank_runs(
             [one.posterior for one in self.components],
             [one.design for one in self.components],
-            found, goals, budget=budget, by=by, margin=self.margin, seed=self.seed,
-        )  # fmt: skip
+            found,
+            goals,
+            budget=budget,
+            by=by,
+            margin=self.margin,
+            seed=self.seed,
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per component: formula, its probability, noise, runs, allotments."""
@@ -334,22 +338,34 @@ class FittedProgram(Result):
 
         return pd.DataFrame(
             [
-                (c.phase, c.kind, c.formula, c.probability, c.sigma, c.runs, c.allotments,
-                 c.relative_rms)
+                (c.phase, c.kind, c.formula, c.probability, c.sigma, c.runs, c.allotments, c.relative_rms)
                 for c in self.components
             ],
-            columns=["phase", "kind", "formula", "probability", "sigma", "runs", "allotments",
-                     "relative_rms"],
-        )  # fmt: skip
+            columns=[
+                "phase",
+                "kind",
+                "formula",
+                "probability",
+                "sigma",
+                "runs",
+                "allotments",
+                "relative_rms",
+            ],
+        )
 
     def record(self) -> dict[str, Any]:
         """Laws of the bursts, how well they are known, and what the runs cannot tell."""
         return {
-            "name": self.name, "runs": self.runs, "discrepancy": self.discrepancy,
-            "components": self.components, "unidentified": self.unidentified,
-            "cliffs": self.cliffs, "contradictions": self.contradictions, "seed": self.seed,
+            "name": self.name,
+            "runs": self.runs,
+            "discrepancy": self.discrepancy,
+            "components": self.components,
+            "unidentified": self.unidentified,
+            "cliffs": self.cliffs,
+            "contradictions": self.contradictions,
+            "seed": self.seed,
             "method": self.method,
-        }  # fmt: skip
+        }
 
     def drawn(self) -> pd.DataFrame:
         """Noise of each burst, named by its phase."""

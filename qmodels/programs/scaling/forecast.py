@@ -103,15 +103,24 @@ class Forecast(Result):
 
     def __post_init__(self) -> None:
         for name in (
-            "processors", "disks", "time", "time_low", "time_high", "speedup", "speedup_low",
-            "speedup_high", "by_formula", "measured_time", "measured_speedup", "contradicts",
-            "mark", "doublings",
-        ):  # fmt: skip
+            "processors",
+            "disks",
+            "time",
+            "time_low",
+            "time_high",
+            "speedup",
+            "speedup_low",
+            "speedup_high",
+            "by_formula",
+            "measured_time",
+            "measured_speedup",
+            "contradicts",
+            "mark",
+            "doublings",
+        ):
             array = getattr(self, name)
             if array.shape != self.processors.shape:
-                raise ModelError(
-                    f"{name} has shape {array.shape}, the allotments {self.processors.shape}"
-                )
+                raise ModelError(f"{name} has shape {array.shape}, the allotments {self.processors.shape}")
             array.flags.writeable = False
 
     def to_frame(self) -> pd.DataFrame:
@@ -162,11 +171,15 @@ class Forecast(Result):
             if self.contradicts.flat[i]:
                 where += f", {CONTRADICTED}"
             numbers = [
-                f"{self.processors.flat[i]:g}", f"{self.disks.flat[i]:g}",
-                _shown(self.time, i), *_ends(self.time_low, self.time_high, i),
-                _shown(self.speedup, i), *_ends(self.speedup_low, self.speedup_high, i),
-                _shown(self.by_formula, i), _shown(self.measured_time, i),
-            ]  # fmt: skip
+                f"{self.processors.flat[i]:g}",
+                f"{self.disks.flat[i]:g}",
+                _shown(self.time, i),
+                *_ends(self.time_low, self.time_high, i),
+                _shown(self.speedup, i),
+                *_ends(self.speedup_low, self.speedup_high, i),
+                _shown(self.by_formula, i),
+                _shown(self.measured_time, i),
+            ]
             lines.append("".join(f"{text:>11}" for text in numbers) + f"  {where}")
         return "\n".join([*lines, *self.warnings])
 
@@ -303,9 +316,7 @@ def _bounds(
     return low, high
 
 
-def _ends_of(
-    least: Array, most: Array, known: NDArray[np.bool_], level: float
-) -> tuple[Array, Array]:
+def _ends_of(least: Array, most: Array, known: NDArray[np.bool_], level: float) -> tuple[Array, Array]:
     """Low and high of each row: the shortest interval, or the envelope."""
     low, high = np.zeros((2, len(known)))
     low[known], high[known] = _shortest(least[known], level)

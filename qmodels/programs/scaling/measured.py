@@ -101,8 +101,7 @@ def measured_runs(frame: pd.DataFrame, posteriors: Sequence[Posterior], misfit: 
     whole = by_burst.groupby(["p", "d"]).agg({"mean": ["sum", "size"], "count": "min"})
     whole = whole[whole[("mean", "size")] == len(posteriors)].reset_index()
     p, d, seconds, runs = (
-        whole[name].to_numpy(float)
-        for name in (("p", ""), ("d", ""), ("mean", "sum"), ("count", "min"))
+        whole[name].to_numpy(float) for name in (("p", ""), ("d", ""), ("mean", "sum"), ("count", "min"))
     )
     contradicts = np.zeros(p.size, dtype=bool)
     step = max(1, _BLOCK // misfit.noise.size)

@@ -150,9 +150,7 @@ def _axes(groups: Array) -> tuple[Array, Array]:
     return axes, sizes**2
 
 
-def _log_likelihood(
-    shares: Array, sizes: Array, left: Array, along: Array, totals: Pooled
-) -> Array:
+def _log_likelihood(shares: Array, sizes: Array, left: Array, along: Array, totals: Pooled) -> Array:
     """Log likelihood of each share of the noise, up to a constant, whatever the scale.
 
     `left` are the residuals in the directions that are free of the law, `along` their parts along

@@ -123,9 +123,7 @@ def rank_runs(
             )
         candidates, cost = candidates[affordable], cost[affordable]
     known = _known(designs, targets)
-    after = np.array(
-        [_known([_with(one, run) for one in designs], targets).sum() for run in candidates]
-    )
+    after = np.array([_known([_with(one, run) for one in designs], targets).sum() for run in candidates])
     settles = after - int(known.sum())
     if known.all():
         variance, left = _variances(posteriors, designs, candidates, targets, margin, seed)
@@ -140,9 +138,14 @@ def rank_runs(
         order = np.lexsort((cost, away if by == "reduction" else cost, -settles))
         remaining = np.ma.MaskedArray(np.full(cost.shape, np.nan), mask=True)
     found = NextRun(
-        candidates[order, 0], candidates[order, 1], cost[order], remaining[order],
-        settles[order], float(variance), "",
-    )  # fmt: skip
+        candidates[order, 0],
+        candidates[order, 1],
+        cost[order],
+        remaining[order],
+        settles[order],
+        float(variance),
+        "",
+    )
     return replace(found, advice=_advice(found, posteriors, designs))
 
 
@@ -181,9 +184,7 @@ def _variances(
     # The doubt of both assumptions of an interval counts: every second program is drawn as if
     # growth in proportion were likely.
     turns = (np.arange(len(posteriors[0].sigmas)) % 2 == 1)[:, None]
-    times = [
-        np.where(turns, one.cautious, one.draws) @ one.library.values(*points) for one in posteriors
-    ]
+    times = [np.where(turns, one.cautious, one.draws) @ one.library.values(*points) for one in posteriors]
     goals = [each[:, len(candidates) :] for each in times]
     boxes = [np.concatenate([one.p for one in designs]), np.concatenate([one.d for one in designs])]
     run = set(zip(boxes[0].tolist(), boxes[1].tolist(), strict=True))

@@ -27,9 +27,13 @@ class Pooled:
         free = self.runs - self.p.size
         share = (runs - kept.size) / free if free else 0.0
         return Pooled(
-            self.p[kept], self.d[kept], self.log_time[kept], self.count[kept],
-            self.within * share, runs,
-        )  # fmt: skip
+            self.p[kept],
+            self.d[kept],
+            self.log_time[kept],
+            self.count[kept],
+            self.within * share,
+            runs,
+        )
 
 
 def pooled(p: Array, d: Array, seconds: Array) -> Pooled:

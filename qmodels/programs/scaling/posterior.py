@@ -69,9 +69,7 @@ class Posterior:
         return np.asarray(self.centre @ self.library.values(p, d))
 
 
-def settled(
-    weighed: Sequence[Weighed], runs: Sequence[Pooled], *, draws: int, seed: int
-) -> list[Posterior]:
+def settled(weighed: Sequence[Weighed], runs: Sequence[Pooled], *, draws: int, seed: int) -> list[Posterior]:
     """Settle the noise of all bursts of a program together, then draw from each.
 
     `runs` are those by which each was weighed.
@@ -141,9 +139,7 @@ def _weights(weighed: Weighed, shift: Array) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def _drawn(
-    weighed: Weighed, weights: Array, draws: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def _drawn(weighed: Weighed, weights: Array, draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Coefficients (draws, terms) and noise (draws,)."""
     picked = _picked(weights.ravel(), draws, rng)
     pair = picked // weights.shape[1]

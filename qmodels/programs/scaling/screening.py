@@ -20,9 +20,7 @@ _ROUNDING = 1e-13  # what subtraction leaves of the mean square of an exact fit
 _SINGULAR = 1e-10  # determinant of the correlations of terms that the runs cannot tell apart
 
 
-def promising(
-    values: Array, scale: Array, lib: Library, runs: Pooled
-) -> list[tuple[Indices, Array]]:
+def promising(values: Array, scale: Array, lib: Library, runs: Pooled) -> list[tuple[Indices, Array]]:
     """Laws whose residuals, linearised about the best of them, are not hopeless.
 
     One pair (terms, log prior) for each number of terms; `values` (terms, n) on the distinct

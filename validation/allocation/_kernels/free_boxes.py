@@ -196,9 +196,15 @@ def within(sums, x, y, z, a, b, c):
     x, y, z = x + 1, y + 1, z + 1
     u, v, w = x + a, y + b, z + c
     return (
-        sums[w, v, u] - sums[z, v, u] - sums[w, y, u] - sums[w, v, x]
-        + sums[z, y, u] + sums[z, v, x] + sums[w, y, x] - sums[z, y, x]
-    )  # fmt: skip
+        sums[w, v, u]
+        - sums[z, v, u]
+        - sums[w, y, u]
+        - sums[w, v, x]
+        + sums[z, y, u]
+        + sums[z, v, x]
+        + sums[w, y, x]
+        - sums[z, y, x]
+    )
 
 
 @njit(cache=True)
@@ -300,9 +306,7 @@ def leftmost_base(busy, boxes, sides, box, wraps, rows, base):
     """Fill ``base`` as `base_beside` says; ``rows`` is room for the mesh as bits along y."""
     wide, deep, high = sides
     a, b, c = box
-    layers, lines = free_bases(
-        busy, (deep, wide, high), (wide, 1, wide * deep), (b, a, c), wraps, rows
-    )
+    layers, lines = free_bases(busy, (deep, wide, high), (wide, 1, wide * deep), (b, a, c), wraps, rows)
     if not rows[:layers, :lines].any():
         return False
     return base_beside(boxes, sides, box, wraps, rows, base)

@@ -56,9 +56,7 @@ def concentric(free, size, height, width, both, out):
     for step in range(rows * columns // 61 + 1):
         c, r = divmod(step * 61, rows)
         if free[r, c]:
-            cost = layout_cost(
-                sums, r - (height - 1) // 2, c - (width - 1) // 2, height, width, size, limit
-            )
+            cost = layout_cost(sums, r - (height - 1) // 2, c - (width - 1) // 2, height, width, size, limit)
             limit = min(limit, cost)
     if limit < np.int64(1) << 60:
         limit += 1

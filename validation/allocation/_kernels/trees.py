@@ -101,9 +101,7 @@ def in_pieces(free, order, size, search, left_first, alpha, ratio, out):
             else:
                 q, span = anchor, anchor_size
                 while p == 0 and q > 1:
-                    p = descend(
-                        counts, largest, q ^ 1, span, piece, piece, left_first, alpha, ratio
-                    )
+                    p = descend(counts, largest, q ^ 1, span, piece, piece, left_first, alpha, ratio)
                     q, span = q >> 1, 2 * span
             if p == 0:
                 break

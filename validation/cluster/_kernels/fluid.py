@@ -104,11 +104,7 @@ def book_job(s, job):
     service, paging, present = 0.0, 0.0, 0.0
     for task in range(first, last):
         node = s.tasks[task].node
-        own = (
-            pace
-            * s.jobs[job].io_rate
-            * (s.nodes[node].access + s.jobs[job].request / s.nodes[node].rate)
-        )
+        own = pace * s.jobs[job].io_rate * (s.nodes[node].access + s.jobs[job].request / s.nodes[node].rate)
         cpu, disk = pace / s.nodes[node].speed, pace * s.tasks[task].demand_disk
         service += cpu + own
         paging += disk - own

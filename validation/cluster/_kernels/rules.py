@@ -21,11 +21,7 @@ def remote_cost(s, job, here, there):
 def preemption_cost(s, job, age, here, there):
     """Seconds that it takes to move a task of an age in CPU-seconds, equations (3) and (4)."""
     written = (
-        age
-        * s.jobs[job].io_rate
-        * s.jobs[job].writes
-        * s.jobs[job].request
-        / (s.jobs[job].reaccess + 1.0)
+        age * s.jobs[job].io_rate * s.jobs[job].writes * s.jobs[job].request / (s.jobs[job].reaccess + 1.0)
     )
     link = min(s.nodes[here].net, s.nodes[there].net)
     moved = (s.jobs[job].initial + written) * _per_megabyte(s, here, there)
@@ -209,11 +205,7 @@ def whom_to_move(s, rules, here):
     task = s.nodes[here].head
     while task != NOBODY:
         job = s.tasks[task].job
-        if (
-            s.jobs[job].status == RUNNING
-            and s.jobs[job].cool <= now
-            and not _has_sibling(s, job, there)
-        ):
+        if s.jobs[job].status == RUNNING and s.jobs[job].cool <= now and not _has_sibling(s, job, there):
             book_job(s, job)
             age = s.jobs[job].demand - s.jobs[job].left
             cost = preemption_cost(s, job, age, here, there)

@@ -17,9 +17,7 @@ COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": F
 ABSENT, WAITING, FROZEN, RUNNING, DONE = 0, 1, 2, 3, 4
 NOBODY = -1
 #: Places in `State.counts`.
-ARRIVED, HEAD, ACTIVE, EVENTS, UPDATES, UNSETTLED, REFUSED, TOUCHED, QUEUED, FIRST, SCALED = range(
-    11
-)
+ARRIVED, HEAD, ACTIVE, EVENTS, UPDATES, UNSETTLED, REFUSED, TOUCHED, QUEUED, FIRST, SCALED = range(11)
 COUNTS = 11
 #: Places in `State.clocks`: now, width of a bin of the time lines, number of the last broadcast,
 #: largest utilisation of a disk or a processor so far.
@@ -74,9 +72,7 @@ TASK = _record(
 #: of the link (`net`) and of the disk as a monitor sees it. `head` is its first task, `pending`
 #: what its means have moved since others were asked, `listed` whether it is in `touched`, `booked`
 #: when its integrals were last brought up to date.
-NODE = _record(
-    wholes="head listed taken", reals="speed ram access rate fault net bandwidth pending booked"
-)
+NODE = _record(wholes="head listed taken", reals="speed ram access rate fault net bandwidth pending booked")
 #: The load of a node: its tasks, their MB, accesses and faults per CPU-second, and the mean numbers
 #: of them at the CPU and at the disk.
 LOAD = _record(wholes="tasks", reals="memory io cpu disk")

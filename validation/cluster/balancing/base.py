@@ -119,9 +119,7 @@ class ClusterView:
             age = float(job.demand) - left
             movable = bool(runs and job.cool <= self.now)
             found.append(
-                RunningTask(
-                    task, number, age, age if s.by_age else left, float(job.memory), movable
-                )
+                RunningTask(task, number, age, age if s.by_age else left, float(job.memory), movable)
             )
             task = int(s.tasks[task].next)
         return found
@@ -132,9 +130,7 @@ class ClusterView:
         here = int(s.tasks[task.task].node)
         there = self._node(there)
         faster = rule_kernels.stretch_there(s, job, task.task) - rule_kernels.stretch(s, job, there)
-        return float(
-            task.left * faster - rule_kernels.preemption_cost(s, job, task.age, here, there)
-        )
+        return float(task.left * faster - rule_kernels.preemption_cost(s, job, task.age, here, there))
 
     def siblings(self, job: int) -> Ints:
         """Nodes of the tasks of a running job."""
@@ -219,9 +215,16 @@ class RuleBalancer(AbstractBalancer):
     def rules(self) -> Rules:
         """See `AbstractBalancer.rules`."""
         return Rules(
-            self.balances_io, self.balances_memory, self.balances_tasks, self.informed,
-            self.preempts, self.dedicated, 1000.0 * self.io_threshold, self.crowded, self.rounds,
-        )  # fmt: skip
+            self.balances_io,
+            self.balances_memory,
+            self.balances_tasks,
+            self.informed,
+            self.preempts,
+            self.dedicated,
+            1000.0 * self.io_threshold,
+            self.crowded,
+            self.rounds,
+        )
 
     def place(self, view: ClusterView, job: Job) -> Ints | None:
         """See `AbstractBalancer.place`."""

@@ -75,10 +75,14 @@ class Campaign:
         for cell in self.cells:
             known = {name: self.estimate(cell, name) for name in KEPT}
             row: dict[str, Any] = {
-                "label": cell.label, "strategy": cell.strategy, "discipline": cell.discipline,
-                "load": cell.load, "side": cell.side, "demand": cell.demand,
+                "label": cell.label,
+                "strategy": cell.strategy,
+                "discipline": cell.discipline,
+                "load": cell.load,
+                "side": cell.side,
+                "demand": cell.demand,
                 "replications": known["turnaround"].replications,
-            }  # fmt: skip
+            }
             for name, value in known.items():
                 row |= {name: value.mean, f"{name}_half_width": value.half_width}
             rows.append(row)
@@ -105,10 +109,13 @@ def campaign(cells: Sequence[Cell], options: RunOptions, *, what: str) -> Campai
     keys = {cell: ("bani-mohammad", cell, options.seed, options.quick) for cell in cells}
     missing = [cell for cell in cells if options.shared.known(keys[cell]) is None]
     found = parallel_map(
-        _replicated, [(cell, options.seed, options.quick) for cell in missing],
-        workers=1 if options.quick else options.workers, executor=options.processes,
-        progress=options.progress, what=what,
-    )  # fmt: skip
+        _replicated,
+        [(cell, options.seed, options.quick) for cell in missing],
+        workers=1 if options.quick else options.workers,
+        executor=options.processes,
+        progress=options.progress,
+        what=what,
+    )
     for cell, values in zip(missing, found, strict=True):
         options.shared.keep(keys[cell], values)
     return Campaign({cell: options.shared.known(key) for cell, key in keys.items()})

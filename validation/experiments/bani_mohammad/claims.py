@@ -74,9 +74,7 @@ def everywhere(
     Finding
         It holds if every pair is decided as said, fails if one is decided otherwise.
     """
-    compared = [
-        (where, found.compare(cell, other, quantity, more=more)) for where, cell, other in pairs
-    ]
+    compared = [(where, found.compare(cell, other, quantity, more=more)) for where, cell, other in pairs]
     decide = all_above_zero if more else all_below_zero
     verdict = decide(*(comparison.difference for _, comparison in compared))
     return Finding(claim, sentence, verdict, tally(compared))

@@ -72,10 +72,15 @@ class CountedList(BoxStrategy):
         counts[0] += 1
         _, deep, high = mesh.sides
         found = _kernels.leftmost_base(
-            held.boxes, mesh.sides, box, mesh.torus,
+            held.boxes,
+            mesh.sides,
+            box,
+            mesh.torus,
             np.empty((2, deep * high + 4, 4), dtype=np.int64),
-            np.empty((2, 2, 2), dtype=np.int64), counts[1:], base,
-        )  # fmt: skip
+            np.empty((2, 2, 2), dtype=np.int64),
+            counts[1:],
+            base,
+        )
         return base if found else None
 
 

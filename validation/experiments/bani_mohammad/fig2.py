@@ -52,9 +52,7 @@ def _findings(found: Campaign, loads: tuple[float, ...]) -> Iterator[Finding]:
             ],
         )
     shares = {
-        load: found.ratio(
-            Cell("TBL", "FCFS", load, demand="exponential"), Cell("TBL", "FCFS", load)
-        )
+        load: found.ratio(Cell("TBL", "FCFS", load, demand="exponential"), Cell("TBL", "FCFS", load))
         for load in loads
     }
     seen = ", ".join(f"{x.mean:.2f} ± {x.half_width:.2f} at {load}" for load, x in shares.items())

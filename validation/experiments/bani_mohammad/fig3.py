@@ -79,13 +79,11 @@ def _order(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
 def _pairs(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
     for (one, other), discipline in ORDER:
         gaps = {
-            load: found.compare(Cell(one, discipline, load), Cell(other, discipline, load))
-            for load in loads
+            load: found.compare(Cell(one, discipline, load), Cell(other, discipline, load)) for load in loads
         }
         yield Finding(
             "B-16",
-            f"{one}({discipline}) and {other}({discipline}) differ by less than {NEAR:.0%}, at "
-            "every load",
+            f"{one}({discipline}) and {other}({discipline}) differ by less than {NEAR:.0%}, at every load",
             all_hold(within(c.difference, -NEAR, NEAR) for c in gaps.values()),
             _listed(gaps),
         )
@@ -130,14 +128,9 @@ def _disciplines(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
         )
 
 
-def by_discipline(
-    strategy: str, loads: Sequence[float], side: int = SIDE
-) -> list[tuple[str, Cell, Cell]]:
+def by_discipline(strategy: str, loads: Sequence[float], side: int = SIDE) -> list[tuple[str, Cell, Cell]]:
     """Cells under SSD and under FCFS, for `everywhere`."""
-    return [
-        (f"load {x}", Cell(strategy, "SSD", x, side), Cell(strategy, "FCFS", x, side))
-        for x in loads
-    ]
+    return [(f"load {x}", Cell(strategy, "SSD", x, side), Cell(strategy, "FCFS", x, side)) for x in loads]
 
 
 EXPERIMENT = Experiment(

@@ -52,18 +52,17 @@ def _findings(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
         f"without turning no strategy exceeds {most:.0%}, at any load",
         all_hold(
             within(found.estimate(Cell(s, d, x), "utilisation"), 0.0, most)
-            for s in plain for d in DISCIPLINES for x in loads
+            for s in plain
+            for d in DISCIPLINES
+            for x in loads
         ),
-        ", ".join(f"{s}(SSD) {x.mean:.3f} ± {x.half_width:.3f}" for s, x in plain.items())
-        + f" at {last}",
-    )  # fmt: skip
+        ", ".join(f"{s}(SSD) {x.mean:.3f} ± {x.half_width:.3f}" for s, x in plain.items()) + f" at {last}",
+    )
     gap = (
         found.values(Cell("TBL", "SSD", last), "utilisation").mean()
         - found.values(Cell("BL", "SSD", last), "utilisation").mean()
     )
-    more = found.compare(
-        Cell("TBL", "SSD", last), Cell("BL", "SSD", last), "utilisation", more=True
-    )
+    more = found.compare(Cell("TBL", "SSD", last), Cell("BL", "SSD", last), "utilisation", more=True)
     least = LEAST_GAP / found.estimate(Cell("BL", "SSD", last), "utilisation").mean
     yield Finding(
         "B-18",

@@ -37,14 +37,14 @@ def run(options: RunOptions) -> Outcome:
     drawn = [Cell("TBL", d, load, side) for side in sides for d in DISCIPLINES for load in loads]
     equal = [
         Cell("TBL", d, same_work(load, side), side)
-        for side in sides for d in DISCIPLINES for load in (loads[0], loads[-1])
-    ]  # fmt: skip
+        for side in sides
+        for d in DISCIPLINES
+        for load in (loads[0], loads[-1])
+    ]
     found = campaign(list(dict.fromkeys(drawn + equal)), options, what="cubes")
     table = found.table()
     rows = table[table.load.isin(loads)]
-    return Outcome(
-        table, tuple(_findings(found, loads, sides)), lambda: plotting.allocated_boxes(rows)
-    )
+    return Outcome(table, tuple(_findings(found, loads, sides)), lambda: plotting.allocated_boxes(rows))
 
 
 def _findings(found: Campaign, loads: Sequence[float], sides: Sequence[int]) -> Iterator[Finding]:
@@ -60,9 +60,7 @@ def _findings(found: Campaign, loads: Sequence[float], sides: Sequence[int]) -> 
     for load in (loads[0], loads[-1]):
         for side in sides[1:]:
             ratios = {
-                d: found.ratio(
-                    Cell("TBL", d, same_work(load, side), side), Cell("TBL", d, load), "running"
-                )
+                d: found.ratio(Cell("TBL", d, same_work(load, side), side), Cell("TBL", d, load), "running")
                 for d in DISCIPLINES
             }
             yield Finding(

@@ -44,23 +44,21 @@ def _findings(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
     printed = published()["6 TBL(FCFS)", f"{NAMED}"]
     yield Finding(
         "B-21",
-        f"TBL(FCFS) takes {BAND[0]:.0%} to {BAND[1]:.0%} of the operations of TFF(FCFS) at load "
-        f"{NAMED}",
+        f"TBL(FCFS) takes {BAND[0]:.0%} to {BAND[1]:.0%} of the operations of TFF(FCFS) at load {NAMED}",
         within(ratio, *BAND),
         f"{ratio.mean:.1%} ± {100 * ratio.half_width:.1f} %; paper {printed:.0%} of the time",
     )
     for claim, less, more in (
-        ("B-21", "TBL", "TFF"), ("B-21", "BL", "FF"), ("B-22", "BL", "TBL"), ("B-22", "FF", "TFF"),
-    ):  # fmt: skip
+        ("B-21", "TBL", "TFF"),
+        ("B-21", "BL", "FF"),
+        ("B-22", "BL", "TBL"),
+        ("B-22", "FF", "TFF"),
+    ):
         yield everywhere(
             found,
             claim,
             f"{less} takes fewer operations than {more}, at every load",
-            [
-                (f"{d} at {x}", Cell(less, d, x), Cell(more, d, x))
-                for d in DISCIPLINES
-                for x in loads
-            ],
+            [(f"{d} at {x}", Cell(less, d, x), Cell(more, d, x)) for d in DISCIPLINES for x in loads],
             "operations",
         )
     for turned, plain in (("TBL", "BL"), ("TFF", "FF")):

@@ -84,20 +84,31 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
     mesh = Mesh.of_sides((side,) * 3, torus=torus, io_side=None if torus else "west")
     machine = Machine(mesh=mesh, strategy=MEASURE, network="worm", traffic=TRAFFIC[pattern])
     streams = BoxStreams(
-        mean_interarrival=1.0, within=Sides(longest, longest, longest),
-        jobs=QUICK_JOBS if quick else JOBS, demand=None,
-    )  # fmt: skip
+        mean_interarrival=1.0,
+        within=Sides(longest, longest, longest),
+        jobs=QUICK_JOBS if quick else JOBS,
+        demand=None,
+    )
     workers = 1 if quick else options.workers
     gap = interarrival_for(
-        machine, streams, target, seed=options.seed, replications=2 if quick else 4,
-        tolerance=0.1 if quick else 0.03, workers=workers, executor=options.processes,
-    )  # fmt: skip
+        machine,
+        streams,
+        target,
+        seed=options.seed,
+        replications=2 if quick else 4,
+        tolerance=0.1 if quick else 0.03,
+        workers=workers,
+        executor=options.processes,
+    )
     runs = compare_strategies(
-        machine, (*BOXES, *SCATTERED),
+        machine,
+        (*BOXES, *SCATTERED),
         BoxStreams(mean_interarrival=gap, within=streams.within, jobs=streams.jobs, demand=None),
-        replications=QUICK_REPLICATIONS if quick else REPLICATIONS, seed=options.seed,
-        workers=workers, executor=options.processes,
-    )  # fmt: skip
+        replications=QUICK_REPLICATIONS if quick else REPLICATIONS,
+        seed=options.seed,
+        workers=workers,
+        executor=options.processes,
+    )
     return Point(pattern, target, gap, runs)
 
 
@@ -109,10 +120,12 @@ def _table(found: list[Point]) -> pd.DataFrame:
         best = point.runs.best("turnaround")
         for name, known in point.runs.runs.items():
             row: dict[str, Any] = {
-                "pattern": point.pattern, "target_utilisation": point.target,
-                "interarrival_cycles": point.interarrival, "strategy": name,
+                "pattern": point.pattern,
+                "target_utilisation": point.target,
+                "interarrival_cycles": point.interarrival,
+                "strategy": name,
                 "verdict": point.runs.compare(name, best, "turnaround").verdict,
-            }  # fmt: skip
+            }
             for quantity in ("wait", "service", "turnaround", "utilisation", "contention"):
                 row[quantity] = known[quantity].mean
                 row[f"{quantity}_half_width"] = known[quantity].half_width
@@ -124,12 +137,10 @@ def _findings(found: list[Point]) -> Iterator[Finding]:
     for point in found:
         where = f"{point.pattern}, {point.target:.0%} busy under {MEASURE}"
         for quantity, better, worse in (
-            ("service", BOXES, SCATTERED), ("wait", SCATTERED, BOXES),
-        ):  # fmt: skip
-            gaps = {
-                f"{a} to {b}": point.runs.compare(a, b, quantity)
-                for a in better for b in worse
-            }  # fmt: skip
+            ("service", BOXES, SCATTERED),
+            ("wait", SCATTERED, BOXES),
+        ):
+            gaps = {f"{a} to {b}": point.runs.compare(a, b, quantity) for a in better for b in worse}
             words = [gap.verdict for gap in gaps.values()]
             widest = max(gaps, key=lambda pair: abs(gaps[pair].mean))
             yield Finding(

@@ -57,8 +57,9 @@ def law_panels(table: pd.DataFrame) -> Figure:
     axes = figure.subplots(2, 2, sharex=True, sharey=True)
     for ax, strategy in zip(axes.flat, LOOKS, strict=True):
         for demand, colour, name in (
-            ("pareto", RED, "heavy-tailed"), ("exponential", BLUE, "exponential"),
-        ):  # fmt: skip
+            ("pareto", RED, "heavy-tailed"),
+            ("exponential", BLUE, "exponential"),
+        ):
             rows = table[(table.strategy == strategy) & (table.demand == demand)]
             _curve(ax, rows, "turnaround", colour, "o", "-", name)
         ax.set_title(f"{strategy}(FCFS)", fontsize=10)
@@ -96,15 +97,18 @@ def growth(table: pd.DataFrame) -> Figure:
         axes, (("BL", "m", "allocated boxes m"), ("FF", "n", "nodes n")), strict=True
     ):
         here = table[table.strategy == strategy]
-        for (count, rows), colour in zip(
-            here.groupby("count", sort=False), (GREY, BLUE, RED), strict=False
-        ):
+        for (count, rows), colour in zip(here.groupby("count", sort=False), (GREY, BLUE, RED), strict=False):
             slope = rows.power.iloc[0]
             ax.errorbar(
-                rows["size"], rows["mean"], fmt="o", ms=4, capsize=2,
+                rows["size"],
+                rows["mean"],
+                fmt="o",
+                ms=4,
+                capsize=2,
                 yerr=bars_above_zero(rows["mean"], rows.half_width),
-                color=colour, label=f"{count}: {name}^{slope:.2f}",
-            )  # fmt: skip
+                color=colour,
+                label=f"{count}: {name}^{slope:.2f}",
+            )
             middle = np.exp(np.log(rows["size"]).mean()), np.exp(np.log(rows["mean"]).mean())
             ax.plot(rows["size"], middle[1] * (rows["size"] / middle[0]) ** slope, color=colour)
         ax.set(xscale="log", yscale="log", xlabel=label)
@@ -144,12 +148,18 @@ def prices(table: pd.DataFrame) -> Figure:
             row = here[here.strategy == name].iloc[0]
             whole = name in _WHOLE
             ax.errorbar(
-                row.wait / 1e3, row.service / 1e3,
+                row.wait / 1e3,
+                row.service / 1e3,
                 xerr=bars_above_zero([row.wait / 1e3], [row.wait_half_width / 1e3]),
                 yerr=bars_above_zero([row.service / 1e3], [row.service_half_width / 1e3]),
-                fmt=mark, ms=6, capsize=2, lw=0.8,
-                color=colour, mfc=colour if whole else "none", label=name,
-            )  # fmt: skip
+                fmt=mark,
+                ms=6,
+                capsize=2,
+                lw=0.8,
+                color=colour,
+                mfc=colour if whole else "none",
+                label=name,
+            )
         low = ax.get_xlim()[0], ax.get_ylim()[0]
         high = ax.get_xlim()[1], ax.get_ylim()[1]
         for total in np.linspace(sum(low), sum(high), 7)[1:-1]:
@@ -163,17 +173,20 @@ def prices(table: pd.DataFrame) -> Figure:
             ax.set_ylabel("mean service [1000 cycles]")
         ax.grid(lw=0.3)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=len(names), fontsize=9, frameon=False
-    )
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(names), fontsize=9, frameon=False)
     return figure
 
 
-def _curve(
-    ax: Any, rows: pd.DataFrame, quantity: str, colour: Any, mark: str, line: str, label: str
-) -> None:
+def _curve(ax: Any, rows: pd.DataFrame, quantity: str, colour: Any, mark: str, line: str, label: str) -> None:
     ax.errorbar(
-        rows.load, rows[quantity], color=colour,
+        rows.load,
+        rows[quantity],
+        color=colour,
         yerr=bars_above_zero(rows[quantity], rows[f"{quantity}_half_width"]),
-        marker=mark, ls=line, ms=4, lw=1.2, capsize=2, label=label,
-    )  # fmt: skip
+        marker=mark,
+        ls=line,
+        ms=4,
+        lw=1.2,
+        capsize=2,
+        label=label,
+    )

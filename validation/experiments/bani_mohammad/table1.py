@@ -53,9 +53,7 @@ def run(options: RunOptions) -> Outcome:
     import pandas as pd
 
     frame = pd.DataFrame(table)
-    return Outcome(
-        frame, tuple(_findings(sizes, lists, nodes, scans)), lambda: plotting.growth(frame)
-    )
+    return Outcome(frame, tuple(_findings(sizes, lists, nodes, scans)), lambda: plotting.growth(frame))
 
 
 def _operations(
@@ -89,9 +87,12 @@ def _scan_state(side: int, rng: np.random.Generator) -> Array:
 
 
 def _churn(
-    held: Occupancy, strategy: CountedList | CountedScan, boxes: int, most: int,
+    held: Occupancy,
+    strategy: CountedList | CountedScan,
+    boxes: int,
+    most: int,
     rng: np.random.Generator,
-) -> None:  # fmt: skip
+) -> None:
     """Let boxes come until there are so many, and go and come as often again."""
     job = 0
     for _ in range(20 * boxes):
@@ -141,17 +142,20 @@ def _table(
             known = estimate(means[:, k, j].tolist())
             rows.append(
                 {
-                    "strategy": strategy, "of": name, "size": size, "count": count,
-                    "mean": known.mean, "half_width": known.half_width,
-                    "power": slope.mean, "power_half_width": slope.half_width,
+                    "strategy": strategy,
+                    "of": name,
+                    "size": size,
+                    "count": count,
+                    "mean": known.mean,
+                    "half_width": known.half_width,
+                    "power": slope.mean,
+                    "power_half_width": slope.half_width,
                 }
-            )  # fmt: skip
+            )
     return rows
 
 
-def _findings(
-    sizes: Sequence[int], lists: Array, nodes: Sequence[int], scans: Array
-) -> Iterator[Finding]:
+def _findings(sizes: Sequence[int], lists: Array, nodes: Sequence[int], scans: Array) -> Iterator[Finding]:
     for j, count in enumerate(COUNTS):
         slope = power(sizes, lists[:, :, j])
         yield Finding(

@@ -94,9 +94,7 @@ class Campaign:
                     row[f"{name}{unit}"] = known.mean
                     row[f"{name}_half_width{unit}"] = known.half_width
                 for name in ("makespan", "turnaround"):
-                    change = compare(
-                        self.values(variant, c, name), self.values(base, c, name), relative=True
-                    )
+                    change = compare(self.values(variant, c, name), self.values(base, c, name), relative=True)
                     row[f"{name}_change_percent"] = 100 * change.mean
                     row[f"{name}_change_half_width_percent"] = 100 * change.half_width
                     row[f"{name}_change_verdict"] = change.verdict
@@ -158,10 +156,7 @@ def campaign(
             values = found.runs[label].values
             shared.keep(
                 keys[cell],
-                {
-                    name: _frozen(values[name], choices.cycle if name in _TIMES else 1.0)
-                    for name in KEPT
-                },
+                {name: _frozen(values[name], choices.cycle if name in _TIMES else 1.0) for name in KEPT},
             )
     cells = {
         cell: {name: values[:runs] for name, values in shared.known(key).items()}
@@ -189,9 +184,7 @@ def placed_at_once(variant: Variant, *, runs: int = RUNS, seed: int = 0) -> Arra
     shares = np.empty(runs)
     for run in range(runs):
         held = Occupancy(Mesh(ROWS, COLUMNS, io_side="west"))
-        for task, size in enumerate(
-            streams.draw(rng=random_stream(seed, _PLACED, run)).sizes.tolist()
-        ):
+        for task, size in enumerate(streams.draw(rng=random_stream(seed, _PLACED, run)).sizes.tolist()):
             nodes = place.choose(held, size)
             if nodes is None:
                 break

@@ -56,12 +56,16 @@ def run(options: RunOptions) -> Outcome:
     judged = {
         name: _judge(
             campaign(
-                variants(*ALL), options, what=name, runs=RUNS, communications=COMMUNICATIONS,
+                variants(*ALL),
+                options,
+                what=name,
+                runs=RUNS,
+                communications=COMMUNICATIONS,
                 choices=choices,
             )
         )
         for name, choices in islice(OTHERS.items(), 2 if options.quick else None)
-    }  # fmt: skip
+    }
     table = pd.DataFrame(
         {
             "choice": name,
@@ -103,10 +107,17 @@ def _reversal(ours: Verdict, every: set[Verdict]) -> Verdict:
 
 def _judge(found: Campaign) -> list[Finding]:
     return [
-        flat(found, "SBT"), flat(found, "DBT"), falls(found, "SBT", "L-23"),
-        falls(found, "DBT", "L-24"), *rises(found), *leads(found), robust(found),
-        *tolerant(found), *suited(found), dominated(found),
-    ]  # fmt: skip
+        flat(found, "SBT"),
+        flat(found, "DBT"),
+        falls(found, "SBT", "L-23"),
+        falls(found, "DBT", "L-24"),
+        *rises(found),
+        *leads(found),
+        robust(found),
+        *tolerant(found),
+        *suited(found),
+        dominated(found),
+    ]
 
 
 EXPERIMENT = Experiment(

@@ -73,8 +73,7 @@ def busy(found: Campaign) -> Finding:
         "L-19",
         f"utilisation over the time of a run ranges from {low:.0%} to {high:.0%}",
         whether(low <= idlest[0] and busiest[0] <= high),
-        f"{idlest[0]:.1%} ({idlest[1]}) to {busiest[0]:.1%} ({busiest[1]}), "
-        f"{len(found.cells)} cells",
+        f"{idlest[0]:.1%} ({idlest[1]}) to {busiest[0]:.1%} ({busiest[1]}), {len(found.cells)} cells",
     )
 
 
@@ -119,9 +118,10 @@ def falls(found: Campaign, algorithm: str, claim: str) -> Finding:
         return verdict, f"{_by_c(slopes)} for each step, {_by_c(ends)} from first to last"
 
     return _decided(
-        claim, f"{algorithm}: with {MUCH} communications or more a larger parameter is faster",
+        claim,
+        f"{algorithm}: with {MUCH} communications or more a larger parameter is faster",
         faster,
-    )  # fmt: skip
+    )
 
 
 def rises(found: Campaign) -> Iterator[Finding]:
@@ -136,8 +136,7 @@ def rises(found: Campaign) -> Iterator[Finding]:
     def growing(quantity: str) -> tuple[Verdict, str]:
         first, *_, last = found.of(algorithm)
         penalty = [
-            found.values(last, c, quantity) - found.values(first, c, quantity)
-            for c in (much[0], much[-1])
+            found.values(last, c, quantity) - found.values(first, c, quantity) for c in (much[0], much[-1])
         ]
         grows = compare(penalty[1], penalty[0]).difference
         return all_above_zero(grows), (
@@ -148,8 +147,7 @@ def rises(found: Campaign) -> Iterator[Finding]:
     yield _decided(
         "L-25", f"{algorithm}: with {MUCH} communications or more a larger ratio is slower", slower
     )
-    yield _decided("L-25", f"{algorithm}: the penalty of a large ratio grows with communication",
-                   growing)  # fmt: skip
+    yield _decided("L-25", f"{algorithm}: the penalty of a large ratio grows with communication", growing)
 
 
 def leads(found: Campaign) -> Iterator[Finding]:
@@ -261,18 +259,12 @@ def _fastest(found: Campaign, quantity: str) -> dict[int, Variant]:
     }
 
 
-def _often(
-    found: Campaign, quantity: str, holds: Callable[[Campaign], bool]
-) -> tuple[Verdict, str]:
+def _often(found: Campaign, quantity: str, holds: Callable[[Campaign], bool]) -> tuple[Verdict, str]:
     """Verdict on a statement without an interval: how often it holds for runs drawn anew."""
     drawn = random_stream(_RESAMPLING).integers(found.runs, size=(RESAMPLES, found.runs))
     times = {cell: values[quantity][drawn].mean(axis=1) for cell, values in found.cells.items()}
     hits = sum(
-        holds(
-            replace(
-                found, runs=1, cells={cell: {quantity: t[k : k + 1]} for cell, t in times.items()}
-            )
-        )
+        holds(replace(found, runs=1, cells={cell: {quantity: t[k : k + 1]} for cell, t in times.items()}))
         for k in range(RESAMPLES)
     )
     share = hits / RESAMPLES
@@ -305,10 +297,7 @@ def mean_ranks(found: Campaign, algorithms: Sequence[str], quantity: str) -> dic
 
 def _advantage(found: Campaign, here: Variant, there: Variant, quantity: str) -> Estimate:
     """Slope over the communications of how much longer the second takes, seconds for each."""
-    gaps = [
-        found.values(there, c, quantity) - found.values(here, c, quantity)
-        for c in found.communications
-    ]
+    gaps = [found.values(there, c, quantity) - found.values(here, c, quantity) for c in found.communications]
     steps = np.array(found.communications) - np.mean(found.communications)
     return estimate(((steps / (steps @ steps)) @ np.array(gaps)).tolist())
 
@@ -319,12 +308,9 @@ def _gap(found: Campaign, here: Variant, there: Variant, c: int, quantity: str) 
     return compare(ours, theirs, relative=True).difference
 
 
-def _over_all(
-    found: Campaign, here: Sequence[Variant], there: Sequence[Variant], quantity: str
-) -> Estimate:
+def _over_all(found: Campaign, here: Sequence[Variant], there: Sequence[Variant], quantity: str) -> Estimate:
     """Relative difference at each mixture, averaged over mixtures and parameters."""
-    gaps = [relative_differences(*_lines(found, here, there, c, quantity))
-            for c in found.communications]  # fmt: skip
+    gaps = [relative_differences(*_lines(found, here, there, c, quantity)) for c in found.communications]
     return estimate(np.mean(gaps, axis=0).tolist())
 
 
@@ -338,9 +324,7 @@ def _lines(
     found: Campaign, here: Sequence[Variant], there: Sequence[Variant], c: int, quantity: str
 ) -> tuple[Array, Array]:
     """A quantity of every run, averaged over the variants of each side."""
-    ours, theirs = (
-        np.mean([found.values(v, c, quantity) for v in side], axis=0) for side in (here, there)
-    )
+    ours, theirs = (np.mean([found.values(v, c, quantity) for v in side], axis=0) for side in (here, there))
     return ours, theirs
 
 

@@ -38,9 +38,13 @@ def tolerance_panels(table: pd.DataFrame) -> Figure:
             x = np.arange(len(rows))
             _points(axes[k], x, rows[f"{quantity}_s"], rows[f"{quantity}_half_width_s"], colour, c)
             _points(
-                axes[k + 2], x, rows[f"{quantity}_change_percent"],
-                rows[f"{quantity}_change_half_width_percent"], colour, c,
-            )  # fmt: skip
+                axes[k + 2],
+                x,
+                rows[f"{quantity}_change_percent"],
+                rows[f"{quantity}_change_half_width_percent"],
+                colour,
+                c,
+            )
     kind = "tolerance [processors]" if labels[0].isdigit() else "tolerance ratio"
     for ax in axes[2:]:
         ax.set_xlabel(f"{table.algorithm.iloc[0]}: {kind}")
@@ -72,9 +76,13 @@ def rival_panels(table: pd.DataFrame) -> Figure:
         for k, (quantity, _) in enumerate(_PANELS):
             _points(axes[k], x, rows[f"{quantity}_s"], rows[f"{quantity}_half_width_s"], colour, c)
             _points(
-                axes[k + 2], x, rows[f"{quantity}_above_first_percent"],
-                rows[f"{quantity}_above_first_half_width_percent"], colour, c,
-            )  # fmt: skip
+                axes[k + 2],
+                x,
+                rows[f"{quantity}_above_first_percent"],
+                rows[f"{quantity}_above_first_half_width_percent"],
+                colour,
+                c,
+            )
     for ax in axes[2:]:
         ax.set_ylabel(f"above {first} [%]")
     _legend(figure, axes[0])
@@ -102,9 +110,14 @@ def verdict_grid(table: pd.DataFrame) -> Figure:
     ax.imshow(shades, cmap="cividis", vmin=0, vmax=1, aspect="auto")
     for (row, column), word in np.ndenumerate(words):
         ax.text(
-            column, row, word, ha="center", va="center", fontsize=7,
+            column,
+            row,
+            word,
+            ha="center",
+            va="center",
+            fontsize=7,
             color="white" if word == "fails" else "black",
-        )  # fmt: skip
+        )
     ax.set_xticks(range(len(choices)), choices, rotation=25, ha="right", fontsize=8)
     ax.set_yticks(
         range(len(first)),
@@ -145,6 +158,11 @@ def _points(ax: Axes, x: Any, mean: Any, half: Any, colour: Any, communications:
 def _legend(figure: Figure, ax: Axes) -> None:
     handles, labels = ax.get_legend_handles_labels()
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=3, fontsize=9, frameon=False,
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=3,
+        fontsize=9,
+        frameon=False,
         title="before one write of all to all I/O nodes, 95 % intervals",
-    )  # fmt: skip
+    )

@@ -34,9 +34,10 @@ def _with_best(found: Campaign, algorithms: Sequence[str]) -> pd.DataFrame:
             row = own & (table.communications == c)
             for quantity in TIMES:
                 gap = compare(
-                    found.values(variant, c, quantity), found.values(first, c, quantity),
+                    found.values(variant, c, quantity),
+                    found.values(first, c, quantity),
                     relative=True,
-                )  # fmt: skip
+                )
                 above = f"{quantity}_above_first"
                 table.loc[row, f"{above}_percent"] = 100 * gap.mean
                 table.loc[row, f"{above}_half_width_percent"] = 100 * gap.half_width

@@ -87,14 +87,19 @@ class Variant(NamedTuple):
 
 
 _PLAIN: Final[Mapping[str, Callable[[], AbstractStrategy]]] = {
-    "BT": BT, "ind-BT": IndependentBT, "MBS": MBS, "PLAS": PLAS,
-}  # fmt: skip
+    "BT": BT,
+    "ind-BT": IndependentBT,
+    "MBS": MBS,
+    "PLAS": PLAS,
+}
 _STATIC: Final[Mapping[str, Callable[[float], AbstractStrategy]]] = {
-    "SBT": SBT, "ind-SBT": IndependentSBT,
-}  # fmt: skip
+    "SBT": SBT,
+    "ind-SBT": IndependentSBT,
+}
 _DYNAMIC: Final[Mapping[str, Callable[[float], AbstractStrategy]]] = {
-    "DBT": DBT, "ind-DBT": IndependentDBT,
-}  # fmt: skip
+    "DBT": DBT,
+    "ind-DBT": IndependentDBT,
+}
 
 
 def variants(*algorithms: str) -> list[Variant]:
@@ -132,12 +137,15 @@ def machine(variant: Variant, communications: int, choices: Choices) -> Machine:
         discipline="FCFS",
         network=choices.network,
         traffic=Alternating(
-            communications=communications, pattern=choices.pattern, io=choices.io,
-            flits=choices.flits, io_flits=choices.flits,
+            communications=communications,
+            pattern=choices.pattern,
+            io=choices.io,
+            flits=choices.flits,
+            io_flits=choices.flits,
         ),
         router=choices.router,
         disk_pace=choices.disk_pace,
-    )  # fmt: skip
+    )
 
 
 def tasks() -> BatchStreams:

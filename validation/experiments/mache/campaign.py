@@ -106,27 +106,40 @@ class Load:
 
 
 _KEPT: Final = {
-    "service": "_cycles", "turnaround": "_cycles", "utilisation": "", "nodes_affected": "",
-    "system_balance": "", "job_balance": "", "contention": "",
-}  # fmt: skip
+    "service": "_cycles",
+    "turnaround": "_cycles",
+    "utilisation": "",
+    "nodes_affected": "",
+    "system_balance": "",
+    "job_balance": "",
+    "contention": "",
+}
 
 
 def campaign(plans: Sequence[Plan], options: RunOptions, *, what: str) -> list[Load]:
     """Find the interarrival times of all plans, then make the runs of record."""
     # A plan of one target takes long to search: both stages are spread over the processes.
     found = parallel_map(
-        _interarrivals, plans, workers=_workers(options), executor=options.processes,
-        progress=options.progress, what=f"{what}: interarrival times",
-    )  # fmt: skip
+        _interarrivals,
+        plans,
+        workers=_workers(options),
+        executor=options.processes,
+        progress=options.progress,
+        what=f"{what}: interarrival times",
+    )
     points = [
         _Point(plan, target, own)
         for plan, places in zip(plans, found, strict=True)
         for target, own in zip(plan.targets, places, strict=True)
     ]
     return parallel_map(
-        _load, points, workers=_workers(options), executor=options.processes,
-        progress=options.progress, what=what,
-    )  # fmt: skip
+        _load,
+        points,
+        workers=_workers(options),
+        executor=options.processes,
+        progress=options.progress,
+        what=what,
+    )
 
 
 def _workers(options: RunOptions) -> int | None:
@@ -143,9 +156,12 @@ class _Point:
 def _load(point: _Point) -> Load:
     plan, found = point.plan, point.found
     runs = compare_strategies(
-        machine(plan.io_share, plan.choices), STRATEGIES, _streams(plan, found.interarrival),
-        replications=plan.replications, seed=plan.seed,
-    )  # fmt: skip
+        machine(plan.io_share, plan.choices),
+        STRATEGIES,
+        _streams(plan, found.interarrival),
+        replications=plan.replications,
+        seed=plan.seed,
+    )
     return Load(plan.io_share, point.target, found.utilisation, found.interarrival, runs)
 
 
@@ -163,11 +179,14 @@ def _interarrivals(plan: Plan) -> list[Found]:
         ]
 
     return find(
-        trials, plan.targets, streams=plan.trials, strategies=len(plan.tried),
+        trials,
+        plan.targets,
+        streams=plan.trials,
+        strategies=len(plan.tried),
         tolerance=plan.tolerance,
         # Where the first trial is matters for its cost only.
         first=plan.choices.flits * (16.0 + 84.0 * plan.io_share),
-    )  # fmt: skip
+    )
 
 
 def _streams(plan: Plan, interarrival: float) -> AbstractStreams:

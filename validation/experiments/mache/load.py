@@ -45,22 +45,16 @@ def run(options: RunOptions) -> Outcome:
 def _turnarounds(found: Sweep) -> Iterator[Finding]:
     every = [load for loads in found.values() for load in loads]
     gain, where, name = max(
-        ((_ratio(load, name, "MC-Elongated"), load, name)
-         for load in every for name in ("MBS", "Paging")),
+        ((_ratio(load, name, "MC-Elongated"), load, name) for load in every for name in ("MBS", "Paging")),
         key=lambda item: item[0],
-    )  # fmt: skip
+    )
     yield Finding(
         "M-23",
-        f"MC-Elongated has a turnaround up to {LEAST_GAIN} times shorter or more than MBS or "
-        "Paging",
+        f"MC-Elongated has a turnaround up to {LEAST_GAIN} times shorter or more than MBS or Paging",
         whether(gain >= LEAST_GAIN),
         f"up to {gain:.3f} ({name}, {_place(where)}); paper 3.834",
     )
-    wrong = [
-        (load, name)
-        for p, name in ((100, "MC"), (0, "PLAS")) if p in found
-        for load in found[p]
-    ]  # fmt: skip
+    wrong = [(load, name) for p, name in ((100, "MC"), (0, "PLAS")) if p in found for load in found[p]]
     gain, where, name = max(
         ((_ratio(load, name, "MC-Elongated"), load, name) for load, name in wrong),
         key=lambda item: item[0],
@@ -68,8 +62,7 @@ def _turnarounds(found: Sweep) -> Iterator[Finding]:
     gaps = [load.runs.compare("MC-Elongated", name, "turnaround") for load, name in wrong]
     yield Finding(
         "M-23",
-        "MC-Elongated has a shorter turnaround than the strategy for the opposite traffic, at some "
-        "load",
+        "MC-Elongated has a shorter turnaround than the strategy for the opposite traffic, at some load",
         _at_some([gap.verdict for gap in gaps]),
         f"up to {gain:.3f} ({name}, {_place(where)}); paper 1.537; shorter beyond noise at "
         f"{sum(gap.verdict == 'better' for gap in gaps)} of {len(gaps)} loads",

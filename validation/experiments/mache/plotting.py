@@ -45,9 +45,14 @@ def table_panels(table: pd.DataFrame) -> Figure:
         own = here.service_cycles["MC-Elongated"]
         ax.plot(x - 0.12, here.paper_to_mc_elongated, "D", mfc="none", color=RED)
         ax.errorbar(
-            x + 0.12, here.service_cycles / own, yerr=here.service_half_width_cycles / own,
-            fmt="o", ms=4, capsize=2, color="black",
-        )  # fmt: skip
+            x + 0.12,
+            here.service_cycles / own,
+            yerr=here.service_half_width_cycles / own,
+            fmt="o",
+            ms=4,
+            capsize=2,
+            color="black",
+        )
         ax.axhline(1.0, lw=0.6, color="grey")
         ax.set_title(f"{percent} % I/O, utilisation {here.utilisation.mean():.2f}", fontsize=10)
         ax.set_xticks(x, STRATEGIES, rotation=45, ha="right", fontsize=8)
@@ -61,9 +66,7 @@ def table_panels(table: pd.DataFrame) -> Figure:
         ax.set_ylabel("mean service time / MC-Elongated's")
     handles = [
         axes[0, 0].plot([], [], "D", mfc="none", color=RED, label="paper")[0],
-        axes[0, 0].errorbar(
-            [], [], yerr=[], fmt="o", ms=4, color="black", label="ours, 95 % interval"
-        ),
+        axes[0, 0].errorbar([], [], yerr=[], fmt="o", ms=4, color="black", label="ours, 95 % interval"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=9, frameon=False)
     return figure
@@ -103,9 +106,7 @@ def readings_panels(table: pd.DataFrame) -> Figure:
     for ax in axes[:, 0]:
         ax.set_ylabel("ours, put to the printed scale")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=6, fontsize=9, frameon=False
-    )  # fmt: skip
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=9, frameon=False)
     return figure
 
 
@@ -136,17 +137,21 @@ def load_panels(table: pd.DataFrame, quantity: str, label: str, *, log: bool = F
             rows = table[(table.io_percent == percent) & (table.strategy == name)]
             width = rows[f"{quantity}_half_width{unit}"]
             ax.errorbar(
-                rows.target_utilisation, rows[f"{quantity}{unit}"],
-                yerr=np.where(np.isfinite(width), width, 0.0), color=colour, marker=mark, ms=4,
-                lw=1.2, capsize=2, label=name,
-            )  # fmt: skip
+                rows.target_utilisation,
+                rows[f"{quantity}{unit}"],
+                yerr=np.where(np.isfinite(width), width, 0.0),
+                color=colour,
+                marker=mark,
+                ms=4,
+                lw=1.2,
+                capsize=2,
+                label=name,
+            )
         ax.set_title(f"{percent} % I/O", fontsize=10)
         ax.set_xlabel("utilisation under MC-Elongated")
         ax.set_yscale("log" if log else "linear")
         ax.grid(lw=0.3)
     axes[0].set_ylabel(label)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=6, fontsize=9, frameon=False
-    )  # fmt: skip
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=9, frameon=False)
     return figure

@@ -71,9 +71,7 @@ def run_one(options: RunOptions, *, reading: Reading) -> Outcome:
 
 def run(options: RunOptions) -> Outcome:
     """All four readings side by side."""
-    found = {
-        reading: table2.columns(options, reading.choices, SIDE_BY_SIDE) for reading in READINGS
-    }
+    found = {reading: table2.columns(options, reading.choices, SIDE_BY_SIDE) for reading in READINGS}
     table = cells(found)
     return Outcome(table, tuple(claims(found)), lambda: plotting.readings_panels(table))
 
@@ -86,9 +84,9 @@ def cells(found: Mapping[Reading, Sequence[Load]]) -> pd.DataFrame:
     for reading, loads in found.items():
         part = table2.cells(loads)
         order = [(round(100 * load.io_share), name) for load in loads for name in STRATEGIES]
-        held = pd.Series(
-            printed_times.nodes_held(loads).ravel(), pd.MultiIndex.from_tuples(order)
-        ).reindex(pd.MultiIndex.from_frame(part[["io_percent", "strategy"]]))
+        held = pd.Series(printed_times.nodes_held(loads).ravel(), pd.MultiIndex.from_tuples(order)).reindex(
+            pd.MultiIndex.from_frame(part[["io_percent", "strategy"]])
+        )
         part["nodes_held"] = held.to_numpy()
         part["paper_utilisation_needed"] = (
             part.paper_service / part.paper_interarrival * part.nodes_held / printed_times.NODES
@@ -114,8 +112,9 @@ def claims(found: Mapping[Reading, Sequence[Load]]) -> Iterator[Finding]:
             f"{reading.words}: the orders meet all that the specification asks",
             orders[reading],
             "not borne out: " + "; ".join(f"{f.sentence} ({f.verdict})" for f in missed)
-            if missed else "all borne out",
-        )  # fmt: skip
+            if missed
+            else "all borne out",
+        )
     yield Finding(
         "M-22",
         "the orders of table 2 are found under whichever reading",
@@ -169,17 +168,13 @@ def _scale(loads: Sequence[Load]) -> float:
 def _nearest(found: Mapping[Reading, Sequence[Load]]) -> Finding:
     """Whether one reading is nearer to the printed times than each of the others."""
     best = min(found, key=lambda reading: printed_times.misfit(found[reading]).mean)
-    gaps = {
-        other: printed_times.nearer(found[best], found[other]) for other in found if other != best
-    }
+    gaps = {other: printed_times.nearer(found[best], found[other]) for other in found if other != best}
     return Finding(
         "M-22",
         "one reading is nearer to the printed times than each of the others, by the rms",
         all_below_zero(*gaps.values()),
         f"{best.words}; less "
-        + ", ".join(
-            f"{other.words} {x.mean:.3f} ± {x.half_width:.2g}" for other, x in gaps.items()
-        ),
+        + ", ".join(f"{other.words} {x.mean:.3f} ± {x.half_width:.2g}" for other, x in gaps.items()),
     )
 
 

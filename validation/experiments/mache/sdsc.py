@@ -46,10 +46,13 @@ def run(options: RunOptions) -> Outcome:
     jobs = QUICK_JOBS if options.quick else JOBS
     drawn = _campaign(options, synthetic(1.0, jobs), percents, (TARGET,))
     table = pd.DataFrame(
-        [row | {"jobs": label}
-         for label, loads in ((source, replay), ("synthetic", drawn))
-         for load in loads for row in load.rows()]
-    )  # fmt: skip
+        [
+            row | {"jobs": label}
+            for label, loads in ((source, replay), ("synthetic", drawn))
+            for load in loads
+            for row in load.rows()
+        ]
+    )
     shown = table[table.jobs == source]
     return Outcome(
         table,
@@ -66,9 +69,7 @@ def paragon(jobs: int | None = None) -> tuple[AbstractStreams, str]:
     path = Path(folder) / FILE if folder else None
     if path is not None and path.is_file():
         log = read_swf(path)
-        streams: AbstractStreams = LogStreams(
-            log, jobs=jobs, mean_interarrival=1.0, largest=ROWS * COLUMNS
-        )
+        streams: AbstractStreams = LogStreams(log, jobs=jobs, mean_interarrival=1.0, largest=ROWS * COLUMNS)
         return streams, "log"
     given = {} if jobs is None else {"jobs": jobs}
     return SurrogateStreams(mean_interarrival=1.0, largest=ROWS * COLUMNS, **given), "surrogate"
@@ -105,8 +106,7 @@ def _claims(replay: Sequence[Load], drawn: Sequence[Load], source: str) -> Itera
         here = [load for load in replay if load.io_share == own.io_share]
         there = [own.mean(name, "service") for name in STRATEGIES]
         taus = {
-            load.target: kendall([load.mean(name, "service") for name in STRATEGIES], there)
-            for load in here
+            load.target: kendall([load.mean(name, "service") for name in STRATEGIES], there) for load in here
         }
         middle = [tau for target, tau in taus.items() if abs(target - TARGET) < 0.06]
         means += middle

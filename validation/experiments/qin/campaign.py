@@ -123,9 +123,12 @@ def sweep(
     }
     tasks = [(points[cell], r) for cell in missing for r in range(runs)]
     found = parallel_map(
-        _run, tasks, workers=1 if options.quick else options.workers, executor=options.processes,
+        _run,
+        tasks,
+        workers=1 if options.quick else options.workers,
+        executor=options.processes,
         progress=lambda _, done, total: options.progress(what, done, total),
-    )  # fmt: skip
+    )
     for k, cell in enumerate(missing):
         mine = found[k * runs : (k + 1) * runs]
         columns = {name: np.array([summary[name] for summary in mine]) for name in mine[0]}
@@ -133,9 +136,12 @@ def sweep(
             column.flags.writeable = False
         options.shared.keep(keys[cell], columns)
     return Sweep(
-        axis, tuple(sources), tuple(balancers), runs,
+        axis,
+        tuple(sources),
+        tuple(balancers),
+        runs,
         {cell: options.shared.known(key) for cell, key in keys.items()},
-    )  # fmt: skip
+    )
 
 
 def _run(task: tuple[ClusterPoint, int]) -> dict[str, float]:

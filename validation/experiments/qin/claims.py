@@ -45,11 +45,12 @@ def rise(found: Sweep, claim: str, balancers: Sequence[str]) -> Iterator[Finding
     for name in balancers:
         slope = estimate(found.slope(name).tolist())
         yield Finding(
-            claim, f"{name}: the mean slowdown rises with the {found.axis}",
+            claim,
+            f"{name}: the mean slowdown rises with the {found.axis}",
             all_above_zero(slope),
             f"slope {_number(slope)}; {found.mean(found.xs[0], name):.3g} at {found.xs[0]:g} to "
             f"{found.mean(found.xs[-1], name):.3g} at {found.xs[-1]:g}",
-        )  # fmt: skip
+        )
 
 
 def lowest(found: Sweep, claim: str, best: str, rivals: Sequence[str]) -> Iterator[Finding]:
@@ -61,15 +62,18 @@ def lowest(found: Sweep, claim: str, best: str, rivals: Sequence[str]) -> Iterat
         whole = compare(over_all, theirs, relative=True)
         counts = {word: sum(gap.verdict == word for gap in gaps) for word in ("better", "worse")}
         yield Finding(
-            claim, f"{best} has a lower mean slowdown than {rival}, averaged along the axis",
-            all_below_zero(whole.difference), whole.interval,
-        )  # fmt: skip
+            claim,
+            f"{best} has a lower mean slowdown than {rival}, averaged along the axis",
+            all_below_zero(whole.difference),
+            whole.interval,
+        )
         yield Finding(
-            claim, f"{best} has a lower mean slowdown than {rival} at every point",
+            claim,
+            f"{best} has a lower mean slowdown than {rival} at every point",
             all_below_zero(*(gap.difference for gap in gaps)),
             f"better at {counts['better']}, worse at {counts['worse']} of {len(gaps)} points; "
             f"{gaps[0].interval} at the first, {gaps[-1].interval} at the last",
-        )  # fmt: skip
+        )
 
 
 def more_parallel(few: Sweep, many: Sweep, balancers: Sequence[str]) -> Iterator[Finding]:
@@ -77,11 +81,11 @@ def more_parallel(few: Sweep, many: Sweep, balancers: Sequence[str]) -> Iterator
     for name in balancers:
         gaps = [compare(few.values(x, name), many.values(x, name), relative=True) for x in few.xs]
         yield Finding(
-            "Q-10", f"{name}: slower with 60 % than with 30 % of parallel jobs, at every rate",
+            "Q-10",
+            f"{name}: slower with 60 % than with 30 % of parallel jobs, at every rate",
             all_below_zero(*(gap.difference for gap in gaps)),
-            f"30 % against 60 %: {gaps[0].interval} at {few.xs[0]:g}, {gaps[-1].interval} at "
-            f"{few.xs[-1]:g}",
-        )  # fmt: skip
+            f"30 % against 60 %: {gaps[0].interval} at {few.xs[0]:g}, {gaps[-1].interval} at {few.xs[-1]:g}",
+        )
 
 
 def crossover(found: Sweep, load: float) -> Finding:
@@ -89,8 +93,7 @@ def crossover(found: Sweep, load: float) -> Finding:
     gaps = {load * float(x): found.gap(x, "BS", "IOCM-RE") for x in found.xs}
     return Finding(
         "Q-9",
-        f"BS is ahead where the load of the disks is below {CROSSOVER[0]}, IOCM-RE above "
-        f"{CROSSOVER[1]}",
+        f"BS is ahead where the load of the disks is below {CROSSOVER[0]}, IOCM-RE above {CROSSOVER[1]}",
         all_hold(
             [
                 all_below_zero(*(g.difference for at, g in gaps.items() if at < CROSSOVER[0])),
@@ -106,16 +109,16 @@ def wider_gap(sequential: Sweep, parallel: Sweep) -> Finding:
     gaps = []
     for x in sequential.xs:
         alone, together = (
-            np.log(found.values(x, "BS") / found.values(x, "IOCM-RE"))
-            for found in (sequential, parallel)
+            np.log(found.values(x, "BS") / found.values(x, "IOCM-RE")) for found in (sequential, parallel)
         )
         gaps.append(compare(alone, together).difference)
     factors = [math.exp(-gap.mean) for gap in gaps]
     return Finding(
-        "Q-9", "the slowdown of BS over that of IOCM-RE is larger with 30 % of parallel jobs",
+        "Q-9",
+        "the slowdown of BS over that of IOCM-RE is larger with 30 % of parallel jobs",
         all_below_zero(*gaps),
         f"by factors of {min(factors):.3g} to {max(factors):.3g} (geometric means)",
-    )  # fmt: skip
+    )
 
 
 def memory_pays(found: Sweep) -> Iterator[Finding]:
@@ -149,8 +152,9 @@ def memory_pays(found: Sweep) -> Iterator[Finding]:
     yield Finding(
         "Q-11",
         f"IOCM-RE and memory are alike at {last:g} page faults: within a factor of {ALIKE}",
-        _within(known, inside), _factor(known),
-    )  # fmt: skip
+        _within(known, inside),
+        _factor(known),
+    )
 
 
 def preemption_pays(found: Sweep) -> Iterator[Finding]:
@@ -178,9 +182,11 @@ def least_sensitive(found: Sweep) -> Iterator[Finding]:
     for rival in ("IOCM-RE", "memory", "CPU"):
         gap = compare(found.slope("IOCM-PM"), found.slope(rival)).difference
         yield Finding(
-            "Q-17", f"the slowdown of IOCM-PM rises less with the rate than that of {rival}",
-            all_below_zero(gap), f"slopes differ by {_number(gap)}",
-        )  # fmt: skip
+            "Q-17",
+            f"the slowdown of IOCM-PM rises less with the rate than that of {rival}",
+            all_below_zero(gap),
+            f"slopes differ by {_number(gap)}",
+        )
 
 
 def gains_of(found: Sweep, balancer: str) -> dict[str, Estimate]:
@@ -201,25 +207,32 @@ def applications(found: Sweep) -> Iterator[Finding]:
         others = {app: gain for app, gain in gains.items() if app != "LU"}
         least = min(others, key=lambda app: others[app].mean)
         yield Finding(
-            "Q-13", f"{balancer} gains on the schemes blind to I/O in every application",
-            all_above_zero(*gains.values()), said,
-        )  # fmt: skip
+            "Q-13",
+            f"{balancer} gains on the schemes blind to I/O in every application",
+            all_above_zero(*gains.values()),
+            said,
+        )
         yield Finding(
-            "Q-13", f"{balancer} gains more than {LEAST_GAIN} in all applications but LU",
+            "Q-13",
+            f"{balancer} gains more than {LEAST_GAIN} in all applications but LU",
             all_hold(_side(LEAST_GAIN - g.high, LEAST_GAIN - g.low) for g in others.values()),
             said,
-        )  # fmt: skip
+        )
         ratio = gains["LU"].mean / others[least].mean
         yield Finding(
-            "Q-13", f"{balancer} gains least in LU: less than {LU_GAIN} of the smallest other",
-            whether(ratio < LU_GAIN), f"LU {_number(gains['LU'])}, {ratio:.2f} of {least}",
-        )  # fmt: skip
+            "Q-13",
+            f"{balancer} gains least in LU: less than {LU_GAIN} of the smallest other",
+            whether(ratio < LU_GAIN),
+            f"LU {_number(gains['LU'])}, {ratio:.2f} of {least}",
+        )
     for app in found.xs:
         gap = found.gap(app, "IOCM-PM", "IOCM-RE")
         yield Finding(
-            "Q-14", f"{app}: IOCM-PM is within {SAME_GAIN:.0%} of IOCM-RE",
-            _within(gap.difference, SAME_GAIN), gap.interval,
-        )  # fmt: skip
+            "Q-14",
+            f"{app}: IOCM-PM is within {SAME_GAIN:.0%} of IOCM-RE",
+            _within(gap.difference, SAME_GAIN),
+            gap.interval,
+        )
     for name in found.balancers:
         gaps = [
             compare(found.values(app, name), found.values("LU", name)).difference
@@ -227,9 +240,11 @@ def applications(found: Sweep) -> Iterator[Finding]:
             if app != "LU"
         ]
         yield Finding(
-            "Q-15", f"{name}: the slowdown of LU is the largest", all_below_zero(*gaps),
+            "Q-15",
+            f"{name}: the slowdown of LU is the largest",
+            all_below_zero(*gaps),
             ", ".join(f"{app} {found.mean(app, name):.3g}" for app in found.xs),
-        )  # fmt: skip
+        )
 
 
 def no_loss(found: Sweep) -> Iterator[Finding]:
@@ -239,8 +254,9 @@ def no_loss(found: Sweep) -> Iterator[Finding]:
         yield Finding(
             "Q-16",
             f"{float(x):.0%} parallel: with hardly any I/O, IOCM-RE is within {NO_LOSS:.0%} of CPU",
-            _within(gap.difference, NO_LOSS), gap.interval,
-        )  # fmt: skip
+            _within(gap.difference, NO_LOSS),
+            gap.interval,
+        )
 
 
 def _side(low: float, high: float) -> Verdict:

@@ -29,9 +29,7 @@ def _kind(parallel: float) -> str:
 
 def _outcome(found: Sweep, findings: Sequence[Finding], title: str, log: bool = False) -> Outcome:
     table = found.table()
-    return Outcome(
-        table, tuple(findings), lambda: plotting.lines(table, found.axis, title, log=log)
-    )
+    return Outcome(table, tuple(findings), lambda: plotting.lines(table, found.axis, title, log=log))
 
 
 def batch(options: RunOptions, *, parallel: float, number: int) -> Outcome:
@@ -39,8 +37,9 @@ def batch(options: RunOptions, *, parallel: float, number: int) -> Outcome:
     names, what = ("IOCM-RE", "BS"), f"figure {number}"
     found = _over_rates(setup.BATCH_RATES, parallel, names, options, what)
     findings = [
-        *claims.rise(found, "Q-9", names), *claims.lowest(found, "Q-9", "IOCM-RE", ("BS",)),
-    ]  # fmt: skip
+        *claims.rise(found, "Q-9", names),
+        *claims.lowest(found, "Q-9", "IOCM-RE", ("BS",)),
+    ]
     rates = (*setup.LOWER_RATES, *setup.BATCH_RATES)
     whole = _over_rates(rates, parallel, names, options, what)
     if not parallel:
@@ -93,14 +92,11 @@ def preemption(options: RunOptions, *, parallel: float, number: int) -> Outcome:
 def programs(options: RunOptions) -> Outcome:
     """Five applications, one at a time, under four balancers."""
     sources: Mapping[X, Traces] = {
-        name: setup.application_traces(name, quick=options.quick)
-        for name in setup.APPLICATION_NAMES
+        name: setup.application_traces(name, quick=options.quick) for name in setup.APPLICATION_NAMES
     }
     found = sweep("application", sources, setup.WITH_PREEMPTION, options, what="figure 9")
     table = found.table()
-    return Outcome(
-        table, tuple(claims.applications(found)), lambda: plotting.bars(table, "application")
-    )
+    return Outcome(table, tuple(claims.applications(found)), lambda: plotting.bars(table, "application"))
 
 
 def _figure(number: int, claim: str, run: Callable[[RunOptions], Outcome]) -> Experiment:
@@ -116,33 +112,38 @@ def _figure(number: int, claim: str, run: Callable[[RunOptions], Outcome]) -> Ex
 EXPERIMENTS: tuple[Experiment, ...] = (
     *(
         _figure(
-            number, f"IOCM-RE has lower slowdowns than a batch system, {kind}",
+            number,
+            f"IOCM-RE has lower slowdowns than a batch system, {kind}",
             partial(batch, parallel=parallel, number=number),
         )
         for number, parallel, kind in (
-            (1, 0.0, "with sequential jobs"), (2, 0.3, "with 30 % parallel jobs"),
+            (1, 0.0, "with sequential jobs"),
+            (2, 0.3, "with 30 % parallel jobs"),
         )
     ),
     *(
         _figure(
-            number, f"IOCM-RE beats CPU- and memory-based balancing of I/O-intensive jobs, {kind}",
+            number,
+            f"IOCM-RE beats CPU- and memory-based balancing of I/O-intensive jobs, {kind}",
             partial(schemes, parallel=parallel, number=number),
         )
         for number, parallel, kind in ((3, 0.3, "30 % parallel"), (4, 0.6, "60 % parallel"))
     ),
     *(
         _figure(
-            number, f"where memory is short, those who balance memory are far ahead, {kind}",
+            number,
+            f"where memory is short, those who balance memory are far ahead, {kind}",
             partial(memory, parallel=parallel, number=number),
         )
         for number, parallel, kind in ((5, 0.3, "30 % parallel"), (6, 0.6, "60 % parallel"))
     ),
     *(
         _figure(
-            number, f"moving running tasks (IOCM-PM) is better still, {kind}",
+            number,
+            f"moving running tasks (IOCM-PM) is better still, {kind}",
             partial(preemption, parallel=parallel, number=number),
         )
         for number, parallel, kind in ((7, 0.3, "30 % parallel"), (8, 0.6, "60 % parallel"))
     ),
     _figure(9, "balancing I/O pays in five applications, least in LU", programs),
-)  # fmt: skip
+)

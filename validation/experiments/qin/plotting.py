@@ -36,15 +36,28 @@ def lines(table: pd.DataFrame, axis: str, title: str, *, log: bool = False) -> F
     for name, rows in table.groupby("balancer", sort=False):
         colour = colour_of(str(name))
         left.errorbar(
-            rows[axis], rows.slowdown, _finite(rows.slowdown_half_width), color=colour,
-            marker="o", ms=3.5, lw=1.2, capsize=2, label=name,
-        )  # fmt: skip
+            rows[axis],
+            rows.slowdown,
+            _finite(rows.slowdown_half_width),
+            color=colour,
+            marker="o",
+            ms=3.5,
+            lw=1.2,
+            capsize=2,
+            label=name,
+        )
         if name != first:
             right.errorbar(
-                rows[axis], rows.above_first_percent,
-                _finite(rows.above_first_half_width_percent), color=colour, marker="o", ms=3.5,
-                lw=1.2, capsize=2, label=name,
-            )  # fmt: skip
+                rows[axis],
+                rows.above_first_percent,
+                _finite(rows.above_first_half_width_percent),
+                color=colour,
+                marker="o",
+                ms=3.5,
+                lw=1.2,
+                capsize=2,
+                label=name,
+            )
     right.axhline(0.0, color="#444444", lw=0.8)
     if log:
         left.set_yscale("log")
@@ -70,9 +83,15 @@ def bars(table: pd.DataFrame, axis: str) -> Figure:
         rows = table[table.balancer == name]
         x = np.arange(len(programs)) + (k - (len(names) - 1) / 2) * width
         ax.bar(
-            x, rows.slowdown, width, yerr=_finite(rows.slowdown_half_width), capsize=2,
-            color=colour_of(name), label=name, error_kw={"lw": 0.8},
-        )  # fmt: skip
+            x,
+            rows.slowdown,
+            width,
+            yerr=_finite(rows.slowdown_half_width),
+            capsize=2,
+            color=colour_of(name),
+            label=name,
+            error_kw={"lw": 0.8},
+        )
     ax.set_xticks(range(len(programs)), programs)
     ax.set_ylabel("mean slowdown")
     ax.legend(fontsize=8)

@@ -39,9 +39,7 @@ MISSED = 0.01  #: how often one of all intervals misses its difference
 def run(options: RunOptions) -> Outcome:
     """Predict and simulate TS with two jobs on a partition, for every number of partitions."""
     disks = SHOWN if options.quick else DISK_PARTITIONS
-    policies: list[AbstractPolicy] = [
-        TimeSharing(k, d, LEVEL) for d in disks for k in PROCESSOR_PARTITIONS
-    ]
+    policies: list[AbstractPolicy] = [TimeSharing(k, d, LEVEL) for d in disks for k in PROCESSOR_PARTITIONS]
     table = sweep(policies, reference_machine(), reference_workload(), options, what="figure 7")
     findings = (*_claims(table), _side_by_side(options), *agreement(table))
     return Outcome(table, findings, lambda: plotting.response_panels(table, SHOWN))
@@ -93,11 +91,18 @@ def _side_by_side(options: RunOptions) -> Finding:
     for point, ((k, disks), fraction) in enumerate(cases):
         static, timed = SpaceSharing(k, disks), TimeSharing(k, disks, LEVEL)
         contest = simulate_candidates(
-            [static, timed], machine, work,
-            arrival_rate=fraction * capacity(static, machine, work), jobs=4000, replications=12,
-            confidence=1.0 - MISSED / len(cases), seed=options.seed, point=point,
-            workers=options.workers, executor=options.threads,
-        )  # fmt: skip
+            [static, timed],
+            machine,
+            work,
+            arrival_rate=fraction * capacity(static, machine, work),
+            jobs=4000,
+            replications=12,
+            confidence=1.0 - MISSED / len(cases),
+            seed=options.seed,
+            point=point,
+            workers=options.workers,
+            executor=options.threads,
+        )
         gap = contest.compare(timed, static)
         found.append(gap.difference)
         options.progress("figure 7, side by side", len(found), len(cases))
@@ -107,8 +112,7 @@ def _side_by_side(options: RunOptions) -> Finding:
     sooner = sum(each.high < 0.0 for each in found)
     return Finding(
         "R-56",
-        "simulated on the same jobs, time sharing answers sooner than space sharing on the same "
-        "partitions",
+        "simulated on the same jobs, time sharing answers sooner than space sharing on the same partitions",
         all_below_zero(*found),
         f"beyond noise sooner in {sooner} and later in {len(later)} "
         f"of {len(found)} cases" + (f", at most by {max(later)[1]}" if later else ""),

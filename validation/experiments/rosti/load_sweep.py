@@ -79,10 +79,16 @@ def sweep(
                 }
             if load in simulated:
                 run = simulate(
-                    policy, system, workload, load=load, seed=options.seed,
-                    point=simulated.index(load), workers=options.workers, executor=options.threads,
+                    policy,
+                    system,
+                    workload,
+                    load=load,
+                    seed=options.seed,
+                    point=simulated.index(load),
+                    workers=options.workers,
+                    executor=options.threads,
                     precision=PRECISION_QUICK if options.quick else PRECISION,
-                )  # fmt: skip
+                )
                 row |= {
                     "simulated_s": run.mean_response.mean,
                     "simulated_low_s": run.mean_response.low,
@@ -125,8 +131,7 @@ def agreement(table: pd.DataFrame) -> list[Finding]:
                 "X-2",
                 "where the model is exact the simulator agrees within its noise",
                 _agree(worst <= bound, exact),
-                f"largest |z| {worst:.2f} of {len(exact)} points, bound {bound:.2f}"
-                f"{_said_of_wide(exact)}",
+                f"largest |z| {worst:.2f} of {len(exact)} points, bound {bound:.2f}{_said_of_wide(exact)}",
             )
         )
     rest = both[both.method != "exact"]

@@ -62,10 +62,16 @@ def run(options: RunOptions) -> Outcome:
                 }
                 if ratio in (SIMULATED_QUICK if options.quick else SIMULATED):
                     measured = simulate(
-                        policy, machine, work, arrival_rate=load * alone, seed=options.seed,
-                        point=place, workers=options.workers, executor=options.threads,
+                        policy,
+                        machine,
+                        work,
+                        arrival_rate=load * alone,
+                        seed=options.seed,
+                        point=place,
+                        workers=options.workers,
+                        executor=options.threads,
                         precision=PRECISION_QUICK if options.quick else PRECISION,
-                    ).mean_response  # fmt: skip
+                    ).mean_response
                     row |= {
                         "simulated_s": measured.mean,
                         "simulated_low_s": measured.low,
@@ -78,8 +84,7 @@ def run(options: RunOptions) -> Outcome:
     table = pd.DataFrame(rows)
     best = best_levels(table)
     table["best_level"] = [
-        best[load][ratio]
-        for load, ratio in zip(table.load_of_one_job, table.cpu_to_io, strict=True)
+        best[load][ratio] for load, ratio in zip(table.load_of_one_job, table.cpu_to_io, strict=True)
     ]
     findings = (*_claims(table, best), *agreement(table))
     return Outcome(table, findings, lambda: plotting.multiprogramming_panels(table, best))
@@ -129,8 +134,7 @@ def _claims(table: pd.DataFrame, best: dict[float, dict[float, int]]) -> Iterato
         "R-57",
         "at a ratio of one the overlap becomes total as the level grows",
         whether(all(a < b < 1.0 for a, b in pairwise(busy))),
-        f"each resource is busy {busy[1]:.0%} of the time at M = 2, {busy[-1]:.0%} at "
-        f"M = {LEVELS[-1]}",
+        f"each resource is busy {busy[1]:.0%} of the time at M = 2, {busy[-1]:.0%} at M = {LEVELS[-1]}",
     )
     for load, levels in best.items():
         peak = max(levels, key=lambda ratio: (levels[ratio], -abs(np.log(ratio))))

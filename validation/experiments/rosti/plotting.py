@@ -50,9 +50,10 @@ def response_panels(table: pd.DataFrame, disks: Sequence[int]) -> Figure:
         ax.set_ylabel("mean response time [s]")
     handles = [line for line in axes[0, 0].lines if not line.get_label().startswith("_")]
     handles.append(
-        axes[0, 0].errorbar([], [], yerr=[], color="black", fmt="o", ms=3, capsize=2,
-                            label="simulated, 95 % interval")
-    )  # fmt: skip
+        axes[0, 0].errorbar(
+            [], [], yerr=[], color="black", fmt="o", ms=3, capsize=2, label="simulated, 95 % interval"
+        )
+    )
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=9, frameon=False)
     return figure
 
@@ -67,15 +68,25 @@ def _response_curve(ax: Axes, rows: pd.DataFrame) -> None:
     label = "dynamic" if dynamic else f"{partitions} processor partition{plural}"
     stable = rows[rows.predicted_s.notna()]
     ax.plot(
-        stable.load, stable.predicted_s, color=colour, lw=1.4, ls="--" if dynamic else "-",
+        stable.load,
+        stable.predicted_s,
+        color=colour,
+        lw=1.4,
+        ls="--" if dynamic else "-",
         label=label,
-    )  # fmt: skip
+    )
     points = rows[rows.simulated_s.notna()]
     ax.errorbar(
-        points.load, points.simulated_s,
+        points.load,
+        points.simulated_s,
         yerr=_half_widths(points),
-        color=colour, fmt="s" if dynamic else "o", ms=3, capsize=2, lw=1, label="_",
-    )  # fmt: skip
+        color=colour,
+        fmt="s" if dynamic else "o",
+        ms=3,
+        capsize=2,
+        lw=1,
+        label="_",
+    )
 
 
 def _half_widths(points: pd.DataFrame) -> NDArray[np.float64]:
@@ -85,9 +96,7 @@ def _half_widths(points: pd.DataFrame) -> NDArray[np.float64]:
     return np.stack([mean - low, high - mean])
 
 
-def multiprogramming_panels(
-    table: pd.DataFrame, best: Mapping[float, Mapping[float, int]]
-) -> Figure:
+def multiprogramming_panels(table: pd.DataFrame, best: Mapping[float, Mapping[float, int]]) -> Figure:
     """Capacity gained, response times and best level against the ratio of CPU to I/O.
 
     Parameters
@@ -115,16 +124,25 @@ def multiprogramming_panels(
             ax.plot(rows.cpu_to_io, rows.predicted_s, color=colour, lw=1.4)
             points = rows[rows.simulated_s.notna()]
             ax.errorbar(
-                points.cpu_to_io, points.simulated_s,
+                points.cpu_to_io,
+                points.simulated_s,
                 yerr=_half_widths(points),
-                color=colour, fmt="o", ms=3, capsize=2, lw=1,
-            )  # fmt: skip
+                color=colour,
+                fmt="o",
+                ms=3,
+                capsize=2,
+                lw=1,
+            )
     for load, style in zip(loads, ("--", "-"), strict=True):
         ratios = sorted(best[load])
         level.step(
-            ratios, [best[load][r] for r in ratios], style, where="mid", color="black",
+            ratios,
+            [best[load][r] for r in ratios],
+            style,
+            where="mid",
+            color="black",
             label=f"at {load:.0%} of one job's capacity",
-        )  # fmt: skip
+        )
     gain.set_title("(a) capacity, relative to one job at a time", fontsize=10)
     gain.set_ylabel("capacity gained [factor]")
     level.set_title("(b) least level within 2 % of the fastest", fontsize=10)
@@ -140,8 +158,9 @@ def multiprogramming_panels(
         ax.grid(lw=0.3)
     handles = [
         *gain.lines,
-        gain.errorbar([], [], yerr=[], color="black", fmt="o", ms=3, capsize=2,
-                      label="simulated, 95 % interval"),
-    ]  # fmt: skip
+        gain.errorbar(
+            [], [], yerr=[], color="black", fmt="o", ms=3, capsize=2, label="simulated, 95 % interval"
+        ),
+    ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=9, frameon=False)
     return figure

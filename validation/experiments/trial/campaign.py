@@ -40,9 +40,12 @@ TWO: Final = ("MC", "Random")
 LOADS: Final = (0.6, 0.8)
 #: What a row of the comparison keeps on record; seconds are no result.
 _LEFT_OUT: Final = (
-    "values", "seconds_simulation", "seconds_loss_run", "seconds_prediction",
+    "values",
+    "seconds_simulation",
+    "seconds_loss_run",
+    "seconds_prediction",
     "seconds_link_loads",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -159,13 +162,20 @@ def run_trial(options: RunOptions, *, place: tuple[int, int] | None = None) -> O
         effort, most = part.effort, _most_running(part)
         frames.append(
             compare_strategies(
-                part.given, part.strategies, part.loads, replications=effort.replications,
-                jobs=effort.jobs, warm_up=effort.warm_up, starts=effort.starts,
-                loss_jobs=effort.loss_jobs or max(120, 30 * most), most=effort.most,
-                seed=options.seed, workers=1 if options.quick else options.workers,
+                part.given,
+                part.strategies,
+                part.loads,
+                replications=effort.replications,
+                jobs=effort.jobs,
+                warm_up=effort.warm_up,
+                starts=effort.starts,
+                loss_jobs=effort.loss_jobs or max(120, 30 * most),
+                most=effort.most,
+                seed=options.seed,
+                workers=1 if options.quick else options.workers,
                 executor=options.processes,
             )
-        )  # fmt: skip
+        )
     options.progress("cells", len(parts), len(parts))
     rows = pd.concat(frames, ignore_index=True)
     rows["kept_out"] = kept_out(rows["cell"].tolist())
@@ -196,12 +206,13 @@ def findings(rows: pd.DataFrame) -> list[Finding]:
     stable = plain[np.isfinite(plain)]
     found.append(
         Finding(
-            "T-10", "uncorrected predictions are worse than corrected ones",
+            "T-10",
+            "uncorrected predictions are worse than corrected ones",
             whether(float(plain.median()) > float(rows["error"].abs().median())),
             f"medians {plain.median():.1%} and {rows['error'].abs().median():.1%}, worst "
             f"{stable.max():.0%}, no steady state in {len(plain) - len(stable)} of {len(plain)}",
         )
-    )  # fmt: skip
+    )
     return found
 
 
@@ -211,9 +222,10 @@ def _errors(claim: str, name: str, rows: pd.DataFrame) -> list[Finding]:
     # What of an error is not the simulation's noise decides whether a bound fails.
     sure = (rows["error"].abs() - rows["half_width"]).clip(lower=0.0)
     least = {
-        "median": float(sure.median()), "nine_tenths": float(sure.quantile(0.9)),
+        "median": float(sure.median()),
+        "nine_tenths": float(sure.quantile(0.9)),
         "worst": float(sure.max()),
-    }  # fmt: skip
+    }
     found = []
     for key, words, bound in (
         ("median", "the median error is at most", MEDIAN),
@@ -222,12 +234,12 @@ def _errors(claim: str, name: str, rows: pd.DataFrame) -> list[Finding]:
     ):
         found.append(
             Finding(
-                claim, f"corrected, {name}: {words} {bound:.0%}",
+                claim,
+                f"corrected, {name}: {words} {bound:.0%}",
                 bounded(judged[key], least[key], bound),
-                f"{judged[key]:.1%} of {len(rows)} rows, {least[key]:.1%} beyond the noise of "
-                f"the simulation",
+                f"{judged[key]:.1%} of {len(rows)} rows, {least[key]:.1%} beyond the noise of the simulation",
             )
-        )  # fmt: skip
+        )
     hits, count = int(rows["covers"].sum()), len(rows)
     # A mean that the simulation knows no better may be covered or not.
     reach = rows["half_width"] + rows["corrected_half_width"]
@@ -240,7 +252,7 @@ def _errors(claim: str, name: str, rows: pd.DataFrame) -> list[Finding]:
             bounded(1.0 - hits / count, missed / count, 1.0 - COVERAGE),
             f"{hits} of {count}, {missed} surely not",
         )
-    )  # fmt: skip
+    )
     return found
 
 
@@ -262,23 +274,26 @@ def _orders(rows: pd.DataFrame) -> list[Finding]:
     ordered, separable = int(judged["ordered"]), int(judged["separable"])
     return [
         Finding(
-            "T-6", "every pair of strategies that can be told apart is in the right order",
+            "T-6",
+            "every pair of strategies that can be told apart is in the right order",
             "undecided" if separable == 0 else whether(ordered == separable),
             f"{ordered} of {separable} pairs",
         ),
         Finding(
-            "T-7", f"the mean rank correlation (tau) is at least {TAU:g}",
+            "T-7",
+            f"the mean rank correlation (tau) is at least {TAU:g}",
             bounded(-judged["tau"], -judged["tau_most"], -TAU),
             f"{judged['tau']:.2f}; {judged['tau_least']:.2f} to {judged['tau_most']:.2f} by how "
             f"{judged['unknown']:.0f} of {judged['pairs']:.0f} pairs are ordered of which the "
             f"simulation does not say which is the faster",
         ),
         Finding(
-            "T-7", f"tau of the pairs of which the simulation says it is at least {TAU:g}",
+            "T-7",
+            f"tau of the pairs of which the simulation says it is at least {TAU:g}",
             "undecided" if np.isnan(judged["tau_known"]) else whether(judged["tau_known"] >= TAU),
             f"{judged['tau_known']:.2f} of {judged['pairs'] - judged['unknown']:.0f} pairs",
         ),
-    ]  # fmt: skip
+    ]
 
 
 EXPERIMENT: Final = Experiment(

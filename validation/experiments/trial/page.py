@@ -148,9 +148,7 @@ def _ranks(table: pd.DataFrame) -> Iterator[str]:
     yield "| cell | load | simulated | predicted |"
     yield "|---|---|---|---|"
     for (cell, load), some in table.groupby(["cell", "load"], sort=False):
-        found, said = (
-            " < ".join(some.sort_values(by)["strategy"]) for by in ("simulated", "corrected")
-        )
+        found, said = (" < ".join(some.sort_values(by)["strategy"]) for by in ("simulated", "corrected"))
         yield f"| {cell} | {load:g} | {found} | {'the same' if said == found else said} |"
 
 

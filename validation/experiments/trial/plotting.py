@@ -45,9 +45,15 @@ def error_panels(table: pd.DataFrame) -> Figure:
                 continue
             width = np.hypot(here.half_width, here.corrected_half_width)[some]
             ax.errorbar(
-                100 * here.error[some], y[some], xerr=100 * np.minimum(width, _EDGE), fmt=mark,
-                ms=4, lw=0.8, color=RED if kept else BLUE, label=label,
-            )  # fmt: skip
+                100 * here.error[some],
+                y[some],
+                xerr=100 * np.minimum(width, _EDGE),
+                fmt=mark,
+                ms=4,
+                lw=0.8,
+                color=RED if kept else BLUE,
+                label=label,
+            )
         ax.axvline(0.0, color="black", lw=0.8)
         ax.set_yticks(range(len(names)), names, fontsize=7)
         ax.invert_yaxis()

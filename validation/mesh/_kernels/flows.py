@@ -17,9 +17,10 @@ WORK = record(*((name, np.float64) for name in ("held", "trip", "rest", "whole",
 # A flow: where its channels `begin` in the list of all and how many they are (`length`), cycles
 # `left` at speed 1, its `speed` and `since` when, and when it will `finish`.
 FLOW = record(
-    ("begin", np.int64), ("length", np.int64),
+    ("begin", np.int64),
+    ("length", np.int64),
     *((name, np.float64) for name in ("left", "speed", "since", "finish")),
-)  # fmt: skip
+)
 
 
 class Place(NamedTuple):
@@ -175,9 +176,7 @@ def _send_all(place, streams, phase, rank, nodes, begin, end, rounds, again, n_f
         target = streams[where].router
         last = route(place.grid, source, target, place.way) - 1
         hold = place.holds[1 if paces[target, 1] > 1.0 else 0]
-        n_fresh, latency, own = _send(
-            place, phase.flits, pace, paces[target, 1], hold, last, n_fresh
-        )
+        n_fresh, latency, own = _send(place, phase.flits, pace, paces[target, 1], hold, last, n_fresh)
         chain += own
         beyond = latency - own
         sums.direct += latency * rounds

@@ -37,9 +37,7 @@ def _numbers(names: str, kind: type = np.int64) -> list[tuple[str, type]]:
 # `waited` for it, flits `carried`, `worms`, time `held`. All in half a line of the cache, so that
 # those of a large mesh stay there: before one of these counts overflows, all go to its totals.
 _COUNTS = "waited carried worms held"
-CHANNEL = record(
-    ("when", np.int64), *_numbers("after queue", np.uint32), *_numbers(_COUNTS, np.uint32)
-)
+CHANNEL = record(("when", np.int64), *_numbers("after queue", np.uint32), *_numbers(_COUNTS, np.uint32))
 TOTAL = record(*_numbers(_COUNTS))
 
 # Messages in flight, in two tables whose rows are one line of the cache each. What every hop needs:
@@ -83,9 +81,7 @@ FOLLOWS = 1 << 62  # added to the key of a message that follows another through 
 # in all, the `draws` it has made (the state of its random numbers), at which destinations it begins
 # (`io_offset`, `other_offset`), when the last message was `made` (open traffic), and what comes
 # before the next message (`after`): the last one has left its node, or a disk has done with it.
-STREAM = record(
-    *_numbers("router job rank index stop count sent draws io_offset other_offset made after")
-)
+STREAM = record(*_numbers("router job rank index stop count sent draws io_offset other_offset made after"))
 HAS_LEFT, IS_WRITTEN, IS_READ = range(3)
 
 # Jobs: where its streams, its phases and its phase runs begin (`first_stream`, `first_phase`,
@@ -106,9 +102,20 @@ PHASE = record(
     *_numbers("io_share interval", np.float64),
 )
 (
-    LISTED, ALL_TO_ALL, ONE_TO_ALL, ALL_TO_ONE, RANDOM, NEIGHBOUR, RING, N_BODY, FFT, WRITE, READ,
-    MIXED, HALO,
-) = range(13)  # fmt: skip
+    LISTED,
+    ALL_TO_ALL,
+    ONE_TO_ALL,
+    ALL_TO_ONE,
+    RANDOM,
+    NEIGHBOUR,
+    RING,
+    N_BODY,
+    FFT,
+    WRITE,
+    READ,
+    MIXED,
+    HALO,
+) = range(13)
 # When each run of a phase of a job began and ended.
 PHASE_RUN = record(*_numbers("begin end"))
 # A message of a list; `target` is a router.

@@ -26,7 +26,24 @@ from validation.slices._kernels.placing import (
 )
 
 __all__ = [
-    "ALIGNED", "ANY", "BEST", "CURVE", "EASY", "FCFS", "FIRST", "FIRST_FIT", "LOSS", "ROOMIEST",
-    "RUNS", "Held", "Jobs", "Place", "Queue", "Tally", "finds", "largest_free_box", "listed",
+    "ALIGNED",
+    "ANY",
+    "BEST",
+    "CURVE",
+    "EASY",
+    "FCFS",
+    "FIRST",
+    "FIRST_FIT",
+    "LOSS",
+    "ROOMIEST",
+    "RUNS",
+    "Held",
+    "Jobs",
+    "Place",
+    "Queue",
+    "Tally",
+    "finds",
+    "largest_free_box",
+    "listed",
     "play",
-]  # fmt: skip
+]

@@ -101,9 +101,7 @@ def _base(strategy, held, busy, sides, wraps, turns, ways, choosing):
             sums = _sum_room(held, sides, box, wraps)
             found = snuggest_base(busy, sides, box, wraps, rows, sums, held.spot)
         elif strategy == ROOMIEST and choosing:
-            left = roomiest_base(
-                busy, sides, box, wraps, rows, held.room, held.nodes, most, held.spot
-            )
+            left = roomiest_base(busy, sides, box, wraps, rows, held.room, held.nodes, most, held.spot)
             if left > most:
                 most = left
                 held.spot[3] = way

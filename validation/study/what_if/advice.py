@@ -119,10 +119,7 @@ def _of_today(found: Answers, now: Cell) -> str:
     best = now.best
     if best is None:
         return f"today's machine ({where}) has no answer: {now.why_none}."
-    return (
-        f"today's machine ({where}) answers soonest under {best.label}: "
-        f"{_shown(found, best)}{_ties(now)}."
-    )
+    return f"today's machine ({where}) answers soonest under {best.label}: {_shown(found, best)}{_ties(now)}."
 
 
 def _alone(found: Answers, load: float, now: Cell) -> Iterator[str]:
@@ -171,8 +168,7 @@ def _which(found: Answers, load: float, now: Cell) -> Iterator[str]:
 def _choice(found: Answers, alone: dict[str, list[Cell]], money: float, now: Cell) -> str:
     """What to spend so much on, where at least two things can be had for it."""
     affordable = {
-        name: [cell for cell in cells if (cell.money or 0.0) <= money]
-        for name, cells in alone.items()
+        name: [cell for cell in cells if (cell.money or 0.0) <= money] for name, cells in alone.items()
     }
     if sum(bool(cells) for cells in affordable.values()) < 2:
         return ""

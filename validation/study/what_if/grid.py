@@ -69,9 +69,7 @@ class WhatIf(Result):
     def cells(self) -> tuple[Cell, ...]:
         """Every machine at every load, the load fastest."""
         return tuple(
-            self._cell(machine, place)
-            for machine in self.machines
-            for place in range(len(self.loads))
+            self._cell(machine, place) for machine in self.machines for place in range(len(self.loads))
         )
 
     def cell(self, load: float, **setting: Any) -> Cell:
@@ -302,9 +300,15 @@ def what_if(
     rates = tuple(load * bound for load in loads)
     machines = _predicted(base, axes, plans, labels, rates, wanted, executor, progress)
     return WhatIf(
-        scenario=base, axes=axes, loads=loads, bound=bound, prices=charged, objective=wanted,
-        machines=machines, seconds=time.perf_counter() - started,
-    )  # fmt: skip
+        scenario=base,
+        axes=axes,
+        loads=loads,
+        bound=bound,
+        prices=charged,
+        objective=wanted,
+        machines=machines,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def _labels(base: Scenario, over: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
@@ -442,10 +446,17 @@ def _curve(policy: AbstractPolicy, plain: tuple[float, Sequence[PlainRow]]) -> C
     most, rows = plain
     made = [
         RankedPolicy(
-            policy=policy, status=status, value=value, error=error,
-            quantities={} if status != SLOWER else {"value": value}, capacity=most,
-            method=method, note=note, least=least, doubtful=doubtful,
+            policy=policy,
+            status=status,
+            value=value,
+            error=error,
+            quantities={} if status != SLOWER else {"value": value},
+            capacity=most,
+            method=method,
+            note=note,
+            least=least,
+            doubtful=doubtful,
         )
         for status, value, error, _, method, note, least, doubtful in rows
-    ]  # fmt: skip
+    ]
     return Curve(policy, most, tuple(made[: -len(ENDS)]), tuple(made[-len(ENDS) :]))

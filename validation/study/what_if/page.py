@@ -85,9 +85,7 @@ def _affordable(scenario: Scenario, over: Mapping[str, Sequence[Any]]) -> list[s
     return [policy.label for policy in scenario.policies if policy in kept]
 
 
-def _seconds(
-    policy: AbstractPolicy, scenario: Scenario, over: Mapping[str, Sequence[Any]]
-) -> float:
+def _seconds(policy: AbstractPolicy, scenario: Scenario, over: Mapping[str, Sequence[Any]]) -> float:
     """What solving the models of a policy takes on all machines at all loads, roughly."""
     sizes = {axis.name: axis.values for axis in axes_of(scenario, over)}
     own = scenario.system
@@ -187,9 +185,7 @@ def what_if_page(found: WhatIf) -> str:
             start=_start(found),
             own=found.scenario.log_load,
             ends=ENDS,
-            policies=[
-                GridPolicy(p.label, p.name, _words(p, found.scenario.system)) for p in policies
-            ],
+            policies=[GridPolicy(p.label, p.name, _words(p, found.scenario.system)) for p in policies],
             left=left,
             values=values,
             errors=errors,
@@ -219,9 +215,7 @@ def _axis(found: WhatIf, place: int) -> GridAxis:
     axis = found.axes[place]
     words = {"scv": "variability of the demand (scv)"}.get(axis.name, axis.name)
     counted = axis.name in ("processors", "disks") or axis.name in found.prices
-    return GridAxis(
-        axis.name, words, axis.values, axis.today or 0, counted, found.prices.get(axis.name)
-    )
+    return GridAxis(axis.name, words, axis.values, axis.today or 0, counted, found.prices.get(axis.name))
 
 
 def _start(found: WhatIf) -> float:
@@ -272,7 +266,5 @@ def _table(found: WhatIf) -> list[list[str]]:
             continue
         ties = [row.label for row in cell.rows if row.status == TIE]
         value = in_words(best.value) if timed else f"{best.value:.4g}"
-        rows.append(
-            [f"{cell.load:.4g}", best.label, value, best.error_in_words, ", ".join(ties) or "none"]
-        )
+        rows.append([f"{cell.load:.4g}", best.label, value, best.error_in_words, ", ".join(ties) or "none"])
     return rows

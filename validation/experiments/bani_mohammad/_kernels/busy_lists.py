@@ -94,9 +94,7 @@ def leftmost_base(boxes, sides, box, wraps, lists, spans, work, base):
         now, count = 0, 0
         for i in range(in_y):
             for k in range(in_z):
-                count = put(
-                    lists[0], count, along_y[i, 0], along_z[k, 0], along_y[i, 1], along_z[k, 1]
-                )
+                count = put(lists[0], count, along_y[i, 0], along_z[k, 0], along_y[i, 1], along_z[k, 1])
         for region in range(m):
             if count == 0:
                 break
@@ -113,9 +111,15 @@ def leftmost_base(boxes, sides, box, wraps, lists, spans, work, base):
             for i in range(in_y):
                 for k in range(in_z):
                     count = subtract(
-                        lists[now], count, lists[1 - now],
-                        along_y[i, 0], along_y[i, 1], along_z[k, 0], along_z[k, 1], work,
-                    )  # fmt: skip
+                        lists[now],
+                        count,
+                        lists[1 - now],
+                        along_y[i, 0],
+                        along_y[i, 1],
+                        along_z[k, 0],
+                        along_z[k, 1],
+                        work,
+                    )
                     now = 1 - now
         if count:
             best = 0

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from validation.experiments.claims_page import claims_page, page_verdicts, with_counts
+from validation.papers.claims_page import claims_page, page_verdicts, with_counts
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))  # the campaigns are a part of the tests

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from validation.experiments.trial.page import MARKERS, grids_on_record, record_section
-from validation.experiments.trial.plotting import error_panels
+from validation.papers.trial.page import MARKERS, grids_on_record, record_section
+from validation.papers.trial.plotting import error_panels
 
 
 def main() -> None:

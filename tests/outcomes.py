@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from validation.experiments import Experiment, RunOptions
-    from validation.experiments.base import Outcome
+    from validation.papers import Experiment, RunOptions
+    from validation.papers.base import Outcome
 
 
 class Outcomes(dict[str, "Outcome"]):

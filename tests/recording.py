@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.campaigns import CAMPAIGNS
-from validation.experiments.record import write_record
+from validation.papers.record import write_record
 from validation.sweeps.results import to_frame
 
 if TYPE_CHECKING:

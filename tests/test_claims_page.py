@@ -11,9 +11,9 @@ import pytest
 from qmodels.errors import ModelError
 from tests.campaigns import CAMPAIGNS
 from tests.campaigns.page import NOTHING_LEFT, campaigns_page, missing
-from validation.experiments import EXPERIMENTS
-from validation.experiments.base import VERDICTS, Finding
-from validation.experiments.claims_page import (
+from validation.papers import EXPERIMENTS
+from validation.papers.base import VERDICTS, Finding
+from validation.papers.claims_page import (
     AFTERWARDS,
     COLUMNS,
     NOT_ON_RECORD,
@@ -23,8 +23,8 @@ from validation.experiments.claims_page import (
     page_verdicts,
     with_counts,
 )
-from validation.experiments.claims_page import rows as claim_rows
-from validation.experiments.record import KEYS, read_record, write_record
+from validation.papers.claims_page import rows as claim_rows
+from validation.papers.record import KEYS, read_record, write_record
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, README = ROOT / "docs" / "claims.md", ROOT / "README.md"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from qmodels.io import read_swf
-from validation.experiments.mache.setup import Choices, machine, synthetic
 from validation.jobs import LogStreams
 from validation.machine import play
+from validation.papers.mache.setup import Choices, machine, synthetic
 
 
 @pytest.fixture

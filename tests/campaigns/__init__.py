@@ -17,8 +17,8 @@ from pathlib import Path
 
 from qmodels.commands.progress import at_work
 from qmodels.words import in_words
-from validation.experiments import EXPERIMENTS
-from validation.experiments.record import read_record
+from validation.papers import EXPERIMENTS
+from validation.papers.record import read_record
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "docs" / "record"

@@ -12,7 +12,7 @@ from typing import Any
 
 from qmodels.words import in_words
 from tests.campaigns import CAMPAIGNS, EXPECTED, state
-from validation.experiments.record import read_record
+from validation.papers.record import read_record
 
 HEAD = """\
 # Campaigns on record

@@ -21,7 +21,7 @@ from tests.campaigns.record import write_record
 from validation.analysis.comparison import relative_differences
 from validation.analysis.estimates import estimate
 from validation.analysis.seeding import word
-from validation.experiments.trial.campaign import bounded
+from validation.papers.trial.campaign import bounded
 from validation.trial.bursts import workload
 from validation.trial.chain import stage_responses
 from validation.trial.grid import PLACES, RATIOS, policies

@@ -96,7 +96,7 @@ import qmodels.io.scenario, qmodels.commands.surface, qmodels.commands.predict
 import qmodels.io.subjects, qmodels.io.outputs, qmodels.policies.models.response
 import validation.commands.simulate, validation.sharing.simulator, validation.machine.play
 import validation.study.run, validation.study.report, validation.machine.scenario
-import validation.experiments, pandas, sympy, matplotlib.pyplot, qmodels.plotting
+import validation.papers, pandas, sympy, matplotlib.pyplot, qmodels.plotting
 """
 
 

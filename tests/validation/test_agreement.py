@@ -94,7 +94,7 @@ def points(half_width, predicted, method):
     ],
 )
 def test_a_finding_on_wide_intervals_is_undecided(method, half_width, predicted, expected):
-    from validation.experiments.rosti import load_sweep
+    from validation.papers.rosti import load_sweep
 
     (found,) = load_sweep.agreement(points(half_width, predicted, method))
     assert found.verdict == expected

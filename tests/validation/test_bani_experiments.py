@@ -9,13 +9,16 @@ from tests.outcomes import Outcomes, one_in_the_gate
 from validation.allocation import STRATEGIES, Request
 from validation.analysis.estimates import Estimate
 from validation.analysis.seeding import stream
-from validation.experiments import RunOptions
-from validation.experiments.bani_mohammad import EXPERIMENTS
-from validation.experiments.bani_mohammad.campaign import KEPT, Campaign, run_one
-from validation.experiments.bani_mohammad.claims import published, tally, within
-from validation.experiments.bani_mohammad.counted import counted, operations_per_job
-from validation.experiments.bani_mohammad.fig5 import same_work
-from validation.experiments.bani_mohammad.setup import (
+from validation.jobs import JobStream
+from validation.machine import Machine, play
+from validation.mesh import Mesh, Occupancy
+from validation.papers import RunOptions
+from validation.papers.bani_mohammad import EXPERIMENTS
+from validation.papers.bani_mohammad.campaign import KEPT, Campaign, run_one
+from validation.papers.bani_mohammad.claims import published, tally, within
+from validation.papers.bani_mohammad.counted import counted, operations_per_job
+from validation.papers.bani_mohammad.fig5 import same_work
+from validation.papers.bani_mohammad.setup import (
     JOBS,
     LOADS,
     PRECISION,
@@ -23,14 +26,11 @@ from validation.experiments.bani_mohammad.setup import (
     machine,
     streams,
 )
-from validation.experiments.bani_mohammad.setup import (
+from validation.papers.bani_mohammad.setup import (
     STRATEGIES as COMPARED,
 )
-from validation.experiments.bani_mohammad.table1 import power
-from validation.experiments.base import VERDICTS
-from validation.jobs import JobStream
-from validation.machine import Machine, play
-from validation.mesh import Mesh, Occupancy
+from validation.papers.bani_mohammad.table1 import power
+from validation.papers.base import VERDICTS
 
 QUICK = RunOptions(seed=1, quick=True)
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}

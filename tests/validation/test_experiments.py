@@ -20,11 +20,11 @@ from qmodels.policies import (
 from tests.command import result_of
 from tests.outcomes import Outcomes, one_in_the_gate
 from validation.commands import validate as command
-from validation.experiments import EXPERIMENTS, Experiment, RunOptions
-from validation.experiments.base import Finding, Outcome, all_hold
-from validation.experiments.rosti import fig7 as fig7_file
-from validation.experiments.rosti import load_sweep, m_sweep
-from validation.experiments.rosti.reference_workload import reference_machine, reference_workload
+from validation.papers import EXPERIMENTS, Experiment, RunOptions
+from validation.papers.base import Finding, Outcome, all_hold
+from validation.papers.rosti import fig7 as fig7_file
+from validation.papers.rosti import load_sweep, m_sweep
+from validation.papers.rosti.reference_workload import reference_machine, reference_workload
 from validation.sharing import simulate_candidates
 
 NAMES = ("rosti-fig6", "rosti-fig7", "m-sweep")
@@ -165,7 +165,7 @@ def test_figure_six_holds_in_full_and_figure_seven_but_for_time_sharing_being_so
 
 def test_a_claim_that_does_not_hold_is_found_out(fig6):
     """Swap two policies in the table: the order that R-49 speaks of is broken."""
-    from validation.experiments.rosti.fig6 import _claims
+    from validation.papers.rosti.fig6 import _claims
 
     names = {"SP(1,1)": "SP(2,1)", "SP(2,1)": "SP(1,1)"}
     wrong = fig6.table.assign(policy=fig6.table.policy.replace(names))

@@ -15,7 +15,7 @@ from qmodels.errors import ModelError
 from tests.command import called
 from tests.validation.test_keeping import SMALL
 from tests.validation.test_sweep_command import STRATEGIES
-from validation.experiments import EXPERIMENTS, Experiment, Outcome
+from validation.papers import EXPERIMENTS, Experiment, Outcome
 from validation.sweeps.journal import Campaign, Journal, Kept
 from validation.sweeps.journal_file import JournalReader
 

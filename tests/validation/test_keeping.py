@@ -20,10 +20,10 @@ from tests.validation.test_executors import MACHINE, SHORT, WORK
 from tests.validation.test_sweep_journal import ROOT
 from validation import simulate
 from validation.commands import recommend
-from validation.experiments import EXPERIMENTS, RunOptions
 from validation.jobs import PoissonStreams
 from validation.machine import Machine, compare_strategies
 from validation.mesh import Mesh
+from validation.papers import EXPERIMENTS, RunOptions
 from validation.sweeps import pools
 from validation.sweeps.executors import parallel_map
 from validation.sweeps.journal import Journal

@@ -8,16 +8,17 @@ from validation.allocation import DBT, SBT, DependentDBT
 from validation.analysis.comparison import compare
 from validation.analysis.estimates import Estimate
 from validation.analysis.seeding import stream
-from validation.experiments import RunOptions, SharedRuns
-from validation.experiments.base import all_above_zero, all_below_zero
-from validation.experiments.liu import EXPERIMENTS, choices, claims
-from validation.experiments.liu.campaign import (
+from validation.machine import play
+from validation.papers import RunOptions, SharedRuns
+from validation.papers.base import all_above_zero, all_below_zero
+from validation.papers.liu import EXPERIMENTS, choices, claims
+from validation.papers.liu.campaign import (
     KEPT,
     Campaign,
     campaign,
     placed_at_once,
 )
-from validation.experiments.liu.setup import (
+from validation.papers.liu.setup import (
     COMMUNICATIONS,
     RATIOS,
     RUNS,
@@ -29,8 +30,7 @@ from validation.experiments.liu.setup import (
     tasks,
     variants,
 )
-from validation.experiments.liu.tolerance_sweep import said_of
-from validation.machine import play
+from validation.papers.liu.tolerance_sweep import said_of
 
 QUICK = RunOptions(seed=1, quick=True)
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
@@ -180,7 +180,7 @@ def test_cells_of_other_choices_and_seeds_are_not_mistaken_for_each_other():
 
 
 def test_figures_of_one_command_run_each_cell_once_and_leave_nothing_behind(monkeypatch):
-    from validation.experiments.liu import campaign as room
+    from validation.papers.liu import campaign as room
 
     cells = []
     real = room.compare_machines

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from tests.outcomes import Outcomes, one_in_the_gate
-from validation.experiments import RunOptions, SharedRuns
-from validation.experiments.mache import EXPERIMENTS, fig9, fig10, load, sdsc, sweep, table2
-from validation.experiments.mache.campaign import Load, kendall
-from validation.experiments.mache.readings import READINGS
-from validation.experiments.mache.setup import (
-    STRATEGIES,
-    published,
-)
 from validation.jobs import JobStream
 from validation.machine import QUANTITIES, Machine, StrategyComparison, play
 from validation.machine.runs import MachineRun
 from validation.mesh import Mesh
+from validation.papers import RunOptions, SharedRuns
+from validation.papers.mache import EXPERIMENTS, fig9, fig10, load, sdsc, sweep, table2
+from validation.papers.mache.campaign import Load, kendall
+from validation.papers.mache.readings import READINGS
+from validation.papers.mache.setup import (
+    STRATEGIES,
+    published,
+)
 
 QUICK = RunOptions(seed=1, quick=True)
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}

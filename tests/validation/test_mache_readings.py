@@ -6,11 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from validation.experiments import EXPERIMENTS, RunOptions, SharedRuns
-from validation.experiments.base import all_hold
-from validation.experiments.mache import printed_times, readings, table2
-from validation.experiments.mache.campaign import Load, Plan, campaign
-from validation.experiments.mache.printed_times import (
+from validation.jobs import JobStream
+from validation.machine import QUANTITIES, Machine, StrategyComparison, play
+from validation.machine.runs import MachineRun
+from validation.mesh import Mesh
+from validation.papers import EXPERIMENTS, RunOptions, SharedRuns
+from validation.papers.base import all_hold
+from validation.papers.mache import printed_times, readings, table2
+from validation.papers.mache.campaign import Load, Plan, campaign
+from validation.papers.mache.printed_times import (
     RMS_BOUND,
     at_most,
     elongated_ratio,
@@ -20,12 +24,8 @@ from validation.experiments.mache.printed_times import (
     nearer,
     nodes_held,
 )
-from validation.experiments.mache.readings import READINGS
-from validation.experiments.mache.setup import STRATEGIES, Choices, published, synthetic
-from validation.jobs import JobStream
-from validation.machine import QUANTITIES, Machine, StrategyComparison, play
-from validation.machine.runs import MachineRun
-from validation.mesh import Mesh
+from validation.papers.mache.readings import READINGS
+from validation.papers.mache.setup import STRATEGIES, Choices, published, synthetic
 
 PERCENT = table2.PERCENT
 QUICK = RunOptions(seed=1, quick=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from validation.experiments.mache.search import cells, find
+from validation.papers.mache.search import cells, find
 
 TARGET, TOLERANCE, STREAMS, STRATEGIES = 0.65, 0.01, 16, 6
 SEEDS = range(30)

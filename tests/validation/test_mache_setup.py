@@ -10,11 +10,15 @@ from qmodels.io import write_swf
 from tests.families import PLANE
 from validation.allocation import STRATEGIES as ALL
 from validation.analysis.seeding import stream
-from validation.experiments import RunOptions
-from validation.experiments.mache import campaign as campaign_module
-from validation.experiments.mache import sdsc
-from validation.experiments.mache.campaign import Plan, campaign, change
-from validation.experiments.mache.setup import (
+from validation.jobs import JobStream, LogStreams, SurrogateStreams
+from validation.machine import Machine, MixedTraffic, compare_strategies, play
+from validation.mesh import Mesh, Network, Traffic, TrafficPhase
+from validation.mesh.traffic import count_messages, expand
+from validation.papers import RunOptions
+from validation.papers.mache import campaign as campaign_module
+from validation.papers.mache import sdsc
+from validation.papers.mache.campaign import Plan, campaign, change
+from validation.papers.mache.setup import (
     COLUMNS,
     ROWS,
     STRATEGIES,
@@ -23,10 +27,6 @@ from validation.experiments.mache.setup import (
     machine,
     synthetic,
 )
-from validation.jobs import JobStream, LogStreams, SurrogateStreams
-from validation.machine import Machine, MixedTraffic, compare_strategies, play
-from validation.mesh import Mesh, Network, Traffic, TrafficPhase
-from validation.mesh.traffic import count_messages, expand
 
 QUICK = RunOptions(seed=1, quick=True)
 

@@ -5,9 +5,9 @@ import pytest
 
 from tests.outcomes import Outcomes
 from validation.analysis.estimates import Estimate
-from validation.experiments import EXPERIMENTS, RunOptions
-from validation.experiments.qin import claims, setup
-from validation.experiments.qin.campaign import Sweep
+from validation.papers import EXPERIMENTS, RunOptions
+from validation.papers.qin import claims, setup
+from validation.papers.qin.campaign import Sweep
 
 NAMES = [name for name in EXPERIMENTS if name.startswith("qin-")]
 

@@ -148,12 +148,12 @@ def test_no_two_purposes_of_the_simulators_share_a_stream(monkeypatch):
     another one could meet them.
     """
     from validation.analysis import seeding
-    from validation.experiments.liu.campaign import placed_at_once
-    from validation.experiments.liu.setup import Variant
     from validation.jobs import PoissonStreams
     from validation.machine import Machine, compare_strategies
     from validation.machine.loads import interarrival_for
     from validation.mesh import Mesh
+    from validation.papers.liu.campaign import placed_at_once
+    from validation.papers.liu.setup import Variant
 
     asked = []
     real = seeding._sequence

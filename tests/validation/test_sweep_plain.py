@@ -26,11 +26,11 @@ from qmodels.io import JobLog
 from qmodels.policies import SpaceSharing
 from validation.allocation import STRATEGIES
 from validation.analysis.estimates import Estimate
-from validation.experiments import EXPERIMENTS
-from validation.experiments.base import RunOptions
 from validation.jobs import LogStreams, PoissonStreams
 from validation.machine import Machine, simulate_machine
 from validation.mesh import Mesh
+from validation.papers import EXPERIMENTS
+from validation.papers.base import RunOptions
 from validation.sweeps import version
 from validation.sweeps.plain import PlainDataError, canonical, digest, from_text, to_text
 from validation.sweeps.points import Point, combinations
@@ -357,7 +357,7 @@ class TestVersion:
         assert not {file for file in missed if version._counted(file[:-3].replace("/", "."))}
 
     def test_what_is_asked_for_by_name_counts_and_a_reader_that_nobody_asks_does_not(self):
-        files = source_files("validation.experiments.mache.table2")
+        files = source_files("validation.papers.mache.table2")
         assert {f"validation/allocation/{name}.py" for name in ("mc_elongated", "plas")} <= files
         assert "qmodels/io/job_logs/sacct.py" in source_files("qmodels.io.job_logs.reading")
         assert not {"qmodels/io/darshan.py", "qmodels/policies/prediction.py"} & files

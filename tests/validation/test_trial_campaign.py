@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 from qmodels.policies import SpeedTable
-from validation.experiments import EXPERIMENTS
-from validation.experiments.base import RunOptions
-from validation.experiments.trial.campaign import (
+from validation.jobs.renewal import ReplayedJobs
+from validation.mesh import Mesh
+from validation.papers import EXPERIMENTS
+from validation.papers.base import RunOptions
+from validation.papers.trial.campaign import (
     bounded,
     campaign_parts,
     findings,
@@ -18,8 +20,6 @@ from validation.experiments.trial.campaign import (
     quick_parts,
     run_trial,
 )
-from validation.jobs.renewal import ReplayedJobs
-from validation.mesh import Mesh
 from validation.sweeps.keeping import keepers
 from validation.trial.cells import (
     NOISE,

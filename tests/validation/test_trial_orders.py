@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from validation.experiments.trial.campaign import quick_parts
+from validation.papers.trial.campaign import quick_parts
 from validation.trial.cells import compare_strategies, measured_speeds
 from validation.trial.orders import undecided
 from validation.trial.replications import jobs_of

@@ -5,10 +5,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from validation.experiments.base import Finding
-from validation.experiments.record import write_record
-from validation.experiments.trial.campaign import grid_names
-from validation.experiments.trial.page import MARKERS, WORST_ROWS, record_section
+from validation.papers.base import Finding
+from validation.papers.record import write_record
+from validation.papers.trial.campaign import grid_names
+from validation.papers.trial.page import MARKERS, WORST_ROWS, record_section
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -11,7 +11,7 @@ from qmodels.commands.answers import AsJson, Workers, print_json
 from validation.commands.kept_work import KeepJournal, Reuse, kept_work
 
 if TYPE_CHECKING:
-    from validation.experiments import Experiment, Outcome
+    from validation.papers import Experiment, Outcome
 
 FAILED = 1  #: exit code when a finding fails; an undecided one does not
 
@@ -51,8 +51,8 @@ def _validate(
     """
     from qmodels.commands.progress import progress_shown
     from qmodels.io.outputs import claim_output, output_folder
-    from validation.experiments import EXPERIMENTS, RunOptions, SharedRuns
-    from validation.experiments.record import Measured
+    from validation.papers import EXPERIMENTS, RunOptions, SharedRuns
+    from validation.papers.record import Measured
 
     if not experiments and as_json:
         print_json(
@@ -136,7 +136,7 @@ def _record(
 ) -> None:
     """Write what was found and how; a quick run, another seed or other code is told there."""
     from qmodels.commands.shell import shell_line
-    from validation.experiments.record import write_record
+    from validation.papers.record import write_record
 
     words = ["qmodels", "validate", experiment.name]
     words += ["--quick"] if quick else []

@@ -27,7 +27,7 @@ _OURS: Final = ("phasefit", "qmodels", "validation")
 #: Parts of a module's name that say that it computes nothing: it draws, prints, or hands out work.
 _ASIDE: Final = frozenset({"plotting", "commands", "pages", "cli", "report", "words", "sweeps"})
 #: Tables that a module names in a text, in this folder.
-_PUBLISHED: Final = ("validation.experiments", "published")
+_PUBLISHED: Final = ("validation.papers", "published")
 #: A text, whatever its quotes, or a comment; what stands first in a source is found first.
 _TEXT_OR_COMMENT: Final = re.compile(
     r'''"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\''''

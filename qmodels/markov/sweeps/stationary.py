@@ -83,10 +83,9 @@ class Iteration:
             self._passes += passes
             if np.isfinite(step.amplification) and _ROUNDING < step.size < 1e-3:
                 self._amplification = max(self._amplification, step.amplification)
-            if step.size < 0.9 * size or step.size <= _ROUNDING:
-                sweeps = _BETWEEN
-            else:  # the last step was of no use: leave it to the sweeps for a while
-                sweeps = min(2 * sweeps, 200)
+            # A step that was of no use leaves it to the sweeps for a while.
+            useful = step.size < 0.9 * size or step.size <= _ROUNDING
+            sweeps = _BETWEEN if useful else min(2 * sweeps, 200)
             size = step.size
             low = x + step.change
             with np.errstate(invalid="ignore"):

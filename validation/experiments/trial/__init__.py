@@ -1,7 +1,0 @@
-"""The trial of the models: predictions against the simulated mesh, which no paper has."""
-
-from validation.experiments.base import Experiment
-from validation.experiments.trial.campaign import EXPERIMENT, GRIDS
-
-#: One campaign over cells of three machines, and the whole grid of each.
-EXPERIMENTS: tuple[Experiment, ...] = (EXPERIMENT, *GRIDS)

@@ -1,0 +1,91 @@
+"""Verdicts that several figures share, and the numbers that the paper prints in its text."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from functools import lru_cache
+from importlib.resources import files
+
+from validation.analysis.comparison import Comparison
+from validation.analysis.estimates import Estimate
+from validation.papers.bani_mohammad.campaign import Campaign
+from validation.papers.bani_mohammad.setup import Cell
+from validation.papers.base import (
+    FAILS,
+    HOLDS,
+    UNDECIDED,
+    Finding,
+    Verdict,
+    all_above_zero,
+    all_below_zero,
+)
+
+
+@lru_cache(maxsize=1)
+def published() -> dict[tuple[str, str], float]:
+    """The printed numbers, by figure and load ("" where the text names none)."""
+    text = files("validation.papers").joinpath("published/bani_mohammad.csv").read_text()
+    rows = list(csv.DictReader(text.splitlines()))
+    return {(f"{row['figure']} {row['subject']}", row["load"]): float(row["value"]) for row in rows}
+
+
+def within(known: Estimate, low: float, high: float) -> Verdict:
+    """Whether a mean lies in [low, high], as far as its interval tells.
+
+    Examples
+    --------
+    >>> within(Estimate(0.5, 0.1, 0.95, 9), 0.3, 0.7)
+    'holds'
+    >>> [within(Estimate(0.5, 0.1, 0.95, 9), 0.45, high) for high in (0.7, 0.46)]
+    ['undecided', 'undecided']
+    >>> within(Estimate(0.5, 0.1, 0.95, 9), 0.7, 0.9)
+    'fails'
+    """
+    if low <= known.low and known.high <= high:
+        return HOLDS
+    return FAILS if known.high < low or known.low > high else UNDECIDED
+
+
+def everywhere(
+    found: Campaign,
+    claim: str,
+    sentence: str,
+    pairs: Iterable[tuple[str, Cell, Cell]],
+    quantity: str = "turnaround",
+    *,
+    more: bool = False,
+) -> Finding:
+    """A sentence that the first cell of each pair has less of a quantity than the second, or more.
+
+    Parameters
+    ----------
+    found : Campaign
+    claim, sentence : str
+        See `Finding`.
+    pairs : iterable of (str, Cell, Cell)
+        Where, in words, and the two cells.
+    quantity : str
+    more : bool
+        Whether the first is said to have more.
+
+    Returns
+    -------
+    Finding
+        It holds if every pair is decided as said, fails if one is decided otherwise.
+    """
+    compared = [(where, found.compare(cell, other, quantity, more=more)) for where, cell, other in pairs]
+    decide = all_above_zero if more else all_below_zero
+    verdict = decide(*(comparison.difference for _, comparison in compared))
+    return Finding(claim, sentence, verdict, tally(compared))
+
+
+def tally(compared: Iterable[tuple[str, Comparison]]) -> str:
+    """How many of some comparisons are better, worse and undecided, and where not better."""
+    found = list(compared)
+    words = [comparison.verdict for _, comparison in found]
+    rest = [f"{where} {c.interval}" for where, c in found if c.verdict != "better"]
+    counts = ", ".join(
+        f"{words.count(word)} {word}" for word in ("better", "worse", "undecided") if word in words
+    )
+    return f"{counts}{'; not better: ' + '; '.join(rest) if rest else ''}"

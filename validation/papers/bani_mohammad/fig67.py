@@ -1,0 +1,87 @@
+"""Figures 6 and 7: what allocation and deallocation cost, counted in operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from validation.analysis.comparison import compare
+from validation.papers.bani_mohammad import plotting
+from validation.papers.bani_mohammad.campaign import Campaign, campaign
+from validation.papers.bani_mohammad.claims import everywhere, published, within
+from validation.papers.bani_mohammad.fig3 import cells, loaded
+from validation.papers.bani_mohammad.setup import DISCIPLINES, Cell
+from validation.papers.base import (
+    Experiment,
+    Finding,
+    Outcome,
+    RunOptions,
+    all_above_zero,
+)
+
+#: What the requirements accept for the printed 9 %.
+BAND: Final = (0.01, 0.3)
+#: The load that the text names.
+NAMED: Final = 0.075
+
+
+def run(options: RunOptions) -> Outcome:
+    """The cells of figure 3, by their operations."""
+    loads = loaded(options)
+    if options.quick:
+        loads = (*loads[:1], NAMED, *loads[1:])
+    found = campaign(cells(loads), options, what="curves over the load")
+    table = found.table()
+    return Outcome(
+        table,
+        tuple(_findings(found, loads)),
+        lambda: plotting.curves(table, "operations", "operations for each job", log=True),
+    )
+
+
+def _findings(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
+    ratio = found.ratio(Cell("TBL", "FCFS", NAMED), Cell("TFF", "FCFS", NAMED), "operations")
+    printed = published()["6 TBL(FCFS)", f"{NAMED}"]
+    yield Finding(
+        "B-21",
+        f"TBL(FCFS) takes {BAND[0]:.0%} to {BAND[1]:.0%} of the operations of TFF(FCFS) at load {NAMED}",
+        within(ratio, *BAND),
+        f"{ratio.mean:.1%} ± {100 * ratio.half_width:.1f} %; paper {printed:.0%} of the time",
+    )
+    for claim, less, more in (
+        ("B-21", "TBL", "TFF"),
+        ("B-21", "BL", "FF"),
+        ("B-22", "BL", "TBL"),
+        ("B-22", "FF", "TFF"),
+    ):
+        yield everywhere(
+            found,
+            claim,
+            f"{less} takes fewer operations than {more}, at every load",
+            [(f"{d} at {x}", Cell(less, d, x), Cell(more, d, x)) for d in DISCIPLINES for x in loads],
+            "operations",
+        )
+    for turned, plain in (("TBL", "BL"), ("TFF", "FF")):
+        for d in DISCIPLINES:
+            gaps = []
+            for load in (loads[0], loads[-1]):
+                pair = Cell(turned, d, load), Cell(plain, d, load)
+                dear, cheap = found.paired(*pair, "operations")
+                gaps.append(dear - cheap)
+            n = min(gap.size for gap in gaps)
+            growth = compare(gaps[1][:n], gaps[0][:n], smaller_is_better=False)
+            yield Finding(
+                "B-22",
+                f"{d}: {turned} takes more operations above {plain} at the heaviest load than at "
+                "the lightest",
+                all_above_zero(growth.difference),
+                f"{gaps[0].mean():.1f} to {gaps[1].mean():.1f} for each job; {growth.interval}",
+            )
+
+
+EXPERIMENT = Experiment(
+    name="bani-fig6-7",
+    source="Bani-Mohammad, Ould-Khaoua, Ababneh, Mackenzie, LNCS 4742 (2007), figures 6 and 7",
+    claim="busy lists cost far less than arrays to search, and turning costs more than not turning",
+    run=run,
+)

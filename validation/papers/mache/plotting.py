@@ -1,0 +1,157 @@
+"""Figures of the experiments of Mache, Lo and Garg."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from qmodels.plotting.style import BLACK, BLUE, GREEN, LIGHT_GREY, PURPLE, RED
+from validation.papers.mache.setup import STRATEGIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Colour and mark of every strategy, the same in all figures.
+LOOKS: Final = dict(
+    zip(
+        STRATEGIES,
+        ((BLACK, "o"), (BLUE, "s"), (RED, "^"), (LIGHT_GREY, "x"), (GREEN, "D"), (PURPLE, "v")),
+        strict=True,
+    )
+)
+
+
+def table_panels(table: pd.DataFrame) -> Figure:
+    """Service times relative to MC-Elongated's, the paper's beside ours, a panel for each column.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `validation.papers.mache.table2.cells`.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    columns = list(dict.fromkeys(table.io_percent))
+    rows = (len(columns) + 2) // 3
+    figure = Figure(figsize=(9.4, 3.4 * rows), layout="constrained")
+    axes = figure.subplots(rows, 3, sharex=True, sharey=True, squeeze=False)
+    for ax, percent in zip(axes.flat, columns, strict=False):
+        here = table[table.io_percent == percent].set_index("strategy").loc[list(STRATEGIES)]
+        x = np.arange(len(STRATEGIES))
+        own = here.service_cycles["MC-Elongated"]
+        ax.plot(x - 0.12, here.paper_to_mc_elongated, "D", mfc="none", color=RED)
+        ax.errorbar(
+            x + 0.12,
+            here.service_cycles / own,
+            yerr=here.service_half_width_cycles / own,
+            fmt="o",
+            ms=4,
+            capsize=2,
+            color="black",
+        )
+        ax.axhline(1.0, lw=0.6, color="grey")
+        ax.set_title(f"{percent} % I/O, utilisation {here.utilisation.mean():.2f}", fontsize=10)
+        ax.set_xticks(x, STRATEGIES, rotation=45, ha="right", fontsize=8)
+        ax.set_yscale("log")
+        ax.set_yticks([0.25, 0.5, 1.0, 1.5, 2.0], ["0.25", "0.5", "1", "1.5", "2"])
+        ax.set_yticks([], minor=True)
+        ax.grid(lw=0.3)
+    ratios = np.concatenate([table.to_mc_elongated, table.paper_to_mc_elongated])
+    axes[0, 0].set_ylim(0.8 * ratios.min(), 1.25 * ratios.max())
+    for ax in axes[:, 0]:
+        ax.set_ylabel("mean service time / MC-Elongated's")
+    handles = [
+        axes[0, 0].plot([], [], "D", mfc="none", color=RED, label="paper")[0],
+        axes[0, 0].errorbar([], [], yerr=[], fmt="o", ms=4, color="black", label="ours, 95 % interval"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=9, frameon=False)
+    return figure
+
+
+def readings_panels(table: pd.DataFrame) -> Figure:
+    """Service times put to the paper's scale against the printed ones, a panel for each reading.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `validation.papers.mache.readings.cells`.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    readings = list(dict.fromkeys(table.reading))
+    rows = (len(readings) + 1) // 2
+    figure = Figure(figsize=(9.0, 4.3 * rows), layout="constrained")
+    axes = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
+    ends = np.array([0.8 * table.paper_service.min(), 1.25 * table.paper_service.max()])
+    for ax, reading in zip(axes.flat, readings, strict=False):
+        here = table[table.reading == reading]
+        ax.plot(ends, ends, lw=0.8, color="grey")
+        for name, (colour, mark) in LOOKS.items():
+            own = here[here.strategy == name]
+            scaled = own.service_cycles / own.cycles_per_printed_unit
+            ax.plot(own.paper_service, scaled, mark, ms=5, mfc="none", color=colour, label=name)
+        rms = float(np.sqrt(np.mean(here.log_residual**2)))
+        ax.set_title(f"{reading}: rms of the logarithms {rms:.2f}", fontsize=10)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.grid(lw=0.3)
+    for ax in axes[-1]:
+        ax.set_xlabel("printed mean service time")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("ours, put to the printed scale")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=9, frameon=False)
+    return figure
+
+
+def load_panels(table: pd.DataFrame, quantity: str, label: str, *, log: bool = False) -> Figure:
+    """A quantity against the utilisation, a panel for each ratio of I/O.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows of `validation.papers.mache.campaign.Load`.
+    quantity : str
+        Its column, without the unit.
+    label : str
+        Of the axis.
+    log : bool
+        Whether the quantity is drawn on a logarithmic scale.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    ratios = list(dict.fromkeys(table.io_percent))
+    unit = "" if quantity in table else "_cycles"
+    figure = Figure(figsize=(3.2 * max(len(ratios), 2), 4.2), layout="constrained")
+    axes = figure.subplots(1, len(ratios), sharey=not log, squeeze=False)[0]
+    for ax, percent in zip(axes, ratios, strict=True):
+        for name, (colour, mark) in LOOKS.items():
+            rows = table[(table.io_percent == percent) & (table.strategy == name)]
+            width = rows[f"{quantity}_half_width{unit}"]
+            ax.errorbar(
+                rows.target_utilisation,
+                rows[f"{quantity}{unit}"],
+                yerr=np.where(np.isfinite(width), width, 0.0),
+                color=colour,
+                marker=mark,
+                ms=4,
+                lw=1.2,
+                capsize=2,
+                label=name,
+            )
+        ax.set_title(f"{percent} % I/O", fontsize=10)
+        ax.set_xlabel("utilisation under MC-Elongated")
+        ax.set_yscale("log" if log else "linear")
+        ax.grid(lw=0.3)
+    axes[0].set_ylabel(label)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=9, frameon=False)
+    return figure

@@ -24,7 +24,6 @@ UNFINISHED = (
     "qmodels.exports",
     "qmodels.io",
     "qmodels.locks",
-    "qmodels.markov",
     "qmodels.memory",
     "qmodels.networks",
     "qmodels.pages",
@@ -65,7 +64,12 @@ QUESTIONS = ("What", "How", "Whether", "Where", "Which", "When", "Who", "Why")
 #: First words of public functions. Another verb is welcome here, a noun is not.
 VERBS = {
     *("Bring", "Build", "Climb", "Compare", "Count", "Draw", "Factor", "Find", "Fit", "Read", "Return"),
-    *("Solve", "Step", "Write", "Yield"),
+    *("Add", "Answer", "Append", "Apply", "Call", "Carry", "Check", "Choose", "Cut", "Drop", "Eliminate"),
+    *("End", "Enter", "Enumerate", "Estimate", "Export", "Fill", "Follow", "Give", "Hold", "Improve"),
+    *("Iterate", "Join", "Keep", "Let", "List", "Make", "Mark", "Move", "Open", "Place", "Plan", "Print"),
+    *("Put", "Raise", "Record", "Refuse", "Register", "Remove", "Repeat", "Replace", "Report", "Run", "Save"),
+    *("Send", "Set", "Simulate", "Solve", "Sort", "Start", "Step", "Stop", "Sum", "Take", "Tell", "Use"),
+    *("Wait", "Walk", "Warn", "Work", "Write", "Yield"),
 }
 
 

@@ -25,7 +25,7 @@ UNFINISHED = (
     "qmodels.io",
     "qmodels.locks",
     "qmodels.memory",
-    "qmodels.networks",
+    "qmodels.networks.product_form",
     "qmodels.pages",
     "qmodels.plotting",
     "qmodels.policies",
@@ -66,7 +66,21 @@ VERBS = {
     *("Bring", "Build", "Climb", "Compare", "Count", "Draw", "Factor", "Find", "Fit", "Read", "Return"),
     *("Add", "Answer", "Append", "Apply", "Call", "Carry", "Check", "Choose", "Cut", "Drop", "Eliminate"),
     *("End", "Enter", "Enumerate", "Estimate", "Export", "Fill", "Follow", "Give", "Hold", "Improve"),
-    *("Iterate", "Join", "Keep", "Let", "List", "Make", "Mark", "Move", "Open", "Place", "Plan", "Print"),
+    *(
+        "Iterate",
+        "Join",
+        "Keep",
+        "Let",
+        "List",
+        "Make",
+        "Mark",
+        "Move",
+        "Open",
+        "Order",
+        "Place",
+        "Plan",
+        "Print",
+    ),
     *("Put", "Raise", "Record", "Refuse", "Register", "Remove", "Repeat", "Replace", "Report", "Run", "Save"),
     *("Send", "Set", "Simulate", "Solve", "Sort", "Start", "Step", "Stop", "Sum", "Take", "Tell", "Use"),
     *("Wait", "Walk", "Warn", "Work", "Write", "Yield"),
@@ -144,6 +158,7 @@ def undocumented_fields(node: ast.ClassDef, code: str) -> set[str]:
         if isinstance(each, ast.AnnAssign)
         and isinstance(each.target, ast.Name)
         and each.target.id not in entries
+        and not each.target.id.startswith("_")
         and "ClassVar" not in ast.unparse(each.annotation)
         and not (each.value is not None and "init=False" in ast.unparse(each.value))
         and "#:" not in lines[each.lineno - 2].strip()[:2] + lines[each.end_lineno - 1]

@@ -36,7 +36,7 @@ def settle(
         return
     beside = package / "__pycache__"
     home = environment.get("XDG_CACHE_HOME") or os.path.join(environment.get("HOME", "/"), ".cache")
-    if writable(_existing(beside)) or writable(_existing(Path(home))):
+    if writable(_nearest_existing(beside)) or writable(_nearest_existing(Path(home))):
         return
     try:
         place = Path(tempfile.gettempdir()) / f"qmodels-numba-{os.getuid()}"
@@ -54,7 +54,7 @@ def settle(
     environment["NUMBA_CACHE_DIR"] = str(place)
 
 
-def _existing(folder: Path) -> Path:
+def _nearest_existing(folder: Path) -> Path:
     """The folder, or the nearest above it that there is."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent

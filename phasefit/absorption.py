@@ -40,7 +40,19 @@ class Chain:
 
     @classmethod
     def reachable(cls, start: Array, jumps: Array, exit_rates: Array, atom: float) -> Chain:
-        """Drop the phases that the start never leads to and choose the unit of time."""
+        """Return a chain without the phases that the start never leads to, in its own unit of time.
+
+        Parameters
+        ----------
+        start : (n,) ndarray
+            Probability of starting in each phase.
+        jumps : (n, n) ndarray
+            Rates between phases, in the caller's unit, with a zero diagonal.
+        exit_rates : (n,) ndarray
+            Rates of absorption, in the caller's unit.
+        atom : float
+            Probability of starting absorbed.
+        """
         kept = np.flatnonzero(reached(jumps, start > 0.0))
         inner, out = jumps[np.ix_(kept, kept)], exit_rates[kept]
         exponent = int(np.frexp((inner.sum(axis=1) + out).max())[1])
@@ -53,7 +65,7 @@ class Chain:
 
     @cached_property
     def step(self) -> Array:
-        """The uniformised chain at rate one, without its absorbing state: I + T."""
+        """Transition matrix I + T of the uniformised chain at rate one, without its absorbing state."""
         return self.jumps + np.diag(1.0 - self.rates)
 
     @cached_property
@@ -72,11 +84,26 @@ class Chain:
         return self.powers(self.start, self.atom)
 
     def powers(self, vector: Array, absorbed: float, scale: float = 0.0) -> tuple[Array, Array]:
-        """Phases (K, n) and absorbed mass (K,) after each step of the uniformised chain.
+        """Step the uniformised chain from `vector` until the Poisson window is covered.
 
-        The phases, not the mass, are to be multiplied by ``2**scale``. A phase d jumps away is
-        first seen after d steps, and what comes later is at most Poisson around the window; the
-        K steps leave room for both.
+        A phase d jumps away is first seen after d steps, and what comes later is at most Poisson around the
+        window; the K steps leave room for both.
+
+        Parameters
+        ----------
+        vector : (n,) ndarray
+            Probability of each phase at step 0, to be multiplied by ``2**scale``.
+        absorbed : float
+            Mass absorbed before step 0.
+        scale : float
+            Power of two that the phases lack.
+
+        Returns
+        -------
+        phases : (K, n) ndarray
+            Probability of each phase after k steps, to be multiplied by ``2**scale``.
+        mass : (K,) ndarray
+            Absorbed mass after k steps, as it is.
         """
         n, mean = vector.size, self.window
         terms = n + int(mean + 9.0 * mean**0.5 + 40.0)
@@ -91,7 +118,7 @@ class Chain:
 
     @cached_property
     def _jumps_to_absorption(self) -> int:
-        """The least number of jumps before the last one."""
+        """Least number of jumps before the last one."""
         seen, jumps = self.start > 0.0, 0
         while not self.exit[seen].any():
             seen |= self.jumps[seen].any(axis=0)
@@ -99,7 +126,20 @@ class Chain:
         return jumps
 
     def log_density(self, times: Array, phases: Array, shift: Array) -> Array:
-        """Logarithm of the density of absorption, from what `transient` says of `times`."""
+        """Return the logarithm of the density of absorption at `times`.
+
+        Parameters
+        ----------
+        times : (m,) ndarray
+            In the unit of the chain.
+        phases, shift : (m, n) and (m,) ndarray
+            As `transient` returns them for these times.
+
+        Raises
+        ------
+        ModelError
+            If the density is too small for a law of this order to be followed to.
+        """
         density = phases @ self.exit
         with np.errstate(divide="ignore"):
             result = np.log(density) + shift * np.log(2.0)
@@ -138,11 +178,19 @@ class Chain:
             gone = gone + leaving
             absorbed += weight * gone
             leaving = self.step @ leaving
-        return _settled(matrix, absorbed)
+        return _with_row_sums(matrix, absorbed)
 
 
 def reached(edges: Array, seeds: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Vertices that can be reached from `seeds` along positive `edges` (n, n)."""
+    """Return which vertices can be reached along positive edges.
+
+    Parameters
+    ----------
+    edges : (n, n) ndarray
+        Weight of the edge from row to column; above zero where there is one.
+    seeds : (n,) ndarray of bool
+        Vertices to start from; they count as reached.
+    """
     seen = seeds.copy()
     stack = np.flatnonzero(seen).tolist()
     while stack:
@@ -153,12 +201,28 @@ def reached(edges: Array, seeds: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def poisson(mean: Array, terms: int) -> Array:
-    """Poisson probabilities of 0, 1, ..., terms - 1 for each mean, shape (len(mean), terms)."""
+    """Return Poisson probabilities of 0, 1, ..., terms - 1, shape (m, terms).
+
+    Parameters
+    ----------
+    mean : (m,) ndarray
+        Means, not negative.
+    terms : int
+        Number of probabilities for each mean.
+    """
     return np.asarray(np.exp(log_poisson(mean, terms)))
 
 
 def log_poisson(mean: Array, terms: int) -> Array:
-    """Logarithms of `poisson`."""
+    """Return the logarithms of `poisson`, shape (m, terms).
+
+    Parameters
+    ----------
+    mean : (m,) ndarray
+        Means, not negative.
+    terms : int
+        Number of probabilities for each mean.
+    """
     k = np.arange(1, terms)
     logs = np.zeros((mean.size, terms))
     with np.errstate(divide="ignore"):
@@ -167,12 +231,25 @@ def log_poisson(mean: Array, terms: int) -> Array:
 
 
 def eliminate(jumps: Array, excess: Array) -> tuple[Array, Array, Array]:
-    """Factors of the M-matrix with off-diagonal part ``-jumps`` and row sums `excess`.
+    """Factor the M-matrix with off-diagonal part ``-jumps`` and row sums `excess`.
 
-    Knowing the row sums instead of the diagonal makes Gaussian elimination free of subtractions
-    and small solutions exact to the last digits (A. S. Alfa, J. Xue, Q. Ye, *Math. Comp.* 71
-    (2002) 217-236, after Grassmann, Taksar & Heyman 1985). Returns lower (n, n) and upper
-    (n, n), both with the sign turned and without the diagonal, and the pivots (n,).
+    Knowing the row sums instead of the diagonal makes Gaussian elimination free of subtractions and small
+    solutions exact to the last digits (A. S. Alfa, J. Xue, Q. Ye, *Math. Comp.* 71 (2002) 217-236, after
+    Grassmann, Taksar & Heyman 1985).
+
+    Parameters
+    ----------
+    jumps : (n, n) ndarray
+        Non-negative, with a zero diagonal.
+    excess : (n,) ndarray
+        Row sums of the matrix, not negative.
+
+    Returns
+    -------
+    lower, upper : (n, n) ndarray
+        Triangular factors with the sign turned and without the diagonal.
+    pivots : (n,) ndarray
+        Diagonal of the upper factor.
     """
     upper, excess = jumps.copy(), excess.copy()
     n = excess.size
@@ -189,7 +266,20 @@ def eliminate(jumps: Array, excess: Array) -> tuple[Array, Array, Array]:
 
 
 def solve(factors: tuple[Array, Array, Array], right: Array) -> Array:
-    """Solve M x = right, all non-negative."""
+    """Solve M x = right, all non-negative.
+
+    Parameters
+    ----------
+    factors : tuple of ndarray
+        Of M, as `eliminate` returns them.
+    right : (n,) ndarray
+        Right-hand side.
+
+    Returns
+    -------
+    x : (n,) ndarray
+        The solution.
+    """
     lower, upper, pivots = factors
     x = right.copy()
     for k in range(x.size):
@@ -200,7 +290,20 @@ def solve(factors: tuple[Array, Array, Array], right: Array) -> Array:
 
 
 def solve_left(factors: tuple[Array, Array, Array], left: Array) -> Array:
-    """Solve x M = left, all non-negative."""
+    """Solve x M = left, all non-negative.
+
+    Parameters
+    ----------
+    factors : tuple of ndarray
+        Of M, as `eliminate` returns them.
+    left : (n,) ndarray
+        Left-hand side.
+
+    Returns
+    -------
+    x : (n,) ndarray
+        The solution.
+    """
     lower, upper, pivots = factors
     x = left.copy()
     for k in range(x.size):
@@ -212,7 +315,14 @@ def solve_left(factors: tuple[Array, Array, Array], left: Array) -> Array:
 
 
 def transient(chain: Chain, times: Array) -> tuple[Array, Array, Array]:
-    """Where the chain is at each of `times` (m,), finite and non-negative, in its own unit.
+    """Return the phase probabilities and the absorbed mass of a chain at given times.
+
+    Parameters
+    ----------
+    chain : Chain
+        The chain, in its own unit of time.
+    times : (m,) ndarray
+        Finite and not negative, in the unit of the chain.
 
     Returns
     -------
@@ -301,13 +411,13 @@ def _by_squaring(chain: Chain, times: Array) -> tuple[Array, Array, Array]:
         matrix = matrix @ matrix
         scale *= 2.0
         if scale == 0.0:
-            matrix, gone = _settled(matrix, gone)
+            matrix, gone = _with_row_sums(matrix, gone)
         flat, small = _rescaled(matrix.ravel())
         matrix = flat.reshape(matrix.shape)
         scale += float(small)
 
 
-def _settled(matrix: Array, absorbed: Array) -> tuple[Array, Array]:
+def _with_row_sums(matrix: Array, absorbed: Array) -> tuple[Array, Array]:
     """Make rows sum to what is not absorbed, trusting the smaller of the two."""
     alive = matrix.sum(axis=1)
     early = absorbed < 0.5
@@ -323,5 +433,13 @@ def _rescaled(rows: Array) -> tuple[Array, Array]:
 
 
 def scaled(value: Array, shift: Array | float) -> Array:
-    """``value * 2**shift`` for whole-numbered floats; zero where that is too small."""
+    """Return ``value * 2**shift``; zero where that is too small for a float.
+
+    Parameters
+    ----------
+    value : ndarray
+        Any shape.
+    shift : ndarray or float
+        Whole numbers, at most zero, in a shape that goes with `value`.
+    """
     return np.asarray(np.ldexp(value, np.clip(shift, -5000.0, 0.0).astype(np.int64)))

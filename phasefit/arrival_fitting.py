@@ -36,17 +36,17 @@ _MOST_TOO_MUCH: Final = 2.0
 
 
 class Target(NamedTuple):
-    """One thing that a fit was to have."""
+    """A figure of the data that a fitted process should have, and the one that it has."""
 
-    name: str
+    name: str  #: quantity, with its unit
     wanted: float  #: what the data say
     found: float  #: what the process has
-    met: bool
+    met: bool  #: whether the two agree as far as the log can tell
 
 
 @dataclass(frozen=True, eq=False)
 class MapFit(Result):
-    """A process fitted to a sequence of gaps, and how far it is what the data say.
+    """An arrival process fitted to a sequence of gaps, with each target and how near it came.
 
     Examples
     --------
@@ -59,13 +59,13 @@ class MapFit(Result):
 
     drawing = Drawing("target", ("wanted", "found"))
 
-    process: MAP
+    process: MAP  #: in the unit of the data
     family: str  #: in words
     size: int  #: gaps that it was fitted to
-    targets: tuple[Target, ...]
+    targets: tuple[Target, ...]  #: quantities of the data, and how near the process comes
 
     def record(self) -> dict[str, Any]:
-        """The process, and what was wanted beside what was found."""
+        """Return the process with its targets."""
         return {
             "family": self.family,
             "n": self.size,
@@ -75,7 +75,7 @@ class MapFit(Result):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each target."""
+        """Return one row for each target."""
         import pandas as pd
 
         return pd.DataFrame(list(self.targets), columns=["target", "wanted", "found", "met"])
@@ -86,17 +86,17 @@ class MapFit(Result):
         return tuple(target for target in self.targets if not target.met)
 
     def table(self) -> str:
-        """What was wanted and found, one target to a line, moved ones marked."""
+        """Return the targets as text, one to a line, the moved ones marked."""
         lines = [f"{self.family}, order {self.process.order}, from {self.size:,} gaps"]
         lines.append(f"{'':<34} {'data':>12} {'process':>12}")
-        for name, wanted, found, met in self.targets:
+        for name, wanted, reached, met in self.targets:
             mark = "" if met else "  moved"
-            lines.append(f"{name:<34} {wanted:>12.5g} {found:>12.5g}{mark}")
+            lines.append(f"{name:<34} {wanted:>12.5g} {reached:>12.5g}{mark}")
         return "\n".join(lines)
 
 
 def counted_dispersion(gaps: ArrayLike, window: float, work: ArrayLike | None = None) -> float:
-    """Variance over mean of the number of events in windows of a length, side by side.
+    """Return the variance over the mean of the number of events in adjacent windows of a length.
 
     Parameters
     ----------
@@ -108,12 +108,18 @@ def counted_dispersion(gaps: ArrayLike, window: float, work: ArrayLike | None = 
         What each event brings, not negative: that is added up instead of counted, in units of its
         mean. Where it is independent of all else the result is larger by its scv.
 
+    Raises
+    ------
+    ModelError
+        If fewer than two windows fit, there are more than 50 million, or the lengths of `gaps` and `work`
+        differ.
+
     Examples
     --------
     >>> counted_dispersion([1.0] * 100, 10.0)
     0.0
     """
-    times = np.cumsum(_checked(gaps))
+    times = np.cumsum(_checked_vector(gaps))
     window = real_number("window", window, above=0.0)
     count = int(times[-1] / window * (1.0 + 1e-12))
     if count < 2:
@@ -128,7 +134,7 @@ def counted_dispersion(gaps: ArrayLike, window: float, work: ArrayLike | None = 
     if work is None:
         sums = np.diff(before).astype(float)
     else:
-        brought = _checked(work, "work")
+        brought = _checked_vector(work, "work")
         if brought.size != times.size:
             raise ModelError(f"{brought.size} values of work for {times.size} gaps; give one each")
         sums = np.diff(np.concatenate([[0.0], np.cumsum(brought / brought.mean())])[before])
@@ -166,6 +172,7 @@ def fit_map(
     Returns
     -------
     MapFit
+        The process in the unit of the data, and its targets.
 
     Raises
     ------
@@ -198,7 +205,7 @@ def fit_map(
     >>> found.process.order, bool(0.5 < found.process.dispersion(1e5) / 65.0 < 2.0)
     (4, True)
     """
-    sample = _checked(gaps)
+    sample = _checked_vector(gaps)
     if sample.size < FEWEST:
         raise ModelError(f"an arrival process needs at least {FEWEST} gaps, got {sample.size}")
     if not sample.max() > sample.min():
@@ -209,9 +216,9 @@ def fit_map(
     tried = (0, 1, 2) if scales is None else (scales,)
     best: MapFit | None = None
     for count in tried:
-        found = _two_phases(data) if count == 0 else _modulated(data, count)
-        if best is None or _distance(found) < 0.8 * _distance(best):
-            best = found
+        fitted = _fit_two_phases(data) if count == 0 else _fit_modulated(data, count)
+        if best is None or _miss_of_dispersions(fitted) < 0.8 * _miss_of_dispersions(best):
+            best = fitted
         if all(t.met for t in best.targets if t.name.startswith("dispersion")):
             break
     assert best is not None
@@ -221,7 +228,7 @@ def fit_map(
 
 
 class _Data(NamedTuple):
-    """What a log says, with gaps in units of their mean."""
+    """Figures of a log that a process is fitted to, with gaps in units of their mean."""
 
     mean: float
     size: int
@@ -243,7 +250,7 @@ class _Data(NamedTuple):
         else:
             lengths = np.unique(positive_vector("windows", windows)) / mean
         counted = np.array([counted_dispersion(x, w, work) for w in lengths])
-        brought = np.ones(1) if work is None else _checked(work, "work")
+        brought = np.ones(1) if work is None else _checked_vector(work, "work")
         if counted.min() <= 0.0:
             raise ModelError("counts in some windows do not vary; take others")
         # the logarithm of a variance of k counts has a standard error of about sqrt(2 / k)
@@ -262,7 +269,7 @@ class _Data(NamedTuple):
         )
 
 
-def _two_phases(data: _Data) -> MapFit:
+def _fit_two_phases(data: _Data) -> MapFit:
     """The canonical process of order 2, its targets moved into what it can have."""
     n2 = max(1.0 + data.scv, 1.5)
     low, high = lower_bound(2, n2), upper_bound(2, n2)
@@ -276,7 +283,7 @@ def _two_phases(data: _Data) -> MapFit:
         lasting = 1.0 - WINDOWS / data.size
         most = min(most, max(lasting, 0.0) * (1.0 - 1.0 / (n2 - 1.0)) / 2.0)
     process = match_map(*moments, min(max(data.lag1, least), most))
-    return _report(data, process, "acyclic process of two phases")
+    return _fit_with_targets(data, process, "acyclic process of two phases")
 
 
 def _check_counts(fit: MapFit) -> None:
@@ -292,7 +299,7 @@ def _check_counts(fit: MapFit) -> None:
         )
 
 
-def _modulated(data: _Data, count: int) -> MapFit:
+def _fit_modulated(data: _Data, count: int) -> MapFit:
     """Gaps of a law of two phases under a clock with so many time scales."""
     from scipy.optimize import least_squares
 
@@ -308,13 +315,13 @@ def _modulated(data: _Data, count: int) -> MapFit:
 
     def made(x: Array) -> MAP:
         times, variances, slow = np.split(x[1:], 3)
-        return _clocked(float(np.exp(x[0])), np.exp(times), np.exp(variances), slow)
+        return _process_under_clock(float(np.exp(x[0])), np.exp(times), np.exp(variances), slow)
 
     # the gaps alone say little of work that does not go with them
     heed = 2.0 if data.spread == 0.0 else 0.1
 
     def miss(x: Array) -> Array:
-        scv, first, dispersions = _shape(made(x), data.windows)
+        scv, first, dispersions = _scv_lag1_dispersions(made(x), data.windows)
         return np.concatenate(
             [
                 data.weights * np.log((dispersions + data.spread) / data.dispersions),
@@ -325,10 +332,10 @@ def _modulated(data: _Data, count: int) -> MapFit:
     begin = np.clip(begin, low + 1e-6, high - 1e-6)
     process = made(least_squares(miss, begin, bounds=(low, high), max_nfev=80).x)
     words = "one time scale" if count == 1 else f"{count} time scales"
-    return _report(data, process, f"gaps of two phases with a rate that changes on {words}")
+    return _fit_with_targets(data, process, f"gaps of two phases with a rate that changes on {words}")
 
 
-def _clocked(scv: float, times: Array, variances: Array, slow: Array) -> MAP:
+def _process_under_clock(scv: float, times: Array, variances: Array, slow: Array) -> MAP:
     """Renewal gaps of mean one under a clock; every chain of it has two speeds of mean one.
 
     `slow` is by how much the lower one is below the mean.
@@ -338,8 +345,8 @@ def _clocked(scv: float, times: Array, variances: Array, slow: Array) -> MAP:
     speeds: NDArray[Any] = np.ones(1)
     for time, variance, below in zip(times, variances, slow, strict=True):
         fast = below * below / (below * below + variance)  # the share of the fast state
-        own = np.array([[0.0, (1.0 - fast) / time], [fast / time, 0.0]])
-        chain = np.kron(chain, np.eye(2)) + np.kron(np.eye(len(chain)), own)
+        two_states = np.array([[0.0, (1.0 - fast) / time], [fast / time, 0.0]])
+        chain = np.kron(chain, np.eye(2)) + np.kron(np.eye(len(chain)), two_states)
         speeds = np.kron(speeds, [1.0 + variance / below, 1.0 - below])
     process = MAP.from_rates(
         np.kron(np.diag(speeds), law.jumps) + np.kron(chain, np.eye(law.order)),
@@ -348,7 +355,7 @@ def _clocked(scv: float, times: Array, variances: Array, slow: Array) -> MAP:
     return process.at_rate(1.0)
 
 
-def _shape(process: MAP, windows: Array) -> tuple[float, float, Array]:
+def _scv_lag1_dispersions(process: MAP, windows: Array) -> tuple[float, float, Array]:
     """The scv, the lag-1 autocorrelation and the dispersions of a process of unit rate.
 
     As the methods of `MAP` say, by dense inverses: quicker, and exact enough to fit by.
@@ -361,28 +368,28 @@ def _shape(process: MAP, windows: Array) -> tuple[float, float, Array]:
     flow = phases @ D1
     once = inverse @ (seen - 1.0)
     twice = inverse @ once
-    found = np.empty(windows.size)
+    dispersions = np.empty(windows.size)
     power, at = np.eye(n), 0.0
     for i, w in enumerate(windows.tolist()):
         power = power @ power if w == 2.0 * at else expm(w * Q)
         at = w
-        found[i] = 1.0 + 2.0 * float(flow @ (once - (twice - power @ twice) / w))
+        dispersions[i] = 1.0 + 2.0 * float(flow @ (once - (twice - power @ twice) / w))
     ahead = np.linalg.solve(-process.D0, np.ones(n))
     second = 2.0 * float(flow @ np.linalg.solve(-process.D0, ahead))
     weight = np.linalg.solve(-process.D0.T, flow)
     product = float((weight @ np.linalg.solve(-process.D0, D1)) @ ahead)
-    return second - 1.0, (product - 1.0) / (second - 1.0), np.maximum(found, 1e-6)
+    return second - 1.0, (product - 1.0) / (second - 1.0), np.maximum(dispersions, 1e-6)
 
 
-def _report(data: _Data, process: MAP, family: str) -> MapFit:
+def _fit_with_targets(data: _Data, process: MAP, family: str) -> MapFit:
     """The process in the unit of the data, beside what these say."""
     third = process.moment(3) / (process.moment(1) * process.moment(2))
     targets = [
-        _near("mean gap [s]", data.mean, process.mean * data.mean, 1e-9),
-        _near("scv of gaps", data.scv, process.scv, 1e-6 if process.order <= 2 else MET),
+        _target("mean gap [s]", data.mean, process.mean * data.mean, 1e-9),
+        _target("scv of gaps", data.scv, process.scv, 1e-6 if process.order <= 2 else MET),
     ]
     if process.order <= 2:
-        targets.append(_near("third moment / (mean x second)", data.third, third, 1e-6))
+        targets.append(_target("third moment / (mean x second)", data.third, third, 1e-6))
     first = process.autocorrelation(1)
     close = abs(first - data.lag1) <= (1e-9 if process.order <= 2 else 0.02)
     targets.append(Target("lag-1 autocorrelation", data.lag1, first, bool(close)))
@@ -390,21 +397,21 @@ def _report(data: _Data, process: MAP, family: str) -> MapFit:
         # no nearer than the log itself tells it
         reach = max(MET, 2.0 * sqrt(2.0 * w / data.size))
         name = f"dispersion{' of work' * (data.spread > 0)} in {w * data.mean:,.4g} s"
-        targets.append(_near(name, counted, process.dispersion(w) + data.spread, reach))
+        targets.append(_target(name, counted, process.dispersion(w) + data.spread, reach))
     return MapFit(process.scale(data.mean), family, data.size, tuple(targets))
 
 
-def _near(name: str, wanted: float, found: float, reach: float) -> Target:
-    return Target(name, wanted, float(found), bool(abs(np.log(found / wanted)) <= reach))
+def _target(name: str, wanted: float, reached: float, reach: float) -> Target:
+    return Target(name, wanted, float(reached), bool(abs(np.log(reached / wanted)) <= reach))
 
 
-def _distance(fit: MapFit) -> float:
+def _miss_of_dispersions(fit: MapFit) -> float:
     """Root mean square of the logarithms by which dispersions are missed."""
     of_counts = [t for t in fit.targets if t.name.startswith("dispersion")]
     return float(np.sqrt(np.mean([np.log(t.found / t.wanted) ** 2 for t in of_counts])))
 
 
-def _checked(values: ArrayLike, name: str = "gaps") -> Array:
+def _checked_vector(values: ArrayLike, name: str = "gaps") -> Array:
     sample = real_vector(name, values)
     if sample.min() < 0.0:
         worst = int(sample.argmin())

@@ -88,7 +88,7 @@ class MAP(FromData, Result):
     jumps: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        D0, D1 = _square("D0", self.D0), _square("D1", self.D1)
+        D0, D1 = _square_matrix("D0", self.D0), _square_matrix("D1", self.D1)
         if D1.shape != D0.shape:
             raise ModelError(f"D0 and D1 must have one shape, got {D0.shape} and {D1.shape}")
         for i, row in enumerate(np.hstack([D0, D1])):
@@ -115,7 +115,7 @@ class MAP(FromData, Result):
             )
         with np.errstate(over="ignore"):
             total = finite_rates(jumps.sum(axis=1) + D1.sum(axis=1))
-        _recurrent(jumps + D1)
+        _recurrent_phases(jumps + D1)
         for name, array in (("D0", jumps - np.diag(total)), ("D1", D1), ("jumps", jumps)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -142,11 +142,11 @@ class MAP(FromData, Result):
         return f"MAP(order={self.order}, mean={self.mean:.6g}, scv={self.scv:.6g}, lag1={lag1:.6g})"
 
     def record(self) -> dict[str, Any]:
-        """The process in seconds, with every digit of its rates."""
+        """Return the process in seconds, with every digit of its rates."""
         return {"unit": "s", "D0": self.D0, "D1": self.D1, "mean": self.mean, "scv": self.scv}
 
     def drawn(self) -> pd.DataFrame:
-        """How the times between events depend on each other: autocorrelation by lag."""
+        """Return the autocorrelation of gaps by lag, as `plot` draws it."""
         import pandas as pd
 
         lags = np.arange(1, 21)
@@ -177,7 +177,7 @@ class MAP(FromData, Result):
 
     @classmethod
     def from_rates(cls, jumps: ArrayLike, events: ArrayLike) -> MAP:
-        """Process from its rates; the diagonal of D0 is derived.
+        """Return the process with these rates; the diagonal of D0 is derived.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class MAP(FromData, Result):
         ModelError
             As for `MAP`.
         """
-        moves, seen = _square("jumps", jumps), _square("events", events)
+        moves, seen = _square_matrix("jumps", jumps), _square_matrix("events", events)
         if moves.shape != seen.shape:
             raise ModelError(f"jumps and events must have one shape: {moves.shape}, {seen.shape}")
         if moves.diagonal().any():
@@ -203,12 +203,23 @@ class MAP(FromData, Result):
 
     @classmethod
     def poisson(cls, *, rate: float) -> MAP:
-        """Poisson process; `rate` events per second, above zero."""
+        """Return a Poisson process.
+
+        Parameters
+        ----------
+        rate : float
+            Events per second, above zero.
+        """
         return cls.from_rates([[0.0]], [[real_number("rate", rate, above=0.0)]])
 
     @classmethod
     def from_phase_type(cls, law: PhaseType) -> MAP:
-        """Renewal process whose gaps have this law, without an atom at zero.
+        """Return the renewal process whose gaps have this law.
+
+        Parameters
+        ----------
+        law : PhaseType
+            Law of a gap, seconds, without an atom at zero.
 
         Raises
         ------
@@ -227,11 +238,11 @@ class MAP(FromData, Result):
                 f"the law has an atom of {law.atom:.3g} at zero, and a MAP has no events at the "
                 f"same time; take the law of the positive values"
             )
-        return cls.from_rates(law.jumps, np.outer(law.exit, law.alpha))._marked(law.fitted_to)
+        return cls.from_rates(law.jumps, np.outer(law.exit, law.alpha))._with_origin(law.fitted_to)
 
     @classmethod
     def modulated(cls, generator: ArrayLike, *, rates: ArrayLike) -> MAP:
-        """Poisson process whose rate follows a Markov chain (MMPP).
+        """Return a Poisson process whose rate follows a Markov chain (MMPP).
 
         Parameters
         ----------
@@ -239,8 +250,13 @@ class MAP(FromData, Result):
             Rates of the chain, per second; the diagonal is not read.
         rates : (n,) array_like
             Events per second in each state, not negative.
+
+        Raises
+        ------
+        ModelError
+            If the number of rates is not that of the states, or as for `MAP`.
         """
-        chain = _square("generator", generator)
+        chain = _square_matrix("generator", generator)
         np.fill_diagonal(chain, 0.0)
         events = real_array("rates", rates)
         if events.shape != (len(chain),):
@@ -249,7 +265,7 @@ class MAP(FromData, Result):
 
     @classmethod
     def acyclic(cls, *, rates: ArrayLike, a: float, b: float, alternating: bool = False) -> MAP:
-        """Canonical process of order 2: every process of two phases has one of these two forms.
+        """Return a canonical process of order 2; every process of two phases has one of two such forms.
 
         Parameters
         ----------
@@ -261,6 +277,11 @@ class MAP(FromData, Result):
         alternating : bool
             After an event in phase 1 comes phase 1, or, if true, phase 2. Gaps far apart by k
             are correlated in proportion to ``(a b)**k``, or to ``(-a b)**k``.
+
+        Raises
+        ------
+        ModelError
+            If `rates` are not two numbers that do not fall, or `a` or `b` is no probability.
 
         References
         ----------
@@ -279,39 +300,67 @@ class MAP(FromData, Result):
     # Processes made of processes
 
     def scale(self, c: float) -> MAP:
-        """The process with all gaps `c` times as long; `c` above zero."""
+        """Return the process with all gaps `c` times as long.
+
+        Parameters
+        ----------
+        c : float
+            Above zero.
+        """
         c = real_number("c", c, above=0.0)
         with np.errstate(over="ignore"):
             process = MAP.from_rates(finite_rates(self.jumps / c), finite_rates(self.D1 / c))
-        return process._marked(None if self.fitted_to is None else self.fitted_to.scaled(c))
+        return process._with_origin(None if self.fitted_to is None else self.fitted_to.scaled(c))
 
     def at_rate(self, rate: float) -> MAP:
-        """The same process in another unit of time, with `rate` events per second."""
+        """Return the same process in another unit of time, with `rate` events per second.
+
+        Parameters
+        ----------
+        rate : float
+            Events per second, above zero.
+        """
         return self.scale(self.rate / real_number("rate", rate, above=0.0))
 
     def thin(self, p: float) -> MAP:
-        """The events of this process that are kept, each with probability `p` by itself."""
+        """Return the process of those events that are kept, each independently of the others.
+
+        Parameters
+        ----------
+        p : float
+            Probability that an event is kept, in (0, 1].
+        """
         p = share("p", p, zero=False)
         lost = (1.0 - p) * self.D1
         np.fill_diagonal(lost, 0.0)  # an event that is lost and leads nowhere is no jump
-        return MAP.from_rates(self.jumps + lost, p * self.D1)._marked(origin_of(self))
+        return MAP.from_rates(self.jumps + lost, p * self.D1)._with_origin(origin_of(self))
 
     def superpose(self, *others: MAP) -> MAP:
-        """The events of this and of other processes, independent of each other, as one stream.
+        """Return the events of this and of other independent processes as one stream.
 
         Its order is the product of the orders.
+
+        Parameters
+        ----------
+        *others : MAP
+            Processes independent of this one and of each other.
+
+        Raises
+        ------
+        ModelError
+            If one of them is no MAP, or the order would exceed 4000.
         """
-        found = self
+        joined = self
         for other in others:
             if not isinstance(other, MAP):
                 raise ModelError(f"a MAP can be joined by MAPs, got {other!r:.60}")
-            within_order("the superposition", found.order * other.order)
-            one, two = np.eye(found.order), np.eye(other.order)
-            found = MAP.from_rates(
-                np.kron(found.jumps, two) + np.kron(one, other.jumps),
-                np.kron(found.D1, two) + np.kron(one, other.D1),
+            within_order("the superposition", joined.order * other.order)
+            one, two = np.eye(joined.order), np.eye(other.order)
+            joined = MAP.from_rates(
+                np.kron(joined.jumps, two) + np.kron(one, other.jumps),
+                np.kron(joined.D1, two) + np.kron(one, other.D1),
             )
-        return found._marked(origin_of(self, *others)) if others else self
+        return joined._with_origin(origin_of(self, *others)) if others else self
 
     # Numbers
 
@@ -323,7 +372,7 @@ class MAP(FromData, Result):
     @cached_property
     def phases(self) -> Array:
         """Probability of each phase at a random moment, (n,)."""
-        return _stationary(self.jumps + self.D1)
+        return _long_run_probabilities(self.jumps + self.D1)
 
     @cached_property
     def after_event(self) -> Array:
@@ -340,7 +389,7 @@ class MAP(FromData, Result):
     def gaps(self) -> PhaseType:
         """Law of the time from an event to the next, seconds; what a renewal model would keep."""
         law = PhaseType.from_rates(self.after_event, self.jumps, self.D1.sum(axis=1), atom=0.0)
-        return law._marked(self.fitted_to)
+        return law._with_origin(self.fitted_to)
 
     @property
     def mean(self) -> float:
@@ -353,11 +402,17 @@ class MAP(FromData, Result):
         return self.gaps.scv
 
     def moment(self, k: int) -> float:
-        """Raw moment E[X^k] of a gap, in seconds^k; see `PhaseType.moment`."""
+        """Return the raw moment E[X^k] of a gap, in seconds^k; see `PhaseType.moment`.
+
+        Parameters
+        ----------
+        k : int
+            Order of the moment, not negative.
+        """
         return self.gaps.moment(k)
 
     def autocorrelation(self, lag: ArrayLike) -> Any:
-        """Correlation of a gap with the one `lag` events later.
+        """Return the correlation of a gap with the one `lag` events later.
 
         Parameters
         ----------
@@ -379,11 +434,13 @@ class MAP(FromData, Result):
         # centred before it is multiplied: a small correlation is no small difference
         ahead = ahead - self.after_event @ ahead
         weight = absorption.solve_left(factors, self.after_event)
-        found = np.array([weight @ np.linalg.matrix_power(follow, k) @ ahead for k in lags.ravel().tolist()])
-        return shaped(found.reshape(lags.shape) / self.gaps.var)
+        covariances = np.array(
+            [weight @ np.linalg.matrix_power(follow, k) @ ahead for k in lags.ravel().tolist()]
+        )
+        return shaped(covariances.reshape(lags.shape) / self.gaps.var)
 
     def dispersion(self, window: ArrayLike) -> Any:
-        """Index of dispersion for counts: variance over mean of the events in a window of time.
+        """Return the index of dispersion for counts: their variance over their mean in a window of time.
 
         Parameters
         ----------
@@ -400,10 +457,10 @@ class MAP(FromData, Result):
         times = real_array("window", window, infinite=True)
         if times.size and times.min() < 0.0:
             raise ModelError(f"window must be >= 0, got {times.min():.6g}")
-        found = np.array([self._dispersion(t) for t in times.ravel().tolist()])
-        return shaped(found.reshape(times.shape))
+        dispersions = np.array([self._dispersion_at(t) for t in times.ravel().tolist()])
+        return shaped(dispersions.reshape(times.shape))
 
-    def _dispersion(self, t: float) -> float:
+    def _dispersion_at(self, t: float) -> float:
         """1 + 2 / rate times the integral of (1 - u/t) cov(u), cov that of the rates of events."""
         from scipy.linalg import expm
 
@@ -415,22 +472,22 @@ class MAP(FromData, Result):
             whole = np.zeros((n + 2, n + 2))
             whole[:n, :n], whole[:n, n], whole[n, n + 1] = t * Q, excess, 1.0
             return 1.0 + 2.0 * t / rate * float(flow @ expm(whole)[:n, n + 1])
-        once = self._summed(excess)
+        once = self._integral_over_time(excess)
         if t == inf:
             return 1.0 + 2.0 / rate * float(flow @ once)
-        twice = self._summed(once - expm(t * Q) @ once)
+        twice = self._integral_over_time(once - expm(t * Q) @ once)
         return 1.0 + 2.0 / rate * float(flow @ (once - twice / t))
 
-    def _summed(self, values: Array) -> Array:
+    def _integral_over_time(self, values: Array) -> Array:
         """Integral of the mean over time of values with long-run mean zero, from each phase."""
         rates, at = self.jumps + self.D1, int(self.phases.argmax())
         rest = np.flatnonzero(np.arange(self.order) != at)
         # until the chain is at one phase; positive and negative parts apart, so nothing cancels
         factors = absorption.eliminate(rates[np.ix_(rest, rest)], rates[rest, at])
-        found = np.zeros(self.order)
+        sums = np.zeros(self.order)
         up, down = np.maximum(values[rest], 0.0), np.maximum(-values[rest], 0.0)
-        found[rest] = absorption.solve(factors, up) - absorption.solve(factors, down)
-        return np.asarray(found - self.phases @ found)
+        sums[rest] = absorption.solve(factors, up) - absorption.solve(factors, down)
+        return np.asarray(sums - self.phases @ sums)
 
     def rvs(self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None) -> Any:
         """Draw successive gaps (seconds), the first one after an event of the long run.
@@ -442,6 +499,11 @@ class MAP(FromData, Result):
         random_state : None, int, numpy Generator or RandomState
             Where randomness comes from; None takes fresh entropy. A longer stream from the same
             seed begins with the shorter one.
+
+        Returns
+        -------
+        float or ndarray
+            Gaps in seconds, in the shape `size`.
 
         Raises
         ------
@@ -455,7 +517,7 @@ class MAP(FromData, Result):
         return shaped(drawn.reshape(shape))
 
 
-def _square(name: str, value: ArrayLike) -> Array:
+def _square_matrix(name: str, value: ArrayLike) -> Array:
     """`value` as a fresh square matrix of finite floats."""
     array = real_array(name, value)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
@@ -463,7 +525,7 @@ def _square(name: str, value: ArrayLike) -> Array:
     return array
 
 
-def _recurrent(rates: Array) -> NDArray[np.intp]:
+def _recurrent_phases(rates: Array) -> NDArray[np.intp]:
     """Phases that the chain returns to for ever; ModelError where there are two such parts."""
     least = 0
     while True:
@@ -483,14 +545,14 @@ def _recurrent(rates: Array) -> NDArray[np.intp]:
     return np.flatnonzero(kept)
 
 
-def _stationary(rates: Array) -> Array:
+def _long_run_probabilities(rates: Array) -> Array:
     """Long-run probabilities of a chain with these rates, zero where it is left for good."""
-    kept = _recurrent(rates)
+    kept = _recurrent_phases(rates)
     inner = rates[np.ix_(kept, kept)].copy()
     np.fill_diagonal(inner, 0.0)
     # time in the others between two visits to the first one, over the mean time of a visit
     factors = absorption.eliminate(inner[1:, 1:], inner[1:, 0])
-    found = np.concatenate([[1.0], absorption.solve_left(factors, inner[0, 1:])])
+    relative = np.concatenate([[1.0], absorption.solve_left(factors, inner[0, 1:])])
     result = np.zeros(len(rates))
-    result[kept] = found / fsum(found)
+    result[kept] = relative / fsum(relative)
     return result

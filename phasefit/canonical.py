@@ -34,12 +34,12 @@ class _Series:
 
     def moments(self, count: int) -> Array:
         """Raw moments 1, ..., count; infinite or NaN where a float cannot hold them."""
-        v, found = np.ones(self.rates.size), np.empty(count)
+        v, moments = np.ones(self.rates.size), np.empty(count)
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(count):
                 v = np.cumsum(((k + 1) * v / self.rates)[::-1])[::-1]
-                found[k] = self.start @ v
-        return found
+                moments[k] = self.start @ v
+        return moments
 
 
 def canonical_form(law: PhaseType) -> PhaseType:
@@ -82,19 +82,19 @@ def canonical_form(law: PhaseType) -> PhaseType:
     >>> -burst.T.diagonal()
     array([0.25, 1.  ])
     """
-    chain = _reachable(law)
+    chain = _reachable_chain(law)
     rates = _Rates(chain.start, chain.jumps, chain.exit)
-    after = _backward(rates.jumps)
+    after = _backward_order(rates.jumps)
     if len(after) < rates.start.size:
-        phase = int(chain.phases[_on_a_cycle(rates.jumps, after)])
+        phase = int(chain.phases[_phase_on_a_cycle(rates.jumps, after)])
         raise ModelError(
             f"the law has a cycle through phase {phase}: only an acyclic law, whose phases can be "
             f"ordered so that jumps lead forward only, has this canonical form"
         )
-    series = _in_series(rates, after)
+    series = _series_of_acyclic(rates, after)
     first = int((series.start > 0.0).argmax())
     made = _law_of_series(_Series(series.rates[first:], series.start[first:]), chain)
-    return made._marked(law.fitted_to)
+    return made._with_origin(law.fitted_to)
 
 
 def reduce_order(law: PhaseType, *, tol: float = 1e-12) -> PhaseType:
@@ -145,39 +145,42 @@ def reduce_order(law: PhaseType, *, tol: float = 1e-12) -> PhaseType:
     tol = real_number("tol", tol, above=0.0)
     if tol > 1e-6:
         raise ModelError(f"tol must be at most 1e-06, got {tol:.6g}")
-    chain = _reachable(law)
+    chain = _reachable_chain(law)
     rates = _Rates(chain.start, chain.jumps, chain.exit)
     size = 0
     while size != rates.start.size:
         size = rates.start.size
-        rates = _lumped_backward(_lumped(rates, tol), tol)
-    after = _backward(rates.jumps)
+        rates = _lumped_in_reverse(_lumped_chain(rates, tol), tol)
+    after = _backward_order(rates.jumps)
     if len(after) == size:
-        series = _cancelled(_in_series(rates, after), tol)
+        series = _without_cancelled_poles(_series_of_acyclic(rates, after), tol)
         if series.rates.size < size:
-            return _law_of_series(series, chain)._marked(law.fitted_to)
+            return _law_of_series(series, chain)._with_origin(law.fitted_to)
     if size == law.order:
         return law
     reduced = PhaseType.from_rates(
-        rates.start, _seconds(rates.jumps, chain), _seconds(rates.exit, chain), atom=law.atom
+        rates.start,
+        _rates_per_second(rates.jumps, chain),
+        _rates_per_second(rates.exit, chain),
+        atom=law.atom,
     )
-    return reduced._marked(law.fitted_to)
+    return reduced._with_origin(law.fitted_to)
 
 
-def _reachable(law: PhaseType) -> Chain:
+def _reachable_chain(law: PhaseType) -> Chain:
     if not isinstance(law, PhaseType):
         raise ModelError(f"law must be a PhaseType, got {law!r:.80}")
     return Chain.reachable(law.alpha, law.jumps, law.exit, law.atom)
 
 
-def _seconds(rates: Array, chain: Chain) -> Array:
+def _rates_per_second(rates: Array, chain: Chain) -> Array:
     """Rates in the unit of the law from those in the unit of its chain."""
     with np.errstate(over="ignore"):
         return finite_rates(np.ldexp(rates, chain.exponent))
 
 
 def _law_of_series(series: _Series, chain: Chain) -> PhaseType:
-    rates = _seconds(series.rates, chain)
+    rates = _rates_per_second(series.rates, chain)
     exits = np.zeros(rates.size)
     exits[-1] = rates[-1]
     return PhaseType.from_rates(series.start, np.diag(rates[:-1], 1), exits, atom=chain.atom)
@@ -186,7 +189,7 @@ def _law_of_series(series: _Series, chain: Chain) -> PhaseType:
 # Canonical form
 
 
-def _backward(jumps: Array) -> list[int]:
+def _backward_order(jumps: Array) -> list[int]:
     """Phases in an order in which jumps lead back only; those that lead to a cycle are missing."""
     edges = jumps > 0.0
     left = edges.sum(axis=1)
@@ -198,7 +201,7 @@ def _backward(jumps: Array) -> list[int]:
     return order
 
 
-def _on_a_cycle(jumps: Array, after: list[int]) -> int:
+def _phase_on_a_cycle(jumps: Array, after: list[int]) -> int:
     """A phase of a cycle: follow jumps that stay among the phases not in `after`."""
     inside = np.ones(jumps.shape[0], dtype=bool)
     inside[after] = False
@@ -209,8 +212,8 @@ def _on_a_cycle(jumps: Array, after: list[int]) -> int:
     return phase
 
 
-def _in_series(chain: _Rates, order: list[int]) -> _Series:
-    """Canonical form of an acyclic chain; `order` as `_backward` gives it.
+def _series_of_acyclic(chain: _Rates, order: list[int]) -> _Series:
+    """Canonical form of an acyclic chain; `order` as `_backward_order` gives it.
 
     Row i of `entries` says where a chain that starts in phase i enters the series of the phases
     done so far.
@@ -228,13 +231,13 @@ def _in_series(chain: _Rates, order: list[int]) -> _Series:
         wider[:, :at] = entries[:, :at] * ((d - rates[:at]) / d)
         wider[:, 1 : at + 1] += entries[:, :at] * slow
         wider[:, at + 1 :] = entries[:, at:m]
-        wider[phase] = _preceded(rates, follow, d, at)
+        wider[phase] = _entrances_preceded_by(rates, follow, d, at)
         entries[:, : m + 1] = wider
         rates = np.insert(rates, at, d)
     return _Series(rates, chain.start @ entries)
 
 
-def _preceded(rates: Array, follow: Array, d: float, at: int) -> Array:
+def _entrances_preceded_by(rates: Array, follow: Array, d: float, at: int) -> Array:
     """Entrances of a phase of rate `d` and then, with probability `follow`, the rest of a series.
 
     `rates` (m,) are those of the series, into which `d` comes at place `at`; `follow` (m + 1,)
@@ -253,9 +256,9 @@ def _preceded(rates: Array, follow: Array, d: float, at: int) -> Array:
 # Reduction
 
 
-def _lumped(chain: _Rates, tol: float) -> _Rates:
+def _lumped_chain(chain: _Rates, tol: float) -> _Rates:
     """Merge phases with equal rates to absorption and to every other class."""
-    label = _classes(chain, tol)
+    label = _class_labels(chain, tol)
     count = int(label.max()) + 1
     if count == label.size:
         return chain
@@ -266,7 +269,7 @@ def _lumped(chain: _Rates, tol: float) -> _Rates:
     return _Rates(member @ chain.start, jumps, mean @ chain.exit)
 
 
-def _classes(chain: _Rates, tol: float) -> NDArray[np.intp]:
+def _class_labels(chain: _Rates, tol: float) -> NDArray[np.intp]:
     """Label (n,) of the class of each phase: split one class until its members agree."""
     n = chain.start.size
     label, count = np.zeros(n, dtype=np.intp), 1
@@ -275,28 +278,28 @@ def _classes(chain: _Rates, tol: float) -> NDArray[np.intp]:
         rates = chain.jumps @ member
         rates[np.arange(n), label] = 0.0  # jumps within a class are not seen from outside
         signature = np.column_stack([rates, chain.exit])
-        finer, found = np.empty(n, dtype=np.intp), 0
+        finer, classes = np.empty(n, dtype=np.intp), 0
         for old in range(count):
             rest = np.flatnonzero(label == old)
             while rest.size:
                 first, here = signature[rest[0]], signature[rest]
                 same = (np.abs(here - first) <= tol * np.maximum(here, first)).all(axis=1)
-                finer[rest[same]] = found
-                rest, found = rest[~same], found + 1
-        if found == count:
+                finer[rest[same]] = classes
+                rest, classes = rest[~same], classes + 1
+        if classes == count:
             return label
-        label, count = finer, found
+        label, count = finer, classes
 
 
-def _lumped_backward(chain: _Rates, tol: float) -> _Rates:
-    """`_lumped` for the chain run backward in time from its absorption, and forward again."""
-    before = _reversed(chain)
-    merged = _lumped(before, tol) if before else None
-    again = _reversed(merged) if merged and merged is not before else None
+def _lumped_in_reverse(chain: _Rates, tol: float) -> _Rates:
+    """`_lumped_chain` for the chain run backward in time from its absorption, and forward again."""
+    before = _reversed_chain(chain)
+    merged = _lumped_chain(before, tol) if before else None
+    again = _reversed_chain(merged) if merged and merged is not before else None
     return again or chain
 
 
-def _reversed(chain: _Rates) -> _Rates | None:
+def _reversed_chain(chain: _Rates) -> _Rates | None:
     """The chain run backward in time; None where a phase is too rare for that in floats."""
     with np.errstate(over="ignore", invalid="ignore"):
         spent = solve_left(eliminate(chain.jumps, chain.exit), chain.start)
@@ -306,7 +309,7 @@ def _reversed(chain: _Rates) -> _Rates | None:
     return _Rates(chain.exit * spent, jumps, chain.start / spent)
 
 
-def _cancelled(series: _Series, tol: float) -> _Series:
+def _without_cancelled_poles(series: _Series, tol: float) -> _Series:
     """Strike out the rates at which the transform of the series has no pole."""
     kept = series.moments(_MOMENTS)
     if not np.isfinite(kept).all() or kept.min() == 0.0:
@@ -315,7 +318,7 @@ def _cancelled(series: _Series, tol: float) -> _Series:
     left = tol / 2.0 * total
     while at >= 0 and series.rates.size > 1:
         at = int(np.searchsorted(series.rates, series.rates[at]))  # the first of equal rates
-        start, lost = _without(series, at)
+        start, lost = _entrances_without(series, at)
         moved = start.sum()
         if lost <= left and moved > 0.0:
             shorter = _Series(np.delete(series.rates, at), start * (total / moved))
@@ -327,10 +330,10 @@ def _cancelled(series: _Series, tol: float) -> _Series:
     return series
 
 
-def _without(series: _Series, at: int) -> tuple[Array, float]:
+def _entrances_without(series: _Series, at: int) -> tuple[Array, float]:
     """Entrances (n - 1,) of the series without place `at`, and the probability that it costs.
 
-    Undoes what `_in_series` does to the slower phases; what is left over at the place itself,
+    Undoes what `_series_of_acyclic` does to the slower phases; what is left over at the place itself,
     and entrances below zero, are the price.
     """
     rates, d = series.rates, series.rates[at]

@@ -15,7 +15,7 @@ from phasefit.phase_type import PhaseType
 
 
 def match_map(m1: float, m2: float, m3: float, lag1: float) -> MAP:
-    """Process of two phases with three moments of its gaps and their lag-1 autocorrelation.
+    """Return the process of two phases with three moments of its gaps and a lag-1 autocorrelation.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def match_map(m1: float, m2: float, m3: float, lag1: float) -> MAP:
             f"two phases need an scv of at least 1/2 and a third moment within bounds; m2 / m1^2 "
             f"= {n2:.6g} with m3 / (m1 m2) = {n3:.6g} takes {series.order}"
         )
-    least, most = _range(series.alpha, _rates(series))
+    least, most = _lag1_ends(series.alpha, _rates_of_series(series))
     if not least - 1e-12 <= lag1 <= most + 1e-12:
         raise InfeasibleMomentsError(
             f"with these moments the lag-1 autocorrelation of two phases can be {least:.6g} to "
@@ -68,11 +68,13 @@ def match_map(m1: float, m2: float, m3: float, lag1: float) -> MAP:
         )
     if series.order == 1:
         return MAP.from_phase_type(series)
-    return _of_gamma(series.alpha, _rates(series), _gamma(series.scv, min(max(lag1, least), most)))
+    return _process_of_gamma(
+        series.alpha, _rates_of_series(series), _gamma(series.scv, min(max(lag1, least), most))
+    )
 
 
 def lag1_range(m1: float, m2: float, m3: float) -> tuple[float, float]:
-    """Least and greatest lag-1 autocorrelation of processes of two phases with these moments.
+    """Return the ends of the lag-1 autocorrelation that two phases with these moments can have.
 
     Parameters
     ----------
@@ -102,10 +104,10 @@ def lag1_range(m1: float, m2: float, m3: float) -> tuple[float, float]:
     series = canonical_form(match_moments(*positive_vector("moments", [m1, m2, m3]).tolist()))
     if series.order > 2:
         raise InfeasibleMomentsError(f"these moments take {series.order} phases")
-    return _range(series.alpha, _rates(series))
+    return _lag1_ends(series.alpha, _rates_of_series(series))
 
 
-def _rates(series: PhaseType) -> Array:
+def _rates_of_series(series: PhaseType) -> Array:
     return np.asarray(-series.T.diagonal())
 
 
@@ -114,12 +116,12 @@ def _gamma(scv: float, lag1: float) -> float:
     return 2.0 * lag1 * scv / (scv - 1.0)
 
 
-def _range(start: Array, rates: Array) -> tuple[float, float]:
+def _lag1_ends(start: Array, rates: Array) -> tuple[float, float]:
     if rates.size == 1:
         return 0.0, 0.0
     q, r = float(start[0]), float(rates[0] / rates[1])
     # a process that never changes its phase is two processes: the end itself is not reached
-    high = 1.0 - 1e-6 if q + r <= 1.0 else _largest(q, r)
+    high = 1.0 - 1e-6 if q + r <= 1.0 else _largest_gamma(q, r)
     low = (1.0 - q) / (q + r)
     if q + r < 1.0:
         low = min(low, q / (1.0 - q - r))
@@ -130,16 +132,16 @@ def _range(start: Array, rates: Array) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def _largest(q: float, r: float) -> float:
+def _largest_gamma(q: float, r: float) -> float:
     """Largest gamma of form 1 where gaps vary less than exponential ones."""
     low, high = 0.0, 1.0
     for _ in range(100):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if _form_one(q, r, middle) else (low, middle)
+        low, high = (middle, high) if _probabilities_of_form_one(q, r, middle) else (low, middle)
     return low
 
 
-def _form_one(q: float, r: float, gamma: float) -> tuple[float, float] | None:
+def _probabilities_of_form_one(q: float, r: float, gamma: float) -> tuple[float, float] | None:
     """The probabilities a and b; None where there are none."""
     total = 1.0 - q + gamma * (r + q)
     inner = total * total - 4.0 * gamma * r
@@ -154,14 +156,14 @@ def _form_one(q: float, r: float, gamma: float) -> tuple[float, float] | None:
     return None
 
 
-def _of_gamma(start: Array, rates: Array, gamma: float) -> MAP:
+def _process_of_gamma(start: Array, rates: Array, gamma: float) -> MAP:
     q, r = float(start[0]), float(rates[0] / rates[1])
     if gamma >= 0.0:
-        found = _form_one(q, r, gamma)
-        if found is None:  # at the end of `_range`, beyond it by rounding
-            found = _form_one(q, r, min(gamma, _largest(q, r)))
-        assert found is not None
-        return MAP.acyclic(rates=rates, a=found[0], b=found[1])
+        probabilities = _probabilities_of_form_one(q, r, gamma)
+        if probabilities is None:  # at the end of `_lag1_ends`, beyond it by rounding
+            probabilities = _probabilities_of_form_one(q, r, min(gamma, _largest_gamma(q, r)))
+        assert probabilities is not None
+        return MAP.acyclic(rates=rates, a=probabilities[0], b=probabilities[1])
     b = min(q - gamma * (r + q), 1.0)
     a = min(-gamma / b, 1.0) if b > 0.0 else 0.0
     return MAP.acyclic(rates=rates, a=a, b=b, alternating=True)

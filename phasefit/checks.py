@@ -22,14 +22,29 @@ MAX_ORDER: Final = 4000
 
 
 def real_array(name: str, value: ArrayLike, *, infinite: bool = False) -> Array:
-    """`value` as a fresh array of floats without NaN, and without infinities unless allowed."""
+    """Return `value` as a fresh array of floats without NaN, and without infinities unless allowed.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : array_like
+        Real numbers, any shape.
+    infinite : bool
+        Whether infinities are allowed.
+
+    Raises
+    ------
+    ModelError
+        If it is not such an array; the message names the first bad place.
+    """
     try:
-        given = np.asarray(value)
+        array_in = np.asarray(value)
     except ValueError as error:
         raise ModelError(f"{name} must be an array of numbers: {error}") from None
-    if given.dtype.kind not in "iuf":
+    if array_in.dtype.kind not in "iuf":
         raise ModelError(f"{name} must be real numbers, got {value!r:.80}")
-    array = np.array(given, dtype=float)
+    array = np.array(array_in, dtype=float)
     bad = np.isnan(array) if infinite else ~np.isfinite(array)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -40,7 +55,20 @@ def real_array(name: str, value: ArrayLike, *, infinite: bool = False) -> Array:
 
 
 def real_vector(name: str, value: ArrayLike) -> Array:
-    """`value` as a fresh, non-empty vector of finite floats."""
+    """Return `value` as a fresh, non-empty vector of finite floats.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : (n,) array_like
+        Real numbers.
+
+    Raises
+    ------
+    ModelError
+        If it is no such vector.
+    """
     vector = real_array(name, value)
     if vector.ndim != 1 or vector.size == 0:
         raise ModelError(f"{name} must be a non-empty vector, got shape {vector.shape}")
@@ -48,7 +76,22 @@ def real_vector(name: str, value: ArrayLike) -> Array:
 
 
 def real_number(name: str, value: float, *, above: float = -inf, least: float = -inf) -> float:
-    """`value` as a finite float greater than `above` and at least `least`."""
+    """Return `value` as a finite float greater than `above` and at least `least`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : float
+        The number to check.
+    above, least : float
+        Bounds: one that must be exceeded and one that may be met.
+
+    Raises
+    ------
+    ModelError
+        If it is no finite number or out of bounds.
+    """
     array = real_array(name, value)
     if array.ndim:
         raise ModelError(f"{name} must be one number, got shape {array.shape}")
@@ -61,7 +104,20 @@ def real_number(name: str, value: float, *, above: float = -inf, least: float = 
 
 
 def positive_vector(name: str, value: ArrayLike) -> Array:
-    """`value` as a fresh vector of finite floats above zero."""
+    """Return `value` as a fresh vector of finite floats above zero.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : (n,) array_like
+        Real numbers.
+
+    Raises
+    ------
+    ModelError
+        If it is no such vector; the message names the smallest entry.
+    """
     vector = real_vector(name, value)
     if vector.min() <= 0.0:
         worst = int(vector.argmin())
@@ -70,7 +126,20 @@ def positive_vector(name: str, value: ArrayLike) -> Array:
 
 
 def probabilities(name: str, value: ArrayLike) -> Array:
-    """`value` as a fresh array, of any shape, of numbers in [0, 1]."""
+    """Return `value` as a fresh array, of any shape, of numbers in [0, 1].
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : array_like
+        Real numbers, any shape.
+
+    Raises
+    ------
+    ModelError
+        If one lies outside.
+    """
     array = real_array(name, value)
     outside = array[(array < 0.0) | (array > 1.0)]
     if outside.size:
@@ -79,7 +148,22 @@ def probabilities(name: str, value: ArrayLike) -> Array:
 
 
 def probability_vector(name: str, value: ArrayLike, *, beside: float = 0.0) -> Array:
-    """`value` as probabilities that sum to one, together with `beside`."""
+    """Return `value` as probabilities that sum to one, together with `beside`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : (n,) array_like
+        Probabilities; their sum may be off by 1e-10 and is then corrected.
+    beside : float
+        Probability that is not in the vector.
+
+    Raises
+    ------
+    ModelError
+        If one is negative, or the sum is another.
+    """
     vector = real_vector(name, value)
     if vector.min() < 0.0:
         worst = int(vector.argmin())
@@ -95,7 +179,22 @@ def probability_vector(name: str, value: ArrayLike, *, beside: float = 0.0) -> A
 
 
 def whole_number(name: str, value: int, *, least: int) -> int:
-    """`value` as an int of at least `least`; a float is refused even when it is whole."""
+    """Return `value` as an int of at least `least`; a float is refused even when it is whole.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : int
+        The number to check; numpy's whole numbers count.
+    least : int
+        Smallest number allowed.
+
+    Raises
+    ------
+    ModelError
+        If it is no whole number, or too small.
+    """
     try:
         number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
@@ -108,14 +207,36 @@ def whole_number(name: str, value: int, *, least: int) -> int:
 
 
 def boolean(name: str, value: object) -> bool:
-    """`value` as a bool; numbers and texts are refused."""
+    """Return `value` as a bool; numbers and texts are refused.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : object
+        The value to check.
+
+    Raises
+    ------
+    ModelError
+        If it is neither true nor false.
+    """
     if not isinstance(value, (bool, np.bool_)):
         raise ModelError(f"{name} must be True or False, got {value!r:.60}")
     return bool(value)
 
 
 def share(name: str, value: float, *, zero: bool = True, one: bool = True) -> float:
-    """`value` as a float from 0 to 1; `zero` and `one` say whether the ends are allowed.
+    """Return `value` as a float from 0 to 1.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : float
+        The share to check.
+    zero, one : bool
+        Whether the ends are allowed.
 
     Raises
     ------
@@ -140,15 +261,34 @@ def share(name: str, value: float, *, zero: bool = True, one: bool = True) -> fl
     )
 
 
-def nearest(given: object, allowed: Iterable[str], *, most: int = 1) -> list[str]:
-    """Up to `most` of the names allowed that are spelled like `given`, whatever their case."""
+def nearest(wrong: object, allowed: Iterable[str], *, most: int = 1) -> list[str]:
+    """Return the names that are spelled most like a wrong one, whatever their case.
+
+    Parameters
+    ----------
+    wrong : object
+        The name that is not among those allowed.
+    allowed : iterable of str
+        The names that there are.
+    most : int
+        Largest number of names to return.
+    """
     by_folded = {name.casefold(): name for name in reversed(list(allowed))}
-    found = difflib.get_close_matches(str(given)[:60].casefold(), by_folded, most, cutoff=0.5)
-    return [by_folded[name] for name in found]
+    close = difflib.get_close_matches(str(wrong)[:60].casefold(), by_folded, most, cutoff=0.5)
+    return [by_folded[name] for name in close]
 
 
-def suggestion(given: object, allowed: Iterable[str], known: str = "known are") -> str:
-    """What to add to "there is no such name": the name probably meant, or all there are.
+def suggestion(wrong: object, allowed: Iterable[str], before_all: str = "known are") -> str:
+    """Return the words to add to "there is no such name": the name probably meant, or all of them.
+
+    Parameters
+    ----------
+    wrong : object
+        The name that is not among those allowed.
+    allowed : iterable of str
+        The names that there are.
+    before_all : str
+        Words before the list of all names.
 
     Examples
     --------
@@ -158,12 +298,21 @@ def suggestion(given: object, allowed: Iterable[str], known: str = "known are") 
     'known are processors, disks'
     """
     names = list(allowed)
-    near = nearest(given, names)
-    return f"did you mean {near[0]}?" if near else f"{known} {', '.join(names)}"
+    near = nearest(wrong, names)
+    return f"did you mean {near[0]}?" if near else f"{before_all} {', '.join(names)}"
 
 
-def one_of(name: str, given: object, allowed: Iterable[str]) -> str:
-    """`given` if it is one of the names allowed.
+def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
+    """Return `value` if it is one of the names allowed.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : object
+        The name to check, in exactly one of the allowed spellings.
+    allowed : iterable of str
+        The names that there are.
 
     Raises
     ------
@@ -177,24 +326,31 @@ def one_of(name: str, given: object, allowed: Iterable[str]) -> str:
     phasefit.errors.ModelError: discipline must be one of ps, fcfs, got 'FCFS'; did you mean 'fcfs'?
     """
     names = list(allowed)
-    if isinstance(given, str) and given in names:
-        return given
-    near = nearest(given, names)
+    if isinstance(value, str) and value in names:
+        return value
+    near = nearest(value, names)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ModelError(f"{name} must be one of {', '.join(names)}, got {given!r:.60}{hint}")
+    raise ModelError(f"{name} must be one of {', '.join(names)}, got {value!r:.60}{hint}")
 
 
 def _folded(name: str) -> tuple[str, str]:
-    """A name without case and blanks, its underscores dashes; and without these as well."""
+    """Return a name without case and blanks, its underscores dashes; and without these as well."""
     kept = "".join(c for c in name.casefold() if not c.isspace()).replace("_", "-")
     return kept, kept.replace("-", "")
 
 
-def spelled(given: object, allowed: Iterable[str]) -> str | None:
-    """The name among those allowed that `given` spells; None for none, or for one of two.
+def spelled(value: object, allowed: Iterable[str]) -> str | None:
+    """Return the name among those allowed that `value` spells; None for none, or for one of two.
 
     Case, blanks and the difference of dashes and underscores do not count, nor do dashes where no
     two names differ in them alone.
+
+    Parameters
+    ----------
+    value : object
+        A text; anything else spells nothing.
+    allowed : iterable of str
+        The names that there are.
 
     Examples
     --------
@@ -202,18 +358,27 @@ def spelled(given: object, allowed: Iterable[str]) -> str | None:
     ('speed-scaled', 'SP(4,16)')
     """
     names = list(allowed)
-    if not isinstance(given, str) or given in names:
-        return given if isinstance(given, str) else None
+    if not isinstance(value, str) or value in names:
+        return value if isinstance(value, str) else None
     for level in (0, 1):
-        wanted = _folded(given[:200])[level]
-        found = [name for name in names if _folded(name)[level] == wanted]
-        if found:
-            return found[0] if len(found) == 1 else None
+        wanted = _folded(value[:200])[level]
+        matches = [name for name in names if _folded(name)[level] == wanted]
+        if matches:
+            return matches[0] if len(matches) == 1 else None
     return None
 
 
-def named(name: str, given: object, allowed: Iterable[str]) -> str:
-    """The name among those allowed that `given` spells, in any case, with any dashes or none.
+def named(name: str, value: object, allowed: Iterable[str]) -> str:
+    """Return the name among those allowed that `value` spells, in any case, with any dashes or none.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : object
+        The name to check.
+    allowed : iterable of str
+        The names that there are.
 
     Raises
     ------
@@ -226,11 +391,24 @@ def named(name: str, given: object, allowed: Iterable[str]) -> str:
     'hyper-erlang'
     """
     names = list(allowed)
-    return one_of(name, spelled(given, names) or given, names)
+    return one_of(name, spelled(value, names) or value, names)
 
 
 def within_order(what: str, order: int) -> int:
-    """`order`, unless its matrices would be too large to hold."""
+    """Return `order`, unless its matrices would be too large to hold.
+
+    Parameters
+    ----------
+    what : str
+        Name of what has this order, for the message.
+    order : int
+        Number of phases.
+
+    Raises
+    ------
+    ModelError
+        If `order` exceeds 4000.
+    """
     if order > MAX_ORDER:
         raise ModelError(
             f"{what} would have order {order}; T alone would take {8e-9 * order**2:.3g} GB, the "
@@ -240,7 +418,20 @@ def within_order(what: str, order: int) -> int:
 
 
 def exit_rate(i: int, row: Array) -> float:
-    """Minus the sum of row i of T, correctly rounded; zero if rounding could explain it."""
+    """Return minus the sum of row i of T, correctly rounded; zero if rounding could explain it.
+
+    Parameters
+    ----------
+    i : int
+        Index of the row, also for the message.
+    row : (n,) ndarray
+        Rates of the row, its diagonal included.
+
+    Raises
+    ------
+    ModelError
+        If the row sums to more than zero, or its sum overflows.
+    """
     try:
         rate = -fsum(row)
     except OverflowError:
@@ -252,20 +443,52 @@ def exit_rate(i: int, row: Array) -> float:
 
 
 def finite_rates(rates: Array) -> Array:
-    """`rates`, unless one is infinite."""
+    """Return `rates`, unless one is infinite.
+
+    Parameters
+    ----------
+    rates : ndarray
+        Per unit of time, any shape.
+
+    Raises
+    ------
+    ModelError
+        If a rate has left the range of floats.
+    """
     if not np.isfinite(rates).all():
         raise ModelError("a rate is too large for a float; use a longer unit of time")
     return rates
 
 
 def reciprocals(means: Array) -> Array:
-    """Rates of exponentials with these `means`."""
+    """Return the rates of exponentials with these `means`.
+
+    Parameters
+    ----------
+    means : ndarray
+        Above zero, any shape.
+    """
     with np.errstate(over="ignore"):
         return finite_rates(1.0 / means)
 
 
 def in_range(what: str, value: float, exponent: int) -> float:
-    """``value * 2**exponent``, if a float can hold it."""
+    """Return ``value * 2**exponent``, if a float can hold it.
+
+    Parameters
+    ----------
+    what : str
+        Name of the result, for the message.
+    value : float
+        Not negative.
+    exponent : int
+        Power of two.
+
+    Raises
+    ------
+    ModelError
+        If the result over- or underflows.
+    """
     try:
         result = ldexp(value, exponent)
     except OverflowError:
@@ -277,5 +500,11 @@ def in_range(what: str, value: float, exponent: int) -> float:
 
 
 def shaped(values: Array) -> Any:
-    """Return a float for what was asked by a number, else the array."""
+    """Return a float for what was asked by a number, else the array.
+
+    Parameters
+    ----------
+    values : ndarray
+        Any shape, that of the argument of the caller's caller.
+    """
     return float(values) if np.ndim(values) == 0 else values

@@ -20,7 +20,7 @@ _KEEP = "the {} as one chain (phasefit.Extreme keeps the parts instead)"
 
 
 def convolve(*laws: PhaseType) -> PhaseType:
-    """Law of the sum of independent variables.
+    """Return the law of the sum of independent variables.
 
     Parameters
     ----------
@@ -67,17 +67,18 @@ def convolve(*laws: PhaseType) -> PhaseType:
                 break
         exits[here] = through
     law = PhaseType.from_rates(alpha, jumps, exits, atom=skipped)
-    return law._marked(origin_of(*laws))
+    return law._with_origin(origin_of(*laws))
 
 
 def mixture(weights: ArrayLike, laws: Sequence[PhaseType]) -> PhaseType:
-    """Law of a variable drawn from one of several laws.
+    """Return the law of a variable drawn from one of several laws.
 
     Parameters
     ----------
     weights : (k,) array_like
         Probability of each law; they sum to one.
     laws : sequence of k PhaseType
+        The laws to draw from, at least one.
 
     Returns
     -------
@@ -116,11 +117,11 @@ def mixture(weights: ArrayLike, laws: Sequence[PhaseType]) -> PhaseType:
         np.concatenate([law.exit for law in laws]),
         atom=fsum(w * law.atom for w, law in zip(weight, laws, strict=True)),
     )
-    return mixed._marked(origin_of(*laws))
+    return mixed._with_origin(origin_of(*laws))
 
 
 def minimum(*laws: PhaseType) -> PhaseType:
-    """Law of the smallest of independent variables.
+    """Return the law of the smallest of independent variables.
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ def minimum(*laws: PhaseType) -> PhaseType:
     >>> round(minimum(one, one, one).mean, 12)
     0.333333333333
     """
-    return _fold("the minimum", _minimum_of_two, laws)
+    return _law_of_all("the minimum", _minimum_of_two, laws)
 
 
 def _minimum_of_two(a: PhaseType, b: PhaseType) -> PhaseType:
@@ -159,7 +160,7 @@ def _minimum_of_two(a: PhaseType, b: PhaseType) -> PhaseType:
 
 
 def maximum(*laws: PhaseType) -> PhaseType:
-    """Law of the largest of independent variables.
+    """Return the law of the largest of independent variables.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ def maximum(*laws: PhaseType) -> PhaseType:
     >>> round(maximum(one, one, one).mean, 12)
     1.833333333333
     """
-    return _fold("the maximum", _maximum_of_two, laws)
+    return _law_of_all("the maximum", _maximum_of_two, laws)
 
 
 def _maximum_of_two(a: PhaseType, b: PhaseType) -> PhaseType:
@@ -214,7 +215,7 @@ def random_sum(
     pmf: ArrayLike | None = None,
     none: float = 0.0,
 ) -> PhaseType:
-    """Law of the sum of N independent copies of a variable, N random and independent of them.
+    """Return the law of the sum of N independent copies, N random and independent of them.
 
     Parameters
     ----------
@@ -266,7 +267,7 @@ def random_sum(
     else:
         stop = share("stop", 0.0 if stop is None else stop, zero=False)
         made = _geometric_sum(law, stop, none)
-    return made._marked(origin_of(law))
+    return made._with_origin(origin_of(law))
 
 
 def _geometric_sum(law: PhaseType, stop: float, none: float) -> PhaseType:
@@ -306,11 +307,12 @@ def _finite_sum(law: PhaseType, pmf: Array, none: float) -> PhaseType:
 
 
 def residual(law: PhaseType, age: float) -> PhaseType:
-    """Law of what is left after `age` seconds, given that it is not over by then.
+    """Return the law of what is left after `age` seconds, given that it is not over by then.
 
     Parameters
     ----------
     law : PhaseType
+        Law of the whole, seconds.
     age : float
         Seconds, at least zero.
 
@@ -333,7 +335,7 @@ def residual(law: PhaseType, age: float) -> PhaseType:
     (1.9, 9.18196)
     """
     _check_laws([law])
-    chain = _chain(law)
+    chain = _reachable_chain(law)
     with np.errstate(over="ignore"):
         elapsed = np.minimum(np.ldexp(real_number("age", age, least=0.0), chain.exponent), 1e300)
     phases, _, _ = transient(chain, elapsed[None])
@@ -341,11 +343,12 @@ def residual(law: PhaseType, age: float) -> PhaseType:
 
 
 def equilibrium(law: PhaseType) -> PhaseType:
-    """Law of what is left at a random moment of a renewal process: density sf(x) / mean.
+    """Return the law of what is left at a random moment of a renewal process: density sf(x) / mean.
 
     Parameters
     ----------
     law : PhaseType
+        Law of the time between renewals, seconds.
 
     Returns
     -------
@@ -368,16 +371,17 @@ def equilibrium(law: PhaseType) -> PhaseType:
     0.75
     """
     _check_laws([law])
-    chain = _chain(law)
+    chain = _reachable_chain(law)
     return _restarted(law, chain, solve_left(chain.factors, chain.start))
 
 
 def scale(law: PhaseType, c: float) -> PhaseType:
-    """Law of `c` times the variable; a change of the unit of time.
+    """Return the law of `c` times the variable; a change of the unit of time.
 
     Parameters
     ----------
     law : PhaseType
+        Law of the variable, seconds.
     c : float
         Finite and above zero.
 
@@ -400,7 +404,7 @@ def scale(law: PhaseType, c: float) -> PhaseType:
     return law.scale(c)
 
 
-def _chain(law: PhaseType) -> Chain:
+def _reachable_chain(law: PhaseType) -> Chain:
     return Chain.reachable(law.alpha, law.jumps, law.exit, law.atom)
 
 
@@ -409,7 +413,7 @@ def _restarted(law: PhaseType, chain: Chain, weights: Array) -> PhaseType:
     alpha = np.zeros(law.order)
     alpha[chain.phases] = weights / weights.sum()
     restarted = PhaseType.from_rates(alpha, law.jumps, law.exit, atom=0.0)
-    return restarted._marked(origin_of(law))
+    return restarted._with_origin(origin_of(law))
 
 
 def _side_by_side(a: PhaseType, b: PhaseType) -> Array:
@@ -417,11 +421,11 @@ def _side_by_side(a: PhaseType, b: PhaseType) -> Array:
     return np.kron(a.jumps, np.eye(b.order)) + np.kron(np.eye(a.order), b.jumps)
 
 
-def _fold(
+def _law_of_all(
     what: str, both: Callable[[PhaseType, PhaseType], PhaseType], laws: Sequence[PhaseType]
 ) -> PhaseType:
     _check_laws(laws)
-    return reduce(both, laws)._marked(origin_of(*laws))
+    return reduce(both, laws)._with_origin(origin_of(*laws))
 
 
 def _check_laws(laws: Sequence[PhaseType]) -> Sequence[PhaseType]:

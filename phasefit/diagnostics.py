@@ -37,11 +37,11 @@ class Candidate(Record):
     order: int  #: number of phases
     parameters: int  #: number of free parameters
     log_likelihood: float  #: total
-    aic: float
-    bic: float
+    aic: float  #: Akaike's criterion
+    bic: float  #: Schwarz's criterion
     cv: float | None  #: log-likelihood per observation left out; None unless that was asked for
     steps: int  #: iterations
-    converged: bool
+    converged: bool  #: whether the iteration came to rest
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,32 +171,32 @@ class FitReport(Result):
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Sentences on what makes the fit, or its use, doubtful."""
-        found = list(self.remarks)
+        sentences = list(self.remarks)
         second = self.moment_errors[1]
         if self.data is not None and self.held < 2 and abs(second) > _MISSED:
             spread = self.data.relative_moment(4) / self.data.relative_moment(2) ** 2 - 1.0
-            known = max(spread, 0.0) ** 0.5 / self.size**0.5
-            found.append(
+            uncertainty = max(spread, 0.0) ** 0.5 / self.size**0.5
+            sentences.append(
                 f"Maximum likelihood misses the second moment of the data by {second:+.1%} (they "
-                f"know it to {known:.1%}, one standard error), and with it waiting times, which "
+                f"know it to {uncertainty:.1%}, one standard error), and with it waiting times, which "
                 f"grow in proportion; hold_moments=2 keeps the first two moments, a higher order "
                 f"may come closer."
             )
         if not self.converged:
-            found.append(
+            sentences.append(
                 f"The likelihood was still rising after {len(self.trace):,} steps; the law is "
                 f"valid, but not yet the best of its family: allow more steps, or a lower order."
             )
         if 0 < len(self.replicas) < FEWEST_REPLICAS:
-            found.append(
+            sentences.append(
                 f"{len(self.replicas)} replicas are few: bands of 95 % need at least "
                 f"{FEWEST_REPLICAS}, and the p-value comes in steps of "
                 f"{1 / (1 + len(self.replicas)):.2g}."
             )
-        return tuple(found)
+        return tuple(sentences)
 
     def bands(self, x: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-        """Confidence bands of the ccdf by bootstrap.
+        """Return confidence bands of the ccdf by bootstrap.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class FitReport(Result):
         return low, high
 
     def record(self) -> dict[str, Any]:
-        """The law, how well it fits, what was tried and what is doubtful; not the data."""
+        """Return the law, how well it fits, the candidates and the warnings; not the data."""
         law = self.distribution
         return {
             "n": self.size,
@@ -280,22 +280,22 @@ class FitReport(Result):
         law, data = self.distribution, self.data
         rows: dict[str, tuple[float, float]] = {}
         for k, name in ((1, "mean"), (2, "E[X^2]"), (3, "E[X^3]")):
-            own = nan if data is None else _power(data.mean, k) * data.relative_moment(k)
+            of_data = nan if data is None else _power(data.mean, k) * data.relative_moment(k)
             relative = law.scale(1.0 / law.mean).moment(k)
-            rows[name] = (own, _power(law.mean, k) * relative)
-        own = nan if data is None else data.relative_moment(2) - 1.0
-        rows["scv"] = (own, law.scv)
+            rows[name] = (of_data, _power(law.mean, k) * relative)
+        of_data = nan if data is None else data.relative_moment(2) - 1.0
+        rows["scv"] = (of_data, law.scv)
         for q in (0.1, 0.5, *TAIL):
-            own = nan if data is None else data.quantile(q)
-            rows[f"quantile {q:g}"] = (own, float(law.ppf(q)))
+            of_data = nan if data is None else data.quantile(q)
+            rows[f"quantile {q:g}"] = (of_data, float(law.ppf(q)))
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=["data", "fitted"])
         frame.index.name = "quantity"
-        known = (frame["data"] > 0.0) & frame["data"].notna()
-        frame["error"] = frame["fitted"].where(known) / frame["data"].where(known) - 1.0
+        positive = (frame["data"] > 0.0) & frame["data"].notna()
+        frame["error"] = frame["fitted"].where(positive) / frame["data"].where(positive) - 1.0
         return frame
 
     def table(self, *, most: int = 8) -> str:
-        """Give the report as text: the fit, data beside law, what was tried, the warnings.
+        """Return the report as text: the fit, data beside law, the candidates, the warnings.
 
         Parameters
         ----------
@@ -312,13 +312,13 @@ class FitReport(Result):
             f"{self.label}: {self.distribution!r}",
             f"n = {self.size:g}, log-likelihood {self.log_likelihood:.8g} "
             f"({self.parameters} parameters), AIC {self.aic:.8g}, BIC {self.bic:.8g}",
-            self._distance(),
+            self._ks_text(),
             "",
-            _aligned(
+            _aligned_columns(
                 ("", "data", "fitted", "error"),
                 [
-                    (str(name), _figure(own), _figure(fitted), _percent(error))
-                    for name, own, fitted, error in self.to_frame().itertuples()
+                    (str(name), _six_digits(of_data), _six_digits(fitted), _percent_text(error))
+                    for name, of_data, fitted, error in self.to_frame().itertuples()
                 ],
             ),
         ]
@@ -334,17 +334,17 @@ class FitReport(Result):
                     f"{c.log_likelihood:.8g}",
                     f"{c.aic:.8g}",
                     f"{c.bic:.8g}",
-                    *([_figure(c.cv)] if by_cv else []),
+                    *([_six_digits(c.cv)] if by_cv else []),
                 )
                 for c in shown
             ]
-            lines += ["", _aligned((*header, "CV") if by_cv else header, rows)]
+            lines += ["", _aligned_columns((*header, "CV") if by_cv else header, rows)]
             if len(shown) < len(self.candidates):
                 lines.append(f"... and {len(self.candidates) - len(shown)} more")
         lines += [f"- {sentence}" for sentence in self.warnings]
         return "\n".join(lines)
 
-    def _distance(self) -> str:
+    def _ks_text(self) -> str:
         if self.data is None:
             return "KS not known: the data's own law is not identified"
         if self.ks_pvalue is None:
@@ -380,13 +380,14 @@ class FitReport(Result):
 
 
 def log_likelihood(distribution: PhaseType, observations: Observations) -> float:
-    """Total log-likelihood of observations under a law, natural logarithm.
+    """Return the total log-likelihood of observations under a law, natural logarithm.
 
     Parameters
     ----------
     distribution : PhaseType
         In the unit of the data.
     observations : Observations
+        The data, in seconds.
 
     Raises
     ------
@@ -433,15 +434,15 @@ def _power(value: float, k: int) -> float:
     return result if result > 0.0 else nan
 
 
-def _figure(value: float | None) -> str:
+def _six_digits(value: float | None) -> str:
     return f"{value:.6g}" if value is not None and isfinite(value) else "-"
 
 
-def _percent(value: float) -> str:
+def _percent_text(value: float) -> str:
     return f"{value:+.2%}".replace("-0.00", "+0.00") if isfinite(value) else "-"
 
 
-def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _aligned_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns of text: the first to the left, the others to the right."""
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     return "\n".join(

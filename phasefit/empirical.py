@@ -22,7 +22,7 @@ _COARSE = 1025  # places at which a distance is looked for first
 
 @dataclass(frozen=True, eq=False)
 class Empirical:
-    """What the observations themselves say of their law: a step function.
+    """Law of the observations themselves: a step function.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Empirical:
         alive: ArrayLike = (),
         alive_weights: ArrayLike | None = None,
     ) -> Empirical:
-        """Step function of observations, some of them known only to be longer than `alive`.
+        """Return the step function of observations, some known only to be longer than `alive`.
 
         Parameters
         ----------
@@ -136,25 +136,47 @@ class Empirical:
         return float(top * (mass @ (values / top))) if top > 0.0 else 0.0
 
     def relative_moment(self, k: int) -> float:
-        """E[X^k] / mean^k."""
+        """Return E[X^k] / mean^k.
+
+        Parameters
+        ----------
+        k : int
+            Order of the moment.
+        """
         values, mass = self._masses
         return float(mass @ (values / self.mean) ** k)
 
     def quantile(self, q: float) -> float:
-        """Smallest value not exceeded with probability `q`; NaN where the data do not reach."""
+        """Return the smallest value not exceeded with probability `q`, seconds.
+
+        Parameters
+        ----------
+        q : float
+            In [0, 1].
+
+        Returns
+        -------
+        float
+            NaN where the data do not reach.
+        """
         place = int(np.searchsorted(self.cdf, q - 1e-12, side="left"))
         return float(self.values[place]) if place < self.values.size else nan
 
     def sf(self) -> Array:
-        """P(X > value) at each of `values`."""
+        """Return P(X > value) at each of `values`."""
         return 1.0 - self.cdf
 
 
 def empirical(observations: Observations) -> Empirical | None:
-    """The data's own law; None where it is not identified.
+    """Return the data's own law; None where it is not identified.
 
     Exact and right-censored times have one, the product-limit estimate; left- and
     interval-censored ones do not by themselves.
+
+    Parameters
+    ----------
+    observations : Observations
+        The data, in seconds.
 
     Raises
     ------
@@ -191,12 +213,14 @@ def _weighted(name: str, values: ArrayLike, weights: ArrayLike | None) -> tuple[
 
 
 def ks_distance(distribution: PhaseType, data: Empirical) -> float:
-    """Largest distance between the cdf of a law and that of the data.
+    """Return the largest distance between the cdf of a law and that of the data.
 
     Parameters
     ----------
     distribution : PhaseType
+        The law, in the unit of the data.
     data : Empirical
+        Law of the data.
 
     Returns
     -------
@@ -246,11 +270,20 @@ def dependence(
     what: str = "Successive values are",
     hence: str = "a law of independent values leaves this out; bands are too narrow and p-values too small",
 ) -> str | None:
-    """Sentence on the lag-1 autocorrelation of `values` (n,) in order of time, if it stands out.
+    """Return a sentence on the lag-1 autocorrelation of values, if it stands out; else None.
 
     Plain and of ranks, against the 99 % band -1/n +- 2.576/sqrt(n) of independent series; under
     heavy tails a few long values rule the plain figure (A. Wald, J. Wolfowitz, *Ann. Math. Stat.*
     14 (1943) 378-388).
+
+    Parameters
+    ----------
+    values : (n,) ndarray
+        In order of time, not negative.
+    what : str
+        Beginning of the sentence, up to "not independent".
+    hence : str
+        End of the sentence: the consequence.
     """
     n = values.size
     if n < _FEWEST or values.min() == values.max():
@@ -270,7 +303,13 @@ def dependence(
 
 
 def lag1(x: Array) -> float:
-    """Lag-1 autocorrelation of non-negative numbers that are not all the same."""
+    """Return the lag-1 autocorrelation of a series.
+
+    Parameters
+    ----------
+    x : (n,) ndarray
+        Non-negative numbers that are not all the same.
+    """
     d = x / x.max()
     d = d - d.mean()
     return float(d[1:] @ d[:-1] / (d @ d))

@@ -17,7 +17,19 @@ class InfeasibleMomentsError(ModelError):
 
 
 class ConvergenceError(RuntimeError):
-    """An iteration ran out of steps; `last` and `residual` tell how far it came."""
+    """An iteration ran out of steps; `last` and `residual` tell how far it came.
+
+    Parameters
+    ----------
+    what : str
+        Name of the iteration, as the subject of the message.
+    steps : int
+        Steps that it took.
+    residual : float
+        Distance from the solution at the end.
+    last : ndarray
+        The last iterate.
+    """
 
     def __init__(self, what: str, steps: int, residual: float, last: NDArray[Any]) -> None:
         self.steps, self.residual, self.last = steps, residual, last

@@ -66,26 +66,56 @@ class Extreme(Law):
         return prod(law.order for law in self.laws)
 
     def sf(self, x: ArrayLike) -> Any:
-        """P(X > x), with relative accuracy in the tail."""
-        tails = self._each("sf", x)
+        """Return P(X > x), with relative accuracy in the tail.
+
+        Parameters
+        ----------
+        x : array_like
+            Times, seconds, any shape.
+        """
+        tails = self._values_and_counts("sf", x)
         return shaped(_complement(tails) if self.largest else _product(tails))
 
     def cdf(self, x: ArrayLike) -> Any:
-        """P(X <= x), with relative accuracy near zero."""
-        heads = self._each("cdf", x)
+        """Return P(X <= x), with relative accuracy near zero.
+
+        Parameters
+        ----------
+        x : array_like
+            Times, seconds, any shape.
+        """
+        heads = self._values_and_counts("cdf", x)
         return shaped(_product(heads) if self.largest else _complement(heads))
 
     def pdf(self, x: ArrayLike) -> Any:
-        """Density at `x` (seconds), per second."""
-        others = self._each("cdf" if self.largest else "sf", x)
+        """Return the density at `x`, per second.
+
+        Parameters
+        ----------
+        x : array_like
+            Times, seconds, any shape.
+        """
+        others = self._values_and_counts("cdf" if self.largest else "sf", x)
+        densities = self._values_and_counts("pdf", x)
         total = np.zeros(np.shape(x))
-        for i, ((value, count), (density, _)) in enumerate(zip(others, self._each("pdf", x), strict=True)):
+        for i, ((value, count), (density, _)) in enumerate(zip(others, densities, strict=True)):
             rest = [*others[:i], (value, count - 1), *others[i + 1 :]]
             total = total + count * density * _product(rest)
         return shaped(total)
 
     def ppf(self, q: ArrayLike) -> Any:
-        """Time not exceeded with probability `q`; ModelError unless q is in [0, 1]."""
+        """Return the time, seconds, not exceeded with probability `q`.
+
+        Parameters
+        ----------
+        q : array_like
+            Probabilities, any shape.
+
+        Raises
+        ------
+        ModelError
+            If one is not in [0, 1].
+        """
         chance = probabilities("q", q)
         result = np.empty(chance.shape)
         for index, level in np.ndenumerate(chance):
@@ -103,7 +133,13 @@ class Extreme(Law):
         return self.moment(2) / self.mean**2 - 1.0
 
     def moment(self, k: int) -> float:
-        """Raw moment E[X^k], the integral of k x^(k - 1) P(X > x), to 1e-10 relative."""
+        """Return the raw moment E[X^k], the integral of k x^(k - 1) P(X > x), to 1e-10 relative.
+
+        Parameters
+        ----------
+        k : int
+            Order of the moment, not negative.
+        """
         k = whole_number("k", k, least=0)
         if k == 0:
             return 1.0
@@ -115,13 +151,26 @@ class Extreme(Law):
         return float(np.sum(half * weights * k * x ** (k - 1) * self.sf(x)))
 
     def rvs(self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None) -> Any:
-        """Draw values (seconds), with the arguments of the laws of scipy.stats."""
+        """Draw values (seconds), with the arguments of the laws of scipy.stats.
+
+        Parameters
+        ----------
+        size : int or tuple of ints, optional
+            Shape of the result; by default one float.
+        random_state : None, int, numpy Generator or RandomState
+            Where randomness comes from; None takes fresh entropy.
+
+        Returns
+        -------
+        float or ndarray
+            Values in seconds, in the shape `size`.
+        """
         rng, shape = generator("random_state", random_state), dimensions(size)
         drawn = [np.asarray(law.rvs(size=shape, random_state=rng)) for law in self.laws]
         return shaped(reduce(np.maximum if self.largest else np.minimum, drawn))
 
-    def _each(self, name: str, x: ArrayLike) -> list[tuple[Array, int]]:
-        """What `name` says of `x` for every different law, and how many there are of it."""
+    def _values_and_counts(self, name: str, x: ArrayLike) -> list[tuple[Array, int]]:
+        """Return the function `name` at `x` of each different law, and how often that law occurs."""
         counts: dict[int, int] = {}
         for law in self.laws:
             counts[id(law)] = counts.get(id(law), 0) + 1

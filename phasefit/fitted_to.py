@@ -62,12 +62,12 @@ class FittedTo(Record):
 
     @property
     def size(self) -> int:
-        """How many values there are; 0 where they are not known."""
+        """Number of values; 0 where they are not known."""
         return 0 if self.values is None else self.values.size
 
     @property
     def times(self) -> Array:
-        """The values in the unit of the law.
+        """Return the values in the unit of the law.
 
         Raises
         ------
@@ -79,14 +79,20 @@ class FittedTo(Record):
         return self.values if self.unit == 1.0 else self.values * self.unit
 
     def scaled(self, c: float) -> FittedTo:
-        """The same in a unit in which all values are `c` times as large."""
-        return self._with(self.values, self.unit * c)
+        """Return the same data in a unit in which all values are `c` times as large.
+
+        Parameters
+        ----------
+        c : float
+            Above zero.
+        """
+        return self._replaced(self.values, self.unit * c)
 
     def forgotten(self) -> FittedTo:
-        """That there were data, without them: what is known of a law made of fitted ones."""
-        return self._with(None, 1.0)
+        """Return the origin without its values, as a law made of fitted laws keeps it."""
+        return self._replaced(None, 1.0)
 
-    def _with(self, values: Array | None, unit: float) -> FittedTo:
+    def _replaced(self, values: Array | None, unit: float) -> FittedTo:
         """The same with other fields; the values, which have been checked, are not copied."""
         made = object.__new__(FittedTo)
         kept = {} if values is None else self.kept
@@ -94,7 +100,7 @@ class FittedTo(Record):
         return made
 
     def record(self) -> dict[str, Any]:
-        """How many values, of what and how; the values themselves are in `values`."""
+        """Return the number of values, their source and the fit; the values are in `values`."""
         return {"how": self.how, "source": self.source, "size": self.size}
 
 
@@ -103,12 +109,12 @@ class FromData:
 
     @property
     def fitted_to(self) -> FittedTo | None:
-        """The data that it was fitted to; None of one that was given."""
+        """Data that it was fitted to; None of one that was given by its numbers."""
         found: FittedTo | None = self.__dict__.get("_fitted_to")
         return found
 
     def with_data(self, values: ArrayLike, *, how: str = "", source: str = "") -> Self:
-        """The same, as one that was fitted to data; what is predicted of it then says so.
+        """Return the same, marked as fitted to data; what is predicted of it then says so.
 
         Parameters
         ----------
@@ -122,9 +128,9 @@ class FromData:
         ModelError
             As for `FittedTo`.
         """
-        return self._marked(FittedTo(values, how=how, source=source))  # type: ignore[arg-type]
+        return self._with_origin(FittedTo(values, how=how, source=source))  # type: ignore[arg-type]
 
-    def _marked(self, origin: FittedTo | None) -> Self:
+    def _with_origin(self, origin: FittedTo | None) -> Self:
         """The same with these data, or this very one where there are none."""
         if origin is None:
             return self
@@ -135,7 +141,13 @@ class FromData:
 
 
 def origin_of(*parts: FromData) -> FittedTo | None:
-    """What a law is fitted to that was made of others: data that are known no more, or nothing."""
+    """Return the origin of a law made of others: forgotten data, or None where none was fitted.
+
+    Parameters
+    ----------
+    *parts : FromData
+        The laws and processes that it was made of.
+    """
     for part in parts:
         if part.fitted_to is not None:
             return part.fitted_to.forgotten()

@@ -78,6 +78,7 @@ def fit(
     Returns
     -------
     FitReport
+        The law and what speaks for and against it.
 
     Raises
     ------
@@ -120,8 +121,8 @@ def fit(
     held = whole_number("hold_moments", hold_moments, least=0)
     if held > 2:
         raise ModelError(f"hold_moments must be 0, 1 or 2, got {held}")
-    orders = _orders(order, max_order, family)
-    observations, remarks = _observed(samples, weights, censored)
+    orders = _orders_to_try(order, max_order, family)
+    observations, remarks = _observations_and_remarks(samples, weights, censored)
     if seconds is not None and family != "moments":
         folds = _FOLDS if criterion == "cv" and order is None else 0
         limit = real_number("seconds", seconds, above=0.0)
@@ -149,13 +150,13 @@ def fit(
         scores = _cross_validated(search, observations, tried, rng)
     pairs = [(_candidate(result, observations.size, scores), result) for result in tried]
     chosen_by = criterion if len(orders) > 1 else "likelihood"
-    pairs.sort(key=lambda pair: _rank(pair[0], chosen_by))
+    pairs.sort(key=lambda pair: _criterion_value(pair[0], chosen_by))
     best = pairs[0][1]
     data = empirical(observations)
     laws: tuple[PhaseType, ...] = ()
     pvalue = None
     if replicas:
-        laws = _refitted(search, observations, best.distribution, replicas, rng)
+        laws = _laws_refitted(search, observations, best.distribution, replicas, rng)
         if len(laws) < replicas:
             remarks += (
                 f"{replicas - len(laws)} of {replicas} replicas have moments that no law of this "
@@ -169,7 +170,7 @@ def fit(
     if weights is None and observations.exact and not isinstance(samples, Observations):
         in_order = real_vector("samples", samples)
     return FitReport(
-        distribution=best.distribution._marked(FittedTo(in_order, how=best.label)),
+        distribution=best.distribution._with_origin(FittedTo(in_order, how=best.label)),
         log_likelihood=best.log_likelihood,
         parameters=best.parameters,
         size=observations.size,
@@ -197,12 +198,12 @@ class _Search:
     def over(self, observations: Observations, orders: Sequence[int]) -> list[EMResult]:
         """All that was tried, most likely first, of orders that can hold the moments asked for."""
         if self.family == "moments":
-            return [_matched(observations)]
-        found: list[EMResult] = []
+            return [_moment_matched(observations)]
+        fits: list[EMResult] = []
         refusal: InfeasibleMomentsError | None = None
         for order in orders:
             try:
-                found += maximise(
+                fits += maximise(
                     observations,
                     family=cast(Family, self.family),
                     order=order,
@@ -211,24 +212,24 @@ class _Search:
                 )
             except InfeasibleMomentsError as error:
                 refusal = error
-        if not found and refusal is not None:
+        if not fits and refusal is not None:
             raise refusal
-        found.sort(key=lambda result: -result.log_likelihood)
+        fits.sort(key=lambda result: -result.log_likelihood)
         distinct: dict[str, EMResult] = {}
-        for result in found:  # several starts, or a setting of which a branch has died out
+        for result in fits:  # several starts, or a setting of which a branch has died out
             distinct.setdefault(result.label, result)
         return list(distinct.values())
 
     def law(self, observations: Observations, order: int) -> PhaseType | None:
         """The most likely law of one order; None where no law has the moments to be held."""
         try:
-            found = self.over(observations, [order])
+            fits = self.over(observations, [order])
         except InfeasibleMomentsError:
             return None
-        return found[0].distribution
+        return fits[0].distribution
 
 
-def _matched(observations: Observations) -> EMResult:
+def _moment_matched(observations: Observations) -> EMResult:
     """First two moments of the positive times, and an atom for the zeros."""
     share = 1.0 - observations.atom
     law = match_moments(observations.moment(1) / share, observations.moment(2) / share)
@@ -247,7 +248,7 @@ def _matched(observations: Observations) -> EMResult:
     )
 
 
-def _observed(
+def _observations_and_remarks(
     samples: ArrayLike | Observations, weights: ArrayLike | None, censored: Any
 ) -> tuple[Observations, tuple[str, ...]]:
     """The observations and what is doubtful about them."""
@@ -315,8 +316,8 @@ def _subset(observations: Observations, kept: NDArray[np.bool_]) -> Observations
     )
 
 
-def _count(observations: Observations) -> int:
-    """How many times to draw in a resampling."""
+def _draws_in_resample(observations: Observations) -> int:
+    """Return the number of draws in a resampling."""
     count = round(observations.size)
     if count < 2:
         raise ModelError(
@@ -326,7 +327,7 @@ def _count(observations: Observations) -> int:
     return count
 
 
-def _refitted(
+def _laws_refitted(
     search: _Search,
     observations: Observations,
     law: PhaseType,
@@ -338,7 +339,7 @@ def _refitted(
     sizes = observations.values.size, observations.values.size + observations.lower.size
     laws: list[PhaseType] = []
     for _ in range(replicas):
-        drawn = rng.multinomial(_count(observations), weights / weights.sum()).astype(float)
+        drawn = rng.multinomial(_draws_in_resample(observations), weights / weights.sum()).astype(float)
         exact, open_, zeros = np.split(drawn, sizes)
         some, others = exact > 0.0, open_ > 0.0
         again = Observations(
@@ -366,7 +367,7 @@ def _pvalue(
     """Share of samples of `law`, the data among them, that lie as far from their own fits."""
     distances = [distance]
     for _ in range(replicas):
-        again = Observations.of(law.rvs(_count(observations), random_state=rng))
+        again = Observations.of(law.rvs(_draws_in_resample(observations), random_state=rng))
         own, refitted = empirical(again), search.law(again, law.order)
         if own is not None and refitted is not None:
             distances.append(ks_distance(refitted, own))
@@ -389,7 +390,7 @@ def _candidate(result: EMResult, size: float, scores: dict[int, float]) -> Candi
     )
 
 
-def _rank(candidate: Candidate, criterion: str) -> float:
+def _criterion_value(candidate: Candidate, criterion: str) -> float:
     """The smaller, the better."""
     if criterion == "aic":
         return candidate.aic
@@ -436,7 +437,7 @@ def _orders_in_time(
     )
 
 
-def _orders(order: int | None, max_order: int | None, family: str) -> tuple[int, ...]:
+def _orders_to_try(order: int | None, max_order: int | None, family: str) -> tuple[int, ...]:
     most = _MOST_TRIED if max_order is None else whole_number("max_order", max_order, least=1)
     if family == "moments":
         if order is not None:

@@ -18,8 +18,8 @@ SCHEMA: Final = "phasefit.phase-type"
 VERSION: Final = 1
 
 
-class Law(Protocol):
-    """What is written of a law; see `phasefit.PhaseType`."""
+class RatedLaw(Protocol):
+    """Law of which a text is written, as `phasefit.PhaseType` is one."""
 
     @property
     def alpha(self) -> Array: ...  # noqa: D102
@@ -40,8 +40,8 @@ class Law(Protocol):
 
 
 @runtime_checkable
-class Process(Protocol):
-    """What is written of an arrival process; see `phasefit.MAP`."""
+class RatedProcess(Protocol):
+    """Arrival process of which a text is written, as `phasefit.MAP` is one."""
 
     @property
     def D0(self) -> Array: ...  # noqa: D102
@@ -54,39 +54,89 @@ class Process(Protocol):
     def to_json(self, *, indent: int | None = None) -> str: ...  # noqa: D102
 
 
-def written(law: Law, form: str) -> str:
-    """Return a law as the text of one of `FORMS`; ModelError where that form cannot hold it."""
+def written(law: RatedLaw, form: str) -> str:
+    """Return a law as the text of one of `FORMS`.
+
+    Parameters
+    ----------
+    law : PhaseType
+        The law, in seconds.
+    form : str
+        A key of `FORMS`.
+
+    Raises
+    ------
+    ModelError
+        If the form is not known or cannot hold the law.
+    """
     return FORMS[named("form", form, list(FORMS))](law)
 
 
-def written_process(process: Process, form: str) -> str:
-    """Return an arrival process as the text of one of `PROCESS_FORMS`."""
+def written_process(process: RatedProcess, form: str) -> str:
+    """Return an arrival process as the text of one of `PROCESS_FORMS`.
+
+    Parameters
+    ----------
+    process : MAP
+        The process, in seconds.
+    form : str
+        A key of `PROCESS_FORMS`.
+
+    Raises
+    ------
+    ModelError
+        If the form is not known.
+    """
     return PROCESS_FORMS[named("form", form, list(PROCESS_FORMS))](process)
 
 
 def read_json(text: str) -> Mapping[str, Any]:
-    """Fields alpha and T of a law in JSON, and jumps, exit and atom where its rates are given."""
+    """Return the fields of a law in JSON: alpha and T, or jumps, exit and atom where it has rates.
+
+    Parameters
+    ----------
+    text : str
+        As `PhaseType.to_json` writes it.
+
+    Raises
+    ------
+    ModelError
+        If the text is no JSON, of another schema or version, or lacks a field.
+    """
     try:
-        given = json.loads(text)
+        fields = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise ModelError(f"this is no JSON: {error}") from None
-    if not isinstance(given, dict):
+    if not isinstance(fields, dict):
         raise ModelError("a law in JSON is an object with alpha and T")
-    if given.get("schema", SCHEMA) != SCHEMA:
-        raise ModelError(f"schema {given['schema']!r:.60} is not known; this reads {SCHEMA!r}")
-    if given.get("version", VERSION) != VERSION:
-        raise ModelError(f"version {given['version']!r:.20} is not known; this reads {VERSION}")
-    missing = [name for name in ("alpha", "T") if name not in given]
+    if fields.get("schema", SCHEMA) != SCHEMA:
+        raise ModelError(f"schema {fields['schema']!r:.60} is not known; this reads {SCHEMA!r}")
+    if fields.get("version", VERSION) != VERSION:
+        raise ModelError(f"version {fields['version']!r:.20} is not known; this reads {VERSION}")
+    missing = [name for name in ("alpha", "T") if name not in fields]
     if missing:
         raise ModelError(f"the law lacks {' and '.join(missing)}")
-    if "exit" in given:
-        given["jumps"] = _matrix(given["T"])
-        np.fill_diagonal(given["jumps"], 0.0)
-    return given
+    if "exit" in fields:
+        fields["jumps"] = _matrix(fields["T"])
+        np.fill_diagonal(fields["jumps"], 0.0)
+    return fields
 
 
-def renewal_rates(law: Law, form: str) -> tuple[Array, Array]:
-    """Rates without an event (D0) and with one (D1) of events that are one such time apart."""
+def renewal_rates(law: RatedLaw, form: str) -> tuple[Array, Array]:
+    """Return the rates without an event (D0) and with one (D1) of a renewal process.
+
+    Parameters
+    ----------
+    law : PhaseType
+        Law of the time between events.
+    form : str
+        Name of the form, for the message.
+
+    Raises
+    ------
+    ModelError
+        If the law has an atom at zero.
+    """
     if law.atom > 0.0:
         raise ModelError(
             f"{law.atom:.3g} of the law lies at zero, which {form} cannot hold; export the law of "
@@ -95,49 +145,63 @@ def renewal_rates(law: Law, form: str) -> tuple[Array, Array]:
     return law.T, np.outer(law.exit, law.alpha)
 
 
-def _as_json(law: Law) -> str:
+def _as_json(law: RatedLaw) -> str:
     return law.to_json(indent=1) + "\n"
 
 
-def _as_butools(law: Law) -> str:
+def _as_butools(law: RatedLaw) -> str:
     return (
-        f"import numpy as np\n\n# {_about(law)}; with BuTools: butools.ph.MomentsFromPH(alpha, A)\n"
+        f"import numpy as np\n\n# {_comment(law)}; with BuTools: butools.ph.MomentsFromPH(alpha, A)\n"
         f"alpha = np.matrix([{numbers(law.alpha)}])\nA = np.matrix({_rows(law.T)})\n"
     )
 
 
-def _process_as_json(process: Process) -> str:
+def _process_as_json(process: RatedProcess) -> str:
     return process.to_json(indent=1) + "\n"
 
 
-def _as_line(law: Law | Process) -> str:
+def _as_line(law: RatedLaw | RatedProcess) -> str:
     made = line_law(law)
     kind = made.partition("(")[0]
-    return f"from line_solver import {kind}\n\n# {_about(law)}\nlaw = {made}\n"
+    return f"from line_solver import {kind}\n\n# {_comment(law)}\nlaw = {made}\n"
 
 
-def line_law(law: Law | Process) -> str:
-    """Return the expression that makes the law or the process in LINE's Python."""
-    if isinstance(law, Process):
+def line_law(law: RatedLaw | RatedProcess) -> str:
+    """Return the expression that makes the law or the process in LINE's Python.
+
+    Parameters
+    ----------
+    law : PhaseType or MAP
+        The law, or the process.
+    """
+    if isinstance(law, RatedProcess):
         return f"MAP({_rows(law.D0)}, {_rows(law.D1)})"
     renewal_rates(law, "LINE")
     return f"PH([{numbers(law.alpha)}], {_rows(law.T)})"
 
 
-def _as_matlab(law: Law | Process) -> str:
-    without, event = _rates(law, "a {D0, D1} pair")
-    return f"% {_about(law)}\nlaw = {{{_semicolons(without)}, {_semicolons(event)}}};\n"
+def _as_matlab(law: RatedLaw | RatedProcess) -> str:
+    without, event = _rates_of(law, "a {D0, D1} pair")
+    return f"% {_comment(law)}\nlaw = {{{_semicolons(without)}, {_semicolons(event)}}};\n"
 
 
-def _as_jmt(law: Law | Process) -> str:
+def _as_jmt(law: RatedLaw | RatedProcess) -> str:
     strategy = jmt_strategy(law, "ServiceTimeStrategy")
     ElementTree.indent(strategy)
     return ElementTree.tostring(strategy, encoding="unicode") + "\n"
 
 
-def jmt_strategy(law: Law | Process, name: str) -> ElementTree.Element:
-    """Return the law or the process as the strategy of a JMT section."""
-    _rates(law, "JMT")
+def jmt_strategy(law: RatedLaw | RatedProcess, name: str) -> ElementTree.Element:
+    """Return the law or the process as the strategy of a JMT section.
+
+    Parameters
+    ----------
+    law : PhaseType or MAP
+        The law, or the process.
+    name : str
+        Name of the parameter in that section.
+    """
+    _rates_of(law, "JMT")
     strategy = ElementTree.Element(
         "subParameter",
         classPath="jmt.engine.NetStrategies.ServiceStrategies.ServiceTimeStrategy",
@@ -155,7 +219,7 @@ def jmt_strategy(law: Law | Process, name: str) -> ElementTree.Element:
         _jmt_number(made, each, value)
     if not scalars:
         tables: tuple[tuple[str, list[Array]], ...]
-        if isinstance(law, Process):
+        if isinstance(law, RatedProcess):
             tables = (("D0", list(law.D0)), ("D1", list(law.D1)))
         else:
             tables = (("alpha", [law.alpha]), ("T", list(law.T)))
@@ -168,9 +232,9 @@ def jmt_strategy(law: Law | Process, name: str) -> ElementTree.Element:
     return strategy
 
 
-def _jmt_family(law: Law | Process) -> tuple[str, str, dict[str, float | int]]:
+def _jmt_family(law: RatedLaw | RatedProcess) -> tuple[str, str, dict[str, float | int]]:
     """Class, name and numbers of JMT's own family; no numbers where there is none."""
-    if isinstance(law, Process):
+    if isinstance(law, RatedProcess):
         return "MAPDistr", "Burst (MAP)", {}
     if law.order == 1:
         return "Exponential", "Exponential", {"lambda": float(law.exit[0])}
@@ -195,11 +259,11 @@ def _jmt_number(parent: ElementTree.Element, name: str, value: float | int) -> N
     ElementTree.SubElement(made, "value").text = repr(value)
 
 
-def _as_prism(law: Law | Process) -> str:
-    without, event = _rates(law, "PRISM")
+def _as_prism(law: RatedLaw | RatedProcess) -> str:
+    without, event = _rates_of(law, "PRISM")
     last = len(without) - 1
-    first = 0 if isinstance(law, Process) else int(law.alpha.argmax())
-    lines = [f"// times between events: {_about(law)}", "ctmc", "", "module law"]
+    first = 0 if isinstance(law, RatedProcess) else int(law.alpha.argmax())
+    lines = [f"// times between events: {_comment(law)}", "ctmc", "", "module law"]
     lines.append(f"  s : [0..{last}] init {first};")
     for label, rates in (("", without), ("event", event)):
         for i, row in enumerate(rates):
@@ -214,12 +278,12 @@ def _as_prism(law: Law | Process) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _rates(law: Law | Process, form: str) -> tuple[Array, Array]:
+def _rates_of(law: RatedLaw | RatedProcess, form: str) -> tuple[Array, Array]:
     """Rates without an event and with one."""
-    return (law.D0, law.D1) if isinstance(law, Process) else renewal_rates(law, form)
+    return (law.D0, law.D1) if isinstance(law, RatedProcess) else renewal_rates(law, form)
 
 
-def _about(law: Law | Process) -> str:
+def _comment(law: RatedLaw | RatedProcess) -> str:
     return f"mean {law.mean:.6g} s, scv {law.scv:.6g}"
 
 
@@ -231,7 +295,13 @@ def _matrix(rows: Any) -> Array:
 
 
 def numbers(row: Iterable[float]) -> str:
-    """Return the numbers with all their digits, so that a reader gets the same floats."""
+    """Return the numbers as texts with all their digits, so that a reader gets the same floats.
+
+    Parameters
+    ----------
+    row : iterable of float
+        The numbers.
+    """
     return ", ".join(repr(float(number)) for number in row)
 
 
@@ -244,7 +314,7 @@ def _semicolons(table: Array) -> str:
 
 
 #: How each form is written, by its name.
-FORMS: Final[dict[str, Callable[[Law], str]]] = {
+FORMS: Final[dict[str, Callable[[RatedLaw], str]]] = {
     "json": _as_json,
     "butools": _as_butools,
     "line": _as_line,
@@ -253,7 +323,7 @@ FORMS: Final[dict[str, Callable[[Law], str]]] = {
     "prism": _as_prism,
 }
 #: The same for arrival processes.
-PROCESS_FORMS: Final[dict[str, Callable[[Process], str]]] = {
+PROCESS_FORMS: Final[dict[str, Callable[[RatedProcess], str]]] = {
     "json": _process_as_json,
     "line": _as_line,
     "matlab": _as_matlab,

@@ -27,8 +27,12 @@ _MARGIN: Final = 1e-6
 class MomentsAdjustedWarning(UserWarning):
     """Moments out of reach were replaced by the nearest ones within reach.
 
-    `asked` and `met` are the moments given and those of the law returned, in seconds,
-    seconds^2 and seconds^3.
+    Parameters
+    ----------
+    asked, met : tuple of float
+        Moments given, and those of the law returned, in seconds, seconds^2 and seconds^3.
+    why : str
+        Reason, the end of the message.
     """
 
     def __init__(self, asked: tuple[float, ...], met: tuple[float, ...], why: str) -> None:
@@ -44,7 +48,7 @@ class MomentsAdjustedWarning(UserWarning):
 def match_moments(
     m1: float, m2: float | None = None, m3: float | None = None, *, nearest: bool = False
 ) -> PhaseType:
-    """Law with the given first moment, or the given first two or three.
+    """Return a law with the given first moment, or the given first two or three.
 
     Parameters
     ----------
@@ -130,7 +134,7 @@ def match_moments(
 
 
 def moment_bounds(order: int, m1: float, m2: float) -> tuple[float, float]:
-    """Third moments that acyclic laws of an order can have beside the first two.
+    """Return the third moments that acyclic laws of an order can have beside the first two.
 
     Parameters
     ----------
@@ -186,11 +190,11 @@ def moment_bounds(order: int, m1: float, m2: float) -> tuple[float, float]:
     else:
         low = moments3.lower_bound(n, n2)
         high = max(low, moments3.upper_bound(n, n2))  # equal but for rounding at an Erlang law
-    third = _held("the third moment", low * m1 * m2)
-    return third, inf if isinf(high) else _held("the third moment", high * m1 * m2)
+    third = _in_range("the third moment", low * m1 * m2)
+    return third, inf if isinf(high) else _in_range("the third moment", high * m1 * m2)
 
 
-def _held(what: str, value: float) -> float:
+def _in_range(what: str, value: float) -> float:
     """`value`, a product above zero, unless it left the range of floats."""
     if not 0.0 < value < inf:
         raise ModelError(f"{what} leaves the range of floats; change the unit of time")
@@ -244,7 +248,7 @@ def _third_range(n2: float) -> tuple[float, float]:
 
 
 def _is_open(n2: float) -> bool:
-    """Whether the lower end of `_third_range` can be approached only."""
+    """Return whether the lower end of `_third_range` can be approached only."""
     return n2 >= (_MOST + 4) / (_MOST + 1)
 
 
@@ -253,14 +257,14 @@ def _nearest_law(asked: tuple[float, ...]) -> tuple[PhaseType, tuple[float, ...]
     m1, m2 = asked[:2]
     n2 = min(max(m2 / m1 / m1, 1.0 + _LOWEST), 1.0 + _HIGHEST)
     if n2 != m2 / m1 / m1:
-        m2 = _held("the second moment", n2 * m1 * m1)
+        m2 = _in_range("the second moment", n2 * m1 * m1)
     if len(asked) == 2:
         return _two_moments(m1, m2), (m1, m2)
     low, high = _third_range(n2)
     if _is_open(n2):
         low *= 1.0 + _MARGIN
     n3 = min(max(asked[2] / m2 / m1, low), high)
-    m3 = asked[2] if n3 == asked[2] / m2 / m1 else _held("the third moment", n3 * m2 * m1)
+    m3 = asked[2] if n3 == asked[2] / m2 / m1 else _in_range("the third moment", n3 * m2 * m1)
     order = moments3.least_order(n2, n3, _MOST)
     assert order is not None
     return moments3.law_of_order(order, m1, n2, n3), (m1, m2, m3)

@@ -29,7 +29,15 @@ ON_BOUND: Final = 1e-13
 
 
 def lower_bound(order: int, n2: float) -> float:
-    """Least n3 of acyclic laws of `order` >= 2; attained only where n2 < (n + 4) / (n + 1)."""
+    """Return the least n3 of acyclic laws; attained only where n2 < (n + 4) / (n + 1).
+
+    Parameters
+    ----------
+    order : int
+        Number n of phases, at least 2.
+    n2 : float
+        Second moment over the squared mean.
+    """
     r = (order + 1) / order
     # Of Y + B E, see `_erlang_by_chance`: there n3 has no least value before Y is gone, at r n2.
     if n2 >= (order + 4) / (order + 1):
@@ -39,13 +47,29 @@ def lower_bound(order: int, n2: float) -> float:
 
 
 def upper_bound(order: int, n2: float) -> float:
-    """Greatest n3 of acyclic laws of `order` >= 2, attained unless it is infinite."""
-    return inf if n2 > order / (order - 1) * (1.0 + ROUNDED) else _series(order, n2)[1]
+    """Return the greatest n3 of acyclic laws, attained unless it is infinite.
+
+    Parameters
+    ----------
+    order : int
+        Number of phases, at least 2.
+    n2 : float
+        Second moment over the squared mean.
+    """
+    return inf if n2 > order / (order - 1) * (1.0 + ROUNDED) else _series_boundary(order, n2)[1]
 
 
 def contains(order: int, n2: float, n3: float) -> bool:
-    """Whether an acyclic law of `order` has these normalised moments, up to rounding."""
-    if _exponential(n2, n3):
+    """Return whether an acyclic law of an order has these normalised moments, up to rounding.
+
+    Parameters
+    ----------
+    order : int
+        Number of phases.
+    n2, n3 : float
+        m2 / m1^2 and m3 / (m1 m2).
+    """
+    if _exponential_moments(n2, n3):
         return True
     if order == 1 or n2 < (order + 1) / order * (1.0 - ROUNDED):
         return False
@@ -54,12 +78,20 @@ def contains(order: int, n2: float, n3: float) -> bool:
     return above and n3 <= upper_bound(order, n2) * (1.0 + ON_BOUND)
 
 
-def _exponential(n2: float, n3: float) -> bool:
+def _exponential_moments(n2: float, n3: float) -> bool:
     return abs(n2 / 2.0 - 1.0) <= ROUNDED and abs(n3 / 3.0 - 1.0) <= ON_BOUND
 
 
 def least_order(n2: float, n3: float, most: int) -> int | None:
-    """Least order that `contains` the moments; None if it is above `most`, or there is none."""
+    """Return the least order that `contains` the moments; None if it is above `most`, or there is none.
+
+    Parameters
+    ----------
+    n2, n3 : float
+        m2 / m1^2 and m3 / (m1 m2).
+    most : int
+        Largest order to try.
+    """
     if not n2 > 1.0:
         return None  # a phase-type law varies
     # Below an scv of 1 / order there is none [D. Aldous, L. Shepp, Stochastic Models 3 (1987)].
@@ -76,41 +108,54 @@ def least_order(n2: float, n3: float, most: int) -> int | None:
 
 
 def law_of_order(order: int, mean: float, n2: float, n3: float) -> PhaseType:
-    """Law of `order` with the given moments.
+    """Return the law of an order with the given moments.
 
-    Raises InfeasibleMomentsError unless `contains` holds: the formulas below would give the law
-    of other moments, since they keep what rounding adds within their range.
+    The moments must be within reach: the formulas below would give the law of other moments, since they keep
+    what rounding adds within their range.
 
-    Above scv one, order two is hyperexponential. Other laws are an exponential Y and an Erlang
-    E of order - 1 phases, one of which is left out by chance: Y + B E up to the n3 of the sum
-    of both, E + B Y above that.
+    Above scv one, order two is hyperexponential. Other laws are an exponential Y and an Erlang E of order - 1
+    phases, one of which is left out by chance: Y + B E up to the n3 of the sum of both, E + B Y above that.
+
+    Parameters
+    ----------
+    order : int
+        Number of phases.
+    mean : float
+        Seconds, above zero.
+    n2, n3 : float
+        m2 / m1^2 and m3 / (m1 m2).
+
+    Raises
+    ------
+    InfeasibleMomentsError
+        If `contains` does not hold.
     """
     if not contains(order, n2, n3):
         raise InfeasibleMomentsError(f"no acyclic law of order {order} has n2 = {n2:.6g} and n3 = {n3:.6g}")
-    if _exponential(n2, n3):
+    if _exponential_moments(n2, n3):
         return PhaseType.exponential(mean=mean)
     if abs(n2 / 2.0 - 1.0) <= ROUNDED:
         n2 = 2.0  # what rounding adds would be made up for by an absurdly rare branch
     if order == 2 and n2 > 2.0:
         return _hyperexponential(mean, n2, n3)
-    if n2 > 2.0 or n3 <= _series(order, n2)[1] * (1.0 + ON_BOUND):
+    if n2 > 2.0 or n3 <= _series_boundary(order, n2)[1] * (1.0 + ON_BOUND):
         return _erlang_by_chance(order, mean, n2, n3)
     return _exponential_by_chance(order, mean, n2, n3)
 
 
-def _series(order: int, n2: float) -> tuple[float, float]:
+def _series_boundary(order: int, n2: float) -> tuple[float, float]:
     """Erlang's share of the mean, and n3, where an exponential and a shorter Erlang add up to n2.
 
     Of the two such sums it is the one with the longer exponential; n2 at most 2.
     """
-    e2, e3 = _erlang(order - 1)
+    e2, e3 = _erlang_moments(order - 1)
     # With share s, n2 = 2 (1 - s)^2 + 2 s (1 - s) + e2 s^2 = 2 - 2 s + e2 s^2. The smaller root,
     # as 2 - n2 over a sum, since the difference would cancel near n2 = 2.
     share = (2.0 - n2) / (1.0 + sqrt(max(0.0, 1.0 - e2 * (2.0 - n2))))
     return share, 3.0 * (1.0 - share) + e3 * share * share * share / n2
 
 
-def _erlang(phases: int) -> tuple[float, float]:
+def _erlang_moments(phases: int) -> tuple[float, float]:
     """Second and third moment of an Erlang law of mean one."""
     e2 = (phases + 1) / phases
     return e2, e2 * (phases + 2) / phases
@@ -141,7 +186,7 @@ def _erlang_by_chance(order: int, mean: float, n2: float, n3: float) -> PhaseTyp
     a s^2 + b s + c = 0. Where s is not unique the smaller one is taken: n3 falls with s from the
     sum of both to the lower bound, where it is stationary.
     """
-    e2, _ = _erlang(order - 1)
+    e2, _ = _erlang_moments(order - 1)
     r = (order + 1) / order
     a, c = 4.0 * r - 3.0 * n2, r * (n2 - 2.0) * (n2 - 2.0)
     b = n2 * (3.0 - n3) + 4.0 * r * (n2 - 2.0)
@@ -152,7 +197,7 @@ def _erlang_by_chance(order: int, mean: float, n2: float, n3: float) -> PhaseTyp
     else:  # the smaller root where a > 0, else the positive one; each where it does not cancel
         root = sqrt(discriminant)
         s = 2.0 * c / (root - b) if b < 0.0 else (root + b) / (-2.0 * a)
-    least = _series(order, n2)[0] if n2 < 2.0 else 0.0
+    least = _series_boundary(order, n2)[0] if n2 < 2.0 else 0.0
     s = min(max(s, least), turn, 1.0 - 1e-15)
     # q = s times the mean of E; the chance of E is s / (q / s), which must not exceed one
     q = max((n2 - 2.0 + 2.0 * s) / e2, s * s)
@@ -162,7 +207,7 @@ def _erlang_by_chance(order: int, mean: float, n2: float, n3: float) -> PhaseTyp
     alpha[0], alpha[-1] = chance, 1.0 - chance
     means = np.full(order, erlang / (order - 1))
     means[-1] = (1.0 - s) * mean
-    return _in_a_row(alpha, means)
+    return _law_in_series(alpha, means)
 
 
 def _exponential_by_chance(order: int, mean: float, n2: float, n3: float) -> PhaseType:
@@ -174,7 +219,7 @@ def _exponential_by_chance(order: int, mean: float, n2: float, n3: float) -> Pha
     """
     from scipy.optimize import brentq
 
-    e2, e3 = _erlang(order - 1)
+    e2, e3 = _erlang_moments(order - 1)
 
     def spread(s: float) -> float:
         """Return s times the mean of Y: what E and the cross terms leave of n2."""
@@ -187,7 +232,7 @@ def _exponential_by_chance(order: int, mean: float, n2: float, n3: float) -> Pha
     def excess(t: float) -> float:
         return log(third(exp(t)) / n2 / n3)
 
-    most = 1.0 - _series(order, n2)[0]
+    most = 1.0 - _series_boundary(order, n2)[0]
     # The last term alone is at most n2 n3, and q grows with s: s is at least 6 q(0)^2 / (n2 n3).
     # It is at most what Y has in the sum of both, where B is certain.
     ends = log(min(6.0 * spread(0.0) * spread(0.0) / n2 / n3, most)), log(most)
@@ -202,10 +247,10 @@ def _exponential_by_chance(order: int, mean: float, n2: float, n3: float) -> Pha
     alpha[0], alpha[1] = chance, 1.0 - chance
     means = np.full(order, (1.0 - s) / (order - 1) * mean)
     means[0] = q / s * mean
-    return _in_a_row(alpha, means)
+    return _law_in_series(alpha, means)
 
 
-def _in_a_row(alpha: Array, means: Array) -> PhaseType:
+def _law_in_series(alpha: Array, means: Array) -> PhaseType:
     """Law of phases that follow each other, entered by chance and left at the end only."""
     if not (means > 0.0).all() or not np.isfinite(means).all():
         raise ModelError("the mean of a phase leaves the range of floats; change the unit of time")

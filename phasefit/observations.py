@@ -37,8 +37,8 @@ class Sample:
     logs: Array  #: mean of their logarithms, (b,)
     weights: Array  #: total weight in each bin, (b,)
     lower: Array  #: ends of the intervals of the censored times, (c,)
-    upper: Array
-    interval_weights: Array
+    upper: Array  #: their upper ends, infinite where there is none
+    interval_weights: Array  #: how often each interval counts
     spread: float  #: mean over the exact times of the variance of log time inside their bin
 
     @property
@@ -47,21 +47,28 @@ class Sample:
         return float(self.weights.sum() + self.interval_weights.sum())
 
     def condensed(self, width: float, *, beyond: int) -> Sample:
-        """The same in bins of `width` in log time, where there are more than `beyond` times.
+        """Return the sample in bins of `width` in log time, where there are more than `beyond` times.
 
         Intervals with two ends are put together where both ends agree to five times that.
+
+        Parameters
+        ----------
+        width : float
+            Width of a bin, natural logarithm of time.
+        beyond : int
+            Number of times up to which nothing is condensed.
         """
         times, logs, weights, spread = self.times, self.logs, self.weights, self.spread
         lower, upper, interval_weights = self.lower, self.upper, self.interval_weights
         if times.size > beyond:
             first = float(logs.min())
             index = ((logs - first) * (1.0 / width)).astype(np.int64)
-            total, share = _totals(index, weights)
-            means = _totals(index, weights * logs)[0] / share
+            total, share = _weights_by_bin(index, weights)
+            means = _weights_by_bin(index, weights * logs)[0] / share
             inside = logs - means[index]
             spread += float(weights @ (inside * inside)) / float(total.sum())
             kept = total > 0.0
-            times = (_totals(index, weights * times)[0] / share)[kept]
+            times = (_weights_by_bin(index, weights * times)[0] / share)[kept]
             logs, weights = means[kept], total[kept]
         if lower.size > beyond:
             two_sided = (lower > 0.0) & (upper < inf)
@@ -73,14 +80,14 @@ class Sample:
             ]
             _, index = np.unique(np.stack(marks), axis=1, return_inverse=True)
             index = index.reshape(-1)
-            total, share = _totals(index, interval_weights)
-            lower = _totals(index, interval_weights * lower)[0] / share
-            upper = _totals(index, interval_weights * upper)[0] / share
+            total, share = _weights_by_bin(index, interval_weights)
+            lower = _weights_by_bin(index, interval_weights * lower)[0] / share
+            upper = _weights_by_bin(index, interval_weights * upper)[0] / share
             interval_weights = total
         return Sample(times, logs, weights, lower, upper, interval_weights, spread)
 
 
-def _totals(index: NDArray[np.int64], weights: Array) -> tuple[Array, Array]:
+def _weights_by_bin(index: NDArray[np.int64], weights: Array) -> tuple[Array, Array]:
     """Sum of `weights` in each bin, and the same with ones in the place of zeros."""
     total = np.asarray(np.bincount(index, weights), dtype=float)
     return total, np.where(total > 0.0, total, 1.0)
@@ -125,7 +132,7 @@ class Observations(Result):
     zeros: float = 0.0
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each time, and for each interval that holds one.
+        """Return a row for each time, and for each interval that holds one.
 
         Returns
         -------
@@ -182,7 +189,7 @@ class Observations(Result):
     def of(
         cls, samples: ArrayLike, *, weights: ArrayLike | None = None, censored: Any = None
     ) -> Observations:
-        """Observations of times, one by one.
+        """Return observations of times, one by one.
 
         Parameters
         ----------
@@ -206,12 +213,12 @@ class Observations(Result):
         >>> Observations.of([[1.0, 1.0], [2.0, 4.0]]).upper.tolist()
         [4.0]
         """
-        given = real_array("samples", samples, infinite=True)
-        if given.ndim not in (1, 2) or given.size == 0 or (given.ndim == 2 and given.shape[1] != 2):
-            raise ModelError(f"samples must have shape (n,) or (n, 2), got {given.shape}")
-        if given.min() < 0.0:
-            raise ModelError(f"samples must be >= 0, got {given.min():.6g}; leave out what is not")
-        n = len(given)
+        array = real_array("samples", samples, infinite=True)
+        if array.ndim not in (1, 2) or array.size == 0 or (array.ndim == 2 and array.shape[1] != 2):
+            raise ModelError(f"samples must have shape (n,) or (n, 2), got {array.shape}")
+        if array.min() < 0.0:
+            raise ModelError(f"samples must be >= 0, got {array.min():.6g}; leave out what is not")
+        n = len(array)
         if weights is None:
             weight = np.ones(n)
         else:
@@ -220,19 +227,19 @@ class Observations(Result):
                 raise ModelError(f"{n} samples need weights of shape ({n},), got {weight.shape}")
             if weight.min() < 0.0:
                 raise ModelError(f"weights must be >= 0, got {weight.min():.6g}")
-        if given.ndim == 2:
+        if array.ndim == 2:
             if censored is not None:
                 raise ModelError("samples given as intervals say themselves what is censored")
-            lower, upper = given[:, 0], given[:, 1]
+            lower, upper = array[:, 0], array[:, 1]
             if (lower > upper).any():
                 i = int((lower > upper).argmax())
                 raise ModelError(f"samples[{i}] ends at {upper[i]:.6g}, before {lower[i]:.6g}")
         elif censored is None:  # nothing to sort out, and often a million of them
-            lower = upper = given
+            lower = upper = array
         else:
-            kind = _kinds(censored, n)
-            lower = np.where(kind == "left", 0.0, given)
-            upper = np.where(kind == "right", inf, given)
+            kind = _censoring_codes(censored, n)
+            lower = np.where(kind == "left", 0.0, array)
+            upper = np.where(kind == "right", inf, array)
         exact = lower == upper
         if not np.isfinite(lower).all():
             i = int(np.isfinite(lower).argmin())
@@ -253,7 +260,7 @@ class Observations(Result):
 
     @classmethod
     def binned(cls, edges: ArrayLike, counts: ArrayLike) -> Observations:
-        """Observations counted in bins.
+        """Return observations counted in bins.
 
         Parameters
         ----------
@@ -303,7 +310,7 @@ class Observations(Result):
 
     @property
     def exact(self) -> bool:
-        """Whether no time is censored."""
+        """True if no time is censored."""
         return self.lower.size == 0
 
     @property
@@ -312,7 +319,12 @@ class Observations(Result):
         return self.moment(1)
 
     def moment(self, k: int) -> float:
-        """Mean of the k-th powers, zeros included, in seconds^k.
+        """Return the mean of the k-th powers, zeros included, in seconds^k.
+
+        Parameters
+        ----------
+        k : int
+            Order of the moment.
 
         Raises
         ------
@@ -349,12 +361,17 @@ class Observations(Result):
     # What a fit loops over
 
     def binning_error(self, order: int) -> float:
-        """Largest loss of log-likelihood per sample that condensing the data causes, about.
+        """Return the largest loss of log-likelihood per sample that condensing the data causes.
 
         Half the variance of log time inside the bins, times `order`: where an acyclic law with
         `order` phases fits, one time tells at most `order` of its scale in Fisher's measure. For
         1000 samples or fewer it is zero. For Coxian and general laws
         it is four times that. A fit reports the difference at its own law.
+
+        Parameters
+        ----------
+        order : int
+            Number of phases of the law.
 
         Raises
         ------
@@ -365,7 +382,7 @@ class Observations(Result):
 
     @cached_property
     def every(self) -> Sample:
-        """All times as they are, in the unit of the data."""
+        """Every time as it is, in the unit of the data."""
         with np.errstate(over="ignore"):
             ends = self.lower / self.unit, self.upper / self.unit
         times = self.values / self.unit
@@ -380,30 +397,36 @@ class Observations(Result):
 
     @cached_property
     def middle(self) -> Sample:
-        """The times in bins of 2 % of their size: for laws whose E-step is dear."""
+        """Times in bins of 2 % of their size: for laws whose E-step is dear."""
         return self.every.condensed(_MIDDLE, beyond=_EXACT)
 
     @cached_property
     def coarse(self) -> Sample:
-        """The times in bins of 8 % of their size: for a first look at many laws."""
+        """Times in bins of 8 % of their size: for a first look at many laws."""
         return self.fine.condensed(_COARSE, beyond=_FEW)
 
     def total(self, log_likelihood: float) -> float:
-        """Log-likelihood in seconds, with the atom, from that of the scaled positive times."""
+        """Return the log-likelihood in seconds, with the atom.
+
+        Parameters
+        ----------
+        log_likelihood : float
+            That of the positive times in their own unit.
+        """
         result = log_likelihood - float(self.weights.sum()) * log(self.unit)
         if self.zeros > 0.0:
             result += self.zeros * log(self.atom) + self.positive * log(self.positive / self.size)
         return result
 
 
-def _kinds(censored: Any, n: int) -> NDArray[np.str_]:
+def _censoring_codes(censored: Any, n: int) -> NDArray[np.str_]:
     """For each sample one of the codes."""
-    given = np.asarray(censored)
-    if given.shape != (n,):
-        raise ModelError(f"{n} samples need censored of shape ({n},), got {given.shape}")
-    if given.dtype.kind == "b":
-        return np.where(given, "right", "exact")
-    if given.dtype.kind != "U" or not np.isin(given, _CODES).all():
-        wrong = next((c for c in given.tolist() if c not in _CODES), given.tolist()[0])
+    codes = np.asarray(censored)
+    if codes.shape != (n,):
+        raise ModelError(f"{n} samples need censored of shape ({n},), got {codes.shape}")
+    if codes.dtype.kind == "b":
+        return np.where(codes, "right", "exact")
+    if codes.dtype.kind != "U" or not np.isin(codes, _CODES).all():
+        wrong = next((c for c in codes.tolist() if c not in _CODES), codes.tolist()[0])
         raise ModelError(f"censored must be True, False, {', '.join(_CODES)}; got {wrong!r:.80}")
-    return given
+    return codes

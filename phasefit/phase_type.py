@@ -144,7 +144,7 @@ class PhaseType(FromData, Law):
         return f"PhaseType(order={self.order}, mean={self.mean:.6g}, scv={self.scv:.6g}{atom})"
 
     def record(self) -> dict[str, Any]:
-        """The law in seconds, with every digit of its rates; `from_json` reads it back."""
+        """Return the law in seconds, with every digit of its rates; `from_json` reads it back."""
         return {
             "unit": "s",
             "alpha": self.alpha,
@@ -187,7 +187,7 @@ class PhaseType(FromData, Law):
 
     @classmethod
     def from_json(cls, text: str) -> PhaseType:
-        """Law from what `to_json` or ``to("json")`` gave, every digit of its rates kept.
+        """Read the law that `to_json` or ``to("json")`` wrote, with every digit of its rates.
 
         Parameters
         ----------
@@ -204,10 +204,10 @@ class PhaseType(FromData, Law):
         >>> PhaseType.from_json('{"alpha": [1.0], "T": [[-0.25]]}').mean
         4.0
         """
-        given = forms.read_json(text)
-        if "jumps" not in given:
-            return cls(given["alpha"], given["T"])
-        return cls.from_rates(given["alpha"], given["jumps"], given["exit"], atom=given.get("atom"))
+        fields = forms.read_json(text)
+        if "jumps" not in fields:
+            return cls(fields["alpha"], fields["T"])
+        return cls.from_rates(fields["alpha"], fields["jumps"], fields["exit"], atom=fields.get("atom"))
 
     # Families
 
@@ -215,7 +215,7 @@ class PhaseType(FromData, Law):
     def from_rates(
         cls, alpha: ArrayLike, jumps: ArrayLike, exits: ArrayLike, *, atom: float | None = None
     ) -> PhaseType:
-        """Law from its rates; the diagonal of T is derived, so that tiny rates keep their digits.
+        """Return the law with these rates; the diagonal of T is derived, so that tiny rates keep digits.
 
         Parameters
         ----------
@@ -263,12 +263,30 @@ class PhaseType(FromData, Law):
 
     @classmethod
     def exponential(cls, *, mean: float) -> PhaseType:
-        """Exponential law with mean `mean` (seconds); ModelError unless it is above zero."""
+        """Return an exponential law.
+
+        Parameters
+        ----------
+        mean : float
+            Seconds, above zero.
+
+        Raises
+        ------
+        ModelError
+            If `mean` is not above zero.
+        """
         return cls.erlang(phases=1, mean=mean)
 
     @classmethod
     def erlang(cls, *, phases: int, mean: float) -> PhaseType:
-        """Sum of `phases` equal exponentials with total mean `mean` (seconds).
+        """Return the law of the sum of `phases` equal exponentials.
+
+        Parameters
+        ----------
+        phases : int
+            Number of exponentials.
+        mean : float
+            Mean of the sum, seconds.
 
         Raises
         ------
@@ -282,7 +300,14 @@ class PhaseType(FromData, Law):
 
     @classmethod
     def hyperexponential(cls, *, weights: ArrayLike, means: ArrayLike) -> PhaseType:
-        """One of several exponentials, chosen with probability `weights`; `means` in seconds.
+        """Return the law of one of several exponentials, chosen by chance.
+
+        Parameters
+        ----------
+        weights : (k,) array_like
+            Probability of each; they sum to one.
+        means : (k,) array_like
+            Mean of each, seconds.
 
         Raises
         ------
@@ -297,7 +322,7 @@ class PhaseType(FromData, Law):
 
     @classmethod
     def coxian(cls, *, rates: ArrayLike, continue_probabilities: ArrayLike) -> PhaseType:
-        """Phases in a row; after phase i the next one follows with a probability, else the end.
+        """Return the law of phases in a row, each of which may be the last one.
 
         Parameters
         ----------
@@ -321,12 +346,23 @@ class PhaseType(FromData, Law):
         return cls.from_rates(np.eye(n)[0], jumps, rate * (1.0 - onward))
 
     def scale(self, c: float) -> PhaseType:
-        """Law of `c` times this variable; ModelError unless `c` is finite and above zero."""
+        """Return the law of `c` times this variable.
+
+        Parameters
+        ----------
+        c : float
+            Finite and above zero.
+
+        Raises
+        ------
+        ModelError
+            If `c` is not.
+        """
         c = real_number("c", c, above=0.0)
         with np.errstate(over="ignore"):
             exits, jumps = self.exit / c, self.jumps / c
         law = PhaseType.from_rates(self.alpha, finite_rates(jumps), finite_rates(exits), atom=self.atom)
-        return law._marked(None if self.fitted_to is None else self.fitted_to.scaled(c))
+        return law._with_origin(None if self.fitted_to is None else self.fitted_to.scaled(c))
 
     # Numbers
 
@@ -398,7 +434,12 @@ class PhaseType(FromData, Law):
         return (third - 3.0 * second + 2.0) / (self.scv * sqrt(self.scv))
 
     def moment(self, k: int) -> float:
-        """Raw moment E[X^k] = k! alpha (-T)^-k 1, in seconds^k.
+        """Return the raw moment E[X^k] = k! alpha (-T)^-k 1, in seconds^k.
+
+        Parameters
+        ----------
+        k : int
+            Order of the moment, 0 to 150.
 
         Raises
         ------
@@ -420,12 +461,28 @@ class PhaseType(FromData, Law):
     # Functions of time
 
     def pdf(self, x: ArrayLike) -> Any:
-        """Density at `x` (seconds), per second; the atom at zero has none. ModelError on NaN."""
+        """Return the density at `x`, per second; the atom at zero has none.
+
+        Parameters
+        ----------
+        x : array_like
+            Times, seconds, any shape.
+
+        Raises
+        ------
+        ModelError
+            If a time is NaN.
+        """
         exits = np.ldexp(self._chain.exit, self._chain.exponent)
         return self._evaluate(x, 0.0, 0.0, lambda t, now, shift, _: scaled(now @ exits, shift))
 
     def logpdf(self, x: ArrayLike) -> Any:
-        """Logarithm of `pdf`, also where that is too small for a float.
+        """Return the logarithm of `pdf`, also where that is too small for a float.
+
+        Parameters
+        ----------
+        x : array_like
+            Times, seconds, any shape.
 
         Raises
         ------
@@ -439,13 +496,35 @@ class PhaseType(FromData, Law):
         )
 
     def sf(self, x: ArrayLike) -> Any:
-        """P(X > x) at `x` (seconds), with relative accuracy in the tail. ModelError on NaN."""
+        """Return P(X > x), with relative accuracy in the tail.
+
+        Parameters
+        ----------
+        x : array_like
+            Times, seconds, any shape.
+
+        Raises
+        ------
+        ModelError
+            If a time is NaN.
+        """
         return self._evaluate(
             x, 1.0, 0.0, lambda t, now, shift, _: np.minimum(scaled(now.sum(axis=1), shift), 1.0)
         )
 
     def cdf(self, x: ArrayLike) -> Any:
-        """P(X <= x) at `x` (seconds), with relative accuracy near zero. ModelError on NaN."""
+        """Return P(X <= x), with relative accuracy near zero.
+
+        Parameters
+        ----------
+        x : array_like
+            Times, seconds, any shape.
+
+        Raises
+        ------
+        ModelError
+            If a time is NaN.
+        """
         return self._evaluate(x, 0.0, 1.0, lambda t, now, shift, absorbed: absorbed)
 
     def _evaluate(
@@ -466,12 +545,34 @@ class PhaseType(FromData, Law):
         return shaped(result)
 
     def ppf(self, q: ArrayLike) -> Any:
-        """Time not exceeded with probability `q`; ModelError unless q is in [0, 1]."""
+        """Return the time, seconds, not exceeded with probability `q`.
+
+        Parameters
+        ----------
+        q : array_like
+            Probabilities, any shape.
+
+        Raises
+        ------
+        ModelError
+            If one is not in [0, 1].
+        """
         chance = probabilities("q", q)
         return self._quantile(chance > 0.5, np.where(chance > 0.5, 1.0 - chance, chance))
 
     def isf(self, q: ArrayLike) -> Any:
-        """Time exceeded with probability `q`, down to 1e-300; ModelError unless q is in [0, 1]."""
+        """Return the time, seconds, exceeded with probability `q`.
+
+        Parameters
+        ----------
+        q : array_like
+            Probabilities, any shape; accurate down to 1e-300.
+
+        Raises
+        ------
+        ModelError
+            If one is not in [0, 1].
+        """
         chance = probabilities("q", q)
         return self._quantile(chance <= 0.5, np.where(chance <= 0.5, chance, 1.0 - chance))
 
@@ -488,7 +589,12 @@ class PhaseType(FromData, Law):
         return shaped(result)
 
     def laplace(self, s: ArrayLike) -> Any:
-        """Laplace-Stieltjes transform E[exp(-s X)] for `s` >= 0 (per second).
+        """Return the Laplace-Stieltjes transform E[exp(-s X)].
+
+        Parameters
+        ----------
+        s : array_like
+            Per second, not negative, any shape.
 
         Raises
         ------
@@ -516,6 +622,11 @@ class PhaseType(FromData, Law):
             Shape of the result; by default one float.
         random_state : None, int, numpy Generator or RandomState
             Where randomness comes from; None takes fresh entropy.
+
+        Returns
+        -------
+        float or ndarray
+            Values in seconds, in the shape `size`.
 
         Raises
         ------

@@ -19,8 +19,25 @@ _STEPS = 300
 def quantile(chain: Chain, chance: Array, upper: NDArray[np.bool_]) -> Array:
     """Find the times, in the unit of `chain`, exceeded with probability `chance` where `upper`.
 
-    Elsewhere `chance` is the probability of an absorption after time zero and not later. All
-    arguments are vectors (m,); the chances are positive and can be had.
+    Parameters
+    ----------
+    chain : Chain
+        The chain, in its own unit of time.
+    chance : (m,) ndarray
+        Probabilities, above zero and such that they occur.
+    upper : (m,) ndarray of bool
+        Whether `chance` is that of exceeding the time; else, that of an absorption after time zero and
+        not later.
+
+    Returns
+    -------
+    (m,) ndarray
+        Times in the unit of the chain.
+
+    Raises
+    ------
+    ConvergenceError
+        If Newton's method runs out of steps.
     """
     chain = replace(chain, atom=0.0) if chain.atom else chain
     goal = np.log(chance)
@@ -49,7 +66,7 @@ def quantile(chain: Chain, chance: Array, upper: NDArray[np.bool_]) -> Array:
 
 
 def _newton(chain: Chain, x: Array, goal: Array, upper: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """How far the logarithm is beyond its goal (negative: x too small), and Newton's next x."""
+    """Return how far the logarithm is beyond its goal (negative: x too small), and Newton's next x."""
     phases, shift, absorbed = transient(chain, np.minimum(x, 1e300))
     alive, leaving = phases.sum(axis=1), phases @ chain.exit
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

@@ -32,7 +32,12 @@ MOST_ROWS, MOST_COLUMNS = 12, 12
 
 
 def kebab(name: str) -> str:
-    """The name of a class as a schema has it.
+    """Return the name of a class as a schema has it.
+
+    Parameters
+    ----------
+    name : str
+        In CamelCase.
 
     Examples
     --------
@@ -74,11 +79,11 @@ class Record:
             cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
 
     def record(self) -> dict[str, Any]:
-        """What there is to say, by name: the fields that are shown, and what a class adds."""
+        """Return the content by name: the fields that are shown, and what a class adds."""
         return {f.name: getattr(self, f.name) for f in _shown_fields(self)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Every quantity by its name, as plain values that JSON can hold.
+        """Return every quantity by its name, as plain values that JSON can hold.
 
         Returns
         -------
@@ -90,14 +95,20 @@ class Record:
         return {"schema": type(self).schema, "version": self.schema_version} | held
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """`to_dict` as JSON text (RFC 8259: without NaN), on one line unless indented."""
+        """Return `to_dict` as JSON text (RFC 8259: without NaN).
+
+        Parameters
+        ----------
+        indent : int, optional
+            Blanks for each level; by default the text is one line.
+        """
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row with a column for each quantity that is a number or a text."""
+        """Return one row with a column for each quantity that is a number or a text."""
         import pandas as pd
 
-        return pd.DataFrame([self._single()])
+        return pd.DataFrame([self._cells()])
 
     def __repr__(self) -> str:
         held = [(f.name, getattr(self, f.name)) for f in _shown_fields(self)]
@@ -126,7 +137,7 @@ class Record:
         kind = type(self).__name__
         return f"{kind} {name}" if isinstance(name, str) and name else kind
 
-    def _single(self) -> dict[str, Any]:
+    def _cells(self) -> dict[str, Any]:
         """Those quantities that fit into a cell."""
         return {
             name: value.item() if isinstance(value, np.generic) else value
@@ -136,7 +147,7 @@ class Record:
 
 
 class Drawing(NamedTuple):
-    """Which columns of `to_frame` a figure shows."""
+    """Columns of `to_frame` that a figure shows."""
 
     x: str  #: column across; numbers make lines, names make bars; "" for bars of all of `y`
     y: str | tuple[str, ...]  #: columns upward
@@ -157,17 +168,19 @@ class Result(Record):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
 
         Returns
         -------
         matplotlib.axes.Axes
+            Those drawn on.
         """
         from phasefit.plotting import columns
 
         return columns(self.drawn(), self.drawing, title=self._heading(), ax=ax)
 
     def drawn(self) -> pd.DataFrame:
-        """The table whose columns `plot` draws: `to_frame`, unless a class has another."""
+        """Return the table whose columns `plot` draws: `to_frame`, unless a class has another."""
         return self.to_frame()
 
 
@@ -182,7 +195,7 @@ class Law(Result):
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it.
+    """Return a value as JSON can hold it.
 
     Parameters
     ----------
@@ -226,11 +239,11 @@ def plain(value: Any) -> Any:
         return sorted((plain(each) for each in value), key=str)
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return [plain(each) for each in value]
-    return _other(value)
+    return _json_of_other(value)
 
 
-def _other(value: Any) -> Any:
-    """What is neither a number nor a text nor a collection, as JSON can hold it."""
+def _json_of_other(value: Any) -> Any:
+    """Return as JSON what is neither a number nor a text nor a collection."""
     if is_dataclass(value) and not isinstance(value, type):
         if type(value).__str__ is not object.__str__:  # it has a text, such as "min(d, p/4)"
             return str(value)
@@ -281,7 +294,15 @@ def _key(key: Any) -> str:
 
 
 def brief(value: Any, most: int = 60) -> str:
-    """A value on one line, cut where it is long."""
+    """Return a value on one line, cut where it is long.
+
+    Parameters
+    ----------
+    value : object
+        Anything with a text.
+    most : int
+        Largest number of characters.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
@@ -295,9 +316,9 @@ def brief(value: Any, most: int = 60) -> str:
         small = value.ndim == 1 and value.size <= 4
         text = f"[{', '.join(map(brief, value.tolist()))}]" if small else f"array({sides})"
     elif isinstance(value, Mapping):
-        text = f"{{{_some(map(_key, value), len(value))}}}"
+        text = f"{{{_first_few(map(_key, value), len(value))}}}"
     elif isinstance(value, (tuple, list)) and not hasattr(value, "_asdict"):
-        text = f"({_some((brief(each, 30) for each in value), len(value))})"
+        text = f"({_first_few((brief(each, 30) for each in value), len(value))})"
     elif isinstance(value, (type, Callable)):  # type: ignore[arg-type]
         text = getattr(value, "__qualname__", type(value).__qualname__)
     else:
@@ -305,7 +326,7 @@ def brief(value: Any, most: int = 60) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def _some(texts: Iterable[str], count: int) -> str:
+def _first_few(texts: Iterable[str], count: int) -> str:
     """The first few of some texts, and how many there are."""
     first = [text for text, _ in zip(texts, range(4), strict=False)]
     return ", ".join(first) + (f", ... {count:,} in all" if count > len(first) else "")
@@ -319,7 +340,7 @@ def _first_line(value: Any) -> str:
 
 
 def short_text(kind: str, values: Sequence[tuple[str, Any]]) -> str:
-    """`repr` of a record: exact while that is short, then rounded, then with fields left out.
+    """Return the `repr` of a record: exact while that is short, then rounded, then shortened.
 
     Parameters
     ----------
@@ -328,13 +349,13 @@ def short_text(kind: str, values: Sequence[tuple[str, Any]]) -> str:
     values : sequence of (str, object)
         Names and values of its parts.
     """
-    exact = [f"{name}={_exact(value)}" for name, value in values]
+    exact = [f"{name}={_exact_text(value)}" for name, value in values]
     if len(whole := f"{kind}({', '.join(exact)})") <= MOST_TEXT:
         return whole
     parts: list[str] = []
     length = len(kind) + len("(, ...)")
     for name, value in values:
-        part = f"{name}={_quoted(value)}"
+        part = f"{name}={_quoted_text(value)}"
         length += len(part) + len(", ")
         if length > MOST_TEXT:
             return f"{kind}({', '.join([*parts, '...'])})"
@@ -342,18 +363,18 @@ def short_text(kind: str, values: Sequence[tuple[str, Any]]) -> str:
     return f"{kind}({', '.join(parts)})"
 
 
-def _exact(value: Any) -> str:
+def _exact_text(value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, float)):
         return repr(value)
     if isinstance(value, tuple) and len(value) <= 4 and not hasattr(value, "_asdict"):
-        inside = ", ".join(_exact(each) for each in value)
+        inside = ", ".join(_exact_text(each) for each in value)
         return f"({inside},)" if len(value) == 1 else f"({inside})"
-    return _quoted(value)
+    return _quoted_text(value)
 
 
-def _quoted(value: Any) -> str:
+def _quoted_text(value: Any) -> str:
     return repr(brief(value)) if isinstance(value, str) else brief(value)
 
 
@@ -364,14 +385,16 @@ def html_table(
     most: int = MOST_ROWS,
     left: tuple[int, int] = (0, 0),
 ) -> str:
-    """A table for a notebook; every text is escaped.
+    """Return a table for a notebook; every text is escaped.
 
     Parameters
     ----------
     heading : str
+        Title above the table.
     header : sequence of str
         Names of the columns; without any the first cell of a row is its name.
     rows : sequence of sequence of str
+        Cells, row by row.
     most : int
         Rows that are shown.
     left : (int, int)
@@ -388,11 +411,11 @@ def html_table(
         lines.append(f"<tr>{head}{''.join(f'<td>{cell}</td>' for cell in rest)}</tr>")
     lines.append("</tbody></table>")
     more = (max(len(rows) - most, 0) + left[0], left[1])
-    said = [f"{n:,} more {what}" for n, what in zip(more, ("rows", "columns"), strict=True) if n]
-    return "\n".join([*lines, *([f"<p>{' and '.join(said)}</p>"] if said else [])])
+    left_out = [f"{n:,} more {what}" for n, what in zip(more, ("rows", "columns"), strict=True) if n]
+    return "\n".join([*lines, *([f"<p>{' and '.join(left_out)}</p>"] if left_out else [])])
 
 
 def _shown_fields(value: Any) -> list[Any]:
     """Fields of a dataclass that its text shows."""
-    known = fields(value) if is_dataclass(value) else ()
-    return [f for f in known if f.repr and not f.name.startswith("_")]
+    all_fields = fields(value) if is_dataclass(value) else ()
+    return [f for f in all_fields if f.repr and not f.name.startswith("_")]

@@ -15,7 +15,20 @@ RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 def generator(name: str, source: RandomState) -> np.random.Generator:
-    """Return the generator that the argument `name` means; a RandomState advances by one draw."""
+    """Return the generator that the argument `name` means; a RandomState advances by one draw.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    source : None, int, numpy Generator or RandomState
+        None takes fresh entropy.
+
+    Raises
+    ------
+    ModelError
+        If `source` is none of these.
+    """
     if isinstance(source, np.random.Generator):
         return source
     if isinstance(source, np.random.RandomState):
@@ -34,12 +47,23 @@ def generator(name: str, source: RandomState) -> np.random.Generator:
 
 
 def dimensions(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
-    """`size` as a shape; None is the shape of a number."""
+    """Return `size` as a shape; None is the shape of a number.
+
+    Parameters
+    ----------
+    size : int, tuple of ints or None
+        As numpy's generators take it.
+
+    Raises
+    ------
+    ModelError
+        If it is none of these, or negative.
+    """
     if size is None:
         return ()
-    given = size if isinstance(size, tuple | list) else (size,)
+    lengths = size if isinstance(size, tuple | list) else (size,)
     try:
-        shape = tuple(-1 if isinstance(n, bool) else operator.index(n) for n in given)
+        shape = tuple(-1 if isinstance(n, bool) else operator.index(n) for n in lengths)
     except TypeError:
         shape = (-1,)
     if min(shape, default=0) < 0:
@@ -48,14 +72,29 @@ def dimensions(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
 
 
 def draw(chain: Chain, count: int, rng: np.random.Generator) -> Array:
-    """Draw `count` absorption times in the unit of `chain`."""
+    """Draw absorption times.
+
+    Parameters
+    ----------
+    chain : Chain
+        The chain, in its own unit of time.
+    count : int
+        Number of times to draw.
+    rng : numpy.random.Generator
+        Where randomness comes from.
+
+    Returns
+    -------
+    (count,) ndarray
+        In the unit of the chain.
+    """
     n = chain.start.size
     onward = chain.jumps.diagonal(1)
     in_a_row = not chain.exit[:-1].any() and np.count_nonzero(chain.jumps) == n - 1 == (
         np.count_nonzero(onward)
     )
     if not in_a_row or np.ptp(chain.rates) > 0.0:
-        return _walk(chain, count, rng)
+        return _walk_to_absorption(chain, count, rng)
     if n == 1 and chain.atom == 0.0:
         return np.asarray(rng.standard_exponential(count) / chain.exit[0])
     # Equal phases in a row: only the number of those still to come matters.
@@ -68,11 +107,11 @@ def draw(chain: Chain, count: int, rng: np.random.Generator) -> Array:
     return np.asarray(rng.standard_gamma(n - entered) / chain.exit[-1])
 
 
-def _walk(chain: Chain, count: int, rng: np.random.Generator) -> Array:
+def _walk_to_absorption(chain: Chain, count: int, rng: np.random.Generator) -> Array:
     from phasefit import _kernels  # compiling takes its time; few callers draw
 
-    start_cdf, start_phase = _table(np.append(chain.start, chain.atom)[None, :])
-    jump_cdf, jump_phase = _table(np.column_stack([chain.jumps, chain.exit]))
+    start_cdf, start_phase = _cumulative_table(np.append(chain.start, chain.atom)[None, :])
+    jump_cdf, jump_phase = _cumulative_table(np.column_stack([chain.jumps, chain.exit]))
     out = np.empty(count)
     _kernels.walk_to_absorption(
         start_cdf[0], start_phase[0], jump_cdf, jump_phase, 1.0 / chain.rates, rng, out
@@ -81,20 +120,39 @@ def _walk(chain: Chain, count: int, rng: np.random.Generator) -> Array:
 
 
 def draw_gaps(jumps: Array, events: Array, start: Array, count: int, rng: np.random.Generator) -> Array:
-    """Draw `count` successive times between events of a chain, the first one from `start`."""
+    """Draw successive times between events of a chain, the first one from `start`.
+
+    Parameters
+    ----------
+    jumps : (n, n) ndarray
+        Rates of the jumps without an event, with a zero diagonal.
+    events : (n, n) ndarray
+        Rates of the jumps with an event.
+    start : (n,) ndarray
+        Probability of each phase at the beginning.
+    count : int
+        Number of times to draw.
+    rng : numpy.random.Generator
+        Where randomness comes from.
+
+    Returns
+    -------
+    (count,) ndarray
+        In the unit of the rates.
+    """
     rates = jumps.sum(axis=1) + events.sum(axis=1)
     if len(rates) == 1:
         return np.asarray(rng.standard_exponential(count) / rates[0])
     from phasefit import _kernels  # compiling takes its time; few callers draw
 
-    start_cdf, start_phase = _table(start[None, :])
-    jump_cdf, jump_to = _table(np.column_stack([jumps, events]))
+    start_cdf, start_phase = _cumulative_table(start[None, :])
+    jump_cdf, jump_to = _cumulative_table(np.column_stack([jumps, events]))
     out = np.empty(count)
     _kernels.walk_from_event_to_event(start_cdf[0], start_phase[0], jump_cdf, jump_to, 1.0 / rates, rng, out)
     return out
 
 
-def _table(weights: Array) -> tuple[Array, NDArray[np.int64]]:
+def _cumulative_table(weights: Array) -> tuple[Array, NDArray[np.int64]]:
     """Cumulative probabilities of each row, most probable first, and what they belong to."""
     order = np.argsort(-weights, axis=1, kind="stable")
     descending = np.take_along_axis(weights, order, axis=1)

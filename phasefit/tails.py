@@ -85,10 +85,10 @@ def tail_law(samples: ArrayLike, *, order: int | None = None) -> PhaseType:
     if not values.max() > 0.0:
         raise ModelError("all samples are 0; there is no tail")
     nearest, least = None, np.inf
-    for law, how in _candidates(values, most):
+    for law, how in _candidate_laws(values, most):
         missed = tail_misfit(law, values)
         if missed < least:
-            nearest, least = law._marked(FittedTo(values, how=how)), missed
+            nearest, least = law._with_origin(FittedTo(values, how=how)), missed
         if least <= NEAR:
             break
     assert nearest is not None
@@ -96,9 +96,16 @@ def tail_law(samples: ArrayLike, *, order: int | None = None) -> PhaseType:
 
 
 def tail_misfit(law: PhaseType, samples: ArrayLike) -> float:
-    """Largest relative error of a law at the 90th, 95th and 99th percentile of values.
+    """Return the largest relative error of a law at the 90th, 95th and 99th percentile of values.
 
-    Those that are zero are left out; 0 where all are.
+    Values of zero are left out; 0 where all are.
+
+    Parameters
+    ----------
+    law : PhaseType
+        The law, in the unit of the values.
+    samples : (n,) array_like
+        Values, not negative.
 
     Examples
     --------
@@ -106,12 +113,12 @@ def tail_misfit(law: PhaseType, samples: ArrayLike) -> float:
     3.605
     """
     wanted = np.quantile(real_vector("samples", samples), JUDGED)
-    found = np.asarray(law.ppf(list(JUDGED)))
+    fitted = np.asarray(law.ppf(list(JUDGED)))
     some = wanted > 0.0
-    return float(np.abs(found[some] / wanted[some] - 1.0).max(initial=0.0))
+    return float(np.abs(fitted[some] / wanted[some] - 1.0).max(initial=0.0))
 
 
-def _candidates(values: Array, most: int | None) -> Iterator[tuple[PhaseType, str]]:
+def _candidate_laws(values: Array, most: int | None) -> Iterator[tuple[PhaseType, str]]:
     """Laws of the mean of the values, from those with little work on, of so many phases at most."""
     largest = min(most or _MOST, _MOST)
     if not values.max() > values.min():
@@ -120,10 +127,10 @@ def _candidates(values: Array, most: int | None) -> Iterator[tuple[PhaseType, st
         return
     how = "mixture of exponentials by its tail"
     if most is None:
-        yield _exponentials(values, _APART[0], 0.0), how
+        yield _exponential_mixture(values, _APART[0], 0.0), how
     else:
         for apart in _APART:
-            law = _exponentials(values, apart, _SHORTEST)
+            law = _exponential_mixture(values, apart, _SHORTEST)
             if law.order <= most:
                 yield law, how
                 break
@@ -134,7 +141,7 @@ def _candidates(values: Array, most: int | None) -> Iterator[tuple[PhaseType, st
             yield law, report.label
 
 
-def _exponentials(values: Array, apart: float, shortest: float) -> PhaseType:
+def _exponential_mixture(values: Array, apart: float, shortest: float) -> PhaseType:
     """Mixture of exponentials with the mean and, as far as it can, the tail of the values.
 
     Their means grow by the factor `apart` from one to the next, from `shortest` means on.
@@ -158,9 +165,9 @@ def _exponentials(values: Array, apart: float, shortest: float) -> PhaseType:
         ]
     )
     wanted = np.concatenate([np.ones(above.size), [_HELD, _HELD, _SECOND]])
-    found, _ = nnls(columns, wanted, maxiter=100 * means.size)
-    kept = found > 1e-12 * found.sum()
-    weights = found[kept] / found[kept].sum()
+    mixture, _ = nnls(columns, wanted, maxiter=100 * means.size)
+    kept = mixture > 1e-12 * mixture.sum()
+    weights = mixture[kept] / mixture[kept].sum()
     law = PhaseType.hyperexponential(weights=weights, means=means[kept])
     law = law.scale(mean / law.mean)  # what the least squares left of it
     if share == 1.0:

@@ -32,9 +32,13 @@ def estimated_seconds(
     Parameters
     ----------
     observations : Observations
+        The data that would be fitted.
     family : {"hyper-erlang", "coxian", "general"}
+        As for `maximise`.
     orders : sequence of int
+        Numbers of phases that would be tried.
     hold_moments : {0, 1, 2}
+        As for `maximise`.
 
     Returns
     -------
@@ -70,7 +74,21 @@ def _hyper_erlang(order: int, coarse: int, fine: int, hold_moments: int) -> floa
 def orders_within(
     seconds: float, observations: Observations, family: str, most: int, hold_moments: int = 0
 ) -> int:
-    """Return the largest number, up to `most`, of orders from one on that take no longer."""
+    """Return the largest number, up to `most`, of orders from one on that fit into a time.
+
+    Parameters
+    ----------
+    seconds : float
+        Time that may be spent.
+    observations : Observations
+        The data that would be fitted.
+    family : {"hyper-erlang", "coxian", "general"}
+        As for `maximise`.
+    most : int
+        Largest order to consider.
+    hold_moments : {0, 1, 2}
+        As for `maximise`.
+    """
     total = 0.0
     for order in range(1, most + 1):
         total += estimated_seconds(observations, family, [order], hold_moments)
@@ -82,7 +100,21 @@ def orders_within(
 def largest_within(
     seconds: float, observations: Observations, family: str, most: int, hold_moments: int = 0
 ) -> int:
-    """Return the largest order, up to `most`, that alone takes no longer; 0 if none does."""
+    """Return the largest order, up to `most`, that alone fits into a time; 0 if none does.
+
+    Parameters
+    ----------
+    seconds : float
+        Time that may be spent.
+    observations : Observations
+        The data that would be fitted.
+    family : {"hyper-erlang", "coxian", "general"}
+        As for `maximise`.
+    most : int
+        Largest order to consider.
+    hold_moments : {0, 1, 2}
+        As for `maximise`.
+    """
     fits = [
         order
         for order in range(1, most + 1)

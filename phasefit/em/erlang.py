@@ -45,7 +45,20 @@ class _Mixture:
 
 
 def partitions(total: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:
-    """Ways to write `total` as a sum of whole numbers, largest first."""
+    """Yield the ways to write `total` as a sum of whole numbers, largest first.
+
+    Parameters
+    ----------
+    total : int
+        The sum, not negative.
+    largest : int, optional
+        Largest summand allowed; by default `total`.
+
+    Yields
+    ------
+    tuple of int
+        Summands that do not rise.
+    """
     if total == 0:
         yield ()
     for first in range(min(total, largest or total), 0, -1):
@@ -54,7 +67,19 @@ def partitions(total: int, largest: int | None = None) -> Iterator[tuple[int, ..
 
 
 def count_settings(order: int) -> tuple[int, int]:
-    """Ways to share so many phases among branches, and the branches of all of them together.
+    """Count the ways to share so many phases among branches, and the branches of all of them.
+
+    Parameters
+    ----------
+    order : int
+        Phases of all branches together.
+
+    Returns
+    -------
+    ways : int
+        Number of settings.
+    branches : int
+        Branches of all settings together.
 
     Examples
     --------
@@ -80,7 +105,7 @@ def fit(
     max_steps: int,
     hold: int,
 ) -> list[EMResult]:
-    """Fits of hyper-Erlang laws, best first.
+    """Return fits of hyper-Erlang laws, best first.
 
     Parameters
     ----------
@@ -180,7 +205,17 @@ def _rates(mixture: _Mixture) -> tuple[Array, Array, Array]:
 
 
 def first_look(sample: Sample, order: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Start, jumps and exits of a good hyper-Erlang law, found without much effort."""
+    """Return start, jumps and exits of a good hyper-Erlang law, with little effort.
+
+    Parameters
+    ----------
+    sample : Sample
+        Positive times in units of their centre.
+    order : int
+        Phases of all branches together.
+    rng : numpy.random.Generator
+        Draws the starts beyond the first four.
+    """
     best: tuple[float, _Mixture] | None = None
     for phases in partitions(order):
         for start in _starts(sample, phases, 1, rng):
@@ -192,7 +227,15 @@ def first_look(sample: Sample, order: int, rng: np.random.Generator) -> tuple[Ar
 
 
 def likelihood(sample: Sample, mixture: _Mixture) -> float:
-    """Log-likelihood of `sample`."""
+    """Return the log-likelihood of `sample`.
+
+    Parameters
+    ----------
+    sample : Sample
+        Positive times, in the unit of `mixture`.
+    mixture : _Mixture
+        The law.
+    """
     return _expect(sample, mixture)[0]
 
 
@@ -318,7 +361,15 @@ def _starts(
 
 
 def located(sample: Sample) -> tuple[Array, Array]:
-    """About where the times lie, in order, and their weights: of a censored one its nearer end."""
+    """Return about where the times lie, in order, and their weights.
+
+    A censored time lies at its nearer end.
+
+    Parameters
+    ----------
+    sample : Sample
+        Positive times in units of their centre.
+    """
     middle = np.where(sample.upper < inf, 0.5 * (sample.lower + sample.upper), sample.lower)
     times = np.concatenate([sample.times, middle])
     weights = np.concatenate([sample.weights, sample.interval_weights])

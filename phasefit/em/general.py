@@ -55,11 +55,11 @@ class _Grid:
         times = np.unique(np.concatenate(stops))
         if times.size and times[0] == 0.0:
             times = times[1:]
-        known = right & (sample.lower > 0.0)
+        exact = right & (sample.lower > 0.0)
         ended, alive = np.zeros((2, times.size))
         np.add.at(ended, np.searchsorted(times, sample.times), sample.weights)
-        at = np.searchsorted(times, sample.lower[known])
-        np.add.at(alive, at, sample.interval_weights[known])
+        at = np.searchsorted(times, sample.lower[exact])
+        np.add.at(alive, at, sample.interval_weights[exact])
         lower = np.searchsorted(times, sample.lower[within], side="right")
         upper = np.searchsorted(times, sample.upper[within], side="right")
         return cls(
@@ -73,7 +73,7 @@ class _Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class _Law:
+class _ChainRates:
     """Start, jumps and exits, in the unit of the data; a rate of zero stays zero."""
 
     alpha: Array
@@ -85,7 +85,7 @@ class _Law:
         return np.concatenate([self.alpha, self.jumps.ravel(), self.exits])
 
     @classmethod
-    def folded(cls, flat: Array) -> _Law:
+    def folded(cls, flat: Array) -> _ChainRates:
         """Inverse of `flat`, for the n that solves n^2 + 2 n = len(flat)."""
         n = round((1.0 + flat.size) ** 0.5) - 1
         return cls(flat[:n], flat[n:-n].reshape(n, n), flat[-n:])
@@ -101,7 +101,34 @@ def fit(
     max_steps: int,
     hold: int,
 ) -> list[EMResult]:
-    """Fits from several starts, best first."""
+    """Return fits from several starts, best first.
+
+    Parameters
+    ----------
+    observations : Observations
+        In units of their mean.
+    family : {"coxian", "general"}
+        Phases in a row that can each be the last; or any chain.
+    order : int
+        Number of phases.
+    starts : int
+        Points to climb from.
+    rng : numpy.random.Generator
+        Draws the starts beyond the first ones.
+    tol : float
+        Gain of the log-likelihood per sample at which a climb counts as converged.
+    max_steps : int
+        Most steps of a climb.
+    hold : int
+        Number of the first moments of the data that the law is to have.
+
+    Raises
+    ------
+    InfeasibleMomentsError
+        If two moments are held and no law of this order has them.
+    ConvergenceError
+        If no start leads anywhere.
+    """
     coarse, fine = _Grid.of(observations.coarse), _Grid.of(observations.middle)
     looks = []
     for start in _starts(observations, family, order, starts, rng):
@@ -124,7 +151,7 @@ def fit(
         law, trace, converged = climbed
         if hold == 1:  # a climb stopped by rounding may have left the mean a little off
             mean = float(law.alpha @ _mean_times(law))
-            law = _Law(law.alpha, law.jumps * mean, law.exits * mean)
+            law = _ChainRates(law.alpha, law.jumps * mean, law.exits * mean)
         in_bins = exact = _expect(fine, law)[0]
         if observations.values.size > observations.middle.times.size:
             near = _Grid.of(observations.every.condensed(_REPORT, beyond=20_000))
@@ -153,7 +180,7 @@ def fit(
     return sorted(results, key=lambda fitted: -fitted.log_likelihood)
 
 
-def _expect(grid: _Grid, law: _Law) -> tuple[float, _Law, Array]:
+def _expect(grid: _Grid, law: _ChainRates) -> tuple[float, _ChainRates, Array]:
     """Log-likelihood; expected starts, jumps and exits; expected time in each phase."""
     n = law.alpha.size
     begun, spent, ended, moved = np.empty(n), np.empty(n), np.empty(n), np.empty((n, n))
@@ -172,16 +199,16 @@ def _expect(grid: _Grid, law: _Law) -> tuple[float, _Law, Array]:
         spent,
         ended,
     )
-    return value, _Law(begun, moved, ended), spent
+    return value, _ChainRates(begun, moved, ended), spent
 
 
-def _mean_times(law: _Law) -> Array:
+def _mean_times(law: _ChainRates) -> Array:
     """Mean time to absorption from each phase."""
     factors = absorption.eliminate(law.jumps, law.exits)
     return absorption.solve(factors, np.ones(law.alpha.size))
 
 
-def _improved(law: _Law, counts: _Law, spent: Array) -> _Law:
+def _improved(law: _ChainRates, counts: _ChainRates, spent: Array) -> _ChainRates:
     """M-step: rates are counts over time; what has died out keeps a trace, zero stays zero."""
     trace = 1e-100 * counts.alpha.sum()
     time = np.maximum(spent, 1e-250)
@@ -189,10 +216,12 @@ def _improved(law: _Law, counts: _Law, spent: Array) -> _Law:
     exits = np.where(law.exits > 0.0, np.maximum(counts.exits, trace), 0.0)
     rates = np.concatenate([counts.jumps, exits[:, None]], axis=1)
     rates = np.minimum(np.minimum(rates, _FASTEST * time[:, None]) / time[:, None], _FASTEST)
-    return _Law(alpha / alpha.sum(), rates[:, :-1].copy(), rates[:, -1].copy())
+    return _ChainRates(alpha / alpha.sum(), rates[:, :-1].copy(), rates[:, -1].copy())
 
 
-def _climb(grid: _Grid, law: _Law, tol: float, max_steps: int) -> tuple[_Law, Array, bool] | None:
+def _climb(
+    grid: _Grid, law: _ChainRates, tol: float, max_steps: int
+) -> tuple[_ChainRates, Array, bool] | None:
     """EM with squared steps [1]_, taken back where they lower the likelihood.
 
     References
@@ -203,7 +232,7 @@ def _climb(grid: _Grid, law: _Law, tol: float, max_steps: int) -> tuple[_Law, Ar
     size = grid.size
     trace: list[float] = []
     best = law
-    back: _Law | None = None  # where to go on from if the long step just taken does not pay
+    back: _ChainRates | None = None  # where to go on from if the long step just taken does not pay
     while True:
         value, counts, spent = _expect(grid, law)
         if trace and not value >= trace[-1]:
@@ -227,7 +256,7 @@ def _climb(grid: _Grid, law: _Law, tol: float, max_steps: int) -> tuple[_Law, Ar
         law = _extrapolated(law, one, back)
 
 
-def _extrapolated(zero: _Law, one: _Law, two: _Law) -> _Law:
+def _extrapolated(zero: _ChainRates, one: _ChainRates, two: _ChainRates) -> _ChainRates:
     """Squared step through three laws, in the logarithms of their parameters."""
     flats = [law.flat for law in (zero, one, two)]
     free = np.minimum.reduce(flats) > 0.0
@@ -240,23 +269,23 @@ def _extrapolated(zero: _Law, one: _Law, two: _Law) -> _Law:
     far = np.exp(np.clip(x + 2.0 * stride * speed + stride**2 * bend, -80.0, np.log(_FASTEST)))
     flat = flats[2].copy()
     flat[free] = far
-    law = _Law.folded(flat)
-    return _Law(law.alpha / law.alpha.sum(), law.jumps, law.exits)
+    law = _ChainRates.folded(flat)
+    return _ChainRates(law.alpha / law.alpha.sum(), law.jumps, law.exits)
 
 
 def _climb_held(
-    observations: Observations, grid: _Grid, start: _Law, tol: float, max_steps: int
-) -> tuple[_Law, Array, bool] | None:
+    observations: Observations, grid: _Grid, start: _ChainRates, tol: float, max_steps: int
+) -> tuple[_ChainRates, Array, bool] | None:
     """Climb with the first two moments of the data held; None if that cannot be done."""
     template = start.flat
     free = template > 0.0
     n = start.alpha.size
     second = observations.second
 
-    def at(theta: Array) -> _Law:
+    def at(theta: Array) -> _ChainRates:
         flat = np.zeros_like(template)
         flat[free] = np.exp(theta)
-        return _Law.folded(flat)
+        return _ChainRates.folded(flat)
 
     def expect(theta: Array) -> tuple[float, Array, Array]:
         law = at(theta)
@@ -291,7 +320,7 @@ def _climb_held(
                 -2.0 * (visits * twice + revisits * once),
             ),
         ):
-            slopes.append(_Law(start_, jump, exit_).flat * law.flat)
+            slopes.append(_ChainRates(start_, jump, exit_).flat * law.flat)
         values = np.array([law.alpha.sum(), first, square])
         return np.log(values), (np.stack(slopes) / values[:, None])[:, free]
 
@@ -307,7 +336,7 @@ def _starts(
     order: int,
     count: int,
     rng: np.random.Generator,
-) -> Iterator[_Law]:
+) -> Iterator[_ChainRates]:
     """Laws to climb from: the first ones where the data suggest, the others at random."""
     times, weights = erlang.located(observations.coarse)
     share = (np.cumsum(weights) - 0.5 * weights) / weights.sum()
@@ -324,7 +353,7 @@ def _starts(
                 onward = rng.uniform(0.1, 0.99, order)
             onward[-1] = 0.0
             chain = np.diag((rates * onward)[:-1], 1) if order > 1 else np.zeros((1, 1))
-            yield _Law(np.eye(order)[0], chain, rates * (1.0 - onward))
+            yield _ChainRates(np.eye(order)[0], chain, rates * (1.0 - onward))
             continue
         if n == 0 and order <= erlang.FEW_PHASES:
             yield _loosened(erlang.first_look(observations.coarse, order, rng), rng)
@@ -333,14 +362,14 @@ def _starts(
         moves = rng.dirichlet(np.ones(order + 1), order)
         jumps = rates[:, None] * moves[:, :-1]
         np.fill_diagonal(jumps, 0.0)
-        yield _Law(rng.dirichlet(np.ones(order)), jumps, rates * (moves[:, -1] + 0.05))
+        yield _ChainRates(rng.dirichlet(np.ones(order)), jumps, rates * (moves[:, -1] + 0.05))
 
 
-def _loosened(law: tuple[Array, Array, Array], rng: np.random.Generator) -> _Law:
+def _loosened(law: tuple[Array, Array, Array], rng: np.random.Generator) -> _ChainRates:
     """The law with a little of every jump it lacks, which EM could not add by itself."""
     alpha, jumps, exits = law
     n = alpha.size
     rates = jumps.sum(axis=1) + exits
     more = 0.02 / n * rates[:, None] * rng.uniform(0.5, 1.5, (n, n))
     np.fill_diagonal(more, 0.0)
-    return _Law((alpha + 0.01 / n) / 1.01, jumps + more, exits + 0.02 / n * rates)
+    return _ChainRates((alpha + 0.01 / n) / 1.01, jumps + more, exits + 0.02 / n * rates)

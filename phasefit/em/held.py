@@ -19,10 +19,33 @@ def climb(
 ) -> tuple[Array, Array, bool] | None:
     """Climb from `theta` with `held` kept at `goal`; None where the goal cannot be reached.
 
-    Each step is that of EM, the gradient over the curvature of the complete likelihood,
-    projected on the surface and brought back to it by Newton's method. It is stretched while
-    that pays and halved until the likelihood rises, so the trace never falls. Stops when ten
-    steps gain less than `gain`. Returns the point, the trace and whether it stopped by itself.
+    Each step is that of EM, the gradient over the curvature of the complete likelihood, projected on the
+    surface and brought back to it by Newton's method. It is stretched while that pays and halved until the
+    likelihood rises, so the trace never falls.
+
+    Parameters
+    ----------
+    expect : callable
+        Log-likelihood of a point, its gradient and the curvature of the complete likelihood.
+    held : callable
+        Functions that are held, and their gradients, at a point.
+    theta : (n,) ndarray
+        Where to start.
+    goal : (h,) ndarray
+        Values that the functions keep.
+    gain : float
+        Stop when ten steps gain less than this.
+    max_steps : int
+        Most steps.
+
+    Returns
+    -------
+    point : (n,) ndarray
+        Where the climb ended.
+    trace : (steps,) ndarray
+        Log-likelihood after each step.
+    settled : bool
+        Whether it stopped by itself.
     """
     at = approach(held, theta, goal)
     if at is None:
@@ -58,7 +81,22 @@ def climb(
 
 
 def approach(held: Held, theta: Array, goal: Array) -> Array | None:
-    """Bring `theta` to where `held` is at `goal`, by small steps of the goal."""
+    """Bring `theta` to where `held` is at `goal`, by small steps of the goal.
+
+    Parameters
+    ----------
+    held : callable
+        Functions that are held, and their gradients, at a point.
+    theta : (n,) ndarray
+        Where to start.
+    goal : (h,) ndarray
+        Values wanted.
+
+    Returns
+    -------
+    (n,) ndarray or None
+        The point; None where it is not reached.
+    """
     even = np.ones_like(theta)
     here, _ = held(theta)
     for pieces in (1, 8, 64):
@@ -72,7 +110,24 @@ def approach(held: Held, theta: Array, goal: Array) -> Array | None:
 
 
 def onto(held: Held, theta: Array, goal: Array, curvature: Array) -> Array | None:
-    """Point near `theta` where `held` is at `goal`, by Newton's method; None if it fails."""
+    """Find the point near `theta` where `held` is at `goal`, by Newton's method.
+
+    Parameters
+    ----------
+    held : callable
+        Functions that are held, and their gradients, at a point.
+    theta : (n,) ndarray
+        Where to start.
+    goal : (h,) ndarray
+        Values wanted.
+    curvature : (n,) ndarray
+        Measure of distance: the curvature of the complete likelihood.
+
+    Returns
+    -------
+    (n,) ndarray or None
+        The point; None where Newton's method fails.
+    """
     best = np.inf
     for _ in range(40):
         if not np.abs(theta).max() < 100.0:

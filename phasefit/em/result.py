@@ -25,7 +25,7 @@ class EMResult(Result):
 
     drawing = Drawing("step", "log_likelihood")
 
-    distribution: PhaseType
+    distribution: PhaseType  #: in seconds
     log_likelihood: float  #: of all the data under `distribution`, not of the bins
     trace: tuple[float, ...]  #: log-likelihood of the data as condensed, step by step
     steps: int  #: EM steps taken, extrapolated ones included
@@ -36,7 +36,7 @@ class EMResult(Result):
     binning_error: float
 
     def to_frame(self) -> pd.DataFrame:
-        """Log-likelihood after each step."""
+        """Return the log-likelihood after each step."""
         import pandas as pd
 
         steps = range(1, len(self.trace) + 1)
@@ -53,7 +53,25 @@ def result(
     parameters: int,
     label: str,
 ) -> EMResult:
-    """Law with `rates` (alpha, jumps, exits) in the unit of the data; likelihoods likewise."""
+    """Return the result in seconds of a fit in the unit of the data.
+
+    Parameters
+    ----------
+    observations : Observations
+        The data.
+    rates : tuple of ndarray
+        alpha (n,), jumps (n, n) and exits (n,), in the unit of the data.
+    exact, in_bins : float
+        Log-likelihood of the positive times, and of their binned form.
+    trace : (steps,) ndarray
+        Log-likelihood of the binned times after each step.
+    converged : bool
+        Whether the climb stopped by itself.
+    parameters : int
+        Number of free parameters, without an atom at zero.
+    label : str
+        Family and structure.
+    """
     alpha, jumps, exits = rates
     atom, unit = observations.atom, observations.unit
     with np.errstate(over="ignore"):

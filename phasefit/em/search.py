@@ -33,7 +33,7 @@ def maximise(
     max_steps: int = 1000,
     hold_moments: int = 0,
 ) -> tuple[EMResult, ...]:
-    """Laws of greatest likelihood for the data, best first.
+    """Return the laws of greatest likelihood for the data, best first.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def maximise(
         )
     rng = generator("rng", rng)
     if family == "hyper-erlang":
-        found = erlang.fit(data, order, starts, rng, tol, max_steps, hold)
+        fits = erlang.fit(data, order, starts, rng, tol, max_steps, hold)
     else:
-        found = general.fit(data, family, order, starts, rng, tol, max_steps, hold)
-    return tuple(found)
+        fits = general.fit(data, family, order, starts, rng, tol, max_steps, hold)
+    return tuple(fits)

@@ -28,8 +28,8 @@ _MOST_STEPS = 4000  # points of a step function beyond which a picture gains not
 _MOST_BINS = 60
 
 
-class Data(Protocol):
-    """What is drawn of a `phasefit.empirical.Empirical`."""
+class DrawnData(Protocol):
+    """Law of observations as it is drawn, as `phasefit.empirical.Empirical` is one."""
 
     @property
     def values(self) -> Array:
@@ -44,39 +44,39 @@ class Data(Protocol):
         """Number of observations."""
 
     def quantile(self, q: float) -> float:
-        """Smallest value not exceeded with probability `q`."""
+        """Return the smallest value not exceeded with probability `q`."""
 
 
-class Law(Protocol):
-    """What is drawn of a `phasefit.PhaseType`."""
+class DrawnLaw(Protocol):
+    """Law as it is drawn, as `phasefit.PhaseType` is one."""
 
     @property
     def order(self) -> int:
         """Number of phases."""
 
     def pdf(self, x: ArrayLike) -> Any:
-        """Density."""
+        """Return the density."""
 
     def cdf(self, x: ArrayLike) -> Any:
-        """P(X <= x)."""
+        """Return P(X <= x)."""
 
     def sf(self, x: ArrayLike) -> Any:
-        """P(X > x)."""
+        """Return P(X > x)."""
 
     def ppf(self, q: ArrayLike) -> Any:
-        """Quantiles."""
+        """Return quantiles."""
 
 
-class Report(Protocol):
-    """What is drawn of a `phasefit.FitReport`."""
-
-    @property
-    def distribution(self) -> Law:
-        """The fitted law."""
+class DrawnReport(Protocol):
+    """Fit as it is drawn, as `phasefit.FitReport` is one."""
 
     @property
-    def data(self) -> Data | None:
-        """The data's own law."""
+    def distribution(self) -> DrawnLaw:
+        """Fitted law."""
+
+    @property
+    def data(self) -> DrawnData | None:
+        """Law of the data themselves; None where it is not identified."""
 
     @property
     def label(self) -> str:
@@ -99,19 +99,21 @@ class Report(Protocol):
         """Refits to resampled data."""
 
     def bands(self, x: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-        """Confidence bands of the ccdf."""
+        """Return confidence bands of the ccdf."""
 
 
-def fit_figure(report: Report) -> Figure:
+def fit_figure(report: DrawnReport) -> Figure:
     """Draw density, ccdf, quantiles and likelihood of a fit, four panels.
 
     Parameters
     ----------
     report : FitReport
+        The fit.
 
     Returns
     -------
     Figure
+        Not shown; save it with ``savefig``.
 
     Examples
     --------
@@ -129,12 +131,13 @@ def fit_figure(report: Report) -> Figure:
     return figure
 
 
-def density(report: Report, *, ax: Axes | None = None) -> Axes:
+def density(report: DrawnReport, *, ax: Axes | None = None) -> Axes:
     """Draw a histogram of the data and the fitted density over the logarithm of time.
 
     Parameters
     ----------
     report : FitReport
+        The fit.
     ax : Axes, optional
         Where to draw; a new figure by default.
 
@@ -161,12 +164,13 @@ def density(report: Report, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def ccdf(report: Report, *, ax: Axes | None = None, level: float = 0.95) -> Axes:
+def ccdf(report: DrawnReport, *, ax: Axes | None = None, level: float = 0.95) -> Axes:
     """Draw P(X > x) of data and fit, both axes logarithmic, with its band if there is one.
 
     Parameters
     ----------
     report : FitReport
+        The fit.
     ax : Axes, optional
         Where to draw; a new figure by default.
     level : float
@@ -175,6 +179,7 @@ def ccdf(report: Report, *, ax: Axes | None = None, level: float = 0.95) -> Axes
     Returns
     -------
     ax : Axes
+        Those drawn on.
 
     Raises
     ------
@@ -215,12 +220,13 @@ def ccdf(report: Report, *, ax: Axes | None = None, level: float = 0.95) -> Axes
     return ax
 
 
-def quantiles(report: Report, *, ax: Axes | None = None) -> Axes:
+def quantiles(report: DrawnReport, *, ax: Axes | None = None) -> Axes:
     """Draw fitted against empirical quantiles, both axes logarithmic.
 
     Parameters
     ----------
     report : FitReport
+        The fit.
     ax : Axes, optional
         Where to draw; a new figure by default.
 
@@ -245,9 +251,9 @@ def quantiles(report: Report, *, ax: Axes | None = None) -> Axes:
     at = np.searchsorted(data.cdf, np.concatenate([outside, 1.0 - outside, np.linspace(0, 1, 200)]))
     at = np.unique(at[at < data.values.size])
     before = np.concatenate([[0.0], data.cdf[:-1]])
-    own, fitted = data.values[at], np.asarray(law.ppf((before[at] + data.cdf[at]) / 2.0))
-    shown = (own > 0.0) & (fitted > 0.0)
-    ax.scatter(own[shown], fitted[shown], s=9, c=BLUE, alpha=0.7, lw=0)
+    measured, fitted = data.values[at], np.asarray(law.ppf((before[at] + data.cdf[at]) / 2.0))
+    shown = (measured > 0.0) & (fitted > 0.0)
+    ax.scatter(measured[shown], fitted[shown], s=9, c=BLUE, alpha=0.7, lw=0)
     for q in (0.5, 0.9, 0.99, 0.999):
         place, theirs = data.quantile(q), float(law.ppf(q))
         if place > 0.0 and theirs > 0.0 and data.size * (1.0 - q) >= 1.0:
@@ -262,23 +268,25 @@ def quantiles(report: Report, *, ax: Axes | None = None) -> Axes:
             )
     ax.set(xscale="log", yscale="log")
     if shown.any():
-        ends = np.concatenate([own[shown], fitted[shown]])
+        ends = np.concatenate([measured[shown], fitted[shown]])
         ax.plot([ends.min(), ends.max()], [ends.min(), ends.max()], c=GREY, lw=0.8, ls="--")
     return ax
 
 
-def likelihood(report: Report, *, ax: Axes | None = None) -> Axes:
+def likelihood(report: DrawnReport, *, ax: Axes | None = None) -> Axes:
     """Draw what the log-likelihood of each iteration still lacked of the last one.
 
     Parameters
     ----------
     report : FitReport
+        The fit.
     ax : Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     ax : Axes
+        Those drawn on.
 
     Examples
     --------
@@ -307,7 +315,20 @@ def likelihood(report: Report, *, ax: Axes | None = None) -> Axes:
 
 
 def axes_or_new(ax: Axes | None, **figure: Any) -> Axes:
-    """Return `ax`, or the axes of a new figure that no global list keeps."""
+    """Return `ax`, or the axes of a new figure that no global list keeps.
+
+    Parameters
+    ----------
+    ax : Axes or None
+        Where to draw; None for the axes of a new figure.
+    **figure : object
+        Arguments of a new `Figure`.
+
+    Raises
+    ------
+    ModelError
+        If `ax` is something else.
+    """
     if ax is None:
         return Figure(layout="constrained", **figure).add_subplot()
     if not isinstance(ax, Axes):
@@ -328,7 +349,7 @@ def _without_data(ax: Axes) -> Axes:
     return ax
 
 
-def _times(report: Report) -> Array:
+def _times(report: DrawnReport) -> Array:
     """Times that cover both the data and the law, equally spaced on a logarithmic axis."""
     law = report.distribution
     outside = min(1e-3, 1.0 / max(report.size, 1.0))
@@ -339,7 +360,7 @@ def _times(report: Report) -> Array:
     return np.geomspace(min(ends) * 0.8, max(ends) * 1.25, _POINTS)
 
 
-def _thinned(data: Data) -> NDArray[np.intp]:
+def _thinned(data: DrawnData) -> NDArray[np.intp]:
     """Indices of the steps to draw: all, or enough of them, denser towards the tail."""
     n = data.values.size
     if n <= _MOST_STEPS:
@@ -349,7 +370,7 @@ def _thinned(data: Data) -> NDArray[np.intp]:
     return np.unique(np.concatenate([head, tail]).astype(np.intp))
 
 
-def _histogram(data: Data) -> tuple[Array, Array]:
+def _histogram(data: DrawnData) -> tuple[Array, Array]:
     """Edges and heights, per decade, of a histogram over the logarithm of the positive values."""
     positive = data.values > 0.0
     values, mass = data.values[positive], np.diff(data.cdf, prepend=0.0)[positive]

@@ -20,8 +20,8 @@ _MOST_BARS: Final = 40
 _MOST_LINES: Final = 10
 
 
-class Columns(Protocol):
-    """Which columns of a table are drawn; see `phasefit.records.Drawing`."""
+class DrawnColumns(Protocol):
+    """Names of the columns that are drawn, as `phasefit.records.Drawing` has them."""
 
     @property
     def x(self) -> str: ...  # noqa: D102
@@ -37,16 +37,24 @@ class Columns(Protocol):
     def labels(self) -> tuple[str, str]: ...  # noqa: D102
 
 
-def columns(table: pd.DataFrame, drawing: Columns, *, title: str = "", ax: Axes | None = None) -> Axes:
+def columns(table: pd.DataFrame, drawing: DrawnColumns, *, title: str = "", ax: Axes | None = None) -> Axes:
     """Draw columns of a table: lines over numbers, bars over names.
 
     Parameters
     ----------
     table : pandas.DataFrame
+        The table.
     drawing : Drawing
+        Names of its columns to draw.
     title : str
         Plain text; nothing in it is taken as mathematics.
-    ax : Axes, optional
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : Axes
+        Those drawn on.
 
     Examples
     --------
@@ -61,8 +69,8 @@ def columns(table: pd.DataFrame, drawing: Columns, *, title: str = "", ax: Axes 
     told = table if table.index.name is None else table.reset_index()
     ys = (drawing.y,) if isinstance(drawing.y, str) else drawing.y
     x, y = (
-        own or (names if isinstance(names, str) else "").replace("_", " ")
-        for own, names in zip(drawing.labels, (drawing.x, drawing.y), strict=True)
+        label or (names if isinstance(names, str) else "").replace("_", " ")
+        for label, names in zip(drawing.labels, (drawing.x, drawing.y), strict=True)
     )
     if drawing.x and told[drawing.x].dtype.kind in "iuf":
         _lines(ax, told, drawing, ys)
@@ -82,7 +90,7 @@ def columns(table: pd.DataFrame, drawing: Columns, *, title: str = "", ax: Axes 
     return ax
 
 
-def _lines(ax: Axes, table: pd.DataFrame, drawing: Columns, ys: tuple[str, ...]) -> None:
+def _lines(ax: Axes, table: pd.DataFrame, drawing: DrawnColumns, ys: tuple[str, ...]) -> None:
     groups = [("", table)]
     if drawing.by:
         groups = [(str(name), part) for name, part in table.groupby(drawing.by, sort=False)]
@@ -100,7 +108,7 @@ def _lines(ax: Axes, table: pd.DataFrame, drawing: Columns, ys: tuple[str, ...])
             )
 
 
-def _bars(ax: Axes, table: pd.DataFrame, drawing: Columns, ys: tuple[str, ...]) -> None:
+def _bars(ax: Axes, table: pd.DataFrame, drawing: DrawnColumns, ys: tuple[str, ...]) -> None:
     if not drawing.x:  # a bar for each column of the only row
         names = [y.replace("_", " ") for y in ys]
         ax.barh(names, [float(table[y].iloc[0]) for y in ys], color=BLUE)
@@ -129,7 +137,7 @@ def _floats(column: pd.Series[Any]) -> Array:
     return column.to_numpy(dtype=float, na_value=np.nan)
 
 
-def _half_widths(table: pd.DataFrame, drawing: Columns) -> Array | None:
+def _half_widths(table: pd.DataFrame, drawing: DrawnColumns) -> Array | None:
     """Error bars; none where the width is not known or infinite, which cannot be drawn."""
     if not drawing.half_width or drawing.half_width not in table:
         return None
@@ -139,6 +147,20 @@ def _half_widths(table: pd.DataFrame, drawing: Columns) -> Array | None:
 
 def tail(law: Any, *, title: str = "", ax: Axes | None = None) -> Axes:
     """Draw P(X > x) of a law over its times, down to one in a thousand.
+
+    Parameters
+    ----------
+    law : object with ``sf`` and ``ppf``
+        The law, in seconds.
+    title : str
+        Plain text; nothing in it is taken as mathematics.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ax : Axes
+        Those drawn on.
 
     Examples
     --------

@@ -25,15 +25,25 @@ MOST_STATES = 20_000
 class ChainResult:
     """Stationary means of the chain."""
 
-    goodput: float
+    goodput: float  #: share of kept work in the time
     write: float  #: seconds of a write that is not aborted, from its mean residence
     stall: float  #: seconds that a checkpoint keeps the job from working
-    utilisation: float
+    utilisation: float  #: used share of the bandwidth
     error: float  #: relative error of the stationary vector
 
 
 def has_chain(job: Checkpointing, storage: Storage, jobs: int) -> bool:
-    """Whether all laws are phase-type, all transfers are admitted, and the chain is small."""
+    """Return whether all laws are phase-type, all transfers are admitted, and the chain is small.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        Each of the jobs.
+    storage : Storage
+        Where they write.
+    jobs : int
+        How many share it.
+    """
     behind = job.mode == "asynchronous"
     return (
         not (behind and (job.snapshot > 0.0 or not math.isinf(job.mtbf)))
@@ -66,25 +76,25 @@ class _Stages:
 def _stages(job: Checkpointing, storage: Storage) -> _Stages:
     assert isinstance(job.jitter, PhaseType)
     assert job.size_law is not None
-    interval = _scaled(job.jitter, job.interval)
-    write = _scaled(job.size_law, job.write_alone(storage))
+    interval = _scaled_to_mean(job.jitter, job.interval)
+    write = _scaled_to_mean(job.size_law, job.write_alone(storage))
     if job.mode == "asynchronous":
-        return _behind_work(interval, write)
+        return _stages_behind_work(interval, write)
     laws = [interval, write]
     fails = not math.isinf(job.mtbf)
     if fails:
-        laws.append(_scaled(job.size_law, job.read_alone(storage)))
+        laws.append(_scaled_to_mean(job.size_law, job.read_alone(storage)))
         if job.downtime > 0.0:
             assert job.downtime_law is not None
-            laws.append(_scaled(job.downtime_law, job.downtime))
+            laws.append(_scaled_to_mean(job.downtime_law, job.downtime))
     ends = np.cumsum([0, *(law.order for law in laws)])
     part = np.repeat(np.arange(len(laws)), [law.order for law in laws])
-    own, shared = np.zeros((2, len(part), len(part)))
+    unshared, shared = np.zeros((2, len(part), len(part)))
     written = np.zeros(len(part))
     after = (1, 0, 0, 2)  # the interval, the write, the restore, the downtime
     for which, law in enumerate(laws):
         here = slice(int(ends[which]), int(ends[which + 1]))
-        rates = shared if which in (1, 2) else own
+        rates = shared if which in (1, 2) else unshared
         rates[here, here] += law.T
         leaves = -law.T.sum(axis=1)
         then = after[which]
@@ -93,39 +103,53 @@ def _stages(job: Checkpointing, storage: Storage) -> _Stages:
             written[here] = leaves
         if fails and which < 3:
             # Into the downtime, or the restore where there is none.
-            own[here, int(ends[-2]) :] += job.failure_rate * laws[-1].alpha
-    np.fill_diagonal(own, 0.0)
+            unshared[here, int(ends[-2]) :] += job.failure_rate * laws[-1].alpha
+    np.fill_diagonal(unshared, 0.0)
     np.fill_diagonal(shared, 0.0)
     moving = (part == 1) | (part == 2)
-    return _Stages(own, shared, part == 0, part == 1, moving, written)
+    return _Stages(unshared, shared, part == 0, part == 1, moving, written)
 
 
-def _behind_work(interval: PhaseType, write: PhaseType) -> _Stages:
+def _stages_behind_work(interval: PhaseType, write: PhaseType) -> _Stages:
     """Works alone; works and writes; stands still until the predecessor is written."""
     a, w = interval.order, write.order
     due, done = -interval.T.sum(axis=1), -write.T.sum(axis=1)
     both, still = slice(a, a + a * w), slice(a + a * w, a + a * w + w)
     size = a + a * w + w
-    own, shared = np.zeros((2, size, size))
-    own[:a, :a] = interval.T
+    unshared, shared = np.zeros((2, size, size))
+    unshared[:a, :a] = interval.T
     begins = np.kron(interval.alpha, write.alpha)
-    own[:a, both] = np.outer(due, begins)
-    own[both, both] = np.kron(interval.T, np.eye(w))
-    own[both, still] = np.kron(due[:, None], np.eye(w))
+    unshared[:a, both] = np.outer(due, begins)
+    unshared[both, both] = np.kron(interval.T, np.eye(w))
+    unshared[both, still] = np.kron(due[:, None], np.eye(w))
     shared[both, both] = np.kron(np.eye(a), write.T)
     shared[both, :a] = np.kron(np.eye(a), done[:, None])
     shared[still, still] = write.T
     shared[still, both] = np.outer(done, begins)
-    np.fill_diagonal(own, 0.0)
+    np.fill_diagonal(unshared, 0.0)
     np.fill_diagonal(shared, 0.0)
     written = np.concatenate((np.zeros(a), np.tile(done, a), done))
     place = np.arange(size)
     writing = place >= a
-    return _Stages(own, shared, place < a + a * w, writing, writing, written)
+    return _Stages(unshared, shared, place < a + a * w, writing, writing, written)
 
 
 def solve_checkpoints(job: Checkpointing, storage: Storage, jobs: int) -> ChainResult:
     """Solve the chain of how many jobs are in each stage.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        Each of the jobs, one for which `has_chain` holds.
+    storage : Storage
+        Where they write.
+    jobs : int
+        How many share it.
+
+    Returns
+    -------
+    ChainResult
+        Stationary means.
 
     Notes
     -----
@@ -176,5 +200,5 @@ def _compositions(jobs: int, stages: int) -> NDArray[np.int64]:
     return np.asarray(high - low - 1)
 
 
-def _scaled(law: PhaseType, mean: float) -> PhaseType:
+def _scaled_to_mean(law: PhaseType, mean: float) -> PhaseType:
     return law.scale(mean / law.mean)

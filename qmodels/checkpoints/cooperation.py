@@ -28,7 +28,7 @@ class WasteBound(Result):
 def waste_bound(
     classes: Sequence[tuple[Checkpointing, float]], storage: Storage, *, nodes: float, mtbf: float
 ) -> WasteBound:
-    """Least waste of classes of jobs that take turns, to the first order in failures.
+    """Return the least waste of classes of jobs that take turns, to the first order in failures.
 
     Parameters
     ----------
@@ -45,6 +45,7 @@ def waste_bound(
     Returns
     -------
     WasteBound
+        The waste, and the interval of each class that reaches it.
 
     Raises
     ------

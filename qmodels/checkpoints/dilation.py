@@ -33,7 +33,7 @@ _LARGE = 300.0  #: exponents above this mean that no interval is ever survived
 class Dilation:
     """The fixed point: seconds that a transfer waits, and by how much sharing stretches it."""
 
-    goodput: float
+    goodput: float  #: share of kept work in the time
     wait: float  #: mean seconds before a transfer is admitted
     stretch: float  #: mean time of an admitted transfer over its time alone, >= 1
     utilisation: float  #: used share of the bandwidth
@@ -42,7 +42,21 @@ class Dilation:
 
 
 def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
-    """Goodput of `jobs` equal jobs with failures, approximate.
+    """Return the goodput of equal jobs with failures, approximate.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        Each of the jobs.
+    storage : Storage
+        Where they write.
+    jobs : int
+        How many share it.
+
+    Raises
+    ------
+    ConvergenceError
+        If the fixed point is not reached.
 
     Notes
     -----
@@ -75,7 +89,7 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
         visit = single.visits(wait, stretch)
         if visit is None:
             return Dilation(0.0, wait, stretch, 1.0, 1.0, single.stall(wait, stretch))
-        waits, moves = _around_storage(jobs, visit.away, visit.alone, full, writers)
+        waits, moves = _wait_and_stretch(jobs, visit.away, visit.alone, full, writers)
         if writers < jobs:
             service, cycle = visit.alone / min(full, float(writers)), visit.away + moves
             waits *= _law_of_wait(jobs, cycle - service, service, job.size_law)
@@ -110,16 +124,26 @@ def dilation(job: Checkpointing, storage: Storage, jobs: int) -> Dilation:
 
 
 def away_and_alone(job: Checkpointing, storage: Storage, jobs: int = 1) -> tuple[float, float]:
-    """Mean seconds between transfers, and of a transfer at full speed, when `jobs` share."""
+    """Return the mean seconds between transfers, and of a transfer at full speed, when jobs share.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        Each of the jobs.
+    storage : Storage
+        Where they write.
+    jobs : int
+        How many share it.
+    """
     single = _Renewal(job, job.write_alone(storage), job.read_alone(storage))
-    found = dilation(job, storage, jobs) if jobs > 1 else None
-    visit = single.visits(found.wait, found.stretch) if found else single.visits(0.0, 1.0)
+    solution = dilation(job, storage, jobs) if jobs > 1 else None
+    visit = single.visits(solution.wait, solution.stretch) if solution else single.visits(0.0, 1.0)
     return (visit.away, visit.alone) if visit else (1e-9 * job.interval, single.write)
 
 
 @dataclass(frozen=True)
 class _Visits:
-    """What the closed network needs of a job: per transfer, in seconds."""
+    """Needs of a job for the closed network: per transfer, in seconds."""
 
     away: float
     alone: float  #: bandwidth used, as time alone at full speed, aborted transfers included
@@ -134,7 +158,7 @@ class _Renewal:
         self.spared = log_survived(job, job.failure_rate)
         self.work = kept_work(job, job.failure_rate)
 
-    def _cycle(self, wait: float, stretch: float) -> tuple[float, float, float]:
+    def _cycle_means(self, wait: float, stretch: float) -> tuple[float, float, float]:
         """Work kept of a cycle, its mean length, and the logarithm of its chance to be spared."""
         job, held = self.job, stretch * self.write
         if job.mode == "asynchronous":
@@ -163,12 +187,12 @@ class _Renewal:
 
     def overrun(self, wait: float, held: float) -> float:
         """Mean time for which a job stands still because its last write is not done yet."""
-        own = 0.0 if self.job.size_law is None else self.job.size_law.scv * self.write**2
+        of_size = 0.0 if self.job.size_law is None else self.job.size_law.scv * self.write**2
         extra = max(0.0, wait + held - self.write)  # what others add, about exponential
-        return overrun(self.job, wait + held, math.sqrt(own + extra * extra))
+        return overrun(self.job, wait + held, math.sqrt(of_size + extra * extra))
 
     def goodput(self, wait: float, stretch: float) -> float:
-        work, length, spared = self._cycle(wait, stretch)
+        work, length, spared = self._cycle_means(wait, stretch)
         job = self.job
         if math.isinf(job.mtbf):
             return work / length
@@ -183,7 +207,7 @@ class _Renewal:
     def visits(self, wait: float, stretch: float) -> _Visits | None:
         """Means per transfer; None where no interval is ever survived."""
         job = self.job
-        _, length, spared = self._cycle(wait, stretch)
+        _, length, spared = self._cycle_means(wait, stretch)
         write, read = stretch * self.write, stretch * self.read
         if math.isinf(job.mtbf):
             away = length - wait - write
@@ -209,7 +233,7 @@ class _Renewal:
         return _Visits(max(away, 1e-9 * job.interval), moving / stretch, reads / (writes + reads))
 
 
-def _around_storage(jobs: int, away: float, alone: float, full: float, writers: int) -> tuple[float, float]:
+def _wait_and_stretch(jobs: int, away: float, alone: float, full: float, writers: int) -> tuple[float, float]:
     """Mean wait and mean time admitted of a transfer in a closed network.
 
     Exponential times, transfers admitted in order of request; `i` transfers at work take
@@ -243,9 +267,9 @@ def _law_of_wait(jobs: int, away: float, alone: float, law: PhaseType | None) ->
         cycle = alone + away / jobs * math.exp(-top) / float(np.exp(served - top).sum())
         return jobs * cycle - away - alone
 
-    own, exponential = wait(_log_odds(x, law)), wait(np.log(x))
+    of_law, exponential = wait(_log_odds(x, law)), wait(np.log(x))
     if exponential > 1e-12 * alone:
-        return max(own, 0.0) / exponential
+        return max(of_law, 0.0) / exponential
     return 0.5 if law is None else 0.5 * (1.0 + law.scv)
 
 

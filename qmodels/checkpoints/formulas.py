@@ -10,7 +10,7 @@ from phasefit.checks import real_number
 
 
 def goodput_alone(interval: float, write: float, restore: float, mtbf: float, downtime: float) -> float:
-    """Share of time in which a job that shares with nobody does work that is kept.
+    """Return the share of kept work in the time of a job that shares with nobody.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def goodput_alone(interval: float, write: float, restore: float, mtbf: float, do
 def goodput_behind(
     interval: float, write: float, snapshot: float, restore: float, mtbf: float, downtime: float
 ) -> float:
-    """The same for a job that writes behind its work, where the write fits into an interval.
+    """Return the goodput of a job that writes behind its work, where the write fits into an interval.
 
     Our own, by the renewal argument of `goodput_alone`.
 
@@ -70,7 +70,7 @@ def goodput_behind(
 
 
 def best_alone(write: float, mtbf: float) -> float:
-    """Interval of the largest goodput of one job: ``M (1 + W0(-e^{-C/M - 1}))``, seconds.
+    """Return the interval of the largest goodput of one job: ``M (1 + W0(-e^{-C/M - 1}))``, seconds.
 
     It depends neither on the downtime nor on the restore.
 
@@ -103,7 +103,7 @@ def best_alone(write: float, mtbf: float) -> float:
 
 
 def young(write: float, mtbf: float) -> float:
-    """Young's interval, ``sqrt(2 C M)``, seconds: the first order.
+    """Return Young's interval, ``sqrt(2 C M)``, seconds: the first order.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def young(write: float, mtbf: float) -> float:
 
 
 def daly(write: float, mtbf: float) -> float:
-    """Daly's interval of higher order, seconds; `mtbf` itself once the write is twice as long.
+    """Return Daly's interval of higher order, seconds; `mtbf` itself once the write is twice as long.
 
     Parameters
     ----------

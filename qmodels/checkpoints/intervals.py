@@ -15,9 +15,16 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def log_survived(job: Checkpointing, rate: float) -> float:
-    """Logarithm of the probability that failures of this rate per second spare an interval.
+    """Return the logarithm of the probability that failures spare an interval.
 
     Its difference to zero keeps all its digits when failures are rare.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        The job.
+    rate : float
+        Failures per second.
 
     Examples
     --------
@@ -37,7 +44,14 @@ def log_survived(job: Checkpointing, rate: float) -> float:
 
 
 def kept_work(job: Checkpointing, rate: float) -> float:
-    """Mean work of an interval that was not hit: shorter than the mean where it varies.
+    """Return the mean work of an interval that was not hit: shorter than the mean where it varies.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        The job.
+    rate : float
+        Failures per second.
 
     Examples
     --------
@@ -63,11 +77,12 @@ def kept_work(job: Checkpointing, rate: float) -> float:
 
 
 def overrun(job: Checkpointing, time: float, spread: float) -> float:
-    """Mean by which a transfer outlasts an interval, seconds.
+    """Return the mean by which a transfer outlasts an interval, seconds.
 
     Parameters
     ----------
     job : Checkpointing
+        The job.
     time, spread : float
         Mean and standard deviation of the transfer, seconds: it is taken as a constant and an
         exponential time after that.
@@ -103,11 +118,12 @@ def overrun(job: Checkpointing, time: float, spread: float) -> float:
 
 
 def timer_share(job: Checkpointing, service: float, load: float) -> float:
-    """Share of the wait for turns that a variable interval brings about, 0 to 1.
+    """Return the share of the wait for turns that a variable interval brings about, 0 to 1.
 
     Parameters
     ----------
     job : Checkpointing
+        The job.
     service : float
         Seconds between two that are served one after the other.
     load : float
@@ -134,7 +150,12 @@ def timer_share(job: Checkpointing, service: float, load: float) -> float:
 
 
 def size_share(job: Checkpointing) -> float:
-    """Share of the wait for turns that transfers of variable size bring about.
+    """Return the share of the wait for turns that transfers of variable size bring about.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        The job.
 
     Notes
     -----

@@ -78,7 +78,13 @@ class Storage(Record):
         return self.bandwidth / self.alone
 
     def admitted(self, jobs: int) -> int:
-        """Transfers at work at once, at most, when there are `jobs` jobs."""
+        """Return the transfers at work at once, at most.
+
+        Parameters
+        ----------
+        jobs : int
+            Jobs that there are.
+        """
         return jobs if self.writers is None else min(self.writers, jobs)
 
 
@@ -189,11 +195,23 @@ class Checkpointing(Record):
         return 1.0 / self.mtbf
 
     def write_alone(self, storage: Storage) -> float:
-        """Seconds of a checkpoint that shares with nobody, C."""
+        """Return the seconds of a checkpoint that shares with nobody, C.
+
+        Parameters
+        ----------
+        storage : Storage
+            Where it is written.
+        """
         return self.size / storage.alone
 
     def read_alone(self, storage: Storage) -> float:
-        """Seconds of a restore that shares with nobody, R."""
+        """Return the seconds of a restore that shares with nobody, R.
+
+        Parameters
+        ----------
+        storage : Storage
+            Where it is read from.
+        """
         size = self.size if self.restore_size is None else self.restore_size
         return size / storage.alone
 

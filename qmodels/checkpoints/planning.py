@@ -24,27 +24,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BestInterval(Result):
-    """The interval of the largest goodput, beside the classical ones, in seconds."""
+    """Interval of the largest goodput, beside the classical ones, in seconds."""
 
     drawing = Drawing("", ("interval", "young", "daly"), labels=("", "interval [s]"))
 
-    interval: float
-    goodput: float
-    young: float
-    daly: float
+    interval: float  #: at which most work is done
+    goodput: float  #: at that interval
+    young: float  #: Young's interval
+    daly: float  #: Daly's interval
     method: str  #: of the prediction at the best interval
     low: float  #: from here ...
     high: float  #: ... to here the goodput is within a thousandth of the best
 
 
 def best_interval(job: Checkpointing, storage: Storage, jobs: int = 1) -> BestInterval:
-    """The interval at which `jobs` equal jobs get most work done.
+    """Return the interval at which equal jobs get most work done.
 
     Parameters
     ----------
     job : Checkpointing
         Its own interval does not count.
     storage : Storage
+        Where they write.
     jobs : int
         How many share the storage.
 
@@ -98,20 +99,22 @@ def best_interval(job: Checkpointing, storage: Storage, jobs: int = 1) -> BestIn
     else:
         low = math.log(max(min(first, write) * 1e-2, 1e-9 * job.mtbf))
         high = math.log(max(job.mtbf, first, write) * (4.0 + number / storage.full_at))
-        best = math.exp(_maximum(goodput, low, high))
-    found = predict_checkpoints(replace(job, interval=best), storage, number)
+        best = math.exp(_place_of_maximum(goodput, low, high))
+    prediction = predict_checkpoints(replace(job, interval=best), storage, number)
     top, near = goodput(math.log(best)), 1e-3
-    below = _edge(goodput, math.log(best), -1, top * (1.0 - near))
-    above = _edge(goodput, math.log(best), +1, top * (1.0 - near))
-    return BestInterval(best, found.goodput, first, second, found.method, below, above)
+    below = _place_of_level(goodput, math.log(best), -1, top * (1.0 - near))
+    above = _place_of_level(goodput, math.log(best), +1, top * (1.0 - near))
+    return BestInterval(best, prediction.goodput, first, second, prediction.method, below, above)
 
 
 def jobs_that_fit(job: Checkpointing, storage: Storage, *, goodput: float, at_most: int = 100_000) -> int:
-    """The largest number of equal jobs that all keep at least this goodput.
+    """Return the largest number of equal jobs that all keep at least some goodput.
 
     Parameters
     ----------
-    job, storage
+    job : Checkpointing
+        As for `predict_checkpoints`.
+    storage : Storage
         As for `predict_checkpoints`.
     goodput : float
         Share of the time, between 0 and 1.
@@ -143,18 +146,18 @@ def jobs_that_fit(job: Checkpointing, storage: Storage, *, goodput: float, at_mo
     return most_that(reaches, most)
 
 
-def _maximum(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function with one maximum has it: a grid first, then Brent's method."""
+def _place_of_maximum(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return the place of the maximum of a function that has one: a grid first, then Brent's method."""
     grid = np.linspace(low, high, 60)
     values = [function(x) for x in grid]
     top = int(np.argmax(values))
     inside = (float(grid[max(top - 1, 0)]), float(grid[min(top + 1, len(grid) - 1)]))
-    found = minimize_scalar(lambda x: -function(x), bounds=inside, method="bounded", options={"xatol": 1e-7})
-    return float(found.x)
+    result = minimize_scalar(lambda x: -function(x), bounds=inside, method="bounded", options={"xatol": 1e-7})
+    return float(result.x)
 
 
-def _edge(function: Callable[[float], float], top: float, side: int, level: float) -> float:
-    """Where the function falls to `level` on one side of its maximum; arguments are logarithms."""
+def _place_of_level(function: Callable[[float], float], top: float, side: int, level: float) -> float:
+    """Return where a function falls to `level` on one side of its maximum; arguments are logarithms."""
     far = 1e-3
     while function(top + side * far) > level and far < 30.0:
         far *= 2.0

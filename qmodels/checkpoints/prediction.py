@@ -40,7 +40,7 @@ _NEVER_FORGET = "constant timers never forget how the jobs began: another start 
 
 @dataclass(frozen=True)
 class CheckpointPrediction(Result):
-    """What checkpoints cost; times in seconds.
+    """Cost of checkpoints; times in seconds.
 
     Where `method` is "depends on the start", constant timers never forget how the jobs began:
     `goodput` is the approximate mean over random starts, `low` and `high` are what starting all
@@ -50,9 +50,9 @@ class CheckpointPrediction(Result):
 
     drawing = Drawing("", ("goodput", "low", "high", "utilisation"))
 
-    job: Checkpointing
-    storage: Storage
-    jobs: int
+    job: Checkpointing  #: each of them
+    storage: Storage  #: where they write
+    jobs: int  #: number that share it
     goodput: float  #: share of the jobs' time that is work kept
     low: float  #: least goodput that the method leaves possible
     high: float  #: and largest
@@ -68,7 +68,7 @@ class CheckpointPrediction(Result):
         return 1.0 - self.goodput
 
     def percentile(self, q: float) -> float:
-        """Time that a share `q` of the checkpoints do not exceed as stalls, seconds.
+        """Return the stall, seconds, that a share `q` of the checkpoints do not exceed.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class CheckpointPrediction(Result):
         Raises
         ------
         ModelError
-            If no law of the stall is known: play it with `validation.simulate_checkpoints`.
+            If no law of the stall is known: simulate it with `validation.simulate_checkpoints`.
 
         Examples
         --------
@@ -109,15 +109,15 @@ class CheckpointPrediction(Result):
         return stall_law(self.job, self.storage, self.jobs, wait=wait, mean=self.stall)
 
     def table(self) -> str:
-        """The prediction in lines."""
-        rows = self._row()
+        """Return the prediction as lines of text."""
+        rows = self._quantities()
         return "\n".join(f"{name:<14}{value}" for name, value in rows.items())
 
     def record(self) -> dict[str, Any]:
-        """What was asked and what was found; times in seconds."""
-        return self._row() | {"job": self.job, "storage": self.storage, "notes": self.notes}
+        """Return the job, the storage and the prediction; times in seconds."""
+        return self._quantities() | {"job": self.job, "storage": self.storage, "notes": self.notes}
 
-    def _row(self) -> dict[str, Any]:
+    def _quantities(self) -> dict[str, Any]:
         """Numbers and method, for a table or JSON."""
         return {
             "jobs": self.jobs,
@@ -133,16 +133,16 @@ class CheckpointPrediction(Result):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row of `to_dict`."""
+        """Return one row of `to_dict`."""
         import pandas as pd
 
-        return pd.DataFrame([self._row()])
+        return pd.DataFrame([self._quantities()])
 
 
 def predict_checkpoints(
     job: Checkpointing, storage: Storage, jobs: int = 1, *, model: str = "auto"
 ) -> CheckpointPrediction:
-    """Goodput, stalls and use of the storage by `jobs` equal jobs.
+    """Return goodput, stalls and use of the storage by equal jobs.
 
     Parameters
     ----------
@@ -159,6 +159,7 @@ def predict_checkpoints(
     Returns
     -------
     CheckpointPrediction
+        Means, and how they were computed.
 
     Raises
     ------
@@ -185,41 +186,59 @@ def predict_checkpoints(
     one_of("model", model, MODELS)
     if model == "auto":
         if undisturbed(job, storage, number):
-            return _alone(job, storage, number)
-        known = from_start(job, storage, number)
-        if known is not None:
-            return _by_known_start(job, storage, number, known)
+            return _predicted_alone(job, storage, number)
+        followed = from_start(job, storage, number)
+        if followed is not None:
+            return _predicted_from_start(job, storage, number, followed)
         if has_chain(job, storage, number):
-            return _by_chain(job, storage, number)
-        if _in_product_form(job, storage, number):
-            return _by_dilation(job, storage, number, EXACT_SHARED)
-        if _by_one_server(job, storage, number):
-            return _by_dilation(job, storage, number, EXACT_ALONE)
+            return _predicted_by_chain(job, storage, number)
+        if _has_product_form(job, storage, number):
+            return _predicted_by_dilation(job, storage, number, EXACT_SHARED)
+        if _is_one_server(job, storage, number):
+            return _predicted_by_dilation(job, storage, number, EXACT_ALONE)
         mean = mean_in_turns(job, storage, number)
         if mean is not None:
-            return _by_mean(job, storage, number, mean[0], exact=mean[1])
+            return _predicted_by_mean_write(job, storage, number, mean[0], exact=mean[1])
         if _never_forgets(job):
-            return _by_start(job, storage, number)
-    return _by_dilation(job, storage, number, APPROXIMATE)
+            return _predicted_over_starts(job, storage, number)
+    return _predicted_by_dilation(job, storage, number, APPROXIMATE)
 
 
 def apart(storage: Storage, jobs: int) -> bool:
-    """Whether no transfer ever feels another one."""
+    """Return whether no transfer ever feels another one.
+
+    Parameters
+    ----------
+    storage : Storage
+        Where jobs write.
+    jobs : int
+        How many share it.
+    """
     return jobs == 1 or (storage.full_at >= jobs and storage.admitted(jobs) == jobs)
 
 
-def _constant(job: Checkpointing) -> bool:
+def _is_constant(job: Checkpointing) -> bool:
     return job.jitter == 0.0 and job.size_law is None
 
 
 def undisturbed(job: Checkpointing, storage: Storage, jobs: int) -> bool:
-    """Whether the closed forms of one job hold."""
-    if not (apart(storage, jobs) and _constant(job) and job.timer == "work"):
+    """Return whether the closed forms of one job hold.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        Each of the jobs.
+    storage : Storage
+        Where they write.
+    jobs : int
+        How many share it.
+    """
+    if not (apart(storage, jobs) and _is_constant(job) and job.timer == "work"):
         return False
     return job.mode != "asynchronous" or job.write_alone(storage) <= job.interval
 
 
-def _in_product_form(job: Checkpointing, storage: Storage, jobs: int) -> bool:
+def _has_product_form(job: Checkpointing, storage: Storage, jobs: int) -> bool:
     """Without failures the means depend on means alone, but not if everything is constant."""
     shares = storage.admitted(jobs) == jobs
     exponential = job.size_law is not None and job.size_law.order == 1 and storage.order == "fcfs"
@@ -227,13 +246,13 @@ def _in_product_form(job: Checkpointing, storage: Storage, jobs: int) -> bool:
         math.isinf(job.mtbf)
         and job.mode != "asynchronous"
         and job.timer == "work"
-        and not _constant(job)
+        and not _is_constant(job)
         and (shares or exponential)
     )
 
 
-def _by_one_server(job: Checkpointing, storage: Storage, jobs: int) -> bool:
-    """Whether jobs that come back at random moments take turns at one server, known exactly."""
+def _is_one_server(job: Checkpointing, storage: Storage, jobs: int) -> bool:
+    """Return whether jobs that come back at random moments take turns at one server, known exactly."""
     return (
         math.isinf(job.mtbf)
         and job.mode != "asynchronous"
@@ -246,11 +265,11 @@ def _by_one_server(job: Checkpointing, storage: Storage, jobs: int) -> bool:
 
 
 def _never_forgets(job: Checkpointing) -> bool:
-    """Whether constant times keep what the start made of them."""
-    return job.timer == "clock" or (math.isinf(job.mtbf) and _constant(job))
+    """Return whether constant times keep what the start made of them."""
+    return job.timer == "clock" or (math.isinf(job.mtbf) and _is_constant(job))
 
 
-def _alone(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPrediction:
+def _predicted_alone(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPrediction:
     write, read = job.write_alone(storage), job.read_alone(storage)
     if job.mode == "asynchronous":
         good = goodput_behind(job.interval, write, job.snapshot, read, job.mtbf, job.downtime)
@@ -262,80 +281,82 @@ def _alone(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPredict
     return CheckpointPrediction(job, storage, jobs, good, good, good, write, stall, used, EXACT_ALONE)
 
 
-def _by_chain(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPrediction:
-    found = solve_checkpoints(job, storage, jobs)
+def _predicted_by_chain(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPrediction:
+    solution = solve_checkpoints(job, storage, jobs)
     return CheckpointPrediction(
         job,
         storage,
         jobs,
-        found.goodput,
-        found.goodput,
-        found.goodput,
-        found.write,
-        found.stall,
-        found.utilisation,
+        solution.goodput,
+        solution.goodput,
+        solution.goodput,
+        solution.write,
+        solution.stall,
+        solution.utilisation,
         EXACT_CHAIN,
     )
 
 
-def _by_dilation(job: Checkpointing, storage: Storage, jobs: int, method: str) -> CheckpointPrediction:
-    found = dilation(job, storage, jobs)
-    write = found.wait + found.stretch * job.write_alone(storage)
-    stall = found.stall
-    low = high = found.goodput
+def _predicted_by_dilation(
+    job: Checkpointing, storage: Storage, jobs: int, method: str
+) -> CheckpointPrediction:
+    solution = dilation(job, storage, jobs)
+    write = solution.wait + solution.stretch * job.write_alone(storage)
+    stall = solution.stall
+    low = high = solution.goodput
     notes: tuple[str, ...] = ()
     if method == APPROXIMATE:
-        error = _ERROR if found.admitted_load < _BUSY else _ERROR_BUSY
+        error = _ERROR if solution.admitted_load < _BUSY else _ERROR_BUSY
         low, high = low * (1.0 - error), min(1.0, high * (1.0 + error))
-        notes = _left_out(storage)
+        notes = _notes_on_left_out(storage)
         if job.mode == "asynchronous" and write * job.failure_rate > _HOPELESS:
-            low, high = 0.0, min(1.0, 2.0 * found.goodput + 0.01)
+            low, high = 0.0, min(1.0, 2.0 * solution.goodput + 0.01)
             notes = (*notes, "writes take so long that failures abort most of them")
     return CheckpointPrediction(
-        job, storage, jobs, found.goodput, low, high, write, stall, found.utilisation, method, notes
+        job, storage, jobs, solution.goodput, low, high, write, stall, solution.utilisation, method, notes
     )
 
 
-def _left_out(storage: Storage) -> tuple[str, ...]:
+def _notes_on_left_out(storage: Storage) -> tuple[str, ...]:
     if storage.order == "fcfs" or storage.writers is None:
         return ()
     return (f"admission in the order {storage.order!r} is predicted as in order of request",)
 
 
-def _by_known_start(
-    job: Checkpointing, storage: Storage, jobs: int, found: FromStart
+def _predicted_from_start(
+    job: Checkpointing, storage: Storage, jobs: int, lasting: FromStart
 ) -> CheckpointPrediction:
     """Constant times, followed from their start."""
-    write, method = found.write, EXACT_ALONE
+    write, method = lasting.write, EXACT_ALONE
     if math.isnan(write):  # how long a write behind the work takes hangs on the start
-        write, method = _by_dilation(job, storage, jobs, APPROXIMATE).write, BY_START
+        write, method = _predicted_by_dilation(job, storage, jobs, APPROXIMATE).write, BY_START
     any_start = range_of_starts(job, storage, jobs)
-    notes = () if any_start == (found.goodput, found.goodput) else (_NEVER_FORGET,)
+    notes = () if any_start == (lasting.goodput, lasting.goodput) else (_NEVER_FORGET,)
     return CheckpointPrediction(
         job,
         storage,
         jobs,
-        found.goodput,
-        found.goodput,
-        found.goodput,
+        lasting.goodput,
+        lasting.goodput,
+        lasting.goodput,
         write,
-        found.stall,
-        found.utilisation,
+        lasting.stall,
+        lasting.utilisation,
         method,
         notes,
     )
 
 
-def _by_start(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPrediction:
+def _predicted_over_starts(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPrediction:
     """Constant timers: what the best and the worst start give, and about the mean of all."""
-    about = _by_dilation(job, storage, jobs, APPROXIMATE)
+    about = _predicted_by_dilation(job, storage, jobs, APPROXIMATE)
     low, high = range_of_starts(job, storage, jobs)
     mean = min(max(about.goodput, low), high)
     works_on = job.mode == "waiting-works" and storage.admitted(jobs) < jobs
     if job.timer == "work" and is_constant(job) and not works_on:
         # Where they get out of step, jobs that began together fare about as ill as any can.
         mean = {"together": low, "even": high}.get(job.stagger, mean)
-    found = replace(
+    prediction = replace(
         about,
         goodput=mean,
         low=low,
@@ -344,16 +365,16 @@ def _by_start(job: Checkpointing, storage: Storage, jobs: int) -> CheckpointPred
         notes=(*about.notes, _NEVER_FORGET),
     )
     if job.timer == "clock" or works_on or not is_constant(job):
-        return found
+        return prediction
     # What is not work stands still: nothing else of the cycle varies with the start.
     cycle = job.interval / mean
     stall = cycle - job.interval
     used = jobs * job.write_alone(storage) / cycle / storage.full_at
     write = about.write if job.mode == "asynchronous" else stall
-    return replace(found, stall=stall, write=write, utilisation=used)
+    return replace(prediction, stall=stall, write=write, utilisation=used)
 
 
-def _by_mean(
+def _predicted_by_mean_write(
     job: Checkpointing, storage: Storage, jobs: int, write: float, *, exact: bool
 ) -> CheckpointPrediction:
     """Turns without failures, from the mean time of a write."""

@@ -12,11 +12,11 @@ from qmodels.checkpoints.model import Storage
 
 @dataclass(frozen=True)
 class SystemPreset(Record):
-    """A machine whose storage and failures were published."""
+    """Machine whose storage and failures were published."""
 
-    storage: Storage
+    storage: Storage  #: of the machine
     mtbf: float | None  #: of a job on the whole machine, seconds
-    source: str
+    source: str  #: where both were published
 
 
 #: Bytes of a checkpoint with optimiser state, by model; MLPerf Storage v2.0, checkpointing.
@@ -39,7 +39,12 @@ SYSTEMS: Final = {
 
 
 def model_bytes(name: str) -> float:
-    """Bytes of a checkpoint of a known model.
+    """Return the bytes of a checkpoint of a known model.
+
+    Parameters
+    ----------
+    name : str
+        A key of `MODEL_BYTES`, in any case.
 
     Examples
     --------
@@ -50,7 +55,12 @@ def model_bytes(name: str) -> float:
 
 
 def system(name: str) -> SystemPreset:
-    """Storage and failures of a known machine.
+    """Return storage and failures of a known machine.
+
+    Parameters
+    ----------
+    name : str
+        A key of `SYSTEMS`, in any case.
 
     Examples
     --------

@@ -24,7 +24,7 @@ MOST_STATES: Final = 20_000
 
 
 class StallLaw(Protocol):
-    """What is asked of the law of a stall."""
+    """Law of a stall, as far as it is asked for quantiles and the mean."""
 
     @property
     def mean(self) -> float:
@@ -34,7 +34,7 @@ class StallLaw(Protocol):
         """Time that a share of the checkpoints do not exceed as stalls, seconds."""
 
 
-class _Values:
+class _EqualValues:
     """Equally frequent values."""
 
     def __init__(self, values: np.ndarray) -> None:
@@ -47,7 +47,7 @@ class _Values:
         return float(self.values[max(at, 0)])
 
 
-class _Extrapolated:
+class _ExtrapolatedLaw:
     """Constant services as Erlang laws of a growing order, whose quantities run like 1 / order."""
 
     def __init__(self, few: StallLaw, many: StallLaw, orders: tuple[int, int]) -> None:
@@ -67,7 +67,7 @@ class _Extrapolated:
         return many + (many - few) * self.share
 
 
-class _Shared:
+class _SharedLaw:
     """Constant transfers that share: those that meet nobody, and for the others an extrapolation.
 
     Whoever finds so few others that nobody is slowed, and is joined by no more meanwhile, is done
@@ -100,16 +100,35 @@ class _Shared:
 
 
 def in_turns(job: Checkpointing, storage: Storage, jobs: int) -> bool:
-    """Whether jobs wait for their turn in order of request, and nobody slows a transfer down."""
+    """Return whether jobs wait for their turn in order of request, and nobody slows a transfer down.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        Each of the jobs.
+    storage : Storage
+        Where they write.
+    jobs : int
+        How many share it.
+    """
     most = storage.admitted(jobs)
     return most < jobs and most <= storage.full_at and storage.order == "fcfs"
 
 
 def mean_in_turns(job: Checkpointing, storage: Storage, jobs: int) -> tuple[float, bool] | None:
-    """Mean seconds from request to the end of a write under turns, and whether that is exact.
+    """Return the mean seconds from request to the end of a write under turns, and if that is exact.
 
     Of the closed network of phase-type intervals and transfers. None where failures, other laws,
     another order or too many states leave it unknown.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        Each of the jobs.
+    storage : Storage
+        Where they write.
+    jobs : int
+        How many share it.
     """
     if not (
         math.isinf(job.mtbf)
@@ -120,9 +139,9 @@ def mean_in_turns(job: Checkpointing, storage: Storage, jobs: int) -> tuple[floa
     ):
         return None
     networks, orders = _networks(job, storage, jobs)
-    if _states(networks) > MOST_STATES:
+    if _state_count(networks) > MOST_STATES:
         return None
-    return _law(networks, orders).mean, job.size_law is not None
+    return _sojourn_law(networks, orders).mean, job.size_law is not None
 
 
 def stall_law(job: Checkpointing, storage: Storage, jobs: int, *, wait: bool, mean: float) -> StallLaw:
@@ -130,7 +149,11 @@ def stall_law(job: Checkpointing, storage: Storage, jobs: int, *, wait: bool, me
 
     Parameters
     ----------
-    job, storage, jobs
+    job : Checkpointing
+        As for `predict_checkpoints`.
+    storage : Storage
+        As for `predict_checkpoints`.
+    jobs : int
         As for `predict_checkpoints`.
     wait : bool
         Whether transfers ever meet.
@@ -142,9 +165,9 @@ def stall_law(job: Checkpointing, storage: Storage, jobs: int, *, wait: bool, me
     ModelError
         If none is known.
     """
-    known = from_start(job, storage, jobs)
-    if known is not None and known.stalls is not None:
-        return _Values(known.stalls)
+    followed = from_start(job, storage, jobs)
+    if followed is not None and followed.stalls is not None:
+        return _EqualValues(followed.stalls)
     shares = storage.admitted(jobs) == jobs
     turns = in_turns(job, storage, jobs)
     alone = job.write_alone(storage)
@@ -152,31 +175,31 @@ def stall_law(job: Checkpointing, storage: Storage, jobs: int, *, wait: bool, me
     if job.mode == "asynchronous" or job.timer == "clock" or (constant and wait):
         raise ModelError(
             f"no law of the stall is known for mode {job.mode!r} with timer {job.timer!r}, "
-            f"intervals and transfers that are {'constant' if constant else 'as given'}; play it "
+            f"intervals and transfers that are {'constant' if constant else 'as given'}; simulate it "
             f"with validation.simulate_checkpoints"
         )
     if job.size_law is None and (not wait or (turns and job.mode == "waiting-works")):
-        return _Values(np.array([alone]))
+        return _EqualValues(np.array([alone]))
     if turns and job.mode == "waiting-works":
         assert job.size_law is not None
-        return _spared(job.size_law.scale(alone / job.size_law.mean), job.failure_rate)
+        return _law_if_spared(job.size_law.scale(alone / job.size_law.mean), job.failure_rate)
     if not (shares and float(storage.full_at).is_integer()) and not turns:
         raise ModelError(
             "no law of the stall is known where transfers wait and share, or where the "
-            "bandwidth is no whole multiple of a job's; play it with "
+            "bandwidth is no whole multiple of a job's; simulate it with "
             "validation.simulate_checkpoints"
         )
     if job.size_law is None and not shares:
         raise ModelError(
-            "no law of the stall is known for constant transfers that take turns; play it "
+            "no law of the stall is known for constant transfers that take turns; simulate it "
             "with validation.simulate_checkpoints"
         )
     networks, orders = _networks(job, storage, jobs)
-    law = _law(networks, orders)
-    return law if job.size_law is not None else _Shared(law, networks[0], alone, mean)
+    law = _sojourn_law(networks, orders)
+    return law if job.size_law is not None else _SharedLaw(law, networks[0], alone, mean)
 
 
-def _spared(law: PhaseType, rate: float) -> PhaseType:
+def _law_if_spared(law: PhaseType, rate: float) -> PhaseType:
     """A time, given that no failure of this rate came before its end."""
     if rate == 0.0:
         return law
@@ -209,19 +232,19 @@ def _networks(job: Checkpointing, storage: Storage, jobs: int) -> tuple[list[Clo
     if job.size_law is not None:
         return [network(job.size_law.scale(alone / job.size_law.mean))], (1, 1)
     for orders in _ORDERS:
-        found = [network(PhaseType.erlang(phases=order, mean=alone)) for order in orders]
-        if _states(found) <= MOST_STATES:
+        networks = [network(PhaseType.erlang(phases=order, mean=alone)) for order in orders]
+        if _state_count(networks) <= MOST_STATES:
             break
-    return found, orders
+    return networks, orders
 
 
-def _states(networks: list[ClosedNetwork]) -> float:
+def _state_count(networks: list[ClosedNetwork]) -> float:
     try:
         return max(network.states for network in networks)
     except MemoryBudgetError:
         return math.inf
 
 
-def _law(networks: list[ClosedNetwork], orders: tuple[int, int]) -> StallLaw:
+def _sojourn_law(networks: list[ClosedNetwork], orders: tuple[int, int]) -> StallLaw:
     laws = [network.solve().sojourn for network in networks]
-    return laws[0] if len(laws) == 1 else _Extrapolated(laws[0], laws[1], orders)
+    return laws[0] if len(laws) == 1 else _ExtrapolatedLaw(laws[0], laws[1], orders)

@@ -15,22 +15,37 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class FromStart:
-    """What goes on for ever after some time; seconds."""
+    """Means of the state that lasts for ever after some time; seconds."""
 
-    goodput: float
+    goodput: float  #: share of kept work in the time
     write: float  #: mean
     stall: float  #: mean
-    utilisation: float
+    utilisation: float  #: used share of the bandwidth
     stalls: Array | None  #: equally frequent values; None where only their mean is known
 
 
 def is_constant(job: Checkpointing) -> bool:
-    """Whether neither intervals nor transfers vary, and nothing fails."""
+    """Return whether neither intervals nor transfers vary, and nothing fails.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        The job.
+    """
     return math.isinf(job.mtbf) and job.jitter == 0.0 and job.size_law is None
 
 
 def from_start(job: Checkpointing, storage: Storage, jobs: int) -> FromStart | None:
     """Follow constant times from the start that `Checkpointing.stagger` says, for ever.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        Each of the jobs.
+    storage : Storage
+        Where they write.
+    jobs : int
+        How many share it.
 
     Returns
     -------
@@ -61,30 +76,30 @@ def from_start(job: Checkpointing, storage: Storage, jobs: int) -> FromStart | N
         # A file at one writer is as long for everybody; at several it may not be.
         same = most == 1 or asks == write or job.mode == "waiting-works"
         stall = write if job.mode == "waiting-works" else asks
-        return _lasting(job, storage, jobs, cycle, asks, stall, same=same)
-    held = _held(job, storage, jobs)
+        return _lasting_state(job, storage, jobs, cycle, asks, stall, same=same)
+    held = _write_and_transfer_times(job, storage, jobs)
     if held is None:
         behind = job.timer == "work" and turns and job.mode == "asynchronous"
-        return _behind_turns(job, storage, jobs) if behind else None
-    writes, own = held
+        return _state_behind_turns(job, storage, jobs) if behind else None
+    writes, transfers = held
     if job.timer == "clock":
-        return _struck(job, storage, jobs, writes, own)
+        return _state_of_clocks(job, storage, jobs, writes, transfers)
     late = np.maximum(writes - job.interval, 0.0)
     if job.mode != "asynchronous":
         # Once in file, groups come back one after the other; a smaller one gets out of step, and
         # where the storage is full they wait for each other for ever.
-        if np.ptp(own) > 0.0 or writes[-1] > job.interval + own[0]:
+        if np.ptp(transfers) > 0.0 or writes[-1] > job.interval + transfers[0]:
             return None
-        stall = float(own[0])
-        return _lasting(job, storage, jobs, job.interval + stall, stall, stall, same=True)
+        stall = float(transfers[0])
+        return _lasting_state(job, storage, jobs, job.interval + stall, stall, stall, same=True)
     if late.any() and np.ptp(writes) > 0.0:
-        return _behind_turns(job, storage, jobs) if turns else None
+        return _state_behind_turns(job, storage, jobs) if turns else None
     stall = job.snapshot + float(late[0])
     mean = float(writes.mean())
-    return _lasting(job, storage, jobs, job.interval + stall, mean, stall, same=True)
+    return _lasting_state(job, storage, jobs, job.interval + stall, mean, stall, same=True)
 
 
-def _held(job: Checkpointing, storage: Storage, jobs: int) -> tuple[Array, Array] | None:
+def _write_and_transfer_times(job: Checkpointing, storage: Storage, jobs: int) -> tuple[Array, Array] | None:
     """Time from request to the end of each job's write, and of the transfer in it."""
     write, most = job.write_alone(storage), storage.admitted(jobs)
     apart = jobs <= min(storage.full_at, most)
@@ -97,10 +112,10 @@ def _held(job: Checkpointing, storage: Storage, jobs: int) -> tuple[Array, Array
     if apart:
         alone = np.full(jobs, write)
         return alone, alone
-    return _together(job, storage, jobs) if job.stagger == "together" else None
+    return _times_if_together(job, storage, jobs) if job.stagger == "together" else None
 
 
-def _together(job: Checkpointing, storage: Storage, jobs: int) -> tuple[Array, Array]:
+def _times_if_together(job: Checkpointing, storage: Storage, jobs: int) -> tuple[Array, Array]:
     """The same where all ask at once: in groups of those that are admitted, one after the other."""
     most = storage.admitted(jobs)
     places = np.arange(jobs) // most
@@ -109,7 +124,7 @@ def _together(job: Checkpointing, storage: Storage, jobs: int) -> tuple[Array, A
     return np.cumsum(each)[places], each[places]
 
 
-def _lasting(
+def _lasting_state(
     job: Checkpointing,
     storage: Storage,
     jobs: int,
@@ -124,19 +139,21 @@ def _lasting(
     return FromStart((cycle - stall) / cycle, write, stall, used, stalls)
 
 
-def _behind_turns(job: Checkpointing, storage: Storage, jobs: int) -> FromStart:
+def _state_behind_turns(job: Checkpointing, storage: Storage, jobs: int) -> FromStart:
     """Turns behind the work that are late, or of a random start: a write's mean is not known."""
     write = job.write_alone(storage)
     cycle = job.snapshot + max(job.interval, write)
     cycle = max(cycle, jobs * write / storage.admitted(jobs))
     same = storage.admitted(jobs) == 1 or cycle == job.snapshot + max(job.interval, write)
-    return _lasting(job, storage, jobs, cycle, math.nan, cycle - job.interval, same=same)
+    return _lasting_state(job, storage, jobs, cycle, math.nan, cycle - job.interval, same=same)
 
 
-def _struck(job: Checkpointing, storage: Storage, jobs: int, writes: Array, own: Array) -> FromStart | None:
+def _state_of_clocks(
+    job: Checkpointing, storage: Storage, jobs: int, writes: Array, transfers: Array
+) -> FromStart | None:
     """Clocks that strike together, or evenly spread, where all is written before the next time."""
     behind = np.full(jobs, job.snapshot)
-    stands = {"blocking": writes, "waiting-works": own}.get(job.mode, behind)
+    stands = {"blocking": writes, "waiting-works": transfers}.get(job.mode, behind)
     if float(writes.max()) + job.snapshot >= job.interval:
         return None
     tau = job.interval
@@ -146,9 +163,18 @@ def _struck(job: Checkpointing, storage: Storage, jobs: int, writes: Array, own:
 
 
 def range_of_starts(job: Checkpointing, storage: Storage, jobs: int) -> tuple[float, float]:
-    """The least and the largest goodput that a start could lead to.
+    """Return the least and the largest goodput that a start could lead to.
 
     Zero and one where times vary or fail, or a clock's writes take longer than its interval.
+
+    Parameters
+    ----------
+    job : Checkpointing
+        Each of the jobs.
+    storage : Storage
+        Where they write.
+    jobs : int
+        How many share it.
 
     Examples
     --------
@@ -160,21 +186,21 @@ def range_of_starts(job: Checkpointing, storage: Storage, jobs: int) -> tuple[fl
         return 0.0, 1.0
     most, full, tau = storage.admitted(jobs), storage.full_at, job.interval
     write = job.write_alone(storage)
-    own, busy = write * max(1.0, most / full), jobs * write / min(full, float(most))
-    file = float(_together(job, storage, jobs)[0][-1])
+    transfer, busy = write * max(1.0, most / full), jobs * write / min(full, float(most))
+    file = float(_times_if_together(job, storage, jobs)[0][-1])
     if job.timer == "clock":
         if file + job.snapshot >= tau:
             return 0.0, 1.0
         if job.mode == "asynchronous":
             return (1.0 - job.snapshot / tau,) * 2
-        files, transfers = _together(job, storage, jobs)
+        files, transfers = _times_if_together(job, storage, jobs)
         stands = files if job.mode == "blocking" else transfers
         return 1.0 - float(stands.mean()) / tau, 1.0 - write / tau
     if job.mode == "asynchronous":
         fast = max(job.snapshot + max(tau, write), busy)
         slow = fast if most <= full else max(job.snapshot + max(tau, file), fast)
         return tau / slow, tau / fast
-    slow, fast = max(tau + own, busy), max(tau + write, busy)
+    slow, fast = max(tau + transfer, busy), max(tau + write, busy)
     if job.mode == "waiting-works" and most < jobs:  # what is waited for is worked
-        return (slow - own) / slow, (fast - write) / fast
+        return (slow - transfer) / slow, (fast - write) / fast
     return tau / slow, tau / fast

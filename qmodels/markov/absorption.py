@@ -45,8 +45,8 @@ class AbsorptionSolution(Result):
     targets: Indices  #: (m,)
     method: str  #: "gth" or "iterative"
     error_bound: float  #: largest relative error of a moment
-    states: int
-    seconds: float
+    states: int  #: number of states of the chain
+    seconds: float  #: time that the solution took
 
     @property
     def mean(self) -> Array:
@@ -54,7 +54,20 @@ class AbsorptionSolution(Result):
         return np.asarray(self.moments[0])
 
     def moment(self, k: int, initial: ArrayLike) -> float:
-        """k-th raw moment of the time for a chain that starts with probabilities `initial`."""
+        """Return the k-th raw moment of the time for a chain with given probabilities of its first state.
+
+        Parameters
+        ----------
+        k : int
+            Order of the moment, from one up to the number that was asked for.
+        initial : (n,) array_like
+            Probability of each state at the start.
+
+        Raises
+        ------
+        ModelError
+            If `initial` has another length, or the moment was not asked for.
+        """
         k = whole_number("k", k, least=1)
         if k > len(self.moments):
             raise ModelError(f"only {len(self.moments)} moments were asked for, not {k}")
@@ -64,7 +77,7 @@ class AbsorptionSolution(Result):
         return float(start @ self.moments[k - 1])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per state: moments of the time and the chance of each target."""
+        """Return one row per state: moments of the time and the chance of each target."""
         import pandas as pd
 
         columns = {f"moment {k + 1}": row for k, row in enumerate(self.moments)}
@@ -72,7 +85,7 @@ class AbsorptionSolution(Result):
         return pd.DataFrame(columns)
 
     def drawn(self) -> pd.DataFrame:
-        """The same with the states as a column."""
+        """Return the table of `to_frame` with the states as a column."""
         return self.to_frame().rename_axis("state").reset_index()
 
 
@@ -84,7 +97,7 @@ def solve_absorption(
     method: str = "auto",
     memory: float | None = None,
 ) -> AbsorptionSolution:
-    """Moments of the time until a chain first reaches `targets`, and which it reaches.
+    """Return the moments of the time until a chain first reaches `targets`, and which it reaches.
 
     Parameters
     ----------
@@ -103,6 +116,7 @@ def solve_absorption(
     Returns
     -------
     AbsorptionSolution
+        Moments and chances for every state to start from.
 
     Raises
     ------
@@ -155,7 +169,7 @@ def solve_absorption(
     if inside.size:
         between = csr_array(checked[inside][:, inside])
         exits = csr_array(checked[inside][:, goal])
-        solve = _eliminated if dense else _swept
+        solve = _solved_by_elimination if dense else _solved_by_sweeps
         times[:, inside], chances[inside], error = solve(between, exits, count)
     for array in (times, chances, goal):
         array.setflags(write=False)
@@ -163,7 +177,7 @@ def solve_absorption(
     return AbsorptionSolution(times, chances, goal, name, error, n, time.perf_counter() - started)
 
 
-def _eliminated(between: csr_array, exits: csr_array, count: int) -> tuple[Array, Array, float]:
+def _solved_by_elimination(between: csr_array, exits: csr_array, count: int) -> tuple[Array, Array, float]:
     n = between.shape[0]
     factors = factor(between.toarray(), np.asarray(exits.sum(axis=1)))
     moments, m = [], np.ones(n)
@@ -173,13 +187,13 @@ def _eliminated(between: csr_array, exits: csr_array, count: int) -> tuple[Array
     return np.array(moments), factors.solve(exits.toarray()), 4.0 * n * count * _EPS
 
 
-def _swept(between: csr_array, exits: csr_array, count: int) -> tuple[Array, Array, float]:
+def _solved_by_sweeps(between: csr_array, exits: csr_array, count: int) -> tuple[Array, Array, float]:
     rows = between.copy()
     rows.sort_indices()
     out = np.asarray(between.sum(axis=1)) + np.asarray(exits.sum(axis=1))
     moments, error, m = [], 0.0, np.ones(out.size)
     for k in range(1, count + 1):
-        m, last = _solved(Sweeps.of(rows, out, k * m))
+        m, last = _solution_and_bound(Sweeps.of(rows, out, k * m))
         error += last
         moments.append(m)
     if exits.shape[1] == 1:
@@ -187,12 +201,12 @@ def _swept(between: csr_array, exits: csr_array, count: int) -> tuple[Array, Arr
     chances = np.empty(exits.shape)
     for j in range(exits.shape[1]):
         right = exits[:, [j]].toarray()[:, 0]
-        chances[:, j], last = _solved(Sweeps.of(rows, out, right), moments[0])
+        chances[:, j], last = _solution_and_bound(Sweeps.of(rows, out, right), moments[0])
         error = max(error, last)
     return np.array(moments), chances / chances.sum(axis=1, keepdims=True), error
 
 
-def _solved(system: Sweeps, time_left: Array | None = None) -> tuple[Array, float]:
+def _solution_and_bound(system: Sweeps, time_left: Array | None = None) -> tuple[Array, float]:
     """Solution of the equations and a bound of its relative error.
 
     Where some right sides are zero, `time_left`, the mean times to absorption, turns the
@@ -208,7 +222,7 @@ def _solved(system: Sweeps, time_left: Array | None = None) -> tuple[Array, floa
         if np.isfinite(better).all() and better.min() >= 0.0:
             x = better
         system.sweep(x, _BETWEEN)
-        bound = _bound(system, x, time_left)
+        bound = _residual_bound(system, x, time_left)
         idle = 0 if bound < 0.7 * best else idle + 1
         if bound < best:
             best, solution = bound, x.copy()
@@ -217,7 +231,7 @@ def _solved(system: Sweeps, time_left: Array | None = None) -> tuple[Array, floa
     raise ConvergenceError("times to absorption", _ROUNDS, best, solution)
 
 
-def _bound(system: Sweeps, x: Array, time_left: Array | None) -> float:
+def _residual_bound(system: Sweeps, x: Array, time_left: Array | None) -> float:
     matrix = csr_array(
         (system.rates, system.indices, system.indptr), shape=(system.out.size, system.out.size)
     )
@@ -243,8 +257,8 @@ def _check_reached(rates: csr_array, goal: Indices) -> None:
 
 
 def _checked_targets(targets: Any, n: int) -> Indices:
-    given = targets if isinstance(targets, (Sequence, np.ndarray)) else [targets]
-    chosen = [whole_number("targets", target, least=0) for target in given]
+    target_list = targets if isinstance(targets, (Sequence, np.ndarray)) else [targets]
+    chosen = [whole_number("targets", target, least=0) for target in target_list]
     if not chosen or len(set(chosen)) < len(chosen) or max(chosen) >= n:
         raise ModelError(
             f"targets must be different states from 0 to {n - 1}, at least one; got {targets!r:.60}"

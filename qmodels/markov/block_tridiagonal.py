@@ -40,8 +40,8 @@ class BlockTridiagonalSolution(Result):
     method: str  #: "forward" or "backward"
     residual: float  #: sum of absolute (flow in - flow out) of the states over the sum of the flows
     error_estimate: float  #: largest relative error of a probability to expect, 4 n u
-    states: int
-    seconds: float
+    states: int  #: number of states of the chain
+    seconds: float  #: time that the solution took
 
     @property
     def masses(self) -> Array:
@@ -49,16 +49,22 @@ class BlockTridiagonalSolution(Result):
         return np.array([math.fsum(pi) for pi in self.levels])
 
     def moment(self, k: int) -> float:
-        """Mean of the k-th power of the level."""
+        """Return the mean of the k-th power of the level.
+
+        Parameters
+        ----------
+        k : int
+            Order of the moment, not negative.
+        """
         return math.fsum(mass * float(i) ** k for i, mass in enumerate(self.masses))
 
     def table(self) -> str:
-        """Probability of each level, in lines."""
+        """Return the probability of each level, as lines of text."""
         rows = [f"{i:>6}  {mass:.6e}" for i, mass in enumerate(self.masses)]
         return "\n".join(["level   probability", *rows])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per level: its number of states and its probability."""
+        """Return one row per level: its number of states and its probability."""
         import pandas as pd
 
         sizes = [pi.size for pi in self.levels]
@@ -73,7 +79,7 @@ def solve_block_tridiagonal(
     direction: str = "auto",
     memory: float | None = None,
 ) -> BlockTridiagonalSolution:
-    """Stationary distribution of a finite chain that moves by one level at a time.
+    """Return the stationary distribution of a finite chain that moves by one level at a time.
 
     Parameters
     ----------
@@ -93,6 +99,7 @@ def solve_block_tridiagonal(
     Returns
     -------
     BlockTridiagonalSolution
+        Probabilities level by level, and how far to trust them.
 
     Raises
     ------
@@ -153,17 +160,27 @@ def solve_block_tridiagonal(
 
 
 class Plan(NamedTuple):
-    """What an elimination of levels will take."""
+    """Cost of an elimination of levels."""
 
-    direction: str
-    bytes: float
+    direction: str  #: "forward" or "backward"
+    bytes: float  #: at the peak, beside the blocks
     work: float  #: multiplications
 
 
 def plan_levels(
     sizes: Sequence[int], up_rows: Sequence[int], down_rows: Sequence[int], direction: str
 ) -> Plan:
-    """Cost of eliminating levels of so many states, of which so many lead one level up or down."""
+    """Return the cost of eliminating levels of given sizes.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Number of states of each level.
+    up_rows, down_rows : sequence of int
+        Number of states of each level that lead one level up, or down.
+    direction : {"auto", "forward", "backward"}
+        As for `solve_block_tridiagonal`; "auto" takes the one with less work.
+    """
     forward = Plan("forward", *_cost(sizes, down_rows))
     backward = Plan("backward", *_cost(sizes[::-1], up_rows[::-1]))
     if direction == "auto":
@@ -182,25 +199,35 @@ def _cost(sizes: Sequence[int], rows: Sequence[int]) -> tuple[float, float]:
 def eliminate_levels(
     up: Sequence[Block], local: Sequence[Block], down: Sequence[Block], direction: str
 ) -> tuple[Array, ...]:
-    """Probabilities of the states of each level, "forward" or "backward"; blocks are checked."""
+    """Return the probabilities of the states of each level; the blocks are checked already.
+
+    Parameters
+    ----------
+    up, local, down : sequence of matrices
+        Rates to the next level, within a level and to the one before.
+    direction : {"forward", "backward"}
+        From which end levels are eliminated.
+    """
     try:
         if direction == "forward":
-            return _forward(up, local, down)
-        return _forward(down[::-1], local[::-1], up[::-1])[::-1]
+            return _forward_elimination(up, local, down)
+        return _forward_elimination(down[::-1], local[::-1], up[::-1])[::-1]
     except ModelError:  # some states are transient, or there are several recurrent classes
         return _recurrent_levels(up, local, down, direction)
 
 
-def _forward(up: Sequence[Block], local: Sequence[Block], down: Sequence[Block]) -> tuple[Array, ...]:
+def _forward_elimination(
+    up: Sequence[Block], local: Sequence[Block], down: Sequence[Block]
+) -> tuple[Array, ...]:
     """Eliminate the levels from the first on and come back from the last."""
-    stay = _dense(local[0])
+    stay = _fresh_dense(local[0])
     returns: list[tuple[NDArray[np.intp], Array]] = []  # pi_k = pi_{k+1}[rows] @ matrix
     for k, (onward, back) in enumerate(zip(up, down, strict=True)):
         factors = factor(stay, np.asarray(onward.sum(axis=1)))
         rows, leading = _rows_of(back)
         visits = factors.solve_left(leading)
         del factors
-        stay = _dense(local[k + 1])
+        stay = _fresh_dense(local[k + 1])
         _add_product(visits, onward, rows, stay)
         returns.append((rows, visits))
     levels, scales = [balance(stay)], [0]
@@ -222,7 +249,7 @@ def _recurrent_levels(
     """Solve among the recurrent states; the others have no share."""
     sizes = np.array([block.shape[0] for block in local])
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    inside = recurrent_states(_assembled(up, local, down))
+    inside = recurrent_states(_assembled_rates(up, local, down))
     if inside.size == starts[-1]:
         raise ModelError("a rate is too small beside the others of its level for a float")
     kept = [inside[(inside >= a) & (inside < b)] - a for a, b in pairwise(starts)]
@@ -240,7 +267,7 @@ def _recurrent_levels(
     return tuple(levels)
 
 
-def _assembled(up: Sequence[Block], local: Sequence[Block], down: Sequence[Block]) -> csr_array:
+def _assembled_rates(up: Sequence[Block], local: Sequence[Block], down: Sequence[Block]) -> csr_array:
     """Rates of the whole chain."""
     count = len(local)
     grid: list[list[csr_array | None]] = [[None] * count for _ in range(count)]
@@ -295,7 +322,7 @@ def _row_counts(blocks: Sequence[Block]) -> list[int]:
     return [int(np.count_nonzero(np.diff(b.indptr) if issparse(b) else b.any(axis=1))) for b in blocks]
 
 
-def _dense(block: Block) -> Array:
+def _fresh_dense(block: Block) -> Array:
     """A fresh dense copy."""
     return np.asarray(block.toarray()) if issparse(block) else np.array(block)
 
@@ -303,8 +330,8 @@ def _dense(block: Block) -> Array:
 def _checked_blocks(
     up: Sequence[Any], local: Sequence[Any], down: Sequence[Any]
 ) -> tuple[list[Block], list[Block], list[Block]]:
-    given = {"up": up, "local": local, "down": down}
-    for name, blocks in given.items():
+    by_name = {"up": up, "local": local, "down": down}
+    for name, blocks in by_name.items():
         if not isinstance(blocks, (list, tuple)):
             raise ModelError(f"{name} must be a list of matrices, one for each level")
     count = len(local)
@@ -315,7 +342,7 @@ def _checked_blocks(
         )
     checked = {
         name: [_checked_block(f"{name}[{k}]", block) for k, block in enumerate(blocks)]
-        for name, blocks in given.items()
+        for name, blocks in by_name.items()
     }
     sizes = [block.shape[0] for block in checked["local"]]
     for k, n in enumerate(sizes):

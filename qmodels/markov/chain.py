@@ -58,23 +58,23 @@ class ChainSolution(Result):
     method: str  #: "gth", "direct" or "iterative", with what was particular
     residual: float  #: sum of absolute (flow in - flow out) of the states over the sum of the flows
     error_estimate: float  #: largest relative error of a probability to expect; 1: none is known
-    states: int
+    states: int  #: number of states of the chain
     sweeps: int  #: times the iteration read all rates; 0 for an elimination
-    seconds: float
+    seconds: float  #: time that the solution took
 
     def table(self) -> str:
-        """What was found out about the solution, in lines."""
+        """Return method, error and cost of the solution, as lines of text."""
         rows = [(name, f"{value}") for name, value in self._record().items()]
         return "\n".join(f"{name:<16}{value}" for name, value in rows)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row: method, residual, error estimate, states, sweeps and seconds."""
+        """Return one row: method, residual, error estimate, states, sweeps and seconds."""
         import pandas as pd
 
         return pd.DataFrame([self._record()])
 
     def drawn(self) -> pd.DataFrame:
-        """Probability of each state."""
+        """Return the probability of each state."""
         import pandas as pd
 
         return pd.DataFrame({"state": range(self.states), "probability": self.probabilities})
@@ -99,7 +99,7 @@ def solve_chain(
     memory: float | None = None,
     max_sweeps: int = 50_000,
 ) -> ChainSolution:
-    """Stationary distribution of a chain with one recurrent class, small or large.
+    """Return the stationary distribution of a chain with one recurrent class, small or large.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def solve_chain(
     inside = flows.recurrent()
     if inside.size < n:
         flows = _Flows(csr_array(flows.rates[inside][:, inside]))
-        level = None if level is None else _renumbered(level[inside])
+        level = None if level is None else _renumbered_levels(level[inside])
     pi, how, error, sweeps = _solve(flows, method, level, tol, limit, most)
     residual = flows.residual(pi)
     if inside.size < n:
@@ -241,23 +241,23 @@ def _solve(
     """Probabilities, method, estimated error and sweeps for an irreducible chain."""
     n, count = flows.states, flows.stored.nnz
     if method == "gth" or (method == "auto" and n <= _DENSE):
-        return _by_gth(flows.rates, limit)
+        return _solved_by_gth(flows.rates, limit)
     if method == "direct":
-        return _by_levels(flows.rates, levels, limit)
+        return _solved_by_levels(flows.rates, levels, limit)
     needed = estimate_bytes(n, count)
     check_memory(f"the iteration on {n} states and {count} rates", needed, limit)
     try:
-        found = Iteration(flows.inflow(), flows.out(), levels).solve(tol, most)
+        solution = Iteration(flows.inflow(), flows.out(), levels).solve(tol, most)
     except ConvergenceError:
         exact = _elimination(flows.rates, levels, limit) if method == "auto" else None
         if exact is None:
             raise
         return exact
-    if method == "auto" and found.error > max(tol, 1e-9):
+    if method == "auto" and solution.error > max(tol, 1e-9):
         exact = _elimination(flows.rates, levels, limit)
-        if exact is not None and exact[2] < found.error:
+        if exact is not None and exact[2] < solution.error:
             return exact
-    return found.pi, "iterative", found.error, found.sweeps
+    return solution.pi, "iterative", solution.error, solution.sweeps
 
 
 def _elimination(
@@ -265,18 +265,18 @@ def _elimination(
 ) -> tuple[Array, str, float, int] | None:
     """Solution by elimination, if there is time and memory for it."""
     try:
-        return _by_levels(rates, levels, limit, _WORK)
+        return _solved_by_levels(rates, levels, limit, _WORK)
     except MemoryBudgetError:
         return None
 
 
-def _by_gth(rates: csr_array, limit: float) -> tuple[Array, str, float, int]:
+def _solved_by_gth(rates: csr_array, limit: float) -> tuple[Array, str, float, int]:
     n = rates.shape[0]
     check_memory(f"the dense matrix of {n} states", estimate_bytes(n, 0, method="gth"), limit)
     return balance(rates.toarray()), "gth", 4.0 * n * _EPS, 0
 
 
-def _by_levels(
+def _solved_by_levels(
     rates: csr_array, levels: Indices | None, limit: float, work: float = np.inf
 ) -> tuple[Array, str, float, int]:
     level = levels if levels is not None else levels_by_distance(rates)
@@ -292,10 +292,10 @@ def _by_levels(
             f"levels: a transition from state {int(order[i])}, of level {int(level[i])}, jumps over a level"
         )
     count = int(level[-1]) + 1
-    level = _merged(level)
+    level = _merged_levels(level)
     edges = np.concatenate([[0], np.cumsum(np.bincount(level))]).tolist()
     sizes = [high - low for low, high in pairwise(edges)]
-    rises, falls = (_leading(rates, level, step) for step in (1, -1))
+    rises, falls = (_leading_states(rates, level, step) for step in (1, -1))
     plan = plan_levels(sizes, rises[:-1], falls[1:], "auto")
     if plan.work > work:
         raise MemoryBudgetError(f"the elimination would take {plan.work:.3g} multiplications")
@@ -314,11 +314,11 @@ def _by_levels(
     )
     pi = np.empty(order.size)
     pi[order] = np.concatenate(parts)
-    found = "found" if levels is None else "given"
-    return pi, f"direct ({count} levels {found})", 4.0 * order.size * _EPS, 0
+    origin = "found" if levels is None else "given"
+    return pi, f"direct ({count} levels {origin})", 4.0 * order.size * _EPS, 0
 
 
-def _merged(level: Indices) -> Indices:
+def _merged_levels(level: Indices) -> Indices:
     """Levels, in order, with neighbours put together while they are small."""
     sizes = np.bincount(level)
     merged, size = np.zeros(sizes.size, dtype=np.intp), int(sizes[0])
@@ -330,20 +330,20 @@ def _merged(level: Indices) -> Indices:
     return np.asarray(merged[level])
 
 
-def _leading(rates: csr_array, level: Indices, step: int) -> list[int]:
+def _leading_states(rates: csr_array, level: Indices, step: int) -> list[int]:
     """Number of states of each level from which a transition leads `step` levels away."""
     jumps = level[rates.indices] - np.repeat(level, np.diff(rates.indptr))
     rows = np.searchsorted(rates.indptr, np.flatnonzero(jumps == step), side="right") - 1
     return [int(n) for n in np.bincount(level[np.unique(rows)], minlength=int(level[-1]) + 1)]
 
 
-def _renumbered(levels: Indices) -> Indices:
+def _renumbered_levels(levels: Indices) -> Indices:
     """Levels without those that have no state left; the class is connected, so they are last."""
     return np.asarray(levels - levels.min(), dtype=np.intp)
 
 
 def estimate_bytes(states: int, transitions: int, *, method: str = "iterative") -> float:
-    """Bytes that `solve_chain` takes beside the rates it is given, at its peak.
+    """Return the bytes that `solve_chain` takes beside the rates it is given, at its peak.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from qmodels.errors import ModelError
 from qmodels.markov import _kernels
+from qmodels.markov.sparse_rates import only_closed_class
 
 Array = NDArray[np.float64]
 
@@ -18,7 +19,7 @@ _FEW: Final = 96
 
 
 def stationary(rates: ArrayLike) -> Array:
-    """Stationary distribution of a chain with one recurrent class.
+    """Return the stationary distribution of a chain with one recurrent class.
 
     Parameters
     ----------
@@ -66,7 +67,18 @@ def stationary(rates: ArrayLike) -> Array:
 
 
 def recurrent_class(q: Array) -> NDArray[np.intp]:
-    """States of the only class that the chain cannot leave; ModelError if there are several."""
+    """Return the states of the only class that the chain cannot leave.
+
+    Parameters
+    ----------
+    q : (n, n) ndarray
+        Rates from state to state.
+
+    Raises
+    ------
+    ModelError
+        If there are several such classes.
+    """
     if len(q) <= _FEW and _kernels.connected(q):
         return np.arange(len(q))
     count = 1
@@ -76,15 +88,7 @@ def recurrent_class(q: Array) -> NDArray[np.intp]:
     if count == 1:
         return np.arange(len(q))
     source, target = np.nonzero(q > 0)
-    leaving = np.unique(label[source[label[source] != label[target]]])
-    closed = np.setdiff1d(np.arange(count), leaving)
-    if closed.size > 1:
-        examples = [int(np.flatnonzero(label == c)[0]) for c in closed[:2]]
-        raise ModelError(
-            f"the chain has {closed.size} recurrent classes (state {examples[0]} and state "
-            f"{examples[1]} never reach each other): its stationary distribution is not unique"
-        )
-    return np.flatnonzero(label == closed[0])
+    return only_closed_class(label, label[source], label[target])
 
 
 def _checked_rates(rates: ArrayLike) -> Array:

@@ -48,7 +48,7 @@ def phases_of_return(
     *,
     least: int = _LARGE,
 ) -> tuple[Array, int]:
-    """Phase in which a level is entered again after a jump up of each kind.
+    """Find the phase in which a level is entered again after a jump up of each kind.
 
     Parameters
     ----------
@@ -68,7 +68,9 @@ def phases_of_return(
     Returns
     -------
     returns : (r, n) ndarray
+        Probability of each phase on the return.
     steps : int
+        Doublings that were made.
 
     Raises
     ------
@@ -88,7 +90,7 @@ def phases_of_return(
     large, order, falls, lands = local.shape[0] >= least, None, slice(None), slice(None)
     fall: Spread = as_dense(down)
     if large:  # the first step meets the rates as they were given: mostly zeros
-        order, falls, lands = _arranged(csr_array(down))
+        order, falls, lands = _phase_order(csr_array(down))
         spread, lead = spread[order], lead[:, order]
         local = csr_array(local)[order][:, order]
         fall = csr_array(down)[order[falls]][:, order[lands]]
@@ -112,7 +114,7 @@ def phases_of_return(
         back = times(after_jump[:, falls], fall)
         if total.add(back):
             return total.returns, step
-        after_fall = factors.solve_left(_widened(fall, lands, wide), overwrite=True)
+        after_fall = factors.solve_left(_with_all_columns(fall, lands, wide), overwrite=True)
         stay[:, lands] += spread @ back
         rises, through = times(after_fall, spread), times(after_jump, spread)
         if step > 1:
@@ -125,9 +127,9 @@ def phases_of_return(
             few_returns = mixtures(fall, fall.shape[0] // 6)
             if few_returns is not None:
                 levels = _Levels(spread, lead, stay, chain, fall, falls, lands)
-                found = _by_slabs(levels, few_returns, total, step, max_steps)
-                if found is not None:
-                    return found
+                result = _returns_by_slabs(levels, few_returns, total, step, max_steps)
+                if result is not None:
+                    return result
         jump = times(chain, onto)
     raise ConvergenceError("cyclic reduction", max_steps, total.missing, total.returns)
 
@@ -172,7 +174,7 @@ class _Total:
         return self.missing < self.tol
 
     def vouches(self, error: Array) -> bool:
-        """Whether `error`, in each law of phases after a return, is lost in the returns so far.
+        """Return whether `error`, in each law of phases after a return, is lost in the returns so far.
 
         Whatever is still to come climbed farther than all that has been added up.
         """
@@ -182,7 +184,7 @@ class _Total:
 
     @property
     def far_from_done(self) -> bool:
-        """Whether more than two steps are to come, as far as one can tell."""
+        """Return whether more than two steps are to come, as far as one can tell."""
         return self.missing**4 > self.tol
 
 
@@ -208,11 +210,18 @@ class Mixtures(NamedTuple):
 
 
 def mixtures(matrix: Array, most: int) -> Mixtures | None:
-    """`matrix` (m, n) as mixtures of fewer than `most` of its rows; None if it is not.
+    """Return a matrix as mixtures of a few of its rows; None if it is not.
 
     It is if its rows, beside their mean law, differ little and span no more than `most`
     dimensions, both up to rounding. The rows are chosen by elimination with pivots in a random
     projection [1]_; that the mixtures are the rows is then checked entry by entry.
+
+    Parameters
+    ----------
+    matrix : (m, n) ndarray
+        Non-negative entries.
+    most : int
+        Number of rows that the mixtures stay below.
 
     References
     ----------
@@ -247,7 +256,7 @@ def mixtures(matrix: Array, most: int) -> Mixtures | None:
     return Mixtures(chosen, scaled, matrix[chosen] / total[chosen, None], error)
 
 
-def _by_slabs(
+def _returns_by_slabs(
     levels: _Levels, returns: Mixtures, total: _Total, step: int, most: int
 ) -> tuple[Array, int] | None:
     """Go on with few kinds of returns; None, with `total` as it was, if that does not hold."""
@@ -311,7 +320,7 @@ class _Slab:
         factors = factor(stay, out, trapped=TRAPPED)
         below = factors.solve_left(lead)
         wide = np.empty((len(returns.laws), len(stay)))
-        above = factors.solve_left(_widened(returns.laws, lands, wide), overwrite=True)
+        above = factors.solve_left(_with_all_columns(returns.laws, lands, wide), overwrite=True)
         bounce = below[:, falls] @ returns.weights
         rebound = times(above, spread) @ chain
         core = above[:, falls] @ returns.weights
@@ -331,7 +340,7 @@ class _Slab:
         excess = self.up.sum(axis=1) + self.through.sum(axis=1)
         fro = factor(self.between, excess, trapped=TRAPPED)
         passes, falls_through = fro.solve(self.up), fro.solve(self.through)
-        added = self._risen(falls_through)
+        added = self._seen_from_below(falls_through)
         rises = self.rebound @ passes
         if self.onward is not None:
             rises = rises @ self.onward
@@ -339,7 +348,7 @@ class _Slab:
         through = self.through + added @ self.core
         between = self.between + added @ self.rebound + through @ rises
         rebound = self.rebound + self.core @ rises
-        back, up, onward = (chain @ added) @ self.laws, self._risen(passes), self.onward
+        back, up, onward = (chain @ added) @ self.laws, self._seen_from_below(passes), self.onward
         if onward is None and (upward := mixtures(up, len(up) // 4)) is not None:
             up, onward = upward.weights, upward.laws
         fewer = mixtures(crossed @ self.laws, len(crossed) // 2)
@@ -360,12 +369,12 @@ class _Slab:
             onward,
         )
 
-    def _risen(self, columns: Array) -> Array:
+    def _seen_from_below(self, columns: Array) -> Array:
         """`columns` (r, ...) as seen from below the slab that is crossed before."""
         return self.up @ (columns if self.onward is None else self.onward @ columns)
 
 
-def _arranged(down: csr_array) -> tuple[NDArray[np.intp], slice, slice]:
+def _phase_order(down: csr_array) -> tuple[NDArray[np.intp], slice, slice]:
     """An order of the phases, the place in it of those with a way down, and of those one lands in.
 
     The phases of either sort stand side by side, so that rows and columns need no copies.
@@ -376,7 +385,7 @@ def _arranged(down: csr_array) -> tuple[NDArray[np.intp], slice, slice]:
     return np.argsort(group, kind="stable"), slice(first, last), slice(both, len(group))
 
 
-def _widened(rows: Spread, lands: slice, wide: Array) -> Array:
+def _with_all_columns(rows: Spread, lands: slice, wide: Array) -> Array:
     """`rows` with all columns again, in `wide`."""
     wide.fill(0.0)
     added(wide[:, lands], rows)

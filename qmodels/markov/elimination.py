@@ -36,15 +36,29 @@ class Factors:
     packed: Array  #: (n, n), the unit diagonal of L left out
 
     def solve(self, b: Array) -> Array:
-        """Solution x of M x = b for `b` (n, m) or (n,)."""
+        """Return the solution x of M x = b.
+
+        Parameters
+        ----------
+        b : (n, m) or (n,) ndarray
+            Right-hand sides, not negative.
+        """
         columns = b if b.ndim == 2 else b[:, None]
-        x = _upper(self.packed, _unit_lower(self.packed, columns))
+        x = _solve_upper(self.packed, _solve_unit_lower(self.packed, columns))
         return x if b.ndim == 2 else x[:, 0]
 
     def solve_left(self, b: Array, *, overwrite: bool = False) -> Array:
-        """Solution x of x M = b for `b` (m, n) or (n,), whose place it may take."""
+        """Return the solution x of x M = b.
+
+        Parameters
+        ----------
+        b : (m, n) or (n,) ndarray
+            Left-hand sides, not negative.
+        overwrite : bool
+            Whether the solution may take the place of `b`.
+        """
         rows = b if b.ndim == 2 else b[None, :]
-        half = _right_of_upper(self.packed, rows, overwrite=overwrite)
+        half = _solve_right_of_upper(self.packed, rows, overwrite=overwrite)
         x = dtrsm(1.0, self.packed.T, half.T, lower=0, diag=1, overwrite_b=1).T
         return np.asarray(x if b.ndim == 2 else x[0])
 
@@ -57,7 +71,7 @@ def factor(
     overwrite: bool = False,
     names: NDArray[np.intp] | None = None,
 ) -> Factors:
-    """Factors of the M-matrix with off-diagonal part ``-off`` and row sums `excess`.
+    """Factor the M-matrix with off-diagonal part ``-off`` and row sums `excess`.
 
     Parameters
     ----------
@@ -75,6 +89,7 @@ def factor(
     Returns
     -------
     Factors
+        Of the matrix, ready to solve with.
 
     Raises
     ------
@@ -104,17 +119,26 @@ def factor(
     row = _eliminate(packed, np.array(excess, dtype=float))
     if row >= 0:
         raise ModelError(trapped.format(row if names is None else names[row]))
-    return _packed(packed)
+    return _factors_of_packed(packed)
 
 
 @dataclass(frozen=True, eq=False)
 class PartFactors:
     """Factors of an M-matrix whose states fall into parts that do not lead to each other."""
 
+    #: states of each part, and the factors of their rates
     parts: tuple[tuple[NDArray[np.intp], Factors], ...]
 
     def solve_left(self, b: Array, *, overwrite: bool = False) -> Array:
-        """Solution x of x M = b for `b` (m, n), without the rows that are zero in a part."""
+        """Return the solution x of x M = b, leaving out rows that are zero in a part.
+
+        Parameters
+        ----------
+        b : (m, n) ndarray
+            Left-hand sides, not negative.
+        overwrite : bool
+            Whether the solution may take the place of `b`.
+        """
         x = b if overwrite else b.copy()
         for states, factors in self.parts:
             rows = np.flatnonzero(x[:, states].any(axis=1))
@@ -130,7 +154,29 @@ def factor_apart(
     trapped: str = "state {} is never left",
     names: NDArray[np.intp] | None = None,
 ) -> PartFactors:
-    """What `factor` does, for each part of the states that no entry connects to another."""
+    """Factor an M-matrix part by part, where no entry connects one part of the states to another.
+
+    Parameters
+    ----------
+    off : (n, n) ndarray
+        Non-negative; the diagonal is not read.
+    excess : (n,) ndarray
+        Non-negative row sums of the matrix.
+    trapped : str
+        Message for a state from which no way leads out.
+    names : (n,) ndarray, optional
+        Numbers by which the states are called there.
+
+    Returns
+    -------
+    PartFactors
+        Factors of each part.
+
+    Raises
+    ------
+    ModelError
+        If a set of states has no excess and no way out: the matrix is singular.
+    """
     count, label = connected_components(csr_array(off), directed=False)
     parts = []
     for part in range(count):
@@ -140,15 +186,22 @@ def factor_apart(
         if row >= 0:
             state = states[row]
             raise ModelError(trapped.format(state if names is None else names[state]))
-        parts.append((states, _packed(packed)))
+        parts.append((states, _factors_of_packed(packed)))
     return PartFactors(tuple(parts))
 
 
 def balance(off: Block, *, overwrite: bool = False) -> Array:
-    """Stationary vector of the chain with rates `off` (n, n), whose diagonal is not read.
+    """Return the stationary vector of the chain with given rates.
 
     The work of `qmodels.markov.stationary` on numbers known to be rates, faster for large n; a
     dense `off` may be overwritten if so wanted.
+
+    Parameters
+    ----------
+    off : (n, n) matrix
+        Rates; the diagonal is not read.
+    overwrite : bool
+        Whether a dense `off` may be overwritten.
     """
     if issparse(off):
         off = without_diagonal(csr_array(off))
@@ -178,12 +231,12 @@ def _balance_in_blocks(rates: Array) -> Array | None:
     if _eliminate(packed, excess) >= 0:  # an exit too small for a float
         return None
     with np.errstate(over="ignore", invalid="ignore"):
-        rest = _packed(packed).solve_left(rates[0, 1:])
+        rest = _factors_of_packed(packed).solve_left(rates[0, 1:])
         total = 1.0 + rest.sum()
     return np.append(1.0, rest) / total if np.isfinite(total) else None
 
 
-def _packed(eliminated: Array) -> Factors:
+def _factors_of_packed(eliminated: Array) -> Factors:
     np.negative(eliminated, out=eliminated)
     np.fill_diagonal(eliminated, -eliminated.diagonal())
     return Factors(eliminated)
@@ -204,9 +257,9 @@ def _eliminate(off: Array, excess: Array) -> int:
         return row
     packed = -corner
     np.fill_diagonal(packed, corner.diagonal())
-    eliminated = _unit_lower(packed, np.column_stack([right, excess[:h]]))
+    eliminated = _solve_unit_lower(packed, np.column_stack([right, excess[:h]]))
     right[:] = eliminated[:, :-1]
-    below[:] = _right_of_upper(packed, below)
+    below[:] = _solve_right_of_upper(packed, below)
     rest += below @ right
     excess[h:] += below @ eliminated[:, -1]
     row = _eliminate(rest, excess[h:])
@@ -216,13 +269,13 @@ def _eliminate(off: Array, excess: Array) -> int:
 # BLAS stores by columns: it is given transposes, so that lower reads upper and left right.
 
 
-def _unit_lower(packed: Array, b: Array) -> Array:
+def _solve_unit_lower(packed: Array, b: Array) -> Array:
     return np.asarray(dtrsm(1.0, packed.T, b.T, side=1, lower=0, diag=1).T)
 
 
-def _upper(packed: Array, b: Array) -> Array:
+def _solve_upper(packed: Array, b: Array) -> Array:
     return np.asarray(dtrsm(1.0, packed.T, b.T, side=1, lower=1).T)
 
 
-def _right_of_upper(packed: Array, b: Array, *, overwrite: bool = False) -> Array:
+def _solve_right_of_upper(packed: Array, b: Array, *, overwrite: bool = False) -> Array:
     return np.asarray(dtrsm(1.0, packed.T, b.T, lower=1, overwrite_b=overwrite).T)

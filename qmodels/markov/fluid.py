@@ -14,7 +14,7 @@ _TOL, _STEPS = 1e-18, 64
 
 
 def first_return(rising: Array, turn: Array, falling: Array, turn_back: Array) -> Array:
-    """State in which a fluid first falls below the height at which it began to rise.
+    """Return the state in which a fluid first falls below the height at which it began.
 
     Parameters
     ----------

@@ -23,9 +23,21 @@ _APART = 1e-13
 
 
 def kinds(up: Block) -> tuple[Spread, Array]:
-    """Factors of `up` (n, m): how fast each phase jumps up (n, r), where each kind leads (r, m).
+    """Factor upward rates into how fast each phase jumps up and where each kind of jump leads.
 
     Rows proportional to each other up to rounding are of one kind; a kind's row sums to one.
+
+    Parameters
+    ----------
+    up : (n, m) matrix
+        Rates of the jumps up.
+
+    Returns
+    -------
+    spread : (n, r) matrix
+        Rate of the jumps of each kind.
+    lead : (r, m) ndarray
+        Phase one level higher after a jump of each kind.
     """
     n = up.shape[0]
     if n <= SMALL and isinstance(up, np.ndarray):
@@ -38,7 +50,7 @@ def kinds(up: Block) -> tuple[Spread, Array]:
         lead.data /= np.repeat(speed[rows], np.diff(lead.indptr))
     else:
         lead = up[rows] / speed[rows, None]
-    mark = _mark(lead)
+    mark = _row_marks(lead)
     order = np.argsort(mark, kind="stable")
     run = np.cumsum(np.diff(mark[order], prepend=-1.0) > _APART)
     first = order[np.searchsorted(run, run)]  # the leader of each row in that order
@@ -65,26 +77,34 @@ def _kinds_of_few(up: Array) -> tuple[Array, Array]:
 
 
 def places(lead: Array, among: Array) -> NDArray[np.intp] | None:
-    """Row of `among` (r, m) that equals each of `lead` (s, m) up to rounding; None without it."""
+    """Return the row of `among` that equals each of `lead` up to rounding; None if one has none.
+
+    Parameters
+    ----------
+    lead : (s, m) ndarray
+        Rows to look for.
+    among : (r, m) ndarray
+        Rows to look among.
+    """
     if lead.shape[1] != among.shape[1]:
         return None
-    mark, wanted = _mark(among), _mark(lead)
+    mark, wanted = _row_marks(among), _row_marks(lead)
     order = np.argsort(mark, kind="stable")
     at = np.searchsorted(mark[order], wanted - _APART)
     if at.max(initial=0) >= order.size:
         return None
-    found = order[at]
-    return found if _same_rows(lead, among[found]).all() else None
+    rows = order[at]
+    return rows if _same_rows(lead, among[rows]).all() else None
 
 
-def _mark(rows: Block) -> Array:
+def _row_marks(rows: Block) -> Array:
     """A number for each row; irrational weights make those of different rows differ."""
     weights = 0.5 + np.arange(1, rows.shape[1] + 1) * 0.6180339887498949 % 1.0
     return np.asarray(rows @ weights)
 
 
 def _same_rows(first: Block, second: Block) -> NDArray[np.bool_]:
-    """Which rows of two matrices are the same up to rounding, entry by entry."""
+    """Return which rows of two matrices are the same up to rounding, entry by entry."""
     if issparse(first):
         beyond = abs(first - second) - _ROUNDING * second
         return np.asarray(beyond.max(axis=1).toarray().ravel() <= 0.0)
@@ -92,10 +112,20 @@ def _same_rows(first: Block, second: Block) -> NDArray[np.bool_]:
 
 
 def kronecker_terms(rates: Block) -> tuple[Array, Array] | None:
-    """Rates of two parts of a state that move independently, (p, p) and (q, q), pq = n, or None.
+    """Return the rates of two parts of a state that move independently, or None.
 
     `rates` (n, n), with a zero diagonal, are then the Kronecker sum of the two: arrivals beside
     services, for one. Entries must agree to the last bit.
+
+    Parameters
+    ----------
+    rates : (n, n) matrix
+        With a zero diagonal.
+
+    Returns
+    -------
+    tuple of ndarray or None
+        Rates (p, p) and (q, q), with p q = n, whose Kronecker sum `rates` is.
     """
     n = rates.shape[0]
     if issparse(rates):
@@ -125,7 +155,15 @@ def kronecker_terms(rates: Block) -> tuple[Array, Array] | None:
 
 
 def times(dense: Array, spread: Spread) -> Array:
-    """Product of a vector or matrix and a spread."""
+    """Return the product of a vector or matrix and a spread.
+
+    Parameters
+    ----------
+    dense : (..., n) ndarray
+        The left factor.
+    spread : (n, r) matrix
+        The right factor, as `kinds` returns it.
+    """
     if isinstance(spread, np.ndarray):
         return np.asarray(dense @ spread)
     columns, width = spread.indices, spread.shape[1]
@@ -134,5 +172,5 @@ def times(dense: Array, spread: Spread) -> Array:
         source, factor = np.zeros(width, dtype=np.intp), np.zeros(width)
         source[columns] = np.repeat(np.arange(spread.shape[0]), np.diff(spread.indptr))
         factor[columns] = spread.data
-        return np.multiply(found := np.take(dense, source, axis=1), factor, out=found)
+        return np.multiply(product := np.take(dense, source, axis=1), factor, out=product)
     return np.ascontiguousarray((spread.T @ dense.T).T)

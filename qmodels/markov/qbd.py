@@ -71,11 +71,11 @@ class QBD(Record):
         if not (len(self.up) == len(self.local) == len(self.down) >= 1):
             raise ModelError(
                 "up, local and down must have the same number of levels, at least one; got "
-                + ", ".join(f"{len(given)}" for given in blocks.values())
+                + ", ".join(f"{len(matrices)}" for matrices in blocks.values())
             )
         if not self._pack():
-            for name, given in blocks.items():
-                object.__setattr__(self, name, tuple(_read_only(b, name, k) for k, b in enumerate(given)))
+            for name, matrices in blocks.items():
+                object.__setattr__(self, name, tuple(_read_only(b, name, k) for k, b in enumerate(matrices)))
         sizes = [block.shape[0] for block in self.local]
         sizes.append(sizes[-1])
         for k, (n, above) in enumerate(pairwise(sizes)):
@@ -86,7 +86,7 @@ class QBD(Record):
             ):
                 if block.shape != shape:
                     raise ModelError(f"{name}[{k}] has shape {block.shape}, it must have {shape}")
-        largest = max(_largest(b) for b in (self._small or (*self.up, *self.local, *self.down)))
+        largest = max(_largest_rate(b) for b in (self._small or (*self.up, *self.local, *self.down)))
         if largest > 1e290 or 0.0 < largest < 1e-290:
             raise ModelError(
                 f"the largest rate is {largest:.3g}, too near the end of the floats to be reckoned "
@@ -95,17 +95,17 @@ class QBD(Record):
 
     @property
     def small_levels(self) -> SmallLevels | None:
-        """The rates side by side, where all levels have few phases."""
+        """Rates side by side, where all levels have few phases."""
         if self._small is None:
             return None
         return SmallLevels(np.array([block.shape[0] for block in self.local]), *self._small)
 
     def _pack(self) -> bool:
         """Keep small blocks side by side, if all of them are and nothing is wrong with them."""
-        given = (*self.up, *self.local, *self.down)
-        if not all(type(b) is np.ndarray and b.dtype == float and b.ndim == 2 for b in given):
+        all_blocks = (*self.up, *self.local, *self.down)
+        if not all(type(b) is np.ndarray and b.dtype == float and b.ndim == 2 for b in all_blocks):
             return False
-        if max(max(b.shape) for b in given) > FEW or min(b.size for b in given) == 0:
+        if max(max(b.shape) for b in all_blocks) > FEW or min(b.size for b in all_blocks) == 0:
             return False
         parts = []
         for name in ("up", "local", "down"):
@@ -120,7 +120,7 @@ class QBD(Record):
 
 
 def solve_qbd(qbd: QBD, *, tol: float = 1e-18, max_steps: int = 64) -> QBDSolution:
-    """Stationary distribution of a quasi-birth-death chain.
+    """Return the stationary distribution of a quasi-birth-death chain.
 
     Parameters
     ----------
@@ -135,6 +135,7 @@ def solve_qbd(qbd: QBD, *, tol: float = 1e-18, max_steps: int = 64) -> QBDSoluti
     Returns
     -------
     QBDSolution
+        The levels below b, and the recursion that gives all others.
 
     Raises
     ------
@@ -184,7 +185,7 @@ def solve_qbd(qbd: QBD, *, tol: float = 1e-18, max_steps: int = 64) -> QBDSoluti
     max_steps = whole_number("max_steps", max_steps, least=1)
     started = time.perf_counter()
     levels = solve_levels(qbd.up[-1], qbd.local[-1], qbd.down[-1], tol, max_steps)
-    boundary = _boundary(qbd, levels)
+    boundary = _boundary_probabilities(qbd, levels)
     return QBDSolution(
         boundary=boundary,
         levels=levels,
@@ -195,22 +196,22 @@ def solve_qbd(qbd: QBD, *, tol: float = 1e-18, max_steps: int = 64) -> QBDSoluti
     )
 
 
-def _boundary(qbd: QBD, levels: Levels) -> tuple[Array, ...]:
+def _boundary_probabilities(qbd: QBD, levels: Levels) -> tuple[Array, ...]:
     """Probabilities of the levels 0..b, those above summed up already."""
     small = qbd.small_levels
     stay = added(levels.spread @ levels.returns, qbd.local[-1])
-    found, logs = _censored(qbd, levels, stay) if small is None else censored(small, stay)
-    tail_mass = float(levels.total(found[-1]).sum())
+    by_level, logs = _level_probabilities(qbd, levels, stay) if small is None else censored(small, stay)
+    tail_mass = float(levels.total(by_level[-1]).sum())
     highest = max(logs)
     weights = [math.exp(log - highest) for log in logs]
     total = math.fsum(weights[:-1]) + weights[-1] * tail_mass
-    boundary = tuple(pi * (w / total) for pi, w in zip(found, weights, strict=True))
+    boundary = tuple(pi * (w / total) for pi, w in zip(by_level, weights, strict=True))
     for pi in boundary:
         pi.setflags(write=False)
     return boundary
 
 
-def _censored(qbd: QBD, levels: Levels, stay: Array) -> tuple[list[Array], list[float]]:
+def _level_probabilities(qbd: QBD, levels: Levels, stay: Array) -> tuple[list[Array], list[float]]:
     """Probabilities of each level, which sum to one, and logarithms of the levels' weights.
 
     `stay` holds the rates within level b of the chain at it and above, and is destroyed.
@@ -227,8 +228,8 @@ def _censored(qbd: QBD, levels: Levels, stay: Array) -> tuple[list[Array], list[
             factors = factor(stay, excess, trapped=TRAPPED, overwrite=True)
         if large:
             spread, lead = kinds(qbd.up[k])
-            known = places(lead, levels.lead) if factors is levels.below else None
-            climb = factors.solve_left(lead) if known is None else levels.climb[known]
+            same_kinds = places(lead, levels.lead) if factors is levels.below else None
+            climb = factors.solve_left(lead) if same_kinds is None else levels.climb[same_kinds]
             if not issparse(below) and np.count_nonzero(below) < below.size / 16:
                 below = csr_array(below)
             stay = added(spread @ times(climb, below), qbd.local[k])
@@ -238,22 +239,22 @@ def _censored(qbd: QBD, levels: Levels, stay: Array) -> tuple[list[Array], list[
             stay = added(climb @ below, qbd.local[k])
             climbs.append((None, climb))
 
-    found, logs = [balance(stay)], [0.0]
+    by_level, logs = [balance(stay)], [0.0]
     for spread, climb in reversed(climbs):
-        jumps = found[-1] if spread is None else times(found[-1], spread)
+        jumps = by_level[-1] if spread is None else times(by_level[-1], spread)
         above = jumps @ climb
         mass = float(above.sum())
-        found.append(above / mass if mass > 0.0 else above)
+        by_level.append(above / mass if mass > 0.0 else above)
         logs.append(logs[-1] + math.log(mass) if mass > 0.0 else -math.inf)
-    return found, logs
+    return by_level, logs
 
 
-def _largest(block: Block) -> float:
+def _largest_rate(block: Block) -> float:
     return float((block.data if issparse(block) else block).max(initial=0.0))
 
 
 def _same_sums(first: Array, second: Array) -> bool:
-    """Whether sums over rows of rates differ by no more than their rounding."""
+    """Return whether sums over rows of rates differ by no more than their rounding."""
     return bool((np.abs(first - second) <= 1e-15 * second).all())
 
 
@@ -298,7 +299,7 @@ def _read_only(block: Block, name: str, k: int) -> Block:
 
 
 def _cannot_change(block: Array) -> bool:
-    """Whether a block, of floats, can be kept as it is: nobody may write to it."""
+    """Return whether a block, of floats, can be kept as it is: nobody may write to it."""
     if type(block) is not np.ndarray or block.dtype != float or block.flags.writeable:
         return False
     return block.base is None or not getattr(getattr(block.base, "flags", None), "writeable", True)

@@ -84,23 +84,39 @@ class QBDSolution(Result):
         return _read_only(self.levels.total(self.boundary[-1]))
 
     def mean_level(self) -> float:
-        """Mean level: the mean number of jobs, when levels count jobs."""
+        """Return the mean level: the mean number of jobs, when levels count jobs."""
         return self.mean_of(np.arange(len(self.boundary))) + self.mean_excess()
 
     def mean_excess(self) -> float:
-        """Mean number of levels above b: the mean queue, when b jobs are served at once."""
+        """Return the mean number of levels above b: the mean queue, when b jobs are served at once."""
         return float(self.levels.beyond(self.tail).sum())
 
     def mean_of(self, values: Sequence[float] | NDArray[np.generic]) -> float:
-        """Mean of a quantity that is ``values[k]`` in level k < b and the last value beyond."""
+        """Return the mean of a quantity that depends on the level.
+
+        Parameters
+        ----------
+        values : (b + 1,) array_like
+            Value in each of the levels 0 to b; the last one holds beyond.
+
+        Raises
+        ------
+        ModelError
+            If there is another number of values.
+        """
         masses = [*self._masses[:-1], float(self.tail.sum())]
-        given = real_vector("values", values)
-        if given.size != len(masses):
-            raise ModelError(f"give {len(masses)} values, one per level 0..b, not {given.size}")
-        return math.fsum(m * v for m, v in zip(masses, given.tolist(), strict=True))
+        by_level = real_vector("values", values)
+        if by_level.size != len(masses):
+            raise ModelError(f"give {len(masses)} values, one per level 0..b, not {by_level.size}")
+        return math.fsum(m * v for m, v in zip(masses, by_level.tolist(), strict=True))
 
     def moment(self, k: int) -> float:
-        """Raw moment E[level^k].
+        """Return the raw moment E[level^k].
+
+        Parameters
+        ----------
+        k : int
+            Order of the moment, 0 to 100.
 
         Raises
         ------
@@ -126,7 +142,18 @@ class QBDSolution(Result):
         return in_range(f"moment {k} of the level", total, 0)
 
     def level(self, k: int) -> Array:
-        """Probability of each phase of level k; ModelError unless k is a whole number >= 0."""
+        """Return the probability of each phase of level k, (n,).
+
+        Parameters
+        ----------
+        k : int
+            Level, not negative.
+
+        Raises
+        ------
+        ModelError
+            If `k` is no such number.
+        """
         k = whole_number("k", k, least=0)
         b = len(self.boundary) - 1
         if k <= b:
@@ -135,23 +162,45 @@ class QBDSolution(Result):
         return np.asarray(self.levels.ahead(jumps, k - b - 1) @ self.levels.climb)
 
     def pmf(self, levels: ArrayLike) -> Any:
-        """P(level = k) for whole numbers `levels` of any shape; ModelError for others."""
+        """Return P(level = k).
+
+        Parameters
+        ----------
+        levels : array_like of int
+            Levels, not negative, any shape.
+
+        Raises
+        ------
+        ModelError
+            If one is no such number.
+        """
         once = self.levels.climb.sum(axis=1)
         return self._by_level(levels, self._masses, once)
 
     def sf(self, levels: ArrayLike) -> Any:
-        """P(level > k) for whole numbers `levels` of any shape, with relative accuracy."""
+        """Return P(level > k), with relative accuracy.
+
+        Parameters
+        ----------
+        levels : array_like of int
+            Levels, not negative, any shape.
+
+        Raises
+        ------
+        ModelError
+            If one is no such number.
+        """
         above = float(self.levels.beyond(self.boundary[-1]).sum())
         exceed = np.cumsum([above, *self._masses[:0:-1]])[::-1]
         once = self.levels.climb.sum(axis=1)
         return self._by_level(levels, exceed.tolist(), self.levels.ratio @ self.levels.summed(once))
 
     def decay_rate(self) -> float:
-        """Factor by which high levels become rarer from one to the next: spectral radius of R."""
+        """Return the factor by which each of the high levels is rarer than the one before."""
         return self.levels.perron[0]
 
     def tail_constant(self) -> float:
-        """Limit of P(level = k) / decay_rate()**(k - b) for high levels k.
+        """Return the limit of P(level = k) / decay_rate()**(k - b) for high levels k.
 
         Zero if the chain cannot rise above level b.
         """
@@ -163,28 +212,28 @@ class QBDSolution(Result):
         return float((jumps @ right) * (left @ once) / ((left @ right) * decay))
 
     def table(self) -> str:
-        """Name and value of the main quantities, one to a line."""
-        return "\n".join(f"{name:<14} {_shown(value)}" for name, value in self._row().items())
+        """Return name and value of the main quantities as text, one to a line."""
+        return "\n".join(f"{name:<14} {_quantity_text(value)}" for name, value in self._quantities().items())
 
     def to_frame(self) -> pd.DataFrame:
-        """One row with a column per quantity."""
+        """Return one row with a column per quantity."""
         import pandas as pd
 
-        return pd.DataFrame([self._row()])
+        return pd.DataFrame([self._quantities()])
 
     def record(self) -> dict[str, Any]:
-        """Means, rates and accuracy; the probabilities are asked by `pmf`."""
-        return self._row()
+        """Return means, rates and accuracy; `pmf` has the probabilities."""
+        return self._quantities()
 
     def drawn(self) -> pd.DataFrame:
-        """Probability of each level, to where one in a thousand is left or level 200."""
+        """Return the probability of each level, up to a level that few reach."""
         import pandas as pd
 
         levels = np.arange(201)
         shown = int(np.count_nonzero(np.asarray(self.sf(levels)) > 1e-3)) + 1
         return pd.DataFrame({"level": levels[:shown], "probability": self.pmf(levels[:shown])})
 
-    def _row(self) -> dict[str, float | int | str]:
+    def _quantities(self) -> dict[str, float | int | str]:
         return {
             "mean_level": self.mean_level(),
             "mean_excess": self.mean_excess(),
@@ -213,7 +262,7 @@ class QBDSolution(Result):
 
     def _by_level(self, levels: ArrayLike, near: Sequence[float], weight: Array) -> Any:
         """Take ``near[k]`` up to level b, and beyond it `weight` of the jumps up."""
-        wanted = _whole(levels)
+        wanted = _whole_numbers(levels)
         result = np.empty(wanted.shape)
         b = len(self.boundary) - 1
         close = wanted <= b
@@ -234,19 +283,19 @@ def _stirling(k: int) -> list[list[int]]:
     return rows
 
 
-def _whole(levels: ArrayLike) -> NDArray[np.int64]:
+def _whole_numbers(levels: ArrayLike) -> NDArray[np.int64]:
     try:
-        given = np.asarray(levels)
+        numbers = np.asarray(levels)
     except ValueError as error:
         raise ModelError(f"levels must be whole numbers: {error}") from None
-    if given.dtype.kind not in "iu" and given.size:
+    if numbers.dtype.kind not in "iu" and numbers.size:
         raise ModelError(f"levels must be whole numbers, got {levels!r:.60}")
-    if given.size and (given.min() < 0 or given.max() > 2**62):
-        raise ModelError(f"levels must be in 0..2**62, got {given.min()} to {given.max()}")
-    return given.astype(np.int64)
+    if numbers.size and (numbers.min() < 0 or numbers.max() > 2**62):
+        raise ModelError(f"levels must be in 0..2**62, got {numbers.min()} to {numbers.max()}")
+    return numbers.astype(np.int64)
 
 
-def _shown(value: float | int | str) -> str:
+def _quantity_text(value: float | int | str) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

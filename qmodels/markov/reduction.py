@@ -38,9 +38,9 @@ class Levels:
     below: Factors  #: of the chain that stays at or above a level
     phases: Array  #: (n,) stationary phase, were the level not looked at
     upward: float  #: mean rate of jumps up in that phase
-    downward: float
+    downward: float  #: and of jumps down
     record: Array  #: (n,) time in each phase at the lowest level so far, per jump down
-    steps: int
+    steps: int  #: doublings that were made
 
     @property
     def drift(self) -> float:
@@ -49,7 +49,7 @@ class Levels:
 
     @property
     def example(self) -> NDArray[np.intp]:
-        """A phase from which each kind of jump up starts, (r,)."""
+        """Phase from which each kind of jump up starts, (r,)."""
         return np.asarray(self.spread.argmax(axis=0))
 
     @cached_property
@@ -58,11 +58,25 @@ class Levels:
         return times(self.climb, self.spread)
 
     def up_from(self, levels: Array) -> Array:
-        """Rates of the jumps up of each kind out of levels ``(..., n)``."""
+        """Return the rates of the jumps up of each kind, (..., r).
+
+        Parameters
+        ----------
+        levels : (..., n) ndarray
+            Probabilities of the phases of levels.
+        """
         return times(levels, self.spread)
 
     def ahead(self, jumps: Array, k: int) -> Array:
-        """Rates of the jumps up `k` levels higher: jumps @ S^k."""
+        """Return the rates of the jumps up `k` levels higher: jumps @ S^k.
+
+        Parameters
+        ----------
+        jumps : (..., r) ndarray
+            Rates of the jumps of each kind.
+        k : int
+            Number of levels, not negative.
+        """
         if k > 4 * len(self.ratio) * k.bit_length():
             return np.asarray(jumps @ np.linalg.matrix_power(self.ratio, k))
         for _ in range(k):
@@ -70,26 +84,38 @@ class Levels:
         return jumps
 
     def first_passage(self) -> Array:
-        """G, (n, n): phase in which the next lower level is entered."""
+        """Return G, (n, n): the phase in which the next lower level is entered."""
         return self.below.solve(as_dense(self.down))
 
     def total(self, level: Array) -> Array:
-        """Sum of all levels from this one on: level @ (I - R)^-1."""
+        """Return the sum of all levels from one on: level @ (I - R)^-1.
+
+        Parameters
+        ----------
+        level : (..., n) ndarray
+            Probabilities of the phases of that level.
+        """
         return np.asarray(level + self._total_jumps(self.up_from(level)) @ self.climb)
 
     def beyond(self, level: Array) -> Array:
-        """Sum of all levels above this one."""
+        """Return the sum of all levels above one.
+
+        Parameters
+        ----------
+        level : (..., n) ndarray
+            Probabilities of the phases of that level.
+        """
         return np.asarray(self._total_jumps(self.up_from(level)) @ self.climb)
 
     @cached_property
-    def _weights(self) -> Array:
+    def _jumps_by_kind(self) -> Array:
         """Upward jumps of each kind in the stationary phase, (r,)."""
         return self.up_from(self.phases)
 
     @cached_property
-    def _dual(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Factors]:
+    def _transposed_factors(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Factors]:
         """Factors of I - S transposed, on the kinds that recur; those that do and do not."""
-        weight = self._weights
+        weight = self._jumps_by_kind
         often = weight > HARDLY_EVER * weight.max(initial=0.0)
         kept, rare = np.flatnonzero(often), np.flatnonzero(~often)
         inner = self.ratio[np.ix_(kept, kept)]
@@ -99,25 +125,31 @@ class Levels:
 
     def _total_jumps(self, jumps: Array) -> Array:
         """`jumps` @ (I - S)^-1."""
-        kept, rare, factors = self._dual
-        result, given = np.zeros(jumps.size), jumps[kept]
+        kept, rare, factors = self._transposed_factors
+        result, rates_in = np.zeros(jumps.size), jumps[kept]
         if rare.size:  # phases left for good: no drift, and no need of one
             lost = np.eye(rare.size) - self.ratio[np.ix_(rare, rare)]
             result[rare] = np.linalg.solve(lost.T, jumps[rare])
-            given = given + result[rare] @ self.ratio[np.ix_(rare, kept)]
-        weight = self._weights[kept]
-        result[kept] = weight * factors.solve(given / weight)
+            rates_in = rates_in + result[rare] @ self.ratio[np.ix_(rare, kept)]
+        weight = self._jumps_by_kind[kept]
+        result[kept] = weight * factors.solve(rates_in / weight)
         return result
 
     def summed(self, reward: Array) -> Array:
-        """(I - S)^-1 @ reward, (r,): what all jumps up to come bring, after one of each kind."""
-        kept, rare, factors = self._dual
-        result, weight = np.zeros(reward.size), self._weights[kept]
+        """Return (I - S)^-1 @ reward, (r,): the reward of all jumps up to come after one of each kind.
+
+        Parameters
+        ----------
+        reward : (r,) ndarray
+            Reward of a jump of each kind.
+        """
+        kept, rare, factors = self._transposed_factors
+        result, weight = np.zeros(reward.size), self._jumps_by_kind[kept]
         result[kept] = factors.solve_left(weight * reward[kept]) / weight
         if rare.size:
             lost = np.eye(rare.size) - self.ratio[np.ix_(rare, rare)]
-            given = reward[rare] + self.ratio[np.ix_(rare, kept)] @ result[kept]
-            result[rare] = np.linalg.solve(lost, given)
+            right_side = reward[rare] + self.ratio[np.ix_(rare, kept)] @ result[kept]
+            result[rare] = np.linalg.solve(lost, right_side)
         return result
 
     @cached_property
@@ -139,7 +171,27 @@ class Levels:
 
 
 def solve_levels(up: Block, local: Block, down: Block, tol: float, max_steps: int) -> Levels:
-    """Solve homogeneous levels by cyclic reduction, see `phases_of_return`."""
+    """Solve homogeneous levels by cyclic reduction, see `phases_of_return`.
+
+    Parameters
+    ----------
+    up, local, down : (n, n) matrix
+        Rates to the next higher level, within a level and to the next lower one.
+    tol : float
+        Share of an entry that the levels left out may make up.
+    max_steps : int
+        Doublings allowed.
+
+    Returns
+    -------
+    Levels
+        The levels, ready to be summed.
+
+    Raises
+    ------
+    UnstableError
+        If the levels drift upward at least as fast as downward.
+    """
     phases = balance(up + local + down)
     down_sum = np.asarray(down.sum(axis=1))
     upward, downward = float(phases @ up.sum(axis=1)), float(phases @ down_sum)

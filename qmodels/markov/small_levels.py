@@ -29,13 +29,26 @@ class SmallLevels(NamedTuple):
     """Rates of levels 0..b, row by row, level after level; read-only."""
 
     sizes: NDArray[np.int64]  #: phases of each level, (b + 1,)
-    up: Array
-    local: Array
-    down: Array
+    up: Array  #: rates to the next higher level
+    local: Array  #: rates within a level
+    down: Array  #: rates to the next lower level
 
 
 def packed(blocks: Sequence[Array]) -> tuple[Array, tuple[Array, ...]]:
-    """Matrices in one vector that nobody can write to, and as they are seen there."""
+    """Put matrices into one vector that nobody can write to.
+
+    Parameters
+    ----------
+    blocks : sequence of ndarray
+        Matrices of any shape.
+
+    Returns
+    -------
+    whole : (m,) ndarray
+        All entries, matrix by matrix.
+    views : tuple of ndarray
+        The matrices as they are seen there.
+    """
     whole = np.concatenate([block.ravel() for block in blocks])
     whole.setflags(write=False)
     views, first = [], 0
@@ -48,37 +61,80 @@ def packed(blocks: Sequence[Array]) -> tuple[Array, tuple[Array, ...]]:
 def few_returns(
     spread: Array, lead: Array, local: Array, down: Array, tol: float, max_steps: int
 ) -> tuple[Array, int]:
-    """What `doubling.phases_of_return` finds, for few phases."""
-    found = np.empty(lead.shape)
+    """Find for few phases what `doubling.phases_of_return` does for any number.
+
+    Parameters
+    ----------
+    spread : (n, r) ndarray
+        Rate of the jumps up of each kind.
+    lead : (r, n) ndarray
+        Phase one level higher after a jump of each kind.
+    local, down : (n, n) ndarray
+        Rates within a level and to the next lower one.
+    tol : float
+        Share of an entry that what is left out may make up.
+    max_steps : int
+        Doublings allowed.
+
+    Returns
+    -------
+    returns : (r, n) ndarray
+        Probability of each phase on the return.
+    steps : int
+        Doublings that were made.
+
+    Raises
+    ------
+    ModelError
+        If some phase can never come down again.
+    ConvergenceError
+        If `max_steps` did not do.
+    """
+    returns = np.empty(lead.shape)
     spread, lead, local, down = (read_only(block) for block in (spread, lead, local, down))
-    steps, missing = _kernels.phases_of_return(spread, lead, local, down, tol, max_steps, found)
+    steps, missing = _kernels.phases_of_return(spread, lead, local, down, tol, max_steps, returns)
     if steps < 0:
         raise ModelError(TRAPPED.format(-1 - steps))
     if steps == 0:
-        raise ConvergenceError("cyclic reduction", max_steps, missing, found)
-    return found, steps
+        raise ConvergenceError("cyclic reduction", max_steps, missing, returns)
+    return returns, steps
 
 
 def censored(levels: SmallLevels, stay: Array) -> tuple[list[Array], list[float]]:
-    """Probabilities of each level, which sum to one, and logarithms of the levels' weights.
+    """Return the probabilities of each level, which sum to one, and logarithms of the levels' weights.
 
-    `stay` (n, n), which is destroyed: rates within level b of the chain at it and above.
+    Parameters
+    ----------
+    levels : SmallLevels
+        Rates of levels 0 to b.
+    stay : (n, n) ndarray
+        Rates within level b of the chain at it and above; it is destroyed.
+
+    Raises
+    ------
+    ModelError
+        If some state is never left.
     """
     sizes = levels.sizes
     climbs, logs = np.empty_like(levels.up), np.zeros(sizes.size)
     lowest, row = _kernels.censor(sizes, levels.up, levels.local, levels.down, stay, climbs)
     if row >= 0:
         raise ModelError(TRAPPED.format(row))
-    found = np.empty(int(sizes.sum()))
-    found[: sizes[0]] = balance(lowest, overwrite=True)
-    _kernels.rise(sizes, climbs, found, logs)
-    return np.split(found, np.cumsum(sizes[:-1])), logs.tolist()
+    probabilities = np.empty(int(sizes.sum()))
+    probabilities[: sizes[0]] = balance(lowest, overwrite=True)
+    _kernels.rise(sizes, climbs, probabilities, logs)
+    return np.split(probabilities, np.cumsum(sizes[:-1])), logs.tolist()
 
 
 def imbalance(levels: SmallLevels, pi: Sequence[Array]) -> float:
-    """Sum of absolute (flow in - flow out) over the sum of the flows, levels 0 .. b + 1.
+    """Return the sum of absolute (flow in - flow out) over the sum of the flows, levels 0 .. b + 1.
 
-    `pi` are the levels 0 .. b + 2.
+    Parameters
+    ----------
+    levels : SmallLevels
+        Rates of levels 0 to b.
+    pi : sequence of ndarray
+        Probabilities of the levels 0 to b + 2.
     """
     off, flow = _kernels.imbalance(*levels, np.concatenate(pi))
     return off / flow if flow > 0.0 and math.isfinite(flow) else 0.0

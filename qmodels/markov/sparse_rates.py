@@ -19,7 +19,20 @@ Block: TypeAlias = Any  # a dense array or a csr_array: what one can do, the oth
 
 
 def checked_rates(rates: ArrayLike | csr_array, name: str = "rates") -> csr_array:
-    """`rates` as a square sparse matrix of finite numbers >= 0, with nothing on the diagonal."""
+    """Return `rates` as a square sparse matrix of finite numbers >= 0 without a diagonal.
+
+    Parameters
+    ----------
+    rates : (n, n) array_like or sparse array
+        Rate from state i to state j; the diagonal is dropped.
+    name : str
+        Name of the argument, for the message.
+
+    Raises
+    ------
+    ModelError
+        If it is no such matrix.
+    """
     matrix = checked_block(name, rates)
     n, m = matrix.shape
     if n != m or n == 0:
@@ -28,14 +41,27 @@ def checked_rates(rates: ArrayLike | csr_array, name: str = "rates") -> csr_arra
 
 
 def checked_block(name: str, block: ArrayLike | csr_array) -> csr_array:
-    """`block` as a sparse matrix of finite numbers >= 0, rows in order, without stored zeros."""
+    """Return `block` as a sparse matrix of finite numbers >= 0, rows in order, without stored zeros.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    block : (n, m) array_like or sparse array
+        Rates.
+
+    Raises
+    ------
+    ModelError
+        If it is no such matrix; the message names the first bad entry.
+    """
     if issparse(block):
-        given: Any = block
-        if given.ndim != 2:
-            raise ModelError(f"{name} must be a matrix, got shape {given.shape}")
-        if given.dtype.kind not in "iuf":
-            raise ModelError(f"{name} must be real numbers, got entries of type {given.dtype}")
-        matrix = csr_array(given, dtype=float)
+        matrix_in: Any = block
+        if matrix_in.ndim != 2:
+            raise ModelError(f"{name} must be a matrix, got shape {matrix_in.shape}")
+        if matrix_in.dtype.kind not in "iuf":
+            raise ModelError(f"{name} must be real numbers, got entries of type {matrix_in.dtype}")
+        matrix = csr_array(matrix_in, dtype=float)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()  # what is tidied up must not be the caller's
             matrix.sum_duplicates()
@@ -62,19 +88,39 @@ def checked_block(name: str, block: ArrayLike | csr_array) -> csr_array:
 
 
 def as_dense(block: Block) -> Array:
-    """A block as a dense array, which may be the block itself."""
+    """Return a block as a dense array, which may be the block itself.
+
+    Parameters
+    ----------
+    block : matrix
+        Dense or sparse.
+    """
     return np.asarray(block.toarray() if issparse(block) else block)
 
 
 def read_only(dense: Array) -> Array:
-    """A view that nobody can write to, so that compiled loops meet one type of rates only."""
+    """Return a view that nobody can write to, so that compiled loops meet one type of rates only.
+
+    Parameters
+    ----------
+    dense : ndarray
+        Any shape.
+    """
     view = np.ascontiguousarray(dense).view()
     view.setflags(write=False)
     return view
 
 
 def added(dense: Array, block: Block) -> Array:
-    """The sum of a matrix, whose place it takes, and a block."""
+    """Return the sum of a matrix, whose place it takes, and a block.
+
+    Parameters
+    ----------
+    dense : (n, m) ndarray
+        Overwritten.
+    block : (n, m) matrix
+        Dense or sparse.
+    """
     if issparse(block):
         entries = block.tocoo()
         dense[entries.row, entries.col] += entries.data
@@ -84,7 +130,13 @@ def added(dense: Array, block: Block) -> Array:
 
 
 def without_diagonal(matrix: csr_array) -> csr_array:
-    """The matrix without its diagonal: a jump to the same state changes nothing."""
+    """Return the matrix without its diagonal: a jump to the same state changes nothing.
+
+    Parameters
+    ----------
+    matrix : (n, n) sparse array
+        Rates.
+    """
     if not matrix.diagonal().any():
         return matrix
     # In place of a detour over lists of rows and columns, which took four times the memory.
@@ -99,13 +151,41 @@ def without_diagonal(matrix: csr_array) -> csr_array:
 
 
 def recurrent_states(rates: csr_array) -> Indices:
-    """States of the only class that the chain cannot leave; ModelError if there are several."""
+    """Return the states of the only class that the chain cannot leave.
+
+    Parameters
+    ----------
+    rates : (n, n) sparse array
+        Rates, without stored zeros.
+
+    Raises
+    ------
+    ModelError
+        If there are several such classes.
+    """
     count, label = connected_components(rates, connection="strong")
     if count == 1:
         return np.arange(rates.shape[0])
-    source = np.repeat(label, np.diff(rates.indptr))
-    leaving = np.unique(source[source != label[rates.indices]])
-    closed = np.setdiff1d(np.arange(count), leaving)
+    return only_closed_class(label, np.repeat(label, np.diff(rates.indptr)), label[rates.indices])
+
+
+def only_closed_class(label: Indices, source: Indices, target: Indices) -> Indices:
+    """Return the states of the only class that no rate leaves.
+
+    Parameters
+    ----------
+    label : (n,) ndarray of int
+        Class of each state.
+    source, target : (m,) ndarray of int
+        Classes that the rates lead from and to.
+
+    Raises
+    ------
+    ModelError
+        If there are several such classes.
+    """
+    leaving = np.unique(source[source != target])
+    closed = np.setdiff1d(np.arange(label.max() + 1), leaving)
     if closed.size > 1:
         examples = [int(np.flatnonzero(label == c)[0]) for c in closed[:2]]
         raise ModelError(
@@ -116,14 +196,26 @@ def recurrent_states(rates: csr_array) -> Indices:
 
 
 def inflow(rates: csr_array) -> csc_array:
-    """The rates by where they lead: column j holds what flows into state j."""
+    """Return the rates by where they lead: column j holds what flows into state j.
+
+    Parameters
+    ----------
+    rates : (n, n) sparse array
+        Rates.
+    """
     into = rates.tocsc()
     into.sort_indices()
     return into
 
 
 def levels_by_distance(rates: csr_array) -> Indices:
-    """Level of each state: its distance from one at the edge, whichever way the rates point."""
+    """Return the level of each state: its distance from one at the edge, in either direction.
+
+    Parameters
+    ----------
+    rates : (n, n) sparse array
+        Rates of a connected chain.
+    """
     both = csr_array(rates + rates.T)
     level = _distance(both, 0)
     for _ in range(4):  # from one edge to the other, as long as that makes more levels
@@ -142,7 +234,20 @@ def _distance(both: csr_array, start: int) -> Indices:
 
 
 def checked_levels(levels: ArrayLike, states: int) -> Indices:
-    """`levels` as whole numbers from zero on, one for each state, none left out."""
+    """Return `levels` as whole numbers from zero on, none left out.
+
+    Parameters
+    ----------
+    levels : (n,) array_like
+        Level of each state.
+    states : int
+        Number of states.
+
+    Raises
+    ------
+    ModelError
+        If these are no such levels.
+    """
     try:
         array = np.asarray(levels)
     except ValueError as error:

@@ -46,24 +46,35 @@ class TransientSolution(Result):
     method: str  #: what was done
     steps: int  #: times that all rates were read; 0 where matrices were squared
     settled: float  #: time from which the steady state was taken for the state; inf if never
-    seconds: float
+    seconds: float  #: time that the solution took
 
     def mean_of(self, values: ArrayLike) -> Array:
-        """Mean at each time of a quantity that is ``values[i]`` in state i, (m,)."""
-        given = real_array("values", values)
-        if given.shape != self.probabilities.shape[1:]:
+        """Return the mean at each time, (m,), of a quantity that depends on the state.
+
+        Parameters
+        ----------
+        values : (n,) array_like
+            Value in each state.
+
+        Raises
+        ------
+        ModelError
+            If there is another number of values.
+        """
+        by_state = real_array("values", values)
+        if by_state.shape != self.probabilities.shape[1:]:
             raise ModelError(f"give one value for each of {self.probabilities.shape[1]} states")
-        return np.asarray(self.probabilities @ given)
+        return np.asarray(self.probabilities @ by_state)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per time, one column per state."""
+        """Return one row per time, one column per state."""
         import pandas as pd
 
         index = pd.Index(self.times, name="time")
         return pd.DataFrame(self.probabilities, index=index)
 
     def drawn(self) -> pd.DataFrame:
-        """A row for each time and state, the most probable states first."""
+        """Return a row for each time and state, the most probable states first."""
         import pandas as pd
 
         order = np.argsort(-self.probabilities.max(axis=0))[:10]
@@ -81,7 +92,7 @@ def transient(
     tol: float = 1e-12,
     memory: float | None = None,
 ) -> TransientSolution:
-    """Probability of each state at each of `times`.
+    """Return the probability of each state at each of `times`.
 
     Parameters
     ----------
@@ -99,6 +110,7 @@ def transient(
     Returns
     -------
     TransientSolution
+        Probabilities (m, n) and a bound of their error.
 
     Raises
     ------
@@ -145,59 +157,59 @@ def transient(
     needed = 8.0 * n * (when.size + 12.0) + 12.0 * checked.nnz
     check_memory(f"{n} states at {when.size} times", needed, limit, "ask for fewer times")
     if n <= _DENSE:
-        found, bound = _dense(checked, start, when), 1e-12
+        solution, bound = _dense_probabilities(checked, start, when), 1e-12
         how, steps, settled = "uniformisation and squaring", 0, float("inf")
     else:
-        found, bound, steps, settled = _sparse(checked, start, when, tol, limit)
+        solution, bound, steps, settled = _sparse_probabilities(checked, start, when, tol, limit)
         how = "uniformisation"
         if settled < when.max():
             how += " and steady state"
-    for array in (found, when):
+    for array in (solution, when):
         array.setflags(write=False)
     seconds = time.perf_counter() - started
-    return TransientSolution(when, found, bound, how, steps, settled, seconds)
+    return TransientSolution(when, solution, bound, how, steps, settled, seconds)
 
 
-def _dense(rates: csr_array, start: Array, times: Array) -> Array:
+def _dense_probabilities(rates: csr_array, start: Array, times: Array) -> Array:
     """Probabilities by the chain that phase-type laws are evaluated with, without an end."""
     n = start.size
-    found = np.zeros((times.size, n))
+    probabilities = np.zeros((times.size, n))
     jumps = rates.toarray()
     if not jumps[start > 0.0].any():  # nothing moves
-        found[:] = start
-        return found
+        probabilities[:] = start
+        return probabilities
     chain = Chain.reachable(start, jumps, np.zeros(n), 0.0)
-    own = np.ldexp(times, chain.exponent)
-    phases, shift, _ = absorption.transient(chain, own)
-    found[:, chain.phases] = absorption.scaled(phases, shift[:, None])
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    in_chain_units = np.ldexp(times, chain.exponent)
+    phases, shift, _ = absorption.transient(chain, in_chain_units)
+    probabilities[:, chain.phases] = absorption.scaled(phases, shift[:, None])
+    return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
 
 
-def _sparse(
+def _sparse_probabilities(
     rates: csr_array, start: Array, times: Array, tol: float, limit: float
 ) -> tuple[Array, float, int, float]:
     """Probabilities, error bound, steps taken and time from which the steady state holds."""
     out = np.asarray(rates.sum(axis=1))
     fastest = float(out.max())
-    found = np.empty((times.size, start.size))
+    probabilities = np.empty((times.size, start.size))
     if fastest == 0.0:
-        found[:] = start
-        return found, 0.0, 0, float("inf")
+        probabilities[:] = start
+        return probabilities, 0.0, 0, float("inf")
     jumps = times * fastest
     into = inflow(rates)
     step = csr_array((into.data / fastest, into.indices, into.indptr), shape=into.shape)
     stay = 1.0 - out / fastest
-    windows = [_window(mean, tol) for mean in jumps]
+    windows = [_poisson_window(mean, tol) for mean in jumps]
     last = max(first + weights.size for first, weights in windows)
-    rest = _steady(rates, limit, tol) if jumps.max() > _LONG else None
+    rest = _steady_state(rates, limit, tol) if jumps.max() > _LONG else None
     if rest is None and last > _MOST:
         raise ConvergenceError("uniformisation", int(_MOST), 1.0, start)
-    found[:] = 0.0
+    probabilities[:] = 0.0
     now, settled = start.copy(), last
     for k in range(last):
         for i, (first, weights) in enumerate(windows):
             if first <= k < first + weights.size:
-                found[i] += weights[k - first] * now
+                probabilities[i] += weights[k - first] * now
         if rest is not None and k % 64 == 0 and np.abs(now - rest[0]).sum() <= tol + rest[1]:
             settled = k
             break
@@ -207,14 +219,14 @@ def _sparse(
     for i, (first, weights) in enumerate(windows):
         beyond = float(weights[max(0, settled + 1 - first) :].sum())
         if beyond > 0.0 and rest is not None and settled < last:
-            found[i] += beyond * rest[0]
-    found /= found.sum(axis=1, keepdims=True)
+            probabilities[i] += beyond * rest[0]
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
     rounding = 4.0 * _EPS * min(last, settled + 1)
     bound = 2.0 * tol + rounding + (2.0 * rest[1] if rest is not None and settled < last else 0.0)
-    return found, bound, min(last, settled + 1), settled / fastest if settled < last else np.inf
+    return probabilities, bound, min(last, settled + 1), settled / fastest if settled < last else np.inf
 
 
-def _window(mean: float, tol: float) -> tuple[int, Array]:
+def _poisson_window(mean: float, tol: float) -> tuple[int, Array]:
     """First number of jumps that counts and the Poisson weights from there on, of sum one.
 
     The weights follow from the one of the mode by multiplication [B. L. Fox, P. W. Glynn,
@@ -229,7 +241,7 @@ def _window(mean: float, tol: float) -> tuple[int, Array]:
     return mode - falling.size + low, weights[low:high] / weights[low:high].sum()
 
 
-def _steady(rates: csr_array, limit: float, tol: float) -> tuple[Array, float] | None:
+def _steady_state(rates: csr_array, limit: float, tol: float) -> tuple[Array, float] | None:
     """Stationary distribution and bound of its error, if there is one and it is known."""
     try:
         solution = solve_chain(rates, memory=limit, tol=min(tol, 1e-12))

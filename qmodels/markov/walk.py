@@ -24,7 +24,7 @@ _LOST: Final = 1e-17
 
 
 class Walk:
-    """What is left, ends and has ended after each step of the uniformised chain.
+    """Masses that stay, end and have ended after each step of the uniformised chain.
 
     The probabilities after 0, 1, 2, ... steps are computed once, as far as they are asked for, and
     weighed by Poisson probabilities for each time; nothing is subtracted [1]_.
@@ -77,7 +77,15 @@ class Walk:
         self._guard = Lock()
 
     def until(self, share: float, most: int) -> int | None:
-        """Number of steps after which no more than a share is alive; None if `most` do not do."""
+        """Return the number of steps after which no more than a share is alive; None if `most` do not do.
+
+        Parameters
+        ----------
+        share : float
+            Share of the start.
+        most : int
+            Largest number of steps.
+        """
         seen, far = 0, 64
         while seen < most:
             self.extend(min(far, most))
@@ -88,7 +96,13 @@ class Walk:
         return None
 
     def extend(self, count: int) -> None:
-        """Make the first `count` entries known."""
+        """Make the first `count` entries known.
+
+        Parameters
+        ----------
+        count : int
+            Number of entries.
+        """
         if count > self.count:
             with self._guard:
                 self._extend(count)
@@ -120,14 +134,25 @@ class Walk:
         self.count = count
 
     def survival(self, t: float) -> float:
-        """P(X > t)."""
+        """Return P(X > t).
+
+        Parameters
+        ----------
+        t : float
+            Seconds.
+        """
         return self.survival_and_density(t)[0]
 
     def survival_and_density(self, t: float) -> tuple[float, float]:
-        """P(X > t), and about the density there, per second.
+        """Return P(X > t), and about the density there, per second.
 
         Ever fewer are alive: what is left out is the least part of the first, but it may be more
         of the second.
+
+        Parameters
+        ----------
+        t : float
+            Seconds.
         """
         weights = _poisson(t * self.speed)
         beyond = np.cumsum(weights[::-1])
@@ -137,7 +162,13 @@ class Walk:
         return left, float(weights @ self.leaving[: weights.size]) * self.speed
 
     def distribution_and_density(self, t: float) -> tuple[float, float]:
-        """P(X <= t) and the density there, per second."""
+        """Return P(X <= t) and the density there, per second.
+
+        Parameters
+        ----------
+        t : float
+            Seconds.
+        """
         weights = _poisson(t * self.speed)
         self.extend(weights.size)
         ended = min(float(weights @ self.absorbed[: weights.size]), 1.0)
@@ -145,7 +176,13 @@ class Walk:
 
 
 def entries_by_target(rates: Array) -> Sparse:
-    """Rates (n, n) by the state that they lead to: indptr, indices and data."""
+    """Return rates by the state that they lead to: indptr, indices and data.
+
+    Parameters
+    ----------
+    rates : (n, n) ndarray
+        Rates.
+    """
     targets, sources = np.nonzero(rates.T)
     ends = np.zeros(len(rates) + 1, dtype=np.int32)
     np.cumsum(np.bincount(targets, minlength=len(rates)), out=ends[1:])
@@ -153,7 +190,13 @@ def entries_by_target(rates: Array) -> Sparse:
 
 
 def steps_asked_for(mean: float) -> float:
-    """Entries that a Poisson mixture of this mean needs, about."""
+    """Return about how many entries a Poisson mixture needs.
+
+    Parameters
+    ----------
+    mean : float
+        Mean of the Poisson law.
+    """
     return mean + 12.0 * sqrt(mean) + 100.0
 
 
@@ -173,7 +216,7 @@ def quantile(
     after: Callable[[float], tuple[float, float]],
     near: float,
 ) -> float:
-    """Time not exceeded with probability `low` = 1 - `high`, solved for in the smaller one.
+    """Return the time not exceeded with probability `low` = 1 - `high`, solved for in the smaller one.
 
     Parameters
     ----------
@@ -216,7 +259,15 @@ def quantile(
 
 
 def reaches_end(into: csc_array, ends: Array) -> bool:
-    """Whether a chain can end from every state; its rates by the state that they lead to."""
+    """Return whether a chain can end from every state.
+
+    Parameters
+    ----------
+    into : (n, n) sparse array
+        Rates by the state that they lead to.
+    ends : (n,) ndarray
+        Rate at which the time ends from each state.
+    """
     seen = ends > 0.0
     _sweeps.reach(into.indptr, into.indices, seen, np.empty(seen.size, dtype=np.intp))
     return bool(seen.all())

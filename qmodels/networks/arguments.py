@@ -15,7 +15,20 @@ _TRUSTED: Final = 1e-6
 
 
 def count(name: str, value: int) -> int:
-    """`value` as a number of jobs or servers: whole, at least one and at most 1e12."""
+    """Return `value` as a number of jobs or servers: whole, at least one and at most 1e12.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : int
+        The number to check.
+
+    Raises
+    ------
+    ModelError
+        If it is no such number.
+    """
     number = whole_number(name, value, least=1)
     if number > _MOST:
         raise ModelError(f"{name} must be <= {_MOST:g}, got one with {number.bit_length()} bits")
@@ -23,12 +36,31 @@ def count(name: str, value: int) -> int:
 
 
 def trusted(error: float) -> str:
-    """Word for the solution of an exact model with this relative error."""
+    """Return the word for the solution of an exact model: "exact" or "approximate".
+
+    Parameters
+    ----------
+    error : float
+        Relative error of the solution.
+    """
     return "exact" if error <= _TRUSTED else "approximate"
 
 
 def positive_law(name: str, law: object) -> PhaseType:
-    """`law` if it is a phase-type law without an atom at zero."""
+    """Return `law` if it is a phase-type law without an atom at zero.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    law : object
+        The law to check.
+
+    Raises
+    ------
+    ModelError
+        If it is something else, or has an atom at zero.
+    """
     if not isinstance(law, PhaseType):
         raise ModelError(f"{name} must be a PhaseType, got {law!r:.60}")
     if law.atom > 0.0:

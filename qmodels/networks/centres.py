@@ -29,27 +29,27 @@ class TwoCentres:
     record, so neither file needs the other's.
     """
 
-    population: int
+    population: int  #: number of jobs
     delay: PhaseType  #: in its essential phases
     disk: PhaseType  #: in its essential phases
-    discipline: str
-    servers: int
+    discipline: str  #: of the disk, as in `ClosedNetwork`
+    servers: int  #: of the disk
 
     def size(self) -> tuple[float, float]:
-        """States of the exact chain, and bytes to build and to solve it."""
+        """Return the states of the exact chain, and the bytes to build and to solve it."""
         return network_size(self.disk, self.delay, self.population, self.discipline, self.servers)
 
     def tagged_size(self) -> tuple[float, float]:
-        """States of the chain that follows one job, and bytes to build and to solve it."""
+        """Return the states of the chain that follows one job, and the bytes to build and to solve it."""
         return tagged_size(self.disk, self.delay, self.population, self.discipline, self.servers)
 
     def speeds(self) -> Array:
-        """Speed of each job while 0, 1, ... are at the disk under processor sharing."""
+        """Return the speed of each job while 0, 1, ... are at the disk under processor sharing."""
         present = np.arange(self.population + 1)
         return np.asarray(np.minimum(present, self.servers) / np.maximum(present, 1))
 
     def disk_centre(self) -> Centre:
-        """The disk under its discipline, as a chain of its own."""
+        """Return the disk under its discipline, as a chain of its own."""
         jobs = self.population
         if self.discipline == "ps":
             return sharing_centre(self.disk, jobs, self.speeds())
@@ -58,9 +58,9 @@ class TwoCentres:
         return waiting_centre(self.disk, jobs, self.servers)
 
     def delay_centre(self) -> Centre:
-        """The delay, where every job is served at once, as a chain of its own."""
+        """Return the delay, where every job is served at once, as a chain of its own."""
         return sharing_centre(self.delay, self.population, np.ones(self.population + 1))
 
     def chain(self) -> NetworkChain:
-        """The exact chain of both."""
+        """Return the exact chain of both centres."""
         return assembled(self.disk_centre(), self.delay_centre(), self.population)

@@ -25,14 +25,14 @@ State = tuple[Disk, tuple[Job, ...]]
 
 @dataclass(frozen=True, eq=False)
 class ClassLaw:
-    """What the chain says of each class."""
+    """Steady state of the chain, class by class."""
 
     flow: Array  #: jobs through the disk per second, (classes,)
     at_disk: Array  #: mean number at the disk, (classes,)
     pmf: Array  #: law of the number at the disk, all classes together
-    method: str
-    error: float
-    states: int
+    method: str  #: name of the solver
+    error: float  #: relative error to expect
+    states: int  #: number of states of the chain
 
 
 def class_chain(
@@ -42,7 +42,31 @@ def class_chain(
     max_states: int,
     memory: float,
 ) -> ClassLaw:
-    """Solve the chain of classes given as (population, delay, disk)."""
+    """Solve the chain of several classes of jobs.
+
+    Parameters
+    ----------
+    classes : sequence of (int, PhaseType, PhaseType)
+        Population, delay and disk law of each class.
+    discipline : str
+        As in `ClosedNetwork`.
+    servers : int
+        Servers of the disk.
+    max_states : int
+        States beyond which it is given up.
+    memory : float
+        Bytes that the solution may take.
+
+    Returns
+    -------
+    ClassLaw
+        Throughput and mean of each class, and the law of the number at the disk.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If the states are too many.
+    """
     rules = _Rules([(delay, disk) for _, delay, disk in classes], discipline, servers)
     jobs = [
         (c, int(np.flatnonzero(delay.alpha)[0]))
@@ -114,7 +138,7 @@ class _Rules:
             if speed == 0.0:
                 continue
             for b in np.flatnonzero(law.jumps[a]).tolist():
-                moved = self._kept((*served[:k], (c, b), *served[k + 1 :]))
+                moved = self._in_order((*served[:k], (c, b), *served[k + 1 :]))
                 yield speed * float(law.jumps[a, b]), ((moved, waiting), away)
             if law.exit[a] > 0.0:
                 rate = speed * float(law.exit[a])
@@ -129,8 +153,8 @@ class _Rules:
             return 1.0 if k == len(served) - 1 else 0.0
         return 1.0
 
-    def _kept(self, served: tuple[Job, ...]) -> tuple[Job, ...]:
-        """Their order matters in a stack only."""
+    def _in_order(self, served: tuple[Job, ...]) -> tuple[Job, ...]:
+        """Return jobs in a fixed order, but in a stack, where their own matters."""
         return served if self._discipline == "lcfs-pr" else _sorted(served)
 
     def _join_all(self, disk: Disk, c: int) -> Iterator[tuple[float, Disk]]:
@@ -151,7 +175,7 @@ class _Rules:
             yield 1.0, (served, (*waiting, c))
 
     def _next(self, disk: Disk) -> Iterator[tuple[float, Disk]]:
-        """Who is served after a departure."""
+        """Yield who is served after a departure, each with its probability."""
         served, waiting = disk
         if not waiting:
             yield 1.0, disk

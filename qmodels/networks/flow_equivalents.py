@@ -28,7 +28,7 @@ _MOST_MOMENTS: Final = 12
 
 
 class Law(Protocol):
-    """What is asked of the exact law: a `SojournLaw` or a `PhaseType`."""
+    """Exact law that is approached: a `SojournLaw` or a `PhaseType`."""
 
     @property
     def mean(self) -> float:
@@ -62,7 +62,7 @@ class FlowEquivalent(Result):
     method: str  #: family and order
 
     def table(self) -> str:
-        """The errors, one to a line."""
+        """Return the errors as text, one to a line."""
         lines = [
             f"{self.method}, {self.moments} moments matched",
             f"largest distance of the distribution functions  {self.ks:.2e}",
@@ -75,7 +75,7 @@ class FlowEquivalent(Result):
         return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each moment and quantile, with its relative error."""
+        """Return a row for each moment and quantile, with its relative error."""
         import pandas as pd
 
         names = [f"moment {k + 1}" for k in range(self.moment_errors.size)]
@@ -85,7 +85,7 @@ class FlowEquivalent(Result):
 
 
 def flow_equivalent(law: Law, moments: int = 3, *, quantiles: int = 0) -> FlowEquivalent:
-    """Phase-type law with the first moments of a sojourn, and its distance from the exact law.
+    """Return a phase-type law with the first moments of a sojourn, and its distance from the exact law.
 
     Parameters
     ----------
@@ -100,6 +100,7 @@ def flow_equivalent(law: Law, moments: int = 3, *, quantiles: int = 0) -> FlowEq
     Returns
     -------
     FlowEquivalent
+        The law and its errors.
 
     Raises
     ------
@@ -147,9 +148,9 @@ def flow_equivalent(law: Law, moments: int = 3, *, quantiles: int = 0) -> FlowEq
         tail = fitted.sf
         method = f"least order, {fitted.order} phases"
     else:
-        found = _mixture(law, count, points)
-        fitted, tail = found.law(), found.sf
-        method = f"mixture of {found.weights.size} Erlang laws, {fitted.order} phases"
+        equivalent = _erlang_mixture(law, count, points)
+        fitted, tail = equivalent.law(), equivalent.sf
+        method = f"mixture of {equivalent.weights.size} Erlang laws, {fitted.order} phases"
     errors = np.array([fitted.moment(k + 1) / m - 1.0 for k, m in enumerate(exact.tolist())])
     if np.abs(errors[:count]).max() > _MET:
         raise InfeasibleMomentsError(
@@ -160,7 +161,7 @@ def flow_equivalent(law: Law, moments: int = 3, *, quantiles: int = 0) -> FlowEq
         moments=count,
         moment_errors=errors,
         ks=_distance(tail, law),
-        quantile_errors=np.array([_quantile(tail, law, p) for p in LEVELS]),
+        quantile_errors=np.array([_quantile_error(tail, law, p) for p in LEVELS]),
         method=method,
     )
 
@@ -186,7 +187,7 @@ class _Erlangs:
         return gammaincc(self.phases, at) @ self.weights
 
 
-def _mixture(law: Law, count: int, points: int) -> _Erlangs:
+def _erlang_mixture(law: Law, count: int, points: int) -> _Erlangs:
     """Mixture of Erlang laws with `count` moments of `law`."""
     mean = law.mean
     wanted = np.array([law.moment(k) / mean**k for k in range(count + 1)])
@@ -200,11 +201,11 @@ def _mixture(law: Law, count: int, points: int) -> _Erlangs:
         k = np.arange(count + 1)[:, None]
         logs = k * np.log(means / phases) + gammaln(phases + k) - gammaln(phases)
         shares = np.exp(logs) / wanted[:, None]
-        weights = _programme(shares, phases, means, times, chance)
+        weights = _branch_weights(shares, phases, means, times, chance)
         if weights is None:
             continue
         used = np.flatnonzero(weights > 1e-13)
-        settled = _settled(shares[:, used], weights[used])
+        settled = _corrected_weights(shares[:, used], weights[used])
         if np.abs(shares[:, used] @ settled - 1.0).max() > 0.1 * _MET:
             continue
         return _Erlangs(settled / settled.sum(), phases[used], means[used] * mean)
@@ -214,7 +215,7 @@ def _mixture(law: Law, count: int, points: int) -> _Erlangs:
     )
 
 
-def _programme(shares: Array, phases: Array, means: Array, times: Array, chance: Array) -> Array | None:
+def _branch_weights(shares: Array, phases: Array, means: Array, times: Array, chance: Array) -> Array | None:
     """Weights of the branches that meet the moments; None if the programme has no solution."""
     from scipy.optimize import linprog  # of no use to most who import this, and slow
 
@@ -229,7 +230,7 @@ def _programme(shares: Array, phases: Array, means: Array, times: Array, chance:
         right = np.concatenate([np.ones(shares.shape[0]), chance])
         cost = np.concatenate([1e-5 * phases, np.full(2 * points, 1.0 / points)])
     for method, presolve in (("highs-ds", True), ("highs-ipm", True), ("highs-ds", False)):
-        found = linprog(
+        solution = linprog(
             cost,
             A_eq=equations,
             b_eq=right,
@@ -237,12 +238,12 @@ def _programme(shares: Array, phases: Array, means: Array, times: Array, chance:
             method=method,
             options={"presolve": presolve},
         )
-        if found.status == 0:
-            return np.asarray(found.x[:count])
+        if solution.status == 0:
+            return np.asarray(solution.x[:count])
     return None
 
 
-def _settled(shares: Array, weights: Array) -> Array:
+def _corrected_weights(shares: Array, weights: Array) -> Array:
     """Weights after the rest of the moment equations has been taken off, if none turns negative."""
     for _ in range(3):
         rest = 1.0 - shares @ weights
@@ -263,14 +264,14 @@ def _distance(tail: Callable[[Any], Any], law: Law) -> float:
     def apart(x: Any) -> Any:
         return np.abs(tail(x) - law.sf(x))
 
-    found = apart(grid)
-    worst = int(found.argmax())
+    largest = apart(grid)
+    worst = int(largest.argmax())
     around = grid[max(worst - 1, 0)], grid[min(worst + 1, grid.size - 1)]
     best = minimize_scalar(lambda t: -float(apart(t)), bounds=around, method="bounded")
-    return max(float(found.max()), -float(best.fun))
+    return max(float(largest.max()), -float(best.fun))
 
 
-def _quantile(tail: Callable[[Any], Any], law: Law, level: float) -> float:
+def _quantile_error(tail: Callable[[Any], Any], law: Law, level: float) -> float:
     """Relative error of a quantile."""
     from scipy.optimize import brentq
 

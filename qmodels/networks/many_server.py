@@ -133,7 +133,7 @@ class ManyServerQueue(Record):
 
     @property
     def fitted(self) -> bool:
-        """Whether arrivals or service were fitted to data, and are not what was given."""
+        """True if arrivals or service were fitted to data."""
         return is_fitted(self.arrivals, self.service)
 
     @property
@@ -147,8 +147,9 @@ class ManyServerQueue(Record):
         return self.arrivals.order * occupancy_counts(self._speeds.size, self.service.order)
 
     def chain(self, *, memory: float | None = None) -> QBD:
-        """Rates of the chain: the level counts jobs, a phase is an arrival stage and how many
-        jobs in service are in each stage.
+        """Return the rates of the chain whose levels count jobs.
+
+        A phase is an arrival stage and how many jobs in service are in each stage.
 
         Parameters
         ----------
@@ -160,7 +161,7 @@ class ManyServerQueue(Record):
         ------
         MemoryBudgetError
             If that would not do; nothing has been allocated then. It names sizes that would.
-        """  # noqa: D205
+        """
         check_queue("service", self._speeds.size, self.service.order, self.arrivals.order, memory)
         return queue_chain(self.process, self._centre, self._busy[1])
 
@@ -172,6 +173,11 @@ class ManyServerQueue(Record):
         memory : float, optional
             Bytes that the solution may take. By default half of the machine's memory, and then no
             more than about half a minute of computing.
+
+        Returns
+        -------
+        ManyServerSolution
+            The steady state.
 
         Raises
         ------
@@ -230,7 +236,7 @@ class ManyServerSolution(Result):
 
     drawing = Drawing("jobs", "probability")
 
-    queue: ManyServerQueue
+    queue: ManyServerQueue  #: that was solved
     chain: QBDSolution  #: the level counts jobs
     seconds: float  #: time the solution took
 
@@ -260,16 +266,28 @@ class ManyServerSolution(Result):
         return fsum(self._arrivals_that_wait)
 
     def pmf(self, jobs: ArrayLike) -> Any:
-        """Probability of so many jobs in the system, at a random time."""
+        """Return the probability of so many jobs in the system, at a random time.
+
+        Parameters
+        ----------
+        jobs : array_like of int
+            Not negative, any shape.
+        """
         return self.chain.pmf(jobs)
 
     def sf(self, jobs: ArrayLike) -> Any:
-        """Probability of more jobs than that in the system."""
+        """Return the probability of more jobs than that in the system.
+
+        Parameters
+        ----------
+        jobs : array_like of int
+            Not negative, any shape.
+        """
         return self.chain.sf(jobs)
 
     @property
     def method(self) -> str:
-        """How it was found; nothing is cut off or approximated.
+        """Name of the method; nothing is cut off or approximated.
 
         For laws that were fitted to data it says so: they are not the data, see `fit_error`.
         """
@@ -284,7 +302,7 @@ class ManyServerSolution(Result):
         return self.chain.error_bound
 
     def fit_error(self, of: str = "wait", q: float | None = None) -> FitError | None:
-        """How far an answer is from the data that the laws were fitted to.
+        """Return the distance of an answer from the data that the laws were fitted to.
 
         Parameters
         ----------
@@ -427,7 +445,7 @@ class ManyServerSolution(Result):
         return waiting_rates(self.chain, self.queue._busy, self.queue.process)
 
     def table(self) -> str:
-        """Name, value and unit, one to a line."""
+        """Return name, value and unit as text, one to a line."""
         units = {"mean_response": "s", "mean_wait": "s", "arrival_rate": "jobs/s"}
         units |= {"capacity": "jobs/s", "seconds": "s", "mean_wait_of_data": "s"}
         units |= {"mean_wait_low": "s", "mean_wait_high": "s"}
@@ -438,17 +456,17 @@ class ManyServerSolution(Result):
         return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row with a column per quantity."""
+        """Return one row with a column per quantity."""
         import pandas as pd
 
         return pd.DataFrame([self._row()])
 
     def record(self) -> dict[str, Any]:
-        """Means, probabilities and accuracy, times in seconds."""
+        """Return means, probabilities and accuracy, times in seconds."""
         return self._row()
 
     def drawn(self) -> pd.DataFrame:
-        """Probability of each number of jobs in the system; see `QBDSolution.drawn`."""
+        """Return the probability of each number of jobs in the system; see `QBDSolution.drawn`."""
         return self.chain.drawn().rename(columns={"level": "jobs"})
 
     def _row(self) -> dict[str, float | int | str]:
@@ -464,7 +482,7 @@ class ManyServerSolution(Result):
         }
 
     def _of_the_data(self) -> dict[str, float]:
-        """What the data say of the mean wait, where the laws were fitted to some."""
+        """Return the mean wait by the data, where the laws were fitted to some."""
         error = self._mean_wait_error
         if error is None:
             return {}
@@ -482,7 +500,7 @@ class ManyServerSolution(Result):
 def speed_scaled_queue(
     arrivals: PhaseType | MAP, demand: PhaseType, speeds: ArrayLike, *, memory_budget: float = 2e9
 ) -> QBD:
-    """Queue in which each of k running jobs proceeds at ``speeds[k - 1]``.
+    """Return the queue in which each of k running jobs proceeds at ``speeds[k - 1]``.
 
     Parameters
     ----------
@@ -525,12 +543,18 @@ def speed_scaled_queue(
 
 
 def arrival_process(arrivals: PhaseType | MAP) -> MAP:
-    """The arrivals as a process, renewal where a law of the times between them is given."""
+    """Return arrivals as a process, renewal where a law of the times between them is given.
+
+    Parameters
+    ----------
+    arrivals : PhaseType or MAP
+        In seconds.
+    """
     return arrivals if isinstance(arrivals, MAP) else MAP.from_phase_type(arrivals)
 
 
 def queue_chain(arrivals: MAP, centre: Centre, followed: Array) -> QBD:
-    """Rates of a queue in front of a centre that holds at most c jobs.
+    """Return the rates of a queue in front of a centre that holds at most c jobs.
 
     Parameters
     ----------
@@ -585,7 +609,15 @@ def queue_chain(arrivals: MAP, centre: Centre, followed: Array) -> QBD:
 
 
 def dense_block(matrix: csr_array, rows: slice, columns: slice) -> Array:
-    """Dense part of a sparse matrix, none of whose entries in these rows lies elsewhere."""
+    """Return the dense part of a sparse matrix, none of whose entries in these rows lies elsewhere.
+
+    Parameters
+    ----------
+    matrix : sparse array
+        With sorted columns.
+    rows, columns : slice
+        The part.
+    """
     dense = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
     ends = matrix.indptr[rows.start : rows.stop + 1]
     row = np.repeat(np.arange(len(dense)), np.diff(ends))

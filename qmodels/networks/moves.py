@@ -21,14 +21,20 @@ Array = NDArray[np.float64]
 class Moves(NamedTuple):
     """Entries of a sparse matrix (n, m), in any order; those of equal places add up."""
 
-    rows: NDArray[np.integer]
-    columns: NDArray[np.integer]
-    values: Array
-    shape: tuple[int, int]
+    rows: NDArray[np.integer]  #: row of each entry, (k,)
+    columns: NDArray[np.integer]  #: column of each entry, (k,)
+    values: Array  #: value of each entry, (k,)
+    shape: tuple[int, int]  #: of the matrix
 
     @classmethod
     def of(cls, matrix: Array | csr_array) -> Moves:
-        """Those of a matrix, dense or sparse."""
+        """Return the entries of a matrix, dense or sparse.
+
+        Parameters
+        ----------
+        matrix : (n, m) ndarray or sparse array
+            The matrix.
+        """
         if isinstance(matrix, np.ndarray):
             rows, columns = np.nonzero(matrix)
             return cls(rows, columns, matrix[rows, columns], matrix.shape)
@@ -37,7 +43,15 @@ class Moves(NamedTuple):
 
     @classmethod
     def collected(cls, entries: Entries, n: int) -> Moves:
-        """Those of a square matrix that were collected."""
+        """Return entries of a square matrix that were collected.
+
+        Parameters
+        ----------
+        entries : Entries
+            The collection.
+        n : int
+            Rows of the matrix.
+        """
         if not entries.parts:
             return cls(np.arange(0), np.arange(0), np.zeros(0), (n, n))
         rows, columns, values = (np.concatenate(part) for part in zip(*entries.parts, strict=True))
@@ -45,17 +59,35 @@ class Moves(NamedTuple):
 
     @classmethod
     def diagonal(cls, values: Array) -> Moves:
-        """Those of a diagonal matrix."""
+        """Return the entries of a diagonal matrix.
+
+        Parameters
+        ----------
+        values : (n,) ndarray
+            The diagonal.
+        """
         every = np.arange(values.size)
         return cls(every, every, values, (values.size, values.size))
 
     @classmethod
     def none(cls, n: int) -> Moves:
-        """The identity: a part that stays as it is."""
+        """Return the identity: a part that stays as it is.
+
+        Parameters
+        ----------
+        n : int
+            Rows of the matrix.
+        """
         return cls.diagonal(np.ones(n))
 
     def beside(self, other: Moves) -> Moves:
-        """The Kronecker product: two parts of a state, each with a move of its own."""
+        """Return the Kronecker product: two parts of a state, each with its move.
+
+        Parameters
+        ----------
+        other : Moves
+            Of the second part.
+        """
         n, m = other.shape
         return Moves(
             (self.rows[:, None] * n + other.rows).ravel(),
@@ -65,14 +97,28 @@ class Moves(NamedTuple):
         )
 
     def placed(self, row: int, column: int) -> Moves:
-        """The same moves of states that are numbered from other ones on."""
+        """Return the same moves of states that are numbered from other ones on.
+
+        Parameters
+        ----------
+        row, column : int
+            Number of the first state before and after the move.
+        """
         return self._replace(rows=self.rows + row, columns=self.columns + column)
 
 
 def rates_of(moves: Iterable[Moves], n: int) -> csr_array:
-    """Rates of n states, whose moves add up; jumps that lead nowhere are dropped."""
-    given = list(moves)
-    rows, columns, values = (np.concatenate([part[i] for part in given]) for i in range(3))
+    """Return the rates of n states, whose moves add up; jumps that lead nowhere are dropped.
+
+    Parameters
+    ----------
+    moves : iterable of Moves
+        The moves.
+    n : int
+        Number of states.
+    """
+    parts = list(moves)
+    rows, columns, values = (np.concatenate([part[i] for part in parts]) for i in range(3))
     there = rows != columns
     if not there.all():
         rows, columns, values = rows[there], columns[there], values[there]

@@ -112,10 +112,10 @@ class MultiClassNetwork(Record):
     servers: int = 1
 
     def __post_init__(self) -> None:
-        given = tuple(self.classes) if isinstance(self.classes, (list, tuple)) else ()
-        if not given or not all(isinstance(c, JobClass) for c in given):
+        classes = tuple(self.classes) if isinstance(self.classes, (list, tuple)) else ()
+        if not classes or not all(isinstance(c, JobClass) for c in classes):
             raise ModelError(f"classes must be a list of JobClass, got {self.classes!r:.60}")
-        object.__setattr__(self, "classes", given)
+        object.__setattr__(self, "classes", classes)
         one_of("discipline", self.discipline, DISCIPLINES)
         object.__setattr__(self, "servers", count("servers", self.servers))
         if self.discipline == "lcfs-pr" and self.servers > 1:
@@ -128,7 +128,7 @@ class MultiClassNetwork(Record):
 
     @property
     def has_product_form(self) -> bool:
-        """Whether the numbers at the disk depend on the laws through their means only."""
+        """True if the numbers at the disk depend on the laws through their means only."""
         alike = all(
             c.disk.order == 1 and c.disk.exit[0] == self.classes[0].disk.exit[0] for c in self.classes
         )
@@ -152,6 +152,7 @@ class MultiClassNetwork(Record):
         Returns
         -------
         MultiClassSolution
+            The steady state, class by class.
 
         Raises
         ------
@@ -200,10 +201,10 @@ class MultiClassNetwork(Record):
                     f'exponential one; use method="chain", or "auto"'
                 )
             if method == "mva":
-                flow, at_disk, states = self._mean_values(memory)
-                pmf, how = self._convolved(memory)[2], "exact (mean value analysis)"
+                flow, at_disk, states = self._mean_value_analysis(memory)
+                pmf, how = self._solution_by_convolution(memory)[2], "exact (mean value analysis)"
             else:
-                flow, at_disk, pmf = self._convolved(memory)
+                flow, at_disk, pmf = self._solution_by_convolution(memory)
                 how, states = "exact (product form, convolution)", self.population + 1
             error = 64.0 * (self.population + 4.0) * _EPS
         jobs = np.array([c.population for c in self.classes], dtype=float)
@@ -223,20 +224,20 @@ class MultiClassNetwork(Record):
             seconds=time.perf_counter() - started,
         )
 
-    def _products(self) -> float:
-        """Products of coefficients that `_convolved` adds up."""
+    def _product_count(self) -> float:
+        """Products of coefficients that `_solution_by_convolution` adds up."""
         sizes = np.array([c.population + 1.0 for c in self.classes])
         before, after = np.cumsum(sizes) - sizes, np.cumsum(sizes[::-1])[::-1] - sizes
         both = (before + after) * sizes  # the products of all classes, from either end
         rest = np.maximum(before, 1.0) * np.maximum(after, 1.0)  # and those without each class
         return float((both + rest + 2.0 * (before + after) * sizes).sum())
 
-    def _convolved(self, memory: float | None) -> tuple[Array, Array, Array]:
+    def _solution_by_convolution(self, memory: float | None) -> tuple[Array, Array, Array]:
         """Throughput and mean at the disk of each class, law of the number at the disk."""
         total, count = self.population, len(self.classes)
         what = f"{total:,} jobs of {count:,} classes"
         check_memory(what, 64.0 * (total + 1.0) * count, memory_limit(memory), FEWER_STATES)
-        seconds = _PRODUCT * self._products()
+        seconds = _PRODUCT * self._product_count()
         if memory is None and seconds > MOST_SECONDS:
             fewer = int(total * (MOST_SECONDS / seconds) ** 0.5)
             check_seconds(what, seconds, memory, f"take some {fewer:,} jobs of as many classes")
@@ -273,7 +274,7 @@ class MultiClassNetwork(Record):
             flow[k] /= c.delay.mean
         return flow, at_disk, weights / mass
 
-    def _mean_values(self, memory: float | None) -> tuple[Array, Array, int]:
+    def _mean_value_analysis(self, memory: float | None) -> tuple[Array, Array, int]:
         """Exact mean value analysis over all vectors of populations."""
         if self.servers > 1:
             raise ModelError(f"mva is for one server, got {self.servers}; use convolution")
@@ -313,7 +314,7 @@ class MultiClassSolution(Result):
 
     drawing = Drawing("class", "mean_sojourn", labels=("class", "mean sojourn [s]"))
 
-    network: MultiClassNetwork
+    network: MultiClassNetwork  #: that was solved
     throughput: Array  #: jobs through the disk per second, (classes,)
     mean_at_disk: Array  #: (classes,)
     mean_at_delay: Array  #: (classes,)
@@ -326,7 +327,7 @@ class MultiClassSolution(Result):
     seconds: float  #: time the solution took
 
     def table(self) -> str:
-        """A line for each class and one for the disk."""
+        """Return a line of text for each class and one for the disk."""
         lines = [f"{'class':<16}{'jobs':>6}{'throughput [1/s]':>18}{'sojourn [s]':>14}"]
         for k, c in enumerate(self.network.classes):
             name = c.name or str(k)
@@ -336,7 +337,7 @@ class MultiClassSolution(Result):
         return "\n".join([*lines, f"utilisation {self.utilisation:.6g}, {self.method}"])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each class."""
+        """Return one row for each class."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -352,13 +353,15 @@ class MultiClassSolution(Result):
 
 
 def single_class(classes: Sequence[JobClass], *, discipline: str = "ps", servers: int = 1) -> ClosedNetwork:
-    """Network of one class in which each burst is of one of the classes, by chance.
+    """Return the network of one class in which each burst is of one of the classes, by chance.
 
     Parameters
     ----------
     classes : sequence of JobClass
         Their populations are added up; their shares are the probabilities of a burst.
-    discipline, servers
+    discipline : str
+        As in `ClosedNetwork`.
+    servers : int
         As in `ClosedNetwork`.
 
     Returns
@@ -379,13 +382,13 @@ def single_class(classes: Sequence[JobClass], *, discipline: str = "ps", servers
     >>> merged.population, round(merged.disk.mean, 6)
     (6, 1.333333)
     """
-    given = MultiClassNetwork(classes, discipline, servers).classes
-    jobs = sum(c.population for c in given)
-    shares = [c.population / jobs for c in given]
+    checked = MultiClassNetwork(classes, discipline, servers).classes
+    jobs = sum(c.population for c in checked)
+    shares = [c.population / jobs for c in checked]
     return ClosedNetwork(
         jobs,
-        delay=mixture(shares, [c.delay for c in given]),
-        disk=mixture(shares, [c.disk for c in given]),
+        delay=mixture(shares, [c.delay for c in checked]),
+        disk=mixture(shares, [c.disk for c in checked]),
         discipline=discipline,
         servers=servers,
     )

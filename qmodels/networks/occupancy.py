@@ -36,11 +36,23 @@ class Centre:
     ends: Array | None = None  #: rate at which a tagged job's stay ends, (n,)
 
     def size(self, level: int) -> int:
-        """Number of states of a level."""
+        """Return the number of states of a level.
+
+        Parameters
+        ----------
+        level : int
+            Number of jobs.
+        """
         return int(self.starts[level + 1] - self.starts[level])
 
     def slice(self, level: int) -> slice:
-        """States of a level."""
+        """Return the numbers of the states of a level.
+
+        Parameters
+        ----------
+        level : int
+            Number of jobs.
+        """
         return slice(int(self.starts[level]), int(self.starts[level + 1]))
 
 
@@ -48,9 +60,9 @@ class Centre:
 class NetworkChain:
     """Rates of a network; its states are numbered by level, the number of jobs at the disk."""
 
-    disk: Centre
-    delay: Centre
-    jobs: int
+    disk: Centre  #: first centre
+    delay: Centre  #: second centre
+    jobs: int  #: number of jobs
     base: Indices  #: first state of each level, and the number of states, (jobs + 2,)
 
     @cached_property
@@ -59,12 +71,12 @@ class NetworkChain:
         return _assembled_rates(self.disk, self.delay, self.jobs, self.base)
 
     def rates_by_target(self) -> csc_array:
-        """The same rates, stored by the state that they lead to; not kept.
+        """Return the same rates, stored by the state that they lead to; not kept.
 
         Backwards in time a job that leaves a centre enters it, so that the same assembly makes
         them, without a copy of the rates in the other order.
         """
-        disk, delay = _turned_back(self.disk), _turned_back(self.delay)
+        disk, delay = _reversed_centre(self.disk), _reversed_centre(self.delay)
         return _assembled_rates(disk, delay, self.jobs, self.base).T
 
     @property
@@ -78,7 +90,15 @@ class NetworkChain:
         return np.repeat(np.arange(self.jobs + 1), np.diff(self.base))
 
     def level(self, vector: Array, i: int) -> Array:
-        """What a vector over the states says of level i, (disk states, delay states)."""
+        """Return the part of a vector that belongs to a level, (disk states, delay states).
+
+        Parameters
+        ----------
+        vector : (n,) ndarray
+            A value for each state.
+        i : int
+            Number of jobs at the disk.
+        """
         shape = self.disk.size(i), self.delay.size(self.jobs - i)
         return vector[self.base[i] : self.base[i + 1]].reshape(shape)
 
@@ -94,7 +114,13 @@ class NetworkChain:
 
 
 def essential(law: PhaseType) -> PhaseType:
-    """The same law without phases never reached, and in one phase where it is exponential."""
+    """Return the same law without phases never reached, and in one phase where it is exponential.
+
+    Parameters
+    ----------
+    law : PhaseType
+        Any law.
+    """
     kept = np.flatnonzero(reached(law.jumps, law.alpha > 0.0))
     exits = law.exit[kept]
     if exits.min() == exits.max():  # the chance to end is the same whatever the phase
@@ -115,7 +141,20 @@ class Occupancies:
 
     @classmethod
     def of(cls, jobs: int, stages: int) -> Occupancies:
-        """Enumerate them."""
+        """Enumerate the ways to place jobs in stages.
+
+        Parameters
+        ----------
+        jobs : int
+            Largest number of jobs.
+        stages : int
+            Number of stages.
+
+        Returns
+        -------
+        Occupancies
+            All of them, by the number of jobs.
+        """
         binomial = _binomials(jobs + stages, stages)
         sizes = binomial[stages - 1 : stages + jobs, stages - 1]
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -139,7 +178,17 @@ def _binomials(most: int, below: int) -> NDArray[np.int64]:
 
 
 def sharing_centre(law: PhaseType, jobs: int, speeds: Array) -> Centre:
-    """All jobs present are served, each at ``speeds[k]`` while there are k; (jobs + 1,)."""
+    """Return the centre in which all jobs present are served, each at ``speeds[k]`` while there are k.
+
+    Parameters
+    ----------
+    law : PhaseType
+        Of the service, seconds at speed one.
+    jobs : int
+        Largest number of jobs.
+    speeds : (jobs + 1,) ndarray
+        Speed of each job while there are k.
+    """
     ways = Occupancies.of(jobs, law.order)
     speed = np.repeat(speeds, np.diff(ways.starts))
     local, leave, enter = Entries(), Entries(), Entries()
@@ -159,9 +208,20 @@ def sharing_centre(law: PhaseType, jobs: int, speeds: Array) -> Centre:
 
 
 def waiting_centre(law: PhaseType, jobs: int, servers: int, speeds: Array | None = None) -> Centre:
-    """At most `servers` jobs are served, the others wait and have no stage yet.
+    """Return the centre in which at most `servers` jobs are served and the others wait.
 
-    Each is served at speed one, or at ``speeds[k]`` while k are; (servers + 1,).
+    A job that waits has no stage yet.
+
+    Parameters
+    ----------
+    law : PhaseType
+        Of the service, seconds at speed one.
+    jobs : int
+        Largest number of jobs.
+    servers : int
+        Jobs served at once.
+    speeds : (servers + 1,) ndarray, optional
+        Speed of each job while k are served; one by default.
     """
     busy = min(servers, jobs)
     served = sharing_centre(law, busy, np.ones(busy + 1) if speeds is None else speeds)
@@ -191,7 +251,17 @@ def waiting_centre(law: PhaseType, jobs: int, servers: int, speeds: Array | None
 
 
 def stack_centre(law: PhaseType, jobs: int) -> Centre:
-    """The last job to arrive is served; those it interrupted remember their stages."""
+    """Return the centre in which the last job to arrive is served.
+
+    Those it interrupted remember their stages.
+
+    Parameters
+    ----------
+    law : PhaseType
+        Of the service, seconds.
+    jobs : int
+        Largest number of jobs.
+    """
     m = law.order
     starts = np.concatenate([[0], np.cumsum([m**k for k in range(jobs + 1)])]).astype(np.int64)
     n = int(starts[-1])
@@ -209,13 +279,21 @@ def stack_centre(law: PhaseType, jobs: int) -> Centre:
 
 
 def assembled(disk: Centre, delay: Centre, jobs: int) -> NetworkChain:
-    """Chain of the network in which `jobs` jobs move between two centres."""
+    """Return the chain of the network in which jobs move between two centres.
+
+    Parameters
+    ----------
+    disk, delay : Centre
+        The centres.
+    jobs : int
+        Number of jobs.
+    """
     sizes = np.array([disk.size(i) * delay.size(jobs - i) for i in range(jobs + 1)])
     base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return NetworkChain(disk, delay, jobs, base)
 
 
-def _turned_back(centre: Centre) -> Centre:
+def _reversed_centre(centre: Centre) -> Centre:
     """The centre with every move the other way round: departures have become arrivals."""
     local, leave, enter = (
         sorted_csr(csr_array(moves.T)) for moves in (centre.local, centre.enter, centre.leave)
@@ -225,7 +303,7 @@ def _turned_back(centre: Centre) -> Centre:
 
 def _assembled_rates(disk: Centre, delay: Centre, jobs: int, base: Indices) -> csr_array:
     """Rates of the network, by the state that they leave."""
-    entries = sum(_entries(disk, i, delay, jobs - i) for i in range(jobs + 1))
+    entries = sum(_rates_out(disk, i, delay, jobs - i) for i in range(jobs + 1))
     kind = np.int32 if max(entries, base[-1]) < 2**31 else np.int64
     indptr, indices = np.empty(base[-1] + 1, kind), np.empty(entries, kind)
     data = np.empty(entries)
@@ -237,7 +315,7 @@ def _assembled_rates(disk: Centre, delay: Centre, jobs: int, base: Indices) -> c
     return rates
 
 
-def _entries(disk: Centre, i: int, delay: Centre, away: int) -> int:
+def _rates_out(disk: Centre, i: int, delay: Centre, away: int) -> int:
     """Number of rates out of the states with i jobs at the disk."""
 
     def held(matrix: csr_array, rows: slice) -> int:
@@ -253,14 +331,20 @@ def _entries(disk: Centre, i: int, delay: Centre, away: int) -> int:
 
 
 def _tables(centre: Centre) -> tuple[NDArray[np.generic], ...]:
-    found: list[NDArray[np.generic]] = []
+    tables: list[NDArray[np.generic]] = []
     for matrix in (centre.local, centre.leave, centre.enter):
-        found += [matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data]
-    return tuple(found)
+        tables += [matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data]
+    return tuple(tables)
 
 
 def sorted_csr(matrix: csr_array) -> csr_array:
-    """The matrix without explicit zeros, columns in order."""
+    """Return the matrix without explicit zeros, columns in order.
+
+    Parameters
+    ----------
+    matrix : sparse array
+        Changed in place.
+    """
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     matrix.sort_indices()
@@ -275,17 +359,37 @@ class Entries:
 
     @classmethod
     def of(cls, matrix: csr_array) -> Entries:
-        """Those of a matrix."""
-        entries, found = cls(), matrix.tocoo()
-        entries.add(found.row, found.col, found.data)
+        """Return the entries of a matrix.
+
+        Parameters
+        ----------
+        matrix : sparse array
+            The matrix.
+        """
+        entries, coordinates = cls(), matrix.tocoo()
+        entries.add(coordinates.row, coordinates.col, coordinates.data)
         return entries
 
     def add(self, rows: NDArray[np.integer], columns: NDArray[np.integer], values: Array) -> None:
-        """More of them, (k,) each."""
+        """Add entries.
+
+        Parameters
+        ----------
+        rows, columns : (k,) ndarray of int
+            Places.
+        values : (k,) ndarray
+            Values.
+        """
         self.parts.append((rows, columns, values))
 
     def matrix(self, n: int) -> csr_array:
-        """The matrix, (n, n)."""
+        """Return the matrix, (n, n); entries of equal places add up.
+
+        Parameters
+        ----------
+        n : int
+            Rows of the matrix.
+        """
         if not self.parts:
             return csr_array((n, n))
         rows, columns, values = (np.concatenate(part) for part in zip(*self.parts, strict=True))
@@ -293,7 +397,13 @@ class Entries:
 
 
 def dense_kron(a: Array, b: Array) -> Array:
-    """Kronecker product of two matrices; `numpy.kron` takes ten times as long for small ones."""
+    """Return the Kronecker product; `numpy.kron` takes ten times as long for small matrices.
+
+    Parameters
+    ----------
+    a, b : (n, m) ndarray
+        Matrices of any shapes.
+    """
     if a.size * b.size < _MANY:
         whole = a[:, None, :, None] * b[None, :, None, :]
     else:  # zeros that are never written take no time
@@ -309,7 +419,13 @@ def dense_kron(a: Array, b: Array) -> Array:
 
 
 def kron_sum(a: Array, b: Array) -> Array:
-    """Kronecker sum: two square matrices that each move their own part of a state."""
+    """Return the Kronecker sum of two square matrices that each move one part of a state.
+
+    Parameters
+    ----------
+    a, b : (n, n) ndarray
+        Square matrices, of different sizes or the same.
+    """
     n = len(b)
     if a.size * b.size < _MANY:
         return dense_kron(a, np.eye(n)) + dense_kron(np.eye(len(a)), b)

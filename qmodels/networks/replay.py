@@ -45,7 +45,7 @@ Asked = Callable[[Array, Array], float]
 
 @dataclass(frozen=True, kw_only=True)
 class FitError(Record):
-    """How far an answer for fitted laws may be from what they were fitted to.
+    """Distance that an answer for fitted laws may have from the data they were fitted to.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class FitError(Record):
     high: float  #: the other end, infinite where the data do not bound it
     jobs: int  #: that the data have; 0 where they are not known
     source: str = ""  #: where the data come from
-    confidence: float = CONFIDENCE
+    confidence: float = CONFIDENCE  #: of the interval
 
     @property
     def error(self) -> float:
@@ -78,11 +78,11 @@ class FitError(Record):
 
     @property
     def ratio(self) -> float:
-        """What the data give over what the fitted laws give; NaN where that cannot be had."""
+        """Value by the data over that by the fitted laws; NaN where that cannot be had."""
         return self.on_data / self.predicted if self.predicted > 0.0 else float("nan")
 
     def record(self) -> dict[str, Any]:
-        """The interval and what it was found by; None for what is not known."""
+        """Return the interval and its origin; None for what is not known."""
 
         def known(value: float) -> float | None:
             return value if np.isfinite(value) else None
@@ -100,41 +100,55 @@ class FitError(Record):
         }
 
     def __str__(self) -> str:
-        said = f"{self.of} {self.predicted:.4g} s by the fitted laws"
+        text = f"{self.of} {self.predicted:.4g} s by the fitted laws"
         if np.isnan(self.on_data):
-            return f"{said}; how far that is from their data is not known here"
-        return f"{said}, {self.on_data:.4g} s by their own data ({self._reach})"
+            return f"{text}; how far that is from their data is not known here"
+        return f"{text}, {self.on_data:.4g} s by their own data ({self._interval_text})"
 
     @property
-    def _reach(self) -> str:
+    def _interval_text(self) -> str:
         if self.high == inf:
             return f"{self.low:.4g} s or more"
         return f"{self.low:.4g} to {self.high:.4g} s"
 
     def sentence(self, subject: str) -> str:
-        """What a reader has to know of an answer; `subject` says of what, such as a policy's."""
+        """Return what a reader has to know of an answer.
+
+        Parameters
+        ----------
+        subject : str
+            Owner of the answer in the sentence, such as a policy's name.
+        """
         data = self.source or "data"
         if np.isnan(self.on_data):
             return (
                 f"Laws were fitted to {data}; how far the {self.of} of {subject} is from what "
                 f"these say themselves is not known."
             )
-        said = (
+        text = (
             f"Laws were fitted to {data}. Its own {self.jobs:,} jobs in their own order give "
             f"{subject} a {self.of} of {self.on_data:.4g} s, the laws {self.predicted:.4g} s"
         )
         if self.high == inf:
-            return f"{said}; so short a history puts no upper end to it."
-        return f"{said}; one history bounds it to {self.low:.4g} to {self.high:.4g} s."
+            return f"{text}; so short a history puts no upper end to it."
+        return f"{text}; one history bounds it to {self.low:.4g} to {self.high:.4g} s."
 
 
 def unknown_error(of: str, predicted: float) -> FitError:
-    """Return the error of an answer whose laws were fitted to data that cannot be played."""
+    """Return the error of an answer whose laws were fitted to data that cannot be replayed.
+
+    Parameters
+    ----------
+    of : str
+        Name of the answer.
+    predicted : float
+        The answer, seconds.
+    """
     return FitError(of=of, predicted=predicted, on_data=float("nan"), low=0.0, high=inf, jobs=0)
 
 
 def replayed(gaps: Array, work: Array, speeds: Array) -> tuple[Array, Array]:
-    """Play jobs through a queue that was filled before, as if they came round and round.
+    """Send jobs through a queue that was filled before, as if they came round and round.
 
     Parameters
     ----------
@@ -165,26 +179,54 @@ def replayed(gaps: Array, work: Array, speeds: Array) -> tuple[Array, Array]:
 
 
 def mean_wait(waits: Array, stays: Array) -> float:
-    """Mean of the waits; see `Asked`."""
+    """Return the mean of the waits; see `Asked`.
+
+    Parameters
+    ----------
+    waits, stays : (n,) ndarray
+        Seconds from arrival to start and to departure.
+    """
     return float(waits.mean())
 
 
 def mean_stay(waits: Array, stays: Array) -> float:
-    """Mean of the times in the queue, service included; see `Asked`."""
+    """Return the mean of the times in the queue, service included; see `Asked`.
+
+    Parameters
+    ----------
+    waits, stays : (n,) ndarray
+        Seconds from arrival to start and to departure.
+    """
     return float(stays.mean())
 
 
 def percentile(of_waits: bool, q: float, waits: Array, stays: Array) -> float:
-    """What a share `q` of the waits, or of the times in the queue, do not exceed; see `Asked`."""
+    """Return a percentile of the waits, or of the times in the queue; see `Asked`.
+
+    Parameters
+    ----------
+    of_waits : bool
+        Whether it is one of the waits.
+    q : float
+        Share that does not exceed it.
+    waits, stays : (n,) ndarray
+        Seconds from arrival to start and to departure.
+    """
     return float(np.quantile(waits if of_waits else stays, q))
 
 
 def drawn(arrivals: PhaseType | MAP, service: PhaseType, speeds: Array, asked: Asked) -> float:
-    """What the laws themselves give in the same queue, from as many jobs as are played of data.
+    """Return the value for jobs drawn from the laws, as many as are replayed of data.
 
     Parameters
     ----------
-    arrivals, service, speeds, asked
+    arrivals : PhaseType or MAP
+        See `fit_error`.
+    service : PhaseType
+        See `fit_error`.
+    speeds : (c,) ndarray
+        See `fit_error`.
+    asked : callable
         See `fit_error`.
     """
     size = _DRAWN_JOBS // 2
@@ -197,7 +239,13 @@ def drawn(arrivals: PhaseType | MAP, service: PhaseType, speeds: Array, asked: A
 
 
 def is_fitted(*laws: PhaseType | MAP) -> bool:
-    """Whether any of the laws was fitted to data."""
+    """Return whether any of the laws was fitted to data.
+
+    Parameters
+    ----------
+    *laws : PhaseType or MAP
+        The laws.
+    """
     return any(law.fitted_to is not None for law in laws)
 
 
@@ -212,7 +260,7 @@ def fit_error(
     by_laws: float | None = None,
     interval: bool = True,
 ) -> FitError:
-    """How far an answer for a queue with fitted laws may be from their data.
+    """Return the distance that an answer for a queue with fitted laws may have from their data.
 
     Parameters
     ----------
@@ -237,6 +285,7 @@ def fit_error(
     Returns
     -------
     FitError
+        The value by the data, and an interval.
 
     Notes
     -----
@@ -268,56 +317,60 @@ def fit_error(
         return asked(waits, stays)
 
     once, size = at(1.0), histories[0][0].size
-    found, low, high = value(once), 0.0, inf
+    by_data, low, high = value(once), 0.0, inf
     if interval:
-        own = _jackknife(lambda kept: value([(w[kept], s[kept]) for w, s in once]), size)
+        deviation = _jackknife(lambda kept: value([(w[kept], s[kept]) for w, s in once]), size)
         spread = _load_spread(*histories[0], arrivals, service)
         more, less = exp(REACH * spread), exp(-REACH * spread)
         load = service.mean / arrivals.mean / float(speeds.size * speeds[-1])
         if load * more < 1.0:
             above = value(at(more))
-            high = found * exp(_both(above, found, own)) if found > 0.0 else above
-        if found > 0.0:
-            low = found * exp(-_both(found, value(at(less)), own))
+            high = by_data * exp(_joint_distance(above, by_data, deviation)) if by_data > 0.0 else above
+        if by_data > 0.0:
+            low = by_data * exp(-_joint_distance(by_data, value(at(less)), deviation))
     ratio = 1.0
     if by_laws is not None:
         ratio = predicted / by_laws if by_laws > 0.0 else float("nan")
     return FitError(
         of=of,
         predicted=predicted,
-        on_data=ratio * found,
+        on_data=ratio * by_data,
         low=ratio * low,
         high=ratio * high,
         jobs=size,
-        source=_source(arrivals, service),
+        source=_source_name(arrivals, service),
     )
 
 
-def _source(*laws: PhaseType | MAP) -> str:
+def _source_name(*laws: PhaseType | MAP) -> str:
     """Name of the data of fitted laws, without folders; "" where they have none or several."""
     names = {law.fitted_to.source for law in laws if law.fitted_to is not None}
     return PurePath(names.pop()).name if len(names) == 1 else ""
 
 
-def _both(above: float, below: float, own: float) -> float:
+def _joint_distance(above: float, below: float, spread: float) -> float:
     """Distance in logarithms of two sources: from one value up to another, and a standard error."""
     if below <= 0.0:
         return inf
-    return hypot(max(log(above / below), 0.0), REACH * own)
+    return hypot(max(log(above / below), 0.0), REACH * spread)
 
 
 def _histories(
     came: FittedTo | None, brought: FittedTo | None, arrivals: PhaseType | MAP, service: PhaseType
 ) -> list[tuple[Array, Array]] | None:
     """Gaps and work of the same jobs, as often as it takes; None where the data are not known."""
-    known = [data for data in (came, brought) if data is not None]
-    if not known or any(data.size < FEWEST for data in known):
+    sources = [data for data in (came, brought) if data is not None]
+    if not sources or any(data.size < FEWEST for data in sources):
         return None
-    paired = len(known) == 2 and known[0].size == known[1].size and (known[0].source == known[1].source != "")
+    paired = (
+        len(sources) == 2
+        and sources[0].size == sources[1].size
+        and (sources[0].source == sources[1].source != "")
+    )
     if came is not None and brought is not None and paired:
         return [(came.times, brought.times)]
-    size = (came or known[0]).size
-    found = []
+    size = (came or sources[0]).size
+    histories = []
     for place in range(max(1, min(_MOST_DRAWN, _DRAWN_JOBS // size))):
         rng = np.random.default_rng([_SEED, place])
         gaps = came.times if came is not None else arrivals.rvs(size, rng)
@@ -327,8 +380,8 @@ def _histories(
             work = brought.times
         else:  # of other jobs than the gaps
             work = rng.choice(brought.times, size)
-        found.append((gaps, work))
-    return found
+        histories.append((gaps, work))
+    return histories
 
 
 def _load_spread(gaps: Array, work: Array, arrivals: PhaseType | MAP, service: PhaseType) -> float:
@@ -345,10 +398,10 @@ def _jackknife(value: Callable[[NDArray[np.bool_]], float], size: int) -> float:
     largest = 0.0
     for parts in PARTS:
         part = np.arange(size) * parts // size
-        found = np.array([value(part != left_out) for left_out in range(parts)])
-        if found.min() <= 0.0:
+        values = np.array([value(part != left_out) for left_out in range(parts)])
+        if values.min() <= 0.0:
             return inf
-        logs = np.log(found)
+        logs = np.log(values)
         spread = float(((logs - logs.mean()) ** 2).sum())
         largest = max(largest, sqrt((parts - 1) / parts * spread))
     return largest

@@ -31,18 +31,19 @@ _SAME = 1e-12
 
 
 def response_law(
-    found: ManyServerSolution,
+    solution: ManyServerSolution,
     *,
     truncation: float = 1e-12,
     memory: float | None = None,
     horizon: float = inf,
-    own: PhaseType | None = None,
+    service: PhaseType | None = None,
 ) -> tuple[PhaseType | SojournLaw, float]:
-    """Law of the time from arrival to departure, first come first served.
+    """Return the law of the time from arrival to departure, first come first served.
 
     Parameters
     ----------
-    found : ManyServerSolution
+    solution : ManyServerSolution
+        The queue.
     truncation : float
         What cutting off the queue behind the job may change in any probability at most.
     memory : float, optional
@@ -51,16 +52,17 @@ def response_law(
     horizon : float
         Seconds up to which the law is asked for. Beyond, times are too short, and so is the mean;
         next to a capacity the chain is many times smaller.
-    own : PhaseType, optional
-        Law of the service of the job itself, in seconds at speed one, where it is another than that
-        of all others; of the same mean.
+    service : PhaseType, optional
+        Law of the service of the job itself, in seconds at speed one, where it is another than that of
+        all others; of the same mean.
 
     Returns
     -------
     law : PhaseType or SojournLaw
+        In seconds.
     bound : float
-        Largest possible difference of any probability from the law of the endless queue, of times
-        up to the horizon: zero where all speeds are the same, at most `truncation` elsewhere.
+        Largest possible difference of any probability from the law of the endless queue, of times up to
+        the horizon: zero where all speeds are the same, at most `truncation` elsewhere.
 
     Raises
     ------
@@ -103,19 +105,19 @@ def response_law(
     truncation = real_number("truncation", truncation, above=0.0)
     if truncation >= 0.1:
         raise ModelError(f"truncation must be below 0.1, got {truncation:.6g}")
-    speeds = found.queue._speeds
-    own = found.queue.service if own is None else own
+    speeds = solution.queue._speeds
+    service = solution.queue.service if service is None else service
     if np.allclose(speeds, speeds[0], rtol=_SAME, atol=0.0):
-        return convolve(found.wait, own.scale(1.0 / speeds[0])), 0.0
+        return convolve(solution.wait, service.scale(1.0 / speeds[0])), 0.0
     places, bound = places_behind(
-        found.chain,
-        found.queue.process,
+        solution.chain,
+        solution.queue.process,
         speeds.size,
         truncation,
-        lambda places: _check(found, own.order, places, memory),
+        lambda places: _check_memory(solution, service.order, places, memory),
         horizon,
     )
-    return _followed(found, own, places), bound
+    return _law_of_followed(solution, service, places), bound
 
 
 def places_behind(
@@ -126,7 +128,7 @@ def places_behind(
     check: Callable[[int], None],
     horizon: float = inf,
 ) -> tuple[int, float]:
-    """Jobs to be counted behind one that is followed, and what leaving out more may change.
+    """Return the jobs to be counted behind one that is followed, and what leaving out more may change.
 
     Parameters
     ----------
@@ -135,10 +137,13 @@ def places_behind(
     arrivals : MAP
         Arrivals, in seconds.
     servers : int
-    truncation, horizon : float
+        Servers of the queue.
+    truncation : float
         See `response_law`.
     check : callable
         Called with numbers of jobs that it will be at least; may raise.
+    horizon : float
+        See `response_law`.
     """
     enough = most_arrivals(arrivals, horizon, truncation)
     levels = chain.levels
@@ -163,7 +168,7 @@ def places_behind(
 
 
 def most_arrivals(arrivals: MAP, horizon: float, chance: float) -> float:
-    """Jobs such that more come within the horizon with no more than this probability.
+    """Return a number of jobs that is exceeded within the horizon with a small probability at most.
 
     Parameters
     ----------
@@ -172,6 +177,7 @@ def most_arrivals(arrivals: MAP, horizon: float, chance: float) -> float:
     horizon : float
         Seconds; infinite for no limit.
     chance : float
+        The probability, above zero.
 
     Returns
     -------
@@ -215,17 +221,19 @@ def most_arrivals(arrivals: MAP, horizon: float, chance: float) -> float:
     return max(0.0, float(np.ceil(least)))
 
 
-def _check(found: ManyServerSolution, own: int, places: int, memory: float | None) -> None:
+def _check_memory(
+    solution: ManyServerSolution, service_stages: int, places: int, memory: float | None
+) -> None:
     """MemoryBudgetError for a chain that is too large; `own` are the stages of the job itself."""
-    queue = found.queue
+    queue = solution.queue
     m, c, stages = queue.service.order, queue._speeds.size, queue.arrivals.order
     full = len(queue._busy[0])
     fewer = full * c // (c + m - 1)  # occupancies of one server less
     # waiting jobs are followed for each kind of their arrival, in phases of all kinds
     several = len(kinds_of_arrivals(queue.process)[1]) ** 2
-    states = stages * (places + 1) * (several * full + own * fewer)
-    rates = states * (m + own + m * m + stages)
-    rates += stages * (places + 1) * several * full * (several**0.5 * full + own)
+    states = stages * (places + 1) * (several * full + service_stages * fewer)
+    rates = states * (m + service_stages + m * m + stages)
+    rates += stages * (places + 1) * several * full * (several**0.5 * full + service_stages)
     what = (
         f"a job followed with {places} behind it beside {c} in service of order {m}, a chain of "
         f"{states:,} states,"
@@ -235,11 +243,11 @@ def _check(found: ManyServerSolution, own: int, places: int, memory: float | Non
     check_seconds(what, SECONDS_A_RATE * rates, memory, fix)
 
 
-def _followed(found: ManyServerSolution, own: PhaseType, places: int) -> SojournLaw:
+def _law_of_followed(solution: ManyServerSolution, service: PhaseType, places: int) -> SojournLaw:
     """The chain of a job, the others in service, and at most so many that wait behind it."""
-    queue = found.queue
+    queue = solution.queue
     arrivals, speeds = queue.process, queue._speeds
-    c, stages, m = speeds.size, arrivals.order, own.order
+    c, stages, m = speeds.size, arrivals.order, service.order
 
     others = waiting_centre(queue.service, c - 1 + places, c - 1, speeds)
     busy = np.minimum(np.repeat(np.arange(c + places), np.diff(others.starts)), c - 1)
@@ -249,36 +257,54 @@ def _followed(found: ManyServerSolution, own: PhaseType, places: int) -> Sojourn
     joins = [Moves.of(others.enter), marked(size, last)]
     served = [
         *(Moves.none(stages * m).beside(Moves.of(x)) for x in (others.local, others.leave)),
-        every.beside(Moves.of(own.jumps)).beside(Moves.diagonal(speed)),
+        every.beside(Moves.of(service.jumps)).beside(Moves.diagonal(speed)),
         Moves.of(arrivals.jumps).beside(Moves.none(m * size)),
         *(Moves.of(arrivals.D1).beside(Moves.none(m)).beside(each) for each in joins),
     ]
-    ends = np.tile(np.kron(own.exit, speed), stages)
+    ends = np.tile(np.kron(service.exit, speed), stages)
 
     centre = queue._centre
     leave = centre.leave[centre.slice(c), centre.slice(c - 1)].toarray()
     shift = int(others.starts[c - 1])
-    waits = waits_by_kind(found.chain, queue._busy, arrivals)
+    waits = waits_by_kind(solution.chain, queue._busy, arrivals)
     begin, waiting, begins = [], [], []
     for wait in waits:
         begin.append(begin_of(wait, places))
         waiting.append(waiting_of(wait, arrivals, places))
         joined = Moves.none(places + 1).beside(Moves.of(wait.ends_by(leave))).placed(0, shift)
         joined = joined._replace(shape=(joined.shape[0], size))
-        begins.append([every.beside(Moves.of(own.alpha[None, :])).beside(joined)])
-    begin.append(np.einsum("ij,k->ikj", _found_free(found, others), own.alpha).ravel())
+        begins.append([every.beside(Moves.of(service.alpha[None, :])).beside(joined)])
+    begin.append(np.einsum("ij,k->ikj", _chance_of_free_server(solution, others), service.alpha).ravel())
     return followed_law(begin, waiting, begins, served, ends)
 
 
 def begin_of(wait: Wait, places: int) -> Array:
-    """Where a job begins to wait: arrival stage, nobody behind it of at most `places`, phase."""
+    """Return where a job begins to wait: arrival stage, nobody behind it, phase of the wait.
+
+    Parameters
+    ----------
+    wait : Wait
+        Phases of the wait.
+    places : int
+        Jobs to be counted behind it.
+    """
     first = np.zeros((wait.after.size, places + 1, wait.start.size))
     first[:, 0, :] = np.outer(wait.after, wait.start)
     return first.ravel()
 
 
 def waiting_of(wait: Wait, arrivals: MAP, places: int) -> list[Moves]:
-    """Rates while a job waits: of the arrival stage, of those behind, of the phase of the wait."""
+    """Return the rates while a job waits: of the arrival stage, of those behind, of the wait's phase.
+
+    Parameters
+    ----------
+    wait : Wait
+        Phases of the wait.
+    arrivals : MAP
+        In seconds.
+    places : int
+        Jobs to be counted behind it.
+    """
     room, width, stages = places + 1, wait.start.size, arrivals.order
     behind = np.arange(room)
     longer = Moves(behind, np.minimum(behind + 1, places), np.ones(room), (room, room))
@@ -296,30 +322,52 @@ def followed_law(
     served: list[Moves],
     ends: Array,
 ) -> SojournLaw:
-    """Law of a job that waits in one of several chains, then is served in another one."""
+    """Return the law of a job that waits in one of several chains, then is served in another one.
+
+    Parameters
+    ----------
+    begin : list of ndarray
+        Probability of the states of each chain at the start, the last one that of service.
+    waiting : list of list of Moves
+        Moves within each chain of waiting.
+    begins : list of list of Moves
+        Moves from each of them into service.
+    served : list of Moves
+        Moves within service.
+    ends : (n,) ndarray
+        Rates of the end from the states of service.
+    """
     start = np.concatenate(begin)
     first, moves = start.size - ends.size, []
     moves += [each.placed(first, first) for each in served]
     place = 0
-    for own, rates, out in zip(begin, waiting, begins, strict=False):
+    for at_start, rates, out in zip(begin, waiting, begins, strict=False):
         moves += [each.placed(place, place) for each in rates]
         moves += [each.placed(place, first) for each in out]
-        place += own.size
+        place += at_start.size
     none = np.zeros(first)
     return SojournLaw(start / fsum(start), rates_of(moves, start.size), np.concatenate([none, ends]))
 
 
-def _found_free(found: ManyServerSolution, others: Centre) -> Array:
+def _chance_of_free_server(solution: ManyServerSolution, others: Centre) -> Array:
     """Probability that an arrival starts at once, by the arrival stage after it and the others."""
-    arrivals, c = found.queue.process, found.queue._speeds.size
+    arrivals, c = solution.queue.process, solution.queue._speeds.size
     result = np.zeros((arrivals.order, others.enter.shape[0]))
     for n in range(c):
-        level = found.chain.boundary[n].reshape(arrivals.order, -1)
-        result[:, others.slice(n)] = arrivals.D1.T @ level / found.queue.arrival_rate
+        level = solution.chain.boundary[n].reshape(arrivals.order, -1)
+        result[:, others.slice(n)] = arrivals.D1.T @ level / solution.queue.arrival_rate
     return result
 
 
 def marked(size: int, part: slice) -> Moves:
-    """Identity on a part of so many states, zero elsewhere."""
+    """Return the identity on a part of so many states, zero elsewhere.
+
+    Parameters
+    ----------
+    size : int
+        Number of states.
+    part : slice
+        The part.
+    """
     here = np.arange(part.start, part.stop)
     return Moves(here, here, np.ones(here.size), (size, size))

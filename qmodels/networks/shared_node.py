@@ -22,7 +22,7 @@ _STATES: Final = 3000
 
 
 def shared_node_paces(cpu: ArrayLike, disk: ArrayLike) -> Array:
-    """How fast different tasks get on that share one processor and one disk, exactly.
+    """Return how fast different tasks get on that share one processor and one disk, exactly.
 
     Each task goes to and fro between the processor and the disk for ever.
 
@@ -61,16 +61,16 @@ def shared_node_paces(cpu: ArrayLike, disk: ArrayLike) -> Array:
     >>> shared_node_paces([1.0], [3.0]), shared_node_paces([0.0, 0.0], [2.0, 2.0])
     (array([0.25]), array([0.25, 0.25]))
     """
-    own, io = real_vector("cpu", cpu), real_vector("disk", disk)
-    n = own.size
+    computing, io = real_vector("cpu", cpu), real_vector("disk", disk)
+    n = computing.size
     if io.size != n or n > _MOST:
         raise ModelError(f"give as many disk times as cpu times, at most {_MOST}; got {n}, {io.size}")
-    if own.min() < 0.0 or io.min() < 0.0 or (own + io).min() <= 0.0:
+    if computing.min() < 0.0 or io.min() < 0.0 or (computing + io).min() <= 0.0:
         raise ModelError("times must be >= 0, and those of a task not both zero")
-    scale = float((own + io).max())
-    own, io = own / scale, io / scale
-    whole = _normaliser(own, io)
-    without = np.array([_normaliser(np.delete(own, j), np.delete(io, j)) for j in range(n)])
+    scale = float((computing + io).max())
+    computing, io = computing / scale, io / scale
+    whole = _normaliser(computing, io)
+    without = np.array([_normaliser(np.delete(computing, j), np.delete(io, j)) for j in range(n)])
     paces: Array = without / (n * whole) / scale
     return paces
 
@@ -94,7 +94,7 @@ def _normaliser(cpu: Array, disk: Array) -> float:
 
 
 def fcfs_node_pace(tasks: int, cpu: float, disk: PhaseType) -> float:
-    """How fast tasks get on that are alike and share a processor, and a disk that serves in turn.
+    """Return how fast equal tasks get on that share a processor, and a disk that serves in turn.
 
     Parameters
     ----------

@@ -31,7 +31,15 @@ _REPEATED, _CENSORED, _LEVEL = 2.5e-9, 0.5e-9, 8e-5
 
 
 def occupancy_counts(jobs: int, stages: int) -> Array:
-    """Number of ways to place 0..jobs jobs in so many stages, as floats, (jobs + 1,)."""
+    """Return the number of ways to place 0..jobs jobs in stages, as floats, (jobs + 1,).
+
+    Parameters
+    ----------
+    jobs : int
+        Largest number of jobs.
+    stages : int
+        Number of stages.
+    """
     counts = np.ones(jobs + 1)
     with np.errstate(over="ignore"):
         for _ in range(stages - 1):
@@ -42,13 +50,25 @@ def occupancy_counts(jobs: int, stages: int) -> Array:
 def network_size(
     disk: PhaseType, delay: PhaseType, jobs: int, discipline: str, servers: int
 ) -> tuple[float, float]:
-    """States of the chain of a network, and bytes to build and to solve it."""
+    """Return the states of the chain of a network, and the bytes to build and to solve it.
+
+    Parameters
+    ----------
+    disk, delay : PhaseType
+        Laws of the two centres.
+    jobs : int
+        Number of jobs.
+    discipline : str
+        Of the disk, as in `ClosedNetwork`.
+    servers : int
+        Servers of the disk.
+    """
     _check_levels(jobs, max(disk.order, delay.order))
     with np.errstate(over="ignore", invalid="ignore"):
         disks = _disk_counts(disk, jobs, discipline, servers)
         delays = occupancy_counts(jobs, delay.order)
-        queue = _moves(disk, disks, jobs, discipline, servers)
-        think = _moves(delay, delays, jobs, "ps", jobs)
+        queue = _rate_counts(disk, disks, jobs, discipline, servers)
+        think = _rate_counts(delay, delays, jobs, "ps", jobs)
         states, away = float(disks @ delays[::-1]), {key: x[::-1] for key, x in think.items()}
         rates = queue["local"] @ delays[::-1] + disks @ away["local"]
         rates += queue["leave"] @ away["enter"] + queue["enter"] @ away["leave"]
@@ -57,7 +77,7 @@ def network_size(
         return states, _ONCE * float(rates) + _VECTORS * states + apart
 
 
-def _moves(law: PhaseType, states: Array, jobs: int, discipline: str, servers: int) -> dict[str, Array]:
+def _rate_counts(law: PhaseType, states: Array, jobs: int, discipline: str, servers: int) -> dict[str, Array]:
     """Number of rates of a centre with 0..jobs jobs within its level, out of it and into it."""
     exits, starts = (float(np.count_nonzero(x)) for x in (law.exit, law.alpha))
     inner = float(np.count_nonzero(law.jumps))
@@ -78,7 +98,19 @@ def _moves(law: PhaseType, states: Array, jobs: int, discipline: str, servers: i
 def tagged_size(
     disk: PhaseType, delay: PhaseType, jobs: int, discipline: str, servers: int
 ) -> tuple[float, float]:
-    """States of the chain of a tagged job, and bytes; the others are one job fewer."""
+    """Return the states of the chain of a tagged job, and the bytes to build and to solve it.
+
+    Parameters
+    ----------
+    disk, delay : PhaseType
+        Laws of the two centres.
+    jobs : int
+        Number of jobs, the tagged one included.
+    discipline : str
+        Of the disk, as in `ClosedNetwork`.
+    servers : int
+        Servers of the disk.
+    """
     _check_levels(jobs, max(disk.order, delay.order))
     with np.errstate(over="ignore", invalid="ignore"):
         disks = _disk_counts(disk, jobs - 1, discipline, servers)
@@ -89,7 +121,7 @@ def tagged_size(
             disks = disk.order * disks
         elif discipline == "lcfs-pr":
             disks = np.cumsum(disk.order * disks)
-        return _size(disks, disk, delay, jobs - 1)
+        return _chain_size(disks, disk, delay, jobs - 1)
 
 
 def _check_levels(jobs: int, stages: int) -> None:
@@ -106,7 +138,7 @@ def _disk_counts(disk: PhaseType, jobs: int, discipline: str, servers: int) -> A
     return counts if discipline == "ps" else counts[np.minimum(present, min(servers, jobs))]
 
 
-def _size(disks: Array, disk: PhaseType, delay: PhaseType, jobs: int) -> tuple[float, float]:
+def _chain_size(disks: Array, disk: PhaseType, delay: PhaseType, jobs: int) -> tuple[float, float]:
     delays = occupancy_counts(jobs, delay.order)
     one_less = np.append(0.0, delays[:-1])  # states of the delay with a job in a given stage
     states = float(disks @ delays[::-1])
@@ -120,10 +152,25 @@ def _size(disks: Array, disk: PhaseType, delay: PhaseType, jobs: int) -> tuple[f
 
 
 def check_queue(law: str, servers: int, order: int, stages: int, memory: float | None) -> None:
-    """MemoryBudgetError unless jobs of a law of that order, so many at a time, can be solved.
+    """Check that a queue can be solved in the memory that there is.
 
-    `stages` are those of the arrivals. The error names an order and a number of servers that
-    would do.
+    Parameters
+    ----------
+    law : str
+        Name of the law of service, for the message.
+    servers : int
+        Jobs served at a time.
+    order : int
+        Phases of the law of service.
+    stages : int
+        Phases of the arrivals.
+    memory : float or None
+        Bytes; None for half of the machine's, and then half a minute of computing.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If that would not do; it names an order and a number of servers that would.
     """
     limit = memory_limit(memory)
 
@@ -151,7 +198,15 @@ def check_queue(law: str, servers: int, order: int, stages: int, memory: float |
 
 
 def most_that(fits: Callable[[int], bool], most: int) -> int:
-    """Largest number up to `most` that fits, 0 for none; a smaller one fits if a larger does."""
+    """Return the largest number up to `most` that fits, 0 for none.
+
+    Parameters
+    ----------
+    fits : callable
+        Tells of a number whether it fits; a smaller one fits if a larger does.
+    most : int
+        Largest number to consider.
+    """
     low, high = 0, 1
     while high <= most and fits(high):  # not from the middle: the large ones take long to judge
         low, high = high, 2 * high
@@ -163,9 +218,14 @@ def most_that(fits: Callable[[int], bool], most: int) -> int:
 
 
 def queue_seconds(sizes: Sequence[float] | Array) -> float:
-    """Seconds of computing that solving a queue takes, by the phases of its levels 0..c.
+    """Return about the seconds of computing that solving a queue takes.
 
     To within a factor of two of what was measured, and rather more than less.
+
+    Parameters
+    ----------
+    sizes : sequence of float
+        Phases of its levels 0 to c.
     """
     phases = np.asarray(sizes, dtype=float)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -174,7 +234,13 @@ def queue_seconds(sizes: Sequence[float] | Array) -> float:
 
 
 def queue_memory(sizes: Sequence[float] | Array) -> float:
-    """Bytes that solving a queue takes, by the phases of its levels 0..c; inf if too many."""
+    """Return the bytes that solving a queue takes; inf if too many to count.
+
+    Parameters
+    ----------
+    sizes : sequence of float
+        Phases of its levels 0 to c.
+    """
     phases = np.asarray(sizes, dtype=float)
     with np.errstate(over="ignore"):
         squares = phases**2

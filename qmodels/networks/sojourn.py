@@ -96,7 +96,7 @@ class SojournLaw(Law):
         # backward from where it can end
         for name, value in (("start", start), ("rates", rates), ("ends", ends)):
             object.__setattr__(self, name, value)
-        if not reaches_end(self._into, ends):
+        if not reaches_end(self._rates_by_target, ends):
             raise ModelError("some state cannot reach the end; give it, or where it leads, an end")
         for array in (start, ends, rates.data):
             array.flags.writeable = False
@@ -148,7 +148,12 @@ class SojournLaw(Law):
         return max(self._backward.bounds)
 
     def moment(self, k: int) -> float:
-        """Raw moment E[X^k] in seconds^k.
+        """Return the raw moment E[X^k] in seconds^k.
+
+        Parameters
+        ----------
+        k : int
+            Order of the moment, 0 to 150.
 
         Raises
         ------
@@ -174,31 +179,92 @@ class SojournLaw(Law):
     # Functions of time
 
     def sf(self, x: ArrayLike) -> Any:
-        """P(X > x) at `x` (seconds), of any shape. ModelError on NaN."""
+        """Return P(X > x).
+
+        Parameters
+        ----------
+        x : array_like
+            Times, seconds, any shape.
+
+        Raises
+        ------
+        ModelError
+            If a time is NaN.
+        """
         return self._evaluate(x, 1.0, 0.0, lambda t: self._survival(t)[0])
 
     def cdf(self, x: ArrayLike) -> Any:
-        """P(X <= x) at `x` (seconds), of any shape. ModelError on NaN."""
+        """Return P(X <= x).
+
+        Parameters
+        ----------
+        x : array_like
+            Times, seconds, any shape.
+
+        Raises
+        ------
+        ModelError
+            If a time is NaN.
+        """
         return self._evaluate(x, 0.0, 1.0, lambda t: self._distribution(t)[0])
 
     def pdf(self, x: ArrayLike) -> Any:
-        """Density at `x` (seconds), per second. ModelError on NaN."""
+        """Return the density at `x`, per second.
+
+        Parameters
+        ----------
+        x : array_like
+            Times, seconds, any shape.
+
+        Raises
+        ------
+        ModelError
+            If a time is NaN.
+        """
         return self._evaluate(x, 0.0, 0.0, lambda t: self._distribution(t)[1])
 
     def ppf(self, q: ArrayLike) -> Any:
-        """Time not exceeded with probability `q`; ModelError unless q is in [0, 1]."""
+        """Return the time, seconds, not exceeded with probability `q`.
+
+        Parameters
+        ----------
+        q : array_like
+            Probabilities, any shape.
+
+        Raises
+        ------
+        ModelError
+            If one is not in [0, 1].
+        """
         chance = probabilities("q", q)
-        found = [self._quantile(p, 1.0 - p) for p in chance.ravel().tolist()]
-        return shaped(np.array(found).reshape(chance.shape))
+        times = [self._quantile(p, 1.0 - p) for p in chance.ravel().tolist()]
+        return shaped(np.array(times).reshape(chance.shape))
 
     def isf(self, q: ArrayLike) -> Any:
-        """Time exceeded with probability `q`; ModelError unless q is in [0, 1]."""
+        """Return the time, seconds, exceeded with probability `q`.
+
+        Parameters
+        ----------
+        q : array_like
+            Probabilities, any shape.
+
+        Raises
+        ------
+        ModelError
+            If one is not in [0, 1].
+        """
         chance = probabilities("q", q)
-        found = [self._quantile(1.0 - p, p) for p in chance.ravel().tolist()]
-        return shaped(np.array(found).reshape(chance.shape))
+        times = [self._quantile(1.0 - p, p) for p in chance.ravel().tolist()]
+        return shaped(np.array(times).reshape(chance.shape))
 
     def to_phase_type(self) -> PhaseType:
-        """The same law as a dense `PhaseType`; MemoryBudgetError beyond order 4000."""
+        """Return the same law as a dense `PhaseType`.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If its order exceeds 4000.
+        """
         if self.order > 4000:
             raise MemoryBudgetError(
                 f"a dense law of order {self.order} would take {8e-9 * self.order**2:.3g} GB; "
@@ -210,15 +276,15 @@ class SojournLaw(Law):
         """Time not exceeded with probability `low` = 1 - `high`, solved for in the smaller one."""
         if low <= 0.0 or high <= 0.0:
             return 0.0 if low <= 0.0 else inf
-        return quantile(low, high, self._distribution, self._survival, self._near(high))
+        return quantile(low, high, self._distribution, self._survival, self._first_guess(high))
 
-    def _near(self, high: float) -> float:
-        """Where to look for the time exceeded with probability `high`.
+    def _first_guess(self, high: float) -> float:
+        """Return a first guess of the time exceeded with probability `high`.
 
         From the steps after which no more are alive, which its probability asks for anyway. From
         the mean only where the dense law may be quicker than the steps.
         """
-        walk = self._steps
+        walk = self._walk
         part = 1.0 if self.order > _SQUARED else 10.0 if self.order > _DENSE else 200.0
         count = walk.until(high, int(_AFFORDABLE / walk.cost / part))
         if count is not None:
@@ -236,19 +302,19 @@ class SojournLaw(Law):
 
     def _survival(self, t: float) -> tuple[float, float]:
         """P(X > t), and about the density."""
-        if self._by_steps(t):
-            return self._steps.survival_and_density(t)
+        if self._few_steps(t):
+            return self._walk.survival_and_density(t)
         return float(self._dense.sf(t)), float(self._dense.pdf(t))
 
     def _distribution(self, t: float) -> tuple[float, float]:
         """P(X <= t) and the density."""
-        if self._by_steps(t):
-            return self._steps.distribution_and_density(t)
+        if self._few_steps(t):
+            return self._walk.distribution_and_density(t)
         return float(self._dense.cdf(t)), float(self._dense.pdf(t))
 
-    def _by_steps(self, t: float) -> bool:
-        """Whether the steps that t asks for are not too many; ConvergenceError if nothing does."""
-        walk = self._steps
+    def _few_steps(self, t: float) -> bool:
+        """Return whether the steps that t asks for are not too many; ConvergenceError if nothing does."""
+        walk = self._walk
         mean = t * walk.speed
         if (mean + 100.0) * walk.cost > _AFFORDABLE and self.order <= _SQUARED:
             return False
@@ -258,13 +324,13 @@ class SojournLaw(Law):
         return True
 
     @cached_property
-    def _into(self) -> csc_array:
+    def _rates_by_target(self) -> csc_array:
         """The rates by the state that they lead to."""
         return self.rates.tocsc()
 
     @cached_property
-    def _steps(self) -> Walk:
-        into = self._into
+    def _walk(self) -> Walk:
+        into = self._rates_by_target
         return Walk(self.start, (into.indptr, into.indices, into.data), self.ends)
 
     @cached_property
@@ -288,7 +354,7 @@ class _Backward:
         law = self._law
         while len(self.shares) < count:
             before = self.exponents[-1] if self.exponents else 0
-            x, bound = self._solve(self._vector)
+            x, bound = self._solution_and_bound(self._vector)
             shift = int(np.frexp(x.max())[1])
             self._vector = np.ldexp(x, -shift)
             self.shares.append(float(law.start @ self._vector))
@@ -299,7 +365,7 @@ class _Backward:
     def _matrix(self) -> MMatrix:
         return MMatrix(self._law.rates, self._law._pivots)
 
-    def _solve(self, right: Array) -> tuple[Array, float]:
+    def _solution_and_bound(self, right: Array) -> tuple[Array, float]:
         """Solution of -T x = right and a bound of its relative error in every entry."""
         law = self._law
         if law.order <= _DENSE:

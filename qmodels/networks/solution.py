@@ -43,7 +43,7 @@ class Throughputs(NamedTuple):
 
 
 class Network(Protocol):
-    """What a solution says of the network that was solved: a `ClosedNetwork`."""
+    """Network that was solved, as `ClosedNetwork` is one."""
 
     @property
     def population(self) -> int:
@@ -104,7 +104,31 @@ class ClosedSolution(Result):
         sojourn: float | None = None,
         arrivals: tuple[Array, ...] | None = None,
     ) -> ClosedSolution:
-        """Averages of the law of the number at the disk."""
+        """Return the averages of the law of the number at the disk.
+
+        Parameters
+        ----------
+        network : Network
+            The network that was solved.
+        centres : TwoCentres
+            Its centres.
+        pmf : (n + 1,) ndarray
+            Probability of 0, 1, ..., n jobs at the disk.
+        flow : float
+            Throughput, bursts per second.
+        method : str
+            Name of the solver.
+        residual, error : float
+            Residual, and relative error to expect.
+        states : int
+            States of the chain.
+        started : float
+            `time.perf_counter` at the beginning.
+        sojourn : float, optional
+            Mean sojourn at the disk in seconds, where it is not pmf's mean over the flow.
+        arrivals : tuple of ndarray, optional
+            Rate of arrivals by what they find.
+        """
         at_disk = np.arange(pmf.size)
         busy = float(pmf @ np.minimum(at_disk, min(network.servers, pmf.size)))
         disk, delay = float(pmf @ at_disk), float(pmf @ at_disk[::-1])
@@ -129,11 +153,33 @@ class ClosedSolution(Result):
         )
 
     def disk_moment(self, k: int) -> float:
-        """E[U^k] of the number U of jobs at the disk; ModelError unless k is from 0 to 100."""
+        """Return E[U^k] of the number U of jobs at the disk.
+
+        Parameters
+        ----------
+        k : int
+            Order of the moment, 0 to 100.
+
+        Raises
+        ------
+        ModelError
+            If `k` is out of its range.
+        """
         return _moment(self.disk_pmf, k)
 
     def delay_moment(self, k: int) -> float:
-        """E[U^k] of the number U of jobs in the delay; ModelError unless k is from 0 to 100."""
+        """Return E[U^k] of the number U of jobs in the delay.
+
+        Parameters
+        ----------
+        k : int
+            Order of the moment, 0 to 100.
+
+        Raises
+        ------
+        ModelError
+            If `k` is out of its range.
+        """
         return _moment(self.disk_pmf[::-1], k)
 
     @cached_property
@@ -142,7 +188,7 @@ class ClosedSolution(Result):
         return self.sojourn_law()
 
     def sojourn_law(self, *, memory: float | None = None) -> SojournLaw:
-        """Law of the time from arrival at the disk to departure.
+        """Return the law of the time from arrival at the disk to departure.
 
         Parameters
         ----------
@@ -152,6 +198,7 @@ class ClosedSolution(Result):
         Returns
         -------
         SojournLaw
+            In seconds.
 
         Raises
         ------
@@ -179,54 +226,56 @@ class ClosedSolution(Result):
             FEWER_STATES,
         )
         delay = model.delay_centre() if model.discipline != "fcfs" else None
-        found = self._arrivals or self._found_in_product_form()
+        on_arrival = self._arrivals or self._arrivals_in_product_form()
         if delay is None:
-            stay = tagged.in_order_of_arrival(found, disk, servers)
+            stay = tagged.in_order_of_arrival(on_arrival, disk, servers)
         elif model.discipline == "ps":
-            stay = tagged.shared(found, disk, delay, model.speeds())
+            stay = tagged.shared(on_arrival, disk, delay, model.speeds())
         elif model.discipline == "siro":
-            stay = tagged.in_random_order(found, disk, delay, servers)
+            stay = tagged.in_random_order(on_arrival, disk, delay, servers)
         else:
-            stay = tagged.interrupted(found, disk, delay)
+            stay = tagged.interrupted(on_arrival, disk, delay)
         return SojournLaw(stay.start / stay.start.sum(), stay.rates, stay.ends)
 
-    def _found_in_product_form(self) -> tuple[Array, ...]:
-        """What an arrival finds is the steady state of a network with one job less."""
+    def _arrivals_in_product_form(self) -> tuple[Array, ...]:
+        """Return the state that an arrival finds: the steady state of a network with one job less."""
         model = self._centres
         others = model.population - 1
         seen = machine_repair(model.delay.mean, model.disk.mean, others, model.servers)
         if model.discipline == "fcfs":
             return tuple(p[None, None] for p in seen)
-        delays = _spread(model.delay, others)
-        disks = [np.ones(1)] * (others + 1) if model.discipline != "ps" else _spread(model.disk, others)
+        delays = _laws_of_stages(model.delay, others)
+        disks = (
+            [np.ones(1)] * (others + 1) if model.discipline != "ps" else _laws_of_stages(model.disk, others)
+        )
         return tuple(p * np.outer(disks[i], delays[others - i]) for i, p in enumerate(seen.tolist()))
 
     def table(self) -> str:
-        """Name, value and unit, one to a line."""
+        """Return name, value and unit as text, one to a line."""
         units = {"throughput": "jobs/s", "mean_sojourn": "s", "seconds": "s"}
         lines = []
-        for name, value in self._shown().items():
+        for name, value in self._quantities().items():
             shown = f"{value:.9g}" if isinstance(value, float) else str(value)
             lines.append(f"{name:<14} {shown} {units.get(name, '')}".rstrip())
         return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row with a column per quantity."""
+        """Return one row with a column per quantity."""
         import pandas as pd
 
-        return pd.DataFrame([self._shown()])
+        return pd.DataFrame([self._quantities()])
 
     def record(self) -> dict[str, Any]:
-        """Means, the law of the jobs at the disk, and accuracy."""
-        return self._shown() | {"disk_pmf": self.disk_pmf, "throughputs": self.throughputs}
+        """Return means, the law of the jobs at the disk, and accuracy."""
+        return self._quantities() | {"disk_pmf": self.disk_pmf, "throughputs": self.throughputs}
 
     def drawn(self) -> pd.DataFrame:
-        """Probability of each number of jobs at the disk."""
+        """Return the probability of each number of jobs at the disk."""
         import pandas as pd
 
         return pd.DataFrame({"jobs": range(self.disk_pmf.size), "probability": self.disk_pmf})
 
-    def _shown(self) -> dict[str, object]:
+    def _quantities(self) -> dict[str, object]:
         model = self.network
         return {
             "population": model.population,
@@ -256,7 +305,7 @@ def _moment(pmf: Array, k: int) -> float:
     return value
 
 
-def _spread(law: PhaseType, jobs: int) -> list[Array]:
+def _laws_of_stages(law: PhaseType, jobs: int) -> list[Array]:
     """Law of the stages of 0, 1, ..., `jobs` independent jobs in progress, for each number."""
     ways = Occupancies.of(jobs, law.order)
     factors = absorption.eliminate(law.jumps, law.exit)

@@ -36,9 +36,21 @@ class Stay:
     ends: Array  #: (n,)
 
 
-def shared(found: Arrivals, disk: PhaseType, delay: Centre, speeds: Array) -> Stay:
-    """Everybody is served at ``speeds[k]`` while there are k at the disk."""
-    jobs, m = len(found) - 1, disk.order
+def shared(on_arrival: Arrivals, disk: PhaseType, delay: Centre, speeds: Array) -> Stay:
+    """Return the stay of a job where everybody is served at ``speeds[k]`` while there are k.
+
+    Parameters
+    ----------
+    on_arrival : tuple of ndarray
+        Rate of arrivals by what they find.
+    disk : PhaseType
+        Of the service, seconds.
+    delay : Centre
+        The other centre.
+    speeds : (n + 1,) ndarray
+        Speed of each job while k are at the disk.
+    """
+    jobs, m = len(on_arrival) - 1, disk.order
     others = sharing_centre(disk, jobs, speeds[1:])
     sizes = np.diff(others.starts)
     level = np.repeat(np.arange(jobs + 1), sizes)
@@ -51,9 +63,9 @@ def shared(found: Arrivals, disk: PhaseType, delay: Centre, speeds: Array) -> St
     n = m * int(others.starts[-1])
     tables = []
     for matrix in (others.local, others.leave, others.enter):
-        entries, given = Entries(), matrix.tocoo()
+        entries, entries_in = Entries(), matrix.tocoo()
         for b in range(m):
-            entries.add(place(given.row, b), place(given.col, b), given.data)
+            entries.add(place(entries_in.row, b), place(entries_in.col, b), entries_in.data)
         tables.append(entries)
     every, speed = np.arange(inside.size), speeds[1:][level]
     ends = np.empty(n)
@@ -64,13 +76,25 @@ def shared(found: Arrivals, disk: PhaseType, delay: Centre, speeds: Array) -> St
     local, leave, enter = (entries.matrix(n) for entries in tables)
     tagged = Centre(m * others.starts, local, leave, enter, ends)
     chain = assembled(tagged, delay, jobs)
-    start = np.concatenate([np.kron(disk.alpha, seen.ravel()) for seen in found])
+    start = np.concatenate([np.kron(disk.alpha, seen.ravel()) for seen in on_arrival])
     return Stay(start, chain.rates, chain.ends)
 
 
-def in_order_of_arrival(found: Arrivals, disk: PhaseType, servers: int) -> Stay:
-    """First come, first served: what comes after the tagged job does not concern it."""
-    jobs = len(found) - 1
+def in_order_of_arrival(on_arrival: Arrivals, disk: PhaseType, servers: int) -> Stay:
+    """Return the stay of a job where those that came first are served first.
+
+    What comes after the tagged job does not concern it.
+
+    Parameters
+    ----------
+    on_arrival : tuple of ndarray
+        Rate of arrivals by what they find.
+    disk : PhaseType
+        Of the service, seconds.
+    servers : int
+        Jobs served at once.
+    """
+    jobs = len(on_arrival) - 1
     ahead = waiting_centre(disk, jobs, servers)
     if servers > jobs:
         return Stay(disk.alpha, csr_array(disk.jumps), disk.exit)
@@ -78,15 +102,27 @@ def in_order_of_arrival(found: Arrivals, disk: PhaseType, servers: int) -> Stay:
     rates = ahead.local[first:, first:] + ahead.leave[first:, first:]
     called = np.asarray(ahead.leave[first:].sum(axis=1))
     called[width:] = 0.0  # others are still ahead
-    seen = np.concatenate([here.sum(axis=1) for here in found[servers:]])
-    return _then_served(Stay(seen, csr_array(rates), called), disk, found[:servers])
+    seen = np.concatenate([here.sum(axis=1) for here in on_arrival[servers:]])
+    return _then_served(Stay(seen, csr_array(rates), called), disk, on_arrival[:servers])
 
 
-def in_random_order(found: Arrivals, disk: PhaseType, delay: Centre, servers: int) -> Stay:
-    """Whenever a server becomes free, each waiting job is as likely as the others to be next."""
-    jobs = len(found) - 1
+def in_random_order(on_arrival: Arrivals, disk: PhaseType, delay: Centre, servers: int) -> Stay:
+    """Return the stay of a job where each that waits is as likely as the others to be next.
+
+    Parameters
+    ----------
+    on_arrival : tuple of ndarray
+        Rate of arrivals by what they find.
+    disk : PhaseType
+        Of the service, seconds.
+    delay : Centre
+        The other centre.
+    servers : int
+        Jobs served at once.
+    """
+    jobs = len(on_arrival) - 1
     if servers > jobs:
-        return in_order_of_arrival(found, disk, servers)
+        return in_order_of_arrival(on_arrival, disk, servers)
     others = waiting_centre(disk, jobs, servers)
     first = int(others.starts[servers])
     levels = np.repeat(np.arange(jobs + 1), np.diff(others.starts))[first:]
@@ -101,13 +137,25 @@ def in_random_order(found: Arrivals, disk: PhaseType, delay: Centre, servers: in
         leaving / waiting,
     )
     chain = assembled(centre, delay, jobs)
-    seen = np.concatenate([here.ravel() for here in found[servers:]])
-    return _then_served(Stay(seen, chain.rates, chain.ends), disk, found[:servers])
+    seen = np.concatenate([here.ravel() for here in on_arrival[servers:]])
+    return _then_served(Stay(seen, chain.rates, chain.ends), disk, on_arrival[:servers])
 
 
-def interrupted(found: Arrivals, disk: PhaseType, delay: Centre) -> Stay:
-    """The last to arrive is served; those below the tagged job stay below it."""
-    jobs, m = len(found) - 1, disk.order
+def interrupted(on_arrival: Arrivals, disk: PhaseType, delay: Centre) -> Stay:
+    """Return the stay of a job where the last to arrive is served.
+
+    Those below the tagged job stay below it.
+
+    Parameters
+    ----------
+    on_arrival : tuple of ndarray
+        Rate of arrivals by what they find.
+    disk : PhaseType
+        Of the service, seconds.
+    delay : Centre
+        The other centre.
+    """
+    jobs, m = len(on_arrival) - 1, disk.order
     # within level k: a = 0..k jobs above the tagged one, and the stages of those a + 1
     offsets = np.concatenate([[0], np.cumsum([m ** (a + 1) for a in range(jobs + 1)])])
     starts = np.concatenate([[0], np.cumsum(offsets[1:])]).astype(np.int64)
@@ -131,7 +179,7 @@ def interrupted(found: Arrivals, disk: PhaseType, delay: Centre) -> Stay:
                 enter.add(here, to, np.full(states.size, disk.alpha[b]))
         first = np.zeros(states.size)
         first[:m] = disk.alpha
-        start.append(np.kron(first, found[k].sum(axis=0)))
+        start.append(np.kron(first, on_arrival[k].sum(axis=0)))
     centre = Centre(starts, local.matrix(n), leave.matrix(n), enter.matrix(n), ends)
     chain = assembled(centre, delay, jobs)
     return Stay(np.concatenate(start), chain.rates, chain.ends)

@@ -107,7 +107,7 @@ class ClosedNetwork(Record):
 
     @property
     def has_product_form(self) -> bool:
-        """Whether the number at the disk depends on the laws through their means only."""
+        """True if the number at the disk depends on the laws through their means only."""
         return (
             self.discipline in ("ps", "lcfs-pr")
             or self._centres.disk.order == 1
@@ -129,8 +129,7 @@ class ClosedNetwork(Record):
 
         Parameters
         ----------
-        method : {"auto", "product-form", "chain", "gth", "direct", "iterative", \
-                "block-tridiagonal"}
+        method : {"auto", "product-form", "chain", "gth", "direct", "iterative", "block-tridiagonal"}
             "auto" takes the product form where it holds and the exact chain elsewhere; "chain"
             leaves the solver of the chain to its size, and the last four name one.
         memory : float, optional
@@ -141,6 +140,7 @@ class ClosedNetwork(Record):
         Returns
         -------
         ClosedSolution
+            The steady state.
 
         Raises
         ------
@@ -159,10 +159,10 @@ class ClosedNetwork(Record):
             method = "product-form" if self.has_product_form else "chain"
         limit = memory_limit(memory)
         if method == "product-form":
-            return self._in_product_form(limit, started)
-        return self._by_chain(method, limit, tol, started)
+            return self._solved_in_product_form(limit, started)
+        return self._solved_by_chain(method, limit, tol, started)
 
-    def _in_product_form(self, limit: float, started: float) -> ClosedSolution:
+    def _solved_in_product_form(self, limit: float, started: float) -> ClosedSolution:
         if not self.has_product_form:
             raise ModelError(
                 f'no product form under "{self.discipline}" with a disk law that is not '
@@ -191,7 +191,7 @@ class ClosedNetwork(Record):
             sojourn=sojourn,
         )
 
-    def _by_chain(self, method: str, limit: float, tol: float, started: float) -> ClosedSolution:
+    def _solved_by_chain(self, method: str, limit: float, tol: float, started: float) -> ClosedSolution:
         stages = self._centres.disk.order
         stacks = self.population * log(stages)
         if self.discipline == "lcfs-pr" and stacks > log(_STACKS):
@@ -210,17 +210,17 @@ class ClosedNetwork(Record):
         chain = self._chain()
         solved: BlockTridiagonalSolution | ChainSolution
         if method == "block-tridiagonal":
-            solved = levels = solve_block_tridiagonal(*_blocks(chain), memory=limit)
+            solved = levels = solve_block_tridiagonal(*_blocks_by_level(chain), memory=limit)
             pi, how = np.concatenate(levels.levels), f"block elimination, {levels.method}"
         else:
-            solved = found = solve_chain(
+            solved = stationary = solve_chain(
                 chain.rates_by_target(),
                 method="auto" if method == "chain" else method,
                 levels=chain.levels,
                 tol=tol,
                 memory=limit,
             )
-            pi, how = found.probabilities, found.method
+            pi, how = stationary.probabilities, stationary.method
         pmf = np.add.reduceat(pi, chain.base[:-1])
         arrivals = _arrivals(chain, pi)
         flow = fsum(float(here.sum()) for here in arrivals)
@@ -253,15 +253,15 @@ class ClosedNetwork(Record):
 
 def _arrivals(chain: NetworkChain, pi: Array) -> tuple[Array, ...]:
     """Rate of arrivals at the disk by what they find: disk, and delay without themselves."""
-    found = []
+    rates = []
     for i in range(chain.jobs):
         away = chain.jobs - i
         leave = chain.delay.leave[chain.delay.slice(away), chain.delay.slice(away - 1)]
-        found.append(np.asarray(chain.level(pi, i) @ leave))
-    return tuple(found)
+        rates.append(np.asarray(chain.level(pi, i) @ leave))
+    return tuple(rates)
 
 
-def _blocks(chain: NetworkChain) -> tuple[list[csr_array], list[csr_array], list[csr_array]]:
+def _blocks_by_level(chain: NetworkChain) -> tuple[list[csr_array], list[csr_array], list[csr_array]]:
     """Rates up from each level, within it, and down to it from the next."""
     ends = [slice(int(a), int(b)) for a, b in pairwise(chain.base)]
     local = [csr_array(chain.rates[here, here]) for here in ends]

@@ -32,13 +32,24 @@ class Wait:
     exits: Array  #: (w,) rates of the end of the wait
 
     def ends_by(self, leave: Array) -> Array:
-        """Rates of the end, (w, o), by what a completion leaves: `leave` (n, o) are its rates."""
+        """Return the rates of the end, (w, o), by what a completion leaves.
+
+        Parameters
+        ----------
+        leave : (n, o) ndarray
+            Rates of completions, by the occupancy that they leave.
+        """
         done = np.tile(leave, (self.exits.size // len(leave), 1))
         return np.asarray(done * (self.exits / done.sum(axis=1).clip(min=1e-300))[:, None])
 
 
 def kinds_of_arrivals(process: MAP) -> tuple[Array, Array]:
-    """Ways in which the process goes on after an arrival.
+    """Return the kinds of arrivals: how the process may go on after one.
+
+    Parameters
+    ----------
+    process : MAP
+        Arrivals.
 
     Returns
     -------
@@ -52,7 +63,7 @@ def kinds_of_arrivals(process: MAP) -> tuple[Array, Array]:
 
 
 def waiting_rates(chain: QBDSolution, busy: tuple[Array, Array], process: MAP) -> tuple[Array, Array, Array]:
-    """Phases of the wait: where it starts, rates between them, rates of its end.
+    """Return where the wait starts, the rates between its phases and the rates of its end.
 
     Parameters
     ----------
@@ -119,23 +130,32 @@ def waiting_rates(chain: QBDSolution, busy: tuple[Array, Array], process: MAP) -
 
 
 def waits_by_kind(chain: QBDSolution, busy: tuple[Array, Array], process: MAP) -> tuple[Wait, ...]:
-    """The wait of arrivals of each kind, for models that follow what comes behind a job.
+    """Return the wait of arrivals of each kind, for models that follow what comes behind a job.
 
     The phases of the wait end in the kind of the job's own arrival; those of one kind are the
     phases given that they end in it.
+
+    Parameters
+    ----------
+    chain : QBDSolution
+        The queue, as in `waiting_rates`.
+    busy : pair of (n, n) ndarray
+        As in `waiting_rates`.
+    process : MAP
+        Arrivals.
     """
     _, after = kinds_of_arrivals(process)
     start, jumps, exits = waiting_rates(chain, busy, process)
     if len(after) == 1:
         return (Wait(after[0], start, jumps, exits),)
     factors, kind = factor(jumps, exits, trapped=TRAPPED), np.arange(exits.size) // len(busy[0])
-    found = []
+    waits = []
     for k, leads in enumerate(after):
-        own = np.where(kind == k, exits, 0.0)
-        chance = factors.solve(own)
+        exits_of_kind = np.where(kind == k, exits, 0.0)
+        chance = factors.solve(exits_of_kind)
         # phases that never end in this kind are never met; they may be left at any rate
         here = chance > 0.0
         odds = np.where(here, chance, 1.0)
-        given = np.where(here[:, None] & here, jumps * odds / odds[:, None], 0.0)
-        found.append(Wait(leads, start * chance, given, np.where(here, own / odds, 1.0)))
-    return tuple(found)
+        rates = np.where(here[:, None] & here, jumps * odds / odds[:, None], 0.0)
+        waits.append(Wait(leads, start * chance, rates, np.where(here, exits_of_kind / odds, 1.0)))
+    return tuple(waits)

@@ -37,16 +37,16 @@ class PricedAllotment(Result):
 
     budget: float  #: what may be spent
     price: float  #: of the allotment, in the unit of the budget
-    processors: float
-    disks: float
+    processors: float  #: of the allotment
+    disks: float  #: of the allotment
     mean_time: float  #: seconds
-    speedup: float
+    speedup: float  #: on it, over one processor and one disk
     value: float  #: of what was maximised
     by: str  #: what was maximised
 
     def table(self) -> str:
-        """Name, value and unit, one to a line."""
-        return _lines(self, {"mean_time": "s"})
+        """Return name, value and unit as text, one to a line."""
+        return _lines_of_text(self, {"mean_time": "s"})
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity; mean_time in seconds."""
@@ -94,8 +94,8 @@ class MarginalValue(Result):
 
     drawing = Drawing("", ("by_processor", "by_disk"), labels=("", "speedup gained"))
 
-    processors: float
-    disks: float
+    processors: float  #: of the allotment
+    disks: float  #: of the allotment
     speedup: float  #: on that allotment
     by_processor: float  #: S(p + 1, d) - S(p, d)
     by_disk: float  #: S(p, d + 1) - S(p, d)
@@ -103,8 +103,8 @@ class MarginalValue(Result):
     by_disk_per_price: float  #: by_disk over the price of a disk
 
     def table(self) -> str:
-        """Name and value, one to a line."""
-        return _lines(self, {})
+        """Return name and value as text, one to a line."""
+        return _lines_of_text(self, {})
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with a column per quantity."""
@@ -184,10 +184,16 @@ def allotment_path(
 
     Parameters
     ----------
-    program, processor_price, disk_price, by, g
+    program : Program, WorkloadMix or SpeedupSurface
         As for `best_allotment`.
     budgets : (n,) array_like
         Increasing; at most 10,000.
+    processor_price, disk_price : float
+        As for `best_allotment`.
+    by : {"speedup", "efficiency", "efficacy"}
+        As for `best_allotment`.
+    g : {"p*d", "p", "p+d"} or callable, optional
+        As for `best_allotment`.
 
     Returns
     -------
@@ -228,11 +234,12 @@ def marginal_value(
     processor_price: float = 1.0,
     disk_price: float = 1.0,
 ) -> MarginalValue:
-    """Value one more processor and one more disk by the speedup that they gain.
+    """Return the speedup gained by one more processor and by one more disk.
 
     Parameters
     ----------
     program : Program or WorkloadMix
+        The program.
     p, d : float
         The allotment, at least 1 of each.
     processor_price, disk_price : float
@@ -241,6 +248,7 @@ def marginal_value(
     Returns
     -------
     gained : MarginalValue
+        The gains, as they are and by price.
 
     Raises
     ------
@@ -321,8 +329,8 @@ def _affordable_surface(
 ) -> SpeedupSurface:
     """Every whole allotment up to what the budget buys of either kind."""
     counts = []
-    for own, other in ((processor_price, disk_price), (disk_price, processor_price)):
-        counts.append(max(1, int((budget * (1.0 + _TIE) - other) / own)))
+    for price, other in ((processor_price, disk_price), (disk_price, processor_price)):
+        counts.append(max(1, int((budget * (1.0 + _TIE) - other) / price)))
     if counts[0] * counts[1] > MOST_POINTS:
         raise MemoryBudgetError(
             f"a budget of {budget:.6g} buys up to {counts[0]} processors or {counts[1]} disks, "
@@ -338,7 +346,7 @@ def _checked_prices(processor_price: float, disk_price: float) -> tuple[float, f
     )
 
 
-def _lines(record: PricedAllotment | MarginalValue, units: dict[str, str]) -> str:
+def _lines_of_text(record: PricedAllotment | MarginalValue, units: dict[str, str]) -> str:
     lines: Sequence[str] = [
         f"{f.name:<24} {_shown(getattr(record, f.name))} {units.get(f.name, '')}".rstrip()
         for f in fields(record)

@@ -38,7 +38,7 @@ class Form:
 
     number: str  #: as in the paper, or "Amdahl"
     left: sympy.Expr  #: E[T_pd] or S_pd
-    right: sympy.Expr
+    right: sympy.Expr  #: side of the equation
 
     @property
     def latex(self) -> str:
@@ -96,7 +96,7 @@ class Form:
 
 
 def law_symbols() -> SimpleNamespace:
-    r"""Symbols of the law, x being ``io`` or ``cpu``; everything that is random is a mean.
+    r"""Return the symbols of the law, x being ``io`` or ``cpu``; everything that is random is a mean.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def law_form(number: str) -> Form:
 
 
 def symbolic_time(program: AbstractProgram) -> sympy.Expr:
-    """E[T_pd] of a program in seconds, as an expression in p and d.
+    """Return E[T_pd] of a program in seconds, as an expression in p and d.
 
     Parameters
     ----------
@@ -253,7 +253,12 @@ def symbolic_time(program: AbstractProgram) -> sympy.Expr:
 
 
 def symbolic_speedup(program: AbstractProgram) -> sympy.Expr:
-    """S_pd = E[T_11]/E[T_pd] of a program, as an expression in p and d; see `symbolic_time`.
+    """Return S_pd = E[T_11]/E[T_pd] of a program, as an expression in p and d; see `symbolic_time`.
+
+    Parameters
+    ----------
+    program : Program or WorkloadMix
+        As for `symbolic_time`.
 
     Examples
     --------
@@ -265,7 +270,12 @@ def symbolic_speedup(program: AbstractProgram) -> sympy.Expr:
 
 
 def symbolic_law(law: object) -> sympy.Expr:
-    """h(p, d) of a scaling law that has a text, in the symbols of `law_symbols`.
+    """Return h(p, d) of a scaling law that has a text, in the symbols of `law_symbols`.
+
+    Parameters
+    ----------
+    law : object
+        The scaling law.
 
     Raises
     ------
@@ -279,24 +289,29 @@ def symbolic_law(law: object) -> sympy.Expr:
     """
     import sympy
 
-    s, known = law_symbols(), law
+    s, scaling = law_symbols(), law
     if isinstance(law, str):
-        known = checked_law("law", law)
-    if isinstance(known, OverProcessors):
+        scaling = checked_law("law", law)
+    if isinstance(scaling, OverProcessors):
         return s.p
-    if isinstance(known, OverDisks):
+    if isinstance(scaling, OverDisks):
         return s.d
-    if isinstance(known, OverFedDisks):
-        return sympy.Min(s.d, s.p / known.processors_per_disk)
-    if isinstance(known, WithContention):
-        return s.p / (1 + known.contention * (s.p - 1))
-    if isinstance(known, Unscaled):
+    if isinstance(scaling, OverFedDisks):
+        return sympy.Min(s.d, s.p / scaling.processors_per_disk)
+    if isinstance(scaling, WithContention):
+        return s.p / (1 + scaling.contention * (s.p - 1))
+    if isinstance(scaling, Unscaled):
         return sympy.Integer(1)
     raise ModelError(f"the scaling law {law!r:.60} has no expression; use one that has a text")
 
 
 def symbolic_growth(growth: object) -> sympy.Expr:
-    """g(p, d) of a growth law that has a text, in the symbols of `law_symbols`; p, d >= 1.
+    """Return g(p, d) of a growth law that has a text, in the symbols of `law_symbols`; p, d >= 1.
+
+    Parameters
+    ----------
+    growth : object
+        The growth law.
 
     Raises
     ------
@@ -311,15 +326,15 @@ def symbolic_growth(growth: object) -> sympy.Expr:
     import sympy
 
     s = law_symbols()
-    known = checked_growth("growth", growth) if isinstance(growth, str) else growth
-    if not isinstance(known, NamedGrowth):
+    named = checked_growth("growth", growth) if isinstance(growth, str) else growth
+    if not isinstance(named, NamedGrowth):
         raise ModelError(f"the growth law {growth!r:.60} has no expression; use one with a text")
     return {
         "p-1": s.p - 1,
         "log2(p)": sympy.log(s.p) / sympy.log(2),
         "sqrt(p)-1": sympy.sqrt(s.p) - 1,
         "d-1": s.d - 1,
-    }[known.text]
+    }[named.text]
 
 
 def _burst_time(burst: Burst, p: Any, d: Any) -> sympy.Expr:

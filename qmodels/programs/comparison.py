@@ -37,7 +37,7 @@ _LIMIT = re.compile(
 
 @dataclass(frozen=True)
 class Change(Record):
-    """How much longer the new release takes than the old one.
+    """Ratio of the new release's time to the old one's.
 
     Parameters
     ----------
@@ -76,7 +76,13 @@ class Change(Record):
         return math.exp(self.log_ratio - half), math.exp(self.log_ratio + half)
 
     def beyond(self, slowdown: float = 0.0) -> float:
-        """Probability that the new release is slower by more than a share `slowdown`."""
+        """Return the probability that the new release is slower by more than a share.
+
+        Parameters
+        ----------
+        slowdown : float
+            The share, 0.05 for five per cent.
+        """
         from scipy import stats
 
         away = self.log_ratio - math.log1p(slowdown)
@@ -85,14 +91,22 @@ class Change(Record):
         return float(stats.t.cdf(away / self.error, self.freedom))
 
     def noticeable(self, slowdown: float, confidence: float) -> float:
-        """The slowdown, as a share, that such runs would show beyond `slowdown` in 4 of 5 cases."""
+        """Return the slowdown, as a share, that such runs would show beyond `slowdown` in 4 of 5 cases.
+
+        Parameters
+        ----------
+        slowdown : float
+            Share that is tolerated.
+        confidence : float
+            Probability that a limit asks for.
+        """
         from scipy import stats
 
         needed = stats.t.ppf(confidence, self.freedom) + stats.t.ppf(POWER, self.freedom)
         return math.expm1(math.log1p(slowdown) + float(needed) * self.error)
 
     def sentence(self) -> str:
-        """Say it in words."""
+        """Return the change in words."""
         low, high = (100.0 * (end - 1.0) for end in self.interval)
         if low > 0:
             how = f"slower by {low:.3g} to {high:.3g} %"
@@ -100,7 +114,7 @@ class Change(Record):
             how = f"faster by {-high:.3g} to {-low:.3g} %"
         else:
             how = f"between {-low:.3g} % faster and {high:.3g} % slower"
-        return f"{how}, probability of slower {_told(self.beyond())}"
+        return f"{how}, probability of slower {_probability_text(self.beyond())}"
 
     def record(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -122,14 +136,19 @@ class Change(Record):
 class Limit(Record):
     """A slowdown that must not be exceeded, and how sure it has to be that it is."""
 
-    text: str
+    text: str  #: as it was written
     part: str  #: ``"whole program"``, a burst, or ``"any phase"``
     slowdown: float  #: share
-    confidence: float
+    confidence: float  #: probability of the slowdown that breaks the limit
 
     @classmethod
     def parse(cls, text: str) -> Limit:
         """Read ``slowdown > 5% with 95%``, also of ``any phase`` or ``phase 2 io``.
+
+        Parameters
+        ----------
+        text : str
+            The limit, as in the first line.
 
         Raises
         ------
@@ -141,23 +160,23 @@ class Limit(Record):
         >>> Limit.parse("phase 2 io slowdown > 5% with 95%").part
         'phase 2 io'
         """
-        found = _LIMIT.fullmatch(" ".join(text.split())) if len(text) <= 200 else None
-        if not found or float(found[5]) < 50.0:
+        match = _LIMIT.fullmatch(" ".join(text.split())) if len(text) <= 200 else None
+        if not match or float(match[5]) < 50.0:
             raise ModelError(
                 f"limit {text[:60]!r}: write 'slowdown > 5% with 95%', the second number from 50 "
                 f"to 99.99; 'any phase' or 'phase 2 io' may stand before it"
             )
-        part = WHOLE if found[1] is None else " ".join(found[1].split())
-        return cls(text, part, float(found[4]) / 100.0, float(found[5]) / 100.0)
+        part = WHOLE if match[1] is None else " ".join(match[1].split())
+        return cls(text, part, float(match[4]) / 100.0, float(match[5]) / 100.0)
 
 
 @dataclass(frozen=True)
 class Judged(Record):
     """A limit held against one change."""
 
-    limit: Limit
-    change: Change
-    verdict: Verdict
+    limit: Limit  #: that was held against it
+    change: Change  #: that was judged
+    verdict: Verdict  #: on the change
     probability: float  #: that the slowdown is larger than the limit
     confidence: float  #: asked for, shared by all changes that the limit is held against
     noticeable: float  #: slowdown, as a share, that would have been noticed in 4 of 5 cases
@@ -192,6 +211,16 @@ class Comparison(Result):
 
         Where there are several, each has to be as sure as makes a false alarm of any of them no
         more likely than asked for (Bonferroni).
+
+        Parameters
+        ----------
+        limit : Limit
+            The limit.
+
+        Returns
+        -------
+        tuple of Judged
+            A verdict for each program or burst.
 
         Raises
         ------
@@ -257,6 +286,7 @@ def compare_runs(
     Returns
     -------
     Comparison
+        The changes of each program and its bursts.
 
     Raises
     ------
@@ -294,9 +324,9 @@ def compare_runs(
     changes: list[Change] = []
     remarks: list[str] = []
     for name, before, after in matched_programs(old, new, program):
-        whole = _differences(_totals(before), _totals(after))
+        whole = _differences(_whole_runs(before), _whole_runs(after))
         if target is not None and target not in whole.cells:
-            changes.append(_by_forecasts(name, before, after, target, level))
+            changes.append(_change_of_forecasts(name, before, after, target, level))
             remarks.append(
                 f"{name}: {target[0]:g} x {target[1]:g} was not run with both releases, so two "
                 f"forecasts are compared, which say little; run both there"
@@ -337,7 +367,7 @@ class _Differences:
         return Change(program, part, p, d, mean, error, float(self.freedom), level)
 
 
-def _told(chance: float) -> str:
+def _probability_text(chance: float) -> str:
     """A probability in words: it is never quite 0 or 1."""
     if 0.001 <= chance <= 0.999:
         return f"{chance:.3g}"
@@ -345,7 +375,7 @@ def _told(chance: float) -> str:
 
 
 def _differences(before: pd.DataFrame, after: pd.DataFrame) -> _Differences:
-    old, new = _logs(before), _logs(after)
+    old, new = _logs_by_allotment(before), _logs_by_allotment(after)
     common = [cell for cell in old if cell in new]
     if not common:
         raise ModelError("no allotment (p, d) was run with both releases; run both on the same allotments")
@@ -366,21 +396,21 @@ def _differences(before: pd.DataFrame, after: pd.DataFrame) -> _Differences:
     return _Differences(places, means, spread, squares / freedom, freedom)
 
 
-def _logs(frame: pd.DataFrame) -> dict[tuple[float, float], Array]:
+def _logs_by_allotment(frame: pd.DataFrame) -> dict[tuple[float, float], Array]:
     """Logarithms of the seconds of every run, by allotment."""
     cells = frame[["p", "d"]].to_numpy(float)
     logs = np.log(frame["seconds"].to_numpy(float))
     return {(float(p), float(d)): logs[np.all(cells == (p, d), axis=1)] for p, d in np.unique(cells, axis=0)}
 
 
-def _totals(frame: pd.DataFrame) -> pd.DataFrame:
+def _whole_runs(frame: pd.DataFrame) -> pd.DataFrame:
     """Seconds of whole runs; a run in which a burst is missing is left out."""
     grouped = frame.groupby(["p", "d", "repeat"])["seconds"].agg(["sum", "count"]).reset_index()
     bursts = len(frame[["phase", "kind"]].drop_duplicates())
     return grouped[grouped["count"] == bursts].rename(columns={"sum": "seconds"})
 
 
-def _by_forecasts(
+def _change_of_forecasts(
     name: str,
     before: pd.DataFrame,
     after: pd.DataFrame,
@@ -392,16 +422,16 @@ def _by_forecasts(
 
     middles, errors = [], []
     for frame in (before, after):
-        (fitted,) = fit_runs(_Frame(frame)).values()
-        found = fitted.predict(*target, level=level, of="mean")
-        if np.ma.getmaskarray(found.time)[0]:
+        (fitted,) = fit_runs(_RunFrame(frame)).values()
+        predicted = fitted.predict(*target, level=level, of="mean")
+        if np.ma.getmaskarray(predicted.time)[0]:
             raise ModelError(f"{name}: {fitted.unidentified[0]}; run both releases at the target")
-        middles.append(math.log(found.time.data[0]))
-        width = math.log(found.time_high[0] / found.time_low[0])
+        middles.append(math.log(predicted.time.data[0]))
+        width = math.log(predicted.time_high[0] / predicted.time_low[0])
         errors.append(width / (2.0 * float(stats.norm.ppf(0.5 + level / 2.0))))
     return Change(name, WHOLE, *target, middles[1] - middles[0], math.hypot(*errors), math.inf, level)
 
 
 @dataclass(frozen=True, eq=False)
-class _Frame:
+class _RunFrame:
     frame: pd.DataFrame

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.checks import real_array
 from qmodels.errors import ModelError
+from qmodels.programs.laws import function_values
 
 Array = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ _LONGEST = 80
 class NamedGrowth:
     """A growth law that has a text, one of `GROWTHS`; see `parse_growth`."""
 
-    text: str
+    text: str  #: one of `GROWTHS`
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or self.text not in _GROWTHS:
@@ -83,7 +83,20 @@ def parse_growth(text: str) -> NamedGrowth:
 
 
 def checked_growth(name: str, growth: object) -> AnyGrowth:
-    """Return a growth law given as text or as a callable g(p, d) with g(1, 1) = 0."""
+    """Return a growth law given as text or as a callable g(p, d) with g(1, 1) = 0.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    growth : str or callable
+        The growth law.
+
+    Raises
+    ------
+    ModelError
+        If it is neither, or not 0 at (1, 1).
+    """
     if isinstance(growth, str):
         return parse_growth(growth)
     if not callable(growth) or isinstance(growth, type):
@@ -101,18 +114,21 @@ def evaluate_growth(growth: AnyGrowth, p: Array, d: Array) -> Array:
     """Return g(p, d), checked; an allotment of less than one counts as one.
 
     Fewer than one processor only occurs as a mean partition; overhead does not shrink there.
+
+    Parameters
+    ----------
+    growth : callable
+        The growth law g(p, d).
+    p, d : ndarray
+        Processors and disks, of shapes that broadcast.
+
+    Raises
+    ------
+    ModelError
+        If it answers nonsense.
     """
     at_least_one = np.maximum(p, 1.0), np.maximum(d, 1.0)
-    try:
-        answer = growth(*at_least_one)
-    except (TypeError, ValueError, ArithmeticError) as error:
-        raise ModelError(f"the growth law {growth} is no function of p and d: {error}") from error
-    g = real_array(f"the growth law {growth}", answer)
-    shape = np.broadcast_shapes(p.shape, d.shape)
-    try:
-        g = np.broadcast_to(g, shape)
-    except ValueError:
-        raise ModelError(f"the growth law {growth} answered shape {g.shape} for allotments {shape}") from None
+    g = function_values(f"the growth law {growth}", growth, *at_least_one)
     if np.any(g < -_ROUNDING) or np.any(g > 1e30):
         worst = g.min() if g.min() < -_ROUNDING else g.max()
         raise ModelError(f"the growth law {growth} answered {worst:.6g}; it must be from 0 to 1e30")

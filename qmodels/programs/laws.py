@@ -24,7 +24,7 @@ LEAST_UNITS, MOST_UNITS = 1e-6, 1e12  #: processors or disks of an allotment
 
 @dataclass(frozen=True)
 class OverProcessors:
-    """h = p: the work divides over the processors. Text ``p``."""
+    """Scaling law h = p: the work divides over the processors. Text ``p``."""
 
     def __call__(self, p: Array, d: Array) -> Array:
         """Return h(p, d)."""
@@ -36,7 +36,7 @@ class OverProcessors:
 
 @dataclass(frozen=True)
 class OverDisks:
-    """h = d: the work divides over the disks. Text ``d``."""
+    """Scaling law h = d: the work divides over the disks. Text ``d``."""
 
     def __call__(self, p: Array, d: Array) -> Array:
         """Return h(p, d)."""
@@ -48,7 +48,7 @@ class OverDisks:
 
 @dataclass(frozen=True)
 class OverFedDisks:
-    """h = min(d, p/R): as many disks as the processors can feed. Text ``min(d, p/R)``.
+    """Scaling law h = min(d, p/R): as many disks as the processors can feed. Text ``min(d, p/R)``.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ class OverFedDisks:
 
 @dataclass(frozen=True)
 class WithContention:
-    """h = p/(1 + C (p - 1)): a share C of the work is done by one processor at a time.
+    """Scaling law h = p/(1 + C (p - 1)): one processor at a time does a share C of the work.
 
     Text ``p/(1+C*(p-1))``; C = 0 is ``p``, C = 1 does not scale.
     """
 
-    contention: float
+    contention: float  #: C, from 0 to 1
 
     def __post_init__(self) -> None:
         if isinstance(self.contention, bool) or self.contention != 0:
@@ -94,7 +94,7 @@ class WithContention:
 
 @dataclass(frozen=True)
 class Unscaled:
-    """h = 1: no allotment makes it faster. Text ``1``."""
+    """Scaling law h = 1: no allotment makes it faster. Text ``1``."""
 
     def __call__(self, p: Array, d: Array) -> Array:
         """Return h(p, d)."""
@@ -166,7 +166,20 @@ def parse_law(text: str) -> ScalingLaw:
 
 
 def checked_law(name: str, law: object) -> AnyLaw:
-    """Return a law given as text or as a callable h(p, d)."""
+    """Return a law given as text or as a callable h(p, d).
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    law : str or callable
+        The scaling law.
+
+    Raises
+    ------
+    ModelError
+        If it is neither.
+    """
     if isinstance(law, str):
         return parse_law(law)
     if not callable(law) or isinstance(law, type):
@@ -175,25 +188,69 @@ def checked_law(name: str, law: object) -> AnyLaw:
 
 
 def evaluate(law: AnyLaw, p: Array, d: Array) -> Array:
-    """Return h(p, d), checked: a caller's own function may answer nonsense."""
-    try:
-        answer = law(p, d)
-    except (TypeError, ValueError, ArithmeticError) as error:
-        raise ModelError(f"the scaling law {law} is no function of p and d: {error}") from error
-    h = real_array(f"the scaling law {law}", answer)
-    shape = np.broadcast_shapes(p.shape, d.shape)
-    try:
-        h = np.broadcast_to(h, shape)
-    except ValueError:
-        raise ModelError(f"the scaling law {law} answered shape {h.shape} for allotments {shape}") from None
+    """Return h(p, d), checked: a caller's own function may answer nonsense.
+
+    Parameters
+    ----------
+    law : callable
+        The scaling law h(p, d).
+    p, d : ndarray
+        Processors and disks, of shapes that broadcast.
+
+    Raises
+    ------
+    ModelError
+        If it answers nonsense.
+    """
+    h = function_values(f"the scaling law {law}", law, p, d)
     if np.any(h < 1e-30) or np.any(h > 1e30):
         worst = h.min() if h.min() < 1e-30 else h.max()
         raise ModelError(f"the scaling law {law} answered {worst:.6g}; it must be from 1e-30 to 1e30")
     return h
 
 
+def function_values(what: str, function: Callable[[Array, Array], object], p: Array, d: Array) -> Array:
+    """Return the values of a caller's own function on allotments, in their common shape.
+
+    Parameters
+    ----------
+    what : str
+        Name of the function, as the subject of the message.
+    function : callable
+        Of processors and disks.
+    p, d : ndarray
+        Processors and disks, of shapes that broadcast.
+
+    Raises
+    ------
+    ModelError
+        If it is no function of them, or answers something of another shape or no numbers.
+    """
+    try:
+        answer = function(p, d)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise ModelError(f"{what} is no function of p and d: {error}") from error
+    values = real_array(what, answer)  # type: ignore[arg-type]
+    shape = np.broadcast_shapes(p.shape, d.shape)
+    try:
+        return np.broadcast_to(values, shape)
+    except ValueError:
+        raise ModelError(f"{what} answered shape {values.shape} for allotments {shape}") from None
+
+
 def checked_allotment(p: ArrayLike, d: ArrayLike) -> tuple[Array, Array]:
-    """Return processors and disks as finite positive arrays that broadcast together."""
+    """Return processors and disks as finite positive arrays that broadcast together.
+
+    Parameters
+    ----------
+    p, d : array_like
+        Processors and disks, of shapes that broadcast.
+
+    Raises
+    ------
+    ModelError
+        If a number is out of range, or the shapes do not broadcast.
+    """
     checked = []
     for name, units in (("processors p", p), ("disks d", d)):
         array = real_array(name, units)
@@ -215,7 +272,18 @@ def checked_allotment(p: ArrayLike, d: ArrayLike) -> tuple[Array, Array]:
 
 
 def checked_point(p: float, d: float) -> tuple[float, float]:
-    """Return one allotment as two floats."""
+    """Return one allotment as two floats.
+
+    Parameters
+    ----------
+    p, d : float
+        Processors and disks.
+
+    Raises
+    ------
+    ModelError
+        If they are not two numbers in range.
+    """
     one_p, one_d = checked_allotment(p, d)
     if one_p.ndim or one_d.ndim:
         raise ModelError(f"p and d must be single numbers, got shapes {one_p.shape}, {one_d.shape}")

@@ -29,7 +29,7 @@ _PANELS = 512
 class AbstractMeanRatio(abc.ABC):
     """E[s_pd] as a function of p and d."""
 
-    exact: bool
+    exact: bool  #: whether the mean is, to rounding
 
     @abc.abstractmethod
     def __call__(self, p: Array, d: Array) -> Array:
@@ -37,16 +37,22 @@ class AbstractMeanRatio(abc.ABC):
 
     @abc.abstractmethod
     def error(self, p: Array, d: Array) -> Array:
-        """Return an estimate of the error of E[s_pd]."""
+        """Return an estimate of the error of E[s_pd].
+
+        Parameters
+        ----------
+        p, d : ndarray
+            Processors and disks, checked.
+        """
 
 
 @dataclass(frozen=True)
 class ContentionRatio(AbstractMeanRatio):
     """Of h = p/(1 + C (p - 1)): s = (1 + C (p - 1)) / p is linear in C, so its mean will do."""
 
-    contention: float
-    contention_error: float = 0.0
-    exact: bool = True
+    contention: float  #: mean of C
+    contention_error: float = 0.0  #: of that mean
+    exact: bool = True  #: whether the mean is
 
     def __call__(self, p: Array, d: Array) -> Array:
         """Return E[s_pd]."""
@@ -64,8 +70,8 @@ class FedDisksByValues(AbstractMeanRatio):
     s = min(1, 1/R) max(1/d, R/p).
     """
 
-    nodes: Nodes
-    exact: bool = True
+    nodes: Nodes  #: values of R and their weights
+    exact: bool = True  #: whether they are all there are
     _sums: tuple[Array, Array, Array] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -85,7 +91,7 @@ class FedDisksByValues(AbstractMeanRatio):
         """See `AbstractMeanRatio.error`."""
         if self.exact:
             return 0.0 * (p + d)
-        return _gap([FedDisksByValues(nodes)(p, d) for nodes in _coarser(self.nodes)])
+        return _error_of_nodes([FedDisksByValues(nodes)(p, d) for nodes in _coarser(self.nodes)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +103,11 @@ class FedDisksByLaw(AbstractMeanRatio):
     splines, whose slopes are the integrands themselves.
     """
 
-    law: Any
+    law: Any  #: of R
     low: float  #: the law lies between these, but for a negligible chance
-    high: float
-    panels: int = _PANELS
-    exact: bool = False
+    high: float  #: other end
+    panels: int = _PANELS  #: of the spline
+    exact: bool = False  #: whether the mean is
     _above: _Integral = field(init=False, repr=False)  # of F/r^2 from 1 up
     _below: _Integral = field(init=False, repr=False)  # of 1 - F from the least R to 1
 
@@ -125,7 +131,7 @@ class FedDisksByLaw(AbstractMeanRatio):
     def error(self, p: Array, d: Array) -> Array:
         """See `AbstractMeanRatio.error`."""
         panels = (self.panels, self.panels // 2, self.panels // 4)
-        return _gap([FedDisksByLaw(self.law, self.low, self.high, n)(p, d) for n in panels])
+        return _error_of_nodes([FedDisksByLaw(self.law, self.low, self.high, n)(p, d) for n in panels])
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +174,9 @@ class _Integral:
 class RatioByValues(AbstractMeanRatio):
     """Of any h(p, d, theta), summed over finitely many theta."""
 
-    form: Form
-    nodes: Nodes
-    exact: bool = True
+    form: Form  #: h(p, d, theta)
+    nodes: Nodes  #: values of theta and their weights
+    exact: bool = True  #: whether they are all there are
 
     def __call__(self, p: Array, d: Array) -> Array:
         """Return E[s_pd]."""
@@ -188,14 +194,14 @@ class RatioByValues(AbstractMeanRatio):
         """See `AbstractMeanRatio.error`."""
         if self.exact:
             return 0.0 * (p + d)
-        return _gap([RatioByValues(self.form, nodes)(p, d) for nodes in _coarser(self.nodes)])
+        return _error_of_nodes([RatioByValues(self.form, nodes)(p, d) for nodes in _coarser(self.nodes)])
 
 
 def _coarser(nodes: Nodes) -> tuple[Nodes, Nodes, Nodes]:
     return nodes, nodes.halved(), nodes.halved().halved()
 
 
-def _gap(answers: list[Array]) -> Array:
+def _error_of_nodes(answers: list[Array]) -> Array:
     """Estimate the error of the first answer from those of a half and a quarter of the nodes."""
     # At a corner of h the first gap may vanish by chance; both will not.
     fine, half, quarter = answers
@@ -203,7 +209,17 @@ def _gap(answers: list[Array]) -> Array:
 
 
 def ratios(form: Form, p: Array, d: Array, theta: Array) -> Array:
-    """Return h(1, 1; theta) / h(p, d; theta), checked: a caller's function may answer nonsense."""
+    """Return h(1, 1; theta) / h(p, d; theta), checked: a caller's function may answer nonsense.
+
+    Parameters
+    ----------
+    form : callable
+        The law h(p, d, theta).
+    p, d : ndarray
+        Processors and disks, checked.
+    theta : ndarray
+        Values of the parameter, in a shape that broadcasts with them.
+    """
     one = np.ones(1)
     reference = _evaluated(form, one, one, theta)
     return reference / _evaluated(form, p, d, theta)

@@ -63,10 +63,10 @@ class Geometric(Record):
 class Fractions(NamedTuple):
     """Shares of E[T_11]: the parallel ones, and the sequential ones on some allotment."""
 
-    parallel_io: float
-    sequential_io: Array
-    parallel_cpu: float
-    sequential_cpu: Array
+    parallel_io: float  #: share that scales, of I/O
+    sequential_io: Array  #: share that does not, by allotment
+    parallel_cpu: float  #: share that scales, of computation
+    sequential_cpu: Array  #: share that does not, by allotment
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Signature(Result):
     io_fraction: Array
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each phase: where it begins, how long it is, its share of I/O."""
+        """Return a row for each phase: where it begins, how long it is, its share of I/O."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -127,7 +127,7 @@ class Signature(Result):
 
 
 class AbstractProgram(Result, abc.ABC):
-    """What a job asks for on average; a `Program` or a `WorkloadMix` of programs.
+    """Mean demands of a job: a `Program`, or a `WorkloadMix` of programs.
 
     Every time is in seconds per job, for `p` processors and `d` disks: real numbers > 0
     (a mean partition may be 128/3 processors) or arrays of them that broadcast.
@@ -135,16 +135,16 @@ class AbstractProgram(Result, abc.ABC):
 
     drawing = Drawing("phase", ("io", "cpu"), labels=("phase", "seconds"))
 
-    name: str
+    name: str  #: shown in figures and tables
 
-    def _in_short(self) -> str:
+    def _summary_fields(self) -> str:
         """Name, phases, and seconds of both components; not for a program that has to measure."""
         told = [("name", self.name), ("phases", self.mean_phases)]
         told += [("io", float(self.mean_io(1.0, 1.0))), ("cpu", float(self.mean_cpu(1.0, 1.0)))]
         return short_text(type(self).__name__, told if self.name else told[1:])
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each phase on one processor and one disk: mean seconds of its bursts."""
+        """Return a row for each phase on one processor and one disk: mean seconds of its bursts."""
         import pandas as pd
 
         io, cpu = self.phase_times(1.0, 1.0)
@@ -162,38 +162,92 @@ class AbstractProgram(Result, abc.ABC):
 
     @abc.abstractmethod
     def parallel_io(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """Mean I/O without its sequential part."""
+        """Return the mean I/O without its sequential part, seconds.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
 
     @abc.abstractmethod
     def parallel_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """Mean computation without its sequential part."""
+        """Return the mean computation without its sequential part, seconds.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
 
     @abc.abstractmethod
     def sequential_io(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """Mean sequential part of the I/O."""
+        """Return the mean sequential part of the I/O, seconds.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
 
     @abc.abstractmethod
     def sequential_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """Mean sequential part of the computation."""
+        """Return the mean sequential part of the computation, seconds.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
 
     @abc.abstractmethod
     def phase_times(self, p: float, d: float) -> tuple[Array, Array]:
-        """Mean I/O and computation of phases 1 to N on one allotment, two arrays (N,)."""
+        """Return the mean I/O and computation of phases 1 to N on one allotment, two arrays (N,).
+
+        Parameters
+        ----------
+        p, d : float
+            Processors and disks, above zero.
+        """
 
     def mean_io(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """Mean I/O, queueing apart."""
+        """Return the mean I/O, queueing apart, seconds.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
         return np.asarray(self.parallel_io(p, d) + self.sequential_io(p, d))[()]
 
     def mean_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """Mean computation."""
+        """Return the mean computation, seconds.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
         return np.asarray(self.parallel_cpu(p, d) + self.sequential_cpu(p, d))[()]
 
     def mean_time(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """E[T_pd] of a job that has the allotment for itself, equations (2) and (3)."""
+        """Return E[T_pd] of a job that has the allotment for itself, equations (2) and (3), seconds.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
         return np.asarray(self.mean_io(p, d) + self.mean_cpu(p, d))[()]
 
     def fractions(self, p: ArrayLike = 1.0, d: ArrayLike = 1.0) -> Fractions:
-        """f_par and f_seq of both components; at (1, 1) the four sum to one."""
+        """Return f_par and f_seq of both components; at (1, 1) the four sum to one.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
         total = float(self.mean_time(1.0, 1.0))
         return Fractions(
             float(self.parallel_io(1.0, 1.0)) / total,
@@ -203,8 +257,33 @@ class AbstractProgram(Result, abc.ABC):
         )
 
 
+class _ProgramOfSums(AbstractProgram):
+    """Program whose bursts are added up, each kind once."""
+
+    @property
+    @abc.abstractmethod
+    def sums(self) -> dict[Component, Sum]:
+        """Sum of all bursts of I/O, and of computation."""
+
+    def parallel_io(self, p: ArrayLike, d: ArrayLike) -> Array:
+        """See `AbstractProgram.parallel_io`."""
+        return self.sums["io"].parallel_time(p, d)
+
+    def parallel_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
+        """See `AbstractProgram.parallel_cpu`."""
+        return self.sums["cpu"].parallel_time(p, d)
+
+    def sequential_io(self, p: ArrayLike, d: ArrayLike) -> Array:
+        """See `AbstractProgram.sequential_io`."""
+        return self.sums["io"].sequential_time(p, d)
+
+    def sequential_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
+        """See `AbstractProgram.sequential_cpu`."""
+        return self.sums["cpu"].sequential_time(p, d)
+
+
 @dataclass(frozen=True, eq=False)
-class Program(ByValue, AbstractProgram):
+class Program(ByValue, _ProgramOfSums):
     """A program: I/O working sets one after the other.
 
     Parameters
@@ -251,8 +330,8 @@ class Program(ByValue, AbstractProgram):
     visits: tuple[tuple[Phase, float], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        given = checked_items(self.working_sets, (WorkingSet, Phase), "working_sets")
-        sets = tuple(x if isinstance(x, WorkingSet) else WorkingSet(1, [x]) for x in given)
+        items = checked_items(self.working_sets, (WorkingSet, Phase), "working_sets")
+        sets = tuple(x if isinstance(x, WorkingSet) else WorkingSet(1, [x]) for x in items)
         length = sum(s.repeat * len(s.phases) for s in sets)
         if length > MOST_PHASES:
             raise ModelError(f"{length} phases are more than {MOST_PHASES}; use longer phases")
@@ -269,7 +348,7 @@ class Program(ByValue, AbstractProgram):
         object.__setattr__(self, "visits", tuple(shares))
 
     def __repr__(self) -> str:
-        return self._in_short()
+        return self._summary_fields()
 
     @property
     def mean_phases(self) -> float:
@@ -287,7 +366,18 @@ class Program(ByValue, AbstractProgram):
         return "exact" if methods == {"exact"} else "quadrature"
 
     def survival(self, n: ArrayLike) -> Array:
-        """P[N >= n] for n = 1, 2, ... of any shape."""
+        """Return P[N >= n].
+
+        Parameters
+        ----------
+        n : array_like of int
+            At least 1, any shape.
+
+        Raises
+        ------
+        ModelError
+            If one is no such number.
+        """
         n = real_array("n", n)
         if np.any(n < 1) or np.any(n != np.floor(n)):
             raise ModelError(f"n must be whole numbers >= 1, got {n[(n < 1) | (n % 1 != 0)].flat[0]:g}")
@@ -298,24 +388,8 @@ class Program(ByValue, AbstractProgram):
         tail = np.append(np.cumsum(self.phase_count[::-1])[::-1], 0.0)
         return tail[np.minimum(n - 1.0, tail.size - 1.0).astype(np.intp)]
 
-    def parallel_io(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """See `AbstractProgram.parallel_io`."""
-        return self.sums["io"].parallel_time(p, d)
-
-    def parallel_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """See `AbstractProgram.parallel_cpu`."""
-        return self.sums["cpu"].parallel_time(p, d)
-
-    def sequential_io(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """See `AbstractProgram.sequential_io`."""
-        return self.sums["io"].sequential_time(p, d)
-
-    def sequential_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """See `AbstractProgram.sequential_cpu`."""
-        return self.sums["cpu"].sequential_time(p, d)
-
     def phase_times(self, p: float, d: float) -> tuple[Array, Array]:
-        """Mean I/O and computation of phases 1 to N on one allotment, two arrays (N,).
+        """Return the mean I/O and computation of phases 1 to N on one allotment, two arrays (N,).
 
         When N is random, round(E[N]) equal phases that add up to the means of a job.
         """
@@ -324,14 +398,33 @@ class Program(ByValue, AbstractProgram):
         return self.listed_times(p, d)
 
     def listed_times(self, p: float, d: float) -> tuple[Array, Array]:
-        """Mean I/O and computation of the phases as listed, two arrays, whatever the law of N."""
+        """Return the mean I/O and computation of the phases as listed, whatever the law of N.
+
+        Parameters
+        ----------
+        p, d : float
+            Processors and disks, above zero.
+        """
         p, d = checked_point(p, d)
         once = {phase: _burst_times(phase, p, d) for phase, _ in self.visits}
         io, cpu = np.array([once[phase] for phase in self.phases]).T
         return io, cpu
 
     def draw_phase_counts(self, size: int, *, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Draw the number of phases N of `size` jobs."""
+        """Draw the number of phases N of jobs.
+
+        Parameters
+        ----------
+        size : int
+            Number of jobs.
+        rng : numpy.random.Generator
+            Where randomness comes from.
+
+        Returns
+        -------
+        (size,) ndarray of int
+            At least 1 each.
+        """
         count = self.phase_count
         if count is None:
             return np.full(size, len(self.phases))
@@ -340,7 +433,7 @@ class Program(ByValue, AbstractProgram):
         return 1 + rng.choice(len(count), size, p=np.asarray(count))
 
     def signature(self) -> Signature:
-        """Relative lengths and I/O fractions of the phases on one processor and one disk.
+        """Return the relative lengths and I/O fractions of the phases on one processor and one disk.
 
         Examples
         --------
@@ -358,7 +451,13 @@ class Program(ByValue, AbstractProgram):
         return signature(self, ax=ax)
 
     def scaled(self, factor: float) -> Program:
-        """Return the program with every time multiplied by `factor` > 0."""
+        """Return the program with every time multiplied by a factor.
+
+        Parameters
+        ----------
+        factor : float
+            Above zero.
+        """
         factor = positive("factor", factor, least=1e-18, most=1e18)
         once = {
             phase: Phase(phase.burst("io").scaled(factor), phase.burst("cpu").scaled(factor))
@@ -394,12 +493,13 @@ class Program(ByValue, AbstractProgram):
 
 
 @dataclass(frozen=True, eq=False)
-class WorkloadMix(ByValue, AbstractProgram):
+class WorkloadMix(ByValue, _ProgramOfSums):
     """Jobs of several classes: each job is one of the programs, chosen at random.
 
     Parameters
     ----------
     programs : sequence of Program
+        The classes, at least one.
     weights : (n,) array_like, optional
         Relative frequencies >= 0; equal by default. They are kept normalised to sum one.
     name : str
@@ -434,8 +534,8 @@ class WorkloadMix(ByValue, AbstractProgram):
 
     def __post_init__(self) -> None:
         programs = checked_items(self.programs, Program, "programs")
-        given = np.ones(len(programs)) if self.weights is None else self.weights
-        weights = real_array("weights", given)
+        frequencies = np.ones(len(programs)) if self.weights is None else self.weights
+        weights = real_array("weights", frequencies)
         if weights.shape != (len(programs),):
             raise ModelError(f"{len(programs)} programs need as many weights, got shape {weights.shape}")
         if weights.min() < 0 or not 0 < weights.max() <= 1e100:
@@ -451,7 +551,7 @@ class WorkloadMix(ByValue, AbstractProgram):
         object.__setattr__(self, "weights", weights)
 
     def __repr__(self) -> str:
-        return self._in_short()
+        return self._summary_fields()
 
     @property
     def mean_phases(self) -> float:
@@ -464,28 +564,18 @@ class WorkloadMix(ByValue, AbstractProgram):
         methods = {program.method for program in self.programs}
         return "exact" if methods == {"exact"} else "quadrature"
 
-    def parallel_io(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """See `AbstractProgram.parallel_io`."""
-        return self.sums["io"].parallel_time(p, d)
-
-    def parallel_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """See `AbstractProgram.parallel_cpu`."""
-        return self.sums["cpu"].parallel_time(p, d)
-
-    def sequential_io(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """See `AbstractProgram.sequential_io`."""
-        return self.sums["io"].sequential_time(p, d)
-
-    def sequential_cpu(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """See `AbstractProgram.sequential_cpu`."""
-        return self.sums["cpu"].sequential_time(p, d)
-
     def phase_times(self, p: float, d: float) -> tuple[Array, Array]:
-        """round(E[N]) equal phases that add up to the means of a job, two arrays."""
+        """Return round(E[N]) equal phases that add up to the means of a job, two arrays."""
         return _equal_phases(self, p, d)
 
     def scaled(self, factor: float) -> WorkloadMix:
-        """Return the mixture with every time multiplied by `factor` > 0."""
+        """Return the mixture with every time multiplied by a factor.
+
+        Parameters
+        ----------
+        factor : float
+            Above zero.
+        """
         return WorkloadMix([x.scaled(factor) for x in self.programs], self.weights, self.name)
 
     @cached_property
@@ -502,7 +592,13 @@ class WorkloadMix(ByValue, AbstractProgram):
 
 
 def parts(program: AbstractProgram) -> list[tuple[float, AbstractProgram]]:
-    """Programs that a job may be, each with its probability > 0; one alone if it is no mix."""
+    """Return the programs that a job may be, each with its probability; one alone if it is no mix.
+
+    Parameters
+    ----------
+    program : Program or WorkloadMix
+        The program.
+    """
     if not isinstance(program, WorkloadMix):
         return [(1.0, program)]
     return [(weight, each) for weight, each in program._parts() if weight > 0.0]
@@ -521,8 +617,8 @@ def _equal_phases(program: AbstractProgram, p: float, d: float) -> tuple[Array, 
     return np.full(count, io / count), np.full(count, cpu / count)
 
 
-def _checked_pmf(given: Any) -> Array:
-    p = real_array("phase_count", given)
+def _checked_pmf(probabilities: Any) -> Array:
+    p = real_array("phase_count", probabilities)
     if p.ndim != 1 or not 1 <= p.size <= MOST_PHASES:
         raise ModelError(
             f"phase_count must be Geometric(mean=...) or the probabilities of N = 1, 2, ..., "

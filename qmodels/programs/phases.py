@@ -73,6 +73,8 @@ class Burst(ByValue, Record):
         (up_to_processors, factor): on at most that many processors the whole burst takes
         `factor` times as long as the law says for more. As `seconds` is the time on one
         processor, it includes the factor, and more processors are faster by it.
+    paired : bool
+        Whether entries of samples in the same place belong to the same burst.
 
     Raises
     ------
@@ -121,13 +123,13 @@ class Burst(ByValue, Record):
         object.__setattr__(self, "paired", boolean("paired", self.paired))
         object.__setattr__(self, "growth", checked_growth("growth", self.growth))
         object.__setattr__(self, "slowdown", _checked_slowdown(self.slowdown))
-        object.__setattr__(self, "_mean_ratio", self._averaged())
+        object.__setattr__(self, "_mean_ratio", self._averaging())
         self.scaling(*checked_allotment(1.0, 1.0))
 
     def record(self) -> dict[str, Any]:
-        """Mean seconds, the parts of them, and how they scale."""
+        """Return the mean seconds, the parts of them, and how they scale."""
         total, fixed, growth = self._means
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "seconds": total,
             "sequential": fixed,
             "law": self.law,
@@ -138,7 +140,7 @@ class Burst(ByValue, Record):
         }
         parts = ("seconds", "sequential", "per_processor")
         laws = {name: getattr(self, name) for name in parts}
-        return given | {
+        return fields | {
             f"law_of_{name}": value
             for name, value in laws.items()
             if not isinstance(value, (int, float, np.number))
@@ -155,23 +157,47 @@ class Burst(ByValue, Record):
         return self._means[2]
 
     def mean_error(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """Return an estimate of the quadrature error of `mean_time`, in seconds; 0 if exact."""
+        """Return an estimate of the quadrature error of `mean_time`, in seconds; 0 if exact.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
         total, fixed, _ = self._means
         p, d = checked_allotment(p, d)
         if self._mean_ratio is None:
             return np.zeros(np.broadcast_shapes(p.shape, d.shape))[()]
-        return np.asarray((total - fixed) * self._relief(p) * self._mean_ratio.error(p, d))[()]
+        return np.asarray((total - fixed) * self._slowdown_relief(p) * self._mean_ratio.error(p, d))[()]
 
     def mean_time(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """E[T_pd] in seconds on `p` processors and `d` disks (reals > 0 that broadcast)."""
+        """Return E[T_pd] in seconds.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
         return np.asarray(self.parallel_time(p, d) + self.sequential_time(p, d))[()]
 
     def parallel_time(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """E[s_pd (T - o_11)] in seconds, the part that scales."""
+        """Return E[s_pd (T - o_11)] in seconds, the part that scales.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
         return self.scaling(*checked_allotment(p, d)) * self.mean_parts[0]
 
     def sequential_time(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """E[o_pd] in seconds, the part that does not scale."""
+        """Return E[o_pd] in seconds, the part that does not scale.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
         return self.overhead(*checked_allotment(p, d), *self.mean_parts[1:])
 
     @property
@@ -185,20 +211,50 @@ class Burst(ByValue, Record):
         """Equal for bursts whose parallel times are proportional on all allotments."""
         if self._mean_ratio is not None:
             return self  # an average over what is particular to the burst
-        return _kind(self.law), self.slowdown
+        return _law_key(self.law), self.slowdown
 
     @property
     def overhead_kind(self) -> Hashable:
         """Equal for bursts whose sequential parts grow alike."""
-        return _kind(self.growth) if self._means[2] else None, self.slowdown
+        return _law_key(self.growth) if self._means[2] else None, self.slowdown
 
     def overhead(self, p: Array, d: Array, fixed: float, growth: float) -> Array:
-        """Seconds of a sequential part that grows as that of this burst, of a checked allotment."""
-        seconds = fixed + growth * self._grown(p, d) if growth else np.asarray(fixed)
-        return np.asarray(self._relief(p) * seconds + 0.0 * d)[()]
+        """Return the seconds of a sequential part that grows as that of this burst.
+
+        Parameters
+        ----------
+        p, d : ndarray
+            Processors and disks, checked.
+        fixed : float
+            Sequential seconds on one processor and one disk.
+        growth : float
+            Seconds per unit of growth.
+        """
+        seconds = fixed + growth * self._growth_on(p, d) if growth else np.asarray(fixed)
+        return np.asarray(self._slowdown_relief(p) * seconds + 0.0 * d)[()]
 
     def draw(self, p: Array, d: Array, *, rng: np.random.Generator, size: int) -> Array:
-        """Draw the times (k, size) of `size` bursts, each on the k allotments ``p[i], d[i]``."""
+        """Draw the times of bursts, each on all of k allotments.
+
+        Parameters
+        ----------
+        p, d : (k,) ndarray
+            Processors and disks.
+        rng : numpy.random.Generator
+            Where randomness comes from.
+        size : int
+            Number of bursts.
+
+        Returns
+        -------
+        (k, size) ndarray
+            Seconds.
+
+        Raises
+        ------
+        ModelError
+            If `p` and `d` are not two rows of one length, or a drawn sequential part exceeds its burst.
+        """
         p, d = checked_allotment(p, d)
         if p.ndim != 1 or p.shape != d.shape:
             raise ModelError(f"p and d must be rows of one length, got {p.shape} and {d.shape}")
@@ -209,15 +265,21 @@ class Burst(ByValue, Record):
                 f"a drawn sequential part of {fixed[at]:.6g} s exceeds its burst of "
                 f"{total[at]:.6g} s; give sequential as a number below every value of seconds"
             )
-        relief = self._relief(p)[:, None]
+        relief = self._slowdown_relief(p)[:, None]
         if isinstance(self.law, RandomLaw):
             factor = relief * self.law.ratios(p, d, theta)
         else:
             factor = self.scaling(p, d)[:, None]
-        return factor * (total - fixed) + relief * (fixed + growth * self._grown(p, d)[:, None])
+        return factor * (total - fixed) + relief * (fixed + growth * self._growth_on(p, d)[:, None])
 
     def scaled(self, factor: float) -> Burst:
-        """Return the burst with every time multiplied by `factor` > 0."""
+        """Return the burst with every time multiplied by a factor.
+
+        Parameters
+        ----------
+        factor : float
+            Above zero.
+        """
         return Burst(
             scaled(self.seconds, factor),
             scaled(self.sequential, factor),
@@ -229,19 +291,24 @@ class Burst(ByValue, Record):
         )
 
     def scaling(self, p: Array, d: Array) -> Array:
-        """E[s_pd], s = h(1, 1) / h(p, d), less the factor of a slowdown that p has left behind.
+        """Return E[s_pd], s = h(1, 1) / h(p, d), less the slowdown that p has left behind.
 
         Where s and the length depend on each other, a mean that weighs each burst by T - o_11.
+
+        Parameters
+        ----------
+        p, d : ndarray
+            Processors and disks, checked.
         """
         if self._mean_ratio is not None:
-            return (self._relief(p) * self._mean_ratio(p, d))[()]
+            return (self._slowdown_relief(p) * self._mean_ratio(p, d))[()]
         law: Any = self.law
         one = np.asarray(1.0)
-        return (self._relief(p) * evaluate(law, one, one) / evaluate(law, p, d))[()]
+        return (self._slowdown_relief(p) * evaluate(law, one, one) / evaluate(law, p, d))[()]
 
-    def _averaged(self) -> AbstractMeanRatio | None:
+    def _averaging(self) -> AbstractMeanRatio | None:
         """Say how E[s_pd] is averaged, with weights T - o_11 where s depends on them."""
-        rows = self._rows() if self.paired else None
+        rows = self._paired_rows() if self.paired else None
         if not isinstance(self.law, RandomLaw):
             return None
         if rows is None and not self.law.follows_length:
@@ -265,9 +332,9 @@ class Burst(ByValue, Record):
             weights = lengths.weights
         return self.law.mean_ratio_over(Nodes(theta, weights / weights.sum(), lengths.exact))
 
-    def _rows(self) -> tuple[Array, Array, Array, Array]:
+    def _paired_rows(self) -> tuple[Array, Array, Array, Array]:
         """Total, sequential part, growth and theta of paired samples, each (n,)."""
-        given: dict[str, Any] = {
+        by_name: dict[str, Any] = {
             "seconds": self.seconds,
             "sequential": self.sequential,
             "per_processor": self.per_processor,
@@ -275,9 +342,9 @@ class Burst(ByValue, Record):
         }
         follows = isinstance(self.law, RandomLaw) and self.law.follows_length
         if isinstance(self.law, RandomLaw) and not follows:
-            given["the parameter of law"] = self.law.parameter
+            by_name["the parameter of law"] = self.law.parameter
         columns = {}
-        for name, value in given.items():
+        for name, value in by_name.items():
             column = as_sample(name, value)
             if column is None:
                 raise ModelError(f"paired: {name} is a law, which has no rows; give a sample or a number")
@@ -300,7 +367,7 @@ class Burst(ByValue, Record):
     def _drawn_parameters(self, rng: np.random.Generator, size: int) -> tuple[Array, Array, Array, Array]:
         """Draw total, sequential part, growth and theta of `size` bursts from their joint law."""
         if self.paired:
-            rows = self._rows()
+            rows = self._paired_rows()
             chosen = rng.integers(rows[0].size, size=size)
             total, fixed, growth, theta = (column[chosen] for column in rows)
             return total, fixed, growth, theta
@@ -311,11 +378,11 @@ class Burst(ByValue, Record):
             return total, fixed, growth, np.zeros(size)
         return total, fixed, growth, self.law.drawn_at(total, rng=rng)
 
-    def _grown(self, p: Array, d: Array) -> Array:
+    def _growth_on(self, p: Array, d: Array) -> Array:
         growth: Any = self.growth
         return evaluate_growth(growth, p, d)
 
-    def _relief(self, p: Array) -> Array:
+    def _slowdown_relief(self, p: Array) -> Array:
         if self.slowdown is None:
             return np.ones(p.shape)
         return np.where(p <= self.slowdown[0], 1.0, 1.0 / self.slowdown[1])
@@ -353,8 +420,8 @@ class Phase(ByValue, Record):
 
     def __post_init__(self) -> None:
         for name, law in (("io", "d"), ("cpu", "p")):
-            given = getattr(self, name)
-            burst = given if isinstance(given, Burst) else _as_burst(given, law, name)
+            value = getattr(self, name)
+            burst = value if isinstance(value, Burst) else _as_burst(value, law, name)
             object.__setattr__(self, name, burst)
         if self.seconds < SMALLEST:
             raise ModelError(
@@ -373,7 +440,13 @@ class Phase(ByValue, Record):
         return self.burst("io")._means[0] / self.seconds
 
     def burst(self, component: Component) -> Burst:
-        """Return the burst of I/O (``"io"``) or of computation (``"cpu"``)."""
+        """Return the burst of I/O (``"io"``) or of computation (``"cpu"``).
+
+        Parameters
+        ----------
+        component : {"io", "cpu"}
+            Which of the two.
+        """
         burst = self.io if component == "io" else self.cpu
         assert isinstance(burst, Burst)
         return burst
@@ -388,6 +461,7 @@ class WorkingSet(ByValue, Record):
     repeat : int
         How many times `phases` is gone through, 1 to 1,000,000.
     phases : sequence of Phase
+        At least one.
 
     Raises
     ------
@@ -431,7 +505,22 @@ class WorkingSet(ByValue, Record):
 
 
 def checked_items(items: object, kind: Any, name: str) -> tuple[Any, ...]:
-    """Return a non-empty sequence of objects of one kind as a tuple."""
+    """Return a non-empty sequence of objects of one kind as a tuple.
+
+    Parameters
+    ----------
+    items : sequence
+        The objects.
+    kind : type or tuple of type
+        Of each.
+    name : str
+        Name of the argument, for the message.
+
+    Raises
+    ------
+    ModelError
+        If it is no sequence, empty, or holds something else.
+    """
     if isinstance(items, (str, bytes)) or not isinstance(items, Sequence):
         raise ModelError(f"{name} must be a sequence, got {items!r:.60}")
     if len(items) == 0:
@@ -442,7 +531,7 @@ def checked_items(items: object, kind: Any, name: str) -> tuple[Any, ...]:
     return tuple(items)
 
 
-def _kind(law: object) -> Hashable:
+def _law_key(law: object) -> Hashable:
     """A law of ours by its value, somebody's function by what it is."""
     return law if isinstance(law, Hashable) else id(law)
 

@@ -29,13 +29,13 @@ SLOWDOWN = (8.0, 2.2)  #: the mixture is 2.2 times as slow in computation on 8 o
 class Profile(Record):
     """Totals of a synthetic program, seconds per job."""
 
-    name: str
+    name: str  #: of the program
     phases: int  #: equal ones, a single working set
     computation: float  #: Z_CPU: processor-seconds that divide over the processors
     transfer: float  #: Z_IO: seconds with one disk that is kept busy
     communicates: bool = False  #: whether its speedup has a maximum at finitely many processors
     discontinuous: bool = False  #: whether it carries the slowdown of the mixture
-    note: str = "synthetic, not a measurement"
+    note: str = "synthetic, not a measurement"  #: for reports
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
@@ -105,25 +105,25 @@ def profile(name: str, *, messages: float | None = None) -> Program:
     """
     if not isinstance(name, str) or name not in PROFILES:
         raise ModelError(f"no profile {name!r:.60}; {suggestion(name, PROFILES)}")
-    found = PROFILES[name]
+    chosen = PROFILES[name]
     if messages is None:
-        messages = MESSAGES if found.communicates else 0.0
+        messages = MESSAGES if chosen.communicates else 0.0
     elif isinstance(messages, bool) or messages != 0:
         messages = positive("messages", messages, least=1e-18, most=1e18, why=" or 0")
-    slow = _slowdown_alone(found) if found.discontinuous else 1.0
-    overhead = OVERHEAD * found.computation / _mean_computation()
+    slow = _slowdown_alone(chosen) if chosen.discontinuous else 1.0
+    overhead = OVERHEAD * chosen.computation / _mean_computation()
     cpu = Burst(
-        slow * (found.computation + overhead) / found.phases,
-        sequential=slow * overhead / found.phases,
+        slow * (chosen.computation + overhead) / chosen.phases,
+        sequential=slow * overhead / chosen.phases,
         per_processor=messages,
-        slowdown=(SLOWDOWN[0], slow) if found.discontinuous else None,
+        slowdown=(SLOWDOWN[0], slow) if chosen.discontinuous else None,
     )
-    io = Burst(PROCESSORS_PER_DISK * found.transfer / found.phases, law="min(d, p/4)")
-    return Program([WorkingSet(found.phases, [Phase(io, cpu)])], found.name)
+    io = Burst(PROCESSORS_PER_DISK * chosen.transfer / chosen.phases, law="min(d, p/4)")
+    return Program([WorkingSet(chosen.phases, [Phase(io, cpu)])], chosen.name)
 
 
 def reference_mix() -> WorkloadMix:
-    """Mix the seven profiles, equally often and without communication: the workload W*.
+    """Return the seven profiles, equally often and without communication: the workload W*.
 
     Notes
     -----
@@ -144,6 +144,6 @@ def _mean_computation() -> float:
     return sum(each.computation for each in PROFILES.values()) / len(PROFILES)
 
 
-def _slowdown_alone(found: Profile) -> float:
+def _slowdown_alone(chosen: Profile) -> float:
     """Factor of one program that slows the mixture down by `SLOWDOWN`."""
-    return 1.0 + (SLOWDOWN[1] - 1.0) * len(PROFILES) * _mean_computation() / found.computation
+    return 1.0 + (SLOWDOWN[1] - 1.0) * len(PROFILES) * _mean_computation() / chosen.computation

@@ -30,13 +30,20 @@ class Nodes:
     exact: bool  #: whether the average is the expectation, up to rounding
 
     def halved(self) -> Nodes:
-        """Every other node of a rule, to judge the rule by."""
+        """Return every other node of a rule, to judge the rule by."""
         weights = self.weights[::2]
         return Nodes(self.values[::2], weights / weights.sum(), self.exact)
 
 
 def nodes_of(name: str, quantity: Quantity) -> Nodes:
     """Return the values of a number, a sample or a discrete law, or nodes of a continuous law.
+
+    Parameters
+    ----------
+    name : str
+        Name of the quantity, for the message.
+    quantity : float, (n,) array_like or law
+        The quantity.
 
     Notes
     -----
@@ -67,7 +74,15 @@ def nodes_of(name: str, quantity: Quantity) -> Nodes:
 
 
 def reach(name: str, quantity: Quantity) -> tuple[float, float]:
-    """Return the least and the largest value of a quantity, tails of 1e-20 apart."""
+    """Return the least and the largest value of a quantity, tails of 1e-20 apart.
+
+    Parameters
+    ----------
+    name : str
+        Name of the quantity, for the message.
+    quantity : float, (n,) array_like or law
+        The quantity.
+    """
     if isinstance(quantity, ScaledLaw):
         low, high = reach(name, quantity.law)
         return quantity.factor * low, quantity.factor * high

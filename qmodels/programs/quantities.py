@@ -57,11 +57,11 @@ class ByValue:
         return hash(self) == hash(other) and self._value == other._value
 
     def __hash__(self) -> int:
-        known: int | None = self.__dict__.get("_hash")
-        if known is None:
-            known = hash((type(self).__qualname__, self._value))
-            self.__dict__["_hash"] = known
-        return known
+        value: int | None = self.__dict__.get("_hash")
+        if value is None:
+            value = hash((type(self).__qualname__, self._value))
+            self.__dict__["_hash"] = value
+        return value
 
     def __getstate__(self) -> dict[str, Any]:
         parts: Any = self
@@ -80,7 +80,12 @@ class ByValue:
 
 
 def value_key(value: Any) -> Hashable:
-    """What two parameters share only if they are equal.
+    """Return a key that two parameters share only if they are equal.
+
+    Parameters
+    ----------
+    value : object
+        A parameter: a number, a sample, a law or a function.
 
     Examples
     --------
@@ -98,20 +103,20 @@ def value_key(value: Any) -> Hashable:
         import scipy.stats
 
         law: Any = value
-        known = str(law.dist.name)
+        of_scipy = str(law.dist.name)
         # A law of the user's own may have any name, which then tells nothing.
-        if type(getattr(scipy.stats, known, None)) is type(law.dist):
+        if type(getattr(scipy.stats, of_scipy, None)) is type(law.dist):
             kwds = tuple(sorted((name, value_key(each)) for name, each in law.kwds.items()))
-            return known, value_key(law.args), kwds
+            return of_scipy, value_key(law.args), kwds
     return value if isinstance(value, Hashable) else id(value)
 
 
 @dataclass(frozen=True, eq=False)
 class ScaledLaw(ByValue):
-    """The law of `factor` times a random variable."""
+    """Law of `factor` times a random variable."""
 
-    law: Law
-    factor: float
+    law: Law  #: of the variable
+    factor: float  #: above zero
 
     @property
     def mean(self) -> float:
@@ -119,12 +124,25 @@ class ScaledLaw(ByValue):
         return self.factor * _mean_of_law(self.law)
 
     def rvs(self, size: int, random_state: np.random.Generator) -> Array:
-        """Draw `size` values in seconds."""
+        """Draw values.
+
+        Parameters
+        ----------
+        size : int
+            Number of values.
+        random_state : numpy.random.Generator
+            Where randomness comes from.
+
+        Returns
+        -------
+        (size,) ndarray
+            In seconds.
+        """
         return self.factor * np.asarray(self.law.rvs(size=size, random_state=random_state))
 
 
 def mean_of(quantity: Quantity, name: str = "quantity") -> float:
-    """Mean of a number, of a law or of a sample, in its own unit.
+    """Return the mean of a number, of a law or of a sample, in its own unit.
 
     Parameters
     ----------
@@ -168,7 +186,15 @@ def mean_of(quantity: Quantity, name: str = "quantity") -> float:
 
 
 def kept(name: str, quantity: Quantity) -> Quantity:
-    """Return what a model may keep: samples become read-only arrays, all else stays as given."""
+    """Return what a model may keep: samples become read-only arrays, all else stays as it is.
+
+    Parameters
+    ----------
+    name : str
+        Name of the quantity, for the message.
+    quantity : float, (n,) array_like or law
+        The quantity.
+    """
     mean_of(quantity, name)
     if _is_sample(quantity) and not _is_number(quantity):
         sample = _sample(name, quantity).copy()
@@ -178,7 +204,27 @@ def kept(name: str, quantity: Quantity) -> Quantity:
 
 
 def drawn(quantity: Quantity, *, rng: np.random.Generator, size: int) -> Array:
-    """Draw `size` independent values; a sample is drawn from with replacement."""
+    """Draw independent values; a sample is drawn from with replacement.
+
+    Parameters
+    ----------
+    quantity : float, (n,) array_like or law
+        The quantity.
+    rng : numpy.random.Generator
+        Where randomness comes from.
+    size : int
+        Number of values.
+
+    Returns
+    -------
+    (size,) ndarray
+        In the unit of the quantity.
+
+    Raises
+    ------
+    ModelError
+        If a law has a mean, but nothing can be drawn from it.
+    """
     if _is_number(quantity):
         return np.full(size, _real(quantity))
     if _is_sample(quantity):
@@ -190,14 +236,30 @@ def drawn(quantity: Quantity, *, rng: np.random.Generator, size: int) -> Array:
 
 
 def as_sample(name: str, quantity: object) -> Array | None:
-    """Return a number as a sample of one and a sample as it is, a law as None."""
+    """Return a number as a sample of one and a sample as it is, a law as None.
+
+    Parameters
+    ----------
+    name : str
+        Name of the quantity, for the message.
+    quantity : object
+        The quantity.
+    """
     if _is_number(quantity):
         return np.array([_real(quantity)])
     return _sample(name, quantity) if _is_sample(quantity) else None
 
 
 def scaled(quantity: Quantity, factor: float) -> Quantity:
-    """Return the quantity times a positive number."""
+    """Return the quantity times a positive number.
+
+    Parameters
+    ----------
+    quantity : float, (n,) array_like or law
+        The quantity.
+    factor : float
+        Above zero.
+    """
     if _is_number(quantity):
         return _real(quantity) * factor
     if _is_sample(quantity):
@@ -206,7 +268,24 @@ def scaled(quantity: Quantity, factor: float) -> Quantity:
 
 
 def positive(name: str, value: object, *, least: float, most: float, why: str = "") -> float:
-    """Return a number between two positive bounds, or raise ModelError."""
+    """Return a number between two positive bounds.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : object
+        The number to check.
+    least, most : float
+        The bounds.
+    why : str
+        Reason of the bounds, for the message.
+
+    Raises
+    ------
+    ModelError
+        If it is no such number.
+    """
     if not _is_number(value):
         raise ModelError(f"{name} must be a number from {least:g} to {most:g}, got {_shown(value)}")
     number = _real(value)

@@ -95,14 +95,14 @@ class RandomLaw(ByValue, Record):
     def __post_init__(self) -> None:
         if isinstance(self.form, str):
             bare = self.form.replace(" ", "") if len(self.form) <= 80 else self.form
-            known = {text.replace(" ", ""): text for text in FORMS}
-            if bare not in known:
+            by_bare_text = {text.replace(" ", ""): text for text in FORMS}
+            if bare not in by_bare_text:
                 shown = repr(self.form)
                 raise ModelError(
                     f"unknown form {shown if len(shown) <= 60 else shown[:57] + '...'}; write "
                     f"one of: {'; '.join(FORMS)}, or give a function h(p, d, theta)"
                 )
-            object.__setattr__(self, "form", known[bare])
+            object.__setattr__(self, "form", by_bare_text[bare])
         elif not callable(self.form) or isinstance(self.form, type):
             raise ModelError(f"form must be a text like {FED!r} or h(p, d, theta)")
         if self.follows_length:
@@ -114,9 +114,9 @@ class RandomLaw(ByValue, Record):
 
     @property
     def follows_length(self) -> bool:
-        """Whether theta is a function of the burst's own length."""
-        given = self.parameter
-        return callable(given) and not isinstance(given, type) and not hasattr(given, "mean")
+        """True if theta is a function of the burst's own length."""
+        theta = self.parameter
+        return callable(theta) and not isinstance(theta, type) and not hasattr(theta, "mean")
 
     def __str__(self) -> str:
         form = self.form if isinstance(self.form, str) else "h(p, d, theta)"
@@ -135,7 +135,13 @@ class RandomLaw(ByValue, Record):
         return self.mean_ratio_over(nodes_of("parameter", parameter))
 
     def mean_ratio_over(self, theta: Nodes) -> AbstractMeanRatio:
-        """E[s_pd] over given values of theta with their weights."""
+        """Return E[s_pd] over given values of theta with their weights.
+
+        Parameters
+        ----------
+        theta : Nodes
+            The values.
+        """
         self._check(float(theta.values.min()), float(theta.values.max()))
         if self.form == CONTENDED:
             mean = float(theta.weights @ theta.values)
@@ -147,7 +153,18 @@ class RandomLaw(ByValue, Record):
         return RatioByValues(self._function, theta, theta.exact)
 
     def at_length(self, seconds: Array) -> Array:
-        """Theta of bursts of these lengths, (n,) in seconds."""
+        """Return theta of bursts of given lengths, (n,).
+
+        Parameters
+        ----------
+        seconds : (n,) ndarray
+            The lengths.
+
+        Raises
+        ------
+        ModelError
+            If the parameter is no function of them.
+        """
         function: Any = self.parameter
         try:
             answer = np.asarray(function(seconds))
@@ -164,19 +181,46 @@ class RandomLaw(ByValue, Record):
         return theta
 
     def drawn_at(self, seconds: Array, *, rng: np.random.Generator) -> Array:
-        """Draw theta for bursts of these lengths, (n,) in seconds."""
+        """Draw theta for bursts of given lengths.
+
+        Parameters
+        ----------
+        seconds : (n,) ndarray
+            The lengths.
+        rng : numpy.random.Generator
+            Where randomness comes from.
+
+        Returns
+        -------
+        (n,) ndarray
+            A value for each burst.
+        """
         if self.follows_length:
             return self.at_length(seconds)
         parameter: Any = self.parameter
         return drawn(parameter, rng=rng, size=seconds.size)
 
     def ratios(self, p: Array, d: Array, theta: Array) -> Array:
-        """s_pd of each theta (n,) on each of the k allotments (k,), an array (k, n)."""
+        """Return s_pd of each theta on each allotment, (k, n).
+
+        Parameters
+        ----------
+        p, d : (k,) ndarray
+            Processors and disks.
+        theta : (n,) ndarray
+            Values of the parameter.
+        """
         s = ratios(self._function, p[:, None], d[:, None], theta)
         return np.broadcast_to(s, (p.size, theta.size))
 
     def in_unit(self, factor: float) -> RandomLaw:
-        """Return the law for bursts whose lengths have been multiplied by `factor`."""
+        """Return the law for bursts whose lengths have been multiplied by a factor.
+
+        Parameters
+        ----------
+        factor : float
+            Above zero.
+        """
         if not self.follows_length:
             return self
         function: Any = self.parameter

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MeasuredRuns(Protocol):
-    """What a comparison needs of `qmodels.io.runs.RunTable`."""
+    """Table of runs as a comparison needs it: a `qmodels.io.runs.RunTable`."""
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -51,8 +51,8 @@ def matched_programs(
         if renamed and was in sides[0] and now in sides[1]:
             yield now, sides[0][was], sides[1][now]
             return
-        known = sorted(set(sides[0]) & set(sides[1]))
-        raise ModelError(f"no program {program[:60]!r} in both tables; {suggestion(program, known)}")
+        common = sorted(set(sides[0]) & set(sides[1]))
+        raise ModelError(f"no program {program[:60]!r} in both tables; {suggestion(program, common)}")
     names = [name for name in sides[1] if name in sides[0] and program in (None, name)]
     if not names and len(sides[0]) == len(sides[1]) == 1:
         (was,), (now,) = sides
@@ -71,6 +71,6 @@ def matched_programs(
 
 
 def _is_file_name(program: str, table: MeasuredRuns) -> bool:
-    """Whether a program is called like its file, because nothing else named it."""
+    """Return whether a program is called like its file, because nothing else named it."""
     path = Path(table.source)
     return program in (path.name, path.stem)

@@ -15,20 +15,40 @@ Array = NDArray[np.float64]
 
 
 def times_of_parts(program: AbstractProgram, p: Array, d: Array) -> Array:
-    """Mean time of each program that a job may be, on k allotments ``p[i], d[i]``, (n, k)."""
-    given = [each for _, each in parts(program)]
-    if not all(isinstance(each, Program) for each in given):
-        return np.array([each.mean_time(p, d) for each in given])
-    sums = [Sum.mixed((each.sums[kind], 1.0) for kind in COMPONENTS) for each in given]  # type: ignore[attr-defined]
+    """Return the mean time of each program that a job may be, on k allotments, (n, k).
+
+    Parameters
+    ----------
+    program : Program or WorkloadMix
+        The program.
+    p, d : (k,) ndarray
+        The allotments.
+    """
+    programs = [each for _, each in parts(program)]
+    if not all(isinstance(each, Program) for each in programs):
+        return np.array([each.mean_time(p, d) for each in programs])
+    sums = [Sum.mixed((each.sums[kind], 1.0) for kind in COMPONENTS) for each in programs]  # type: ignore[attr-defined]
     return times_of_each(sums, p, d)
 
 
 def times_unlike(
     programs: Iterable[AbstractProgram], *, listed: bool = True
 ) -> Iterator[Callable[[Array, Array], Array]]:
-    """Mean times of the different bursts, one of each kind that are proportional to each other.
+    """Yield the mean times of the different bursts, one of each kind that are proportional.
 
     Without `listed` all I/O of a random number of phases counts as one burst.
+
+    Parameters
+    ----------
+    programs : iterable of AbstractProgram
+        The programs.
+    listed : bool
+        Whether each listed phase counts; else all I/O of a random number of phases is one burst.
+
+    Yields
+    ------
+    callable
+        Seconds on rows of allotments.
     """
     bursts: list[Burst] = []
     for each in programs:

@@ -35,18 +35,18 @@ _WEIGHTINGS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 class Allotment(NamedTuple):
-    """A point of a surface and the value there of what was maximised."""
+    """Point of a surface, and the value there of what was maximised."""
 
-    processors: float
-    disks: float
-    value: float
+    processors: float  #: of the point
+    disks: float  #: of the point
+    value: float  #: that was maximised
 
 
 class SampledMean(NamedTuple):
-    """A sampled mean and its standard error."""
+    """Sampled mean and its standard error."""
 
-    mean: float
-    standard_error: float
+    mean: float  #: of the sample
+    standard_error: float  #: of that mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +132,12 @@ class SpeedupSurface(Result):
             raise ModelError(f"write surface[processors, disks], got {allotment!r:.60}")
         axes = (("processors", self.processors), ("disks", self.disks))
         i, j = (_places(*axis, given) for axis, given in zip(axes, allotment, strict=True))
-        found = self.speedup[np.ix_(np.atleast_1d(i), np.atleast_1d(j))]
+        part = self.speedup[np.ix_(np.atleast_1d(i), np.atleast_1d(j))]
         shape = np.shape(i) + np.shape(j)
-        return float(found[0, 0]) if not shape else found.reshape(shape)
+        return float(part[0, 0]) if not shape else part.reshape(shape)
 
     def to_xarray(self) -> Any:
-        """The surface as a data set of xarray, with coordinates processors and disks.
+        """Return the surface as a data set of xarray, with coordinates processors and disks.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class SpeedupSurface(Result):
         )
 
     def record(self) -> dict[str, Any]:
-        """Axes, mean times in seconds and speedups, as tables with a row for each processors."""
+        """Return axes, mean times in seconds and speedups, as tables with a row for each processors."""
         return {
             "name": self.name,
             "method": self.method,
@@ -194,23 +194,48 @@ class SpeedupSurface(Result):
         return self.reference / self.mean_time
 
     def efficiency(self, g: Weighting = "p*d") -> Array:
-        """S_pd / g(p, d), shape (n, m); `g` is ``"p*d"``, ``"p"``, ``"p+d"`` or a callable."""
+        """Return S_pd / g(p, d), shape (n, m).
+
+        Parameters
+        ----------
+        g : {"p*d", "p", "p+d"} or callable
+            Weight of an allotment.
+        """
         return self.speedup / self._weights(g)
 
     def cost(self, g: Weighting = "p*d") -> Array:
-        """C_pd = g(p, d) / S_pd, shape (n, m)."""
+        """Return C_pd = g(p, d) / S_pd, shape (n, m).
+
+        Parameters
+        ----------
+        g : {"p*d", "p", "p+d"} or callable
+            Weight of an allotment.
+        """
         return self._weights(g) / self.speedup
 
     def efficacy(self, g: Weighting = "p*d") -> Array:
-        """eta_pd = S_pd^2 / g(p, d), speedup per unit of cost, shape (n, m)."""
+        """Return eta_pd = S_pd^2 / g(p, d), speedup per unit of cost, shape (n, m).
+
+        Parameters
+        ----------
+        g : {"p*d", "p", "p+d"} or callable
+            Weight of an allotment.
+        """
         return self.speedup**2 / self._weights(g)
 
     def best(
         self, by: Literal["speedup", "efficiency", "efficacy"] = "speedup", g: Weighting = "p*d"
     ) -> Allotment:
-        """Allotment of the grid with the largest speedup, efficiency or efficacy.
+        """Return the allotment of the grid with the largest speedup, efficiency or efficacy.
 
         Among equals (to 12 digits) the one with the fewest processors, then disks.
+
+        Parameters
+        ----------
+        by : {"speedup", "efficiency", "efficacy"}
+            What is maximised.
+        g : {"p*d", "p", "p+d"} or callable
+            Weight of an allotment.
         """
         values = self.values(by, g)
         # Sequential parts make plateaus of equal speedup: rounding must not pick their far end.
@@ -218,14 +243,22 @@ class SpeedupSurface(Result):
         return Allotment(float(self.processors[i]), float(self.disks[j]), float(values[i, j]))
 
     def values(self, by: Literal["speedup", "efficiency", "efficacy"], g: Weighting = "p*d") -> Array:
-        """One of speedup, efficiency and efficacy by its name, shape (n, m)."""
+        """Return one of speedup, efficiency and efficacy by its name, shape (n, m).
+
+        Parameters
+        ----------
+        by : {"speedup", "efficiency", "efficacy"}
+            The name.
+        g : {"p*d", "p", "p+d"} or callable
+            Weight of an allotment.
+        """
         choices = {"speedup": lambda g: self.speedup, "efficiency": self.efficiency}
         choices["efficacy"] = self.efficacy
         one_of("by", by, choices)
         return choices[by](g)
 
     def to_frame(self) -> pd.DataFrame:
-        """Long form: a row per allotment, with mean_time in seconds, speedup and the rest."""
+        """Return a row per allotment, with mean_time in seconds, speedup and the rest."""
         import pandas as pd
 
         p, d = np.meshgrid(self.processors, self.disks, indexing="ij")
@@ -275,11 +308,12 @@ class SpeedupSurface(Result):
 
 
 def speedup_surface(program: AbstractProgram, processors: ArrayLike, disks: ArrayLike) -> SpeedupSurface:
-    """Speedup of a program, or of a mixture of programs, over processors and disks.
+    """Return the speedup of a program, or of a mixture of programs, over processors and disks.
 
     Parameters
     ----------
     program : Program or WorkloadMix
+        The program.
     processors : (n,) array_like
         Increasing numbers of processors, at least 1.
     disks : (m,) array_like
@@ -343,9 +377,11 @@ def mean_of_ratios(
     Parameters
     ----------
     program : Program or WorkloadMix
+        The program.
     p, d : float
         Processors and disks, numbers > 0.
     rng : numpy.random.Generator
+        Where randomness comes from.
     size : int
         Jobs to draw, 2 to 10,000,000.
 
@@ -423,13 +459,13 @@ def _job_times(
     return times
 
 
-def _places(name: str, axis: Array, given: Any) -> NDArray[np.intp]:
-    """Where numbers stand on an axis: () for one number, (k,) for several or all."""
-    if isinstance(given, slice):
-        if given != slice(None):
+def _places(name: str, axis: Array, numbers: Any) -> NDArray[np.intp]:
+    """Return where numbers stand on an axis: () for one number, (k,) for several or all."""
+    if isinstance(numbers, slice):
+        if numbers != slice(None):
             raise ModelError(f"{name}: write : for all of them, or a list of numbers")
         return np.arange(axis.size)
-    wanted = real_array(name, given)
+    wanted = real_array(name, numbers)
     if wanted.ndim > 1:
         raise ModelError(f"{name} must be a number or a row of numbers, got {wanted.shape}")
     places = np.searchsorted(axis, wanted).clip(0, axis.size - 1)

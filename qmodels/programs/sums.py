@@ -27,36 +27,61 @@ class Sum:
     `parallel` has the seconds that scale, `sequential` those that do not and their growth.
     """
 
-    parallel: dict[Hashable, tuple[Burst, float]]
+    parallel: dict[Hashable, tuple[Burst, float]]  #: a burst of each kind, and seconds that scale like it
+    #: a burst of each kind, seconds that do not scale, and their growth
     sequential: dict[Hashable, tuple[Burst, float, float]]
 
     @classmethod
     def of(cls, bursts: Iterable[tuple[Burst, float]]) -> Sum:
-        """Sum of bursts, each times its weight."""
+        """Return the sum of bursts, each times its weight.
+
+        Parameters
+        ----------
+        bursts : iterable of (Burst, float)
+            Bursts and weights.
+        """
         parallel: list[tuple[dict[Hashable, tuple[Any, ...]], float]] = []
         sequential: list[tuple[dict[Hashable, tuple[Any, ...]], float]] = []
         for burst, weight in bursts:
             moved, fixed, growth = burst.mean_parts
             parallel.append(({burst.scaling_kind: (burst, moved)}, weight))
             sequential.append(({burst.overhead_kind: (burst, fixed, growth)}, weight))
-        return cls(_summed(parallel), _summed(sequential))
+        return cls(_weighted_sums(parallel), _weighted_sums(sequential))
 
     @classmethod
     def mixed(cls, sums: Iterable[tuple[Sum, float]]) -> Sum:
-        """Sum of sums, each times its weight."""
-        given = list(sums)
+        """Return the sum of sums, each times its weight.
+
+        Parameters
+        ----------
+        sums : iterable of (Sum, float)
+            Sums and weights.
+        """
+        weighed = list(sums)
         return cls(
-            _summed((each.parallel, weight) for each, weight in given),
-            _summed((each.sequential, weight) for each, weight in given),
+            _weighted_sums((each.parallel, weight) for each, weight in weighed),
+            _weighted_sums((each.sequential, weight) for each, weight in weighed),
         )
 
     def parallel_time(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """Seconds of the parts that scale, by allotment."""
+        """Return the seconds of the parts that scale, by allotment.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
         p, d = checked_allotment(p, d)
         return _added(seconds * burst.scaling(p, d) for burst, seconds in self.parallel.values())
 
     def sequential_time(self, p: ArrayLike, d: ArrayLike) -> Array:
-        """Seconds of the parts that do not, by allotment."""
+        """Return the seconds of the parts that do not scale, by allotment.
+
+        Parameters
+        ----------
+        p, d : array_like
+            Processors and disks, above zero.
+        """
         p, d = checked_allotment(p, d)
         return _added(
             burst.overhead(p, d, fixed, growth) for burst, fixed, growth in self.sequential.values()
@@ -64,8 +89,16 @@ class Sum:
 
 
 def times_of_each(sums: Sequence[Sum], p: Array, d: Array) -> Array:
-    """Mean time of each of n sums on k allotments ``p[i], d[i]``, (n, k); a kind is asked once."""
-    found = np.zeros((len(sums), p.size))
+    """Return the mean time of each of n sums on k allotments, (n, k).
+
+    Parameters
+    ----------
+    sums : sequence of Sum
+        The sums; a kind of burst that several have is evaluated once.
+    p, d : (k,) ndarray
+        The allotments.
+    """
+    times = np.zeros((len(sums), p.size))
     moved: dict[Hashable, tuple[Burst, list[int], list[float]]] = {}
     fixed: dict[Hashable, tuple[Burst, list[int], list[float], list[float]]] = {}
     for i, each in enumerate(sums):
@@ -79,16 +112,27 @@ def times_of_each(sums: Sequence[Sum], p: Array, d: Array) -> Array:
             other[2].append(constant)
             other[3].append(growth)
     for burst, rows, seconds_of in moved.values():
-        found[rows] += np.outer(seconds_of, burst.scaling(p, d))
+        times[rows] += np.outer(seconds_of, burst.scaling(p, d))
     for burst, rows, constants, growths in fixed.values():
-        found[rows] += np.outer(constants, burst.overhead(p, d, 1.0, 0.0))
+        times[rows] += np.outer(constants, burst.overhead(p, d, 1.0, 0.0))
         if any(growths):
-            found[rows] += np.outer(growths, burst.overhead(p, d, 0.0, 1.0))
-    return found
+            times[rows] += np.outer(growths, burst.overhead(p, d, 0.0, 1.0))
+    return times
 
 
 def unlike(bursts: Iterable[Burst]) -> Iterator[Burst]:
-    """One burst of each kind whose times on all allotments are proportional."""
+    """Yield one burst of each kind whose times on all allotments are proportional.
+
+    Parameters
+    ----------
+    bursts : iterable of Burst
+        The bursts.
+
+    Yields
+    ------
+    Burst
+        The first of its kind.
+    """
     seen: set[Hashable] = set()
     for burst in bursts:
         moved, fixed, growth = burst.mean_parts
@@ -103,18 +147,18 @@ def unlike(bursts: Iterable[Burst]) -> Iterator[Burst]:
             yield burst
 
 
-def _summed(
-    given: Iterable[tuple[Mapping[Hashable, tuple[Any, ...]], float]],
+def _weighted_sums(
+    weighed: Iterable[tuple[Mapping[Hashable, tuple[Any, ...]], float]],
 ) -> dict[Hashable, Any]:
     """Numbers of each kind times the weights, added up."""
     rows: dict[Hashable, tuple[Burst, list[tuple[float, ...]]]] = {}
-    for kinds, weight in given:
+    for kinds, weight in weighed:
         for kind, (burst, *numbers) in kinds.items():
             row = tuple(weight * number for number in numbers)
             rows.setdefault(kind, (burst, []))[1].append(row)
     return {
-        kind: (burst, *(math.fsum(column) for column in zip(*found, strict=True)))
-        for kind, (burst, found) in rows.items()
+        kind: (burst, *(math.fsum(column) for column in zip(*columns, strict=True)))
+        for kind, (burst, columns) in rows.items()
     }
 
 

@@ -15,13 +15,14 @@ _MORE = 1.0 + 1e-9
 
 
 def superlinear(program: AbstractProgram, surface: SpeedupSurface) -> str:
-    """Say why a surface holds a speedup above its number of processors; "" where it holds none.
+    """Return why a surface holds a speedup above its number of processors; "" where it holds none.
 
     Parameters
     ----------
     program : AbstractProgram
         The one that the surface is of.
     surface : SpeedupSurface
+        The surface.
 
     Returns
     -------
@@ -54,8 +55,8 @@ speedup is against one processor and one disk, and the I/O is 8 times as fast on
         at = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
     p, d = float(surface.processors[at[0]]), float(surface.disks[at[1]])
     reasons = []
-    cpu = _gain(float(program.mean_cpu(1.0, 1.0)), float(program.mean_cpu(p, d)))
-    io = _gain(float(program.mean_io(1.0, 1.0)), float(program.mean_io(p, d)))
+    cpu = _times_as_fast(float(program.mean_cpu(1.0, 1.0)), float(program.mean_cpu(p, d)))
+    io = _times_as_fast(float(program.mean_io(1.0, 1.0)), float(program.mean_io(p, d)))
     if io > p * _MORE:
         reasons.append(f"the I/O is {io:.3g} times as fast on {_counted(d, 'disk')}")
     if cpu > p * _MORE:
@@ -70,8 +71,8 @@ speedup is against one processor and one disk, and the I/O is 8 times as fast on
     )
 
 
-def _gain(on_one: float, on_many: float) -> float:
-    """How many times as fast; 0 where there is nothing to do."""
+def _times_as_fast(on_one: float, on_many: float) -> float:
+    """Return how many times as fast; 0 where there is nothing to do."""
     return on_one / on_many if on_many > 0.0 else 0.0
 
 

@@ -33,7 +33,7 @@ _MOST_BYTES = 2**62
 
 @dataclass(frozen=True, eq=False)
 class IOTotals(Result):
-    """What the counters of a log add up to, for each process and for shared files.
+    """Sums of the counters of a log, for each process and for shared files.
 
     Parameters
     ----------
@@ -42,6 +42,7 @@ class IOTotals(Result):
     read, write, meta : (n,) array_like
         Seconds spent reading, writing and on metadata (open, stat, seek, sync, close).
     bytes_read, bytes_written : (n,) array_like of int
+        Bytes moved.
     first_open, last_close : (n,) array_like
         Seconds from the program's start; 0 where not known.
 
@@ -79,7 +80,7 @@ class IOTotals(Result):
             column = whole_array(name, getattr(self, name), least=0, most=_MOST_BYTES)
             object.__setattr__(self, name, column)
         for name in ("read", "write", "meta", "first_open", "last_close"):
-            object.__setattr__(self, name, _times(name, getattr(self, name)))
+            object.__setattr__(self, name, _checked_times(name, getattr(self, name)))
         for name in self.__dataclass_fields__:
             if getattr(self, name).size != rank.size:
                 raise ModelError(f"{name} has {getattr(self, name).size} entries where rank has {rank.size}")
@@ -98,7 +99,7 @@ class IOTotals(Result):
 
 @dataclass(frozen=True, eq=False)
 class StorageTargets(Result):
-    """How the bytes of a run were spread over the targets (disks, OSTs) of a file system.
+    """Spread of the bytes of a run over the targets (disks, OSTs) of a file system.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ class StorageTargets(Result):
     elsewhere: int = 0
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each target."""
+        """Return a row for each target."""
         import pandas as pd
 
         return pd.DataFrame({"number": self.number, "bytes": self.bytes})
@@ -163,7 +164,7 @@ class StorageTargets(Result):
 
 @dataclass(frozen=True)
 class RunOrigin(Record):
-    """What a log says about the run besides its I/O.
+    """Facts of a run in a log besides its I/O.
 
     Parameters
     ----------
@@ -185,7 +186,7 @@ class RunOrigin(Record):
 
 @dataclass(frozen=True, eq=False)
 class Trace(Result):
-    """When the processes of one run did I/O, and perhaps when they computed.
+    """Times at which the processes of one run did I/O, and perhaps at which they computed.
 
     Parameters
     ----------
@@ -249,9 +250,9 @@ class Trace(Result):
     def __post_init__(self) -> None:
         processes = process_count(self.processes)
         duration = positive("duration", self.duration, least=SHORTEST, most=LARGEST)
-        start, end = _times("start", self.start), _times("end", self.end)
+        start, end = _checked_times("start", self.start), _checked_times("end", self.end)
         rank = whole_array("rank", self.rank, least=0, most=processes - 1)
-        kind = _kinds(self.kind)
+        kind = _checked_kinds(self.kind)
         sizes = np.full(start.size, UNKNOWN) if self.bytes is None else self.bytes
         sizes = whole_array("bytes", sizes, least=UNKNOWN, most=_MOST_BYTES)
         columns: dict[str, NDArray[Any]] = {
@@ -275,8 +276,8 @@ class Trace(Result):
     def _check_origin(self) -> None:
         if not isinstance(self.source, str):
             raise ModelError(f"source must be a text, got {self.source!r:.60}")
-        said = self.warnings
-        if not isinstance(said, (list, tuple)) or not all(isinstance(w, str) for w in said):
+        warnings = self.warnings
+        if not isinstance(warnings, (list, tuple)) or not all(isinstance(w, str) for w in warnings):
             raise ModelError(f"warnings must be a sequence of texts, got {self.warnings!r:.60}")
         object.__setattr__(self, "warnings", tuple(self.warnings))
         if isinstance(self.resolution, bool) or self.resolution != 0:
@@ -292,7 +293,7 @@ class Trace(Result):
 
     @property
     def is_io(self) -> NDArray[np.bool_]:
-        """Which segments are I/O (n,)."""
+        """True for segments that are I/O, (n,)."""
         return np.asarray(self.kind != "compute")
 
     def to_frame(self) -> pd.DataFrame:
@@ -330,7 +331,22 @@ class Trace(Result):
 
 
 def whole_array(name: str, value: object, *, least: int, most: int) -> Whole:
-    """Return a read-only row of whole numbers within bounds."""
+    """Return a read-only row of whole numbers within bounds.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : (n,) array_like of int
+        The numbers.
+    least, most : int
+        Bounds.
+
+    Raises
+    ------
+    ModelError
+        If it is no such row; the message names the first bad entry.
+    """
     try:
         array = np.asarray(value)
     except (ValueError, OverflowError):
@@ -346,7 +362,7 @@ def whole_array(name: str, value: object, *, least: int, most: int) -> Whole:
     return _frozen(array.astype(np.int64))
 
 
-def _times(name: str, value: ArrayLike) -> Array:
+def _checked_times(name: str, value: ArrayLike) -> Array:
     array = real_array(name, value)
     if array.ndim != 1:
         raise ModelError(f"{name} must be one row of seconds, got shape {array.shape}")
@@ -357,7 +373,7 @@ def _times(name: str, value: ArrayLike) -> Array:
     return _frozen(array + 0.0)  # no negative zero
 
 
-def _kinds(value: object) -> NDArray[np.str_]:
+def _checked_kinds(value: object) -> NDArray[np.str_]:
     if isinstance(value, str | bytes):
         raise ModelError(f"kind must be one row of texts, got {value!r:.60}")
     try:
@@ -373,8 +389,8 @@ def _kinds(value: object) -> NDArray[np.str_]:
     strange = ~np.isin(array, KINDS)
     if strange.any():
         at = int(strange.argmax())
-        known = ", ".join(KINDS)
-        raise ModelError(f"kind[{at}] is {str(array[at])!r:.40}; it must be one of {known}")
+        allowed = ", ".join(KINDS)
+        raise ModelError(f"kind[{at}] is {str(array[at])!r:.40}; it must be one of {allowed}")
     return array.astype("U7")
 
 
@@ -391,7 +407,18 @@ def _check_order(start: Array, end: Array, duration: float) -> None:
 
 
 def process_count(value: object) -> int:
-    """Return a number of processes as an int, or raise ModelError."""
+    """Return a number of processes as an int.
+
+    Parameters
+    ----------
+    value : object
+        The number to check.
+
+    Raises
+    ------
+    ModelError
+        If it is no whole number in range.
+    """
     if (
         isinstance(value, bool)
         or not isinstance(value, numbers.Integral)

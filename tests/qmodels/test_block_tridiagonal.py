@@ -36,7 +36,7 @@ def random_levels(rng, kind, levels=6):
 
 
 def whole(up, local, down):
-    return block_tridiagonal._assembled(up, local, down).toarray()
+    return block_tridiagonal._assembled_rates(up, local, down).toarray()
 
 
 # ---------------------------------------------------------------- the network of the paper

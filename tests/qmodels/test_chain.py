@@ -221,7 +221,7 @@ def test_a_factorisation_that_subtracts_is_caught(monkeypatch):
 
 
 def test_an_iteration_that_trusts_its_last_change_is_caught(monkeypatch):
-    monkeypatch.setattr(Iteration, "_watch", lambda self, x: None)
+    monkeypatch.setattr(Iteration, "_update_error_growth", lambda self, x: None)
     with pytest.raises(AssertionError):
         check_the_iteration_says_what_it_does_not_know()
 

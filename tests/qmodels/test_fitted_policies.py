@@ -151,8 +151,8 @@ def test_a_job_that_is_followed_with_the_law_of_the_others_has_the_same_response
     law = PhaseType.hyperexponential(weights=[0.9, 0.1], means=[0.5, 5.5])
     solved = ManyServerQueue(law.scale(0.8), law, speeds=[1.0, 0.7]).solve()
     common, _ = response_law(solved)
-    own, _ = response_law(solved, own=law)
-    other, _ = response_law(solved, own=PhaseType.erlang(phases=3, mean=1.0))
+    own, _ = response_law(solved, service=law)
+    other, _ = response_law(solved, service=PhaseType.erlang(phases=3, mean=1.0))
     times = [0.5, 2.0, 20.0]
     assert own.sf(times) == pytest.approx(common.sf(times), rel=1e-12)
     assert other.mean == pytest.approx(common.mean, rel=0.05)
@@ -164,7 +164,7 @@ def test_a_job_alone_responds_by_the_law_of_its_own():
         PhaseType.exponential(mean=1e5), PhaseType.exponential(mean=1.0), speeds=[2.0, 1.0]
     ).solve()
     own = PhaseType.erlang(phases=3, mean=1.0)
-    found, _ = response_law(solved, own=own)
+    found, _ = response_law(solved, service=own)
     assert found.sf([0.2, 1.0]) == pytest.approx(own.scale(0.5).sf([0.2, 1.0]), rel=1e-3)
 
 

@@ -119,10 +119,10 @@ def test_the_errors_are_told_in_words_and_in_a_frame():
 def test_weights_that_miss_a_moment_are_caught(monkeypatch):
     law = SOJOURNS["ps E3/H2"].solve().sojourn
     check_moments(law, 4)
-    right = flow_equivalents._settled
+    right = flow_equivalents._corrected_weights
     monkeypatch.setattr(
         flow_equivalents,
-        "_settled",
+        "_corrected_weights",
         lambda shares, weights: right(shares, weights) * (1 + 1e-7 * shares[1]),
     )
     with pytest.raises((AssertionError, InfeasibleMomentsError)):

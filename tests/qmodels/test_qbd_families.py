@@ -235,7 +235,7 @@ def test_levels_that_are_not_rescaled_are_caught(monkeypatch):
         tail = weights[-1] / (1.0 - levels.upward / levels.downward)
         return tuple(weights[:, None] / (weights[:-1].sum() + tail))
 
-    monkeypatch.setattr(qbd, "_boundary", unscaled)
+    monkeypatch.setattr(qbd, "_boundary_probabilities", unscaled)
     with pytest.raises((AssertionError, FloatingPointError)):
         check_strong_upward_drift()
 
@@ -308,13 +308,13 @@ def test_a_speed_in_the_wrong_place_is_caught(monkeypatch):
 
 
 def test_a_boundary_that_ignores_what_is_above_is_caught(monkeypatch):
-    right = qbd._boundary
+    right = qbd._boundary_probabilities
 
     def blind(chain, levels):
         object.__setattr__(levels, "returns", 0.999 * levels.returns)
         return right(chain, levels)
 
-    monkeypatch.setattr(qbd, "_boundary", blind)
+    monkeypatch.setattr(qbd, "_boundary_probabilities", blind)
     with pytest.raises(AssertionError):
         check_two_solvers(seed=3, count=25)
 

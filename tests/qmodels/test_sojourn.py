@@ -91,7 +91,7 @@ def test_an_arriving_job_finds_the_network_as_it_is_with_one_job_less(discipline
     laws = PAIRS["Cox/loop" if discipline in ("ps", "lcfs-pr") else "exp/exp"]
     network = ClosedNetwork(4, *laws, discipline)
     flows, theorem = network.solve("chain"), network.solve("product-form")
-    for chain, formula in zip(flows._arrivals, theorem._found_in_product_form(), strict=True):
+    for chain, formula in zip(flows._arrivals, theorem._arrivals_in_product_form(), strict=True):
         if discipline != "ps":  # the stages of those in the stack do not matter, nor who computes
             chain, formula = chain.sum(axis=0), formula.sum(axis=0)
         if discipline == "fcfs":

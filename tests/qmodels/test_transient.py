@@ -71,7 +71,7 @@ def test_a_large_chain_agrees_with_the_small_one_it_is_made_of():
 @pytest.mark.parametrize("tol", [1e-4, 1e-12, 1e-100])
 def test_what_is_left_out_on_both_sides_stays_below_the_tolerance(tol):
     for mean in (0.0, 1e-9, 0.3, 30.0, 1e6):
-        first, weights = transients._window(mean, tol)
+        first, weights = transients._poisson_window(mean, tol)
         k = first + np.arange(weights.size)
         assert weights.sum() == pytest.approx(1.0, rel=1e-13)
         assert weights @ k == pytest.approx(mean, rel=max(1e-12, tol), abs=tol)
@@ -80,13 +80,13 @@ def test_what_is_left_out_on_both_sides_stays_below_the_tolerance(tol):
 
 
 def test_weights_cut_off_too_early_are_caught(monkeypatch, rng):
-    right = transients._window
+    right = transients._poisson_window
 
     def cut(mean, tol):
         first, weights = right(mean, tol)
         return first, weights[:-4] / weights[:-4].sum()
 
-    monkeypatch.setattr(transients, "_window", cut)
+    monkeypatch.setattr(transients, "_poisson_window", cut)
     with pytest.raises(AssertionError):
         test_random_stiff_chains_agree_with_eighty_digits("sparse", rng, monkeypatch)
 

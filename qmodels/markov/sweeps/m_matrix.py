@@ -25,6 +25,13 @@ _SWEEPS, _PATIENCE, _ROUNDS = 3, 3, 500
 class MMatrix:
     """The matrix diag(pivots) - rates of a chain that is absorbed from everywhere.
 
+    Parameters
+    ----------
+    rates : (n, n) sparse array
+        Rates between the states that do not absorb.
+    pivots : (n,) ndarray
+        Diagonal.
+
     Notes
     -----
     For b > 0 the exact solution of M x = b lies within ``max |b - M x| / b`` of x, relatively and
@@ -43,7 +50,19 @@ class MMatrix:
         self._system = Sweeps.of(rates, pivots)
 
     def solve(self, right: Array) -> tuple[Array, float]:
-        """Solution for a positive right side, and a bound of its relative error in any entry.
+        """Solve M x = right, with a bound of the relative error in any entry.
+
+        Parameters
+        ----------
+        right : (n,) ndarray
+            Positive right-hand side.
+
+        Returns
+        -------
+        x : (n,) ndarray
+            The solution.
+        bound : float
+            Of its relative error.
 
         Raises
         ------
@@ -53,7 +72,7 @@ class MMatrix:
         system = replace(self._system, right=right)
         x = right / self._pivots
         system.sweep(x, _SWEEPS)
-        best, bound, idle, sweeps = x, self._bound(right, x), 0, _SWEEPS
+        best, bound, idle, sweeps = x, self._error_bound(right, x), 0, _SWEEPS
         for _ in range(_ROUNDS):
             step, _ = system.krylov(x, _REDUCTION, _STEPS)
             near = x + step.change
@@ -62,19 +81,19 @@ class MMatrix:
             else:  # of no use: leave it to the sweeps for a while
                 x, sweeps = x.copy(), min(2 * sweeps, 200)
             system.sweep(x, sweeps)
-            found = self._bound(right, x)
-            idle = 0 if found < 0.5 * bound else idle + 1
-            if found < bound:
-                best, bound = x, found
-            rounding = self._rounding(right, best)
+            new_bound = self._error_bound(right, x)
+            idle = 0 if new_bound < 0.5 * bound else idle + 1
+            if new_bound < bound:
+                best, bound = x, new_bound
+            rounding = self._rounding_share(right, best)
             if bound <= max(_GOAL, rounding) or (idle >= _PATIENCE and bound < 100.0 * rounding):
                 return best, bound + float(np.finfo(float).eps)
         raise ConvergenceError("the moments of the sojourn", _ROUNDS, bound, best)
 
-    def _bound(self, right: Array, x: Array) -> float:
+    def _error_bound(self, right: Array, x: Array) -> float:
         rest = right - (self._pivots * x - self._rates @ x)
         return float(np.abs(rest / right).max())
 
-    def _rounding(self, right: Array, x: Array) -> float:
-        """What rounding in the residual leaves of the bound."""
+    def _rounding_share(self, right: Array, x: Array) -> float:
+        """Return the part of the bound that rounding in the residual makes up."""
         return 8.0 * float(np.finfo(float).eps) * float((self._pivots * x / right).max())

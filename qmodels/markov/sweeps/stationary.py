@@ -35,17 +35,27 @@ _UNKNOWN: Final = 1e7
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class StationaryVector:
     """A stationary vector and what is known of its error."""
 
-    pi: Array
+    pi: Array  #: probability of each state, (n,)
     error: float  #: estimated largest relative error of an entry
     residual: float  #: sum of |in - out| over the sum of the flows
     sweeps: int  #: times that all rates were read
 
 
 class Iteration:
-    """The iteration on one irreducible chain."""
+    """The iteration on one irreducible chain.
+
+    Parameters
+    ----------
+    into : (n, n) sparse array
+        Rates by the state that they lead to.
+    out : (n,) ndarray
+        Total rate out of each state.
+    levels : (n,) ndarray
+        Level of each state.
+    """
 
     def __init__(self, into: csr_array, out: Array, levels: NDArray[np.intp] | None) -> None:
         self._into, self._levels = into, levels
@@ -53,25 +63,38 @@ class Iteration:
         self._passes = 0
         self._amplification = 1.0
 
-    def solve(self, tol: float, most: int) -> Found:
-        """Iterate until the error is estimated below `tol`, or rounding stops it."""
+    def solve(self, tol: float, most: int) -> StationaryVector:
+        """Iterate until the error is estimated below `tol`, or rounding stops it.
+
+        Parameters
+        ----------
+        tol : float
+            Relative error that is good enough.
+        most : int
+            Sweeps allowed.
+
+        Returns
+        -------
+        StationaryVector
+            The vector and its error.
+        """
         x = np.full(self._system.out.size, 1.0 / self._system.out.size)
         self._sweep(x, _FIRST)
         if self._levels is not None:
             self._balance_levels(x)
             self._sweep(x, _FIRST)
-        change, x = self._rest(x, tol, most)
+        change, x = self._sweep_to_rest(x, tol, most)
         if self._levels is not None:
             change, x = self._settle_levels(x, change, tol, most)
-        self._watch(x)
+        self._update_error_growth(x)
         error = self._error_of(x, change)
         if error > tol and change > _ROUNDING:  # the goal was set by what was known on the way
-            change, x = self._rest(x, tol, most)
+            change, x = self._sweep_to_rest(x, tol, most)
             error = self._error_of(x, change)
         off, flow, _ = self._system.residual(x)
-        return Found(x, error, off / flow, self._passes)
+        return StationaryVector(x, error, off / flow, self._passes)
 
-    def _rest(self, x: Array, tol: float, most: int) -> tuple[float, Array]:
+    def _sweep_to_rest(self, x: Array, tol: float, most: int) -> tuple[float, Array]:
         """Iterate until a double sweep changes no entry by more than the goal."""
         reduction, sweeps, idle = _ROUGH, _BETWEEN, 0
         best, change, size = np.inf, np.inf, np.inf
@@ -150,7 +173,7 @@ class Iteration:
             if moved <= 10.0 * self._amplification * change + 1e-12 or moved > 0.5 * last:
                 return change, x
             last = moved
-            change, x = self._rest(trial, tol, most)
+            change, x = self._sweep_to_rest(trial, tol, most)
         return change, x
 
     def _error_of(self, x: Array, change: float) -> float:
@@ -158,27 +181,27 @@ class Iteration:
         imbalance = self._system.residual(x)[2]
         return min(1.0, 2.0 * (change + imbalance + 4.0 * _EPS) * self._amplification)
 
-    def _watch(self, x: Array) -> None:
+    def _update_error_growth(self, x: Array) -> None:
         """See how many times its last change the error of `x` may be.
 
         An error is put into `x` and watched while sweeps remove it: whatever they cannot see,
         such as groups of states that are hardly connected, they cannot have got right.
         """
-        plain = self._watched(x, None)
+        plain = self._error_growth(x, None)
         if plain > 1e4 and self._levels is not None:
             # the weights of the levels follow from what the levels look like inside
-            within = self._watched(x, self._levels) * 2.0 * (1.0 + self._levels.max())
+            within = self._error_growth(x, self._levels) * 2.0 * (1.0 + self._levels.max())
             self._amplification = within if within < plain else max(self._amplification, plain)
         else:
             self._amplification = max(self._amplification, plain)
 
-    def _watched(self, x: Array, levels: NDArray[np.intp] | None) -> float:
+    def _error_growth(self, x: Array, levels: NDArray[np.intp] | None) -> float:
         """Sum of a geometric series with the ratio at which an error put into `x` dies out."""
         y = x * (1.0 + 0.1 * _disturbance(x.size, 0))
-        left, ratio = self._errors(x, y, levels), np.zeros(2)
+        left, ratio = self._errors_against(x, y, levels), np.zeros(2)
         for look in range(_LOOKS):
             self._sweep_only(y, _LOOK)
-            now = self._errors(x, y, levels)
+            now = self._errors_against(x, y, levels)
             before, ratio = ratio, (now / left) ** (1.0 / _LOOK)
             left = now
             steady = np.abs(ratio - before) <= 0.1 * np.abs(1.0 - ratio)
@@ -187,22 +210,22 @@ class Iteration:
         slowest = float(ratio.max())
         grown = 1.0 / (1.0 - slowest) if slowest < 1.0 - 1.0 / _UNKNOWN else np.inf
         if 20.0 < grown < np.inf:
-            grown = max(grown, self._watched_together(x, levels))
+            grown = max(grown, self._joint_error_growth(x, levels))
         return grown if grown < _UNKNOWN else np.inf
 
-    def _watched_together(self, x: Array, levels: NDArray[np.intp] | None) -> float:
+    def _joint_error_growth(self, x: Array, levels: NDArray[np.intp] | None) -> float:
         """The same from several errors at once, to tell apart those that die out slowly."""
         root = np.maximum(np.sqrt(x), TINY)
         before, lost = np.empty((_PROBES, x.size)), np.empty((_PROBES, _PROBES))
         for probe in range(_PROBES):
             y = x * (1.0 + 0.1 * _disturbance(x.size, probe + 1))
-            self._look(x, y, levels, root, before[probe])
+            self._sweep_and_record(x, y, levels, root, before[probe])
         gram = before @ before.T
         after = np.empty(x.size)
         for probe in range(_PROBES):  # each goes on from where it was: only one is held twice
             np.multiply(before[probe], root, out=y)
             y += x
-            self._look(x, y, levels, root, after)
+            self._sweep_and_record(x, y, levels, root, after)
             np.subtract(before[probe], after, out=after)
             lost[:, probe] = before @ after
         sizes = 1.0 / np.sqrt(np.maximum(gram.diagonal(), TINY))
@@ -211,10 +234,12 @@ class Iteration:
         slow = rates[rates > 0.0].min(initial=1.0)
         return _LOOK / float(slow)
 
-    def _look(self, x: Array, y: Array, levels: NDArray[np.intp] | None, root: Array, seen: Array) -> None:
+    def _sweep_and_record(
+        self, x: Array, y: Array, levels: NDArray[np.intp] | None, root: Array, seen: Array
+    ) -> None:
         """Sweep `y` on, and put its error, over the root of the probabilities, into `seen`."""
         self._sweep_only(y, _LOOK)
-        self._errors(x, y, levels)
+        self._errors_against(x, y, levels)
         np.subtract(y, x, out=seen)
         seen /= root
 
@@ -222,7 +247,7 @@ class Iteration:
         self._system.sweep(y, times)
         self._passes += times + 1
 
-    def _errors(self, x: Array, y: Array, levels: NDArray[np.intp] | None) -> Array:
+    def _errors_against(self, x: Array, y: Array, levels: NDArray[np.intp] | None) -> Array:
         """Largest and total error of `y`, brought to the weights of `x`, to be more than zero."""
         if levels is None:
             y *= x.sum() / y.sum()

@@ -23,7 +23,7 @@ _FLOOR = 4e-15
 
 
 class Step(NamedTuple):
-    """What a run of the Krylov method did."""
+    """Result of a few steps of the Krylov method."""
 
     change: Array  #: to be added to x
     size: float  #: of the residual before, relative to x
@@ -34,37 +34,77 @@ class Step(NamedTuple):
 class Sweeps:
     """Equations ``out * x = right + rates @ x`` in non-negative numbers, row by row."""
 
-    indptr: Indices
-    indices: Indices
-    rates: Array
+    indptr: Indices  #: rows of `rates` as `scipy.sparse.csr_array` has them
+    indices: Indices  #: columns of `rates`
+    rates: Array  #: entries
     out: Array  #: (n,)
     right: Array  #: (n,)
     middle: Indices  #: where the entries right of the diagonal begin, (n,)
     low: Array  #: room for the sweeps
-    high: Array
+    high: Array  #: more room
 
     @classmethod
     def of(cls, rates: csr_array, out: Array, right: Array | None = None) -> Sweeps:
-        """Equations with the rows of `rates`, columns in order, and nothing on the diagonal."""
+        """Return the equations with the rows of `rates`, columns in order, and nothing on the diagonal.
+
+        Parameters
+        ----------
+        rates : (n, n) sparse array
+            Rates.
+        out : (n,) ndarray
+            Diagonal of the equations.
+        right : (n,) ndarray, optional
+            Right-hand side; zero by default.
+        """
         middle = np.empty(out.size, rates.indptr.dtype)
         _kernels.split(rates.indptr, rates.indices, middle)
-        given = np.zeros(out.size) if right is None else right
+        right_side = np.zeros(out.size) if right is None else right
         low, high = np.empty((2, out.size))
         # Unsigned, a place cannot count from the end: kernels that need not ask are faster.
-        places = (_unsigned(rates.indptr), _unsigned(rates.indices))
-        return cls(*places, rates.data, out, given, _unsigned(middle), low, high)
+        places = (_as_unsigned(rates.indptr), _as_unsigned(rates.indices))
+        return cls(*places, rates.data, out, right_side, _as_unsigned(middle), low, high)
 
     def sweep(self, x: Array, times: int) -> None:
-        """Improve `x` in place by double sweeps, without a subtraction."""
-        _kernels.double_sweeps(*self._rows, self.right, x, self.low, self.high, times)
+        """Improve `x` in place by double sweeps, without a subtraction.
+
+        Parameters
+        ----------
+        x : (n,) ndarray
+            The iterate, not negative; overwritten.
+        times : int
+            Number of double sweeps.
+        """
+        _kernels.double_sweeps(*self._row_places, self.right, x, self.low, self.high, times)
 
     def residual(self, x: Array) -> tuple[float, float, float]:
-        """Sum of |in - out|, sum of the flows, and the largest |in - out| / out of a row."""
-        found = _kernels.residual(self.indptr, self.indices, self.rates, self.out, self.right, x)
-        return float(found[0]), float(found[1]), float(found[2])
+        """Return the sum of |in - out|, the sum of the flows, and the largest |in - out| / out of a row.
+
+        Parameters
+        ----------
+        x : (n,) ndarray
+            The iterate.
+        """
+        sums = _kernels.residual(self.indptr, self.indices, self.rates, self.out, self.right, x)
+        return float(sums[0]), float(sums[1]), float(sums[2])
 
     def krylov(self, x: Array, reduction: float, most: int) -> tuple[Step, int]:
-        """Change that brings the residual of `x` down by a factor, and the passes it took.
+        """Find a change that brings the residual of `x` down by a factor.
+
+        Parameters
+        ----------
+        x : (n,) ndarray
+            The iterate.
+        reduction : float
+            The factor, below one.
+        most : int
+            Passes allowed.
+
+        Returns
+        -------
+        step : Step
+            The change and its size.
+        passes : int
+            Passes over the rates that it took.
 
         Notes
         -----
@@ -87,9 +127,9 @@ class Sweeps:
             return np.float64(np.dot(a, b))
 
         # weighted vectors are made once each: those of a large chain do not stay in the cache
-        r, room, found = np.empty(n), np.empty(n), np.zeros(n)
-        _kernels.imbalance(*self._rows, self.right, x, r)
-        _kernels.backward(*self._rows, r, room)
+        r, room, change = np.empty(n), np.empty(n), np.zeros(n)
+        _kernels.imbalance(*self._row_places, self.right, x, r)
+        _kernels.backward(*self._row_places, r, room)
         one_sweep = np.sqrt(dot(room * weight, room))
         shadow = r * weight
         first = np.sqrt(dot(shadow, r))
@@ -99,16 +139,16 @@ class Sweeps:
         passes = 2
         size = first
         while size > goal and passes < most:
-            _kernels.swept(*self._rows, p, room, v)
+            _kernels.swept(*self._row_places, p, room, v)
             alpha = rho / dot(shadow, v)
-            found += alpha * p
+            change += alpha * p
             r -= alpha * v
-            _kernels.swept(*self._rows, r, room, t)
+            _kernels.swept(*self._row_places, r, room, t)
             passes += 2
             np.multiply(t, weight, out=room)
             square = dot(room, t)
             omega = dot(room, r) / square if square > 0.0 else 0.0
-            found += omega * r
+            change += omega * r
             r -= omega * t
             np.multiply(r, weight, out=room)
             size, before, rho = np.sqrt(dot(room, r)), rho, dot(shadow, r)
@@ -118,15 +158,15 @@ class Sweeps:
             p -= omega * v
             p *= beta
             p += r
-        _kernels.backward(*self._rows, found, room)
+        _kernels.backward(*self._row_places, change, room)
         grown = np.sqrt(dot(room * weight, room)) / one_sweep if one_sweep > 0.0 else 1.0
         return Step(room, float(first / scale), float(grown)), passes
 
     @property
-    def _rows(self) -> tuple[Indices, Indices, Indices, Array, Array]:
+    def _row_places(self) -> tuple[Indices, Indices, Indices, Array, Array]:
         return self.indptr, self.middle, self.indices, self.rates, self.out
 
 
-def _unsigned(places: NDArray[np.signedinteger]) -> Indices:
+def _as_unsigned(places: NDArray[np.signedinteger]) -> Indices:
     """The same whole numbers, none of them negative, without a copy."""
     return places.view(np.dtype(f"u{places.dtype.itemsize}"))

@@ -292,7 +292,7 @@ def _response(solved: SolvedQueue, truncation: float, memory: float | None, hori
     demand, speeds = queue.running.at_one_speed
     found = ManyServerSolution(ManyServerQueue(queue.arrivals, demand, speeds=speeds), solved.chain, 0.0)
     law, bound = response_law(
-        found, truncation=truncation, memory=memory, horizon=horizon, own=own_demand(solved)
+        found, truncation=truncation, memory=memory, horizon=horizon, service=own_demand(solved)
     )
     return TimeLaw(law, solved.method, bound)
 

@@ -22,13 +22,13 @@ _WEIGHT = 1.0  # of the expected scatter, in pairs of values
 class Run(NamedTuple):
     """Consecutive values that repeat: `repeat` times `period` of them, from `first` on."""
 
-    first: int
-    period: int
-    repeat: int
+    first: int  #: place of the first value
+    period: int  #: values that repeat
+    repeat: int  #: how often they are gone through
 
 
 def find_runs(values: Array, *, longest_period: int = 4, scatter: float = SCATTER) -> list[Run]:
-    """Part a sequence into runs within which it repeats itself, but for scatter.
+    """Find the runs within which a sequence repeats itself, but for scatter.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def find_runs(values: Array, *, longest_period: int = 4, scatter: float = SCATTE
         raise ModelError(f"{n} phases are more than {MOST_VALUES}; take a larger gap")
     centred = values - np.median(values, axis=0)
     squares = np.vstack([np.zeros(components), np.cumsum(centred**2, axis=0)])
-    sums = [_every(centred, k) for k in range(1, longest_period + 1)]
+    sums = [_strided_sums(centred, k) for k in range(1, longest_period + 1)]
     shapes = np.array([math.lgamma(_WEIGHT + 0.5 * length) for length in range(n + 1)])
     prior = (scatter / _SPREAD) ** 2  # how many values the prior of a mean counts for
     change = math.log(n) + math.log(longest_period)
@@ -88,7 +88,7 @@ def find_runs(values: Array, *, longest_period: int = 4, scatter: float = SCATTE
             if not s.size:
                 continue
             cost = best[s] + change
-            fits = _fit(sums[k - 1], k, s, t, prior)
+            fits = _explained_squares(sums[k - 1], k, s, t, prior)
             repeats = (t - s) / k + prior
             for c in range(components):
                 left = squares[t, c] - squares[s, c] - fits[c]
@@ -104,7 +104,7 @@ def find_runs(values: Array, *, longest_period: int = 4, scatter: float = SCATTE
     return runs[::-1]
 
 
-def _every(values: Array, k: int) -> Array:
+def _strided_sums(values: Array, k: int) -> Array:
     """Cumulative sums of every k-th value (n + k, c); entry i + k ends with value i."""
     total = np.vstack([np.zeros((k, values.shape[1])), values])
     for first in range(k):
@@ -112,7 +112,7 @@ def _every(values: Array, k: int) -> Array:
     return total
 
 
-def _fit(sums: Array, k: int, s: NDArray[np.intp], t: int, prior: float) -> Array:
+def _explained_squares(sums: Array, k: int, s: NDArray[np.intp], t: int, prior: float) -> Array:
     """Squares explained by the k means of the values from s to t (c, len(s))."""
     explained = sum((sums[t - 1 - j + k] - sums[s - 1 - j + k]) ** 2 for j in range(k))
     return np.asarray(explained).T / ((t - s) / k + prior)

@@ -79,7 +79,7 @@ class FoundCheckpoints(Result):
         return self.size / self.duration
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each checkpoint."""
+        """Return a row for each checkpoint."""
         import pandas as pd
 
         return pd.DataFrame({"start": self.start, "end": self.end, "bytes": self.bytes})
@@ -111,6 +111,7 @@ def find_checkpoints(trace: Trace) -> FoundCheckpoints:
     Returns
     -------
     checkpoints : FoundCheckpoints
+        The writes, their interval and size, and doubts.
 
     Raises
     ------
@@ -156,8 +157,8 @@ def find_checkpoints(trace: Trace) -> FoundCheckpoints:
         resolution=trace.resolution,
     )
     best: _Series | None = None
-    for gap in _gaps(only):
-        for series in _kinds(only, gap):
+    for gap in _thresholds(only):
+        for series in _periodic_kinds(only, gap):
             # Else it takes the same with what lies between.
             if best is None or series.written > _MORE * best.written:
                 best = series
@@ -169,18 +170,18 @@ def find_checkpoints(trace: Trace) -> FoundCheckpoints:
     return _found(trace, only, best)
 
 
-def _gaps(trace: Trace) -> Array:
+def _thresholds(trace: Trace) -> Array:
     low = max(1e-3 * trace.duration, 2.0 * trace.resolution)
     return np.geomspace(low, max(_LONGEST_GAP * trace.duration, low), _GAPS)
 
 
-def _kinds(trace: Trace, gap: float) -> list[_Series]:
+def _periodic_kinds(trace: Trace, gap: float) -> list[_Series]:
     """Periodic kinds of bursts at one threshold."""
     bursts = find_bursts(trace, gap)
     size = bursts.bytes.astype(float)
     order = np.argsort(size)
     steps = np.flatnonzero(np.diff(np.log(size[order])) > _SIZES_APART) + 1
-    found = []
+    kinds = []
     for members in np.split(order, steps):
         if members.size < LEAST:
             continue
@@ -194,13 +195,13 @@ def _kinds(trace: Trace, gap: float) -> list[_Series]:
         if (
             fits >= _REGULAR
             and np.count_nonzero(times > _MISSING) <= _BREAKS
-            and min(_chance(off, allowed) for allowed in _OFF) <= _CHANCE
+            and min(_poisson_chance(off, allowed) for allowed in _OFF) <= _CHANCE
         ):
-            found.append(_Series(start, end, size[mine], fits, times.astype(np.int64)))
-    return found
+            kinds.append(_Series(start, end, size[mine], fits, times.astype(np.int64)))
+    return kinds
 
 
-def _chance(off: Array, allowed: float) -> float:
+def _poisson_chance(off: Array, allowed: float) -> float:
     """Probability that intervals of a Poisson process come as close to multiples of the median."""
     multiples = np.arange(1, _MISSING + 1)
     width = allowed * np.sqrt(multiples)
@@ -243,29 +244,29 @@ def _trimmed(writes: Trace, series: _Series) -> _Series:
 
 
 def _doubts(trace: Trace, writes: Trace, best: _Series, work: Array, missing: int) -> list[str]:
-    """What speaks against these being checkpoints, or their figures."""
-    said = []
+    """Return what speaks against these being checkpoints, or their figures."""
+    sentences = []
     count, total = best.start.size, float(writes.bytes.sum(dtype=float))
     others = 1.0 - float(best.bytes.sum()) / total
     if count < _FEW:
-        said.append(f"There are {count} checkpoints only: chance can space so few evenly.")
+        sentences.append(f"There are {count} checkpoints only: chance can space so few evenly.")
     if missing:
-        said.append(
+        sentences.append(
             f"{missing} checkpoint{'s are' if missing > 1 else ' is'} missing between others; the "
             f"interval is that of the rest."
         )
     irregular = 1.0 - best.regular
     if irregular > 0:
-        said.append(f"{irregular:.0%} of the intervals fit no multiple of the middle one.")
+        sentences.append(f"{irregular:.0%} of the intervals fit no multiple of the middle one.")
     for what, values in (("intervals", work), ("sizes", best.bytes)):
         low, high = np.quantile(values, [0.1, 0.9])
         spread = float(high - low) / 2 / float(np.median(values))
         if spread > _SPREAD:
-            said.append(f"Their {what} vary by {spread:.0%} around the middle one.")
+            sentences.append(f"Their {what} vary by {spread:.0%} around the middle one.")
     if others > 0.01:
-        said.append(f"{others:.0%} of the bytes written are not theirs, and are taken for other output.")
+        sentences.append(f"{others:.0%} of the bytes written are not theirs, and are taken for other output.")
     if trace.resolution:
-        said.append(
+        sentences.append(
             f"The timeline has bins of {trace.resolution:.3g} s, so the time of a checkpoint is an "
             f"upper bound."
         )
@@ -283,8 +284,8 @@ def _doubts(trace: Trace, writes: Trace, best: _Series, work: Array, missing: in
         )
         length = float((best.end - best.start).sum()) * np.unique(trace.rank[computing]).size
         if length > 0 and inside > 0.2 * length:
-            said.append(
+            sentences.append(
                 f"Computation is on record for {inside / length:.0%} of their time: they may be "
                 f"written behind the work (--mode asynchronous)."
             )
-    return said
+    return sentences

@@ -31,7 +31,7 @@ _ALONE = 1.0  # seconds, the threshold of a run without two kinds of pauses
 
 @dataclass(frozen=True, eq=False)
 class CommonPhases(Record):
-    """What each run spent in each phase of the program.
+    """Seconds of each run in each phase of the program.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class CommonPhases(Record):
 
 
 def common_phases(traces: Sequence[Trace], gap: float | None = None) -> CommonPhases:
-    """Part runs of one program on several allotments into the same phases.
+    """Find phases that runs of one program on several allotments have in common.
 
     Parameters
     ----------
@@ -68,6 +68,7 @@ def common_phases(traces: Sequence[Trace], gap: float | None = None) -> CommonPh
     Returns
     -------
     phases : CommonPhases
+        Seconds of each run in each phase.
 
     Raises
     ------
@@ -98,16 +99,16 @@ def common_phases(traces: Sequence[Trace], gap: float | None = None) -> CommonPh
         raise ModelError("common phases are those of one trace or more")
     remarks: list[str] = []
     if not all(trace.complete for trace in traces):
-        found = [_whole_run(trace) for trace in traces]
+        phases_of_runs = [_whole_run(trace) for trace in traces]
         remarks.append(
             "Some runs have no timeline, so each run is one phase: I/O of the mean process by the "
             "counters, and the rest as computation."
         )
-        return _finished(found, None, None, remarks)
-    gaps, agreed = _gaps(traces, gap)
+        return _common_phases(phases_of_runs, None, None, remarks)
+    gaps, agreed = _thresholds(traces, gap)
     bursts = [find_bursts(trace, each) for trace, each in zip(traces, gaps, strict=True)]
-    found = [find_phases(each) for each in bursts]
-    leads = [len(phases) > len(each) for phases, each in zip(found, bursts, strict=True)]
+    phases_of_runs = [find_phases(each) for each in bursts]
+    leads = [len(phases) > len(each) for phases, each in zip(phases_of_runs, bursts, strict=True)]
     counts = {len(each) for each in bursts}
     spread = f"{min(gaps):.3g}" if len(set(gaps)) == 1 else f"{min(gaps):.3g} to {max(gaps):.3g}"
     if len(counts) > 1 or not agreed:
@@ -116,21 +117,21 @@ def common_phases(traces: Sequence[Trace], gap: float | None = None) -> CommonPh
             f"and none that parts all alike, so each run is one phase: all its bursts, and all "
             f"time between them."
         )
-        return _finished([_one(phases) for phases in found], None, None, remarks)
+        return _common_phases([_summed_run(phases) for phases in phases_of_runs], None, None, remarks)
     (count,) = counts
     remarks.append(
         f"Each run has {count} burst{'s' if count != 1 else ''} of I/O, parted by pauses over "
         f"{spread} s: the threshold decides (--gap), nothing in a trace does."
     )
-    times = [_columns(phases, lead) for phases, lead in zip(found, leads, strict=True)]
+    times = [_columns(phases, lead) for phases, lead in zip(phases_of_runs, leads, strict=True)]
     io, cpu = (np.array([row[k] for row in times]) for k in (0, 1))
     recorded = None
     if all(row[2] is not None for row in times):
         recorded = np.array([row[2] for row in times])
-    return _parted(traces, io, cpu, recorded, remarks)
+    return _settled_columns(traces, io, cpu, recorded, remarks)
 
 
-def _gaps(traces: Sequence[Trace], gap: float | None) -> tuple[list[float], bool]:
+def _thresholds(traces: Sequence[Trace], gap: float | None) -> tuple[list[float], bool]:
     """A threshold for each run, and whether they all have as many bursts by intention."""
     if gap is not None:
         return [gap] * len(traces), True
@@ -160,14 +161,14 @@ def _gaps(traces: Sequence[Trace], gap: float | None) -> tuple[list[float], bool
 def _whole_run(trace: Trace) -> TracePhases:
     if trace.totals is None:
         phases = find_phases(find_bursts(trace, 0.0))
-        return _one(phases)
+        return _summed_run(phases)
     try:
         return phase_of_totals(trace)
     except ModelError as error:
         raise ModelError(f"{trace.source}: {error}") from None
 
 
-def _one(phases: TracePhases) -> TracePhases:
+def _summed_run(phases: TracePhases) -> TracePhases:
     """All phases of a run added up."""
 
     def total(x: Array) -> Array:
@@ -196,7 +197,7 @@ def _columns(phases: TracePhases, lead: bool) -> tuple[Array, Array, Array | Non
     return led(phases.io), led(phases.cpu), recorded
 
 
-def _parted(
+def _settled_columns(
     traces: Sequence[Trace], io: Array, cpu: Array, recorded: Array | None, remarks: list[str]
 ) -> CommonPhases:
     """Settle what precedes the first burst, and add up like phases where there are many."""
@@ -208,14 +209,14 @@ def _parted(
         columns = [x[:, 1:] for x in columns]
     many = columns[0].shape[1]
     if many > MOST_PHASES:
-        sets = _like(columns[0], columns[1])
+        sets = _like_phases(columns[0], columns[1])
         columns = [np.array([x[:, mine].sum(axis=1) for mine in sets]).T for x in columns]
         how = "by their place in working sets" if len(sets) > 1 else "all in one"
         remarks.append(f"The {many} phases of a run are added up {how}: {len(sets)} in the table.")
-    return _finished(None, duration, columns, remarks)
+    return _common_phases(None, duration, columns, remarks)
 
 
-def _like(io: Array, cpu: Array) -> list[list[int]]:
+def _like_phases(io: Array, cpu: Array) -> list[list[int]]:
     """Numbers of the phases that belong together, by the mean run."""
     n = io.shape[1]
     everything = [list(range(n))]
@@ -230,7 +231,7 @@ def _like(io: Array, cpu: Array) -> list[list[int]]:
     return sets if len(sets) <= MOST_PHASES else everything
 
 
-def _finished(
+def _common_phases(
     whole: list[TracePhases] | None,
     duration: Array | None,
     columns: list[Array] | None,
@@ -245,10 +246,10 @@ def _finished(
     assert duration is not None
     io, cpu = columns[0].copy(), columns[1].copy()
     slight = _SLIGHT * duration[:, None]
-    for own, other in ((io, cpu), (cpu, io)):
-        moved = (own < slight).all(axis=0) & (other > 0).any(axis=0)
-        other[:, moved] += own[:, moved]
-        own[:, moved] = 0.0
+    for component, other in ((io, cpu), (cpu, io)):
+        moved = (component < slight).all(axis=0) & (other > 0).any(axis=0)
+        other[:, moved] += component[:, moved]
+        component[:, moved] = 0.0
     if len(columns) > 2:
         shown = np.minimum(columns[2], cpu)
         rest = (cpu - shown).sum(axis=1, keepdims=True)

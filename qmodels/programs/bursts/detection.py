@@ -38,9 +38,11 @@ class Bursts(Result):
     Parameters
     ----------
     trace : Trace
+        The run.
     gap : float
         The threshold: a longer pause parts two bursts, seconds.
     by : {"program", "rank"}
+        Whether operations of all processes make bursts together, or of each by itself.
     rank : (m,) ndarray of int
         Process of each burst; -1 where bursts are of the program.
     start, end : (m,) ndarray
@@ -57,6 +59,7 @@ class Bursts(Result):
         Recorded computation of all processes (by rank: of this one) while the burst was busy,
         in seconds of one process; None where the trace has no segments of computation.
     warnings : tuple of str
+        Doubts about the bursts, in sentences.
     """
 
     trace: Trace
@@ -159,7 +162,7 @@ _COLUMNS = ("rank", "start", "end", "segments", "ranks", "bytes", "busy", "rank_
 
 
 def find_bursts(trace: Trace, gap: float, *, by: By = "program") -> Bursts:
-    """Group the I/O of a trace into bursts.
+    """Find the bursts of I/O of a trace.
 
     Parameters
     ----------
@@ -174,6 +177,7 @@ def find_bursts(trace: Trace, gap: float, *, by: By = "program") -> Bursts:
     Returns
     -------
     bursts : Bursts
+        In the order of process and start.
 
     Raises
     ------
@@ -207,7 +211,7 @@ def find_bursts(trace: Trace, gap: float, *, by: By = "program") -> Bursts:
     who, active = unions(burst * trace.processes + rank, start, end)
     by_rank = who[0] // trace.processes
     pieces, busy = unions(burst, start, end)
-    overlap = _overlap(trace, by, first.size, pieces, rank[order][first])
+    overlap = _overlapping_computation(trace, by, first.size, pieces, rank[order][first])
     warnings: tuple[str, ...] = ()
     if gap < trace.resolution:
         warnings = (
@@ -238,7 +242,20 @@ def _checked_gap(gap: object) -> float:
 
 
 def operations(trace: Trace, by: str) -> tuple[Whole, Array, Array, Whole]:
-    """Whose burst each operation belongs to, its start, end and rank."""
+    """Return the owner, the start, the end and the process of each I/O operation.
+
+    Parameters
+    ----------
+    trace : Trace
+        With a timeline.
+    by : {"program", "rank"}
+        Whether one owner has all operations, or each process its own.
+
+    Raises
+    ------
+    ModelError
+        If `trace` is none, or has no timeline.
+    """
     if not isinstance(trace, Trace):
         raise ModelError(f"trace must be a Trace, got {type(trace).__name__}")
     one_of("by", by, ("program", "rank"))
@@ -253,7 +270,7 @@ def operations(trace: Trace, by: str) -> tuple[Whole, Array, Array, Whole]:
     return owner, trace.start[io], trace.end[io], rank
 
 
-def _overlap(
+def _overlapping_computation(
     trace: Trace, by: str, bursts: int, busy: tuple[Whole, Array, Array], ranks: Whole
 ) -> Array | None:
     """Computation while a burst is busy, seconds of one process (bursts,)."""

@@ -10,7 +10,24 @@ Whole = NDArray[np.int64]
 
 
 def runs(owner: Whole, start: Array, end: Array, gap: float) -> tuple[Whole, Whole]:
-    """Order by owner and start, and where in that order a new run begins."""
+    """Order intervals by owner and start, and find where a new run begins.
+
+    Parameters
+    ----------
+    owner : (n,) ndarray of int
+        Owner of each interval.
+    start, end : (n,) ndarray
+        Seconds.
+    gap : float
+        A longer pause after the latest end so far parts two runs, seconds.
+
+    Returns
+    -------
+    order : (n,) ndarray of int
+        Places by owner and start.
+    first : (m,) ndarray of int
+        Places in that order at which a run begins.
+    """
     order = np.lexsort((end, start, owner))
     n = order.size
     if n == 0:
@@ -27,19 +44,43 @@ def runs(owner: Whole, start: Array, end: Array, gap: float) -> tuple[Whole, Who
 
 
 def running_ends(end: Array, first: Whole) -> Array:
-    """Latest end of each run."""
+    """Return the latest end of each run.
+
+    Parameters
+    ----------
+    end : (n,) ndarray
+        Seconds, in order.
+    first : (m,) ndarray of int
+        Places at which a run begins.
+    """
     return np.maximum.reduceat(end, first) if first.size else end[:0]
 
 
 def unions(owner: Whole, start: Array, end: Array) -> tuple[tuple[Whole, Array, Array], Array]:
-    """The stretches (owner, start, end) that an owner's intervals cover, and their lengths."""
+    """Return the stretches (owner, start, end) that an owner's intervals cover, and their lengths.
+
+    Parameters
+    ----------
+    owner : (n,) ndarray of int
+        Owner of each interval.
+    start, end : (n,) ndarray
+        Seconds.
+    """
     order, first = runs(owner, start, end, 0.0)
     begins, ends = start[order][first], running_ends(end[order], first)
     return (owner[order][first], begins, ends), ends - begins
 
 
 def work_done(begins: Array, ends: Array, start: Array, end: Array) -> Array:
-    """Integral of the number of open intervals [begin, end] over each [start, end]."""
+    """Return the integral of the number of open intervals over each of some stretches.
+
+    Parameters
+    ----------
+    begins, ends : (n,) ndarray
+        The intervals, seconds.
+    start, end : (m,) ndarray
+        The stretches, seconds.
+    """
     if not begins.size:
         return np.zeros(start.size)
     times = np.concatenate([begins, ends])

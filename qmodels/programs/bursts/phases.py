@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TracePhases(Result):
-    """The phases of one run: a burst of I/O and the computation up to the next, again and again.
+    """Phases of one run: a burst of I/O and the computation up to the next, again and again.
 
     Parameters
     ----------
@@ -37,6 +37,7 @@ class TracePhases(Result):
     compute_overlap : (n,) ndarray or None
         Of `others` and of I/O that did not hold its process up: recorded as computation.
     trace : Trace
+        The run.
     gap : float or None
         The threshold, seconds; None where the counters of the whole run make one phase.
     assumed : tuple of str
@@ -80,7 +81,7 @@ class TracePhases(Result):
         return pd.DataFrame({name: x for name, x in columns.items() if x is not None})
 
     def drawn(self) -> pd.DataFrame:
-        """The same with the number of the phase."""
+        """Return the table of `to_frame` with the number of the phase."""
         frame = self.to_frame()
         return frame.assign(phase=range(1, len(frame) + 1))
 
@@ -157,7 +158,7 @@ def find_phases(bursts: Bursts) -> TracePhases:
             _unrecorded(bursts),
             *bursts.warnings,
         ),
-        _recorded(bursts.trace, begins, np.maximum(begins, end if leads else end[1:])),
+        _recorded_computation(bursts.trace, begins, np.maximum(begins, end if leads else end[1:])),
     )
 
 
@@ -208,7 +209,7 @@ def phase_of_totals(trace: Trace) -> TracePhases:
     return TracePhases(np.array([io]), rest, nothing, nothing.copy(), None, trace, None, assumed)
 
 
-def _recorded(trace: Trace, start: Array, end: Array) -> Array | None:
+def _recorded_computation(trace: Trace, start: Array, end: Array) -> Array | None:
     """Recorded computation of the mean process that has any, within each stretch."""
     computing = ~trace.is_io
     if not computing.any():

@@ -27,13 +27,14 @@ _HALF_DECADES = 2  # default thresholds per factor of ten
 
 @dataclass(frozen=True, eq=False)
 class GapSensitivity(Result):
-    """How many bursts there are at each threshold.
+    """Number of bursts at each threshold.
 
     Parameters
     ----------
     gaps : (k,) ndarray
         Thresholds in seconds.
     bursts : (k,) ndarray of int
+        Number of bursts at each threshold.
     io_share : (k,) ndarray
         Share of the run within bursts; by rank, the mean over all processes.
     busy_share : float
@@ -101,6 +102,7 @@ def gap_sensitivity(trace: Trace, gaps: ArrayLike | None = None, *, by: By = "pr
     Returns
     -------
     sensitivity : GapSensitivity
+        Numbers and shares at each threshold.
 
     Raises
     ------
@@ -137,9 +139,16 @@ def gap_sensitivity(trace: Trace, gaps: ArrayLike | None = None, *, by: By = "pr
 
 
 def pauses_of(trace: Trace, by: By = "program") -> tuple[Array, Array, float]:
-    """Lengths of the pauses in rising order, of the I/O between, and the shortest that count.
+    """Return the lengths of the pauses, of the I/O between them, and of the shortest that counts.
 
     A pause no longer than the median operation says nothing about bursts.
+
+    Parameters
+    ----------
+    trace : Trace
+        With a timeline.
+    by : {"program", "rank"}
+        As in `find_bursts`.
     """
     owner, start, end, _ = operations(trace, by)
     pieces, lengths = unions(owner, start, end)

@@ -37,6 +37,7 @@ class FoundWorkingSets(Result):
     Parameters
     ----------
     phases : TracePhases
+        The phases that were parted.
     runs : tuple of Run
         First phase (from 0), phases of the set, and how often the set is gone through.
     """
@@ -45,7 +46,7 @@ class FoundWorkingSets(Result):
 
     phases: TracePhases
     runs: tuple[Run, ...]
-    method: str = "approximate"
+    method: str = "approximate"  #: how good the answer is
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -59,7 +60,7 @@ class FoundWorkingSets(Result):
             for j in range(run.period):
                 row: list[float] = [number, run.first + 1, run.repeat, j + 1]
                 for times in (self.phases.io, self.phases.cpu):
-                    mine = _members(times, run, j)
+                    mine = _times_of_member(times, run, j)
                     mean = float(mine.mean())
                     row += [mean, float(mine.std()) / mean if mean > 0 else 0.0]
                 rows.append(row)
@@ -93,6 +94,7 @@ class TracedProgram(Result):
     io_law, cpu_law : law
         How I/O and computation are assumed to scale; no single run can tell.
     working_sets : FoundWorkingSets
+        The working sets that it was made of.
     assumed : tuple of str
         A sentence each.
     """
@@ -104,7 +106,7 @@ class TracedProgram(Result):
     cpu_law: AnyLaw
     working_sets: FoundWorkingSets
     assumed: tuple[str, ...]
-    method: str = "approximate"
+    method: str = "approximate"  #: how good the answer is
 
     def table(self) -> str:
         """Return the working sets as text, and what was assumed."""
@@ -122,7 +124,7 @@ class TracedProgram(Result):
 def find_working_sets(
     phases: TracePhases, *, longest_period: int = 4, scatter: float = SCATTER
 ) -> FoundWorkingSets:
-    """Part the phases of a run into working sets.
+    """Find the working sets of a run: like phases that follow each other.
 
     Parameters
     ----------
@@ -136,6 +138,7 @@ def find_working_sets(
     Returns
     -------
     working_sets : FoundWorkingSets
+        Runs of like phases, in their order.
 
     Raises
     ------
@@ -193,6 +196,7 @@ def to_program(
     Parameters
     ----------
     trace : Trace
+        The run.
     gap : float or None
         Threshold between bursts, seconds, as in `find_bursts`. None: one phase out of the totals,
         see `phase_of_totals`.
@@ -235,12 +239,12 @@ def to_program(
     laws = checked_law("io_law", io_law), checked_law("cpu_law", cpu_law)
     one = np.asarray(1.0)
     factors = [float(evaluate(law, np.asarray(p), np.asarray(d)) / evaluate(law, one, one)) for law in laws]
-    found = find_working_sets(phases)
+    working_sets = find_working_sets(phases)
     sets = []
-    for run in found.runs:
+    for run in working_sets.runs:
         members = []
         for j in range(run.period):
-            times = [_members(x, run, j) for x in (phases.io, phases.cpu)]
+            times = [_times_of_member(x, run, j) for x in (phases.io, phases.cpu)]
             bursts = [
                 Burst((x if samples else float(x.mean())) * factor, law=law)
                 for x, factor, law in zip(times, factors, laws, strict=True)
@@ -255,9 +259,9 @@ def to_program(
     ]
     if processors is None:
         assumed.insert(1, f"The run is taken to have had a processor per process, {p:g}.")
-    return TracedProgram(Program(sets, name), p, d, *laws, found, tuple(assumed))
+    return TracedProgram(Program(sets, name), p, d, *laws, working_sets, tuple(assumed))
 
 
-def _members(times: Array, run: Run, j: int) -> Array:
+def _times_of_member(times: Array, run: Run, j: int) -> Array:
     """Times of the j-th phase of the set each time it is gone through."""
     return times[run.first + j : run.first + run.period * run.repeat : run.period]

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 class AveragedTerms:
     """A sum of library terms with fixed coefficients, seconds."""
 
-    kind: Component
+    kind: Component  #: component of the burst
     coefficients: Array  #: (terms,)
 
     def __post_init__(self) -> None:
@@ -37,9 +37,9 @@ class AveragedTerms:
 
 @dataclass(frozen=True, eq=False)
 class AveragedLaw:
-    """h(p, d) = 1 / (the averaged scaling terms)."""
+    """Scaling law h(p, d) = 1 / (the averaged scaling terms)."""
 
-    times: AveragedTerms
+    times: AveragedTerms  #: the averaged scaling terms
 
     def __call__(self, p: Any, d: Any) -> Array:
         """Return h(p, d)."""
@@ -49,12 +49,18 @@ class AveragedLaw:
         return f"1 over {self.times}"
 
 
-def averaged_burst(found: Posterior) -> Burst:
-    """The burst that takes what the law in the middle of all says, on every allotment."""
+def averaged_burst(posterior: Posterior) -> Burst:
+    """Return the burst that takes the time of the law in the middle of all, on every allotment.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Laws of the burst.
+    """
 
     def part(name: Part) -> AveragedTerms:
-        chosen = np.array([term.part == name for term in found.library.terms])
-        return AveragedTerms(found.kind, np.where(chosen, found.centre, 0.0))
+        chosen = np.array([term.part == name for term in posterior.library.terms])
+        return AveragedTerms(posterior.kind, np.where(chosen, posterior.centre, 0.0))
 
     fixed = float(part("sequential")(1.0, 1.0))
     scaling, growing = part("scaling"), part("growth")

@@ -22,7 +22,8 @@ def centre_of(kind: Component, mean: Array, draws: Array, p: Array, d: Array) ->
 
     Parameters
     ----------
-    kind : "io" or "cpu"
+    kind : {"io", "cpu"}
+        Component of the burst.
     mean : (terms,) ndarray
         Mean of each coefficient, seconds.
     draws : (k, terms) ndarray
@@ -54,20 +55,20 @@ def centre_of(kind: Component, mean: Array, draws: Array, p: Array, d: Array) ->
     doubt = np.maximum(log_times.std(axis=0), _LEAST_DOUBT)
     below = log_times.mean(axis=0) - np.log(np.mean(np.exp(log_times), axis=0))
     rows = values * np.exp(-below) / np.maximum(mean[used] @ values, _LEAST)
-    found, _ = nnls((rows / doubt).T, 1.0 / doubt, maxiter=_STEPS * used.size)
+    shares, _ = nnls((rows / doubt).T, 1.0 / doubt, maxiter=_STEPS * used.size)
     coefficients = np.zeros(len(shown))
-    coefficients[used] = found
+    coefficients[used] = shares
     return coefficients
 
 
 def _allotments(kind: Component, p: Array, d: Array) -> tuple[Array, Array]:
-    axes = [_levels(p), _levels(d) if kind == "io" else np.ones(1)]
+    axes = [_levels_to_hold(p), _levels_to_hold(d) if kind == "io" else np.ones(1)]
     grid = np.meshgrid(*axes, indexing="ij")
     return grid[0].ravel(), grid[1].ravel()
 
 
-def _levels(units: Array) -> Array:
-    """What was run, thinned evenly where that is much, and powers of two to far beyond it."""
+def _levels_to_hold(units: Array) -> Array:
+    """Return the numbers that were run, thinned evenly, and powers of two to far beyond them."""
     run = np.unique(units)
     if run.size > _MOST_LEVELS:
         run = run[np.rint(np.linspace(0, run.size - 1, _MOST_LEVELS)).astype(int)]

@@ -20,8 +20,22 @@ LEAST_STEP = 0.05
 _UNITS = {"p": "processors", "d": "disks"}
 
 
-def steps(found: Posterior, p: Array, d: Array, seconds: Array) -> Iterator[str]:
-    """Say where the runs (n,) of a burst jump, if a jump explains their residuals better.
+def steps(posterior: Posterior, p: Array, d: Array, seconds: Array) -> Iterator[str]:
+    """Yield where the runs of a burst jump, if a jump explains their residuals better.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Laws of the burst.
+    p, d : (n,) ndarray
+        Allotment of each run.
+    seconds : (n,) ndarray
+        Time of each run.
+
+    Yields
+    ------
+    str
+        A sentence.
 
     Notes
     -----
@@ -31,8 +45,8 @@ def steps(found: Posterior, p: Array, d: Array, seconds: Array) -> Iterator[str]
     """
     from scipy import stats
 
-    law = found.laws[0]
-    columns = found.library.values(p, d)[list(law.terms)]
+    law = posterior.laws[0]
+    columns = posterior.library.values(p, d)[list(law.terms)]
     times = law.coefficients @ columns
     if np.any(times <= 0):
         return
@@ -42,7 +56,7 @@ def steps(found: Posterior, p: Array, d: Array, seconds: Array) -> Iterator[str]
     places = [
         (name, levels[i], levels[i + 1], (units > levels[i]).astype(float))
         for name, units in (("p", p), ("d", d))
-        if name == "p" or found.kind == "io"
+        if name == "p" or posterior.kind == "io"
         for levels in [np.unique(units)]
         for i in range(levels.size - 1)
         # A step between a single run and the others is as well an outlier.
@@ -50,14 +64,16 @@ def steps(found: Posterior, p: Array, d: Array, seconds: Array) -> Iterator[str]
     ]
     if free < 2 or not places:
         return
-    base, _ = _left(tangent, residual)
-    best = max(((*_left(tangent, residual, step), place) for *place, step in places), key=_gain)
+    base, _ = _squares_left(tangent, residual)
+    best = max(
+        ((*_squares_left(tangent, residual, step), place) for *place, step in places), key=_gain_of_step
+    )
     left, height, (name, low, high) = best[0], best[1], best[2]
     if base - left <= 1e-12 or left <= 0 or abs(height) < np.log1p(LEAST_STEP):
         return
     ratio = (base - left) / (left / free)
     if stats.f.sf(ratio, 1, free) * len(places) < FALSE_ALARM:
-        what = {"io": "I/O", "cpu": "computation"}[found.kind]
+        what = {"io": "I/O", "cpu": "computation"}[posterior.kind]
         size = f"{100 * abs(np.expm1(height)):.0f} %"
         longer = f"{size} longer", "a limit was reached, such as a socket, a node or a full disk"
         shorter = f"{size} less", "the data came to fit, as into a cache or memory"
@@ -68,11 +84,11 @@ def steps(found: Posterior, p: Array, d: Array, seconds: Array) -> Iterator[str]
         )
 
 
-def _gain(tried: tuple[float, float, list[object]]) -> float:
+def _gain_of_step(tried: tuple[float, float, list[object]]) -> float:
     return -tried[0]
 
 
-def _left(tangent: Array, residual: Array, step: Array | None = None) -> tuple[float, float]:
+def _squares_left(tangent: Array, residual: Array, step: Array | None = None) -> tuple[float, float]:
     """Squares that are left when law and step are fitted, and the height of the step."""
     columns = tangent if step is None else np.column_stack([tangent, step])
     fit = np.linalg.lstsq(columns, residual, rcond=None)[0]

@@ -72,7 +72,7 @@ def learnt(totals: Pooled, fitted: Array, count: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """What a forecast adds to the laws that were drawn: how the program and a run differ from them.
+    """Difference of the program and of a run from the laws that were drawn.
 
     Parameters
     ----------
@@ -109,21 +109,34 @@ def margin_of(
     tangent: Array,
     *,
     noise: Array,
-    given: float | None,
+    assumed: float | None,
     rng: np.random.Generator,
 ) -> Margin:
-    """Return the margin of a program: `given`, or learnt from its whole runs if there are any.
+    """Return the margin of a program: an assumed one, or learnt from its whole runs if there are any.
 
-    `tangent` (allotments, k) has the derivatives of the log seconds `fitted` by the law.
+    Parameters
+    ----------
+    totals : Pooled or None
+        Seconds of whole runs; None where there are none.
+    fitted : (n,) ndarray
+        Seconds by the law on each allotment.
+    tangent : (n, k) ndarray
+        Derivatives of the log of these seconds by the coefficients.
+    noise : (draws,) ndarray
+        Relative noise of a whole run, a draw each.
+    assumed : float or None
+        Discrepancy that is taken instead of learning it.
+    rng : numpy.random.Generator
+        Where randomness comes from.
     """
-    if given == 0:
+    if assumed == 0:
         return Margin(np.zeros(noise.size), noise, False, no_misfit(noise))
     residual = fitted if totals is None else totals.log_time - fitted
     misfit = learnt_misfit(totals, residual, tangent, noise, rng)
-    if given is not None:
-        return Margin(np.full(noise.size, given), noise, False, misfit)
+    if assumed is not None:
+        return Margin(np.full(noise.size, assumed), noise, False, misfit)
     enough = totals is not None and totals.p.size > _USED_UP
     one = np.ones(1)
     runs = totals if totals is not None else Pooled(one, one, one, one, 0.0, 1)
-    found = learnt(runs, fitted, noise.size)
-    return Margin(rng.permutation(found), noise, enough, misfit)
+    drawn = learnt(runs, fitted, noise.size)
+    return Margin(rng.permutation(drawn), noise, enough, misfit)

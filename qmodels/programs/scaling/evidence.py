@@ -49,7 +49,7 @@ class Laws:
 class Weighed:
     """Points of the joint posterior of law, coefficients and noise of one burst."""
 
-    kind: Component
+    kind: Component  #: component of the burst
     terms: Indices  #: (n, 3), -1 where a law has fewer
     sigma: Indices  #: (n,) place in `SIGMAS`
     coefficients: Array  #: (n, q, 3) seconds, 0 where a law has fewer
@@ -58,11 +58,11 @@ class Weighed:
     worth: Array  #: (terms,) coefficient of that term for a coefficient of one
 
     def sparing(self) -> Weighed:
-        """The same points under the sparing prior."""
+        """Return the same points under the sparing prior."""
         return self._with_odds(library(self.kind).log_sparing())
 
     def cautious(self) -> Weighed:
-        """The same points under the cautious prior."""
+        """Return the same points under the cautious prior."""
         return self._with_odds(library(self.kind).log_caution())
 
     def _with_odds(self, log_odds: Array) -> Weighed:
@@ -70,22 +70,35 @@ class Weighed:
         return replace(self, log_weight=self.log_weight + odds[:, None])
 
     def by_sigma(self) -> Array:
-        """Log evidence for each of `SIGMAS`, -inf where there is none."""
-        found = np.full(SIGMAS.size, -np.inf)
+        """Return the log evidence for each of `SIGMAS`, -inf where there is none."""
+        log_evidence = np.full(SIGMAS.size, -np.inf)
         for place in np.unique(self.sigma):
-            found[place] = np.logaddexp.reduce(self.log_weight[self.sigma == place], axis=None)
-        return found
+            log_evidence[place] = np.logaddexp.reduce(self.log_weight[self.sigma == place], axis=None)
+        return log_evidence
 
 
 def weigh(kind: Component, runs: Pooled) -> Weighed:
-    """Weigh every law of the library by the runs of one burst."""
+    """Weigh every law of the library by the runs of one burst.
+
+    Parameters
+    ----------
+    kind : {"io", "cpu"}
+        Component of the burst.
+    runs : Pooled
+        Runs of the burst.
+
+    Returns
+    -------
+    Weighed
+        Points of the joint posterior.
+    """
     lib = library(kind)
     values = lib.values(runs.p, runs.d)
     # Share of a measured time, root mean square over the allotments, for each second.
     scale = np.sqrt(np.mean((values / np.exp(runs.log_time)) ** 2, axis=1))
     step = max(1, _BLOCK // values.shape[1])
     groups = [
-        _refined(values, scale, terms[at : at + step], log_prior[at : at + step], runs)
+        _refined_fits(values, scale, terms[at : at + step], log_prior[at : at + step], runs)
         for terms, log_prior in promising(values, scale, lib, runs)
         for at in range(0, len(terms), step)
     ]
@@ -105,7 +118,7 @@ def weigh(kind: Component, runs: Pooled) -> Weighed:
             law, sigma = law[top], sigma[top]
         if law.size:
             sigma = np.nonzero(likely)[0][sigma]
-            parts.append(_integrated(laws, law, sigma, scale, runs))
+            parts.append(_posterior_points(laws, law, sigma, scale, runs))
     alias, worth = np.arange(len(lib)), np.ones(len(lib))
     for group in proportional(values):
         alias[group] = group[0]
@@ -114,7 +127,7 @@ def weigh(kind: Component, runs: Pooled) -> Weighed:
     return Weighed(kind, terms, sigmas, coefficients, log_weight, alias, worth)
 
 
-def _refined(values: Array, scale: Array, terms: Indices, log_prior: Array, runs: Pooled) -> Laws:
+def _refined_fits(values: Array, scale: Array, terms: Indices, log_prior: Array, runs: Pooled) -> Laws:
     """Fit laws by Gauss-Newton steps on log time."""
     phi = values[terms] / scale[terms][:, :, None]
     least = LEAST_FIT * np.exp(runs.log_time)
@@ -162,7 +175,7 @@ def _rough_correction(laws: Laws, sigmas: Array) -> Array:
     return np.asarray(prior + positive)
 
 
-def _integrated(
+def _posterior_points(
     laws: Laws, law: Indices, sigma: Indices, scale: Array, runs: Pooled
 ) -> tuple[Indices, Indices, Array, Array]:
     """Points of the positive coefficients of each (law, sigma), and their log weights.

@@ -32,7 +32,7 @@ MOST_BURSTS = 200
 
 
 class MeasuredRuns(Protocol):
-    """What a fit needs of `qmodels.io.runs.RunTable`."""
+    """Table of runs as a fit needs it: a `qmodels.io.runs.RunTable`."""
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -148,14 +148,14 @@ def _fit_program(
     timings = [pooled(p, d, y) for _, _, p, d, y in parts]
     weighed = [weigh(part[1], timed) for part, timed in zip(parts, timings, strict=True)]
     components = []
-    for (number, kind, p, d, y), found in zip(
+    for (number, kind, p, d, y), posterior in zip(
         parts, settled(weighed, timings, draws=draws, seed=seed), strict=True
     ):
-        component = _component(number, kind, p, d, y, found)
+        component = _component(number, kind, p, d, y, posterior)
         components.append(component)
-        for doubt in component.design.doubts(found):
+        for doubt in component.design.doubts(posterior):
             doubts.append(f"phase {number} {kind}: {doubt}")
-        cliffs += [f"phase {number}: {text}." for text in steps(found, p, d, y)]
+        cliffs += [f"phase {number}: {text}." for text in steps(posterior, p, d, y)]
     margin = _margin(components, frame, discrepancy, seed)
     measured = measured_runs(frame, [one.posterior for one in components], margin.misfit)
     return FittedProgram(name, tuple(components), tuple(doubts), margin, measured, seed, tuple(cliffs))
@@ -164,7 +164,7 @@ def _fit_program(
 def _margin(
     components: list[FittedComponent], frame: pd.DataFrame, discrepancy: float | None, seed: int
 ) -> Margin:
-    """What intervals add: noise of whole runs, and the discrepancy that their misfit shows."""
+    """Return what intervals add: noise of whole runs, and the discrepancy that their misfit shows."""
     frame = frame.assign(repeat=frame.get("repeat", 1))
     whole = frame.groupby(["p", "d", "repeat"])["seconds"].agg(["sum", "count"])
     whole = whole[whole["count"] == len(components)].reset_index()
@@ -181,7 +181,7 @@ def _margin(
     )
     # A key of its own: the posterior's streams are numbered by burst.
     rng = np.random.default_rng([seed, len(components), 1])
-    return margin_of(totals, fitted, tangent, noise=noise, given=discrepancy, rng=rng)
+    return margin_of(totals, fitted, tangent, noise=noise, assumed=discrepancy, rng=rng)
 
 
 def _tangent(components: list[FittedComponent], totals: Pooled, times: Array) -> Array:
@@ -195,23 +195,23 @@ def _tangent(components: list[FittedComponent], totals: Pooled, times: Array) ->
 
 
 def _component(
-    phase: int, kind: Component, p: Array, d: Array, y: Array, found: Posterior
+    phase: int, kind: Component, p: Array, d: Array, y: Array, posterior: Posterior
 ) -> FittedComponent:
     cells = np.unique(np.stack([p, d]), axis=1)
     design = Design(kind, cells[0], cells[1])
-    residuals = np.log(y) - np.log(found.seconds(p, d))
+    residuals = np.log(y) - np.log(posterior.seconds(p, d))
     return FittedComponent(
         phase=phase,
         kind=kind,
-        formula=found.formula,
-        probability=found.laws[0].probability,
-        sigma=found.sigma,
+        formula=posterior.formula,
+        probability=posterior.laws[0].probability,
+        sigma=posterior.sigma,
         runs=int(y.size),
         allotments=cells.shape[1],
         relative_rms=math.sqrt(float(np.mean(residuals**2))),
         alias_classes=design.alias_classes(),
         invisible=design.invisible(),
-        posterior=found,
+        posterior=posterior,
         design=design,
     )
 

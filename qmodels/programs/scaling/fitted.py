@@ -46,20 +46,20 @@ FEW_RUNS, FAR = 10, 4.0
 
 @dataclass(frozen=True, eq=False)
 class FittedComponent(Record):
-    """What the runs say about one burst."""
+    """Laws of one burst, as far as the runs tell them."""
 
-    phase: int
-    kind: Component
+    phase: int  #: number, from 1
+    kind: Component  #: "io" or "cpu"
     formula: str  #: the most probable law, seconds
     probability: float  #: of that law, given the runs
     sigma: float  #: relative noise of a run, posterior median
-    runs: int
+    runs: int  #: in which it was timed
     allotments: int  #: distinct (p, d) among the runs
     relative_rms: float  #: root mean square of log(measured / fitted)
     alias_classes: tuple[tuple[str, ...], ...]  #: terms that the runs cannot tell apart
     invisible: tuple[str, ...]  #: terms that are zero in every run
-    posterior: Posterior = field(repr=False)
-    design: Design = field(repr=False)
+    posterior: Posterior = field(repr=False)  #: its laws
+    design: Design = field(repr=False)  #: the allotments of these runs
 
     @property
     def coefficients(self) -> dict[str, float]:
@@ -80,6 +80,7 @@ class FittedProgram(Result):
     Parameters
     ----------
     name : str
+        Of the program.
     components : tuple of FittedComponent
         By phase, I/O first; a component that was never timed takes no time.
     unidentified : tuple of str
@@ -104,7 +105,7 @@ class FittedProgram(Result):
     measured: Measured
     seed: int
     cliffs: tuple[str, ...] = ()
-    method: str = "approximate"
+    method: str = "approximate"  #: how good the answer is
 
     @property
     def discrepancy(self) -> float:
@@ -149,7 +150,7 @@ class FittedProgram(Result):
         )
 
     def predict(self, p: ArrayLike, d: ArrayLike, level: float = 0.9, *, of: Meant = "run") -> Forecast:
-        """Predict time and speedup on other allotments, with intervals.
+        """Return time and speedup on other allotments, with intervals.
 
         Parameters
         ----------
@@ -200,10 +201,10 @@ class FittedProgram(Result):
             seed=self.seed,
             name=self.name,
             of=of,
-            warnings=(*self._few(p, d), *self.warnings),
+            warnings=(*self._few_runs_warning(p, d), *self.warnings),
         )
 
-    def _few(self, p: Array, d: Array) -> Iterator[str]:
+    def _few_runs_warning(self, p: Array, d: Array) -> Iterator[str]:
         """Say that few runs carry a far target."""
         most = self.allotments.max(axis=0)
         beyond = float(max(p.max() / most[0], d.max() / most[1]))
@@ -220,14 +221,21 @@ class FittedProgram(Result):
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """Where measured times contradict the law, a sentence for all; () where they do not."""
+        """Sentence on the allotments whose measured times contradict the law; () where none do."""
         at = self.measured.processors, self.measured.disks
         return self.measured.contradictions(
             np.sum([one.posterior.seconds(*at) for one in self.components], axis=0)
         )
 
     def surface(self, processors: ArrayLike, disks: ArrayLike) -> SpeedupSurface:
-        """Speedup surface of `program`; see `speedup_surface`.
+        """Return the speedup surface of `program`; see `speedup_surface`.
+
+        Parameters
+        ----------
+        processors : (n,) array_like
+            Increasing, at least 1.
+        disks : (m,) array_like
+            Increasing, at least 1.
 
         Raises
         ------
@@ -244,7 +252,18 @@ class FittedProgram(Result):
         *,
         of: Meant = "run",
     ) -> Forecast:
-        """Predict every combination of `processors` (n,) and `disks` (m,): arrays (n, m).
+        """Return time and speedup on every combination of processors and disks, with intervals: (n, m).
+
+        Parameters
+        ----------
+        processors : (n,) array_like
+            At least 1.
+        disks : (m,) array_like
+            At least 1.
+        level : float
+            Probability of the intervals, .5 to .999.
+        of : {"run", "mean"}
+            As for `predict`.
 
         Raises
         ------
@@ -270,7 +289,7 @@ class FittedProgram(Result):
         by: Ranking = "reduction",
         within: Sequence[Range] | None = None,
     ) -> NextRun:
-        """Rank runs by what they are expected to tell about the targets.
+        """Return the runs that could be done, those first that tell most about the targets.
 
         Parameters
         ----------
@@ -290,6 +309,7 @@ class FittedProgram(Result):
         Returns
         -------
         NextRun
+            The candidates, ranked.
 
         Raises
         ------
@@ -312,19 +332,19 @@ class FittedProgram(Result):
         if candidates is not None and within is not None:
             raise ModelError("give either candidates or within, not both")
         if within is not None:
-            found = runs_within(within, self.allotments, goals)
+            allotments = runs_within(within, self.allotments, goals)
         elif candidates is not None:
-            found = np.unique(points("candidates", candidates), axis=0)
+            allotments = np.unique(points("candidates", candidates), axis=0)
         else:
-            found = usual_runs(self.allotments, goals)
-        checked_candidates(found, goals)
+            allotments = usual_runs(self.allotments, goals)
+        checked_candidates(allotments, goals)
         if budget is not None:
             budget = positive("budget", budget, least=1e-18, most=1e30)
         one_of("by", by, RANKINGS)
         return rank_runs(
             [one.posterior for one in self.components],
             [one.design for one in self.components],
-            found,
+            allotments,
             goals,
             budget=budget,
             by=by,
@@ -354,7 +374,7 @@ class FittedProgram(Result):
         )
 
     def record(self) -> dict[str, Any]:
-        """Laws of the bursts, how well they are known, and what the runs cannot tell."""
+        """Return the laws of the bursts, how well they are known, and what the runs cannot tell."""
         return {
             "name": self.name,
             "runs": self.runs,
@@ -368,7 +388,7 @@ class FittedProgram(Result):
         }
 
     def drawn(self) -> pd.DataFrame:
-        """Noise of each burst, named by its phase."""
+        """Return the noise of each burst, named by its phase."""
         frame = self.to_frame()
         return frame.assign(burst="phase " + frame["phase"].astype(str) + " " + frame["kind"])
 

@@ -38,7 +38,7 @@ _LEAST = 1e-100  # seconds: growth alone, seen on many processors only, takes no
 
 @dataclass(frozen=True, eq=False)
 class Forecast(Result):
-    """What a program takes on other allotments, and how sure that is.
+    """Time of a program on other allotments, with intervals.
 
     All arrays have the shape of the allotments asked for. Where `mark` is ``"not
     identifiable"`` the runs do not decide: `time_low` and `time_high` enclose what they allow
@@ -47,6 +47,7 @@ class Forecast(Result):
     Parameters
     ----------
     processors, disks : ndarray
+        The allotments.
     time, speedup : numpy.ma.MaskedArray
         The mean time in seconds and T_11 / T_pd by the law in the middle of all that the runs
         allow, that of `FittedProgram.program`; masked where the runs do not decide.
@@ -99,7 +100,7 @@ class Forecast(Result):
     name: str = ""
     of: Meant = "run"
     warnings: tuple[str, ...] = ()
-    method: str = "approximate"
+    method: str = "approximate"  #: how good the answer is
 
     def __post_init__(self) -> None:
         for name in (
@@ -124,7 +125,7 @@ class Forecast(Result):
             array.flags.writeable = False
 
     def to_frame(self) -> pd.DataFrame:
-        """Long form: a row per allotment; cells are empty where the runs do not decide."""
+        """Return a row per allotment; cells are empty where the runs do not decide."""
         import pandas as pd
 
         def cells(values: np.ma.MaskedArray[Any, Any]) -> pd.Series[Any]:
@@ -198,15 +199,39 @@ def forecast(
     of: Meant = "run",
     warnings: tuple[str, ...] = (),
 ) -> Forecast:
-    """Predict the sum of bursts on allotments of any shape; see `FittedProgram.predict`."""
+    """Return the forecast of the sum of bursts; see `FittedProgram.predict`.
+
+    Parameters
+    ----------
+    posteriors : sequence of Posterior
+        Laws of each burst.
+    designs : sequence of Design
+        Allotments on which each burst was timed.
+    p, d : ndarray
+        Allotments asked for, of one shape.
+    level : float
+        Probability of the intervals.
+    margin : Margin
+        Added to the laws.
+    measured : Measured
+        Times that were measured.
+    seed : int
+        Of the draws.
+    name : str
+        Of the program.
+    of : {"run", "mean"}
+        As for `FittedProgram.predict`.
+    warnings : tuple of str
+        Doubts to hand on.
+    """
     shape, p, d = p.shape, p.ravel(), d.ravel()
     cells = (zip(one.p.tolist(), one.d.tolist(), strict=True) for one in designs)
     run = {cell for each in cells for cell in each}
     box = np.array(sorted(run)).T
-    out = _outside(box, p, d)
-    known = np.asarray(np.all([design.known(p, d) for design in designs], axis=0))
+    out = _doublings_outside(box, p, d)
+    are_decided = np.asarray(np.all([design.known(p, d) for design in designs], axis=0))
     one = np.ones(1)
-    sure = known & all(design.known(one, one)[0] for design in designs)
+    sure = are_decided & all(design.known(one, one)[0] for design in designs)
     draws = len(posteriors[0].sigmas)
     shocks = np.random.default_rng([seed, len(posteriors)]).standard_normal((7, draws))
     # The misfit of an allotment is its own: it does not cancel in a ratio, as a law's would.
@@ -216,14 +241,14 @@ def forecast(
     seconds, contradicts = measured.at(p, d)
     seconds_on_one = measured.at(one, one)[0]
     sizes, size_at_one = (
-        np.where(np.isnan(found), margin.misfit.unseen, 1.0) for found in (seconds, seconds_on_one)
+        np.where(np.isnan(of_times), margin.misfit.unseen, 1.0) for of_times in (seconds, seconds_on_one)
     )
     is_one = (p == 1) & (d == 1)
     columns: list[Array] = []
     for at in range(0, p.size, max(1, _BLOCK // draws)):
         here = slice(at, at + max(1, _BLOCK // draws))
         error = np.sqrt(out[:, here]).T @ shocks  # (n, draws)
-        error_at_one = np.sqrt(_outside(box, one, one)).T @ shocks
+        error_at_one = np.sqrt(_doublings_outside(box, one, one)).T @ shocks
         misfit = sizes[here, None] * of_denominator
         added = noise if of == "run" else misfit  # the noise of a run holds the misfit
         apart = np.where(is_one[here, None], 0.0, size_at_one * of_numerator - misfit)
@@ -233,15 +258,15 @@ def forecast(
             parted = 0.0 if cautious else 1.0
             low_1, high_1 = (
                 np.log(np.maximum(times.T, _LEAST)) + parted * error_at_one
-                for times in _bounds(posteriors, designs, one, one, cautious=cautious)
+                for times in _time_bounds(posteriors, designs, one, one, cautious=cautious)
             )
             low, high = (
                 np.log(np.maximum(times.T, _LEAST)) + parted * error
-                for times in _bounds(posteriors, designs, p[here], d[here], cautious=cautious)
+                for times in _time_bounds(posteriors, designs, p[here], d[here], cautious=cautious)
             )
             parts.append(
                 (
-                    *_ends_of(low + added, high + added, known[here], level),
+                    *_ends_of(low + added, high + added, are_decided[here], level),
                     *_ends_of(low_1 - high + apart, high_1 - low + apart, sure[here], level),
                 )
             )
@@ -255,21 +280,21 @@ def forecast(
     gain = seconds_on_one / seconds
     likeliest = np.sum([one.likeliest @ one.library.values(p, d) for one in posteriors], axis=0)
     marks = [
-        _mark(bool(decided), cell in run, distance)
+        _mark_of(bool(decided), cell in run, distance)
         for decided, cell, distance in zip(
-            known, zip(p.tolist(), d.tolist(), strict=True), out.sum(axis=0), strict=True
+            are_decided, zip(p.tolist(), d.tolist(), strict=True), out.sum(axis=0), strict=True
         )
     ]
     return Forecast(
         processors=p.reshape(shape),
         disks=d.reshape(shape),
-        time=_masked(time.reshape(shape), ~known.reshape(shape)),
+        time=_masked(time.reshape(shape), ~are_decided.reshape(shape)),
         time_low=low,
         time_high=high,
         speedup=_masked((on_one / time).reshape(shape), ~sure.reshape(shape)),
         speedup_low=speedup_low,
         speedup_high=speedup_high,
-        by_formula=_masked(likeliest.reshape(shape), ~known.reshape(shape)),
+        by_formula=_masked(likeliest.reshape(shape), ~are_decided.reshape(shape)),
         measured_time=_masked(seconds.reshape(shape), np.isnan(seconds).reshape(shape)),
         measured_speedup=_masked(gain.reshape(shape), np.isnan(gain).reshape(shape)),
         contradicts=contradicts.reshape(shape),
@@ -282,7 +307,7 @@ def forecast(
     )
 
 
-def _bounds(
+def _time_bounds(
     posteriors: Sequence[Posterior],
     designs: Sequence[Design],
     p: Array,
@@ -316,21 +341,21 @@ def _bounds(
     return low, high
 
 
-def _ends_of(least: Array, most: Array, known: NDArray[np.bool_], level: float) -> tuple[Array, Array]:
+def _ends_of(least: Array, most: Array, decided: NDArray[np.bool_], level: float) -> tuple[Array, Array]:
     """Low and high of each row: the shortest interval, or the envelope."""
-    low, high = np.zeros((2, len(known)))
-    low[known], high[known] = _shortest(least[known], level)
+    low, high = np.zeros((2, len(decided)))
+    low[decided], high[decided] = _shortest_interval(least[decided], level)
     for rows, ends, tail, pick in (
         (least, low, (1.0 - level) / 2.0, np.minimum),
         (most, high, (1.0 + level) / 2.0, np.maximum),
     ):
         # Of two ways to cut the tails of the bound the wider, as it is not to be left again.
-        narrow = _shortest(rows[~known], level)
-        ends[~known] = pick(np.quantile(rows[~known], tail, axis=1), pick(*narrow))
+        narrow = _shortest_interval(rows[~decided], level)
+        ends[~decided] = pick(np.quantile(rows[~decided], tail, axis=1), pick(*narrow))
     return low, high
 
 
-def _shortest(values: Array, level: float) -> tuple[Array, Array]:
+def _shortest_interval(values: Array, level: float) -> tuple[Array, Array]:
     """The ends of the shortest interval of each row with a share `level`."""
     ordered = np.sort(values, axis=1)
     count = ordered.shape[1]
@@ -340,7 +365,7 @@ def _shortest(values: Array, level: float) -> tuple[Array, Array]:
     return ordered[rows, start], ordered[rows, start + inside - 1]
 
 
-def _outside(box: Array, p: Array, d: Array) -> Array:
+def _doublings_outside(box: Array, p: Array, d: Array) -> Array:
     """Doublings (4, n) beyond the box of runs: fewer and more processors, fewer and more disks."""
     rows = []
     for runs, units in zip(box, (p, d), strict=True):
@@ -348,8 +373,8 @@ def _outside(box: Array, p: Array, d: Array) -> Array:
     return np.asarray(np.maximum(np.array(rows), 0.0))
 
 
-def _mark(known: bool, measured: bool, doublings: float) -> str:
-    if not known:
+def _mark_of(decided: bool, measured: bool, doublings: float) -> str:
+    if not decided:
         return UNKNOWN
     if measured:
         return MEASURED

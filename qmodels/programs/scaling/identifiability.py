@@ -22,11 +22,12 @@ _UNITS = {"p": "processors", "d": "disks"}
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The distinct allotments on which one burst was timed.
+    """Distinct allotments on which one burst was timed.
 
     Parameters
     ----------
-    kind : "io" or "cpu"
+    kind : {"io", "cpu"}
+        Component of the burst.
     p, d : (k,) ndarray
         Processors and disks of each.
     """
@@ -54,43 +55,59 @@ class Design:
 
     @property
     def determined(self) -> bool:
-        """Whether the runs, not the prior, decide at every allotment."""
+        """True if the runs, not the prior, decide at every allotment."""
         return not self.fixed and self.slope is None
 
     def alias_classes(self) -> tuple[tuple[str, ...], ...]:
-        """Terms that are proportional to each other on these allotments, two or more a class."""
+        """Return the terms that are proportional to each other on these allotments, two or more a class."""
         terms = library(self.kind).terms
         groups = proportional(library(self.kind).values(self.p, self.d))
         return tuple(tuple(terms[j].text for j in one) for one in groups if len(one) > 1)
 
     def invisible(self) -> tuple[str, ...]:
-        """Terms that are zero on all these allotments."""
+        """Return the terms that are zero on all these allotments."""
         columns = library(self.kind).values(self.p, self.d)
         unseen = np.max(columns, axis=1) <= _EQUAL
         return tuple(t.text for t, no in zip(library(self.kind).terms, unseen, strict=True) if no)
 
     def known(self, p: Array, d: Array) -> NDArray[np.bool_]:
-        """Where the runs decide what the burst takes, for rows of n allotments."""
-        known = np.ones(p.size, dtype=bool)
+        """Return on which allotments the runs decide the time of the burst, (n,).
+
+        Parameters
+        ----------
+        p, d : (n,) ndarray
+            The allotments.
+        """
+        decided = np.ones(p.size, dtype=bool)
         if "p" in self.fixed:
-            known &= p == self.p[0]
+            decided &= p == self.p[0]
         if "d" in self.fixed:
-            known &= d == self.d[0]
+            decided &= d == self.d[0]
         if self.slope is not None:
-            known &= np.abs(np.log(d / self._partner(p))) < _EQUAL
-        return known
+            decided &= np.abs(np.log(d / self._partner_disks(p))) < _EQUAL
+        return decided
 
     def stand_ins(self, p: Array, d: Array) -> Iterator[tuple[Array, Array, Array, Array]]:
-        """Allotments (p, d) that the runs do tell about, and factors (low, high) from there.
+        """Yield allotments (p, d) that the runs do tell about, and factors (low, high) from there.
 
         What more of a factor that was never varied does is between nothing and a gain in
         proportion. The answer lies between the least low and the largest high value.
+
+        Parameters
+        ----------
+        p, d : (n,) ndarray
+            Allotments that they do not tell about.
+
+        Yields
+        ------
+        tuple of ndarray
+            p, d, low and high, (n,) each.
         """
         one = np.ones(p.size)
         if self.slope is not None:
-            yield p, self._partner(p), one, one
+            yield p, self._partner_disks(p), one, one
             # The same line the other way round: as many processors as went with these disks.
-            at_one = self._partner(one)
+            at_one = self._partner_disks(one)
             yield (d / at_one) ** (1.0 / self.slope), d, one, one
             return
         low, high = one, one
@@ -105,13 +122,24 @@ class Design:
             high,
         )
 
-    def _partner(self, p: Array) -> Array:
+    def _partner_disks(self, p: Array) -> Array:
         """Disks that went with `p` processors where both only grew together."""
         assert self.slope is not None
         return np.asarray(self.d[0] * (p / self.p[0]) ** self.slope)
 
-    def doubts(self, found: Posterior) -> Iterator[str]:
-        """Say what the runs of the burst leave open, a sentence each."""
+    def doubts(self, posterior: Posterior) -> Iterator[str]:
+        """Yield sentences on what the runs of the burst leave open.
+
+        Parameters
+        ----------
+        posterior : Posterior
+            Laws of the burst.
+
+        Yields
+        ------
+        str
+            A sentence.
+        """
         for name in ("p",) if self.kind == "cpu" else ("d", "p"):
             levels = np.unique(self.p if name == "p" else self.d)
             if levels.size == 1:
@@ -130,11 +158,11 @@ class Design:
                 grew = "p and d only changed together"
             yield (f"{grew}, so processors and disks cannot be told apart; vary one of them alone")
         if self.kind == "io" and self.determined:
-            yield from self._limits_never_met(found)
+            yield from self._limits_never_met(posterior)
 
-    def _limits_never_met(self, found: Posterior) -> Iterator[str]:
+    def _limits_never_met(self, posterior: Posterior) -> Iterator[str]:
         ratios = self.p / self.d
-        texts = [term.text for term in found.library.terms]
+        texts = [term.text for term in posterior.library.terms]
         classes = {text: one for one in self.alias_classes() for text in one}
         for text, sentence in (
             (
@@ -150,5 +178,5 @@ class Design:
         ):
             members = classes.get(text, ())
             fed = any("min(" in other for other in members)
-            if fed and sum(found.present[texts.index(x)] for x in members) >= _LIKELY:
+            if fed and sum(posterior.present[texts.index(x)] for x in members) >= _LIKELY:
                 yield sentence

@@ -31,6 +31,7 @@ class Measured:
     Parameters
     ----------
     processors, disks : (k,) ndarray
+        The allotments.
     seconds : (k,) ndarray
         Mean time of a whole run: the sum over bursts of the mean of their repeats.
     runs : (k,) ndarray
@@ -50,7 +51,13 @@ class Measured:
             array.flags.writeable = False
 
     def at(self, p: Array, d: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Seconds on allotments (n,), nan where none were measured; whether the law has others."""
+        """Return the seconds on allotments, NaN where none were measured, and whether the law has others.
+
+        Parameters
+        ----------
+        p, d : (n,) ndarray
+            The allotments.
+        """
         cells = zip(self.processors.tolist(), self.disks.tolist(), strict=True)
         places = {cell: place for place, cell in enumerate(cells)}
         asked = zip(p.tolist(), d.tolist(), strict=True)
@@ -58,23 +65,29 @@ class Measured:
         return np.append(self.seconds, np.nan)[at], np.append(self.contradicts, False)[at]
 
     def contradictions(self, fitted: Array) -> tuple[str, ...]:
-        """Say which allotments contradict the law, by which they take `fitted` (k,) seconds."""
-        found = np.flatnonzero(self.contradicts)
-        if not found.size:
+        """Return a sentence on the allotments that contradict the law; () where none do.
+
+        Parameters
+        ----------
+        fitted : (k,) ndarray
+            Seconds by the law.
+        """
+        places = np.flatnonzero(self.contradicts)
+        if not places.size:
             return ()
         off = np.log(self.seconds / fitted)
-        worst = found[np.argsort(-np.abs(off[found]), kind="stable")]
+        worst = places[np.argsort(-np.abs(off[places]), kind="stable")]
         shown = [
-            f"{self.seconds[k]:.4g} s on {_some(self.processors[k], 'processor')} and "
-            f"{_some(self.disks[k], 'disk')}, where the law has {fitted[k]:.4g} s"
+            f"{self.seconds[k]:.4g} s on {_listed(self.processors[k], 'processor')} and "
+            f"{_listed(self.disks[k], 'disk')}, where the law has {fitted[k]:.4g} s"
             for k in worst[:_SHOWN]
         ]
         if worst.size > _SHOWN:
-            shown.append(f"{_some(worst.size - _SHOWN, 'allotment')} more")
+            shown.append(f"{_listed(worst.size - _SHOWN, 'allotment')} more")
         return (f"Runs contradict every smooth law: {'; '.join(shown)}.",)
 
 
-def _some(number: float, noun: str) -> str:
+def _listed(number: float, noun: str) -> str:
     return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 

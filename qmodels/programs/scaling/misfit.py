@@ -54,7 +54,7 @@ def learnt_misfit(
     scatter: Array,
     rng: np.random.Generator,
 ) -> Misfit:
-    """Part the scatter of runs about their law into misfit of allotments and noise of runs.
+    """Return misfit of allotments and noise of runs, from the scatter of runs about their law.
 
     Parameters
     ----------
@@ -67,10 +67,12 @@ def learnt_misfit(
     scatter : (draws,) ndarray
         Standard deviation of log T of a run about the law, a draw each.
     rng : numpy.random.Generator
+        Where randomness comes from.
 
     Returns
     -------
     Misfit
+        A draw of each for every draw of the scatter.
 
     Notes
     -----
@@ -88,18 +90,24 @@ def learnt_misfit(
     at = np.searchsorted(np.cumsum(chances), (np.arange(scatter.size) + 0.5) / scatter.size)
     share = rng.permutation(shares[np.minimum(at, shares.size - 1)])
     # The scale of few residuals is itself uncertain, and they are smaller than what was fitted.
-    known = max(free, _LEAST_FREE)
-    spread = np.sqrt(known / rng.chisquare(known, scatter.size))
+    freedom = max(free, _LEAST_FREE)
+    spread = np.sqrt(freedom / rng.chisquare(freedom, scatter.size))
     return Misfit(
         scatter * np.sqrt(1.0 - share) * spread,
-        float(np.sqrt(max(1.0, allotments / known))),
+        float(np.sqrt(max(1.0, allotments / freedom))),
         scatter * np.sqrt(share),
         float(chances[0]),
     )
 
 
 def no_misfit(scatter: Array) -> Misfit:
-    """Return the misfit of a program that is said to follow its law."""
+    """Return the misfit of a program that is said to follow its law.
+
+    Parameters
+    ----------
+    scatter : (draws,) ndarray
+        Standard deviation of log T of a run about the law, a draw each.
+    """
     return Misfit(np.zeros(scatter.size), 1.0, scatter, 1.0)
 
 
@@ -114,16 +122,16 @@ def _weights(totals: Pooled | None, residual: Array, tangent: Array) -> tuple[Ar
     root = np.sqrt(totals.count)
     basis = _complement(tangent * root[:, None])
     left = basis.T @ (residual * root)
-    found = [followed + _log_likelihood(np.ones(1), np.zeros(0), left, left[:0], totals)]
-    for chance, groups in _ways(totals):
-        axes, sizes = _axes(basis.T @ (groups * root[:, None]))
+    log_weights = [followed + _log_likelihood(np.ones(1), np.zeros(0), left, left[:0], totals)]
+    for chance, groups in _groupings(totals):
+        axes, sizes = _principal_axes(basis.T @ (groups * root[:, None]))
         likelihood = _log_likelihood(_SHARES, sizes, left, axes.T @ left, totals)
-        found.append(parted + np.log(chance) + likelihood)
-    return np.concatenate(found), totals.p.size, left.size
+        log_weights.append(parted + np.log(chance) + likelihood)
+    return np.concatenate(log_weights), totals.p.size, left.size
 
 
-def _ways(totals: Pooled) -> Iterator[tuple[float, Array]]:
-    """How allotments may part from the law: chances, and the groups (n, m) that go together."""
+def _groupings(totals: Pooled) -> Iterator[tuple[float, Array]]:
+    """Yield how allotments may part from the law: chances, and the groups (n, m) that go together."""
     units = [one for one in (totals.p, totals.d) if np.ptp(one) > 0]
     edges = [(one, edge) for one in units for edge in np.unique(one)[:-1]]
     edges = edges[:: -(-len(edges) // _MOST_STEPS)] if edges else edges
@@ -142,7 +150,7 @@ def _complement(tangent: Array) -> Array:
     return np.asarray(left[:, rank:])
 
 
-def _axes(groups: Array) -> tuple[Array, Array]:
+def _principal_axes(groups: Array) -> tuple[Array, Array]:
     """Principal axes (n, m) of groups (n, k), and the variances along them."""
     if not groups.size:
         return np.zeros((groups.shape[0], 0)), np.zeros(0)
@@ -161,7 +169,7 @@ def _log_likelihood(shares: Array, sizes: Array, left: Array, along: Array, tota
     spread = shares[:, None] + (1.0 - shares[:, None]) * sizes
     other = max(float(left @ left - along @ along), 0.0) + totals.within
     squares = np.sum(along**2 / spread, axis=1) + other / shares
-    found = -0.5 * np.sum(np.log(spread), axis=1)
-    found -= 0.5 * (left.size - sizes.size + repeats) * np.log(shares)
-    found -= 0.5 * count * np.log(squares + max(count, 1) * _LEAST_SQUARE)
-    return np.asarray(found)
+    logs = -0.5 * np.sum(np.log(spread), axis=1)
+    logs -= 0.5 * (left.size - sizes.size + repeats) * np.log(shares)
+    logs -= 0.5 * count * np.log(squares + max(count, 1) * _LEAST_SQUARE)
+    return np.asarray(logs)

@@ -37,6 +37,7 @@ class NextRun(Result):
     Parameters
     ----------
     processors, disks : (n,) ndarray
+        The allotments.
     core_seconds : (n,) ndarray
         Processors times the predicted seconds of the run, its cost.
     remaining : (n,) numpy.ma.MaskedArray
@@ -60,7 +61,7 @@ class NextRun(Result):
     settles: NDArray[np.intp]
     variance: float
     advice: str
-    method: str = "approximate"
+    method: str = "approximate"  #: how good the answer is
 
     @property
     def best(self) -> tuple[float, float]:
@@ -88,7 +89,7 @@ class NextRun(Result):
         lines = [self.advice, "".join(f"{word:>16}" for word in head)]
         hidden = np.ma.getmaskarray(self.remaining)
         for i in range(self.processors.size):
-            left = "-" if hidden[i] else _either_way(float(self.remaining.data[i]))
+            left = "-" if hidden[i] else _factor_text(float(self.remaining.data[i]))
             cells = (
                 f"{self.processors[i]:g}",
                 f"{self.disks[i]:g}",
@@ -110,7 +111,32 @@ def rank_runs(
     margin: Margin,
     seed: int,
 ) -> NextRun:
-    """Rank candidate runs (n, 2) by what they tell about targets (m, 2); see `FittedProgram`."""
+    """Return candidate runs by what they tell about targets; see `FittedProgram.next_run`.
+
+    Parameters
+    ----------
+    posteriors : sequence of Posterior
+        Laws of each burst.
+    designs : sequence of Design
+        Allotments on which each burst was timed.
+    candidates : (n, 2) ndarray
+        Runs that could be done.
+    targets : (m, 2) ndarray
+        Where the prediction matters.
+    budget : float or None
+        Most core-seconds that the run may cost.
+    by : {"reduction", "per core-second"}
+        What to rank by.
+    margin : Margin
+        Added to the laws.
+    seed : int
+        Of the draws.
+
+    Raises
+    ------
+    ModelError
+        If no candidate can be paid.
+    """
     cost = candidates[:, 0] * _typical_time(posteriors, designs, candidates)
     if budget is not None:
         affordable = cost <= budget
@@ -122,10 +148,12 @@ def rank_runs(
                 f"{cost[at]:.4g}"
             )
         candidates, cost = candidates[affordable], cost[affordable]
-    known = _known(designs, targets)
-    after = np.array([_known([_with(one, run) for one in designs], targets).sum() for run in candidates])
-    settles = after - int(known.sum())
-    if known.all():
+    decided = _decided(designs, targets)
+    after = np.array(
+        [_decided([_design_with(one, run) for one in designs], targets).sum() for run in candidates]
+    )
+    settles = after - int(decided.sum())
+    if decided.all():
         variance, left = _variances(posteriors, designs, candidates, targets, margin, seed)
         gain = variance - left
         order = np.argsort(-(gain if by == "reduction" else gain / cost), kind="stable")
@@ -137,7 +165,7 @@ def rank_runs(
         away = np.abs(np.log2(candidates[:, None] / targets[None])).sum(axis=2).mean(axis=1)
         order = np.lexsort((cost, away if by == "reduction" else cost, -settles))
         remaining = np.ma.MaskedArray(np.full(cost.shape, np.nan), mask=True)
-    found = NextRun(
+    ranked = NextRun(
         candidates[order, 0],
         candidates[order, 1],
         cost[order],
@@ -146,14 +174,14 @@ def rank_runs(
         float(variance),
         "",
     )
-    return replace(found, advice=_advice(found, posteriors, designs))
+    return replace(ranked, advice=_advice(ranked, posteriors, designs))
 
 
-def _with(design: Design, run: Array) -> Design:
+def _design_with(design: Design, run: Array) -> Design:
     return Design(design.kind, np.append(design.p, run[0]), np.append(design.d, run[1]))
 
 
-def _known(designs: Sequence[Design], points: Array) -> NDArray[np.bool_]:
+def _decided(designs: Sequence[Design], points: Array) -> NDArray[np.bool_]:
     return np.asarray(np.all([one.known(points[:, 0], points[:, 1]) for one in designs], axis=0))
 
 
@@ -191,22 +219,22 @@ def _variances(
     # No other run tells how far an allotment lies from the law by itself.
     seen = [tuple(goal) in run for goal in targets.tolist()]
     sizes = np.where(seen, 1.0, margin.misfit.unseen**2)
-    own = float(np.mean(margin.misfit.seen**2) * np.mean(sizes))
-    now = float(np.mean(np.var(np.log(sum(goals)), axis=0))) + own
+    of_misfit = float(np.mean(margin.misfit.seen**2) * np.mean(sizes))
+    now = float(np.mean(np.var(np.log(sum(goals)), axis=0))) + of_misfit
     now += margin.variance * _mean_doublings(boxes, targets)
     left = np.empty(len(candidates))
     for at, run in enumerate(candidates):
         total: Any = 0.0
         for one, each, goal in zip(posteriors, times, goals, strict=True):
-            picked = _after(np.log(each[:, at]), one.sigmas, rng)
+            picked = _places_after(np.log(each[:, at]), one.sigmas, rng)
             total = total + goal[picked]  # (outcomes, resampled, targets)
-        left[at] = np.mean(np.var(np.log(total), axis=1)) + own
+        left[at] = np.mean(np.var(np.log(total), axis=1)) + of_misfit
         grown = [np.append(box, units) for box, units in zip(boxes, run, strict=True)]
         left[at] += margin.variance * _mean_doublings(grown, targets)
     return now, left
 
 
-def _after(log_time: Array, sigmas: Array, rng: np.random.Generator) -> NDArray[np.intp]:
+def _places_after(log_time: Array, sigmas: Array, rng: np.random.Generator) -> NDArray[np.intp]:
     """Places (outcomes, resampled) of draws as they are probable after simulated outcomes."""
     outcomes = min(_OUTCOMES, log_time.size)
     seen = log_time[:outcomes] + sigmas[:outcomes] * rng.standard_normal(outcomes)
@@ -231,12 +259,12 @@ def _mean_doublings(boxes: Sequence[Array], targets: Array) -> float:
     return float(np.mean(total))
 
 
-def _either_way(variance: float) -> str:
+def _factor_text(variance: float) -> str:
     """A standard deviation of log T as people say it.
 
     Examples
     --------
-    >>> [_either_way(sd**2) for sd in (0.028, 0.33, 0.9)]
+    >>> [_factor_text(sd**2) for sd in (0.028, 0.33, 0.9)]
     ['±2.8 %', '±39 %', 'a factor of 2.5']
     """
     ratio = math.exp(math.sqrt(variance))
@@ -245,24 +273,24 @@ def _either_way(variance: float) -> str:
     return f"a factor of {ratio:.2g}"
 
 
-def _some(number: float, noun: str) -> str:
+def _listed(number: float, noun: str) -> str:
     return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
-def _advice(found: NextRun, posteriors: Sequence[Posterior], designs: Sequence[Design]) -> str:
-    p, d = found.best
+def _advice(ranked: NextRun, posteriors: Sequence[Posterior], designs: Sequence[Design]) -> str:
+    p, d = ranked.best
     run = (
-        f"Make the next run on {_some(p, 'processor')} and {_some(d, 'disk')} "
-        f"({found.core_seconds[0]:.4g} core-seconds)"
+        f"Make the next run on {_listed(p, 'processor')} and {_listed(d, 'disk')} "
+        f"({ranked.core_seconds[0]:.4g} core-seconds)"
     )
-    if found.settles[0] > 0:
+    if ranked.settles[0] > 0:
         return f"{run}: without it these runs cannot answer what is asked for."
-    if not np.isfinite(found.variance):
+    if not np.isfinite(ranked.variance):
         return (
             f"{run}; no single candidate makes identifiable what is asked for: see "
             f"`unidentified` for what to vary."
         )
-    before, after = _either_way(found.variance), _either_way(float(found.remaining.data[0]))
+    before, after = _factor_text(ranked.variance), _factor_text(float(ranked.remaining.data[0]))
     text = (
         f"{run}: it should cut the typical error of the forecast from {before} to {after}."
         if before != after

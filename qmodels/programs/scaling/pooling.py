@@ -14,15 +14,23 @@ Array = NDArray[np.float64]
 class Pooled:
     """Runs of one burst, repeats on the same allotment taken together."""
 
-    p: Array
-    d: Array
+    p: Array  #: processors of each allotment
+    d: Array  #: disks of each allotment
     log_time: Array  #: mean of the logarithms
     count: Array  #: runs on each allotment
     within: float  #: sum of squares of the repeats about their means
-    runs: int
+    runs: int  #: of all allotments
 
     def only(self, kept: NDArray[np.intp]) -> Pooled:
-        """The same of these allotments; what repeats scatter, as that of all in proportion."""
+        """Return the runs on some of the allotments.
+
+        The scatter of repeats is that of all, in proportion.
+
+        Parameters
+        ----------
+        kept : (m,) ndarray of int
+            Places of the allotments.
+        """
         runs = int(self.count[kept].sum())
         free = self.runs - self.p.size
         share = (runs - kept.size) / free if free else 0.0
@@ -37,7 +45,20 @@ class Pooled:
 
 
 def pooled(p: Array, d: Array, seconds: Array) -> Pooled:
-    """Take the repeats on each allotment together."""
+    """Take the repeats on each allotment together.
+
+    Parameters
+    ----------
+    p, d : (n,) ndarray
+        Allotment of each run.
+    seconds : (n,) ndarray
+        Time of each run.
+
+    Returns
+    -------
+    Pooled
+        A mean logarithm for each allotment, and the scatter of repeats.
+    """
     cells, place = np.unique(np.stack([p, d]), axis=1, return_inverse=True)
     place = place.ravel()
     count = np.bincount(place).astype(float)

@@ -28,16 +28,16 @@ class Law:
     It stands for all laws that are the same on these runs.
     """
 
-    terms: tuple[int, ...]
-    probability: float
+    terms: tuple[int, ...]  #: places in the library
+    probability: float  #: after the runs
     coefficients: Array  #: posterior means given this law, seconds
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the runs say about one burst."""
+    """Laws of one burst and their probabilities after the runs."""
 
-    kind: Component
+    kind: Component  #: component of the burst
     laws: tuple[Law, ...]  #: most probable first
     centre: Array  #: (terms,) coefficients of the law in the middle of the draws, seconds
     draws: Array  #: (draws, terms) coefficients under the sparing prior, seconds
@@ -60,44 +60,61 @@ class Posterior:
     @property
     def likeliest(self) -> Array:
         """(terms,) coefficients of the most probable law."""
-        found = np.zeros(len(self.library))
-        found[list(self.laws[0].terms)] = self.laws[0].coefficients
-        return found
+        coefficients = np.zeros(len(self.library))
+        coefficients[list(self.laws[0].terms)] = self.laws[0].coefficients
+        return coefficients
 
     def seconds(self, p: Array, d: Array) -> Array:
-        """What the burst takes by the law in the middle, on rows of n allotments."""
+        """Return the time of the burst by the law in the middle.
+
+        Parameters
+        ----------
+        p, d : (n,) ndarray
+            The allotments.
+        """
         return np.asarray(self.centre @ self.library.values(p, d))
 
 
 def settled(weighed: Sequence[Weighed], runs: Sequence[Pooled], *, draws: int, seed: int) -> list[Posterior]:
-    """Settle the noise of all bursts of a program together, then draw from each.
+    """Return the laws of all bursts of a program, their noise settled together.
 
-    `runs` are those by which each was weighed.
+    The logarithms of their relative noise are normal about a common centre, both unknown: a burst measured
+    too seldom to show its noise borrows that of the others.
 
-    The logarithms of their relative noise are normal about a common centre, both unknown: a
-    burst measured too seldom to show its noise borrows that of the others.
+    Parameters
+    ----------
+    weighed : sequence of Weighed
+        Points of each burst's posterior.
+    runs : sequence of Pooled
+        Runs by which each was weighed.
+    draws : int
+        Draws of each burst.
+    seed : int
+        Of the draws.
     """
-    found = []
+    posteriors = []
     careful = [one.cautious() for one in weighed]
     weighed = [one.sparing() for one in weighed]
-    pairs = zip(weighed, careful, runs, _noise(weighed), _noise(careful), strict=True)
+    pairs = zip(
+        weighed, careful, runs, _log_noise_posterior(weighed), _log_noise_posterior(careful), strict=True
+    )
     for place, (one, other, timed, noise, other_noise) in enumerate(pairs):
         rng = np.random.default_rng([seed, place])
         weights, other_weights = _weights(one, noise), _weights(other, other_noise)
-        coefficients, sigmas = _drawn(one, weights, draws, rng)
-        cautious, _ = _drawn(other, other_weights, draws, rng)
+        coefficients, sigmas = _coefficient_draws(one, weights, draws, rng)
+        cautious, _ = _coefficient_draws(other, other_weights, draws, rng)
         # Drawn with the same numbers for every burst: equal runs have one law in the middle.
-        own = _drawn(one, weights, _CENTRED, np.random.default_rng(seed))[0]
+        centred = _coefficient_draws(one, weights, _CENTRED, np.random.default_rng(seed))[0]
         # One place more takes what the unused terms of short laws would add.
         mean, present = np.zeros((2, coefficients.shape[1] + 1))
         by_law, mass = np.einsum("nq,nqk->nk", weights, one.coefficients), weights.sum(axis=1)
         np.add.at(mean, one.terms, by_law)
         np.add.at(present, one.terms, mass[:, None])
-        found.append(
+        posteriors.append(
             Posterior(
                 kind=one.kind,
-                laws=_laws(one, mass, by_law),
-                centre=centre_of(one.kind, mean[:-1], own, timed.p, timed.d),
+                laws=_probable_laws(one, mass, by_law),
+                centre=centre_of(one.kind, mean[:-1], centred, timed.p, timed.d),
                 draws=coefficients,
                 cautious=cautious,
                 sigmas=sigmas,
@@ -105,10 +122,10 @@ def settled(weighed: Sequence[Weighed], runs: Sequence[Pooled], *, draws: int, s
                 present=present[:-1],
             )
         )
-    return found
+    return posteriors
 
 
-def _noise(weighed: Sequence[Weighed]) -> list[Array]:
+def _log_noise_posterior(weighed: Sequence[Weighed]) -> list[Array]:
     """Log posterior of sigma less its log evidence on `SIGMAS`, one array per burst."""
     evidences = [one.by_sigma() for one in weighed]
     logs = np.log(SIGMAS)
@@ -120,7 +137,7 @@ def _noise(weighed: Sequence[Weighed]) -> list[Array]:
         hyper.append(sum(np.logaddexp.reduce(one, axis=1) for one in joint))
         joints.append(joint)
     log_hyper = np.array(hyper) - np.logaddexp.reduce(hyper, axis=None)  # (spread, centre)
-    found = []
+    log_noise = []
     for burst in range(len(evidences)):
         log_sigma = np.full(SIGMAS.size, -np.inf)
         for weight, joint in zip(log_hyper, joints, strict=True):
@@ -130,8 +147,8 @@ def _noise(weighed: Sequence[Weighed]) -> list[Array]:
         seen = np.isfinite(evidences[burst])
         shift = np.zeros(SIGMAS.size)
         shift[seen] = log_sigma[seen] - evidences[burst][seen]
-        found.append(shift)
-    return found
+        log_noise.append(shift)
+    return log_noise
 
 
 def _weights(weighed: Weighed, shift: Array) -> Array:
@@ -139,9 +156,11 @@ def _weights(weighed: Weighed, shift: Array) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def _drawn(weighed: Weighed, weights: Array, draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def _coefficient_draws(
+    weighed: Weighed, weights: Array, draws: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
     """Coefficients (draws, terms) and noise (draws,)."""
-    picked = _picked(weights.ravel(), draws, rng)
+    picked = _drawn_places(weights.ravel(), draws, rng)
     pair = picked // weights.shape[1]
     drawn = np.zeros((draws, len(library(weighed.kind)) + 1))
     coefficients = weighed.coefficients.reshape(-1, weighed.terms.shape[1])[picked]
@@ -149,7 +168,7 @@ def _drawn(weighed: Weighed, weights: Array, draws: int, rng: np.random.Generato
     return drawn[:, :-1], SIGMAS[weighed.sigma[pair]]
 
 
-def _picked(weights: Array, draws: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def _drawn_places(weights: Array, draws: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Draw places evenly in proportion to their weights, in random order."""
     cumulative = np.cumsum(weights)
     at = (np.arange(draws) + rng.random()) / draws * cumulative[-1]
@@ -157,7 +176,7 @@ def _picked(weights: Array, draws: int, rng: np.random.Generator) -> NDArray[np.
     return rng.permutation(places)
 
 
-def _laws(weighed: Weighed, mass: Array, by_law: Array) -> tuple[Law, ...]:
+def _probable_laws(weighed: Weighed, mass: Array, by_law: Array) -> tuple[Law, ...]:
     """Laws by their probability; those that are the same on these runs count as the simplest."""
     used = weighed.terms >= 0
     simplest = np.where(used, weighed.alias[weighed.terms], -1)

@@ -21,10 +21,20 @@ _SINGULAR = 1e-10  # determinant of the correlations of terms that the runs cann
 
 
 def promising(values: Array, scale: Array, lib: Library, runs: Pooled) -> list[tuple[Indices, Array]]:
-    """Laws whose residuals, linearised about the best of them, are not hopeless.
+    """Return laws whose residuals, linearised about the best of them, are not hopeless.
 
-    One pair (terms, log prior) for each number of terms; `values` (terms, n) on the distinct
-    allotments, `scale` (terms,) the share of the measured times that a second of a term takes.
+    There is one pair (terms, log prior) for each number of terms.
+
+    Parameters
+    ----------
+    values : (terms, n) ndarray
+        Values of the terms on the distinct allotments.
+    scale : (terms,) ndarray
+        Share of the measured times that a second of a term takes.
+    lib : Library
+        The terms.
+    runs : Pooled
+        Runs of the burst.
     """
     visible = scale > 0
     columns = values / np.where(visible, scale, 1.0)[:, None]
@@ -33,10 +43,10 @@ def promising(values: Array, scale: Array, lib: Library, runs: Pooled) -> list[t
         usable = np.all(visible[group.terms], axis=1) & (group.terms.shape[1] <= runs.p.size)
         candidates.append((group.terms[usable], group.log_prior[usable]))
     times = np.exp(runs.log_time)
-    first = [_linearised(columns, terms, times, runs) for terms, _ in candidates]
+    first = [_linearised_fits(columns, terms, times, runs) for terms, _ in candidates]
     about = _best_fit(columns, candidates, first, runs)
-    second = [_linearised(columns, terms, about, runs) for terms, _ in candidates]
-    rough = [_fitness(one.squares, runs) for one in second]
+    second = [_linearised_fits(columns, terms, about, runs) for terms, _ in candidates]
+    rough = [_log_likelihoods(one.squares, runs) for one in second]
     best = max(float(x.max()) for x in rough if x.size)
     return [
         (terms[x > best - _HOPELESS], log_prior[x > best - _HOPELESS])
@@ -44,12 +54,12 @@ def promising(values: Array, scale: Array, lib: Library, runs: Pooled) -> list[t
     ]
 
 
-class _Linear(NamedTuple):
+class _LinearFits(NamedTuple):
     shares: Array  # (m, k)
     squares: Array  # (m,), inf for laws of terms that the runs cannot tell apart
 
 
-def _linearised(columns: Array, terms: Indices, about: Array, runs: Pooled) -> _Linear:
+def _linearised_fits(columns: Array, terms: Indices, about: Array, runs: Pooled) -> _LinearFits:
     """Fit laws by least squares, log time linearised about the times of one law."""
     x, target = columns / about, 1.0 + runs.log_time - np.log(about)
     sizes = np.sqrt(np.sum(runs.count * x**2, axis=1))
@@ -76,26 +86,26 @@ def _linearised(columns: Array, terms: Indices, about: Array, runs: Pooled) -> _
     explained = sum(forward[j] ** 2 / pivots[j] for j in range(k))
     left = np.maximum(np.sum(runs.count * target**2) - explained, 0.0)
     distinct = np.prod(pivots, axis=0) > _SINGULAR
-    return _Linear(np.stack(shares, axis=1) / sizes[terms], np.where(distinct, left, math.inf))
+    return _LinearFits(np.stack(shares, axis=1) / sizes[terms], np.where(distinct, left, math.inf))
 
 
-def _fitness(squares: Array, runs: Pooled) -> Array:
+def _log_likelihoods(squares: Array, runs: Pooled) -> Array:
     """Log likelihood at the best noise, up to a constant."""
-    found = np.full(squares.shape, -math.inf)
+    logs = np.full(squares.shape, -math.inf)
     finite = squares < math.inf
     mean_square = (squares[finite] + runs.within) / runs.runs
-    found[finite] = -0.5 * runs.runs * np.log(mean_square + _ROUNDING)
-    return found
+    logs[finite] = -0.5 * runs.runs * np.log(mean_square + _ROUNDING)
+    return logs
 
 
 def _best_fit(
-    columns: Array, candidates: list[tuple[Indices, Array]], fits: list[_Linear], runs: Pooled
+    columns: Array, candidates: list[tuple[Indices, Array]], fits: list[_LinearFits], runs: Pooled
 ) -> Array:
     """Times of the positive law of the best criterion (Schwarz's), a base to linearise about."""
     best, most = np.exp(runs.log_time), -math.inf
     for (terms, _), fit in zip(candidates, fits, strict=True):
         allowed = np.where(np.all(fit.shares >= 0, axis=1), fit.squares, math.inf)
-        criterion = _fitness(allowed, runs) - 0.5 * terms.shape[1] * math.log(runs.runs + 1.0)
+        criterion = _log_likelihoods(allowed, runs) - 0.5 * terms.shape[1] * math.log(runs.runs + 1.0)
         if criterion.size and criterion.max() > most:
             at = int(np.argmax(criterion))
             best, most = fit.shares[at] @ columns[terms[at]], float(criterion[at])

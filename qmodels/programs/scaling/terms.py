@@ -48,7 +48,13 @@ class Term:
     part: Part  #: of a burst's time it belongs to
 
     def times(self, coefficient: float) -> str:
-        """The term with its coefficient, as text."""
+        """Return the term with its coefficient, as text.
+
+        Parameters
+        ----------
+        coefficient : float
+            Seconds.
+        """
         number = f"{coefficient:.4g}"
         if self.text == "1":
             return number
@@ -59,22 +65,28 @@ class Term:
 class Subsets:
     """All laws of one number of terms: the terms (n, k) and the prior probability of each."""
 
-    terms: Indices
-    log_prior: Array
+    terms: Indices  #: places in the library, (n, k)
+    log_prior: Array  #: logarithm of the prior probability, (n,)
 
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """The terms tried for one kind of burst, simplest first in each family."""
+    """Terms tried for one kind of burst, simplest first in each family."""
 
-    kind: Component
-    terms: tuple[Term, ...]
+    kind: Component  #: component of the burst
+    terms: tuple[Term, ...]  #: simplest first in each family
 
     def __len__(self) -> int:
         return len(self.terms)
 
     def values(self, p: Array, d: Array) -> Array:
-        """phi_j(p_i, d_i), shape (terms, n), for rows of n allotments."""
+        """Return phi_j(p_i, d_i), shape (terms, n).
+
+        Parameters
+        ----------
+        p, d : (n,) ndarray
+            The allotments.
+        """
         log_p, log_d = np.log(p), np.log(d)
         one, powers = np.ones(p.size), np.array((1.0, *EXPONENTS))[:, None]
         growth = [np.log2(p), np.sqrt(p) - 1.0, p - 1.0]
@@ -87,11 +99,11 @@ class Library:
         return np.vstack(rows)
 
     def log_sparing(self) -> Array:
-        """Log odds of each term under the sparing prior, with 0 for no term at the end."""
+        """Return the log odds of each term under the sparing prior, with 0 for no term at the end."""
         return self._log_odds(("growth with p", "growth with d", "p/d"), 1.0 / SPARING_ODDS)
 
     def log_caution(self) -> Array:
-        """Log odds of each term under the cautious prior, with 0 for no term at the end."""
+        """Return the log odds of each term under the cautious prior, with 0 for no term at the end."""
         return self._log_odds(("growth with p", "growth with d"), CAUTIOUS_ODDS)
 
     def _log_odds(self, families: tuple[str, ...], odds: float) -> Array:
@@ -99,16 +111,22 @@ class Library:
         return np.log(np.where([*chosen, False], odds, 1.0))
 
     def families(self) -> dict[str, list[int]]:
-        """Places of the members of each family."""
-        found: dict[str, list[int]] = {}
+        """Return the places of the members of each family."""
+        places: dict[str, list[int]] = {}
         for place, term in enumerate(self.terms):
-            found.setdefault(term.family, []).append(place)
-        return found
+            places.setdefault(term.family, []).append(place)
+        return places
 
 
 @lru_cache(maxsize=2)
 def library(kind: Component) -> Library:
-    """The terms tried for I/O or for computation."""
+    """Return the terms tried for I/O or for computation.
+
+    Parameters
+    ----------
+    kind : {"io", "cpu"}
+        Component of the burst.
+    """
     terms = [Term("1", "constant", "sequential"), *_powers("p")]
     slow = "growth with p, less than in proportion"
     terms += [Term("log2(p)", slow, "growth"), Term("(sqrt(p)-1)", slow, "growth")]
@@ -127,24 +145,35 @@ def library(kind: Component) -> Library:
 
 @lru_cache(maxsize=2)
 def subsets(kind: Component) -> tuple[Subsets, ...]:
-    """All laws of one, two and three terms, with their prior probabilities.
+    """Return all laws of one, two and three terms, with their prior probabilities.
 
     Every combination of families is as likely as any other, and its mass is shared by its
     members: a family with many members does not crowd out one with few.
+
+    Parameters
+    ----------
+    kind : {"io", "cpu"}
+        Component of the burst.
     """
     families = library(kind).families()
     by_size = [list(combinations(families.values(), k)) for k in range(1, MOST_TERMS + 1)]
     each = -np.log(sum(len(chosen) for chosen in by_size))
-    found = []
+    laws = []
     for chosen in by_size:
         terms = [np.array(list(product(*members)), dtype=np.intp) for members in chosen]
         log_prior = [np.full(len(rows), each - np.log(len(rows))) for rows in terms]
-        found.append(Subsets(np.concatenate(terms), np.concatenate(log_prior)))
-    return tuple(found)
+        laws.append(Subsets(np.concatenate(terms), np.concatenate(log_prior)))
+    return tuple(laws)
 
 
 def proportional(values: Array) -> list[list[int]]:
-    """Places of terms (rows of `values`) by direction, simplest first; zero rows are left out."""
+    """Return the places of terms by direction, simplest first; zero rows are left out.
+
+    Parameters
+    ----------
+    values : (terms, n) ndarray
+        Values of the terms.
+    """
     size = np.max(values, axis=1)
     seen = size > _SAME
     unit = values / np.where(seen, size, 1.0)[:, None]
@@ -158,7 +187,15 @@ def proportional(values: Array) -> list[list[int]]:
 
 
 def formula(terms: tuple[Term, ...], coefficients: Array) -> str:
-    """A law as text, seconds."""
+    """Return a law as text, seconds.
+
+    Parameters
+    ----------
+    terms : tuple of Term
+        The terms of the law.
+    coefficients : (k,) ndarray
+        Seconds.
+    """
     return " + ".join(term.times(a) for term, a in zip(terms, coefficients.tolist(), strict=True))
 
 

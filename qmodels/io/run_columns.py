@@ -9,9 +9,9 @@ from pathlib import Path
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.column_maps import checked_map, name_column
-from qmodels.io.run_table import COLUMNS, MAX_NAME, OPTIONAL, check_columns, is_name
+from qmodels.io.run_table import COLUMNS, MAX_NAME, NODES, OPTIONAL, check_columns, is_name
 
-KEYS = (*COLUMNS, OPTIONAL)
+KEYS = (*COLUMNS, OPTIONAL, NODES)
 
 _EXAMPLE = "p = 'nprocs', seconds = 'walltime_s'"
 _NEEDED = {"p": "processors", "seconds": "seconds"}

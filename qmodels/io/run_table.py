@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("program", "phase", "kind", "p", "d", "seconds")
 OPTIONAL = "repeat"
+NODES = "nodes"
 KINDS = ("io", "cpu")
 
 MAX_NAME = 200
@@ -33,6 +34,7 @@ class MeasuredRun(NamedTuple):
     d: int
     seconds: float
     repeat: int
+    nodes: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,8 @@ class RunTable(Result):
     frame : pandas.DataFrame
         A row per timed burst: `program` (text), `phase` (1, 2, ...), `kind` (``"io"`` or
         ``"cpu"``), `p` processors, `d` disks, `seconds`, and optionally `repeat` (1, 2, ...),
-        which is 1 where it is not given. The table keeps a copy.
+        which is 1 where it is not given, and `nodes`, on how many the processors were. The table keeps
+        a copy.
     source : str
         Where it comes from, for reports.
     notes : tuple of str
@@ -88,9 +91,9 @@ class RunTable(Result):
         frame = self.frame.reset_index(drop=True)
         if OPTIONAL not in frame:
             frame[OPTIONAL] = 1
-        frame = frame[[*COLUMNS, OPTIONAL]]
+        frame = frame[[*COLUMNS, OPTIONAL, *([NODES] if NODES in frame else [])]]
         _check_values(frame)
-        for column in ("phase", "p", "d", OPTIONAL):
+        for column in frame.columns.difference(["program", "kind", "seconds"]):
             frame[column] = frame[column].astype("int64")
         frame["seconds"] = frame["seconds"].astype("float64")
         _check_design(frame)
@@ -106,7 +109,10 @@ def make_table(runs: Sequence[MeasuredRun], source: str, notes: tuple[str, ...] 
     """Return a table of these runs."""
     import pandas as pd
 
-    return RunTable(pd.DataFrame(runs, columns=[*COLUMNS, OPTIONAL]), source, notes)
+    frame = pd.DataFrame(runs, columns=[*COLUMNS, OPTIONAL, NODES])
+    if frame[NODES].isna().all():
+        frame = frame.drop(columns=NODES)
+    return RunTable(frame, source, notes)
 
 
 def is_name(value: object) -> bool:
@@ -134,7 +140,7 @@ def check_allotments(file: str, runs: Sequence[MeasuredRun], lines: Mapping[str,
 
 def check_columns(names: list[str]) -> None:
     """Raise ModelError unless `names` are the columns of a table of runs, each once."""
-    known = (*COLUMNS, OPTIONAL)
+    known = (*COLUMNS, OPTIONAL, NODES)
     for name in names:
         if name not in known:
             raise ModelError(f"unknown column {name[:40]!r}; {suggestion(name, known)}")
@@ -173,6 +179,11 @@ def _check_design(frame: pd.DataFrame) -> None:
     if again.any():
         row = int(again.to_numpy().argmax())
         raise ModelError(f"row {row} repeats a run; number repeated runs in '{OPTIONAL}'")
+    if NODES in frame and (frame[NODES] > frame["p"]).any():
+        row = int((frame[NODES] > frame["p"]).to_numpy().argmax())
+        raise ModelError(
+            f"row {row}: {frame[NODES][row]} nodes are more than the {frame['p'][row]} processors of the run"
+        )
     for name, runs in frame.groupby("program", sort=False):
         phases = set(runs["phase"].tolist())
         gap = next(n for n in range(1, len(phases) + 2) if n not in phases)

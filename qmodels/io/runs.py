@@ -20,6 +20,7 @@ from qmodels.io.run_table import (
     KINDS,
     LONGEST,
     MAX_NAME,
+    NODES,
     OPTIONAL,
     SHORTEST,
     MeasuredRun,
@@ -44,10 +45,11 @@ def read_runs(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None
     ----------
     path : path-like
         UTF-8, at most 10 MB. Either CSV, with commas, semicolons or tabs between the fields and
-        the header line ``program,phase,kind,p,d,seconds`` and optionally ``repeat``, in any order,
-        or with the columns that `columns` names; `phase`
+        the header line ``program,phase,kind,p,d,seconds`` and optionally ``repeat`` and ``nodes``, in
+        any order, or with the columns that `columns` names; `phase`
         counts from 1, `kind` is ``io`` or ``cpu``, `p` and `d` are whole numbers of processors
-        and disks, `repeat` numbers the runs on the same allotment. Or, when it begins with a
+        and disks, `repeat` numbers the runs on the same allotment, `nodes` is on how many
+        nodes the processors were. Or, when it begins with a
         brace, the JSON lines of Extra-P: ``{"params": {"p": 4, "d": 2}, "callpath":
         "phase1->io", "metric": "time", "value": [12.5, 12.7]}``, where `d` is 1 if not given,
         the values are repeats, and a name before the phase (``solver->phase1->io``) is the
@@ -197,4 +199,5 @@ def _run(file: str, line: int, fields: dict[str, str]) -> MeasuredRun:
         point = " with a decimal point" if "," in text else ""
         raise refuse("seconds", f"must be a decimal number{point} from {SHORTEST:g} to {LONGEST:g}")
     repeat = whole(OPTIONAL) if OPTIONAL in fields else 1
-    return MeasuredRun(name, whole("phase"), fields["kind"], whole("p"), whole("d"), seconds, repeat)
+    nodes = whole(NODES) if NODES in fields else None
+    return MeasuredRun(name, whole("phase"), fields["kind"], whole("p"), whole("d"), seconds, repeat, nodes)

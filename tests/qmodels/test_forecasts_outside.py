@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import tomllib
 from pathlib import Path
 
@@ -106,8 +107,8 @@ class TestInTheGate:
             assert gain.mean() > -3.1 * gain.std(ddof=1) / len(gain) ** 0.5, name
 
     def test_the_campaign_would_notice_intervals_that_are_too_narrow(self, few_rows):
-        """A sixth of their width holds less than the limit allows."""
-        narrow = [row["error"] <= math.log(row["high"] / row["low"]) / 12 for row in few_rows]
+        """A tenth of their width holds less than the limit allows."""
+        narrow = [row["error"] <= math.log(row["high"] / row["low"]) / 20 for row in few_rows]
         assert np.mean(narrow) < stats.binom.ppf(0.001, len(narrow), 0.85) / len(narrow)
 
 
@@ -210,7 +211,10 @@ class TestWarnings:
         grid = [(p, 1) for p in (1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32)]
         (fitted,) = fit_runs(measured(truth, grid, repeats=3, noise=0.02, rng=rng)).values()
         (said,) = fitted.cliffs
-        assert said.startswith("phase 1: from 10 processors on computation took 6")
+        # 60 % by truth, about the law of runs that count by their processors.
+        told = re.match(r"phase 1: from 10 processors on computation took (\d+) % longer", said)
+        assert told
+        assert 52 <= int(told[1]) <= 68
         assert "than the trend up to 8 predicts; probably a limit was reached" in said
         assert said in fitted.predict(64, 1).warnings
         assert said in fitted.table()

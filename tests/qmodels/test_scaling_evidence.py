@@ -13,8 +13,9 @@ from qmodels.programs.scaling.evidence import SIGMAS, weigh
 from qmodels.programs.scaling.pooling import pooled
 from qmodels.programs.scaling.posterior import settled
 from qmodels.programs.scaling.terms import (
-    CAUTIOUS_ODDS,
-    SPARING_ODDS,
+    COMMON_ODDS,
+    GROWTH_ODDS,
+    Scale,
     library,
     proportional,
     subsets,
@@ -36,11 +37,12 @@ class TestTheLibrary:
             "log2(p)",
             "(sqrt(p)-1)",
             "(p-1)",
+            "log2(p)/p",
         ]
         io = {term.text for term in library("io").terms}
         assert io > {*texts, "1/d", "1/d^0.5", "1/(p*d)", "p/d", "(d-1)", "1/min(d, p/0.25)"}
         assert io > {"1/min(d, p/64)", "1/min(d, p/2.828)^0.9", "1/min(d, p/4)^0.5"}
-        assert len(io) == len(library("io")) == 10 + 9 + 65 + 17 * 5
+        assert len(io) == len(library("io")) == 11 + 9 + 65 + 17 * 5
 
     @pytest.mark.parametrize("kind", ["cpu", "io"])
     def test_evaluates_each_term_as_its_text_says(self, kind):
@@ -55,7 +57,7 @@ class TestTheLibrary:
     @pytest.mark.parametrize("kind", ["cpu", "io"])
     def test_every_law_takes_its_terms_from_different_families(self, kind):
         families = [term.family for term in library(kind).terms]
-        for group in subsets(kind):
+        for group in subsets(library(kind)):
             for law in group.terms[:: max(1, len(group.terms) // 500)]:
                 assert len({families[j] for j in law}) == group.terms.shape[1]
 
@@ -63,7 +65,7 @@ class TestTheLibrary:
     def test_every_combination_of_families_is_as_likely_and_shared_by_its_members(self, kind):
         families = np.array([term.family for term in library(kind).terms])
         mass: dict[tuple[str, ...], float] = {}
-        for group in subsets(kind):
+        for group in subsets(library(kind)):
             for law, log_prior in zip(group.terms.tolist(), group.log_prior, strict=True):
                 key = tuple(sorted(families[law]))
                 mass[key] = mass.get(key, 0.0) + math.exp(log_prior)
@@ -79,7 +81,7 @@ class TestTheLibrary:
 
 def evidence_of(kind, law, runs, sigma):
     """Log evidence of one law at one sigma as `weigh` has it, and its prior."""
-    found = weigh(kind, runs)
+    found = weigh(library(kind), runs)
     place = int(np.argmin(np.abs(SIGMAS - sigma)))
     texts = [term.text for term in library(kind).terms]
     wanted = sorted(texts.index(text) for text in law)
@@ -89,9 +91,55 @@ def evidence_of(kind, law, runs, sigma):
         if found.sigma[i] == place and sorted(j for j in found.terms[i] if j >= 0) == wanted
     ]
     assert len(rows) == 1
-    group = subsets(kind)[len(law) - 1]
+    group = subsets(library(kind))[len(law) - 1]
     (at,) = np.nonzero(np.all(np.sort(group.terms, axis=1) == wanted, axis=1))[0]
     return float(np.logaddexp.reduce(found.log_weight[rows[0]]) - group.log_prior[at])
+
+
+class TestTheScaleOfALibrary:
+    """A table in nodes, in cores or in ranks is the same table."""
+
+    @pytest.mark.parametrize("kind", ["cpu", "io"])
+    @pytest.mark.parametrize("factor", [128.0, 36.0, 3.0])
+    def test_leaves_the_directions_of_all_terms_as_they_are(self, kind, factor):
+        p, d = np.array([1.0, 2.0, 5.0, 64.0]), np.array([1.0, 7.0, 5.0, 2.0])
+        nodes = library(kind, Scale(1.0, 2.0)).values(p, d)
+        cores = library(kind, Scale(factor, 2.0 * factor)).values(factor * p, d)
+        assert nodes.shape == cores.shape
+        size = np.max(nodes, axis=1) / np.max(cores, axis=1)
+        assert cores * size[:, None] == pytest.approx(nodes, rel=1e-9)
+
+    def test_names_what_growth_counts_from_and_where_a_node_ends(self):
+        texts = [term.text for term in library("cpu", Scale(36.0, 72.0)).terms]
+        assert texts[7:] == [
+            "log2(p/36)",
+            "(sqrt(p/36)-1)",
+            "(p/36-1)",
+            "log2(p/36)/p",
+            "[p>72]",
+            "[p>72]/p",
+            "[p>72]*log2(p/72)/p",
+        ]
+
+    def test_has_nothing_beyond_a_node_on_a_node(self):
+        values = library("cpu", Scale(1.0, 8.0)).values(np.array([1.0, 8.0, 16.0]), np.ones(3))
+        assert values[-3:, :2].tolist() == [[0.0, 0.0]] * 3
+        assert values[-3:, 2].tolist() == [1.0, 1 / 16, 1 / 16]
+
+    def test_grows_by_nothing_below_the_fewest_processors(self):
+        values = library("cpu", Scale(8.0)).values(np.array([1.0, 4.0, 8.0]), np.ones(3))
+        assert not values[7:].any()
+
+    @pytest.mark.parametrize("kind", ["cpu", "io"])
+    def test_odds_are_against_growth_and_for_what_is_common(self, kind):
+        lib = library(kind)
+        odds = dict(zip([term.text for term in lib.terms], np.exp(lib.log_odds()), strict=False))
+        for text in ("log2(p)", "(sqrt(p)-1)", "(p-1)"):
+            assert odds[text] == pytest.approx(1 / GROWTH_ODDS)
+        assert odds["1"] == odds["log2(p)/p"] == pytest.approx(COMMON_ODDS)
+        assert odds["1/p"] == odds["1/p^0.7"] == 1.0
+        assert lib.log_odds().size == len(lib) + 1
+        assert lib.log_odds()[-1] == 0.0
 
 
 class TestTheEvidence:
@@ -136,7 +184,7 @@ class TestTheEvidence:
         p = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
         times = 20.0 + 512.0 / p
         runs = pooled(np.repeat(p, 4), np.ones(20), np.repeat(times, 4))
-        found = weigh("cpu", replace(runs, within=20 * 1e-3**2))
+        found = weigh(library("cpu"), replace(runs, within=20 * 1e-3**2))
         texts = [term.text for term in library("cpu").terms]
         both = [texts.index("1"), texts.index("1/p")]
         rows = [i for i, law in enumerate(found.terms.tolist()) if sorted(law[:2]) == both and law[2] == -1]
@@ -159,7 +207,7 @@ class TestTheEvidence:
         frame = measured(SPECIFIED["task"], rng=rng).frame.query("kind == 'io'")
         shuffled = frame.sample(frac=1.0, random_state=3)
         one, other = (
-            weigh("io", pooled(*(x[name].to_numpy(float) for name in ("p", "d", "seconds"))))
+            weigh(library("io"), pooled(*(x[name].to_numpy(float) for name in ("p", "d", "seconds"))))
             for x in (frame, shuffled)
         )
         assert one.by_sigma()[40:60] == pytest.approx(other.by_sigma()[40:60], rel=1e-9)
@@ -175,7 +223,6 @@ class TestTheEvidence:
         (fitted,) = fit_runs(measured(SPECIFIED["task"], noise=0.3, rng=rng)).values()
         for component in fitted.components:
             assert component.posterior.draws.min() >= 0
-            assert component.posterior.cautious.min() >= 0
             assert component.posterior.centre.min() >= 0
 
 
@@ -187,7 +234,7 @@ class TestTheDraws:
 
     @pytest.fixture
     def weighed(self, timed):
-        return weigh("cpu", timed)
+        return weigh(library("cpu"), timed)
 
     def test_have_the_law_that_stands_for_them_in_their_middle(self, weighed, timed):
         """Of log T, within a third of its standard deviation wherever one may ask."""
@@ -202,15 +249,6 @@ class TestTheDraws:
         assert np.mean(found.draws > 0, axis=0) == pytest.approx(found.present, abs=0.01)
         assert sum(law.probability for law in found.laws) <= 1 + 1e-12
         assert found.laws[0].probability == max(law.probability for law in found.laws)
-
-    def test_under_the_cautious_prior_hold_steep_growth_by_its_odds(self, weighed, timed):
-        (found,) = settled([weighed], [timed], draws=50_000, seed=1)
-        steep = [term.text for term in found.library.terms].index("(p-1)")
-        chance = found.present[steep]
-        odds = CAUTIOUS_ODDS * SPARING_ODDS  # as `present` is under the sparing prior
-        expected = odds * chance / (odds * chance + 1 - chance)
-        # The noise is settled anew, so the odds are not those of the terms alone.
-        assert np.mean(found.cautious[:, steep] > 0) == pytest.approx(expected, abs=0.03)
 
     def test_have_the_noise_that_its_prior_and_the_evidence_give(self, weighed, timed):
         """Alone in its program: the prior is the average over centres and spreads."""

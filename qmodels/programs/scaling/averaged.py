@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qmodels.programs.phases import Burst, Component
+from qmodels.programs.phases import Burst
 from qmodels.programs.scaling.posterior import Posterior
-from qmodels.programs.scaling.terms import Part, library
+from qmodels.programs.scaling.terms import Library, Part
 
 Array = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 class AveragedTerms:
     """A sum of library terms with fixed coefficients, seconds."""
 
-    kind: Component  #: component of the burst
+    library: Library  #: the terms
     coefficients: Array  #: (terms,)
 
     def __post_init__(self) -> None:
@@ -28,7 +28,7 @@ class AveragedTerms:
     def __call__(self, p: Any, d: Any) -> Array:
         """Seconds on `p` processors and `d` disks that broadcast."""
         p, d = np.broadcast_arrays(np.asarray(p, dtype=float), np.asarray(d, dtype=float))
-        times = self.coefficients @ library(self.kind).values(p.ravel(), d.ravel())
+        times = self.coefficients @ self.library.values(p.ravel(), d.ravel())
         return np.asarray(times).reshape(p.shape)
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ def averaged_burst(posterior: Posterior) -> Burst:
 
     def part(name: Part) -> AveragedTerms:
         chosen = np.array([term.part == name for term in posterior.library.terms])
-        return AveragedTerms(posterior.kind, np.where(chosen, posterior.centre, 0.0))
+        return AveragedTerms(posterior.library, np.where(chosen, posterior.centre, 0.0))
 
     fixed = float(part("sequential")(1.0, 1.0))
     scaling, growing = part("scaling"), part("growth")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.programs.phases import Component
-from qmodels.programs.scaling.terms import library
+from qmodels.programs.scaling.terms import Library
 
 Array = NDArray[np.float64]
 
@@ -17,13 +17,13 @@ _LEAST = 1e-12  # seconds, of growth alone where there is nothing to grow with
 _STEPS = 100  # of the non-negative least squares, for each term
 
 
-def centre_of(kind: Component, mean: Array, draws: Array, p: Array, d: Array) -> Array:
+def centre_of(shown: Library, mean: Array, draws: Array, p: Array, d: Array) -> Array:
     """Return coefficients (terms,) of the law in the middle of all that were drawn.
 
     Parameters
     ----------
-    kind : {"io", "cpu"}
-        Component of the burst.
+    shown : Library
+        The terms tried.
     mean : (terms,) ndarray
         Mean of each coefficient, seconds.
     draws : (k, terms) ndarray
@@ -42,13 +42,13 @@ def centre_of(kind: Component, mean: Array, draws: Array, p: Array, d: Array) ->
     too long it is, and a mean of seconds is pulled up by the few laws that grow most far outside.
     That of several laws is no sum of terms, so the sum nearest to it is taken, by non-negative
     least squares, in units of the doubt that there is on each allotment: of those that were run,
-    and of powers of two up to 64 times as many processors and disks. How far the middle lies
+    and of doublings up to 64 times as many processors and disks. How far the middle lies
     below the mean is told by the draws, the mean itself is known without them: where all laws
     agree nothing is left to chance.
     """
     from scipy.optimize import nnls
 
-    shown, at = library(kind), _allotments(kind, p, d)
+    at = _allotments(shown.kind, p, d)
     used = np.flatnonzero(draws.any(axis=0) | (mean > 0))
     values = shown.values(*at)[used]
     log_times = np.log(np.maximum(draws[:, used] @ values, _LEAST))
@@ -68,9 +68,9 @@ def _allotments(kind: Component, p: Array, d: Array) -> tuple[Array, Array]:
 
 
 def _levels_to_hold(units: Array) -> Array:
-    """Return the numbers that were run, thinned evenly, and powers of two to far beyond them."""
+    """Return the numbers that were run, thinned evenly, and doublings to far beyond them."""
     run = np.unique(units)
     if run.size > _MOST_LEVELS:
         run = run[np.rint(np.linspace(0, run.size - 1, _MOST_LEVELS)).astype(int)]
-    powers = 2.0 ** np.arange(np.floor(np.log2(_BEYOND * run[-1])) + 1)
+    powers = run[0] * 2.0 ** np.arange(np.floor(np.log2(_BEYOND * run[-1] / run[0])) + 1)
     return np.union1d(run, powers)

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from qmodels.programs.phases import Component
 from qmodels.programs.scaling.pooling import Pooled
 from qmodels.programs.scaling.screening import LEAST_FIT, promising
 from qmodels.programs.scaling.terms import (
     MOST_TERMS,
     Indices,
-    library,
+    Library,
     proportional,
 )
 
@@ -49,7 +48,7 @@ class Laws:
 class Weighed:
     """Points of the joint posterior of law, coefficients and noise of one burst."""
 
-    kind: Component  #: component of the burst
+    library: Library  #: the terms tried
     terms: Indices  #: (n, 3), -1 where a law has fewer
     sigma: Indices  #: (n,) place in `SIGMAS`
     coefficients: Array  #: (n, q, 3) seconds, 0 where a law has fewer
@@ -57,16 +56,9 @@ class Weighed:
     alias: Indices  #: (terms,) the simplest term that these runs cannot tell from this one
     worth: Array  #: (terms,) coefficient of that term for a coefficient of one
 
-    def sparing(self) -> Weighed:
-        """Return the same points under the sparing prior."""
-        return self._with_odds(library(self.kind).log_sparing())
-
-    def cautious(self) -> Weighed:
-        """Return the same points under the cautious prior."""
-        return self._with_odds(library(self.kind).log_caution())
-
-    def _with_odds(self, log_odds: Array) -> Weighed:
-        odds = log_odds[self.terms].sum(axis=1)
+    def with_odds(self) -> Weighed:
+        """Return the same points under the prior odds of their terms."""
+        odds = self.library.log_odds()[self.terms].sum(axis=1)
         return replace(self, log_weight=self.log_weight + odds[:, None])
 
     def by_sigma(self) -> Array:
@@ -77,13 +69,13 @@ class Weighed:
         return log_evidence
 
 
-def weigh(kind: Component, runs: Pooled) -> Weighed:
+def weigh(lib: Library, runs: Pooled) -> Weighed:
     """Weigh every law of the library by the runs of one burst.
 
     Parameters
     ----------
-    kind : {"io", "cpu"}
-        Component of the burst.
+    lib : Library
+        The terms tried.
     runs : Pooled
         Runs of the burst.
 
@@ -92,7 +84,6 @@ def weigh(kind: Component, runs: Pooled) -> Weighed:
     Weighed
         Points of the joint posterior.
     """
-    lib = library(kind)
     values = lib.values(runs.p, runs.d)
     # Share of a measured time, root mean square over the allotments, for each second.
     scale = np.sqrt(np.mean((values / np.exp(runs.log_time)) ** 2, axis=1))
@@ -124,7 +115,7 @@ def weigh(kind: Component, runs: Pooled) -> Weighed:
         alias[group] = group[0]
         worth[group] = np.max(values[group], axis=1) / np.max(values[group[0]])
     terms, sigmas, coefficients, log_weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Weighed(kind, terms, sigmas, coefficients, log_weight, alias, worth)
+    return Weighed(lib, terms, sigmas, coefficients, log_weight, alias, worth)
 
 
 def _refined_fits(values: Array, scale: Array, terms: Indices, log_prior: Array, runs: Pooled) -> Laws:

@@ -19,7 +19,7 @@ from qmodels.programs.scaling.identifiability import Design
 from qmodels.programs.scaling.measured import measured_runs
 from qmodels.programs.scaling.pooling import Pooled, pooled
 from qmodels.programs.scaling.posterior import Posterior, settled
-from qmodels.programs.scaling.terms import library
+from qmodels.programs.scaling.terms import Scale, library
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,12 @@ class MeasuredRuns(Protocol):
 
 
 def fit_runs(
-    runs: MeasuredRuns, *, discrepancy: float | None = None, draws: int = 1000, seed: int = 0
+    runs: MeasuredRuns,
+    *,
+    discrepancy: float | None = None,
+    cores_per_node: float | None = None,
+    draws: int = 1000,
+    seed: int = 0,
 ) -> dict[str, FittedProgram]:
     """Fit the scaling of every measured program.
 
@@ -52,8 +57,12 @@ def fit_runs(
         How far the true law may part from every law of the library outside the measured box:
         standard deviation of log T for one doubling, 0 to 1; independent from doubling to
         doubling, so that n of them give sqrt(n) times as much. By default it is learnt from the
-        misfit of the runs, see `qmodels.programs.scaling.discrepancy`: about .13 where they are
-        too few to tell, down to about .03 where many runs with repeats bear a law out.
+        misfit of the runs, see `qmodels.programs.scaling.discrepancy`: about .1 where they are
+        too few to tell, less where many runs with repeats bear a law out; it then grows faster than
+        sqrt(n), and programs may collapse.
+    cores_per_node : float, optional
+        Processors of one node, at least 1, where the table does not say on how many nodes a run was:
+        beyond it a program has terms of its own, for the network.
     draws : int
         Programs drawn from the posterior for the intervals, 100 to 100,000.
     seed : int
@@ -75,8 +84,10 @@ def fit_runs(
     -----
     A burst takes f(p, d) times log-normal noise, f a sum of at most three terms with positive
     coefficients, each from another family of `qmodels.programs.scaling.terms`: constant, 1/p,
-    p^-a, log2 p, sqrt p - 1, p - 1 and for I/O also 1/d, d^-a, 1/(pd), p/d, d - 1,
-    1/min(d, p/R) and its powers. USL and p/(1 + c(p - 1)) are among them: A/p + B + C(p - 1).
+    p^-a, log2 p, sqrt p - 1, p - 1, log2(p)/p (collective steps), beyond one node [p > node],
+    [p > node]/p and log2(p/node)/p, and for I/O also 1/d, d^-a, 1/(pd), p/d, d - 1, 1/min(d, p/R) and
+    its powers. Growth counts from the fewest processors of the runs, so that a table in nodes and one
+    in cores have the same forecasts. USL and p/(1 + c(p - 1)) are among them: A/p + B + C(p - 1).
     Every law is fitted by Gauss-Newton steps on the logarithm; no law is picked, they are
     averaged with their evidence [1]_, which is Gaussian in the coefficients given the noise
     sigma, with a prior 1/(share + .02) on the share of the measured times that a term takes
@@ -84,12 +95,12 @@ def fit_runs(
     conditional sampling [2]_. Sigma is summed over a grid down to 1e-6, with one hierarchy for
     all bursts of a program; repeats tell it apart from misfit.
 
-    What shows only outside the measured box is for the prior to say. Single values take odds of
-    one to ten for each of p - 1, d - 1 and p/d, which outweigh all else far outside and which
-    few programs have unseen; all other families are as likely as each other. The intervals of
-    `FittedProgram.predict` join those of two assumptions: these odds, and a program that parts
-    from every law by the discrepancy; and a law of the library, with odds of four to one for
-    growth in proportion to p or d, which is the costliest to overlook.
+    What shows only outside the measured box is for the prior to say. It has odds of one to ten for each
+    term that grows, which outweigh all else far outside and which few programs have unseen, and of three
+    to one for a constant and for log2(p)/p; all other families are as likely as each other. Runs count
+    in proportion to their processors: what happens on few says less about many. Intervals add what
+    programs part from every law by. The odds, the weights and the discrepancy were learnt from one half
+    of the published tables that `tests/campaigns/measured_series.py` names; the other half checks them.
 
     References
     ----------
@@ -116,6 +127,8 @@ def fit_runs(
         raise ModelError(f"runs must be a RunTable (see read_runs), got {type(runs).__name__}")
     if discrepancy is not None and (type(discrepancy) not in (int, float) or discrepancy != 0):
         discrepancy = positive("discrepancy", discrepancy, least=1e-12, most=1.0, why=" or 0")
+    if cores_per_node is not None:
+        cores_per_node = positive("cores_per_node", cores_per_node, least=1.0, most=1e9)
     draws = _whole("draws", draws, 100, MOST_DRAWS)
     seed = _whole("seed", seed, 0, 2**32 - 1)
     bursts = len(frame[["program", "phase", "kind"]].drop_duplicates())
@@ -126,14 +139,20 @@ def fit_runs(
             f"of I/O and computation"
         )
     return {
-        str(name): _fit_program(str(name), part, discrepancy, draws, seed)
+        str(name): _fit_program(str(name), part, discrepancy, cores_per_node, draws, seed)
         for name, part in frame.groupby("program", sort=False)
     }
 
 
 def _fit_program(
-    name: str, frame: pd.DataFrame, discrepancy: float | None, draws: int, seed: int
+    name: str,
+    frame: pd.DataFrame,
+    discrepancy: float | None,
+    cores_per_node: float | None,
+    draws: int,
+    seed: int,
 ) -> FittedProgram:
+    scale = _scale(frame, cores_per_node)
     parts: list[tuple[int, Component, Array, Array, Array]] = []
     doubts = []
     for number in sorted(set(frame["phase"].tolist())):
@@ -145,8 +164,8 @@ def _fit_program(
             p, d, y = (timed[column].to_numpy(float) for column in ("p", "d", "seconds"))
             parts.append((number, kind, p, d, y))
     cliffs = []
-    timings = [pooled(p, d, y) for _, _, p, d, y in parts]
-    weighed = [weigh(part[1], timed) for part, timed in zip(parts, timings, strict=True)]
+    timings = [pooled(p, d, y).by_processors() for _, _, p, d, y in parts]
+    weighed = [weigh(library(part[1], scale), timed) for part, timed in zip(parts, timings, strict=True)]
     components = []
     for (number, kind, p, d, y), posterior in zip(
         parts, settled(weighed, timings, draws=draws, seed=seed), strict=True
@@ -158,7 +177,18 @@ def _fit_program(
         cliffs += [f"phase {number}: {text}." for text in steps(posterior, p, d, y)]
     margin = _margin(components, frame, discrepancy, seed)
     measured = measured_runs(frame, [one.posterior for one in components], margin.misfit)
-    return FittedProgram(name, tuple(components), tuple(doubts), margin, measured, seed, tuple(cliffs))
+    return FittedProgram(
+        name, tuple(components), tuple(doubts), margin, measured, seed, tuple(cliffs), scale.node
+    )
+
+
+def _scale(frame: pd.DataFrame, cores_per_node: float | None) -> Scale:
+    """Return what processors of a program are counted in: its fewest, and those of a node if known."""
+    node = math.inf if cores_per_node is None else cores_per_node
+    if cores_per_node is None and "nodes" in frame:
+        on_one = frame[frame["nodes"] == 1]["p"]
+        node = float(on_one.max()) if len(on_one) else math.inf
+    return Scale(float(frame["p"].min()), node)
 
 
 def _margin(
@@ -179,17 +209,30 @@ def _margin(
         [w * c.posterior.sigmas for w, c in zip(shares / shares.sum(), components, strict=True)],
         axis=0,
     )
+    if totals is not None:
+        noise = noise * _unweighted(totals, totals.log_time - fitted)
     # A key of its own: the posterior's streams are numbered by burst.
     rng = np.random.default_rng([seed, len(components), 1])
     return margin_of(totals, fitted, tangent, noise=noise, assumed=discrepancy, rng=rng)
 
 
+def _unweighted(totals: Pooled, residual: Array) -> float:
+    """Return how many times as much the runs scatter where all count alike as where the largest do most."""
+    alike, weighted = (
+        float(np.sum(timed.count * residual**2)) + totals.within for timed in (totals, totals.by_processors())
+    )
+    return max(1.0, math.sqrt(alike / weighted)) if weighted > 0.0 else 1.0
+
+
 def _tangent(components: list[FittedComponent], totals: Pooled, times: Array) -> Array:
     """Derivatives of log T (allotments, k) by the coefficients of the most probable laws."""
     columns = [
-        library(kind).values(totals.p, totals.d)[sorted(terms)] / times
+        of_kind[0].posterior.library.values(totals.p, totals.d)[
+            sorted({j for c in of_kind for j in c.posterior.laws[0].terms})
+        ]
+        / times
         for kind in ("io", "cpu")
-        if (terms := {j for c in components if c.kind == kind for j in c.posterior.laws[0].terms})
+        if (of_kind := [c for c in components if c.kind == kind])
     ]
     return np.concatenate(columns).T
 
@@ -198,7 +241,7 @@ def _component(
     phase: int, kind: Component, p: Array, d: Array, y: Array, posterior: Posterior
 ) -> FittedComponent:
     cells = np.unique(np.stack([p, d]), axis=1)
-    design = Design(kind, cells[0], cells[1])
+    design = Design(posterior.library, cells[0], cells[1])
     residuals = np.log(y) - np.log(posterior.seconds(p, d))
     return FittedComponent(
         phase=phase,

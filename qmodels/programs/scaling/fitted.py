@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -42,6 +43,9 @@ MOST_ALLOTMENTS = 4_000_000
 
 #: Below so many runs, and from so many times beyond them on, a forecast comes with a warning.
 FEW_RUNS, FAR = 10, 4.0
+
+#: Slope of log T over log p in the last step, above which more processors often cost time.
+FLAT = -0.45
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +98,8 @@ class FittedProgram(Result):
         Of the draws.
     cliffs : tuple of str
         Where residuals show a step rather than a smooth law, a sentence each.
+    node : float
+        Most processors of a single node, inf where it is not known.
     """
 
     drawing = Drawing("burst", "sigma", labels=("burst", "noise, relative"))
@@ -105,6 +111,7 @@ class FittedProgram(Result):
     measured: Measured
     seed: int
     cliffs: tuple[str, ...] = ()
+    node: float = math.inf
     method: str = "approximate"  #: how good the answer is
 
     @property
@@ -201,7 +208,12 @@ class FittedProgram(Result):
             seed=self.seed,
             name=self.name,
             of=of,
-            warnings=(*self._few_runs_warning(p, d), *self.warnings),
+            warnings=(
+                *self._few_runs_warning(p, d),
+                *self._one_node_warning(p),
+                *self._flat_step_warning(p),
+                *self.warnings,
+            ),
         )
 
     def _few_runs_warning(self, p: Array, d: Array) -> Iterator[str]:
@@ -212,6 +224,25 @@ class FittedProgram(Result):
             yield (
                 f"{self.runs} runs and a target {beyond:.3g} times beyond them: what such runs do "
                 f"not show decides there; make a run nearer to the target before you rely on it"
+            )
+
+    def _one_node_warning(self, p: Array) -> Iterator[str]:
+        """Say that no run left a node, where the target does."""
+        most = float(self.allotments[:, 0].max())
+        if most <= self.node < float(p.max()):
+            yield (
+                f"every run was on a single node of up to {self.node:g} processors: no run crossed the edge, "
+                f"and what the network between nodes costs is not in these times; make a run on two nodes"
+            )
+
+    def _flat_step_warning(self, p: Array) -> Iterator[str]:
+        """Say that the last step of the runs hardly gained, where the target lies beyond it."""
+        most = self.allotments[:, 0].max()
+        slope = self.measured.last_slope()
+        if slope > FLAT and p.max() >= 2.0 * most:
+            yield (
+                f"the last step's slope of log T over log p was {slope:.2f}, above {FLAT:g}: half of such "
+                f"programs were slower at the target than at their largest run (21 of 40 published ones)"
             )
 
     @property

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
-from qmodels.programs.scaling.discrepancy import Margin
+from qmodels.programs.scaling.discrepancy import Margin, doublings_outside
 from qmodels.programs.scaling.identifiability import Design
-from qmodels.programs.scaling.measured import Measured
+from qmodels.programs.scaling.measured import SHORTEST, Measured
 from qmodels.programs.scaling.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ UNKNOWN = "not identifiable"
 CONTRADICTED = "contradicts the law"
 
 _BLOCK = 4_000_000  # numbers held at a time
-_LEAST = 1e-100  # seconds: growth alone, seen on many processors only, takes none at all on one
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +51,11 @@ class Forecast(Result):
         The mean time in seconds and T_11 / T_pd by the law in the middle of all that the runs
         allow, that of `FittedProgram.program`; masked where the runs do not decide.
     time_low, time_high, speedup_low, speedup_high : ndarray
-        The shortest interval of the logarithm with probability `level` under each of two
-        assumptions, joined: growth in proportion is unlikely where it does not show, but the
-        program may part from every law; and it follows a law, with growth in proportion to p or
-        d four times as likely as not. Times are those of one run or of the mean, see `of`;
-        speedup is a ratio of means, each of which parts from the law by itself. Where a value
-        is masked, the envelope of all that the runs allow.
+        The shortest interval of the logarithm with probability `level`, of the laws that the runs allow
+        and of what programs part from every law by, see `qmodels.programs.scaling.discrepancy`: the
+        more, the more doublings outside the runs, and upwards where they collapse. Times are
+        those of one run or of the mean, see `of`; speedup is a ratio of means, each of which parts from
+        the law by itself. Where a value is masked, the envelope of all that the runs allow.
     by_formula : numpy.ma.MaskedArray
         Seconds by the most probable law of every burst.
     measured_time, measured_speedup : numpy.ma.MaskedArray
@@ -228,7 +226,7 @@ def forecast(
     cells = (zip(one.p.tolist(), one.d.tolist(), strict=True) for one in designs)
     run = {cell for each in cells for cell in each}
     box = np.array(sorted(run)).T
-    out = _doublings_outside(box, p, d)
+    out = doublings_outside(box, (p, d))
     are_decided = np.asarray(np.all([design.known(p, d) for design in designs], axis=0))
     one = np.ones(1)
     sure = are_decided & all(design.known(one, one)[0] for design in designs)
@@ -237,43 +235,31 @@ def forecast(
     # The misfit of an allotment is its own: it does not cancel in a ratio, as a law's would.
     of_numerator, of_denominator = margin.misfit.seen * shocks[5:]
     noise = margin.noise * shocks[4]
-    shocks = shocks[:4] * margin.discrepancy
+    shocks = shocks[:4]
     seconds, contradicts = measured.at(p, d)
     seconds_on_one = measured.at(one, one)[0]
     sizes, size_at_one = (
         np.where(np.isnan(of_times), margin.misfit.unseen, 1.0) for of_times in (seconds, seconds_on_one)
     )
     is_one = (p == 1) & (d == 1)
+    least_1, most_1 = (
+        np.log(np.maximum(times.T, SHORTEST)) + margin.parted(doublings_outside(box, (one, one)), shocks)
+        for times in _time_bounds(posteriors, designs, one, one)
+    )
     columns: list[Array] = []
     for at in range(0, p.size, max(1, _BLOCK // draws)):
         here = slice(at, at + max(1, _BLOCK // draws))
-        error = np.sqrt(out[:, here]).T @ shocks  # (n, draws)
-        error_at_one = np.sqrt(_doublings_outside(box, one, one)).T @ shocks
+        error = margin.parted(out[:, here], shocks)  # (n, draws)
         misfit = sizes[here, None] * of_denominator
         added = noise if of == "run" else misfit  # the noise of a run holds the misfit
         apart = np.where(is_one[here, None], 0.0, size_at_one * of_numerator - misfit)
-        parts = []
-        for cautious in (False, True):
-            # Either the program follows a law, with growth likely, or it parts from all of them.
-            parted = 0.0 if cautious else 1.0
-            low_1, high_1 = (
-                np.log(np.maximum(times.T, _LEAST)) + parted * error_at_one
-                for times in _time_bounds(posteriors, designs, one, one, cautious=cautious)
-            )
-            low, high = (
-                np.log(np.maximum(times.T, _LEAST)) + parted * error
-                for times in _time_bounds(posteriors, designs, p[here], d[here], cautious=cautious)
-            )
-            parts.append(
-                (
-                    *_ends_of(low + added, high + added, are_decided[here], level),
-                    *_ends_of(low_1 - high + apart, high_1 - low + apart, sure[here], level),
-                )
-            )
-        sparing, careful = parts
-        hull = [np.minimum(sparing[i], careful[i]) for i in (0, 2)]
-        hull += [np.maximum(sparing[i], careful[i]) for i in (1, 3)]
-        columns.append(np.exp([hull[0], hull[2], hull[1], hull[3]]))
+        least, most = (
+            np.log(np.maximum(times.T, SHORTEST)) + error
+            for times in _time_bounds(posteriors, designs, p[here], d[here])
+        )
+        times_low, times_high = _ends_of(least + added, most + added, are_decided[here], level)
+        gains = _ends_of(least_1 - most + apart, most_1 - least + apart, sure[here], level)
+        columns.append(np.exp([times_low, times_high, *gains]))
     low, high, speedup_low, speedup_high = np.concatenate(columns, axis=1).reshape(4, *shape)
     time = np.sum([each.seconds(p, d) for each in posteriors], axis=0)
     on_one = float(np.sum([each.seconds(one, one) for each in posteriors]))
@@ -312,29 +298,26 @@ def _time_bounds(
     designs: Sequence[Design],
     p: Array,
     d: Array,
-    *,
-    cautious: bool,
 ) -> tuple[Array, Array]:
     """Least and largest times (draws, n) that each draw allows; equal where the runs decide."""
-    drawn = [one.cautious if cautious else one.draws for one in posteriors]
     determined: dict[str, Array] = {}
-    for posterior, design, draws in zip(posteriors, designs, drawn, strict=True):
+    for posterior, design in zip(posteriors, designs, strict=True):
         if design.determined:
             kind = posterior.kind
-            determined[kind] = determined.get(kind, 0.0) + draws
+            determined[kind] = determined.get(kind, 0.0) + posterior.draws
     total: Any = 0.0
     for posterior in posteriors:
         # All bursts of one kind share their terms: their sum costs no more than one of them.
         if posterior.kind in determined:
             total = total + determined.pop(posterior.kind) @ posterior.library.values(p, d)
     low = high = total
-    for posterior, design, draws in zip(posteriors, designs, drawn, strict=True):
+    for posterior, design in zip(posteriors, designs, strict=True):
         if design.determined:
             continue
         ends = [
             (times * least, times * most)
             for at_p, at_d, least, most in design.stand_ins(p, d)
-            for times in [draws @ posterior.library.values(at_p, at_d)]
+            for times in [posterior.draws @ posterior.library.values(at_p, at_d)]
         ]
         low = low + np.minimum.reduce([least for least, _ in ends])
         high = high + np.maximum.reduce([most for _, most in ends])
@@ -363,14 +346,6 @@ def _shortest_interval(values: Array, level: float) -> tuple[Array, Array]:
     start = np.argmin(ordered[:, inside - 1 :] - ordered[:, : count - inside + 1], axis=1)
     rows = np.arange(len(start))
     return ordered[rows, start], ordered[rows, start + inside - 1]
-
-
-def _doublings_outside(box: Array, p: Array, d: Array) -> Array:
-    """Doublings (4, n) beyond the box of runs: fewer and more processors, fewer and more disks."""
-    rows = []
-    for runs, units in zip(box, (p, d), strict=True):
-        rows += [np.log2(runs.min() / units), np.log2(units / runs.max())]
-    return np.asarray(np.maximum(np.array(rows), 0.0))
 
 
 def _mark_of(decided: bool, measured: bool, doublings: float) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from qmodels.programs.phases import Component
 from qmodels.programs.scaling.posterior import Posterior
-from qmodels.programs.scaling.terms import library, proportional
+from qmodels.programs.scaling.terms import Library, proportional
 
 Array = NDArray[np.float64]
 
@@ -26,15 +26,20 @@ class Design:
 
     Parameters
     ----------
-    kind : {"io", "cpu"}
-        Component of the burst.
+    library : Library
+        The terms tried.
     p, d : (k,) ndarray
         Processors and disks of each.
     """
 
-    kind: Component
+    library: Library
     p: Array
     d: Array
+
+    @property
+    def kind(self) -> Component:
+        """Component of the burst."""
+        return self.library.kind
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -60,15 +65,15 @@ class Design:
 
     def alias_classes(self) -> tuple[tuple[str, ...], ...]:
         """Return the terms that are proportional to each other on these allotments, two or more a class."""
-        terms = library(self.kind).terms
-        groups = proportional(library(self.kind).values(self.p, self.d))
+        terms = self.library.terms
+        groups = proportional(self.library.values(self.p, self.d))
         return tuple(tuple(terms[j].text for j in one) for one in groups if len(one) > 1)
 
     def invisible(self) -> tuple[str, ...]:
         """Return the terms that are zero on all these allotments."""
-        columns = library(self.kind).values(self.p, self.d)
+        columns = self.library.values(self.p, self.d)
         unseen = np.max(columns, axis=1) <= _EQUAL
-        return tuple(t.text for t, no in zip(library(self.kind).terms, unseen, strict=True) if no)
+        return tuple(t.text for t, no in zip(self.library.terms, unseen, strict=True) if no)
 
     def known(self, p: Array, d: Array) -> NDArray[np.bool_]:
         """Return on which allotments the runs decide the time of the burst, (n,).

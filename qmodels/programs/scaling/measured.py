@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ Array = NDArray[np.float64]
 
 #: Chance that some allotment of a program is said to contradict its law, at most, if none does.
 FALSE_ALARM = 0.01
+
+SHORTEST = 1e-100  #: seconds: growth alone takes none at all where it begins
 
 _BLOCK = 4_000_000  # numbers held at a time
 _SHOWN = 3  # contradictions that are told one by one
@@ -63,6 +66,21 @@ class Measured:
         asked = zip(p.tolist(), d.tolist(), strict=True)
         at = np.array([places.get(cell, -1) for cell in asked], dtype=np.intp)
         return np.append(self.seconds, np.nan)[at], np.append(self.contradicts, False)[at]
+
+    def last_slope(self) -> float:
+        """Return the slope of log T over log p in the last step at the disks of the largest run.
+
+        -inf where fewer than two allotments lie there.
+        """
+        if not self.processors.size:
+            return -math.inf
+        disks = self.disks[np.argmax(self.processors)]
+        here = self.disks == disks
+        order = np.argsort(self.processors[here])
+        p, seconds = self.processors[here][order], self.seconds[here][order]
+        if p.size < 2:
+            return -math.inf
+        return float(np.log(seconds[-1] / seconds[-2]) / np.log(p[-1] / p[-2]))
 
     def contradictions(self, fitted: Array) -> tuple[str, ...]:
         """Return a sentence on the allotments that contradict the law; () where none do.
@@ -121,6 +139,7 @@ def measured_runs(frame: pd.DataFrame, posteriors: Sequence[Posterior], misfit: 
     for at in range(0, p.size, step):
         here = slice(at, at + step)
         times = sum(one.draws @ one.library.values(p[here], d[here]) for one in posteriors)
+        times = np.maximum(times, SHORTEST)
         spread = np.maximum(misfit.noise[:, None], 1e-9) / np.sqrt(runs[here])
         below = np.mean(ndtr((np.log(seconds[here]) - np.log(times)) / spread), axis=0)
         chance = 2.0 * np.minimum(below, 1.0 - below)

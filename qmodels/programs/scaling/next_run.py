@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
-from qmodels.programs.scaling.discrepancy import Margin
+from qmodels.programs.scaling.discrepancy import Margin, doublings_outside
 from qmodels.programs.scaling.identifiability import Design
 from qmodels.programs.scaling.posterior import Posterior
 
@@ -178,7 +178,7 @@ def rank_runs(
 
 
 def _design_with(design: Design, run: Array) -> Design:
-    return Design(design.kind, np.append(design.p, run[0]), np.append(design.d, run[1]))
+    return Design(design.library, np.append(design.p, run[0]), np.append(design.d, run[1]))
 
 
 def _decided(designs: Sequence[Design], points: Array) -> NDArray[np.bool_]:
@@ -209,10 +209,7 @@ def _variances(
     """Variance of log T averaged over the targets, now and after each candidate run."""
     rng = np.random.default_rng([seed, len(candidates)])
     points = np.concatenate([candidates, targets]).T
-    # The doubt of both assumptions of an interval counts: every second program is drawn as if
-    # growth in proportion were likely.
-    turns = (np.arange(len(posteriors[0].sigmas)) % 2 == 1)[:, None]
-    times = [np.where(turns, one.cautious, one.draws) @ one.library.values(*points) for one in posteriors]
+    times = [one.draws @ one.library.values(*points) for one in posteriors]
     goals = [each[:, len(candidates) :] for each in times]
     boxes = [np.concatenate([one.p for one in designs]), np.concatenate([one.d for one in designs])]
     run = set(zip(boxes[0].tolist(), boxes[1].tolist(), strict=True))
@@ -221,7 +218,7 @@ def _variances(
     sizes = np.where(seen, 1.0, margin.misfit.unseen**2)
     of_misfit = float(np.mean(margin.misfit.seen**2) * np.mean(sizes))
     now = float(np.mean(np.var(np.log(sum(goals)), axis=0))) + of_misfit
-    now += margin.variance * _mean_doublings(boxes, targets)
+    now += margin.variance(doublings_outside(boxes, targets.T))
     left = np.empty(len(candidates))
     for at, run in enumerate(candidates):
         total: Any = 0.0
@@ -230,7 +227,7 @@ def _variances(
             total = total + goal[picked]  # (outcomes, resampled, targets)
         left[at] = np.mean(np.var(np.log(total), axis=1)) + of_misfit
         grown = [np.append(box, units) for box, units in zip(boxes, run, strict=True)]
-        left[at] += margin.variance * _mean_doublings(grown, targets)
+        left[at] += margin.variance(doublings_outside(grown, targets.T))
     return now, left
 
 
@@ -248,15 +245,6 @@ def _places_after(log_time: Array, sigmas: Array, rng: np.random.Generator) -> N
     places = np.searchsorted((cumulative + rows).ravel(), (at + rows).ravel())
     picked = places.reshape(at.shape) - rows * log_time.size
     return np.asarray(np.minimum(picked, log_time.size - 1))
-
-
-def _mean_doublings(boxes: Sequence[Array], targets: Array) -> float:
-    """Doublings of the targets outside the box of the runs, on average."""
-    total = np.zeros(len(targets))
-    for runs, units in zip(boxes, targets.T, strict=True):
-        total += np.maximum(np.log2(runs.min() / units), 0.0)
-        total += np.maximum(np.log2(units / runs.max()), 0.0)
-    return float(np.mean(total))
 
 
 def _factor_text(variance: float) -> str:
@@ -300,7 +288,7 @@ def _advice(ranked: NextRun, posteriors: Sequence[Posterior], designs: Sequence[
         growing = [
             f"{term.text} {100 * chance:.0f} %"
             for term, chance in zip(posterior.library.terms, posterior.present, strict=True)
-            if term.part == "growth" and "p" in term.text and chance >= _LIKELY
+            if term.family.startswith("growth with p") and chance >= _LIKELY
         ]
         most = max(float(design.p.max()) for design in designs)
         if len(growing) > 1 and p > most:

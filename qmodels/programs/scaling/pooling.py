@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,15 @@ class Pooled:
     count: Array  #: runs on each allotment
     within: float  #: sum of squares of the repeats about their means
     runs: int  #: of all allotments
+
+    def by_processors(self) -> Pooled:
+        """Return the same, each allotment counted in proportion to its processors.
+
+        The sum of the counts stays. What is asked is what happens on more processors than were run, and
+        what happens on the fewest says least about that.
+        """
+        count = self.count * self.p / self.p.max()
+        return replace(self, count=count * (self.count.sum() / count.sum()))
 
     def only(self, kept: NDArray[np.intp]) -> Pooled:
         """Return the runs on some of the allotments.

@@ -12,7 +12,7 @@ from qmodels.programs.phases import Component
 from qmodels.programs.scaling.centre import centre_of
 from qmodels.programs.scaling.evidence import SIGMAS, Weighed
 from qmodels.programs.scaling.pooling import Pooled
-from qmodels.programs.scaling.terms import Library, formula, library
+from qmodels.programs.scaling.terms import Library, formula
 
 Array = NDArray[np.float64]
 
@@ -37,19 +37,18 @@ class Law:
 class Posterior:
     """Laws of one burst and their probabilities after the runs."""
 
-    kind: Component  #: component of the burst
+    library: Library  #: the terms tried
     laws: tuple[Law, ...]  #: most probable first
     centre: Array  #: (terms,) coefficients of the law in the middle of the draws, seconds
-    draws: Array  #: (draws, terms) coefficients under the sparing prior, seconds
-    cautious: Array  #: (draws, terms) the same under the cautious prior
+    draws: Array  #: (draws, terms) coefficients, seconds
     sigmas: Array  #: (draws,) relative noise
     sigma: float  #: its posterior median
     present: Array  #: (terms,) probability that the law has the term
 
     @property
-    def library(self) -> Library:
-        """The terms tried."""
-        return library(self.kind)
+    def kind(self) -> Component:
+        """Component of the burst."""
+        return self.library.kind
 
     @property
     def formula(self) -> str:
@@ -93,16 +92,12 @@ def settled(weighed: Sequence[Weighed], runs: Sequence[Pooled], *, draws: int, s
         Of the draws.
     """
     posteriors = []
-    careful = [one.cautious() for one in weighed]
-    weighed = [one.sparing() for one in weighed]
-    pairs = zip(
-        weighed, careful, runs, _log_noise_posterior(weighed), _log_noise_posterior(careful), strict=True
-    )
-    for place, (one, other, timed, noise, other_noise) in enumerate(pairs):
+    weighed = [one.with_odds() for one in weighed]
+    pairs = zip(weighed, runs, _log_noise_posterior(weighed), strict=True)
+    for place, (one, timed, noise) in enumerate(pairs):
         rng = np.random.default_rng([seed, place])
-        weights, other_weights = _weights(one, noise), _weights(other, other_noise)
+        weights = _weights(one, noise)
         coefficients, sigmas = _coefficient_draws(one, weights, draws, rng)
-        cautious, _ = _coefficient_draws(other, other_weights, draws, rng)
         # Drawn with the same numbers for every burst: equal runs have one law in the middle.
         centred = _coefficient_draws(one, weights, _CENTRED, np.random.default_rng(seed))[0]
         # One place more takes what the unused terms of short laws would add.
@@ -112,11 +107,10 @@ def settled(weighed: Sequence[Weighed], runs: Sequence[Pooled], *, draws: int, s
         np.add.at(present, one.terms, mass[:, None])
         posteriors.append(
             Posterior(
-                kind=one.kind,
+                library=one.library,
                 laws=_probable_laws(one, mass, by_law),
-                centre=centre_of(one.kind, mean[:-1], centred, timed.p, timed.d),
+                centre=centre_of(one.library, mean[:-1], centred, timed.p, timed.d),
                 draws=coefficients,
-                cautious=cautious,
                 sigmas=sigmas,
                 sigma=float(np.median(sigmas)),
                 present=present[:-1],
@@ -162,7 +156,7 @@ def _coefficient_draws(
     """Coefficients (draws, terms) and noise (draws,)."""
     picked = _drawn_places(weights.ravel(), draws, rng)
     pair = picked // weights.shape[1]
-    drawn = np.zeros((draws, len(library(weighed.kind)) + 1))
+    drawn = np.zeros((draws, len(weighed.library) + 1))
     coefficients = weighed.coefficients.reshape(-1, weighed.terms.shape[1])[picked]
     np.put_along_axis(drawn, weighed.terms[pair], coefficients, axis=1)
     return drawn[:, :-1], SIGMAS[weighed.sigma[pair]]

@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 LEAST_FIT = 0.2  #: of a measured time; a law below it is far off and must not divide by zero
 
 _HOPELESS = 13.0  # log likelihood below the best at which a law is left out
+_MOST_LAWS = 15_000  # of one number of terms: beyond these few runs tell nothing that the best do not
 _ROUNDING = 1e-13  # what subtraction leaves of the mean square of an exact fit
 _SINGULAR = 1e-10  # determinant of the correlations of terms that the runs cannot tell apart
 
@@ -39,19 +40,46 @@ def promising(values: Array, scale: Array, lib: Library, runs: Pooled) -> list[t
     visible = scale > 0
     columns = values / np.where(visible, scale, 1.0)[:, None]
     candidates = []
-    for group in subsets(lib.kind):
+    for group in subsets(lib):
         usable = np.all(visible[group.terms], axis=1) & (group.terms.shape[1] <= runs.p.size)
         candidates.append((group.terms[usable], group.log_prior[usable]))
     times = np.exp(runs.log_time)
     first = [_linearised_fits(columns, terms, times, runs) for terms, _ in candidates]
     about = _best_fit(columns, candidates, first, runs)
     second = [_linearised_fits(columns, terms, about, runs) for terms, _ in candidates]
-    rough = [_log_likelihoods(one.squares, runs) for one in second]
+    # Only laws that may be set the bar: one with a negative coefficient fits few runs exactly.
+    allowed = _admissible_squares([terms for terms, _ in candidates], second, len(values))
+    rough = [_log_likelihoods(squares, runs) for squares in allowed]
     best = max(float(x.max()) for x in rough if x.size)
-    return [
-        (terms[x > best - _HOPELESS], log_prior[x > best - _HOPELESS])
-        for (terms, log_prior), x in zip(candidates, rough, strict=True)
-    ]
+    kept = [_most_likely(x, best - _HOPELESS) for x in rough]
+    return [(terms[at], log_prior[at]) for (terms, log_prior), at in zip(candidates, kept, strict=True)]
+
+
+def _most_likely(log_likelihood: Array, least: float) -> Indices:
+    """Places above `least`, in order; of very many the most likely."""
+    at = np.flatnonzero(log_likelihood > least)
+    if at.size > _MOST_LAWS:
+        at = np.sort(at[np.argsort(-log_likelihood[at], kind="stable")[:_MOST_LAWS]])
+    return at
+
+
+def _admissible_squares(terms: list[Indices], fits: list[_LinearFits], count: int) -> list[Array]:
+    """Squared residuals (m,) of each law under coefficients of at least 0.
+
+    Where the free fit has a negative one, the best that is allowed lies on a face: it is that of a law with
+    a term less.
+    """
+    found: list[Array] = []
+    below = np.array(math.inf)  # by the places of the terms of the laws of one term less
+    for chosen, fit in zip(terms, fits, strict=True):
+        k = chosen.shape[1]
+        if found:
+            below = np.full((count,) * (k - 1), math.inf)
+            below[tuple(terms[k - 2].T)] = found[-1]
+        faces = [below[tuple(np.delete(chosen, j, axis=1).T)] for j in range(k)]
+        may_be = np.all(fit.shares >= 0, axis=1) | np.isinf(fit.squares)
+        found.append(np.where(may_be, fit.squares, np.minimum.reduce(faces)))
+    return found
 
 
 class _LinearFits(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
@@ -15,24 +16,25 @@ from qmodels.programs.phases import Component
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-#: R of ``min(d, p/R)`` tried in a fit, from 1/4 to 64 processors per disk, eight to the octave:
-#: with half powers of two alone the misfit of an R between them passes for growth elsewhere.
+#: R of ``min(d, p/R)`` tried in a fit, from 1/4 to 64 times the fewest processors per disk, eight to the
+#: octave: with half powers of two alone the misfit of an R between them passes for growth elsewhere.
 PROCESSORS_PER_DISK = tuple(2.0 ** (k / 8) for k in range(-16, 49))
-
-_COARSE = PROCESSORS_PER_DISK[::4]  # for powers of min(d, p/R)
 
 #: Exponents of terms that scale less than proportionally.
 EXPONENTS = (0.9, 0.8, 0.7, 0.6, 0.5)
 
 MOST_TERMS = 3  #: of a law
 
-#: Odds against each term that grows in proportion, or with p/d, under the sparing prior. Where
-#: the runs do not show such a term, few programs have one, and what it would add far outside the
-#: runs outweighs all that they show.
-SPARING_ODDS = 10.0
+#: Odds against each term that grows with p, d or p/d. Where the runs do not show such a term, few
+#: programs have one, and what it would add far outside the runs outweighs all that they show.
+GROWTH_ODDS = 10.0
 
-#: Odds of growth in proportion under the cautious prior.
-CAUTIOUS_ODDS = 4.0
+#: Odds for the constant of Amdahl's law and for collective steps, log2(p)/p. These and the odds of growth
+#: were learnt from the fitting half of 180 published tables (`tests/campaigns/measured_series.py`).
+COMMON_ODDS = 3.0
+
+_GROWING = ("growth with p", "growth with p, less than in proportion", "growth with d", "p/d")
+_COMMON = ("constant", "collective steps")
 
 _SAME = 1e-9  # relative difference below which two directions are one
 
@@ -69,12 +71,29 @@ class Subsets:
     log_prior: Array  #: logarithm of the prior probability, (n,)
 
 
+@dataclass(frozen=True)
+class Scale:
+    """Units in which a program's processors count: a table in cores or in nodes is the same table.
+
+    Parameters
+    ----------
+    first : float
+        Fewest processors of the runs, from which growth is counted.
+    node : float
+        Most processors of a single node, inf where it is not known.
+    """
+
+    first: float = 1.0
+    node: float = math.inf
+
+
 @dataclass(frozen=True, eq=False)
 class Library:
     """Terms tried for one kind of burst, simplest first in each family."""
 
     kind: Component  #: component of the burst
     terms: tuple[Term, ...]  #: simplest first in each family
+    scale: Scale = Scale()  #: what processors are counted in
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -89,26 +108,32 @@ class Library:
         """
         log_p, log_d = np.log(p), np.log(d)
         one, powers = np.ones(p.size), np.array((1.0, *EXPONENTS))[:, None]
-        growth = [np.log2(p), np.sqrt(p) - 1.0, p - 1.0]
-        rows = [one, *np.exp(-powers * log_p), *growth]
+        times = np.maximum(p / self.scale.first, 1.0)
+        rows = [one, *np.exp(-powers * log_p)]
+        rows += [np.log2(times), np.sqrt(times) - 1.0, times - 1.0, np.log2(times) / p]
+        if self.scale.node < math.inf:
+            beyond = np.maximum(p / self.scale.node, 1.0)
+            rows += [np.where(beyond > 1.0, 1.0, 0.0), np.where(beyond > 1.0, 1.0 / p, 0.0)]
+            rows.append(np.log2(beyond) / p)
         if self.kind == "io":
             rows += [*np.exp(-powers * log_d), 1.0 / (p * d), p / d, d - 1.0]
-            logs = np.minimum(log_d, log_p - np.log(PROCESSORS_PER_DISK)[:, None])
+            logs = np.minimum(log_d, log_p - np.log(self.processors_per_disk)[:, None])
             rows.append(np.exp(-logs))
             rows += [*np.exp(-powers[1:, :, None] * logs[::4])]
         return np.vstack(rows)
 
-    def log_sparing(self) -> Array:
-        """Return the log odds of each term under the sparing prior, with 0 for no term at the end."""
-        return self._log_odds(("growth with p", "growth with d", "p/d"), 1.0 / SPARING_ODDS)
+    @property
+    def processors_per_disk(self) -> Array:
+        """R of ``min(d, p/R)`` that are tried."""
+        return self.scale.first * np.array(PROCESSORS_PER_DISK)
 
-    def log_caution(self) -> Array:
-        """Return the log odds of each term under the cautious prior, with 0 for no term at the end."""
-        return self._log_odds(("growth with p", "growth with d"), CAUTIOUS_ODDS)
-
-    def _log_odds(self, families: tuple[str, ...], odds: float) -> Array:
-        chosen = [term.family in families for term in self.terms]
-        return np.log(np.where([*chosen, False], odds, 1.0))
+    def log_odds(self) -> Array:
+        """Return the log prior odds of each term, with 0 for no term at the end."""
+        growing, common = (
+            np.array([*(term.family in chosen for term in self.terms), False])
+            for chosen in (_GROWING, _COMMON)
+        )
+        return np.where(growing, -math.log(GROWTH_ODDS), 0.0) + np.where(common, math.log(COMMON_ODDS), 0.0)
 
     def families(self) -> dict[str, list[int]]:
         """Return the places of the members of each family."""
@@ -118,33 +143,42 @@ class Library:
         return places
 
 
-@lru_cache(maxsize=2)
-def library(kind: Component) -> Library:
+@lru_cache(maxsize=64)  # of at most 170 terms, mostly text
+def library(kind: Component, scale: Scale = Scale()) -> Library:
     """Return the terms tried for I/O or for computation.
 
     Parameters
     ----------
     kind : {"io", "cpu"}
         Component of the burst.
+    scale : Scale
+        Fewest processors of the runs, and processors of a node.
     """
     terms = [Term("1", "constant", "sequential"), *_powers("p")]
     slow = "growth with p, less than in proportion"
-    terms += [Term("log2(p)", slow, "growth"), Term("(sqrt(p)-1)", slow, "growth")]
-    terms.append(Term("(p-1)", "growth with p", "growth"))
+    times = "p" if scale.first == 1.0 else f"p/{scale.first:.10g}"
+    terms += [Term(f"log2({times})", slow, "growth"), Term(f"(sqrt({times})-1)", slow, "growth")]
+    terms.append(Term(f"({times}-1)", "growth with p", "growth"))
+    terms.append(Term(f"log2({times})/p", "collective steps", "growth"))
+    if scale.node < math.inf:
+        beyond = f"[p>{scale.node:.10g}]"
+        terms.append(Term(beyond, "beyond a node", "growth"))
+        terms.append(Term(f"{beyond}/p", "beyond a node, over p", "growth"))
+        terms.append(Term(f"{beyond}*log2(p/{scale.node:.10g})/p", "beyond a node, over p", "growth"))
     if kind == "io":
         terms += _powers("d")
         terms.append(Term("1/(p*d)", "1/(p*d)", "scaling"))
         terms.append(Term("p/d", "p/d", "scaling"))
         terms.append(Term("(d-1)", "growth with d", "growth"))
-        fed = [f"min(d, p/{r:.4g})" for r in _COARSE]
-        terms += [Term(f"1/min(d, p/{r:.4g})", "fed disks", "scaling") for r in PROCESSORS_PER_DISK]
+        ratios = [scale.first * r for r in PROCESSORS_PER_DISK]
+        fed = [f"min(d, p/{r:.4g})" for r in ratios[::4]]
+        terms += [Term(f"1/min(d, p/{r:.4g})", "fed disks", "scaling") for r in ratios]
         slow = "fed disks, less than in proportion"
         terms += [Term(f"1/{h}^{a:g}", slow, "scaling") for a in EXPONENTS for h in fed]
-    return Library(kind, tuple(terms))
+    return Library(kind, tuple(terms), scale)
 
 
-@lru_cache(maxsize=2)
-def subsets(kind: Component) -> tuple[Subsets, ...]:
+def subsets(shown: Library) -> tuple[Subsets, ...]:
     """Return all laws of one, two and three terms, with their prior probabilities.
 
     Every combination of families is as likely as any other, and its mass is shared by its
@@ -152,10 +186,15 @@ def subsets(kind: Component) -> tuple[Subsets, ...]:
 
     Parameters
     ----------
-    kind : {"io", "cpu"}
-        Component of the burst.
+    shown : Library
+        The terms.
     """
-    families = library(kind).families()
+    return _subsets(shown.kind, shown.scale.node < math.inf)
+
+
+@lru_cache(maxsize=4)  # indices of some 300,000 laws, 10 MB, where there are disks
+def _subsets(kind: Component, nodes: bool) -> tuple[Subsets, ...]:
+    families = library(kind, Scale(node=1.0 if nodes else math.inf)).families()
     by_size = [list(combinations(families.values(), k)) for k in range(1, MOST_TERMS + 1)]
     each = -np.log(sum(len(chosen) for chosen in by_size))
     laws = []

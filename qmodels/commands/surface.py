@@ -59,6 +59,10 @@ def _surface(
     ] = None,
     level: Annotated[float, typer.Option(help="Probability of the intervals, for measured runs.")] = 0.9,
     columns: Columns = None,
+    cores_per_node: Annotated[
+        float | None,
+        typer.Option(help="Processors of one node, for measured runs without a column nodes."),
+    ] = None,
     gap: Gap = None,
     on_disks: OnDisks = None,
     module: Module = None,
@@ -116,6 +120,7 @@ def _surface(
             progress=progress,
             settings=parse_settings(settings),
             columns=named,
+            cores_per_node=cores_per_node,
         )
     answers.remarks(subject.remarks)
     wanted = _wanted(given, (subject.processors, subject.disks), asked)

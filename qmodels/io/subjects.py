@@ -149,6 +149,7 @@ def read_subject(
     progress: Progress = no_progress,
     settings: Mapping[str, Any] | None = None,
     columns: Mapping[str, str] | None = None,
+    cores_per_node: float | None = None,
 ) -> Subject:
     """Read whatever a speedup surface can be drawn of.
 
@@ -173,6 +174,8 @@ def read_subject(
         Values in place of what a scenario holds, as in `load_scenario`.
     columns : mapping, optional
         For a CSV table of measured runs with other columns, as in `read_runs`.
+    cores_per_node : float, optional
+        For measured runs whose table has no nodes, as in `fit_runs`.
 
     Returns
     -------
@@ -197,7 +200,7 @@ def read_subject(
     chosen = choices or TraceChoices()
     if os.path.isdir(path) and not is_one_run(given):
         (found,) = read_traced_runs(path, choices=chosen.of_many(given, max_bytes), progress=progress)
-        one = _of_runs(found.table, program)
+        one = _of_runs(found.table, program, cores_per_node)
         remarks = (*found.remarks, *one.remarks)
         return replace(one, remarks=remarks, table=found.table)
     kind = _kind(path) if os.path.lexists(path) else "profile"
@@ -208,6 +211,8 @@ def read_subject(
             f"{given} is no trace: --gap, --run-on, --on-disks, --io-law, --cpu-law, --module "
             f"and --event do not go with it"
         )
+    if kind != "runs" and cores_per_node is not None:
+        raise ModelError(f"{given} is no table of measured runs: --cores-per-node does not go with it")
     if kind == "scenario":
         return _of_scenario(path, program, settings or {})
     if settings:
@@ -215,8 +220,8 @@ def read_subject(
     if kind == "runs":
         table = read_runs(path, columns=columns)
         if mixed and program is None and len(table.programs) > 1:
-            return _of_all_runs(table)
-        return _of_runs(table, program)
+            return _of_all_runs(table, cores_per_node)
+        return _of_runs(table, program, cores_per_node)
     if program is not None:
         raise ModelError(f"{given} is one program; leave --program out")
     if kind == "trace":
@@ -301,7 +306,7 @@ def _named_in(path: Path, name: str | None, settings: Mapping[str, Any]) -> Subj
     if spec.runs is not None:
         table = read_runs(path.parent / spec.runs.path)
         if name is not None or len(table.programs) == 1:
-            return replace(_of_runs(table, name), processors=processors, disks=disks)
+            return replace(_of_runs(table, name, None), processors=processors, disks=disks)
     found, fits = programs_of(path, spec)
     if isinstance(found, Program):
         if name not in (None, found.name):
@@ -317,7 +322,7 @@ def _named_in(path: Path, name: str | None, settings: Mapping[str, Any]) -> Subj
     return _no_program(path, name, [each.name for each in found.programs])
 
 
-def _of_runs(table: RunTable, name: str | None) -> Subject:
+def _of_runs(table: RunTable, name: str | None, cores_per_node: float | None) -> Subject:
     names = table.programs
     if name is None:
         if len(names) > 1:
@@ -328,7 +333,7 @@ def _of_runs(table: RunTable, name: str | None) -> Subject:
     if name not in names:
         _no_program(table.source, name, names)
     runs = table.frame[table.frame["program"] == name]
-    fit = fit_runs(RunTable(runs, table.source))[name]
+    fit = fit_runs(RunTable(runs, table.source), cores_per_node=cores_per_node)[name]
     remarks = [f"{name} was learnt from {len(runs)} timed bursts.", *table.notes]
     program: Program | None
     try:
@@ -350,9 +355,9 @@ def _of_runs(table: RunTable, name: str | None) -> Subject:
     )
 
 
-def _of_all_runs(table: RunTable) -> Subject:
+def _of_all_runs(table: RunTable, cores_per_node: float | None) -> Subject:
     """All measured programs in equal parts."""
-    fits = fit_runs(table)
+    fits = fit_runs(table, cores_per_node=cores_per_node)
     said = f"{table.source} has {len(fits)} programs, taken in equal parts: {', '.join(fits)}."
     mix = WorkloadMix([fit.program for fit in fits.values()], [1.0] * len(fits))
     return Subject("runs", str(table.source), mix, (said,))

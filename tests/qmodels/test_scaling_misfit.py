@@ -56,7 +56,7 @@ def at(cells):
 
 class TestIntervalsOfSpeedups:
     def test_hold_what_was_measured_on_both_sides_of_a_step(self, step):
-        """Nine in ten, as they say; misfit cancelled in the ratio like common noise: three in ten were held."""
+        """Nine in ten, as they say: with misfit that cancels in the ratio three in ten were held."""
         found = step[1].predict(*at(CELLS))
         held = (found.speedup_low <= found.measured_speedup) & (found.measured_speedup <= found.speedup_high)
         assert held.mean() >= 0.9

@@ -15,6 +15,7 @@ from qmodels.programs.scaling.posterior import settled
 from qmodels.programs.scaling.terms import (
     COMMON_ODDS,
     GROWTH_ODDS,
+    SLOW_ODDS,
     Scale,
     library,
     proportional,
@@ -134,8 +135,8 @@ class TestTheScaleOfALibrary:
     def test_odds_are_against_growth_and_for_what_is_common(self, kind):
         lib = library(kind)
         odds = dict(zip([term.text for term in lib.terms], np.exp(lib.log_odds()), strict=False))
-        for text in ("log2(p)", "(sqrt(p)-1)", "(p-1)"):
-            assert odds[text] == pytest.approx(1 / GROWTH_ODDS)
+        assert odds["(p-1)"] == pytest.approx(1 / GROWTH_ODDS)
+        assert odds["log2(p)"] == odds["(sqrt(p)-1)"] == pytest.approx(1 / SLOW_ODDS)
         assert odds["1"] == odds["log2(p)/p"] == pytest.approx(COMMON_ODDS)
         assert odds["1/p"] == odds["1/p^0.7"] == 1.0
         assert lib.log_odds().size == len(lib) + 1

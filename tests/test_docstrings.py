@@ -42,7 +42,6 @@ UNFINISHED = (
     "validation.commands",
     "validation.jobs",
     "validation.machine",
-    "validation.mesh",
     "validation.papers",
     "validation.sharing",
     "validation.slices",
@@ -62,7 +61,20 @@ QUESTIONS = ("What", "How", "Whether", "Where", "Which", "When", "Who", "Why")
 #: First words of public functions. Another verb is welcome here, a noun is not.
 VERBS = {
     *("Bring", "Build", "Climb", "Compare", "Count", "Draw", "Factor", "Find", "Fit", "Read", "Return"),
-    *("Add", "Answer", "Append", "Apply", "Call", "Carry", "Check", "Choose", "Cut", "Drop", "Eliminate"),
+    *(
+        "Add",
+        "Answer",
+        "Append",
+        "Apply",
+        "Begin",
+        "Call",
+        "Carry",
+        "Check",
+        "Choose",
+        "Cut",
+        "Drop",
+        "Eliminate",
+    ),
     *("End", "Enter", "Enumerate", "Estimate", "Export", "Fill", "Follow", "Give", "Hold", "Improve"),
     *(
         "Iterate",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.errors import ModelError
-from qmodels.programs.quantities import Law, Quantity, ScaledLaw, as_sample
+from qmodels.programs.quantities import LawWithMean, Quantity, ScaledLaw, as_sample
 
 Array = NDArray[np.float64]
 
@@ -116,7 +116,7 @@ def _values_of_discrete(name: str, law: Any) -> Nodes:
     return Nodes(values[kept], weights[kept] / total, exact=abs(total - 1.0) < 1e-12)
 
 
-def _quantiles(law: Law | Any, kind: str, chance: Array, name: str) -> Array:
+def _quantiles(law: LawWithMean | Any, kind: str, chance: Array, name: str) -> Array:
     """Quantiles from below (``ppf``) or above (``isf``); a law may know only the former."""
     ask = getattr(law, kind, None)
     if ask is None and hasattr(law, "ppf"):

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 SMALLEST, LARGEST = 1e-18, 1e18
 
 
-class Law(Protocol):
+class LawWithMean(Protocol):
     """A random variable: `phasefit.PhaseType` (mean is a number) or a frozen scipy law."""
 
     @property
@@ -32,7 +32,7 @@ class Law(Protocol):
         """Draw `size` values."""
 
 
-Quantity = float | Sequence[float] | NDArray[Any] | Law
+Quantity = float | Sequence[float] | NDArray[Any] | LawWithMean
 
 
 class ByValue:
@@ -115,7 +115,7 @@ def value_key(value: Any) -> Hashable:
 class ScaledLaw(ByValue):
     """Law of `factor` times a random variable."""
 
-    law: Law  #: of the variable
+    law: LawWithMean  #: of the variable
     factor: float  #: above zero
 
     @property

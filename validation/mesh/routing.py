@@ -14,11 +14,12 @@ Ints = NDArray[np.int64]
 
 
 def route(mesh: Mesh, source: int, destination: int) -> Ints:
-    """Channels that a message takes, in order.
+    """Return the channels that a message takes, in order.
 
     Parameters
     ----------
     mesh : Mesh
+        Where it travels.
     source, destination : int
         Numbers of nodes or I/O nodes; they may be the same.
 

@@ -11,7 +11,8 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from phasefit.checks import Array, real_vector
+from phasefit.arrays import Array
+from phasefit.checks import real_vector
 from phasefit.errors import ModelError
 from phasefit.records import Record
 

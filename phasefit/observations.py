@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import Array, in_range, real_array, real_vector, whole_number
+from phasefit.arrays import Array
+from phasefit.checks import in_range, real_array, real_vector, whole_number
 from phasefit.errors import ModelError
 from phasefit.records import Drawing, Result
 

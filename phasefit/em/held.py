@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from phasefit.checks import Array
+from phasefit.arrays import Array
 
 #: Likelihood at logarithms of parameters (p,), its gradient and a positive curvature, both (p,).
 Expect = Callable[[Array], tuple[float, Array, Array]]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasefit.checks import Array, finite_rates
+from phasefit.arrays import Array
+from phasefit.checks import finite_rates
 from phasefit.observations import Observations
 from phasefit.phase_type import PhaseType
 from phasefit.records import Drawing, Result

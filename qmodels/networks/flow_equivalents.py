@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, gammaln
 
 from phasefit import PhaseType, match_moments, mixture
+from phasefit.arrays import Array
 from phasefit.checks import whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import InfeasibleMomentsError, ModelError
@@ -18,7 +18,6 @@ from qmodels.errors import InfeasibleMomentsError, ModelError
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 #: Probabilities at which the quantiles of the two laws are compared.
 LEVELS: Final = (0.5, 0.9, 0.95, 0.99, 0.999)

@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import MAP, FittedTo, PhaseType
+from phasefit.arrays import Array
 from phasefit.records import Record
 from qmodels.networks import _kernels
-
-Array = NDArray[np.float64]
 
 #: Numbers of parts of a history, side by side, that are taken as independent of each other: waves
 #: longer than an eighth of it show between its quarters.

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.plotting.style import (
     BLUE,
     ORANGE,
-    Array,
     axes_or_new,
     counted,
     merged_intervals,

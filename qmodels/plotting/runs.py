@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.plotting.style import (
     BLUE,
@@ -16,7 +17,6 @@ from qmodels.plotting.style import (
     GREY,
     ORANGE,
     PURPLE,
-    Array,
     axes_or_new,
     checked_points,
     counted,

@@ -24,6 +24,7 @@ from matplotlib.ticker import (
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.plotting import BLUE, GREY, RED, axes_or_new
 from qmodels.errors import ModelError
 
@@ -60,7 +61,6 @@ __all__ = [
     "spread_indices",
 ]
 
-Array = NDArray[np.float64]
 
 # Okabe & Ito's colours and cividis: told apart by colour-blind readers too. Blue, red and grey are
 # the colours of phasefit's figures, which stand below and cannot import these.

@@ -10,16 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
-from qmodels.plotting.style import (
-    MAP,
-    ORANGE,
-    Array,
-    contour_levels,
-    outlined,
-    plain_tick,
-    set_log2_ticks,
-)
+from qmodels.plotting.style import MAP, ORANGE, contour_levels, outlined, plain_tick, set_log2_ticks
 
 
 @runtime_checkable

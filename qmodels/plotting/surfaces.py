@@ -11,11 +11,11 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.plotting.style import (
     MAP,
     RED,
-    Array,
     axes_or_new,
     checked_points,
     counted,

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.plotting.style import (
     BLUE,
@@ -17,7 +18,6 @@ from qmodels.plotting.style import (
     PURPLE,
     RED,
     SKY,
-    Array,
     axes_or_new,
     counted,
     merged_intervals,

@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.plotting.style import (
     MAP,
     ORANGE,
-    Array,
     axes_or_new,
     checked_points,
     contour_levels,

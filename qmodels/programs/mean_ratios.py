@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
 from qmodels.programs.quadrature import Nodes
 
-Array = NDArray[np.float64]
 Form = Callable[[Any, Any, Any], Any]
 
 _BLOCK = 2_000_000  # values of h held at a time

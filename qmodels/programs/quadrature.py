@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.programs.quantities import LawWithMean, Quantity, ScaledLaw, as_sample
-
-Array = NDArray[np.float64]
 
 NODES = 513  #: of a rule; odd, so that every other node is the same rule at half the density
 MOST_VALUES = 100_000  #: of a discrete law

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
-
-Array = NDArray[np.float64]
 
 #: Seconds; the time of a phase beyond them is a slip, and within them every ratio stays finite.
 SMALLEST, LARGEST = 1e-18, 1e18

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.records import Record
 from qmodels.programs.traces import SHORTEST, Trace
 from qmodels.recording.sampling import INTERVAL, LEAST_RATE, Log, Sampled, sample_command
 from qmodels.whole_files import write_whole
-
-Array = NDArray[np.float64]
 
 _LEAST = 1e-3  # of an interval, below which it holds none of a kind
 

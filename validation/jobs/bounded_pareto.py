@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Ints
 from phasefit.checks import one_of, real_number
 from validation.jobs.bounded_pareto import BoundedPareto
 from validation.jobs.stream import (
@@ -27,8 +27,6 @@ from validation.jobs.stream import (
     wanted_utilisation,
 )
 from validation.mesh import Sides
-
-Ints = NDArray[np.int64]
 
 #: How the sides of a box are drawn.
 SideLaw = Literal["uniform", "exponential", "near-cubic"]

@@ -31,8 +31,6 @@ from validation.jobs.stream import (
 if TYPE_CHECKING:
     from qmodels.io import JobLog
 
-Array = NDArray[np.float64]
-
 
 @register
 @dataclass(frozen=True, eq=False)

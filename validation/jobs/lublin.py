@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.checks import one_of, real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
@@ -25,9 +25,6 @@ from validation.jobs.stream import (
     spawned,
     wanted_utilisation,
 )
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _DAY: Final = 86400.0  # seconds
 _SLOTS: Final = 48  # half hours of a day

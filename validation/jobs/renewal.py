@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from phasefit import MAP
+from phasefit.arrays import Array
 from phasefit.records import Record
 from qmodels.errors import ModelError
-
-Array = NDArray[np.float64]
 
 BLOCK = 4096  #: jobs drawn at a time
 

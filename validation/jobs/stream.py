@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array, Ints
 from phasefit.checks import positive_vector, real_number, real_vector, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
@@ -22,8 +22,6 @@ from validation.mesh import Sides
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LARGEST_SIZE = 2**31 - 1  #: nodes of one job
 MOST_JOBS = 10_000_000  #: jobs of one stream

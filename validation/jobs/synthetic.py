@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.checks import real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
@@ -26,9 +26,6 @@ from validation.jobs.stream import (
     size_limit,
     spawned,
 )
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @register

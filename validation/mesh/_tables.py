@@ -7,12 +7,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Ints
 from qmodels.errors import MemoryBudgetError
 from validation.mesh._kernels import records as rec
 from validation.mesh.topology import Mesh
 from validation.mesh.traffic import Messages, Traffic, phase_rows
-
-Ints = NDArray[np.int64]
 
 _WHEEL: Final = 1 << 12
 #: Bytes of channels that stay in the cache of a core beside the rest. Where they do, the wheel

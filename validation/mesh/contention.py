@@ -6,9 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from phasefit.arrays import Array, Ints
 from phasefit.checks import one_of, real_number, whole_number
 from phasefit.records import Result
 from qmodels.errors import ModelError
@@ -22,8 +20,6 @@ from validation.mesh.wormhole import Network
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Fidelities, from the fastest to the most faithful.
 FIDELITIES: Final = ("static", "fluid", "worm")

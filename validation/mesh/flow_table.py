@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from validation.mesh._kernels import flows
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -6,16 +6,13 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.mesh._kernels import fluids, routes
 from validation.mesh.link_load import Job, channel_pace, expanded_jobs, wires
 from validation.mesh.topology import Mesh
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,8 +10,9 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Ints
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
 from validation.mesh._kernels import flows
@@ -27,9 +28,6 @@ from validation.mesh.traffic import (
     refuse_taken_name,
     stream_rows,
 )
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: No flow goes on beyond this cycle; a float still tells quarters of a cycle there.
 LAST_TIME = float(1 << 50)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array, Ints
 from phasefit.records import Result
 from qmodels.errors import ModelError
 from validation.mesh._kernels import routes
@@ -19,8 +20,6 @@ from validation.mesh.traffic import Expansion, Messages, Traffic, expand
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: A job as every fidelity takes it: its nodes in the order of their ranks, and its traffic.
 Job = tuple[ArrayLike, Traffic]

@@ -9,11 +9,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Ints
 from qmodels.errors import ModelError
 from validation.mesh._kernels import boxes as box_kernels
 from validation.mesh.topology import Mesh
-
-Ints = NDArray[np.int64]
 
 
 @final

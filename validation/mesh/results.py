@@ -6,17 +6,14 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.records import Result
 from validation.mesh.topology import Mesh
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

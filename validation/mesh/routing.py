@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Ints
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from validation.mesh._kernels import routes
 from validation.mesh.topology import Mesh
-
-Ints = NDArray[np.int64]
 
 
 def route(mesh: Mesh, source: int, destination: int) -> Ints:

@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Ints
 from phasefit.checks import boolean, one_of, whole_number
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -19,7 +20,6 @@ from validation.mesh._kernels.records import DIMENSION, Grid
 if TYPE_CHECKING:
     import networkx as nx
 
-Ints = NDArray[np.int64]
 
 #: Sides on which I/O nodes may lie: dimension and end.
 SIDES: Final = {

@@ -8,16 +8,15 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Ints
 from phasefit.checks import boolean, one_of, real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh._kernels import records as rec
 from validation.mesh._kernels import traffic as traffic_kernels
 from validation.mesh.topology import Mesh
-
-Ints = NDArray[np.int64]
 
 #: Patterns by name.
 PATTERNS: Final = {

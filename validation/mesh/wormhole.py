@@ -6,8 +6,9 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Ints
 from phasefit.checks import boolean, one_of, real_number, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh import withdrawal
@@ -30,7 +31,6 @@ from validation.mesh.traffic import (
 if TYPE_CHECKING:
     import pandas as pd
 
-Ints = NDArray[np.int64]
 
 #: No cycle beyond this is simulated.
 LAST_CYCLE = 1 << 56

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.programs.scaling.evidence import SIGMAS
 from qmodels.programs.scaling.misfit import Misfit, learnt_misfit, no_misfit
 from qmodels.programs.scaling.pooling import Pooled
 from qmodels.programs.scaling.terms import MOST_TERMS
-
-Array = NDArray[np.float64]
 
 #: Scale of the discrepancy before the runs have spoken: standard deviations of log T for each
 #: doubling outside the runs are half-normal about 0 with this scale, so their median is .135.

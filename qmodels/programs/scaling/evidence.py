@@ -6,19 +6,12 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Indices
 from qmodels.programs.phases import Component
 from qmodels.programs.scaling.pooling import Pooled
 from qmodels.programs.scaling.screening import LEAST_FIT, promising
-from qmodels.programs.scaling.terms import (
-    MOST_TERMS,
-    Indices,
-    library,
-    proportional,
-)
-
-Array = NDArray[np.float64]
+from qmodels.programs.scaling.terms import MOST_TERMS, library, proportional
 
 #: Relative noise tried, standard deviations of the logarithm of a measured time.
 SIGMAS: Array = np.asarray(1e-6 * 1.25 ** np.arange(66))

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.programs.phases import Component
 from qmodels.programs.scaling.centre import centre_of
 from qmodels.programs.scaling.evidence import SIGMAS, Weighed
 from qmodels.programs.scaling.pooling import Pooled
 from qmodels.programs.scaling.terms import Library, formula, library
-
-Array = NDArray[np.float64]
 
 _SPREADS = (0.05, 0.3, 1.0)  # of log sigma between the bursts of a program
 _LAWS_KEPT = 20

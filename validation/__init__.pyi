@@ -5,7 +5,7 @@ from .analysis.estimates import Estimate as Estimate
 from .analysis.estimates import estimate as estimate
 from .analysis.estimates import replicate as replicate
 from .checkpoints import simulate_checkpoints as simulate_checkpoints
-from .experiments import EXPERIMENTS as EXPERIMENTS
+from .papers import EXPERIMENTS as EXPERIMENTS
 from .jobs import BoundedPareto as BoundedPareto
 from .jobs import RenewalJobs as RenewalJobs
 from .jobs import ReplayedJobs as ReplayedJobs

@@ -1,4 +1,4 @@
-"""How well a law fits: likelihood, distances, moments, tails, doubts, and bands by bootstrap."""
+"""Reports of fits: likelihood, distances, moments, tails, doubts, and bands by bootstrap."""
 
 from __future__ import annotations
 

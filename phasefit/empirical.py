@@ -1,4 +1,4 @@
-"""What observations say of their own law, before any is fitted: steps, distances, dependence."""
+"""Laws of observations themselves, before any is fitted: steps, distances, dependence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory and time a solver will take, known before any of it is spent, and what was."""
+"""Memory and time that a solver will take, known before any of it is spent, and what was."""
 
 from __future__ import annotations
 

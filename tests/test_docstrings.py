@@ -149,6 +149,8 @@ def overrides(module: str, definition: Definition) -> bool:
 def faults(module: str, code: str) -> list[str]:
     """Everything that is wrong with the docstrings of a module, a line each."""
     wrong = []
+    if (opening := (ast.get_docstring(ast.parse(code)) or "").partition(" ")[0]) in QUESTIONS:
+        wrong.append(f"the module begins with {opening}")
     for each in definitions(code):
         if each.first_word in QUESTIONS:
             wrong.append(f"{each.name}: begins with {each.first_word}")
@@ -212,6 +214,7 @@ def test_a_room_that_is_not_finished_exists(room):
 @pytest.mark.parametrize(
     ("code", "fault"),
     [
+        ('"""What there is."""', "the module begins with What"),
         ('def f():\n    """Whether it is so."""', "f: begins with Whether"),
         ('def _f():\n    """What it is."""', "_f: begins with What"),
         (

@@ -5,7 +5,6 @@ from .analysis.estimates import Estimate as Estimate
 from .analysis.estimates import estimate as estimate
 from .analysis.estimates import replicate as replicate
 from .checkpoints import simulate_checkpoints as simulate_checkpoints
-from .papers import EXPERIMENTS as EXPERIMENTS
 from .jobs import BoundedPareto as BoundedPareto
 from .jobs import RenewalJobs as RenewalJobs
 from .jobs import ReplayedJobs as ReplayedJobs
@@ -15,6 +14,7 @@ from .machine import compare_strategies as compare_strategies
 from .machine import simulate_machine as simulate_machine
 from .mesh import Mesh as Mesh
 from .mesh import Occupancy as Occupancy
+from .papers import EXPERIMENTS as EXPERIMENTS
 from .sharing import Simulation as Simulation
 from .sharing import simulate as simulate
 from .sharing import simulate_candidates as simulate_candidates

@@ -1,4 +1,4 @@
-"""What an EM fit returns, and how its pieces become a law in the unit of the data."""
+"""Results of EM fits, and the laws made of their pieces in the unit of the data."""
 
 from __future__ import annotations
 

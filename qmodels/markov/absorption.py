@@ -1,4 +1,4 @@
-"""How long a chain takes to reach certain states, and which of them it reaches first."""
+"""Times until a chain reaches certain states, and which of them it reaches first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a chain is after a given time, by uniformisation."""
+"""States of a chain after a given time, by uniformisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large the chains of networks and queues would be, counted before anything is built."""
+"""Sizes of the chains of networks and queues, counted before anything is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became slower between two releases: intervals in a row."""
+"""Slowdowns between two releases: intervals in a row."""
 
 from __future__ import annotations
 

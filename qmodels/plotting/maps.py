@@ -1,4 +1,4 @@
-"""Which policy is best where, drawn over load and variability."""
+"""Maps of the best policy, drawn over load and variability."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program does over its execution time: phases, working sets and their signature."""
+"""Programs over their execution time: phases, working sets and their signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What allotments are worth: lines of equal efficiency, and the best one as the budget grows."""
+"""Worth of allotments: lines of equal efficiency, and the best one as the budget grows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an allotment is worth: the best one for a budget, and the next processor or disk."""
+"""Worth of an allotment: the best one for a budget, and the next processor or disk."""
 
 from __future__ import annotations
 

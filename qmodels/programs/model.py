@@ -1,4 +1,4 @@
-"""What a job asks for: programs of working sets, and mixtures of programs.
+"""Demands of a job: programs of working sets, and mixtures of programs.
 
 Symbols as in E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
 behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, section 2: T_pd is the time of a

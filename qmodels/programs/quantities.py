@@ -1,4 +1,4 @@
-"""What a parameter of a program may be: a number, a law with a mean, or a measured sample."""
+"""Parameters of a program: a number, a law with a mean, or a measured sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stream of jobs is, where streams come from, and the registry of all sources."""
+"""Streams of jobs, their sources, and the registry of all sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a network reports: completed jobs, and what every channel has carried."""
+"""Reports of a network: completed jobs, and what every channel has carried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job sends: phases of patterns, described and never listed, or a list of messages."""
+"""Traffic of a job: phases of patterns, described and never listed, or a list of messages."""
 
 from __future__ import annotations
 

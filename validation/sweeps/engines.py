@@ -1,4 +1,4 @@
-"""Where a campaign's work is done: in this process, in processes of this machine, on a cluster."""
+"""Places where a campaign's work is done: this process, processes of this machine, a cluster."""
 
 from __future__ import annotations
 

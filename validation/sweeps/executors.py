@@ -1,4 +1,4 @@
-"""Who runs independent pieces of work: the one place that chooses threads or processes.
+"""Executors of independent pieces of work: the one place that chooses threads or processes.
 
 Work in compiled kernels that release the interpreter lock, such as a replication of
 `validation.simulate`, goes to threads, which share their data. Work in Python, such as a run of a

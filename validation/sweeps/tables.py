@@ -1,4 +1,4 @@
-"""What tables of a scenario say: of what they are, texts of settings, and files that they name."""
+"""Tables of a scenario: of what they are, texts of settings, and files that they name."""
 
 from __future__ import annotations
 

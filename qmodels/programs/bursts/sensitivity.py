@@ -1,4 +1,4 @@
-"""How many bursts a trace has, for each threshold on the pause that separates two of them."""
+"""Numbers of bursts of a trace, for each threshold on the pause that separates two of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runs could be made next: the usual ones, or those that a user can make."""
+"""Runs that could be made next: the usual ones, or those that a user can make."""
 
 from __future__ import annotations
 

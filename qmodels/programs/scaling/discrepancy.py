@@ -1,4 +1,4 @@
-"""How far a program may part from every law of the library, learnt from the misfit of its runs."""
+"""Distance of a program from every law of the library, learnt from the misfit of its runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much the runs of one burst speak for each law, for each size of the noise."""
+"""Evidence of the runs of one burst for each law, for each size of the noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs on the chosen allotments leave open, and how far apart the possible answers are."""
+"""Questions that runs on the chosen allotments leave open, and how far apart the answers are."""
 
 from __future__ import annotations
 

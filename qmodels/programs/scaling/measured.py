@@ -1,4 +1,4 @@
-"""What was measured on each allotment, to stand beside the law that was fitted to all of them."""
+"""Times measured on each allotment, to stand beside the law that was fitted to all of them."""
 
 from __future__ import annotations
 

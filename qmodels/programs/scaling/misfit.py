@@ -1,4 +1,4 @@
-"""How far single allotments lie from the smooth law of a program: steps, odd numbers, not noise."""
+"""Distance of single allotments from the smooth law of a program: steps, odd numbers, not noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which run to do next: the one that leaves the least doubt about the times asked for."""
+"""Choice of the next run: the one that leaves the least doubt about the times asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of all laws are worth a closer look: least squares for every one of them at once."""
+"""Screening of all laws for those worth a closer look: least squares for every one at once."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ class FileLock:
 
     Parameters
     ----------
-    file : int
-        Descriptor of the file.
+    file : Path
+        The file.
     """
 
     def __init__(self, file: Path) -> None:

@@ -225,7 +225,7 @@ class QBDSolution(Result):
         return self._quantities()
 
     def drawn(self) -> pd.DataFrame:
-        """Return the probability of each level, up to a level that few reach."""
+        """Return the probability of each level, to where one in a thousand is left or level 200."""
         import pandas as pd
 
         levels = np.arange(201)

@@ -104,7 +104,7 @@ class FedDisksByLaw(AbstractMeanRatio):
 
     law: Any  #: of R
     low: float  #: the law lies between these, but for a negligible chance
-    high: float  #: other end
+    high: float  #: see `low`
     panels: int = _PANELS  #: of the spline
     exact: bool = False  #: whether the mean is
     _above: _Integral = field(init=False, repr=False)  # of F/r^2 from 1 up

@@ -157,13 +157,13 @@ def segments_of(rows: Array) -> Iterator[tuple[float, float, str, int]]:
 
     Parameters
     ----------
-    rows : (n, 8) ndarray
-        Rows of a `Log`.
+    rows : (7, n) ndarray
+        Columns of a `Log` for one process, its number left out.
 
     Yields
     ------
-    tuple
-        Begin and end in seconds, kind, and bytes.
+    tuple of (float, float, str, int)
+        Begin and end in seconds, kind, and bytes moved.
     """
     begins, ends, user_time, ready, read, written, waits = rows
     length = ends - begins

@@ -117,9 +117,9 @@ def margin_of(
     totals : Pooled or None
         Seconds of whole runs; None where there are none.
     fitted : (n,) ndarray
-        Seconds by the law on each allotment.
+        Logarithm of the seconds by the law on each allotment.
     tangent : (n, k) ndarray
-        Derivatives of the log of these seconds by the coefficients.
+        Its derivatives by the coefficients.
     noise : (draws,) ndarray
         Relative noise of a whole run, a draw each.
     assumed : float or None

@@ -1,4 +1,4 @@
-"""Streams played back from a job log."""
+"""Streams replayed from a job log."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def drawn_jobs(arrivals: Any, demand: Any) -> AbstractJobs:
 
 @dataclass(frozen=True, eq=False)
 class ReplayedJobs(AbstractJobs):
-    """A log played back in its own order, so that its dependence is kept.
+    """A log replayed in its own order, so that its dependence is kept.
 
     Each draw starts at a random job and goes round; the two sequences stay in step.
 

@@ -31,7 +31,7 @@ MOST_JOBS = 10_000_000  #: jobs of one stream
 class JobStream(Result):
     """Jobs in order of arrival.
 
-    Times are in the unit of the machine that plays them: cycles where it has a network, else
+    Times are in the unit of the simulated machine: cycles where it has a network, else
     seconds.
 
     Parameters

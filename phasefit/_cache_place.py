@@ -1,4 +1,4 @@
-"""Where compiled loops are kept between runs, where neither the package nor a home can be written.
+"""Folder of compiled loops between runs, where neither the package nor a home can be written.
 
 numba keeps them beside their source, else in the user's cache, else it refuses to compile at all:
 so on a read-only root the first import would end in a traceback.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from phasefit.checks import Array
+from phasefit.arrays import Array
 from phasefit.errors import ModelError
 
 #: Times at once in one table of Poisson weights.

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from phasefit.arrival_process import MAP
 from phasefit.canonical_arrivals import lag1_range, match_map
-from phasefit.checks import Array, positive_vector, real_number, real_vector, whole_number
+from phasefit.checks import positive_vector, real_number, real_vector, whole_number
 from phasefit.empirical import lag1
 from phasefit.errors import ModelError
 from phasefit.moments import match_moments

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phasefit import absorption, forms, sampling
+from phasefit.arrays import Array
 from phasefit.checks import (
     ROUNDING,
-    Array,
     finite_rates,
     positive_vector,
     real_array,

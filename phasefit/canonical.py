@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.absorption import Chain, eliminate, solve_left
-from phasefit.checks import Array, finite_rates, real_number
+from phasefit.arrays import Array
+from phasefit.checks import finite_rates, real_number
 from phasefit.errors import ModelError
 from phasefit.phase_type import PhaseType
 

@@ -6,9 +6,10 @@ from math import sqrt
 
 import numpy as np
 
+from phasefit.arrays import Array
 from phasefit.arrival_process import MAP
 from phasefit.canonical import canonical_form
-from phasefit.checks import Array, positive_vector, real_number
+from phasefit.checks import positive_vector, real_number
 from phasefit.errors import InfeasibleMomentsError
 from phasefit.moments import match_moments
 from phasefit.phase_type import PhaseType

@@ -9,11 +9,10 @@ from math import fsum, inf, isfinite, ldexp
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.errors import ModelError
-
-Array = NDArray[np.float64]
 
 #: How far from one a sum of given probabilities may be and still count as rounded.
 ROUNDING: Final = 1e-10

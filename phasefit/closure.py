@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from phasefit.absorption import Chain, solve_left, transient
-from phasefit.checks import Array, probability_vector, real_number, share, within_order
+from phasefit.arrays import Array
+from phasefit.checks import probability_vector, real_number, share, within_order
 from phasefit.errors import ModelError
 from phasefit.fitted_to import origin_of
 from phasefit.phase_type import PhaseType

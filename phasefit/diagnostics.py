@@ -1,4 +1,4 @@
-"""How well a law fits: likelihood, distances, moments, tails, doubts, and bands by bootstrap."""
+"""Reports of fits: likelihood, distances, moments, tails, doubts, and bands by bootstrap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.checks import Array, probabilities, real_number, real_vector, share, whole_number
+from phasefit.arrays import Array
+from phasefit.checks import probabilities, real_number, real_vector, share, whole_number
 from phasefit.empirical import Empirical, ks_distance
 from phasefit.errors import ModelError
 from phasefit.observations import Observations

@@ -1,4 +1,4 @@
-"""What observations say of their own law, before any is fitted: steps, distances, dependence."""
+"""Laws of observations themselves, before any is fitted: steps, distances, dependence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.checks import Array, real_array, real_number
+from phasefit.arrays import Array
+from phasefit.checks import real_array, real_number
 from phasefit.errors import ModelError
 from phasefit.observations import Observations
 from phasefit.phase_type import PhaseType

@@ -1,4 +1,4 @@
-"""What can go wrong with a law or a fit, said so that the reader can mend it."""
+"""Errors of laws and fits, said so that the reader can mend them."""
 
 from __future__ import annotations
 

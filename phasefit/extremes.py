@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.checks import Array, boolean, probabilities, shaped, whole_number
+from phasefit.arrays import Array
+from phasefit.checks import boolean, probabilities, shaped, whole_number
 from phasefit.errors import ModelError
 from phasefit.phase_type import PhaseType
 from phasefit.records import Law

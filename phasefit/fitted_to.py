@@ -1,4 +1,4 @@
-"""What a law was fitted to, kept beside it, so that its user can tell how far it is from the data.
+"""Data that a law was fitted to, kept beside it, so that its user can tell how far it is from them.
 
 A law of given numbers is what it says. A fitted one stands for data, and what is computed of it,
 however exactly, is off by as much as the law is.
@@ -11,7 +11,8 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from phasefit.checks import Array, real_vector
+from phasefit.arrays import Array
+from phasefit.checks import real_vector
 from phasefit.errors import ModelError
 from phasefit.records import Record
 
@@ -110,8 +111,8 @@ class FromData:
     @property
     def fitted_to(self) -> FittedTo | None:
         """Data that it was fitted to; None of one that was given by its numbers."""
-        found: FittedTo | None = self.__dict__.get("_fitted_to")
-        return found
+        origin: FittedTo | None = self.__dict__.get("_fitted_to")
+        return origin
 
     def with_data(self, values: ArrayLike, *, how: str = "", source: str = "") -> Self:
         """Return the same, marked as fitted to data; what is predicted of it then says so.

@@ -368,9 +368,9 @@ def _pvalue(
     distances = [distance]
     for _ in range(replicas):
         again = Observations.of(law.rvs(_draws_in_resample(observations), random_state=rng))
-        own, refitted = empirical(again), search.law(again, law.order)
-        if own is not None and refitted is not None:
-            distances.append(ks_distance(refitted, own))
+        of_sample, refitted = empirical(again), search.law(again, law.order)
+        if of_sample is not None and refitted is not None:
+            distances.append(ks_distance(refitted, of_sample))
     return float(np.mean(np.array(distances) >= distance))
 
 

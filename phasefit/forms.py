@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from phasefit.checks import Array, named
+from phasefit.arrays import Array
+from phasefit.checks import named
 from phasefit.errors import ModelError
 
 #: What a law in JSON says it is.

@@ -18,7 +18,8 @@ from typing import Final
 
 import numpy as np
 
-from phasefit.checks import Array, reciprocals
+from phasefit.arrays import Array
+from phasefit.checks import reciprocals
 from phasefit.errors import InfeasibleMomentsError, ModelError
 from phasefit.phase_type import PhaseType
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phasefit.checks import Array, in_range, real_array, real_vector, whole_number
+from phasefit.arrays import Array
+from phasefit.checks import in_range, real_array, real_vector, whole_number
 from phasefit.errors import ModelError
 from phasefit.records import Drawing, Result
 
@@ -246,12 +247,12 @@ class Observations(Result):
             raise ModelError(f"samples[{i}] is infinite; give a finite time and mark it censored")
         counted = weight > 0.0
         zero = exact & (upper == 0.0)
-        known, open_ = exact & counted & ~zero, ~exact & counted
-        if known.all():
+        is_exact, open_ = exact & counted & ~zero, ~exact & counted
+        if is_exact.all():
             return cls(lower, weight, _NONE, _NONE, _NONE)
         return cls(
-            lower[known],
-            weight[known],
+            lower[is_exact],
+            weight[is_exact],
             lower[open_],
             upper[open_],
             weight[open_],

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from phasefit import absorption, forms, quantiles, sampling
 from phasefit.absorption import Chain, scaled
+from phasefit.arrays import Array
 from phasefit.checks import (
     ROUNDING,
-    Array,
     exit_rate,
     finite_rates,
     in_range,

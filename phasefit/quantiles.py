@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.absorption import Chain, transient
-from phasefit.checks import Array
+from phasefit.arrays import Array
 from phasefit.errors import ConvergenceError
 
 #: Ten steps reach any bracket and every fourth halves it in logarithm, which takes sixty times.

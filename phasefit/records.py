@@ -1,4 +1,4 @@
-"""What a record shows of itself: short text, a table in a notebook, a frame, JSON, a figure.
+"""Forms in which a record shows itself: short text, table in a notebook, frame, JSON, figure.
 
 Results, laws, programs, machines and policies derive from `Record` or, where there is something to
 draw, from `Result`. They say what they hold by `record`; everything else follows from that

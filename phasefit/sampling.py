@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit.absorption import Chain
-from phasefit.checks import Array
+from phasefit.arrays import Array
 from phasefit.errors import ModelError
 
 RandomState = int | np.random.Generator | np.random.RandomState | None

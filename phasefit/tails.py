@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from phasefit.checks import Array, real_vector, whole_number
+from phasefit.arrays import Array
+from phasefit.checks import real_vector, whole_number
 from phasefit.errors import ModelError
 from phasefit.fitted_to import FittedTo
 from phasefit.fitting import fit

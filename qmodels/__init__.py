@@ -1,4 +1,4 @@
-"""How a parallel program scales, and how a parallel machine answers under a policy."""
+"""Scaling of parallel programs, and response times of parallel machines under a policy."""
 
 import lazy_loader
 

@@ -18,9 +18,20 @@ __all__ = [
 class UnstableError(ModelError):
     """The queue has no steady state: work arrives at least as fast as it is served.
 
-    `rate` is what arrives and `capacity` what can be served, both per unit time; `largest_load`
-    is the load just below which there is a steady state, where loads were spoken of. `said` is
-    the whole message where the usual one would not do.
+    Parameters
+    ----------
+    what : str
+        Subject of the message.
+    rate : float
+        Arrives per unit time.
+    capacity : float
+        Can be served per unit time.
+    load : float, optional
+        That was asked for.
+    largest_load : float, optional
+        Just below which there is a steady state, where loads were spoken of.
+    message : str
+        Whole message, where the usual one would not do.
     """
 
     def __init__(
@@ -31,7 +42,7 @@ class UnstableError(ModelError):
         *,
         load: float | None = None,
         largest_load: float | None = None,
-        said: str | None = None,
+        message: str | None = None,
     ) -> None:
         self.rate, self.capacity = rate, capacity
         self.load, self.largest_load = load, largest_load
@@ -40,7 +51,7 @@ class UnstableError(ModelError):
             at = f"load {load:.6g} ({rate:.6g} jobs/s)"
             most = f"load {largest_load:.6g} ({capacity:.6g} jobs/s)"
         super().__init__(
-            said
+            message
             or f"{what}: no steady state at {at}; stable only below {most}; lower the load or add capacity"
         )
 
@@ -50,7 +61,19 @@ class MemoryBudgetError(ModelError):
 
 
 class TraceFormatError(ModelError):
-    """A log or table is damaged; names the file, the line and the field where it is known."""
+    """A log or table is damaged; names the file, the line and the field where it is known.
+
+    Parameters
+    ----------
+    file : path
+        The log or table.
+    what : str
+        The fault.
+    line : int or None
+        Line of the fault, where it is known.
+    field : str or None
+        Field of the fault, where it is known.
+    """
 
     def __init__(self, file: str, what: str, *, line: int | None = None, field: str | None = None) -> None:
         self.file, self.line, self.field, self.what = file, line, field, what
@@ -61,7 +84,14 @@ class TraceFormatError(ModelError):
 class ScenarioError(ModelError):
     """A scenario file is at fault; `problems` holds one (key, text) pair for each finding.
 
-    Of more than twenty findings it holds the first; `more` says how many others there are.
+    Parameters
+    ----------
+    file : path
+        The scenario.
+    problems : sequence of (str, str)
+        Key and text of each finding.
+    more : int
+        Findings beyond those.
     """
 
     def __init__(self, file: str, problems: list[tuple[str, str]], more: int = 0) -> None:

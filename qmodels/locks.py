@@ -10,7 +10,13 @@ from pathlib import Path
 
 
 class FileLock:
-    """A lock on a file, from `held_lock`."""
+    """A lock on a file, from `held_lock`.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
+    """
 
     def __init__(self, file: Path) -> None:
         self.file = file.absolute()
@@ -43,6 +49,11 @@ os.register_at_fork(after_in_child=_ours.clear)
 
 def held_lock(file: Path) -> FileLock | None:
     """Lock a file, which is made if it is not there.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How much memory and time a solver will take, known before any of it is spent, and what was."""
+"""Memory and time that a solver will take, known before any of it is spent, and what was."""
 
 from __future__ import annotations
 
@@ -19,14 +19,37 @@ FEWER_STATES: Final = "take laws of fewer phases, a smaller population, or raise
 
 
 def memory_limit(memory: float | None = None) -> float:
-    """Bytes that may be taken: `memory`, or half of the machine's."""
+    """Return the bytes that may be taken.
+
+    Parameters
+    ----------
+    memory : float, optional
+        Bytes; by default half of the machine's.
+    """
     if memory is not None:
         return real_number("memory", memory, above=0.0)
     return _SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def check_memory(what: str, needed: float, limit: float, fix: str = "raise memory") -> None:
-    """MemoryBudgetError if the bytes `needed` exceed the `limit`."""
+    """Check that what is needed is allowed.
+
+    Parameters
+    ----------
+    what : str
+        Subject of the message.
+    needed : float
+        Bytes.
+    limit : float
+        Bytes allowed.
+    fix : str
+        Advice at the end of the message.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If more is needed than allowed.
+    """
     if not needed <= limit:
         raise MemoryBudgetError(
             f"{what} would take {needed / 1e9:.3g} GB, more than the {limit / 1e9:.3g} GB allowed; {fix}"
@@ -34,9 +57,25 @@ def check_memory(what: str, needed: float, limit: float, fix: str = "raise memor
 
 
 def check_seconds(what: str, needed: float, memory: float | None, fix: str) -> None:
-    """MemoryBudgetError if some `needed` seconds of computing are more than are begun unasked.
+    """Check that computing does not take longer than is begun unasked.
 
     Whoever gives `memory` has chosen how large a chain may be, and is not held up.
+
+    Parameters
+    ----------
+    what : str
+        Subject of the message.
+    needed : float
+        About the seconds of computing.
+    memory : float or None
+        As the caller's user gave it.
+    fix : str
+        Advice at the end of the message.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If it takes longer, and `memory` is None.
     """
     if memory is None and not needed <= MOST_SECONDS:
         raise MemoryBudgetError(
@@ -47,7 +86,7 @@ def check_seconds(what: str, needed: float, memory: float | None, fix: str) -> N
 
 
 def peak_memory() -> int:
-    """Most bytes that this process, or one that it started and waited for, has held so far."""
+    """Return the most bytes that this process, or one that it waited for, has held so far."""
     used = max(
         resource.getrusage(whose).ru_maxrss for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
@@ -55,7 +94,7 @@ def peak_memory() -> int:
 
 
 def spent_in_words() -> str:
-    """What this process and those that it started have spent so far, as a sentence.
+    """Return a sentence on what this process and those that it started have spent so far.
 
     Examples
     --------

@@ -30,7 +30,18 @@ _keepers: list[Callable[[], str]] = []
 
 @contextmanager
 def kept(sentence: Callable[[], str]) -> Iterator[None]:
-    """Have a command that is stopped within the block say what is kept of its work."""
+    """Have a command that is stopped within the block say what is kept of its work.
+
+    Parameters
+    ----------
+    sentence : callable
+        Returns what is kept, in words.
+
+    Yields
+    ------
+    None
+        The block runs once.
+    """
     _keepers.append(sentence)
     try:
         yield
@@ -49,7 +60,13 @@ def all_kept() -> list[str]:
 
 
 class Stopped(BaseException):
-    """A signal told the command to stop; no error, so that no handler of errors takes it."""
+    """A signal told the command to stop; no error, so that no handler of errors takes it.
+
+    Parameters
+    ----------
+    number : int
+        Of the signal.
+    """
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -132,7 +149,7 @@ def open_standard_streams() -> None:
 
 
 def collect_seldom() -> None:
-    """Look for garbage in cycles seldom, in a process that is ours: a command, or a worker.
+    """Make the collector look for garbage in cycles seldom, in a process of this project.
 
     Importing this project's packages makes some million objects, none of which is garbage; to look
     through them again and again took a sixth of that time, and of laying out a sweep's points more.

@@ -10,4 +10,12 @@ Progress = Callable[[str, int, int], None]
 
 
 def no_progress(what: str, done: int, total: int) -> None:
-    """Say nothing: the `Progress` of work that nobody watches."""
+    """Do nothing: the `Progress` of work that nobody watches.
+
+    Parameters
+    ----------
+    what : str
+        Name of the work.
+    done, total : int
+        Parts of the work.
+    """

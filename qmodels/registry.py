@@ -58,6 +58,16 @@ class Registry(dict[str, type[Kind]]):
     def register(self, entry: Entry) -> Entry:
         """Enter a class under its name; use as a decorator.
 
+        Parameters
+        ----------
+        entry : type
+            The class.
+
+        Returns
+        -------
+        type
+            The class itself.
+
         Raises
         ------
         ModelError
@@ -65,8 +75,8 @@ class Registry(dict[str, type[Kind]]):
         """
         self._check_complete(entry, repr(entry))
         name = entry.name
-        known = self.get(name, entry)
-        if (known.__module__, known.__qualname__) != (entry.__module__, entry.__qualname__):
+        taken = self.get(name, entry)
+        if (taken.__module__, taken.__qualname__) != (entry.__module__, entry.__qualname__):
             raise ModelError(f"there is a {self.what} {name!r} already; choose another name")
         self[name] = entry
         if self._order is not None:
@@ -77,7 +87,13 @@ class Registry(dict[str, type[Kind]]):
         return entry
 
     def spelling(self, text: str) -> str | None:
-        """The name in the registry that `text` spells (see `phasefit.checks.spelled`), or None."""
+        """Return the name in the registry that a text spells (see `phasefit.checks.spelled`), or None.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        """
         return spelled(text, self)
 
     def find(self, text: str) -> type[Kind]:
@@ -109,16 +125,21 @@ class Registry(dict[str, type[Kind]]):
         )
 
     def made(self, text: str) -> Kind:
-        """Return what the class that `text` names makes without arguments.
+        """Return what the class of a name makes without arguments.
+
+        Parameters
+        ----------
+        text : str
+            The name, in any spelling.
 
         Raises
         ------
         ModelError
             As `find` does, or if the class needs arguments.
         """
-        found = self.find(text)
+        entry = self.find(text)
         try:
-            return found()
+            return entry()
         except TypeError as error:
             raise ModelError(
                 f"{self.what} {text!r:.80} cannot be made without arguments ({error}); make it "
@@ -128,15 +149,15 @@ class Registry(dict[str, type[Kind]]):
     def _imported(self, text: str) -> type[Kind]:
         module, _, name = text.partition(":")
         try:
-            found = getattr(importlib.import_module(module), name)
+            entry = getattr(importlib.import_module(module), name)
         except (Exception, SystemExit) as error:  # whatever the user's module does on import
             raise ModelError(f"{self.what} {text!r:.120} cannot be loaded: {error!s:.200}") from error
-        self._check_complete(found, repr(text))
-        return found  # type: ignore[no-any-return]
+        self._check_complete(entry, repr(text))
+        return entry  # type: ignore[no-any-return]
 
-    def _check_complete(self, entry: Any, said: str) -> None:
+    def _check_complete(self, entry: Any, text: str) -> None:
         if not (isinstance(entry, type) and issubclass(entry, self.base)):
-            raise ModelError(f"{said:.120} is no subclass of {self.base.__name__}")
+            raise ModelError(f"{text:.120} is no subclass of {self.base.__name__}")
         missing = sorted(getattr(entry, "__abstractmethods__", ()))
         if not isinstance(getattr(entry, "name", None), str):
             missing.append("name")

@@ -41,7 +41,7 @@ _BARE: Final = re.compile(r"([0-9]{1,15})(\.[0-9]+)?")
 _MANY_BYTES: Final = 1e6
 
 
-def quantity(key: str, read: Callable[[str], Read], given: str | float) -> Read:
+def quantity(key: str, read: Callable[[str], Read], value: str | float) -> Read:
     """Read a quantity of a file or option; its key is said where it cannot be read.
 
     Parameters
@@ -50,7 +50,8 @@ def quantity(key: str, read: Callable[[str], Read], given: str | float) -> Read:
         What the file or option calls it.
     read : callable
         `seconds`, `byte_count`, `bytes_per_second` or another function of a text.
-    given : str or float
+    value : str or float
+        As it was written; a number is already in the unit that `read` returns.
 
     Returns
     -------
@@ -69,7 +70,7 @@ def quantity(key: str, read: Callable[[str], Read], given: str | float) -> Read:
     phasefit.errors.ModelError: job.mtbf: 12 what? say 12h or 12min
     """
     try:
-        return read(str(given))
+        return read(str(value))
     except ModelError as error:
         raise ModelError(f"{key}: {error}") from None
 
@@ -80,11 +81,13 @@ def require_unit(text: str, usual: tuple[str, str], small: tuple[str, str], many
     Parameters
     ----------
     text : str
+        The quantity.
     usual : pair of str
         Units that are likely meant by a number that is not large.
     small : pair of str
         Those of a number of `many` or more.
     many : float
+        Number from which on `small` units are meant.
 
     Raises
     ------
@@ -111,6 +114,7 @@ def seconds(text: str) -> float:
     Parameters
     ----------
     text : str
+        The time.
 
     Returns
     -------
@@ -127,10 +131,10 @@ def seconds(text: str) -> float:
     >>> seconds("24.7h"), seconds("1h 30min"), seconds("600s"), seconds("0")
     (88920.0, 5400.0, 600.0, 0.0)
     """
-    given = text.strip()
-    require_unit(given, ("h", "min"), ("s", "min"), _MANY_SECONDS)
-    whole = _TIME.fullmatch(given) or _TIMES.fullmatch(given)
-    parts = _TIME.findall(given) if whole else []
+    stripped = text.strip()
+    require_unit(stripped, ("h", "min"), ("s", "min"), _MANY_SECONDS)
+    whole = _TIME.fullmatch(stripped) or _TIMES.fullmatch(stripped)
+    parts = _TIME.findall(stripped) if whole else []
     units = [_SECONDS.get(unit.lower(), 0.0) for _, unit in parts]
     # Each unit less than the one before: 30min1h is a slip, and so is 1h 1h.
     if not units or 0.0 in units or units != sorted(set(units), reverse=True):
@@ -194,15 +198,15 @@ def bytes_per_second(text: str) -> float:
     >>> bytes_per_second("20GB/s"), bytes_per_second("2 TiB/s"), bytes_per_second("500MB")
     (20000000000.0, 2199023255552.0, 500000000.0)
     """
-    given = text.strip()
-    require_unit(given, ("GB/s", "MB/s"), ("B/s", "kB/s"), _MANY_BYTES)
-    bare, slash, per = given.rpartition("/")
+    stripped = text.strip()
+    require_unit(stripped, ("GB/s", "MB/s"), ("B/s", "kB/s"), _MANY_BYTES)
+    bare, slash, per = stripped.rpartition("/")
     if slash and per.strip().lower() not in ("s", "sec", "second"):
-        raise ModelError(f"{given[:40]!r} is no rate; write it as 20GB/s")
-    number = bare if slash else given
+        raise ModelError(f"{stripped[:40]!r} is no rate; write it as 20GB/s")
+    number = bare if slash else stripped
     if re.search(r"[0-9.]\s*[kmgt]?i?bit|bps", number, re.IGNORECASE):
-        raise ModelError(f"{given[:40]!r} is in bits; write bytes, such as 20GB/s")
+        raise ModelError(f"{stripped[:40]!r} is in bits; write bytes, such as 20GB/s")
     try:
         return float(byte_count(number))
     except ModelError:
-        raise ModelError(f"{given[:40]!r} is no rate; write it as 20GB/s") from None
+        raise ModelError(f"{stripped[:40]!r} is no rate; write it as 20GB/s") from None

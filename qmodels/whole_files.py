@@ -13,6 +13,16 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise ModelError unless a file could be written there: before the work that fills it.
 
     Its folder is made where there is none.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Raises
+    ------
+    ModelError
+        If it could not.
     """
     file = Path(path)
     if os.path.isdir(file):
@@ -36,6 +46,13 @@ def _check_regular(file: Path) -> None:
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write beside the file, then rename: no reader ever sees half of it.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    content : bytes
+        All of it.
 
     Raises
     ------

@@ -22,6 +22,7 @@ def unit_of(seconds: float) -> tuple[float, str]:
     Parameters
     ----------
     seconds : float
+        The time.
 
     Returns
     -------
@@ -45,6 +46,7 @@ def in_words(seconds: float, *, like: float | None = None) -> str:
     Parameters
     ----------
     seconds : float
+        The time.
     like : float, optional
         Seconds of the time beside which this one stands.
 
@@ -80,12 +82,14 @@ def plain_number(x: float, digits: int = 4) -> str:
     Parameters
     ----------
     x : float
+        The number.
     digits : int
         How many are kept, by rounding.
 
     Returns
     -------
     str
+        The number.
 
     Examples
     --------

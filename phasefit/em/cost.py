@@ -1,4 +1,4 @@
-"""How long a search for the law of greatest likelihood will take, known before it is begun."""
+"""Time of a search for the law of greatest likelihood, estimated before it is begun."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.checks import Array
+from phasefit.arrays import Array
 from phasefit.em import _kernels
 from phasefit.em.held import climb
 from phasefit.em.result import EMResult, result

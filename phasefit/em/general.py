@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import absorption
-from phasefit.checks import Array
+from phasefit.arrays import Array
 from phasefit.em import _kernels, erlang
 from phasefit.em.held import climb
 from phasefit.em.result import EMResult, result

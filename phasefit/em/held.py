@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from phasefit.checks import Array
+from phasefit.arrays import Array
 
 #: Likelihood at logarithms of parameters (p,), its gradient and a positive curvature, both (p,).
 Expect = Callable[[Array], tuple[float, Array, Array]]
@@ -26,13 +26,13 @@ def climb(
     Parameters
     ----------
     expect : callable
-        Log-likelihood of a point, its gradient and the curvature of the complete likelihood.
+        Likelihood at a point, its gradient and a positive curvature; see `Expect`.
     held : callable
-        Functions that are held, and their gradients, at a point.
-    theta : (n,) ndarray
-        Where to start.
-    goal : (h,) ndarray
-        Values that the functions keep.
+        Logarithms of what is held at a point, and their derivatives; see `Held`.
+    theta : (p,) ndarray
+        Where to start: logarithms of parameters.
+    goal : (k,) ndarray
+        Logarithms of what is held, kept all the way.
     gain : float
         Stop when ten steps gain less than this.
     max_steps : int
@@ -40,10 +40,10 @@ def climb(
 
     Returns
     -------
-    point : (n,) ndarray
+    point : (p,) ndarray
         Where the climb ended.
     trace : (steps,) ndarray
-        Log-likelihood after each step.
+        Likelihood after each step.
     settled : bool
         Whether it stopped by itself.
     """
@@ -86,15 +86,15 @@ def approach(held: Held, theta: Array, goal: Array) -> Array | None:
     Parameters
     ----------
     held : callable
-        Functions that are held, and their gradients, at a point.
-    theta : (n,) ndarray
-        Where to start.
-    goal : (h,) ndarray
-        Values wanted.
+        Logarithms of what is held at a point, and their derivatives; see `Held`.
+    theta : (p,) ndarray
+        Where to start: logarithms of parameters.
+    goal : (k,) ndarray
+        Logarithms wanted.
 
     Returns
     -------
-    (n,) ndarray or None
+    (p,) ndarray or None
         The point; None where it is not reached.
     """
     even = np.ones_like(theta)
@@ -115,17 +115,17 @@ def onto(held: Held, theta: Array, goal: Array, curvature: Array) -> Array | Non
     Parameters
     ----------
     held : callable
-        Functions that are held, and their gradients, at a point.
-    theta : (n,) ndarray
-        Where to start.
-    goal : (h,) ndarray
-        Values wanted.
-    curvature : (n,) ndarray
+        Logarithms of what is held at a point, and their derivatives; see `Held`.
+    theta : (p,) ndarray
+        Where to start: logarithms of parameters.
+    goal : (k,) ndarray
+        Logarithms wanted.
+    curvature : (p,) ndarray
         Measure of distance: the curvature of the complete likelihood.
 
     Returns
     -------
-    (n,) ndarray or None
+    (p,) ndarray or None
         The point; None where Newton's method fails.
     """
     best = np.inf

@@ -1,4 +1,4 @@
-"""What an EM fit returns, and how its pieces become a law in the unit of the data."""
+"""Results of EM fits, and the laws made of their pieces in the unit of the data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phasefit.checks import Array, finite_rates
+from phasefit.arrays import Array
+from phasefit.checks import finite_rates
 from phasefit.observations import Observations
 from phasefit.phase_type import PhaseType
 from phasefit.records import Drawing, Result

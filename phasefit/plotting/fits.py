@@ -15,10 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import share
 from phasefit.errors import ModelError
-
-Array = NDArray[np.float64]
 
 # Okabe & Ito's colours: told apart by colour-blind readers too.
 BLUE, RED, GREY = "#0072B2", "#D55E00", "#666666"

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.plotting.fits import BLUE, axes_or_new
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 _POINTS: Final = 300
 _MOST_BARS: Final = 40

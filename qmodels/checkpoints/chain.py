@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.checkpoints.intervals import kept_work
 from qmodels.checkpoints.model import Checkpointing, Storage
 from qmodels.markov import solve_chain
-
-Array = NDArray[np.float64]
 
 #: States beyond which the chain is not worth its time.
 MOST_STATES = 20_000

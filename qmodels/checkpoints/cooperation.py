@@ -1,4 +1,4 @@
-"""How little a machine can waste when several classes of jobs share its storage."""
+"""Least waste of a machine whose classes of jobs share its storage."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.checkpoints.intervals import (
     kept_work,
     log_survived,
@@ -19,8 +19,6 @@ from qmodels.checkpoints.intervals import (
 from qmodels.checkpoints.model import Checkpointing, Storage
 from qmodels.errors import ConvergenceError
 from qmodels.networks.product_form import repair_law
-
-Array = NDArray[np.float64]
 
 #: A fixed point is reached when a step changes times by less than this share of a transfer.
 _SETTLED, _STEPS, _STEP = 1e-10, 20_000, 0.3

@@ -136,7 +136,7 @@ def timer_share(job: Checkpointing, service: float, load: float) -> float:
     such steps is pushed out of each other's service of `C` seconds by ``d^2`` for each cycle,
     where arrivals at random moments wait ``C^2 / 2`` each: a share of ``2 x^2``, ``x = d / C``,
     exact for few jobs and small x. It grows to one where x is large: the interpolation
-    ``1 - (1 + 4 load x^2)^(-1 / (2 load))`` was chosen to lie within .08 of play at loads .07 to
+    ``1 - (1 + 4 load x^2)^(-1 / (2 load))`` was chosen to lie within .08 of simulations at loads .07 to
     .73. One is exact for exponential intervals.
     """
     if isinstance(job.jitter, PhaseType):

@@ -1,4 +1,4 @@
-"""What writes checkpoints and where they go: the nouns that predictions and simulators share."""
+"""Jobs that write checkpoints and the storage they go to, shared by predictions and simulators."""
 
 from __future__ import annotations
 

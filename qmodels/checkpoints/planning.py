@@ -1,4 +1,4 @@
-"""What follows from predictions: the best interval, and how many jobs fit."""
+"""Consequences of predictions: the best interval, and how many jobs fit."""
 
 from __future__ import annotations
 

@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.checkpoints.model import Checkpointing, Storage
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,14 @@ MOST_RATES: Final = 2_000_000
 
 
 def as_json(prediction: Prediction) -> str:
-    """Blocks of the chain as lists of [row, column, rate], and what the solution says."""
-    chain = _checked(prediction)
+    """Return the blocks of the chain as lists of [row, column, rate], beside what the solution says.
+
+    Parameters
+    ----------
+    prediction : Prediction
+        Of a policy whose chain is known.
+    """
+    chain = _checked_chain(prediction)
     blocks = {name: [_triples(block) for block in getattr(chain, name)] for name in ("up", "local", "down")}
     fields: dict[str, Any] = {
         "schema": SCHEMA,
@@ -54,8 +60,14 @@ def as_json(prediction: Prediction) -> str:
 
 
 def as_prism(prediction: Prediction) -> str:
-    """The chain in PRISM's language, cut off at a level that is hardly ever reached."""
-    chain = _checked(prediction)
+    """Return the chain in PRISM's language, cut off at a level that is hardly ever reached.
+
+    Parameters
+    ----------
+    prediction : Prediction
+        Of a policy whose chain is known.
+    """
+    chain = _checked_chain(prediction)
     boundary = len(chain.local) - 1
     top = max(boundary + 1, _level_reached_by(prediction, CUT_OFF))
     phases = max(block.shape[0] for block in chain.local)
@@ -81,7 +93,7 @@ def as_prism(prediction: Prediction) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _checked(prediction: Prediction) -> QBD:
+def _checked_chain(prediction: Prediction) -> QBD:
     chain: QBD = prediction.solved.queue.chain()
     rates = sum(
         int(block.count_nonzero() if issparse(block) else np.count_nonzero(block))

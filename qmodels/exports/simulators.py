@@ -20,7 +20,13 @@ _SCHEMAS, _SCHEMA = "http://www.w3.org/2001/XMLSchema-instance", "xsi:noNamespac
 
 
 def as_line(prediction: Prediction) -> str:
-    """Python of LINE 3: run it with ``python FILE``."""
+    """Return a program in Python for LINE 3: run it with ``python FILE``.
+
+    Parameters
+    ----------
+    prediction : Prediction
+        Of a policy whose queue is known.
+    """
     arrivals, service, servers = _servers(prediction, "LINE")
     return f'''"""{_title(prediction)}"""
 
@@ -44,7 +50,13 @@ if __name__ == "__main__":
 
 
 def as_jmt(prediction: Prediction) -> str:
-    """A .jsimg file, opened by JSIMgraph or run by ``java -cp JMT.jar jmt.commandline.Jmt sim``."""
+    """Return a .jsimg file, for JSIMgraph or ``java -cp JMT.jar jmt.commandline.Jmt sim``.
+
+    Parameters
+    ----------
+    prediction : Prediction
+        Of a policy whose queue is known.
+    """
     arrivals, service, servers = _servers(prediction, "JMT")
     archive = ElementTree.Element(
         "archive", {"xmlns:xsi": _SCHEMAS, _SCHEMA: "Archive.xsd"}, name="queue.jsimg"
@@ -102,14 +114,14 @@ def as_jmt(prediction: Prediction) -> str:
 def _servers(prediction: Prediction, tool: str) -> tuple[PhaseType | MAP, PhaseType, int]:
     """Arrivals, law of a service, and the number of servers."""
     queue = prediction.solved.queue
-    known = queue.running.at_one_speed
-    if known is None or np.ptp(known[1]) > 1e-12 * known[1].max():
+    at_one_speed = queue.running.at_one_speed
+    if at_one_speed is None or np.ptp(at_one_speed[1]) > 1e-12 * at_one_speed[1].max():
         raise ModelError(
             f"{tool} takes servers that never slow each other down, and the jobs under "
             f"{prediction.policy} do, or have stages of their own ({prediction.model} model); "
             f"export json or prism, which hold any chain"
         )
-    demand, speeds = known
+    demand, speeds = at_one_speed
     return queue.arrivals, demand.scale(1.0 / float(speeds[0])), int(speeds.size)
 
 

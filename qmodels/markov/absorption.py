@@ -1,4 +1,4 @@
-"""How long a chain takes to reach certain states, and which of them it reaches first."""
+"""Times until a chain reaches certain states, and which of them it reaches first."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from phasefit.arrays import Array, Indices
 from phasefit.checks import one_of, probability_vector, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ConvergenceError, ModelError
@@ -23,8 +24,6 @@ from qmodels.memory import check_memory, memory_limit
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 METHODS: Final = ("auto", "gth", "iterative")
 _EPS: Final = float(np.finfo(float).eps)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import block_array, csr_array, issparse
 
+from phasefit.arrays import Array
 from phasefit.checks import one_of, real_array
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
@@ -24,7 +25,6 @@ from qmodels.memory import check_memory, memory_limit
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 DIRECTIONS: Final = ("auto", "forward", "backward")
 _EPS: Final = float(np.finfo(float).eps)

@@ -9,10 +9,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
+from phasefit.arrays import Array, Indices
 from phasefit.checks import one_of, real_number, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
@@ -31,8 +32,6 @@ from qmodels.memory import check_memory, memory_limit
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 METHODS: Final = ("auto", "gth", "direct", "iterative")
 _EPS: Final = float(np.finfo(float).eps)

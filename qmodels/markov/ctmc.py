@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.markov import _kernels
 from qmodels.markov.sparse_rates import only_closed_class
-
-Array = NDArray[np.float64]
 
 #: States up to which a loop over a matrix is quicker than to search it as a graph.
 _FEW: Final = 96

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 from scipy.sparse import csr_array
 
+from phasefit.arrays import Array
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.markov.elimination import Factors, PartFactors, factor, factor_apart
 from qmodels.markov.kinds import SMALL, Spread, times
 from qmodels.markov.sparse_rates import Block, added, as_dense
-
-Array = NDArray[np.float64]
 
 TRAPPED: Final = "phase {} can never come down to a lower level again"
 #: Phases from which on it pays to look for parts, zeros and few kinds of returns.

@@ -16,13 +16,12 @@ from scipy.linalg.blas import dtrsm
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.markov import _kernels
 from qmodels.markov.ctmc import recurrent_class
 from qmodels.markov.kinds import kronecker_terms
 from qmodels.markov.sparse_rates import Block, as_dense, without_diagonal
-
-Array = NDArray[np.float64]
 
 #: Largest block eliminated row by row; above, two halves and a product of matrices. Threads of
 #: BLAS wait for each other in small products on a busy machine, hence not smaller.

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.markov.reduction import solve_levels
-
-Array = NDArray[np.float64]
 
 #: Changes of an entry of the result that count no more, and doubling steps allowed.
 _TOL, _STEPS = 1e-18, 64

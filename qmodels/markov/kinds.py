@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from phasefit.arrays import Array
 from qmodels.markov import _kernels
 from qmodels.markov.sparse_rates import Block, as_dense, read_only
 
-Array = NDArray[np.float64]
 Spread: TypeAlias = Array | csr_array
 
 #: Up to this many phases, structure costs more than it saves.

@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from phasefit.arrays import Array
 from phasefit.checks import real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -23,8 +23,6 @@ from qmodels.markov.qbd_solution import QBDSolution
 from qmodels.markov.reduction import Levels, solve_levels
 from qmodels.markov.small_levels import FEW, SmallLevels, censored, imbalance, packed
 from qmodels.markov.sparse_rates import Block, added, as_dense, checked_block
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import in_range, real_vector, shaped, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
@@ -18,8 +19,6 @@ from qmodels.markov.reduction import Levels
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +225,7 @@ class QBDSolution(Result):
         return self._quantities()
 
     def drawn(self) -> pd.DataFrame:
-        """Return the probability of each level, up to a level that few reach."""
+        """Return the probability of each level, to where one in a thousand is left or level 200."""
         import pandas as pd
 
         levels = np.arange(201)

@@ -8,14 +8,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import UnstableError
 from qmodels.markov.doubling import TRAPPED, phases_of_return
 from qmodels.markov.elimination import Factors, balance, factor
 from qmodels.markov.kinds import Spread, kinds, times
 from qmodels.markov.small_levels import FEW, few_returns
 from qmodels.markov.sparse_rates import Block, added, as_dense
-
-Array = NDArray[np.float64]
 
 #: Share of the jumps up below which a kind of them is taken for one that does not recur: near the
 #: end of the floats the times at such phases are zero already, as if they could not be left.

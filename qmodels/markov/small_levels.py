@@ -12,13 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.markov import _kernels
 from qmodels.markov.doubling import TRAPPED
 from qmodels.markov.elimination import balance
 from qmodels.markov.sparse_rates import read_only
-
-Array = NDArray[np.float64]
 
 #: Phases of a level up to which loops are quicker than products of matrices: at 24 phases they take
 #: .6 of the time, at 40 1.1 times as long.

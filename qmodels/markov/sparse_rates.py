@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csc_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
+from phasefit.arrays import Array, Indices
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
 from qmodels.markov.sweeps import _kernels
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Block: TypeAlias = Any  # a dense array or a csr_array: what one can do, the other can
 
 

@@ -1,4 +1,4 @@
-"""Where a chain is after a given time, by uniformisation."""
+"""States of a chain after a given time, by uniformisation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from math import ceil, floor, log, sqrt
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from phasefit import absorption
 from phasefit.absorption import Chain
+from phasefit.arrays import Array
 from phasefit.checks import probability_vector, real_array, real_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
@@ -23,7 +24,6 @@ from qmodels.memory import check_memory, memory_limit
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 _EPS: Final = float(np.finfo(float).eps)
 #: Largest chain whose short step is squared as a dense matrix, so that no horizon is too long.

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from phasefit.arrays import Array
 from qmodels.markov import _kernels
 from qmodels.markov.sweeps import _kernels as _sweeps
 
-Array = NDArray[np.float64]
 Sparse: TypeAlias = tuple[NDArray[np.integer], NDArray[np.integer], Array]
 
 #: Evaluations between two sides after which a root is looked for by halves.

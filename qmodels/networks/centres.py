@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.networks.occupancy import (
     Centre,
     NetworkChain,
@@ -17,8 +17,6 @@ from qmodels.networks.occupancy import (
     waiting_centre,
 )
 from qmodels.networks.sizes import network_size, tagged_size
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

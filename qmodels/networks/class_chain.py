@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.errors import MemoryBudgetError
 from qmodels.markov import solve_chain
-
-Array = NDArray[np.float64]
 
 #: A job in progress: its class and its stage.
 Job = tuple[int, int]

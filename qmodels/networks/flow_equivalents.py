@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, gammaln
 
 from phasefit import PhaseType, match_moments, mixture
+from phasefit.arrays import Array
 from phasefit.checks import whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import InfeasibleMomentsError, ModelError
@@ -18,7 +18,6 @@ from qmodels.errors import InfeasibleMomentsError, ModelError
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 #: Probabilities at which the quantiles of the two laws are compared.
 LEVELS: Final = (0.5, 0.9, 0.95, 0.99, 0.999)
@@ -27,7 +26,7 @@ _MET: Final = 1e-9
 _MOST_MOMENTS: Final = 12
 
 
-class Law(Protocol):
+class ExactLaw(Protocol):
     """Exact law that is approached: a `SojournLaw` or a `PhaseType`."""
 
     @property
@@ -84,7 +83,7 @@ class FlowEquivalent(Result):
         return pd.DataFrame({"quantity": names, "relative_error": errors})
 
 
-def flow_equivalent(law: Law, moments: int = 3, *, quantiles: int = 0) -> FlowEquivalent:
+def flow_equivalent(law: ExactLaw, moments: int = 3, *, quantiles: int = 0) -> FlowEquivalent:
     """Return a phase-type law with the first moments of a sojourn, and its distance from the exact law.
 
     Parameters
@@ -187,7 +186,7 @@ class _Erlangs:
         return gammaincc(self.phases, at) @ self.weights
 
 
-def _erlang_mixture(law: Law, count: int, points: int) -> _Erlangs:
+def _erlang_mixture(law: ExactLaw, count: int, points: int) -> _Erlangs:
     """Mixture of Erlang laws with `count` moments of `law`."""
     mean = law.mean
     wanted = np.array([law.moment(k) / mean**k for k in range(count + 1)])
@@ -254,7 +253,7 @@ def _corrected_weights(shares: Array, weights: Array) -> Array:
     return weights
 
 
-def _distance(tail: Callable[[Any], Any], law: Law) -> float:
+def _distance(tail: Callable[[Any], Any], law: ExactLaw) -> float:
     """Largest distance of two distribution functions: on a grid, then around its worst point."""
     from scipy.optimize import minimize_scalar
 
@@ -271,7 +270,7 @@ def _distance(tail: Callable[[Any], Any], law: Law) -> float:
     return max(float(largest.max()), -float(best.fun))
 
 
-def _quantile_error(tail: Callable[[Any], Any], law: Law, level: float) -> float:
+def _quantile_error(tail: Callable[[Any], Any], law: ExactLaw, level: float) -> float:
     """Relative error of a quantile."""
     from scipy.optimize import brentq
 

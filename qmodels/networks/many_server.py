@@ -9,10 +9,11 @@ from math import fsum
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, eye_array, issparse, kron, kronsum
 
 from phasefit import MAP, PhaseType, convolve
+from phasefit.arrays import Array
 from phasefit.checks import one_of, real_array, share, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
@@ -34,7 +35,6 @@ from qmodels.networks.waiting import waiting_rates
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 #: Probability of a wait below which its law cannot be followed: its masses lose their digits.
 _LEAST_CHANCE: Final = 1e-290

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from phasefit.arrays import Array
 from qmodels.networks.occupancy import Entries, sorted_csr
-
-Array = NDArray[np.float64]
 
 
 class Moves(NamedTuple):

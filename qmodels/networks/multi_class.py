@@ -9,9 +9,9 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType, mixture
+from phasefit.arrays import Array
 from phasefit.checks import one_of, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
@@ -31,7 +31,6 @@ from qmodels.networks.two_centre import DISCIPLINES, ClosedNetwork
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 #: Seconds for a product of two coefficients, and for a vector of mean value analysis, as measured.
 _PRODUCT, _VECTOR = 1.6e-8, 8e-6

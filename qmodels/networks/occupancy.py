@@ -16,9 +16,9 @@ from scipy.sparse import block_diag, coo_array, csc_array, csr_array, eye_array,
 
 from phasefit import PhaseType
 from phasefit.absorption import reached
+from phasefit.arrays import Array
 from qmodels.networks import _kernels
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 #: Entries of a product from which on it is filled block by block.

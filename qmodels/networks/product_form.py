@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
-
-Array = NDArray[np.float64]
 
 #: Coefficients up to which polynomials are multiplied one by one, and products held at a time.
 _FEW, _AT_ONCE = 3, 4_000_000

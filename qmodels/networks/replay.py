@@ -1,4 +1,4 @@
-"""Jobs of data played through a queue: how far an answer for fitted laws is off the data.
+"""Jobs of data replayed through a queue: how far an answer for fitted laws is off the data.
 
 What is computed of a law is exact for that law. The data that it was fitted to are at hand, so
 what the law leaves out need not be guessed: their own jobs, in their own order, meet the same
@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import MAP, FittedTo, PhaseType
+from phasefit.arrays import Array
 from phasefit.records import Record
 from qmodels.networks import _kernels
-
-Array = NDArray[np.float64]
 
 #: Numbers of parts of a history, side by side, that are taken as independent of each other: waves
 #: longer than an eighth of it show between its quarters.
@@ -32,9 +31,9 @@ REACH: Final = 2.36
 CONFIDENCE: Final = 0.9
 #: Fewest jobs of a history that anything is said of.
 FEWEST: Final = 16
-#: Jobs from the end of a history that are played before it, so that it does not begin empty.
+#: Jobs from the end of a history that are replayed before it, so that it does not begin empty.
 _BEFORE: Final = 100_000
-#: Jobs that are played where a column has to be drawn, and how many histories at most.
+#: Jobs that are replayed where a column has to be drawn, and how many histories at most.
 _DRAWN_JOBS, _MOST_DRAWN = 200_000, 8
 #: Seed of the columns that are drawn: the same question has the same answer.
 _SEED: Final = 20_320_004
@@ -163,7 +162,7 @@ def replayed(gaps: Array, work: Array, speeds: Array) -> tuple[Array, Array]:
     -------
     waits, stays : (n,) ndarray
         Seconds from arrival to start and to departure. Up to 100,000 jobs from the end of the
-        history are played before it.
+        history are replayed before it.
 
     Examples
     --------
@@ -289,11 +288,11 @@ def fit_error(
 
     Notes
     -----
-    The jobs of the data are played in their own order, gaps and work of one source together. Where
+    The jobs of the data are replayed in their own order, gaps and work of one source together. Where
     one of the two was given as a law, it is drawn from that, eight times at most.
 
     Two things are uncertain. The load: a process that goes by long waves has a long-run rate that
-    one history tells badly, and a wait grows as 1 / (1 - load). So the jobs are played again at
+    one history tells badly, and a wait grows as 1 / (1 - load). So the jobs are replayed again at
     loads as far up and down as the jackknife of work over time says [1]_. And the mean or the
     percentile of the times itself, by the jackknife of its logarithm. The jackknife leaves out each
     eighth of the history in turn, then each quarter, and the larger standard error counts. Both

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from math import ceil, fsum, inf, log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import MAP, PhaseType, convolve
+from phasefit.arrays import Array
 from phasefit.checks import real_number
 from qmodels.errors import ModelError
 from qmodels.markov import QBDSolution
@@ -18,8 +18,6 @@ from qmodels.networks.moves import Moves, rates_of
 from qmodels.networks.occupancy import Centre, waiting_centre
 from qmodels.networks.sojourn import SojournLaw
 from qmodels.networks.waiting import Wait, kinds_of_arrivals, waits_by_kind
-
-Array = NDArray[np.float64]
 
 #: Bytes held for each rate of the chain while it is put together and asked.
 _BYTES = 60.0

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from phasefit.checks import real_number, real_vector
 from qmodels.errors import ModelError
 from qmodels.markov import stationary
 from qmodels.networks.arguments import count, positive_law
-
-Array = NDArray[np.float64]
 
 #: Tasks of the largest node: the work grows as their cube.
 _MOST: Final = 400

@@ -1,13 +1,13 @@
-"""How large the chains of networks and queues would be, counted before anything is built."""
+"""Sizes of the chains of networks and queues, counted before anything is built."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.memory import (
     FEWER_STATES,
     MOST_SECONDS,
@@ -15,8 +15,6 @@ from qmodels.memory import (
     check_seconds,
     memory_limit,
 )
-
-Array = NDArray[np.float64]
 
 #: Bytes for one rate of the chain of a tagged job: forward, transposed and once more in between;
 #: and for one of its states.

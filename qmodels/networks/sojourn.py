@@ -9,10 +9,11 @@ from math import factorial, inf, sqrt
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csc_array, csr_array
 
 from phasefit import PhaseType, absorption
+from phasefit.arrays import Array
 from phasefit.checks import (
     ROUNDING,
     in_range,
@@ -26,8 +27,6 @@ from phasefit.records import Law
 from qmodels.errors import ConvergenceError, MemoryBudgetError, ModelError
 from qmodels.markov.sweeps.m_matrix import MMatrix
 from qmodels.markov.walk import Walk, quantile, reaches_end, steps_asked_for
-
-Array = NDArray[np.float64]
 
 #: Up to this order the moments come from a dense elimination without subtractions.
 _DENSE: Final = 400

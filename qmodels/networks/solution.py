@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from phasefit import PhaseType, absorption
+from phasefit.arrays import Array
 from phasefit.checks import whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
@@ -24,8 +24,6 @@ from qmodels.networks.sojourn import SojournLaw
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 
 class Throughputs(NamedTuple):

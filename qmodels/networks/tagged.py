@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import block_array, csr_array
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.networks.occupancy import (
     Centre,
     Entries,
@@ -19,8 +20,6 @@ from qmodels.networks.occupancy import (
     sorted_csr,
     waiting_centre,
 )
-
-Array = NDArray[np.float64]
 
 #: What an arriving job finds: for each number of others at the disk, the probability of every
 #: state of the disk and of the delay, (disk states, delay states).

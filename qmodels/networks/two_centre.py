@@ -9,10 +9,10 @@ from math import fsum, log
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from phasefit.checks import one_of, real_number
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -28,8 +28,6 @@ from qmodels.networks.centres import TwoCentres
 from qmodels.networks.occupancy import NetworkChain, essential
 from qmodels.networks.product_form import machine_repair
 from qmodels.networks.solution import ClosedSolution
-
-Array = NDArray[np.float64]
 
 DISCIPLINES: Final = ("ps", "fcfs", "siro", "lcfs-pr")
 METHODS: Final = (

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import MAP
+from phasefit.arrays import Array
 from qmodels.markov import QBDSolution
 from qmodels.markov.doubling import TRAPPED
 from qmodels.markov.elimination import factor
 from qmodels.markov.fluid import first_return
 from qmodels.markov.kinds import kinds
 from qmodels.networks.occupancy import dense_kron
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

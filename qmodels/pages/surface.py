@@ -9,10 +9,10 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.pages.page import page_with_scripts, script_policy, script_safe
 from qmodels.plotting.style import (
-    Array,
     checked_points,
     counted,
     map_colours,

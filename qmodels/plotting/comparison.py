@@ -1,4 +1,4 @@
-"""What became slower between two releases: intervals in a row."""
+"""Slowdowns between two releases: intervals in a row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 40  # changes that can be read in one figure
 
 @runtime_checkable
 class Compared(Protocol):
-    """What is drawn of a `qmodels.programs.comparison.Comparison`."""
+    """Comparison as it is drawn, as `qmodels.programs.comparison.Comparison` is one."""
 
     @property
     def changes(self) -> Any:

@@ -25,13 +25,13 @@ class Panel:
     """A picture of a page, with what it shows in words for those who do not see it."""
 
     source: str  #: address that holds the picture itself
-    alt: str
+    alt: str  #: description with its numbers
     width: int  #: pixels of a page
-    height: int
+    height: int  #: in pixels
 
 
 def panel(figure: Figure, alt: str) -> Panel:
-    """Turn a figure into a picture that a page can hold.
+    """Return a figure as a picture that a page can hold.
 
     Parameters
     ----------
@@ -43,6 +43,7 @@ def panel(figure: Figure, alt: str) -> Panel:
     Returns
     -------
     Panel
+        The picture, with its description.
 
     Notes
     -----
@@ -71,5 +72,11 @@ def panel(figure: Figure, alt: str) -> Panel:
 
 
 def panels(drawn: Iterable[tuple[Figure, str]]) -> Sequence[Panel]:
-    """Several figures with their descriptions, as pictures."""
+    """Return several figures with their descriptions, as pictures.
+
+    Parameters
+    ----------
+    drawn : iterable of (Figure, str)
+        Figures and descriptions.
+    """
     return [panel(figure, alt) for figure, alt in drawn]

@@ -28,14 +28,21 @@ _numbers: dict[str, int] = {}
 def save(figure: Any, file: Path, **options: Any) -> None:
     """Save a figure as a picture; names that no font can write stand as numbers, see `numbered`.
 
-    Options are those of ``Figure.savefig``.
+    Parameters
+    ----------
+    figure : Figure
+        The figure.
+    file : Path
+        The picture.
+    **options : object
+        As for ``Figure.savefig``.
     """
     with readable(figure):
         figure.savefig(file, **options)
 
 
 def numbered() -> Mapping[str, int]:
-    """Names that pictures of this process show as numbers, as there is no font for them.
+    """Return the names that pictures of this process show as numbers, as there is no font for them.
 
     Examples
     --------
@@ -47,19 +54,20 @@ def numbered() -> Mapping[str, int]:
 
 @contextmanager
 def readable(figure: Figure, *, as_text: bool = False) -> Iterator[None]:
-    """Within the block, texts of a figure have fonts for their letters, or numbers in their place.
+    """Give texts of a figure fonts for their letters, or numbers in their place, within the block.
 
     Parameters
     ----------
     figure : Figure
+        The figure.
     as_text : bool
         Whether texts are written as texts, for whose letters a browser finds a font: then none is
         replaced.
     """
     texts = [text for text in figure.findobj(Text) if _is_foreign(text.get_text())]
     axes = {axis: words for axis, words in _named_axes(figure) if _is_foreign(words)}
-    said = {text: text.get_text() for text in texts}
-    letters = frozenset("".join([*said.values(), *axes.values()]))
+    texts_before = {text: text.get_text() for text in texts}
+    letters = frozenset("".join([*texts_before.values(), *axes.values()]))
     if not letters:
         yield
         return
@@ -68,20 +76,20 @@ def readable(figure: Figure, *, as_text: bool = False) -> Iterator[None]:
         texts += axis.get_ticklabels()
     fonts = {text: text.get_fontfamily() for text in texts}
     try:
-        for text, own in fonts.items():
-            text.set_fontfamily([*own, *families])
+        for text, usual in fonts.items():
+            text.set_fontfamily([*usual, *families])
         if not as_text:
-            for text, name in said.items():
-                text.set_text(_written(name, missing))
+            for text, name in texts_before.items():
+                text.set_text(_with_numbers(name, missing))
             for axis in axes:
                 _format_with_numbers(axis.get_major_formatter(), missing)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", _MISSING_GLYPH)
             yield
     finally:
-        for text, own in fonts.items():
-            text.set_fontfamily(own)
-        for text, name in said.items():
+        for text, usual in fonts.items():
+            text.set_fontfamily(usual)
+        for text, name in texts_before.items():
             text.set_text(name)
         for axis in axes:
             vars(axis.get_major_formatter()).pop("format_ticks", None)
@@ -102,35 +110,35 @@ def _named_axes(figure: Figure) -> Iterator[tuple[Any, str]]:
 
 def _format_with_numbers(formatter: Any, missing: frozenset[str]) -> None:
     """Have an axis' labels written so, until its own way of writing them is put back."""
-    own = formatter.format_ticks
-    formatter.format_ticks = lambda places: [_written(text, missing) for text in own(places)]
+    usual_format = formatter.format_ticks
+    formatter.format_ticks = lambda places: [_with_numbers(text, missing) for text in usual_format(places)]
 
 
 @lru_cache(maxsize=64)
 def _families(letters: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
     """Fonts of this machine that have what the usual one has not, and what none has."""
     codes = {ord(letter) for letter in letters if ord(letter) >= _LATIN and not letter.isspace()}
-    codes -= _has(font_manager.findfont(font_manager.FontProperties()))
-    found = []
+    codes -= _letters_of(font_manager.findfont(font_manager.FontProperties()))
+    families = []
     plain = [e for e in font_manager.fontManager.ttflist if e.style == "normal"]
-    for each in sorted(plain, key=lambda e: (abs(_weight(e.weight) - 400), e.name)):
+    for each in sorted(plain, key=lambda e: (abs(_weight_of(e.weight) - 400), e.name)):
         if not codes:
             break
-        if each.name in found or each.name.startswith(_BOXES):
+        if each.name in families or each.name.startswith(_BOXES):
             continue
-        held = codes & _has(each.fname)
+        held = codes & _letters_of(each.fname)
         if held:
-            found.append(each.name)
+            families.append(each.name)
             codes -= held
-    return tuple(found), frozenset(map(chr, codes))
+    return tuple(families), frozenset(map(chr, codes))
 
 
-def _weight(weight: Any) -> int:
+def _weight_of(weight: Any) -> int:
     return weight if isinstance(weight, int) else font_manager.weight_dict.get(weight, 400)
 
 
 @lru_cache(maxsize=512)
-def _has(file: str) -> frozenset[int]:
+def _letters_of(file: str) -> frozenset[int]:
     """Letters of a font's file; none where it cannot be read."""
     try:
         return frozenset(font_manager.get_font(file).get_charmap())
@@ -138,7 +146,7 @@ def _has(file: str) -> frozenset[int]:
         return frozenset()
 
 
-def _written(text: str, missing: frozenset[str]) -> str:
+def _with_numbers(text: str, missing: frozenset[str]) -> str:
     """A text with numbers in brackets in place of what cannot be written."""
     if not missing.intersection(text):
         return text

@@ -1,4 +1,4 @@
-"""Which policy is best where, drawn over load and variability."""
+"""Maps of the best policy, drawn over load and variability."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LETTERS, _BELOW = 14.5, 34.0
 
 @runtime_checkable
 class Map(Protocol):
-    """What is drawn of a `qmodels.policies.PolicyMap`."""
+    """Map as it is drawn, as `qmodels.policies.PolicyMap` is one."""
 
     @property
     def loads(self) -> NDArray[np.float64]:
@@ -56,12 +56,12 @@ class Map(Protocol):
         """Limits that are kept."""
 
 
-def policy_map(found: Map, *, ax: Axes | None = None) -> Axes:
+def policy_map(grid: Map, *, ax: Axes | None = None) -> Axes:
     """Draw the best policy at every load and variability of the demand.
 
     Parameters
     ----------
-    found : PolicyMap
+    grid : PolicyMap
         Such as `best_policies` returns.
     ax : Axes, optional
         Where to draw; a new figure by default.
@@ -75,7 +75,7 @@ def policy_map(found: Map, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ModelError
-        If `found` is no such map.
+        If `grid` is no such map.
 
     Examples
     --------
@@ -85,20 +85,20 @@ def policy_map(found: Map, *, ax: Axes | None = None) -> Axes:
     >>> policy_map(best_policies(machine, work, loads=[0.2, 0.6], scvs=[1.0])).get_xlabel()
     'load'
     """
-    if not isinstance(found, Map):
-        raise ModelError(f"found must be a PolicyMap, got {type(found).__name__}")
-    m, n = found.best.shape
+    if not isinstance(grid, Map):
+        raise ModelError(f"grid must be a PolicyMap, got {type(grid).__name__}")
+    m, n = grid.best.shape
     wide = max(6.4, 0.85 * n + 1.5)
-    said = "\n".join(fill(text, round(_LETTERS * wide)) for text in found.meanings)
-    high = max(3.2, 0.5 * m + 1.8) + 0.13 * (said.count("\n") + 1)
+    notes = "\n".join(fill(text, round(_LETTERS * wide)) for text in grid.meanings)
+    high = max(3.2, 0.5 * m + 1.8) + 0.13 * (notes.count("\n") + 1)
     ax = axes_or_new(ax, figsize=(wide, high))
-    colours = _colours(sorted(set(found.best.ravel().tolist()) - {""}))
-    named = found.best.size <= _NAMED
+    colours = _colours(sorted(set(grid.best.ravel().tolist()) - {""}))
+    named = grid.best.size <= _NAMED
     tied = False
     for i in range(m):
         for j in range(n):
-            label = str(found.best[i, j])
-            unsure = bool(found.ties[i][j])
+            label = str(grid.best[i, j])
+            unsure = bool(grid.ties[i][j])
             tied |= unsure
             colour = colours.get(label, to_rgb("#dddddd"))
             ax.add_patch(
@@ -116,12 +116,12 @@ def policy_map(found: Map, *, ax: Axes | None = None) -> Axes:
                 _name(ax, j, i, label)
     ax.set_xlim(-0.5, n - 0.5)
     ax.set_ylim(-0.5, m - 0.5)
-    ax.set_xticks(range(n), [f"{load:.3g}" for load in found.loads])
-    ax.set_yticks(range(m), [f"{scv:.3g}" for scv in found.scvs])
+    ax.set_xticks(range(n), [f"{load:.3g}" for load in grid.loads])
+    ax.set_yticks(range(m), [f"{scv:.3g}" for scv in grid.scvs])
     ax.set_xlabel("load")
-    if said:
+    if notes:
         ax.annotate(
-            said,
+            notes,
             (0.0, 0.0),
             xytext=(0.0, -_BELOW),
             xycoords="axes fraction",
@@ -132,12 +132,12 @@ def policy_map(found: Map, *, ax: Axes | None = None) -> Axes:
             parse_math=False,
         )
     ax.set_ylabel("scv of the demand")
-    kept = ", ".join(str(limit) for limit in found.constraints)
-    set_title(ax, f"the policy of the least {found.objective.label}", f"keeping {kept}" if kept else "")
+    kept = ", ".join(str(limit) for limit in grid.constraints)
+    set_title(ax, f"the policy of the least {grid.objective.label}", f"keeping {kept}" if kept else "")
     patches = [Patch(facecolor=colour, label=label) for label, colour in colours.items()]
     if tied:
         patches.append(Patch(facecolor="white", edgecolor=GREY, hatch="////", label="others\ntie"))
-    if (found.best == "").any():
+    if (grid.best == "").any():
         patches.append(Patch(facecolor="#dddddd", label="none will do"))
     set_legend(ax, handles=patches, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax

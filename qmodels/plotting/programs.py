@@ -1,4 +1,4 @@
-"""What a program does over its execution time: phases, working sets and their signature."""
+"""Programs over their execution time: phases, working sets and their signature."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.plotting.style import (
     BLUE,
     ORANGE,
-    Array,
     axes_or_new,
     counted,
     merged_intervals,
@@ -29,7 +29,7 @@ _PIXELS = 2000  # gaps narrower than the span over this cannot be seen
 
 @runtime_checkable
 class Signed(Protocol):
-    """What is drawn of a `qmodels.programs.Program`."""
+    """Program as its signature is drawn, as `qmodels.programs.Program` is one."""
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class Signed(Protocol):
 
 @runtime_checkable
 class Timed(Protocol):
-    """What else is drawn of a `qmodels.programs.Program`: its times on an allotment."""
+    """Program as its times on an allotment are drawn, as `qmodels.programs.Program` is one."""
 
     @property
     def name(self) -> str:
@@ -57,6 +57,7 @@ def signature(program: Signed, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     program : Program
+        The program.
     ax : Axes, optional
         Where to draw; a new figure by default.
 
@@ -87,8 +88,8 @@ def signature(program: Signed, *, ax: Axes | None = None) -> Axes:
             f"programs of a mixture one by one"
         )
     ax = axes_or_new(ax, figsize=(7.5, 2.6))
-    found = program.signature()
-    start, length, share = found.boundaries[:-1], found.lengths, found.io_fraction
+    drawn = program.signature()
+    start, length, share = drawn.boundaries[:-1], drawn.lengths, drawn.io_fraction
     # Many phases would be nothing but edges.
     edge = 0.6 if share.size <= 60 else 0.0
     ax.bar(start, share, length, align="edge", color=BLUE, edgecolor="white", linewidth=edge)
@@ -118,7 +119,7 @@ def signature(program: Signed, *, ax: Axes | None = None) -> Axes:
                     color="white" if share[n - 1] > 0.9 else "black",
                 )
     _name_the_colours(ax)
-    brackets = _draw_brackets(ax, _working_sets(program), found.boundaries)
+    brackets = _draw_brackets(ax, _working_sets(program), drawn.boundaries)
     pad = 24.0 if brackets else 6.0
     set_title(ax, program.name, counted(share.size, "phase"), pad=pad)
     return ax

@@ -17,7 +17,7 @@ def response_curves(
     unit: tuple[float, str] = (1.0, "s"),
     ax: Axes | None = None,
 ) -> Axes:
-    """Mean response time against load, one line per policy.
+    """Draw mean response time against load, one line per policy.
 
     Parameters
     ----------
@@ -31,6 +31,7 @@ def response_curves(
     Returns
     -------
     ax : Axes
+        Those drawn on.
 
     References
     ----------

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.plotting.style import (
     BLUE,
@@ -16,7 +17,6 @@ from qmodels.plotting.style import (
     GREY,
     ORANGE,
     PURPLE,
-    Array,
     axes_or_new,
     checked_points,
     counted,
@@ -33,7 +33,7 @@ _POINTS = 49  # of a curve
 
 @runtime_checkable
 class Fitted(Protocol):
-    """What is drawn of a `qmodels.programs.FittedProgram`."""
+    """Fitted program as it is drawn, as `qmodels.programs.FittedProgram` is one."""
 
     @property
     def name(self) -> str:
@@ -105,11 +105,11 @@ def fitted_times(
         raise ModelError(f"most = {end:g} must be above the {least:g} processors of the runs")
     p = np.unique(np.concatenate([np.geomspace(least, end, _POINTS), runs[:, 0]]))
     p = p[p <= end]
-    found = fitted.surface_interval(p, shown, level)
+    predicted = fitted.surface_interval(p, shown, level)
     ax = axes_or_new(ax, figsize=(7.2, 4.4))
     for column, (disk, (colour, marker)) in enumerate(zip(shown, _CURVES, strict=False)):
-        x, low, high = np.log2(p), found.time_low[:, column], found.time_high[:, column]
-        identified = not np.ma.getmaskarray(found.time)[:, column].all()
+        x, low, high = np.log2(p), predicted.time_low[:, column], predicted.time_high[:, column]
+        identified = not np.ma.getmaskarray(predicted.time)[:, column].all()
         label = counted(float(disk), "disk")
         ax.fill_between(
             x,
@@ -124,7 +124,7 @@ def fitted_times(
         within = bool(runs[:, 1].min() <= disk <= runs[:, 1].max())
         label = label if identified else "_"
         for part, style in ((inside, "-" if within else "--"), (p >= largest, "--")):
-            ax.plot(x[part], found.time[part, column], color=colour, ls=style, lw=1.4, label=label)
+            ax.plot(x[part], predicted.time[part, column], color=colour, ls=style, lw=1.4, label=label)
             label = "_"
         if marked is not None:
             here = marked[(marked[:, 1] == disk) & (marked[:, 0] <= end)]
@@ -160,8 +160,8 @@ def fitted_times(
     ax.grid(lw=0.3)
     # Beside the axes: within, some program's curves run through every corner.
     set_legend(ax, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    said = f"fitted, with {100 * level:.3g} % bands for one run; dots: measured; dashed: extrapolated"
-    set_title(ax, fitted.name, said)
+    notes = f"fitted, with {100 * level:.3g} % bands for one run; dots: measured; dashed: extrapolated"
+    set_title(ax, fitted.name, notes)
     return ax
 
 

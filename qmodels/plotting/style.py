@@ -24,6 +24,7 @@ from matplotlib.ticker import (
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.plotting import BLUE, GREY, RED, axes_or_new
 from qmodels.errors import ModelError
 
@@ -60,7 +61,6 @@ __all__ = [
     "spread_indices",
 ]
 
-Array = NDArray[np.float64]
 
 # Okabe & Ito's colours and cividis: told apart by colour-blind readers too. Blue, red and grey are
 # the colours of phasefit's figures, which stand below and cannot import these.
@@ -93,9 +93,16 @@ _LETTERS = 12.0  # of a title to an inch
 
 
 def bars_above_zero(mean: Any, half_width: Any) -> Array:
-    """Lengths (2, k) of error bars below and above means of what is never negative.
+    """Return the lengths (2, k) of error bars below and above means of what is never negative.
 
     An interval wider than its mean ends at zero; an unknown one has no bar.
+
+    Parameters
+    ----------
+    mean : (k,) array_like
+        The means.
+    half_width : (k,) array_like
+        Of their intervals; not finite where it is not known.
 
     Examples
     --------
@@ -108,30 +115,71 @@ def bars_above_zero(mean: Any, half_width: Any) -> Array:
 
 
 def map_colours(count: int) -> list[str]:
-    """So many colours of the map of surfaces, dark to light, as a page writes them."""
+    """Return colours of the map of surfaces, dark to light, as a page writes them.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+    """
     return [to_hex(colour) for colour in colormaps[MAP](np.linspace(0.0, 1.0, count))]
 
 
 def outlined(colour: str = "#333333", width: float = 2.0) -> list[Any]:
-    """Return path effects that keep light text readable on any shade."""
+    """Return path effects that keep light text readable on any shade.
+
+    Parameters
+    ----------
+    colour : str
+        Of the outline.
+    width : float
+        Points.
+    """
     return [withStroke(linewidth=width, foreground=colour)]
 
 
 def counted(number: float, noun: str) -> str:
-    """Return "1 disk", "2 disks"."""
+    """Return "1 disk", "2 disks".
+
+    Parameters
+    ----------
+    number : float
+        How many.
+    noun : str
+        Of one of them.
+    """
     return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
 def plain_text(name: str, most: int = 60) -> str:
-    """Return a name of the user's on one line, cut, without control characters."""
+    """Return a name of the user's on one line, cut, without control characters.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    most : int
+        Largest number of characters.
+    """
     short = name if len(name) <= most else name[: most - 3] + "..."
     return "".join(c if c.isprintable() else "?" for c in short)
 
 
 def set_title(ax: Any, name: str, rest: str = "", **options: Any) -> None:
-    """Put the user's name, as plain text, and lines of ours over the axes, none wider than these.
+    """Set the user's name, as plain text, and further lines as title, none wider than the axes.
 
     A figure would cut them: its layout makes room for the height of a title, not for its width.
+
+    Parameters
+    ----------
+    ax : Axes
+        The axes.
+    name : str
+        The user's name.
+    rest : str
+        Further lines.
+    **options : object
+        As for ``Axes.set_title``.
     """
     most = max(20, int(_LETTERS * ax.figure.get_figwidth()))
     lines = [plain_text(name), *rest.split("\n")]
@@ -140,7 +188,12 @@ def set_title(ax: Any, name: str, rest: str = "", **options: Any) -> None:
 
 
 def plain_tick(x: float) -> str:
-    """A number on an axis as people write it, up to a million millions.
+    """Return a number on an axis as people write it, up to a million millions.
+
+    Parameters
+    ----------
+    x : float
+        The number.
 
     Examples
     --------
@@ -155,7 +208,15 @@ def plain_tick(x: float) -> str:
 
 
 def set_legend(ax: Axes, **options: Any) -> None:
-    """Add a legend whose labels are plain text; none where nothing is drawn."""
+    """Add a legend whose labels are plain text; none where nothing is drawn.
+
+    Parameters
+    ----------
+    ax : Axes
+        The axes.
+    **options : object
+        As for ``Axes.legend``.
+    """
     if "handles" not in options and not ax.get_legend_handles_labels()[0]:
         return
     for text in ax.legend(**options).get_texts():
@@ -165,8 +226,16 @@ def set_legend(ax: Axes, **options: Any) -> None:
 def set_legend_below(ax: Axes, *, lines: int = 1, **options: Any) -> None:
     """Add a legend under the axes, where nothing is drawn that it could cover.
 
-    `lines` are those of the title of the x axis; options are as for `set_legend`. A layout engine
-    makes room for it; without one the axes have to leave it.
+    A layout engine makes room for it; without one the axes have to leave it.
+
+    Parameters
+    ----------
+    ax : Axes
+        The axes.
+    lines : int
+        Lines of the title of the x axis.
+    **options : object
+        As for `set_legend`.
     """
     figure: Any = ax.get_figure()
     down = ScaledTranslation(0.0, -(_BELOW + _LINE * (lines - 1)) / 72.0, figure.dpi_scale_trans)
@@ -188,12 +257,33 @@ def set_legend_below(ax: Axes, *, lines: int = 1, **options: Any) -> None:
 
 
 def set_commas(ax: Any, axis: str) -> None:
-    """Write the numbers of an axis with commas and without a factor beside it: 10,000."""
+    """Write the numbers of an axis with commas and without a factor beside it: 10,000.
+
+    Parameters
+    ----------
+    ax : Axes
+        The axes.
+    axis : {"x", "y"}
+        Which axis.
+    """
     getattr(ax, f"{axis}axis").set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
 
 
 def checked_points(points: Any, *columns: int) -> Array:
-    """Return points (k, columns) of positive numbers."""
+    """Return points (k, columns) of positive numbers.
+
+    Parameters
+    ----------
+    points : array_like
+        Rows of numbers.
+    *columns : int
+        Numbers of columns that are allowed.
+
+    Raises
+    ------
+    ModelError
+        If they are no such rows.
+    """
     try:
         marked = np.asarray(points, dtype=float)
     except (TypeError, ValueError):
@@ -205,13 +295,27 @@ def checked_points(points: Any, *columns: int) -> Array:
 
 
 def spread_indices(values: Array, most: int = 30) -> NDArray[np.intp]:
-    """Choose at most so many values, evenly over their logarithms, both ends in; their indices."""
+    """Return the places of at most so many values, evenly over their logarithms, both ends in.
+
+    Parameters
+    ----------
+    values : (n,) ndarray
+        Above zero, in rising order.
+    most : int
+        Largest number of places.
+    """
     wanted = np.geomspace(values[0], values[-1], most)
     return np.unique(np.abs(np.log(values[:, None] / wanted[None, :])).argmin(axis=0))
 
 
 def contour_levels(z: Array) -> Array:
-    """Contour levels strictly inside the range, 3 to 12 of them; none on a flat surface."""
+    """Return contour levels strictly inside the range, 3 to 12 of them; none on a flat surface.
+
+    Parameters
+    ----------
+    z : ndarray
+        Values on a grid.
+    """
     low, high = float(z.min()), float(z.max())
     coarse = np.array([m * 10.0**k for k in range(-6, 13) for m in (1, 2, 5)])
     inside = coarse[(coarse > low) & (coarse < high)]
@@ -229,7 +333,19 @@ def contour_levels(z: Array) -> Array:
 
 
 def set_log2_ticks(ax: Any, values: Array, axis: str, most: int = MOST_TICKS) -> None:
-    """Label the powers of two within the range, thinned to at most so many."""
+    """Mark the powers of two within the range, thinned to at most so many.
+
+    Parameters
+    ----------
+    ax : Axes
+        The axes.
+    values : (n,) ndarray
+        Whose range is meant.
+    axis : {"x", "y"}
+        Which axis.
+    most : int
+        Largest number of ticks.
+    """
     low, high = np.log2(values[0]), np.log2(values[-1])
     ticks = np.arange(np.ceil(low - 1e-9), np.floor(high + 1e-9) + 1)
     if ticks.size < 2:
@@ -239,9 +355,16 @@ def set_log2_ticks(ax: Any, values: Array, axis: str, most: int = MOST_TICKS) ->
 
 
 def set_plain_log_ticks(ax: Any, axis: str = "y") -> None:
-    """Label a logarithmic axis as people write numbers: 5, 10, 20 instead of powers of ten.
+    """Mark a logarithmic axis as people write numbers: 5, 10, 20 instead of powers of ten.
 
     Where one of them would be a million or more, or less than a hundred-thousandth, all are powers.
+
+    Parameters
+    ----------
+    ax : Axes
+        The axes.
+    axis : {"x", "y"}
+        Which axis.
     """
     low, high = getattr(ax, f"get_{axis}lim")()
     plain = low >= _PLAIN[0] and high < _PLAIN[1]
@@ -255,7 +378,20 @@ def set_plain_log_ticks(ax: Any, axis: str = "y") -> None:
 
 
 def merged_intervals(start: Array, end: Array, gap: float) -> tuple[Array, Array]:
-    """Join intervals, sorted by start, that lie closer together than `gap`; drop empty ones."""
+    """Join intervals, sorted by start, that lie closer together than `gap`; drop empty ones.
+
+    Parameters
+    ----------
+    start, end : (n,) ndarray
+        The intervals.
+    gap : float
+        In the unit of the axis.
+
+    Returns
+    -------
+    start, end : (m,) ndarray
+        Those that are left.
+    """
     kept = end > start
     start, end = start[kept], np.maximum.accumulate(end[kept])
     if not start.size:
@@ -265,7 +401,17 @@ def merged_intervals(start: Array, end: Array, gap: float) -> tuple[Array, Array
 
 
 def rectangles(start: Array, end: Array, lane: Array, height: float | Array) -> Any:
-    """Return the corners (n, 4, 2) of bars from `start` to `end`, centred on their lanes."""
+    """Return the corners (n, 4, 2) of bars from `start` to `end`, centred on their lanes.
+
+    Parameters
+    ----------
+    start, end : (n,) ndarray
+        Ends of the bars.
+    lane : (n,) ndarray
+        Their places on the other axis.
+    height : float or (n,) ndarray
+        Their thickness.
+    """
     low, high = lane - height / 2, lane + height / 2
     x, y = np.stack([start, end, end, start], axis=1), np.stack([low, low, high, high], axis=1)
     return np.stack([x, y], axis=2)

@@ -10,21 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
-from qmodels.plotting.style import (
-    MAP,
-    ORANGE,
-    Array,
-    contour_levels,
-    outlined,
-    plain_tick,
-    set_log2_ticks,
-)
+from qmodels.plotting.style import MAP, ORANGE, contour_levels, outlined, plain_tick, set_log2_ticks
 
 
 @runtime_checkable
 class Surface(Protocol):
-    """What is drawn of a `qmodels.programs.SpeedupSurface`."""
+    """Surface as it is drawn, as `qmodels.programs.SpeedupSurface` is one."""
 
     @property
     def name(self) -> str:
@@ -57,7 +50,17 @@ class Surface(Protocol):
 
 
 def draw_map(surface: Surface, ax: Axes, *, labelled: bool = True) -> None:
-    """Draw the speedups as colours and contour lines."""
+    """Draw the speedups as colours and contour lines.
+
+    Parameters
+    ----------
+    surface : Surface
+        The surface.
+    ax : Axes
+        Where to draw.
+    labelled : bool
+        Whether the lines have labels.
+    """
     x, y, z = np.log2(surface.processors), np.log2(surface.disks), surface.speedup.T
     # A surface without relief still needs a range of colours.
     norm = LogNorm(z.min() * 0.99, z.max() * 1.01)
@@ -83,7 +86,23 @@ def draw_lines(
     labelled: bool = True,
     fmt: Callable[[float], str] = plain_tick,
 ) -> None:
-    """Draw contour lines, with labels that the frame does not cut."""
+    """Draw contour lines, with labels that the frame does not cut.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where to draw.
+    x, y : ndarray
+        Coordinates of the grid.
+    z : ndarray
+        Values on it.
+    levels : (k,) ndarray
+        Values of the lines.
+    labelled : bool
+        Whether the lines have labels.
+    fmt : callable
+        Writes a level.
+    """
     if not levels.size:
         return
     lines = ax.contour(x, y, z, levels=levels, colors="white", linewidths=0.9)
@@ -95,7 +114,15 @@ def draw_lines(
 
 
 def draw_star(best: Any, ax: Axes) -> None:
-    """Mark an allotment by a star."""
+    """Mark an allotment by a star.
+
+    Parameters
+    ----------
+    best : Allotment
+        Where.
+    ax : Axes
+        Where to draw.
+    """
     ax.scatter(
         [np.log2(best.processors)],
         [np.log2(best.disks)],
@@ -110,7 +137,15 @@ def draw_star(best: Any, ax: Axes) -> None:
 
 
 def label_axes(processors: Array, disks: Array, ax: Axes) -> None:
-    """Name both axes and their powers of two."""
+    """Set the names of both axes and their powers of two.
+
+    Parameters
+    ----------
+    processors, disks : (n,) ndarray
+        The grid.
+    ax : Axes
+        The axes.
+    """
     ax.set_xlabel("processors")
     ax.set_ylabel("disks")
     set_log2_ticks(ax, np.unique(processors), "x")
@@ -118,7 +153,18 @@ def label_axes(processors: Array, disks: Array, ax: Axes) -> None:
 
 
 def check_grid(surface: Surface) -> None:
-    """Raise ModelError unless `surface` is one and has an area to draw."""
+    """Raise ModelError unless `surface` is one and has an area to draw.
+
+    Parameters
+    ----------
+    surface : Surface
+        The surface.
+
+    Raises
+    ------
+    ModelError
+        If it is none, or a line or a point.
+    """
     if not isinstance(surface, Surface):
         raise ModelError(f"surface must be a SpeedupSurface, got {type(surface).__name__}")
     shape = surface.processors.size, surface.disks.size

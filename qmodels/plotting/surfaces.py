@@ -11,11 +11,11 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.plotting.style import (
     MAP,
     RED,
-    Array,
     axes_or_new,
     checked_points,
     counted,
@@ -55,6 +55,7 @@ def surface_heatmap(
     Returns
     -------
     ax : Axes
+        Those drawn on.
 
     Raises
     ------
@@ -75,28 +76,37 @@ def surface_heatmap(
     draw_map(surface, ax)
     best = surface.best() if marked is None else best_within(surface, marked)
     beyond = surface.best()
-    said = f"\u2605 largest speedup {_at(best)}"
+    title = f"\u2605 largest speedup {_speedup_at(best)}"
     if beyond[:2] != best[:2]:
-        said = (
-            f"\u2605 largest speedup within the runs {_at(best)}\n"
-            f"beyond them, if the law holds, {_at(beyond)}"
+        title = (
+            f"\u2605 largest speedup within the runs {_speedup_at(best)}\n"
+            f"beyond them, if the law holds, {_speedup_at(beyond)}"
         )
     if marked is not None:
-        said += _draw_measured(surface, marked, _marks(contradicted, len(marked)), ax)
+        title += _draw_measured(surface, marked, _marked_points(contradicted, len(marked)), ax)
     draw_star(best, ax)
-    set_title(ax, surface.name, said)
+    set_title(ax, surface.name, title)
     return ax
 
 
-def _at(best: Any) -> str:
+def _speedup_at(best: Any) -> str:
     where = f"{counted(best.processors, 'processor')}, {counted(best.disks, 'disk')}"
     return f"{best.value:.4g} at {where}"
 
 
 def best_within(surface: Surface, marked: Array, by: Any = "speedup", g: Any = "p*d") -> Any:
-    """The largest value in the box of what was measured, or of all where none lies in it.
+    """Return the largest value in the box of what was measured, or of all where none lies in it.
 
-    `by` and `g` are those of ``SpeedupSurface.best``.
+    Parameters
+    ----------
+    surface : Surface
+        The surface.
+    marked : (k, 2) ndarray
+        Processors and disks that were measured.
+    by : str
+        As for ``SpeedupSurface.best``.
+    g : str or callable
+        As for ``SpeedupSurface.best``.
     """
     within = _inside(np.log2(surface.processors), np.log2(surface.disks), marked)
     best = surface.best(by, g)
@@ -104,8 +114,8 @@ def best_within(surface: Surface, marked: Array, by: Any = "speedup", g: Any = "
         return best
     values = np.where(within, surface.values(by, g), 0.0)
     i, j = np.argwhere(values >= values.max() * (1.0 - 1e-12))[0]
-    found = float(surface.processors[i]), float(surface.disks[j]), float(values[i, j])
-    return type(best)(*found)
+    largest = float(surface.processors[i]), float(surface.disks[j]), float(values[i, j])
+    return type(best)(*largest)
 
 
 def surface_3d(surface: Surface, *, ax: Axes3D | None = None, points: ArrayLike | None = None) -> Axes3D:
@@ -125,6 +135,7 @@ def surface_3d(surface: Surface, *, ax: Axes3D | None = None, points: ArrayLike 
     Returns
     -------
     ax : Axes3D
+        Those drawn on.
 
     Raises
     ------
@@ -177,13 +188,13 @@ def surface_3d(surface: Surface, *, ax: Axes3D | None = None, points: ArrayLike 
     axes.view_init(elev=28, azim=-125)
     axes.set_box_aspect(None, zoom=0.86)  # the z label is cut off otherwise
     faint = marked is not None and reaches_beyond(surface, marked)
-    said = "" if marked is None else "dots: measured" + "; faint: extrapolated" * faint
-    set_title(axes, surface.name, said)
+    title = "" if marked is None else "dots: measured" + "; faint: extrapolated" * faint
+    set_title(axes, surface.name, title)
     drawn: Axes3D = axes
     return drawn
 
 
-def _marks(contradicted: ArrayLike | None, count: int) -> NDArray[np.bool_]:
+def _marked_points(contradicted: ArrayLike | None, count: int) -> NDArray[np.bool_]:
     if contradicted is None:
         return np.zeros(count, dtype=bool)
     odd = np.asarray(contradicted)
@@ -208,15 +219,25 @@ def _draw_measured(surface: Surface, marked: Array, odd: NDArray[np.bool_], ax: 
             zorder=3,
             clip_on=False,
         )
-    said = "\n\u25cb measured" + (", red: contradicts the law" if odd.any() else "")
+    notes = "\n\u25cb measured" + (", red: contradicts the law" if odd.any() else "")
     if not reaches_beyond(surface, marked):
-        return said
+        return notes
     draw_box(surface, marked, ax)
-    return f"{said}; extrapolated outside the dashed line"
+    return f"{notes}; extrapolated outside the dashed line"
 
 
 def draw_box(surface: Surface, marked: Array, ax: Axes) -> None:
-    """Dash the box around measured allotments."""
+    """Draw a dashed box around measured allotments.
+
+    Parameters
+    ----------
+    surface : Surface
+        The surface.
+    marked : (k, 2) ndarray
+        Processors and disks that were measured.
+    ax : Axes
+        Where to draw.
+    """
     # A margin keeps the line off the points, and makes a box of a row of them.
     dx, dy = (0.02 * np.ptp(np.log2(axis)) for axis in (surface.processors, surface.disks))
     x, y = np.log2(marked).T
@@ -253,14 +274,30 @@ def _draw_pins(surface: Surface, marked: Array, axes: Any) -> None:
 
 
 def on_grid(surface: Surface, marked: Array) -> Array:
-    """Return those of the marked rows whose allotment lies on the surface."""
+    """Return those of the marked rows whose allotment lies on the surface.
+
+    Parameters
+    ----------
+    surface : Surface
+        The surface.
+    marked : (k, m) ndarray
+        Processors, disks, and what else there is.
+    """
     within = (marked[:, 0] >= surface.processors[0]) & (marked[:, 0] <= surface.processors[-1])
     within &= (marked[:, 1] >= surface.disks[0]) & (marked[:, 1] <= surface.disks[-1])
     return np.asarray(marked[within])
 
 
 def height(surface: Surface, x: float, y: float) -> float:
-    """Return the speedup at (2^x, 2^y), interpolated linearly over the logarithms."""
+    """Return the speedup at (2^x, 2^y), interpolated linearly over the logarithms.
+
+    Parameters
+    ----------
+    surface : Surface
+        The surface.
+    x, y : float
+        Logarithms to base two of processors and disks.
+    """
     along = [np.interp(x, np.log2(surface.processors), column) for column in surface.speedup.T]
     return float(np.interp(y, np.log2(surface.disks), along))
 
@@ -272,6 +309,14 @@ def _inside(x: Array, y: Array, marked: Array) -> NDArray[np.bool_]:
 
 
 def reaches_beyond(surface: Surface, marked: Array) -> bool:
-    """Tell whether the surface goes beyond the box around the measured allotments."""
+    """Return whether the surface goes beyond the box around the measured allotments.
+
+    Parameters
+    ----------
+    surface : Surface
+        The surface.
+    marked : (k, 2) ndarray
+        Processors and disks that were measured.
+    """
     corners = _inside(np.log2(surface.processors[[0, -1]]), np.log2(surface.disks[[0, -1]]), marked)
     return not bool(corners.all())

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.plotting.style import (
     BLUE,
@@ -17,7 +18,6 @@ from qmodels.plotting.style import (
     PURPLE,
     RED,
     SKY,
-    Array,
     axes_or_new,
     counted,
     merged_intervals,
@@ -33,7 +33,7 @@ _KINDS = {"read": SKY, "write": BLUE, "io": PURPLE, "compute": ORANGE}
 
 @runtime_checkable
 class Traced(Protocol):
-    """What is drawn of a `qmodels.programs.Trace`."""
+    """Trace as it is drawn, as `qmodels.programs.Trace` is one."""
 
     @property
     def rank(self) -> Any:
@@ -75,6 +75,7 @@ def trace_diagram(trace: Traced, *, bursts: Any = None, ax: Axes | None = None) 
     Returns
     -------
     ax : Axes
+        Those drawn on.
 
     Raises
     ------
@@ -126,10 +127,10 @@ def trace_diagram(trace: Traced, *, bursts: Any = None, ax: Axes | None = None) 
     shown = np.unique(np.linspace(0, lanes - 1, min(lanes, 6)).astype(int))
     ax.set_yticks(shown.tolist(), [f"{np.ceil(i * ranks / lanes):.0f}" for i in shown])
     set_legend(ax, handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    said = f"{counted(start.size, 'segment')} on {counted(ranks, 'rank')}"
+    title = f"{counted(start.size, 'segment')} on {counted(ranks, 'rank')}"
     if bursts is not None:
-        said += f"; {counted(np.size(bursts.start), 'burst')} with gaps over {bursts.gap:g} s"
-    set_title(ax, _file_name(trace), said)
+        title += f"; {counted(np.size(bursts.start), 'burst')} with gaps over {bursts.gap:g} s"
+    set_title(ax, _file_name(trace), title)
     return ax
 
 
@@ -148,6 +149,7 @@ def gap_sensitivity(table: Any, *, chosen: float | None = None, ax: Axes | None 
     Returns
     -------
     ax : Axes
+        Those drawn on.
 
     Raises
     ------

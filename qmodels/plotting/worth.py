@@ -1,4 +1,4 @@
-"""What allotments are worth: lines of equal efficiency, and the best one as the budget grows."""
+"""Worth of allotments: lines of equal efficiency, and the best one as the budget grows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.plotting.style import (
     MAP,
     ORANGE,
-    Array,
     axes_or_new,
     checked_points,
     contour_levels,
@@ -37,7 +37,7 @@ _EFFICIENCIES = np.array([1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90], dtype=fl
 
 @runtime_checkable
 class Path(Protocol):
-    """What is drawn of a `qmodels.programs.AllotmentPath`."""
+    """Path of allotments as it is drawn, as `qmodels.programs.AllotmentPath` is one."""
 
     @property
     def steps(self) -> Sequence[Any]:
@@ -105,8 +105,8 @@ def efficiency_contours(
     where = f"{counted(knee.processors, 'processor')}, {counted(knee.disks, 'disk')}"
     extrapolated = _draw_runs(surface, marked, ax)
     within = " within the runs" if extrapolated else ""
-    said = f"\u2605 largest efficacy{within} {knee.value:.4g} at {where}"
-    set_title(ax, surface.name, said + extrapolated)
+    title = f"\u2605 largest efficacy{within} {knee.value:.4g} at {where}"
+    set_title(ax, surface.name, title + extrapolated)
     return ax
 
 
@@ -156,11 +156,11 @@ def allotment_path(
     prices, p, d = np.array(rows, dtype=float).T
     least, most = path.steps[0].budget, path.steps[-1].budget
     ax = axes_or_new(ax)
-    name = said = ""
+    name = note = ""
     if surface is not None:
         check_grid(surface)
         draw_map(surface, ax, labelled=False)
-        name, said = surface.name, _draw_runs(surface, points, ax)
+        name, note = surface.name, _draw_runs(surface, points, ax)
     else:
         label_axes(p, d, ax)
     moved = np.concatenate([[True], (np.diff(p) != 0) | (np.diff(d) != 0)])
@@ -179,7 +179,7 @@ def allotment_path(
         path_effects=outlined("black", 3.0),
     )
     _label_steps(ax, x, y, prices)
-    set_title(ax, name, f"best allotment for a budget of {least:g} to {most:g}{said}")
+    set_title(ax, name, f"best allotment for a budget of {least:g} to {most:g}{note}")
     return ax
 
 

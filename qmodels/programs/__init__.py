@@ -1,4 +1,4 @@
-"""What a job asks for, how it scales over processors and disks, and how to learn that from runs."""
+"""Demands of a job, their scaling over processors and disks, and their laws learnt from runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an allotment is worth: the best one for a budget, and the next processor or disk."""
+"""Worth of an allotment: the best one for a budget, and the next processor or disk."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.checks import real_vector
 from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -20,7 +21,6 @@ from qmodels.programs.speedup import MOST_POINTS, SpeedupSurface, Weighting, spe
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 Criterion = Literal["speedup", "efficiency", "efficacy"]
 
 MOST_BUDGETS = 10_000

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import share, suggestion
 from phasefit.records import Record, Result
 from qmodels.errors import ModelError
@@ -19,7 +19,6 @@ from qmodels.programs.scaling import fit_runs
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 Verdict = Literal["broken", "kept", "undecided"]
 
 WHOLE = "whole program"

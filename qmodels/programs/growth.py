@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.programs.laws import function_values
-
-Array = NDArray[np.float64]
 
 _GROWTHS: dict[str, Callable[[Array, Array], Array]] = {
     "p-1": lambda p, d: p - 1.0,

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
 from qmodels.programs.quantities import positive
-
-Array = NDArray[np.float64]
 
 LEAST_UNITS, MOST_UNITS = 1e-6, 1e12  #: processors or disks of an allotment
 

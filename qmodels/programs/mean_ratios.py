@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
 from qmodels.programs.quadrature import Nodes
 
-Array = NDArray[np.float64]
 Form = Callable[[Any, Any, Any], Any]
 
 _BLOCK = 2_000_000  # values of h held at a time
@@ -105,7 +104,7 @@ class FedDisksByLaw(AbstractMeanRatio):
 
     law: Any  #: of R
     low: float  #: the law lies between these, but for a negligible chance
-    high: float  #: other end
+    high: float  #: see `low`
     panels: int = _PANELS  #: of the spline
     exact: bool = False  #: whether the mean is
     _above: _Integral = field(init=False, repr=False)  # of F/r^2 from 1 up

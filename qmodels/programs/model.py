@@ -1,4 +1,4 @@
-"""What a job asks for: programs of working sets, and mixtures of programs.
+"""Demands of a job: programs of working sets, and mixtures of programs.
 
 Symbols as in E. Rosti, G. Serazzi, E. Smirni, M. S. Squillante, "The impact of I/O on program
 behavior and parallel scheduling", *Proc. ACM SIGMETRICS* 1998, section 2: T_pd is the time of a
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import real_array
 from phasefit.records import Drawing, Record, Result, short_text
 from qmodels.errors import ModelError
@@ -34,8 +35,6 @@ from qmodels.programs.sums import Sum
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

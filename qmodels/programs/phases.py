@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.checks import boolean
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -40,7 +41,6 @@ from qmodels.programs.quantities import (
 )
 from qmodels.programs.random_laws import RandomLaw
 
-Array = NDArray[np.float64]
 Component = Literal["io", "cpu"]
 COMPONENTS: tuple[Component, ...] = ("io", "cpu")
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
-from qmodels.programs.quantities import Law, Quantity, ScaledLaw, as_sample
-
-Array = NDArray[np.float64]
+from qmodels.programs.quantities import LawWithMean, Quantity, ScaledLaw, as_sample
 
 NODES = 513  #: of a rule; odd, so that every other node is the same rule at half the density
 MOST_VALUES = 100_000  #: of a discrete law
@@ -116,7 +114,7 @@ def _values_of_discrete(name: str, law: Any) -> Nodes:
     return Nodes(values[kept], weights[kept] / total, exact=abs(total - 1.0) < 1e-12)
 
 
-def _quantiles(law: Law | Any, kind: str, chance: Array, name: str) -> Array:
+def _quantiles(law: LawWithMean | Any, kind: str, chance: Array, name: str) -> Array:
     """Quantiles from below (``ppf``) or above (``isf``); a law may know only the former."""
     ask = getattr(law, kind, None)
     if ask is None and hasattr(law, "ppf"):

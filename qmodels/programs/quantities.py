@@ -1,4 +1,4 @@
-"""What a parameter of a program may be: a number, a law with a mean, or a measured sample."""
+"""Parameters of a program: a number, a law with a mean, or a measured sample."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
-
-Array = NDArray[np.float64]
 
 #: Seconds; the time of a phase beyond them is a slip, and within them every ratio stays finite.
 SMALLEST, LARGEST = 1e-18, 1e18
 
 
-class Law(Protocol):
+class LawWithMean(Protocol):
     """A random variable: `phasefit.PhaseType` (mean is a number) or a frozen scipy law."""
 
     @property
@@ -32,7 +31,7 @@ class Law(Protocol):
         """Draw `size` values."""
 
 
-Quantity = float | Sequence[float] | NDArray[Any] | Law
+Quantity = float | Sequence[float] | NDArray[Any] | LawWithMean
 
 
 class ByValue:
@@ -115,7 +114,7 @@ def value_key(value: Any) -> Hashable:
 class ScaledLaw(ByValue):
     """Law of `factor` times a random variable."""
 
-    law: Law  #: of the variable
+    law: LawWithMean  #: of the variable
     factor: float  #: above zero
 
     @property

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import real_array
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -25,7 +25,6 @@ from qmodels.programs.mean_ratios import (
 from qmodels.programs.quadrature import Nodes, nodes_of, reach
 from qmodels.programs.quantities import ByValue, Quantity, as_sample, drawn, kept, mean_of
 
-Array = NDArray[np.float64]
 OfLength = Callable[[Array], Any]
 
 FED, CONTENDED = "min(d, p/R)", "p/(1+C*(p-1))"

@@ -1,4 +1,4 @@
-"""Which programs of two tables of measured runs are two releases of one."""
+"""Programs of two tables of measured runs that are two releases of one."""
 
 from __future__ import annotations
 

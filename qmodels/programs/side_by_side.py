@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.programs.model import AbstractProgram, Program, parts
 from qmodels.programs.phases import COMPONENTS, Burst
 from qmodels.programs.sums import Sum, times_of_each, unlike
-
-Array = NDArray[np.float64]
 
 
 def times_of_parts(program: AbstractProgram, p: Array, d: Array) -> Array:

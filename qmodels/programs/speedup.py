@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import one_of, real_array
 from phasefit.records import MOST_COLUMNS, MOST_ROWS, Result, brief, html_table
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -20,7 +21,6 @@ from qmodels.programs.quantities import SMALLEST, positive
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 Weighting = Literal["p*d", "p", "p+d"] | Callable[[Any, Any], Any]
 
 MOST_POINTS = 4_000_000

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from qmodels.programs.laws import checked_allotment
 from qmodels.programs.phases import Burst
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.checks import boolean, real_array
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
@@ -17,8 +18,6 @@ from qmodels.programs.quantities import LARGEST, positive
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 T = TypeVar("T", bound=np.generic)
 
 #: What a segment may be; "io" is I/O of no known direction, or on a file's metadata.
@@ -64,12 +63,12 @@ class IOTotals(Result):
 
     drawing = Drawing("rank", ("read", "write", "meta"), labels=("process", "seconds"))
 
-    rank: Whole
+    rank: Ints
     read: Array
     write: Array
     meta: Array
-    bytes_read: Whole
-    bytes_written: Whole
+    bytes_read: Ints
+    bytes_written: Ints
     first_open: Array
     last_close: Array
 
@@ -129,8 +128,8 @@ class StorageTargets(Result):
 
     drawing = Drawing("number", "bytes", labels=("storage target", "bytes"))
 
-    number: Whole
-    bytes: Whole
+    number: Ints
+    bytes: Ints
     elsewhere: int = 0
 
     def to_frame(self) -> pd.DataFrame:
@@ -233,7 +232,7 @@ class Trace(Result):
     (array([1., 4.]), ['read', 'write'], array([-1, -1]))
     """
 
-    rank: Whole
+    rank: Ints
     start: Array
     end: Array
     kind: NDArray[np.str_]
@@ -330,7 +329,7 @@ class Trace(Result):
         return trace_diagram(self, ax=ax)
 
 
-def whole_array(name: str, value: object, *, least: int, most: int) -> Whole:
+def whole_array(name: str, value: object, *, least: int, most: int) -> Ints:
     """Return a read-only row of whole numbers within bounds.
 
     Parameters

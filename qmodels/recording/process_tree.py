@@ -17,18 +17,24 @@ Process = tuple[int, int]  #: number and when it began, for numbers are given ou
 
 
 class Counters(NamedTuple):
-    """What a process and its children that it has waited for have used so far.
+    """Time and bytes that a process and its children that it has waited for have used so far.
 
     Seconds of processor time in its own code and in the system's, and bytes read and written.
     """
 
-    user: float
-    system: float
-    read: int
-    written: int
+    user: float  #: seconds in its own code
+    system: float  #: seconds in the system's code
+    read: int  #: bytes
+    written: int  #: bytes
 
     def minus(self, other: Counters) -> Counters:
-        """Return the difference; where a counter went back, nothing."""
+        """Return the difference; where a counter went back, nothing.
+
+        Parameters
+        ----------
+        other : Counters
+            The earlier ones.
+        """
         return Counters(
             max(self.user - other.user, 0.0),
             max(self.system - other.system, 0.0),
@@ -37,7 +43,13 @@ class Counters(NamedTuple):
         )
 
     def plus(self, other: Counters) -> Counters:
-        """Return the sum."""
+        """Return the sum.
+
+        Parameters
+        ----------
+        other : Counters
+            Of another process.
+        """
         return Counters(
             self.user + other.user,
             self.system + other.system,
@@ -56,9 +68,11 @@ class Sample:
     Parameters
     ----------
     parent : int
+        Number of the parent process.
     state : str
         A letter: R runs, S sleeps, D waits for a disk, Z has ended.
     counters : Counters
+        Used so far.
     on_queue : float
         Seconds that its first thread ran or was ready to run, children left out.
     """
@@ -100,7 +114,7 @@ class ProcessTree:
         self.hidden: set[int] = set()  # of other users: no counters of bytes
         try:
             self._tick = 1.0 / os.sysconf("SC_CLK_TCK")
-            self._counted(os.getpid())
+            self._counters_of(os.getpid())
         except (OSError, ValueError, AttributeError, LookupError) as error:
             raise ModelError(
                 f"recording needs the counters of Linux in {PROC}/PID/io and {PROC}/PID/stat, "
@@ -113,24 +127,30 @@ class ProcessTree:
         self._others = frozenset(self.look())
 
     def look(self) -> dict[Process, Sample]:
-        """Give all descendants there are now."""
-        found: dict[Process, Sample] = {}
-        left = self._children(os.getpid()) if self._children_listed else self._all()
+        """Return all descendants there are now."""
+        samples: dict[Process, Sample] = {}
+        left = self._children(os.getpid()) if self._children_listed else self._all_processes()
         while left:
             pid = left.pop()
             with suppress(OSError, ValueError, LookupError):  # it has ended meanwhile
                 state, parent, began, user, system, threads = self._stat(pid)
                 if self._children_listed and (pid, began) in self._others:
                     continue
-                read, written = self._moved(pid)
+                read, written = self._moved_bytes(pid)
                 counters = Counters(user, system, read, written)
-                found[pid, began] = Sample(parent, state, counters, self._on_queue(pid))
+                samples[pid, began] = Sample(parent, state, counters, self._time_on_queue(pid))
                 if self._children_listed and threads:
                     left += self._children(pid)
-        return found if self._children_listed else self._descendants(found)
+        return samples if self._children_listed else self._descendants(samples)
 
     def waits_for_disk(self, pid: int) -> bool:
-        """Whether a thread of a process waits for storage at this moment."""
+        """Return whether a thread of a process waits for storage at this moment.
+
+        Parameters
+        ----------
+        pid : int
+            Number of the process.
+        """
         with suppress(OSError, ValueError, LookupError):
             for thread in os.listdir(f"{PROC}/{pid}/task"):
                 with open(f"{PROC}/{pid}/task/{thread}/stat", "rb", buffering=0) as stream:
@@ -139,7 +159,13 @@ class ProcessTree:
         return False
 
     def name(self, pid: int) -> str:
-        """What a process is called, or nothing if it has ended."""
+        """Return the name of a process, or nothing if it has ended.
+
+        Parameters
+        ----------
+        pid : int
+            Number of the process.
+        """
         with suppress(OSError), open(f"{PROC}/{pid}/comm", "rb") as stream:
             return stream.read(64).decode(errors="replace").strip()
         return ""
@@ -158,21 +184,21 @@ class ProcessTree:
             int(fields[17]),
         )
 
-    def _moved(self, pid: int) -> tuple[int, int]:
+    def _moved_bytes(self, pid: int) -> tuple[int, int]:
         try:
-            return self._counted(pid)
+            return self._counters_of(pid)
         except PermissionError:
             self.hidden.add(pid)
             return 0, 0
 
-    def _counted(self, pid: int) -> tuple[int, int]:
+    def _counters_of(self, pid: int) -> tuple[int, int]:
         with open(f"{PROC}/{pid}/io", "rb", buffering=0) as stream:
             words = stream.read(4096).split()
         read, written = (int(words[words.index(field) + 1]) for field in self._fields)
         return read, written
 
     @staticmethod
-    def _on_queue(pid: int) -> float:
+    def _time_on_queue(pid: int) -> float:
         """Nanoseconds that it ran and that it waited for a processor; not every Linux tells."""
         with suppress(OSError, ValueError):
             with open(f"{PROC}/{pid}/schedstat", "rb", buffering=0) as stream:
@@ -185,30 +211,30 @@ class ProcessTree:
         return f"{PROC}/{pid}/task/{thread}/children"
 
     def _children(self, pid: int) -> list[int]:
-        found: list[int] = []
+        numbers: list[int] = []
         for thread in os.listdir(f"{PROC}/{pid}/task"):
             with suppress(OSError), open(self._list_of(pid, thread), "rb", buffering=0) as stream:
-                found += map(int, stream.read(1 << 16).split())
-        return found
+                numbers += map(int, stream.read(1 << 16).split())
+        return numbers
 
     @staticmethod
-    def _all() -> list[int]:
+    def _all_processes() -> list[int]:
         return [int(name) for name in os.listdir(PROC) if name.isdigit()]
 
-    def _descendants(self, found: dict[Process, Sample]) -> dict[Process, Sample]:
+    def _descendants(self, samples: dict[Process, Sample]) -> dict[Process, Sample]:
         """Of all processes, those below this one."""
         parents = {
-            process[0]: sample.parent for process, sample in found.items() if process not in self._others
+            process[0]: sample.parent for process, sample in samples.items() if process not in self._others
         }
-        own = os.getpid()
+        this_process = os.getpid()
 
         def below(pid: int) -> bool:
             seen = set()
             while pid in parents and pid not in seen:
                 seen.add(pid)
                 pid = parents[pid]
-                if pid == own:
+                if pid == this_process:
                     return True
             return False
 
-        return {process: sample for process, sample in found.items() if below(process[0])}
+        return {process: sample for process, sample in samples.items() if below(process[0])}

@@ -38,7 +38,9 @@ class Sampled:
     Parameters
     ----------
     command : str
+        With its arguments.
     log : Log
+        Activity of each process.
     exit_code : int
         Of the command; 128 and the number of the signal that ended it.
     began : float
@@ -61,7 +63,27 @@ class Sampled:
 
 
 def sample_command(command: Sequence[str], *, interval: float = INTERVAL, storage: bool = False) -> Sampled:
-    """Run a command and look at its processes; see `record_command`."""
+    """Run a command and look at its processes; see `record_command`.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments.
+    interval : float
+        Seconds between two looks.
+    storage : bool
+        Whether to count bytes that reached storage only.
+
+    Returns
+    -------
+    Sampled
+        The run, and what was seen of it.
+
+    Raises
+    ------
+    ModelError
+        If the system is not Linux, an argument is out of range or the command cannot be started.
+    """
     if not sys.platform.startswith("linux"):
         raise ModelError(f"recording reads the counters of Linux in /proc; this system is {sys.platform}")
     words = [os.fspath(word) for word in command]
@@ -82,19 +104,19 @@ def sample_command(command: Sequence[str], *, interval: float = INTERVAL, storag
         looking = time.process_time()
         share = _SHARE * max(1.0, (os.cpu_count() or 1) / 2)
         pace, there = interval, True
-        with _watched(process) as ended:
+        with _waiter(process) as ended:
             while there:
                 there = not ended(began + log.last + pace - time.monotonic())
                 # A command that has ended is looked at once more before it is waited for, after
                 # which its counters are gone.
                 now = time.monotonic() - began
-                found = log.tree.look()
-                log.look(now, found)
+                samples = log.tree.look()
+                log.look(now, samples)
                 each = (time.process_time() - looking) / max(log.looks, 1)
                 many = (len(log.rows[0]) // _MANY).bit_length()
                 pace = max(interval, each / share) * 2**many
                 if there:
-                    _bury(process.pid, found)
+                    _reap_orphans(process.pid, samples)
         seconds = time.monotonic() - began
         looking = time.process_time() - looking
         status = process.wait()
@@ -103,7 +125,7 @@ def sample_command(command: Sequence[str], *, interval: float = INTERVAL, storag
 
 
 @contextmanager
-def _watched(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
+def _waiter(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
     """Give a function that waits for so many seconds, or until the process has ended."""
     try:
         watch = os.pidfd_open(process.pid)
@@ -122,9 +144,9 @@ def _watched(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], boo
         os.close(watch)
 
 
-def _bury(command: int, found: dict[Process, Sample]) -> None:
+def _reap_orphans(command: int, samples: dict[Process, Sample]) -> None:
     """Wait for descendants that have ended after their parents, but leave the command itself."""
-    for (pid, _), sample in found.items():
+    for (pid, _), sample in samples.items():
         if sample.state == "Z" and sample.parent == os.getpid() and pid != command:
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
@@ -187,7 +209,12 @@ def _in_foreground() -> bool:
 
 
 class Log:
-    """What each process did between two looks, where it did something.
+    """Activity of each process between two looks, where it did something.
+
+    Parameters
+    ----------
+    tree : ProcessTree
+        Processes to look at.
 
     Attributes
     ----------
@@ -204,23 +231,31 @@ class Log:
         self.moved, self.busiest = 0, 0.0
         self.rows = [array("d") for _ in range(8)]
 
-    def look(self, now: float, found: dict[Process, Sample]) -> None:
-        """Take in one look at all processes."""
+    def look(self, now: float, samples: dict[Process, Sample]) -> None:
+        """Take in one look at all processes.
+
+        Parameters
+        ----------
+        now : float
+            Seconds.
+        samples : dict
+            Process to sample.
+        """
         length = now - self.last
         if length <= 0:
             return
         gone: dict[int, Counters] = {}
         for process, sample in self.before.items():
-            if process not in found:
+            if process not in samples:
                 gone[sample.parent] = gone.get(sample.parent, NOTHING).plus(sample.counters)
         kept: dict[Process, Sample] = {}
-        for process, sample in found.items():
+        for process, sample in samples.items():
             number = self.seen.setdefault(process, len(self.seen))
             old = self.before.get(process)
             kept[process] = sample
             # What a child that has ended used is its parent's now, and was noted as the child's.
-            known = NOTHING if old is None else old.counters
-            done = sample.counters.minus(known.plus(gone.get(process[0], NOTHING)))
+            before = NOTHING if old is None else old.counters
+            done = sample.counters.minus(before.plus(gone.get(process[0], NOTHING)))
             ready = sample.on_queue - (0.0 if old is None else old.on_queue)
             self._note((number, process[0], sample.state), now, done, ready)
         self.before = kept
@@ -241,7 +276,7 @@ class Log:
             # Computing takes as long as it has to wait for a processor, too. A look takes a while,
             # so what is nearly all of an interval is all of it.
             ready = max(ready, busy) if ready < _NEARLY * length else length
-            own = ready * done.user / busy if busy > 0 else 0.0
-            row = (number, self.last, now, own, ready, done.read, done.written, waits)
+            user_time = ready * done.user / busy if busy > 0 else 0.0
+            row = (number, self.last, now, user_time, ready, done.read, done.written, waits)
             for column, value in zip(self.rows, row, strict=True):
                 column.append(value)

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.records import Record
 from qmodels.programs.traces import SHORTEST, Trace
 from qmodels.recording.sampling import INTERVAL, LEAST_RATE, Log, Sampled, sample_command
 from qmodels.whole_files import write_whole
-
-Array = NDArray[np.float64]
 
 _LEAST = 1e-3  # of an interval, below which it holds none of a kind
 
@@ -67,6 +65,7 @@ def record_command(command: Sequence[str], *, interval: float = INTERVAL, storag
     Returns
     -------
     recording : Recording
+        The timeline and the exit code.
 
     Raises
     ------
@@ -88,7 +87,18 @@ def record_command(command: Sequence[str], *, interval: float = INTERVAL, storag
 
 
 def recording_of(sampled: Sampled) -> Recording:
-    """Make a timeline of what was seen of a command."""
+    """Make a timeline of what was seen of a command.
+
+    Parameters
+    ----------
+    sampled : Sampled
+        The run.
+
+    Returns
+    -------
+    Recording
+        The timeline and the exit code.
+    """
     log = sampled.log
     duration = max(sampled.seconds, SHORTEST)
     return Recording(
@@ -103,15 +113,27 @@ def recording_of(sampled: Sampled) -> Recording:
 
 
 def timeline(log: Log, duration: float, source: str, pace: float) -> Trace:
-    """Give the trace of a log; `pace` is the interval within which times are not told apart."""
+    """Return the trace of a log.
+
+    Parameters
+    ----------
+    log : Log
+        Activity of each process.
+    duration : float
+        Of the run, seconds.
+    source : str
+        Where it comes from, for reports.
+    pace : float
+        Interval within which times are not told apart, seconds.
+    """
     rows = np.array([np.array(column) for column in log.rows])
     segments: list[tuple[float, float, str, int]] = []
     owners: list[int] = []
     for number in np.unique(rows[0]).tolist():
         mine = rows[1:, rows[0] == number]
-        found = list(segments_of(mine))
-        segments += found
-        owners += [int(number)] * len(found)
+        stretches = list(segments_of(mine))
+        segments += stretches
+        owners += [int(number)] * len(stretches)
     ranks = _ranks(owners, segments, pace)
     if not segments or max(end for _, end, *_ in segments) < duration:
         # A timeline in a file ends with its last entry, and the run may end later.
@@ -131,17 +153,28 @@ def timeline(log: Log, duration: float, source: str, pace: float) -> Trace:
 
 
 def segments_of(rows: Array) -> Iterator[tuple[float, float, str, int]]:
-    """Stretches of I/O and computation of one process, those that touch joined."""
-    begins, ends, own, ready, read, written, waits = rows
+    """Yield stretches of I/O and computation of one process, those that touch joined.
+
+    Parameters
+    ----------
+    rows : (7, n) ndarray
+        Columns of a `Log` for one process, its number left out.
+
+    Yields
+    ------
+    tuple of (float, float, str, int)
+        Begin and end in seconds, kind, and bytes moved.
+    """
+    begins, ends, user_time, ready, read, written, waits = rows
     length = ends - begins
     moved = read + written
     does_io = (moved >= LEAST_RATE * length) | (waits > 0)
     follows = np.append(False, (begins[1:] - ends[:-1]) < 1e-9) if begins.size else does_io
-    share = _io_share(length, own, moved, does_io & (moved > 0), follows)
+    share = _io_share(length, user_time, moved, does_io & (moved > 0), follows)
     # The system's clock may call a whole interval computation; what it moved is kept all the same.
     least = np.where(moved > 0, 2 * _LEAST, 0.0)
     io = np.where(does_io, np.maximum(share, least) * length, 0.0)
-    busy = np.where(does_io, np.minimum(own, length - io), np.minimum(ready, length))
+    busy = np.where(does_io, np.minimum(user_time, length - io), np.minimum(ready, length))
     open_now: list[tuple[float, float, str, int]] = []
     computed = False
     for k in range(begins.size):
@@ -172,9 +205,9 @@ def segments_of(rows: Array) -> Iterator[tuple[float, float, str, int]]:
     yield from open_now
 
 
-def _io_share(length: Array, own: Array, moved: Array, moves: Array, follows: Array) -> Array:
+def _io_share(length: Array, user_time: Array, moved: Array, moves: Array, follows: Array) -> Array:
     """Share of each interval that was I/O: not its own code, and at an edge not all of it."""
-    share = 1.0 - np.minimum(own / length, 1.0)
+    share = 1.0 - np.minimum(user_time / length, 1.0)
     rate = np.where(moves, moved / length, 0.0)
     n = rate.size
     before = np.where(follows, np.append(0.0, rate[:-1]), 0.0) if n else rate
@@ -196,7 +229,7 @@ def _ranks(owners: list[int], segments: list[tuple[float, float, str, int]], pac
     for owner, mine in sorted(spans.items(), key=lambda item: -sum(b - a for a, b in item[1])):
         # A few intervals of overlap are the system's clock, not work side by side.
         allowed = 2 * pace + 0.02 * sum(b - a for a, b in mine)
-        k = next((k for k, lane in enumerate(lanes) if _overlap(lane, mine) <= allowed), len(lanes))
+        k = next((k for k, lane in enumerate(lanes) if _shared_seconds(lane, mine) <= allowed), len(lanes))
         if k == len(lanes):
             lanes.append([])
         lanes[k] = sorted([*lanes[k], *mine])
@@ -204,7 +237,7 @@ def _ranks(owners: list[int], segments: list[tuple[float, float, str, int]], pac
     return [rank[owner] for owner in owners]
 
 
-def _overlap(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> float:
+def _shared_seconds(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> float:
     """Seconds that two ordered lists of stretches share."""
     i = j = 0
     total = 0.0
@@ -219,6 +252,13 @@ def _overlap(one: list[tuple[float, float]], other: list[tuple[float, float]]) -
 
 def write_timeline(trace: Trace, path: str | os.PathLike[str]) -> None:
     """Write a trace as the table that `read_trace` reads; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    trace : Trace
+        The trace.
+    path : path
+        The file.
 
     Raises
     ------

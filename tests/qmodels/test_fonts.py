@@ -99,7 +99,7 @@ def test_a_font_of_the_machine_is_taken_where_it_has_the_letters(monkeypatch):
     """STIXGeneral comes with matplotlib and has letters that the usual font has not."""
     monkeypatch.setattr(fonts, "_numbers", {})
     usual, other = (
-        fonts._has(font_manager.findfont(font_manager.FontProperties(family=name)))
+        fonts._letters_of(font_manager.findfont(font_manager.FontProperties(family=name)))
         for name in ("DejaVu Sans", "STIXGeneral")
     )
     code = min(code for code in other - usual if code > 0x250 and chr(code).isprintable())

@@ -94,7 +94,7 @@ def test_runs_that_are_drawn_again_leave_the_chance_of_a_long_one_to_the_law_tha
     # The short law exceeds two days more often: where it does, both are drawn again.
     grid = (np.arange(100_000) + 0.5) / 100_000
     u = np.column_stack([grid, np.full(grid.size, 0.5)])
-    runs = LublinStreams(kind="batch")._runs(np.ones(grid.size, dtype=np.int64), u)
+    runs = LublinStreams(kind="batch")._drawn_run_times(np.ones(grid.size, dtype=np.int64), u)
     (short, long, _, _), chance = GAMMAS["batch"], 0.6986 - 0.003
     kept = [c * law(gamma).cdf(12.0) for c, gamma in ((chance, short), (1 - chance, long))]
     assert np.mean(runs == runs.min()) == pytest.approx(kept[0] / sum(kept), abs=1e-5)

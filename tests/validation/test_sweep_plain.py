@@ -372,25 +372,25 @@ class TestVersion:
 
     def test_seeded_bug_a_changed_kernel_is_noticed(self, monkeypatch):
         before = code_version("validation.machine.runs")
-        told = version._told
+        told = version._code_and_imports
 
         def changed(path):
             text, files = told(path)
             return (text + "x", files) if path.name == "events.py" else (text, files)
 
-        monkeypatch.setattr(version, "_told", changed)
-        monkeypatch.setattr(version, "_noted", dict)
-        monkeypatch.setattr(version, "_note", lambda versions: None)
-        version._version.cache_clear()
+        monkeypatch.setattr(version, "_code_and_imports", changed)
+        monkeypatch.setattr(version, "_noted_versions", dict)
+        monkeypatch.setattr(version, "_write_versions", lambda versions: None)
+        version._noted_or_read_version.cache_clear()
         assert code_version("validation.machine.runs") != before
-        version._version.cache_clear()
+        version._noted_or_read_version.cache_clear()
 
     def test_files_are_in_another_state_once_one_was_written_again(self, monkeypatch, tmp_path):
         (tmp_path / "ours" / "below").mkdir(parents=True)
         file = tmp_path / "ours" / "below" / "law.py"
         file.write_text("x = 1")
         monkeypatch.setattr(version, "_OURS", ("ours",))
-        monkeypatch.setattr(version, "_root", lambda package: tmp_path)
+        monkeypatch.setattr(version, "_packages_folder", lambda package: tmp_path)
         first, times = version._state_of_files(), file.stat()
         assert version._state_of_files() == first
         file.write_text("x = 2")
@@ -403,7 +403,7 @@ class TestVersion:
         module, read = "validation.analysis.seeding", []
 
         def asked():
-            version._version.cache_clear()
+            version._noted_or_read_version.cache_clear()
             return code_version(module)
 
         found = asked()
@@ -420,4 +420,4 @@ class TestVersion:
         assert asked() == found
         monkeypatch.setattr(version, "_NOTES", tmp_path / "no" / "versions.json")
         assert asked() == found  # where nobody may write
-        version._version.cache_clear()
+        version._noted_or_read_version.cache_clear()

@@ -1,4 +1,4 @@
-"""What arrives at a simulated machine, when, and how big."""
+"""Jobs that arrive at a simulated machine: when, and how big."""
 
 from validation.jobs.bounded_pareto import BoundedPareto
 from validation.jobs.boxes import BoxStreams

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,13 @@ class BoundedPareto(Record):
         return self.moment(2) / self.mean**2 - 1.0
 
     def moment(self, k: int) -> float:
-        """E[X^k] in seconds^k."""
+        """Return E[X^k] in seconds^k.
+
+        Parameters
+        ----------
+        k : int
+            Order of the moment.
+        """
         a, width = self.shape, np.log(self.high / self.low)
         # Integral of x^(k - a - 1), relative to low, by way of (e^(b w) - 1) / b.
         b = k - a
@@ -76,7 +80,20 @@ class BoundedPareto(Record):
         return float(self.low**k * a * area / -np.expm1(-a * width))
 
     def rvs(self, size: int, random_state: np.random.Generator) -> Array:
-        """Draw `size` values in seconds, by inversion."""
+        """Draw values by inversion.
+
+        Parameters
+        ----------
+        size : int
+            Number of values.
+        random_state : numpy.random.Generator
+            Where randomness comes from.
+
+        Returns
+        -------
+        (size,) ndarray
+            In seconds.
+        """
         u = random_state.random(size)
         kept = -np.expm1(-self.shape * np.log(self.high / self.low))
         result: Array = self.low * (1.0 - u * kept) ** (-1.0 / self.shape)

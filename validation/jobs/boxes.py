@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Ints
 from phasefit.checks import one_of, real_number
 from validation.jobs.bounded_pareto import BoundedPareto
 from validation.jobs.stream import (
@@ -27,8 +27,6 @@ from validation.jobs.stream import (
     wanted_utilisation,
 )
 from validation.mesh import Sides
-
-Ints = NDArray[np.int64]
 
 #: How the sides of a box are drawn.
 SideLaw = Literal["uniform", "exponential", "near-cubic"]
@@ -122,20 +120,20 @@ class BoxStreams(AbstractStreams):
         """See `AbstractStreams.from_table`; without a network demands are heavy-tailed."""
         if setting.sides is None:
             raise TableError("source", "boxes need the sides of a mesh")
-        given = renamed(table, count="jobs", sides="sides")
+        arguments = renamed(table, count="jobs", sides="sides")
         named = table.get("demand", "pareto" if setting.timed else None)
         if named is not None:
-            given["demand"] = DEMANDS[one_of("demand", named, DEMANDS)]
+            arguments["demand"] = DEMANDS[one_of("demand", named, DEMANDS)]
         else:
-            given["demand"] = None
+            arguments["demand"] = None
         gap = table.get("mean_interarrival", 1.0)
-        made = cls(mean_interarrival=gap, within=setting.sides, **given)
+        made = cls(mean_interarrival=gap, within=setting.sides, **arguments)
         return made, wanted_utilisation(table, USUAL_UTILISATION)
 
     def draw(self, *, rng: np.random.Generator) -> JobStream:
         """See `AbstractStreams.draw`."""
         for_gaps, for_sides, for_demands = spawned(rng, 3)
-        boxes = self._boxes(for_sides)
+        boxes = self._box_sides(for_sides)
         demands = None
         if self.demand is not None:
             demands = np.asarray(self.demand.rvs(size=self.jobs, random_state=for_demands))
@@ -146,7 +144,7 @@ class BoxStreams(AbstractStreams):
             shapes=tuple(map(tuple, boxes.tolist())),
         )
 
-    def _boxes(self, rng: np.random.Generator) -> Ints:
+    def _box_sides(self, rng: np.random.Generator) -> Ints:
         """Sides x, y, z of every job, (jobs, 3)."""
         most = np.array(self.within)
         if self.sides == "uniform":

@@ -1,4 +1,4 @@
-"""Streams played back from a job log."""
+"""Streams replayed from a job log."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ from validation.jobs.stream import (
 
 if TYPE_CHECKING:
     from qmodels.io import JobLog
-
-Array = NDArray[np.float64]
 
 
 @register
@@ -135,7 +133,7 @@ class LogStreams(AbstractStreams):
             checked["largest"] = size_limit(self.largest)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        usable = self._rows["sizes"].size
+        usable = self._usable_rows["sizes"].size
         jobs = usable if self.jobs is None else job_count(self.jobs)
         if jobs > usable:
             raise ModelError(f"jobs must be at most the {usable:,} usable jobs of the log, got {jobs}")
@@ -166,7 +164,7 @@ class LogStreams(AbstractStreams):
             max_bytes=setting.max_bytes,
             keep=["requested_time"],
         )
-        given = renamed(
+        arguments = renamed(
             table,
             count="jobs",
             mean_interarrival="mean_interarrival",
@@ -174,21 +172,21 @@ class LogStreams(AbstractStreams):
         )
         # Replications begin at other jobs of the log; a single one is the log as it is.
         start: Literal["first", "random"] = "first" if setting.replications == 1 else "random"
-        streams = cls(log, largest=setting.largest, start=start, **given)
+        streams = cls(log, largest=setting.largest, start=start, **arguments)
         return streams, wanted_utilisation(table, None if setting.timed else USUAL_UTILISATION)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was left out or changed, in sentences."""
-        notes: tuple[str, ...] = self._rows["notes"]
+        """Sentences on what was left out or changed."""
+        notes: tuple[str, ...] = self._usable_rows["notes"]
         return notes
 
     @cached_property
     def factor(self) -> float:
-        """What every gap of the log is multiplied by."""
+        """Factor that multiplies every gap of the log."""
         if self.mean_interarrival is None:
             return self.arrival_factor
-        gaps = self._rows["gaps"]
+        gaps = self._usable_rows["gaps"]
         if gaps[-1] <= 0:
             raise ModelError("a mean interarrival needs two usable jobs submitted apart in time")
         factor = self.mean_interarrival / float(gaps[-1])
@@ -197,20 +195,20 @@ class LogStreams(AbstractStreams):
     def draw(self, *, rng: np.random.Generator) -> JobStream:
         """See `AbstractStreams.draw`."""
         (for_start,) = spawned(rng, 1)
-        rows = self._rows
+        rows = self._usable_rows
         usable = rows["sizes"].size
         first = 0 if self.start == "first" else int(for_start.integers(usable))
         order = (first + np.arange(usable if self.jobs is None else self.jobs)) % usable
-        known = rows["demands"] is not None
+        has_demands = rows["demands"] is not None
         return JobStream(
             arrivals=arrivals_of(rows["gaps"][order[:-1]], self.factor),
             sizes=rows["sizes"][order],
-            demands=rows["demands"][order] if known else None,
-            estimates=rows["estimates"][order] if known else None,
+            demands=rows["demands"][order] if has_demands else None,
+            estimates=rows["estimates"][order] if has_demands else None,
         )
 
     @cached_property
-    def _rows(self) -> dict[str, Any]:
+    def _usable_rows(self) -> dict[str, Any]:
         """Usable jobs, the gap after each (the mean gap after the last), and what was noticed."""
         table = self.log.jobs
         size, run = table["size"].to_numpy(), table["run"].to_numpy(float)

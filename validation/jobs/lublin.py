@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.checks import one_of, real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
@@ -25,9 +25,6 @@ from validation.jobs.stream import (
     spawned,
     wanted_utilisation,
 )
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _DAY: Final = 86400.0  # seconds
 _SLOTS: Final = 48  # half hours of a day
@@ -215,14 +212,14 @@ class LublinStreams(AbstractStreams):
     def draw(self, *, rng: np.random.Generator) -> JobStream:
         """See `AbstractStreams.draw`."""
         for_gaps, for_sizes, for_runs = spawned(rng, 3)
-        sizes = self._sizes(for_sizes.random((self.jobs, 3)))
+        sizes = self._drawn_sizes(for_sizes.random((self.jobs, 3)))
         return JobStream(
-            arrivals=self._arrivals(for_gaps.random(self.jobs)),
+            arrivals=self._drawn_arrivals(for_gaps.random(self.jobs)),
             sizes=sizes,
-            demands=self._runs(sizes, for_runs.random((self.jobs, 2))),
+            demands=self._drawn_run_times(sizes, for_runs.random((self.jobs, 2))),
         )
 
-    def _sizes(self, u: Array) -> Ints:
+    def _drawn_sizes(self, u: Array) -> Ints:
         kind = _KINDS[self.kind]
         high = min(math.log2(self.largest), kind.most)
         middle = high - kind.below
@@ -235,7 +232,7 @@ class LublinStreams(AbstractStreams):
         sizes[u[:, 0] <= kind.serial] = 1
         return np.minimum(sizes, self.largest).astype(np.int64)
 
-    def _runs(self, sizes: Ints, u: Array) -> Array:
+    def _drawn_run_times(self, sizes: Ints, u: Array) -> Array:
         from scipy.special import gammainc
 
         kind = _KINDS[self.kind]
@@ -253,7 +250,7 @@ class LublinStreams(AbstractStreams):
         runs: Array = np.maximum(np.floor(np.exp(logs)), 1.0)
         return runs
 
-    def _arrivals(self, u: Array) -> Array:
+    def _drawn_arrivals(self, u: Array) -> Array:
         points = np.cumsum(np.exp(_gamma_below(u, *_KINDS[self.kind].gap, _LONGEST_GAP)))
         clock = np.concatenate([[0.0], np.cumsum(self.daily_cycle)]) * (_DAY / _SLOTS)
         days, rest = np.divmod(points, _DAY)

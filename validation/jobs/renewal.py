@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from phasefit import MAP
+from phasefit.arrays import Array
 from phasefit.records import Record
 from qmodels.errors import ModelError
-
-Array = NDArray[np.float64]
 
 BLOCK = 4096  #: jobs drawn at a time
 
 
 class AbstractJobs(Record, abc.ABC):
-    """Where jobs come from: times between arrivals and sizes, both in units of their mean."""
+    """Source of jobs: times between arrivals and sizes, both in units of their mean."""
 
     @property
     @abc.abstractmethod
@@ -28,12 +27,37 @@ class AbstractJobs(Record, abc.ABC):
 
     @abc.abstractmethod
     def draw(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Interarrival times and demands of `count` jobs, each (count,), with mean one."""
+        """Draw interarrival times and demands of jobs, each with mean one.
+
+        Parameters
+        ----------
+        count : int
+            Number of jobs.
+        rng : numpy.random.Generator
+            Where randomness comes from.
+
+        Returns
+        -------
+        gaps, demands : (count,) ndarray
+            In units of their mean.
+        """
 
     def draw_apart(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
-        """As `draw`, where it can be so that another law of demand leaves the arrivals alone.
+        """Draw as `draw`, where possible so that another law of demand leaves the arrivals alone.
 
         That is what policies and workloads that are to be compared have in common.
+
+        Parameters
+        ----------
+        count : int
+            Number of jobs.
+        rng : numpy.random.Generator
+            Where randomness comes from.
+
+        Returns
+        -------
+        gaps, demands : (count,) ndarray
+            In units of their mean.
         """
         return self.draw(count, rng=rng)
 
@@ -71,14 +95,14 @@ class RenewalJobs(AbstractJobs):
             if not hasattr(law, "rvs"):
                 law = _positive_sample(name, law)
                 object.__setattr__(self, name, law)
-            mean = _mean(law)
+            mean = _checked_mean(law)
             if not (np.isfinite(mean) and mean > 0):
                 raise ModelError(f"{name} must have a finite mean > 0, got {mean}")
 
     @property
     def scvs(self) -> tuple[float, float]:
         """See `AbstractJobs.scvs`."""
-        return _scv(self.arrivals), _scv(self.demand)
+        return _scv_of(self.arrivals), _scv_of(self.demand)
 
     def draw(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
         """See `AbstractJobs.draw`.
@@ -86,7 +110,7 @@ class RenewalJobs(AbstractJobs):
         Drawn in blocks, so that a longer stream begins with the shorter one.
         """
         blocks = [
-            (_draw(self.arrivals, BLOCK, rng), _draw(self.demand, BLOCK, rng))
+            (_drawn_values(self.arrivals, BLOCK, rng), _drawn_values(self.demand, BLOCK, rng))
             for _ in range(-(-count // BLOCK))
         ]
         gaps, demands = (np.concatenate(parts)[:count] for parts in zip(*blocks, strict=True))
@@ -95,8 +119,8 @@ class RenewalJobs(AbstractJobs):
     def draw_apart(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
         """See `AbstractJobs.draw_apart`: each law has a stream of its own, spawned from `rng`."""
         gaps, demands = (
-            _blocks(law, count, own)
-            for law, own in zip((self.arrivals, self.demand), rng.spawn(2), strict=True)
+            _drawn_in_blocks(law, count, of_demand)
+            for law, of_demand in zip((self.arrivals, self.demand), rng.spawn(2), strict=True)
         )
         return gaps, demands
 
@@ -108,6 +132,7 @@ class DependentJobs(AbstractJobs):
     Parameters
     ----------
     arrivals : MAP
+        Process of the arrivals.
     demand : PhaseType, BoundedPareto, frozen scipy.stats law or sample
         As for `RenewalJobs`. Of both only the shape is used: each is scaled to mean one.
 
@@ -141,7 +166,7 @@ class DependentJobs(AbstractJobs):
 
         That takes the place of the scv of independent gaps wherever many of them add up.
         """
-        return max(self.arrivals.dispersion(np.inf), self.arrivals.scv), _scv(self.demand)
+        return max(self.arrivals.dispersion(np.inf), self.arrivals.scv), _scv_of(self.demand)
 
     def draw(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
         """See `AbstractJobs.draw`; a longer stream begins with the shorter one."""
@@ -150,18 +175,26 @@ class DependentJobs(AbstractJobs):
     def draw_apart(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
         """See `AbstractJobs.draw_apart`."""
         for_gaps, for_demands = rng.spawn(2)
-        return self.arrivals.rvs(count, for_gaps), _blocks(self.demand, count, for_demands)
+        return self.arrivals.rvs(count, for_gaps), _drawn_in_blocks(self.demand, count, for_demands)
 
 
 def drawn_jobs(arrivals: Any, demand: Any) -> AbstractJobs:
-    """Jobs drawn from a law or a process of arrivals and a law of demand."""
+    """Return jobs drawn from a law or a process of arrivals and a law of demand.
+
+    Parameters
+    ----------
+    arrivals : MAP, PhaseType, frozen scipy.stats law or sample
+        As for `DependentJobs` or `RenewalJobs`.
+    demand : PhaseType, BoundedPareto, frozen scipy.stats law or sample
+        As for `RenewalJobs`.
+    """
     kind = DependentJobs if isinstance(arrivals, MAP) else RenewalJobs
     return kind(arrivals, demand)
 
 
 @dataclass(frozen=True, eq=False)
 class ReplayedJobs(AbstractJobs):
-    """A log played back in its own order, so that its dependence is kept.
+    """A log replayed in its own order, so that its dependence is kept.
 
     Each draw starts at a random job and goes round; the two sequences stay in step.
 
@@ -198,7 +231,7 @@ class ReplayedJobs(AbstractJobs):
     @property
     def scvs(self) -> tuple[float, float]:
         """See `AbstractJobs.scvs`."""
-        return _scv(np.asarray(self.interarrivals)), _scv(np.asarray(self.demands))
+        return _scv_of(np.asarray(self.interarrivals)), _scv_of(np.asarray(self.demands))
 
     def draw(self, count: int, *, rng: np.random.Generator) -> tuple[Array, Array]:
         """See `AbstractJobs.draw`."""
@@ -207,13 +240,13 @@ class ReplayedJobs(AbstractJobs):
         return gaps[order], work[order]
 
 
-def _blocks(law: Any, count: int, rng: np.random.Generator) -> Array:
+def _drawn_in_blocks(law: Any, count: int, rng: np.random.Generator) -> Array:
     """Draw `count` values, whole blocks at a time."""
-    drawn = [_draw(law, BLOCK, rng) for _ in range(-(-count // BLOCK))]
+    drawn = [_drawn_values(law, BLOCK, rng) for _ in range(-(-count // BLOCK))]
     return np.concatenate(drawn)[:count] if drawn else np.empty(0)
 
 
-def _scv(law: Any) -> float:
+def _scv_of(law: Any) -> float:
     if isinstance(law, np.ndarray):
         return float(law.var() / law.mean() ** 2)
     scv = getattr(law, "scv", None)
@@ -221,21 +254,21 @@ def _scv(law: Any) -> float:
         return float(scv)
     variance = law.var
     variance = float(variance() if callable(variance) else variance)
-    return variance / _mean(law) ** 2 if np.isfinite(variance) else float("inf")
+    return variance / _checked_mean(law) ** 2 if np.isfinite(variance) else float("inf")
 
 
-def _draw(law: Any, count: int, rng: np.random.Generator) -> Array:
+def _drawn_values(law: Any, count: int, rng: np.random.Generator) -> Array:
     if isinstance(law, np.ndarray):
         values = rng.choice(law, size=count)
     else:
         values = np.asarray(law.rvs(size=count, random_state=rng), dtype=float)
-    result: Array = values / _mean(law)
+    result: Array = values / _checked_mean(law)
     if result.min() < 0:
         raise ModelError(f"{law!r} gave the negative time {values.min():.6g}")
     return result
 
 
-def _mean(law: Any) -> float:
+def _checked_mean(law: Any) -> float:
     mean = law.mean
     return float(mean() if callable(mean) else mean)
 

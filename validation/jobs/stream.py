@@ -1,4 +1,4 @@
-"""What a stream of jobs is, where streams come from, and the registry of all sources."""
+"""Streams of jobs, their sources, and the registry of all sources."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array, Ints
 from phasefit.checks import positive_vector, real_number, real_vector, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
@@ -22,8 +22,6 @@ from validation.mesh import Sides
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LARGEST_SIZE = 2**31 - 1  #: nodes of one job
 MOST_JOBS = 10_000_000  #: jobs of one stream
@@ -33,7 +31,7 @@ MOST_JOBS = 10_000_000  #: jobs of one stream
 class JobStream(Result):
     """Jobs in order of arrival.
 
-    Times are in the unit of the machine that plays them: cycles where it has a network, else
+    Times are in the unit of the simulated machine: cycles where it has a network, else
     seconds.
 
     Parameters
@@ -83,10 +81,10 @@ class JobStream(Result):
                 f"arrivals must not decrease, but arrivals[{i + 1}] = {arrivals[i + 1]:.6g} comes "
                 f"after {arrivals[i]:.6g}; sort the jobs by arrival"
             )
-        columns: dict[str, Any] = {"arrivals": arrivals, "sizes": _sizes(self.sizes)}
+        columns: dict[str, Any] = {"arrivals": arrivals, "sizes": _checked_sizes(self.sizes)}
         for name in ("demands", "estimates"):
-            given = getattr(self, name)
-            columns[name] = None if given is None else positive_vector(name, given)
+            array = getattr(self, name)
+            columns[name] = None if array is None else positive_vector(name, array)
         if columns["estimates"] is None:
             columns["estimates"] = columns["demands"]
         for name, column in columns.items():
@@ -97,7 +95,7 @@ class JobStream(Result):
             column.setflags(write=False)
             object.__setattr__(self, name, column)
         if self.shapes is not None:
-            object.__setattr__(self, "shapes", _shapes(self.shapes, columns["sizes"]))
+            object.__setattr__(self, "shapes", _checked_shapes(self.shapes, columns["sizes"]))
 
     @property
     def jobs(self) -> int:
@@ -105,7 +103,18 @@ class JobStream(Result):
         return int(self.arrivals.size)
 
     def head(self, count: int) -> JobStream:
-        """Return the first `count` jobs, at least one and at most all of them."""
+        """Return the first jobs.
+
+        Parameters
+        ----------
+        count : int
+            At least one and at most all of them.
+
+        Raises
+        ------
+        ModelError
+            If there are fewer.
+        """
         count = whole_number("count", count, least=1)
         if count > self.jobs:
             raise ModelError(f"count must be at most the {self.jobs} jobs there are, got {count}")
@@ -118,13 +127,19 @@ class JobStream(Result):
         )
 
     def scaled(self, factor: float) -> JobStream:
-        """Return the same jobs with the times of arrival multiplied by `factor` > 0."""
+        """Return the same jobs with the times of arrival multiplied by a factor.
+
+        Parameters
+        ----------
+        factor : float
+            Above zero.
+        """
         factor = real_number("factor", factor, above=0.0)
         with np.errstate(over="ignore"):
             return replace(self, arrivals=self.arrivals * factor)
 
     def offered(self, nodes: int) -> float:
-        """Load that the jobs offer to `nodes` nodes, where the demands are times of service.
+        """Return the load that the jobs offer to `nodes` nodes, where the demands are times of service.
 
         Parameters
         ----------
@@ -170,18 +185,26 @@ class JobStream(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What the table of a file that describes jobs is read for."""
+    """Circumstances in which the table of a file that describes jobs is read."""
 
     largest: int  #: nodes of the machine
     sides: Sides | None = None  #: of its mesh
     timed: bool  #: whether a job's demand is its time of service, for want of a network
     folder: Path = Path()  #: where relative paths begin
-    replications: int = 1
+    replications: int = 1  #: that the study asks for
     max_bytes: int | None = None  #: most text that is read of a log
 
 
 class TableError(ModelError):
-    """A key of the table of jobs is missing, or does not go with the others."""
+    """A key of the table of jobs is missing, or does not go with the others.
+
+    Parameters
+    ----------
+    key : str
+        The key at fault.
+    text : str
+        The message.
+    """
 
     def __init__(self, key: str, text: str) -> None:
         self.key = key
@@ -193,7 +216,7 @@ USUAL_UTILISATION = 0.65
 
 
 class AbstractStreams(Record, abc.ABC):
-    """Where job streams come from: one stream for each replication.
+    """Source of job streams: one stream for each replication.
 
     A subclass is a frozen dataclass with a `name` and the method `draw`. In a file it is asked for
     like the Poisson stream, unless it says otherwise by `keys` and `from_table`.
@@ -205,13 +228,14 @@ class AbstractStreams(Record, abc.ABC):
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], setting: Setting) -> tuple[AbstractStreams, float | None]:
-        """The streams that a table ``[jobs]`` asks for, and the utilisation to be reached.
+        """Return the streams that a table ``[jobs]`` asks for, and the utilisation to be reached.
 
         Parameters
         ----------
         table : mapping
             The keys given, all among `keys`.
         setting : Setting
+            Circumstances in which it is read.
 
         Returns
         -------
@@ -225,16 +249,26 @@ class AbstractStreams(Record, abc.ABC):
             If a value is out of its range; a `TableError` names the key.
         """
         gap = {"mean_interarrival": table.get("mean_interarrival", 1.0)}
-        given = renamed(table, count="jobs", mean_size="mean_size") | gap | demands_for(setting)
+        arguments = renamed(table, count="jobs", mean_size="mean_size") | gap | demands_for(setting)
         make: Any = cls  # the arguments are those of the Poisson stream, not of an abstract one
-        return make(largest=setting.largest, **given), wanted_utilisation(table, USUAL_UTILISATION)
+        return make(largest=setting.largest, **arguments), wanted_utilisation(table, USUAL_UTILISATION)
 
     @abc.abstractmethod
     def draw(self, *, rng: np.random.Generator) -> JobStream:
-        """Jobs of one replication.
+        """Draw the jobs of one replication.
 
         What makes up a stream (gaps, sizes, demands) has generators of its own, spawned from
         `rng`: sources that differ in one of them agree in the others.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Where randomness comes from.
+
+        Returns
+        -------
+        JobStream
+            The jobs, in the order of their arrival.
         """
 
 
@@ -247,6 +281,16 @@ Source = TypeVar("Source", bound=type[AbstractStreams])
 def register(source: Source) -> Source:
     """Enter a class of streams in `STREAMS` under its name; use as a decorator.
 
+    Parameters
+    ----------
+    source : type of AbstractStreams
+        The class.
+
+    Returns
+    -------
+    type of AbstractStreams
+        The class itself.
+
     Raises
     ------
     ModelError
@@ -256,24 +300,59 @@ def register(source: Source) -> Source:
 
 
 def renamed(table: Mapping[str, Any], **names: str) -> dict[str, Any]:
-    """Arguments of a class from the keys of a table, where they are given."""
+    """Return arguments of a class from the keys of a table, where the table has them.
+
+    Parameters
+    ----------
+    table : mapping
+        The table.
+    **names : str
+        Name of the argument by each key.
+    """
     return {name: table[key] for key, name in names.items() if key in table}
 
 
 def demands_for(setting: Setting) -> dict[str, Any]:
-    """The argument `demand`: without a network something must say how long a job stays."""
+    """Return the argument `demand`: without a network something must say how long a job stays.
+
+    Parameters
+    ----------
+    setting : Setting
+        Circumstances in which the table is read.
+    """
     return {"demand": PhaseType.exponential(mean=1.0)} if setting.timed else {}
 
 
 def wanted_utilisation(table: Mapping[str, Any], usual: float | None) -> float | None:
-    """The utilisation that a table asks for: none where it gives the rate, else `usual`."""
-    known = "mean_interarrival" in table or "arrival_factor" in table
-    found: float | None = table.get("utilisation", None if known else usual)
-    return found
+    """Return the utilisation that a table asks for: none where it gives the rate, else `usual`.
+
+    Parameters
+    ----------
+    table : mapping
+        The table.
+    usual : float or None
+        Where the table asks for none.
+    """
+    named = "mean_interarrival" in table or "arrival_factor" in table
+    utilisation: float | None = table.get("utilisation", None if named else usual)
+    return utilisation
 
 
 def spawned(rng: np.random.Generator, count: int) -> list[np.random.Generator]:
-    """`count` independent generators for the parts of one stream."""
+    """Return independent generators for the parts of one stream.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Their parent.
+    count : int
+        Number of generators.
+
+    Raises
+    ------
+    ModelError
+        If `rng` is no generator, or cannot spawn.
+    """
     if not isinstance(rng, np.random.Generator):
         raise ModelError(f"rng must be a numpy.random.Generator, got {rng!r:.60}")
     try:
@@ -283,7 +362,18 @@ def spawned(rng: np.random.Generator, count: int) -> list[np.random.Generator]:
 
 
 def job_count(jobs: int) -> int:
-    """`jobs`, if one stream can hold so many."""
+    """Return `jobs`, if one stream can hold so many.
+
+    Parameters
+    ----------
+    jobs : int
+        The number to check.
+
+    Raises
+    ------
+    ModelError
+        If it is no such number.
+    """
     number = whole_number("jobs", jobs, least=1)
     if number > MOST_JOBS:
         raise ModelError(f"jobs must be at most {MOST_JOBS:,} a stream, got {number:,}")
@@ -291,14 +381,38 @@ def job_count(jobs: int) -> int:
 
 
 def checked_law(name: str, law: Any) -> Any:
-    """`law`, if demands can be drawn from it, or None."""
+    """Return `law`, if demands can be drawn from it, or None.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    law : object
+        The law to check.
+
+    Raises
+    ------
+    ModelError
+        If nothing can be drawn from it.
+    """
     if law is not None and not callable(getattr(law, "rvs", None)):
         raise ModelError(f"{name} must be a law with rvs(size=, random_state=), or None; got {law!r:.60}")
     return law
 
 
 def size_limit(largest: int) -> int:
-    """`largest`, if a job can have so many nodes."""
+    """Return `largest`, if a job can have so many nodes.
+
+    Parameters
+    ----------
+    largest : int
+        The number to check.
+
+    Raises
+    ------
+    ModelError
+        If it is no such number.
+    """
     number = whole_number("largest", largest, least=1)
     if number > LARGEST_SIZE:
         raise ModelError(f"largest must be at most {LARGEST_SIZE:,} nodes, got {number:,}")
@@ -306,7 +420,20 @@ def size_limit(largest: int) -> int:
 
 
 def arrivals_of(gaps: Array, scale: float) -> Array:
-    """Times of arrival, the first at 0, from `gaps` between them in units of `scale`."""
+    """Return times of arrival, the first at 0.
+
+    Parameters
+    ----------
+    gaps : (n,) ndarray
+        Times between arrivals, in units of `scale`.
+    scale : float
+        Mean time between arrivals.
+
+    Raises
+    ------
+    ModelError
+        If the last arrival is too late for a float.
+    """
     with np.errstate(over="ignore"):
         times: Array = np.concatenate([[0.0], np.cumsum(gaps)]) * scale
     if not np.isfinite(times[-1]):
@@ -314,8 +441,8 @@ def arrivals_of(gaps: Array, scale: float) -> Array:
     return times
 
 
-def _sizes(given: Any) -> Ints:
-    sizes = real_vector("sizes", given)
+def _checked_sizes(numbers: Any) -> Ints:
+    sizes = real_vector("sizes", numbers)
     wrong = (sizes != np.floor(sizes)) | (sizes < 1) | (sizes > LARGEST_SIZE)
     if wrong.any():
         i = int(wrong.argmax())
@@ -323,12 +450,12 @@ def _sizes(given: Any) -> Ints:
     return sizes.astype(np.int64)
 
 
-def _shapes(given: Any, sizes: Ints) -> tuple[tuple[int, ...] | None, ...]:
+def _checked_shapes(shapes: Any, sizes: Ints) -> tuple[tuple[int, ...] | None, ...]:
     """Sides of each job, with as many nodes as it asks for."""
-    if not isinstance(given, tuple | list) or len(given) != sizes.size:
-        raise ModelError(f"shapes must be a tuple of {sizes.size} shapes or None, got {given!r:.60}")
+    if not isinstance(shapes, tuple | list) or len(shapes) != sizes.size:
+        raise ModelError(f"shapes must be a tuple of {sizes.size} shapes or None, got {shapes!r:.60}")
     checked: list[tuple[int, ...] | None] = []
-    for i, (shape, size) in enumerate(zip(given, sizes.tolist(), strict=True)):
+    for i, (shape, size) in enumerate(zip(shapes, sizes.tolist(), strict=True)):
         if shape is None:
             checked.append(None)
             continue

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.checks import real_number
 from qmodels.errors import ModelError
 from validation.jobs.stream import (
@@ -26,9 +26,6 @@ from validation.jobs.stream import (
     size_limit,
     spawned,
 )
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @register
@@ -84,7 +81,7 @@ class PoissonStreams(AbstractStreams):
     demand: Any = None
 
     def __post_init__(self) -> None:
-        _settle(self, "mean_interarrival", "mean_size")
+        _check_fields(self, "mean_interarrival", "mean_size")
 
     def draw(self, *, rng: np.random.Generator) -> JobStream:
         """See `AbstractStreams.draw`."""
@@ -93,7 +90,7 @@ class PoissonStreams(AbstractStreams):
         return JobStream(
             arrivals=arrivals_of(gaps, self.mean_interarrival),
             sizes=_exponential_sizes(self, for_sizes),
-            demands=_demands(self, for_demands),
+            demands=_drawn_demands(self, for_demands),
         )
 
 
@@ -106,7 +103,13 @@ class BatchStreams(AbstractStreams):
 
     Parameters
     ----------
-    jobs, mean_size, largest, demand
+    jobs : int
+        As in `PoissonStreams`.
+    mean_size : float
+        As in `PoissonStreams`.
+    largest : int
+        As in `PoissonStreams`.
+    demand : PhaseType, BoundedPareto or frozen scipy.stats law, optional
         As in `PoissonStreams`.
 
     Raises
@@ -136,7 +139,7 @@ class BatchStreams(AbstractStreams):
     demand: Any = None
 
     def __post_init__(self) -> None:
-        _settle(self, "mean_size")
+        _check_fields(self, "mean_size")
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], setting: Setting) -> tuple[AbstractStreams, float | None]:
@@ -144,8 +147,8 @@ class BatchStreams(AbstractStreams):
         for key in ("mean_interarrival", "utilisation"):
             if key in table:
                 raise TableError(key, "all jobs of a batch come at once; drop it")
-        given = renamed(table, count="jobs", mean_size="mean_size") | demands_for(setting)
-        return cls(largest=setting.largest, **given), None
+        arguments = renamed(table, count="jobs", mean_size="mean_size") | demands_for(setting)
+        return cls(largest=setting.largest, **arguments), None
 
     def draw(self, *, rng: np.random.Generator) -> JobStream:
         """See `AbstractStreams.draw`."""
@@ -153,7 +156,7 @@ class BatchStreams(AbstractStreams):
         return JobStream(
             arrivals=np.zeros(self.jobs),
             sizes=_exponential_sizes(self, for_sizes),
-            demands=_demands(self, for_demands),
+            demands=_drawn_demands(self, for_demands),
         )
 
 
@@ -214,7 +217,7 @@ class SurrogateStreams(AbstractStreams):
     demand: Any = None
 
     def __post_init__(self) -> None:
-        _settle(self, "mean_interarrival", "mean_size", "cv_size")
+        _check_fields(self, "mean_interarrival", "mean_size", "cv_size")
         cv = real_number("cv_interarrival", self.cv_interarrival, least=1.0)
         for name, value in (("cv_interarrival", cv), ("cv_size", self.cv_size)):
             if value > 1000.0:
@@ -230,15 +233,15 @@ class SurrogateStreams(AbstractStreams):
         sizes = np.rint(np.exp(np.minimum(logs, math.log(2.0 * self.largest))))
         return JobStream(
             arrivals=arrivals_of(
-                _hyperexponential(self.jobs - 1, self.cv_interarrival, for_gaps),
+                _hyperexponential_gaps(self.jobs - 1, self.cv_interarrival, for_gaps),
                 self.mean_interarrival,
             ),
             sizes=np.clip(sizes, 1, self.largest).astype(np.int64),
-            demands=_demands(self, for_demands),
+            demands=_drawn_demands(self, for_demands),
         )
 
 
-def _settle(streams: Any, *positive: str) -> None:
+def _check_fields(streams: Any, *positive: str) -> None:
     """Check what the sources have in common, and the fields that must be > 0."""
     object.__setattr__(streams, "jobs", job_count(streams.jobs))
     object.__setattr__(streams, "largest", size_limit(streams.largest))
@@ -254,7 +257,7 @@ def _exponential_sizes(streams: Any, rng: np.random.Generator) -> Ints:
     return clipped
 
 
-def _hyperexponential(count: int, cv: float, rng: np.random.Generator) -> Array:
+def _hyperexponential_gaps(count: int, cv: float, rng: np.random.Generator) -> Array:
     """Gaps (count,) of mean one: two exponentials, each with half of the mean."""
     for_branch, for_time = rng.spawn(2)
     ratio = math.sqrt((cv**2 - 1.0) / (cv**2 + 1.0))
@@ -265,7 +268,7 @@ def _hyperexponential(count: int, cv: float, rng: np.random.Generator) -> Array:
     return gaps
 
 
-def _demands(streams: Any, rng: np.random.Generator) -> Array | None:
+def _drawn_demands(streams: Any, rng: np.random.Generator) -> Array | None:
     if streams.demand is None:
         return None
     return np.asarray(streams.demand.rvs(size=streams.jobs, random_state=rng))

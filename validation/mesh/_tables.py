@@ -7,12 +7,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Ints
 from qmodels.errors import MemoryBudgetError
 from validation.mesh._kernels import records as rec
 from validation.mesh.topology import Mesh
 from validation.mesh.traffic import Messages, Traffic, phase_rows
-
-Ints = NDArray[np.int64]
 
 _WHEEL: Final = 1 << 12
 #: Bytes of channels that stay in the cache of a core beside the rest. Where they do, the wheel
@@ -23,7 +22,7 @@ _MOST_TIMES: Final = 1 << 27
 
 
 class Tables:
-    """What the kernels work on, `state`, and which of its rows nobody uses.
+    """Tables that the kernels work on, `state`, and the rows of them that nobody uses.
 
     With `by_flit` the state has a further lane at both ends of every node, and `lanes` is what
     `_kernels.flits` needs besides. It has no disks behind memory then.
@@ -42,13 +41,13 @@ class Tables:
         # Disks behind memory come after the channels: messages queue at them in the same way.
         disks = 0 if disk_of is None else int(disk_of.max()) + 1
         rows = mesh.channels + (2 * mesh.routers if by_flit else disks)
-        channels = _table(rows, rec.CHANNEL)
+        channels = _aligned_table(rows, rec.CHANNEL)
         # Messages that cut through cannot deadlock, so all keep to one lane of each link.
         grid = mesh.grid._replace(datelines=int(by_flit))
         # Where worms are moved as a whole, the channels of a row or column stand side by side.
         self.places = np.arange(rows)  #: where each channel or disk stands in the tables
         if not by_flit:
-            grid, self.places[: mesh.channels] = _side_by_side(grid)
+            grid, self.places[: mesh.channels] = _renumbered_grid(grid)
         if infinite:  # all routers in one place: every route leads from injection to ejection
             grid = grid._replace(coordinates=np.zeros_like(grid.coordinates))
         channels["queue"] = rec.NOBODY
@@ -56,9 +55,9 @@ class Tables:
         counters["free_slot"], counters["due"] = int(rec.NOBODY), rec.FAR
         self.state = rec.State(
             channels=channels,
-            totals=_table(rows, rec.TOTAL),
-            messages=_table(0, rec.MESSAGE),
-            details=_table(0, rec.DETAIL),
+            totals=_aligned_table(rows, rec.TOTAL),
+            messages=_aligned_table(0, rec.MESSAGE),
+            details=_aligned_table(0, rec.DETAIL),
             streams=np.zeros(0, rec.STREAM),
             jobs=np.zeros(0, rec.JOB),
             phases=np.zeros(0, rec.PHASE),
@@ -70,9 +69,9 @@ class Tables:
             due=np.zeros(rec.NEAR, np.uint32),
             nearby=rec.NEAR if channels.nbytes > _CACHED and not by_flit else 0,
             turns=np.zeros(rows, np.uint8),
-            inputs=_inputs(mesh, self.places, by_flit),
+            inputs=_inputs_of_channels(mesh, self.places, by_flit),
             dirty=np.zeros(3 * rows if by_flit else rows, np.uint32),
-            stack=_table(0, rec.GRANT),
+            stack=_aligned_table(0, rec.GRANT),
             counters=counters,
             timing=timing,
             grid=grid,
@@ -81,12 +80,12 @@ class Tables:
             disk_of=mesh.channels + (np.zeros(1, np.int64) if disk_of is None else disk_of),
             buffered=int(disk_of is not None),
         )
-        self.lanes = _lanes(mesh, rows) if by_flit else None
+        self.lanes = _idle_lanes(mesh, rows) if by_flit else None
         self._phases: dict[Traffic | None, int] = {}
         self._free: dict[str, list[tuple[int, int]]] = {"streams": [], "phase_runs": []}
 
     def take(self, table: str, size: int) -> int:
-        """Where `size` rows of "streams" or "phase_runs" begin that nobody uses."""
+        """Return where `size` rows of "streams" or "phase_runs" begin that nobody uses."""
         free = self._free[table]
         for k, (first, length) in enumerate(free):
             if length >= size:
@@ -122,7 +121,7 @@ class Tables:
         return row
 
     def phase_row(self, traffic: Traffic | Messages) -> int:
-        """Where the phases of this traffic begin in their table; each is kept once."""
+        """Return where the phases of this traffic begin in their table; each is kept once."""
         key = traffic if isinstance(traffic, Traffic) else None
         if key not in self._phases:
             rows = np.zeros(1, rec.PHASE) if key is None else phase_rows(key)  # zeros: listed
@@ -179,10 +178,10 @@ class Tables:
             return
         near = np.zeros((rec.NEAR, need if state.nearby else 0), np.uint32)
         near[:, : state.near.shape[1]] = state.near
-        grown: dict[str, Any] = {"stack": _table(need, rec.GRANT), "near": near}
+        grown: dict[str, Any] = {"stack": _aligned_table(need, rec.GRANT), "near": near}
         for name in ("messages", "details"):
             table = getattr(state, name)
-            grown[name] = _table(need, table.dtype)
+            grown[name] = _aligned_table(need, table.dtype)
             grown[name][:rows] = table
         fresh = np.arange(rows, need)
         grown["messages"]["link"][fresh] = np.append(fresh[1:], state.counters["free_slot"])
@@ -190,14 +189,14 @@ class Tables:
         self.state = state._replace(**grown)
 
 
-def _table(rows: int, kind: np.dtype[Any]) -> Any:
+def _aligned_table(rows: int, kind: np.dtype[Any]) -> Any:
     """Zeros whose rows begin with a line of the cache."""
     store = np.zeros(rows * kind.itemsize + 64, np.uint8)
     shift = -store.ctypes.data % 64
     return store[shift : shift + rows * kind.itemsize].view(kind)
 
 
-def _side_by_side(grid: rec.Grid) -> tuple[rec.Grid, Ints]:
+def _renumbered_grid(grid: rec.Grid) -> tuple[rec.Grid, Ints]:
     """The grid with channels numbered along rows and columns, and what each is numbered then.
 
     A header goes along a row or column and its tail after it: so both meet neighbours in the
@@ -221,8 +220,8 @@ def _side_by_side(grid: rec.Grid) -> tuple[rec.Grid, Ints]:
     return grid._replace(dimensions=dimensions, upwards=upwards), numbers
 
 
-def _inputs(mesh: Mesh, places: Ints, by_flit: bool) -> NDArray[np.uint8]:
-    """Which input of its router each channel is: west before east and so on, the node last."""
+def _inputs_of_channels(mesh: Mesh, places: Ints, by_flit: bool) -> NDArray[np.uint8]:
+    """Return which input of its router each channel is: west before east and so on, the node last."""
     grid = mesh.grid
     routers, ports, lanes = grid.routers, grid.directions, grid.virtual
     wires = np.arange(ports * lanes)
@@ -235,11 +234,11 @@ def _inputs(mesh: Mesh, places: Ints, by_flit: bool) -> NDArray[np.uint8]:
     return inputs
 
 
-def _lanes(mesh: Mesh, rows: int) -> rec.Lanes:
+def _idle_lanes(mesh: Mesh, rows: int) -> rec.Lanes:
     """Lanes and the wires that they share, idle."""
     ends, each = 2 * mesh.routers, mesh.grid.virtual
     links = np.arange(mesh.channels - ends)
-    lanes, wires = _table(rows, rec.LANE), _table(ends + links.size // each, rec.WIRE)
+    lanes, wires = _aligned_table(rows, rec.LANE), _aligned_table(ends + links.size // each, rec.WIRE)
     lanes["worm"] = lanes["before"] = rec.NOBODY
     lanes["alarm"] = -1
     lanes["queue"] = np.concatenate([np.arange(mesh.channels), np.arange(ends)])

@@ -6,9 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from phasefit.arrays import Array, Ints
 from phasefit.checks import one_of, real_number, whole_number
 from phasefit.records import Result
 from qmodels.errors import ModelError
@@ -22,8 +20,6 @@ from validation.mesh.wormhole import Network
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Fidelities, from the fastest to the most faithful.
 FIDELITIES: Final = ("static", "fluid", "worm")
@@ -31,12 +27,12 @@ FIDELITIES: Final = ("static", "fluid", "worm")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contention(Result):
-    """What the network made of some jobs. Times are cycles; one cycle moves a flit over a link."""
+    """Effect of the network on some jobs. Times are cycles; one cycle moves a flit over a link."""
 
-    mesh: Mesh = field(repr=False)
-    fidelity: str
+    mesh: Mesh = field(repr=False)  #: where the jobs ran
+    fidelity: str  #: "static", "fluid" or "worm"
     makespan: float  #: until the last message has been delivered; with "static" a lower bound
-    messages: int
+    messages: int  #: of all jobs
     mean_latency: float | None  #: of a message, from its source's turn; None with "static"
     mean_blocking: float | None  #: of that, waiting for channels; "worm" only
     channel_flits: Ints = field(repr=False)  #: (channels,)
@@ -54,7 +50,7 @@ class Contention(Result):
         return int(links.argmax()) + 2 * self.mesh.routers
 
     def record(self) -> dict[str, Any]:
-        """Means, the busiest link and the response of every job."""
+        """Return means, the busiest link and the response of every job."""
         return {
             "fidelity": self.fidelity,
             "makespan": self.makespan,
@@ -67,12 +63,12 @@ class Contention(Result):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each link: its number, its ends, its flits and its utilisation."""
-        known = {"flits": self.channel_flits, "utilisation": self.utilisation}
-        return link_table(self.mesh, known)
+        """Return a row for each link: its number, its ends, its flits and its utilisation."""
+        columns = {"flits": self.channel_flits, "utilisation": self.utilisation}
+        return link_table(self.mesh, columns)
 
     def table(self) -> str:
-        """Name and value, one to a line."""
+        """Return name and value as text, one to a line."""
         rows: list[tuple[str, Any]] = [
             ("fidelity", self.fidelity),
             ("makespan", self.makespan),
@@ -110,6 +106,7 @@ def contend(
     Parameters
     ----------
     mesh : Mesh
+        Where the jobs run.
     jobs : mapping
         For each job its nodes, in the order of their ranks, and its `Traffic`.
     fidelity : {"static", "fluid", "worm"}
@@ -124,6 +121,7 @@ def contend(
     Returns
     -------
     Contention
+        Responses of the jobs and use of the links.
 
     Raises
     ------
@@ -143,9 +141,9 @@ def contend(
         raise ModelError(f"jobs must map names to (nodes, Traffic), at least one; got {jobs!r:.60}")
     pace = real_number("disk_pace", disk_pace, least=1.0)
     seed = whole_number("seed", seed, least=0)
-    listed = {name: _job(name, job) for name, job in jobs.items()}
+    listed = {name: _job_record(name, job) for name, job in jobs.items()}
     if fidelity == "worm":
-        return _worms(mesh, listed, router, pace, seed)
+        return _contention_of_worms(mesh, listed, router, pace, seed)
     load = link_load(mesh, listed, disk_pace=pace, seed=seed)
     latency, makespan = None, load.bound
     if fidelity == "fluid":
@@ -163,14 +161,14 @@ def contend(
     )
 
 
-def _job(name: Hashable, job: Any) -> Job:
+def _job_record(name: Hashable, job: Any) -> Job:
     if not isinstance(job, tuple) or len(job) != 2:
         raise ModelError(f"job {name!r:.40} must be (nodes, Traffic), got {job!r:.60}")
     nodes = list(job[0]) if isinstance(job[0], range) else job[0]
     return nodes, job[1]
 
 
-def _worms(
+def _contention_of_worms(
     mesh: Mesh, jobs: dict[Hashable, Job], router: Router | None, pace: float, seed: int
 ) -> Contention:
     network = Network(mesh, router, disk_pace=pace, seed=seed)

@@ -21,7 +21,7 @@ from validation.mesh.wormhole import Network
 class LoadPoint(Record):
     """One offered load. Loads are flits per node and cycle, times cycles."""
 
-    offered: float
+    offered: float  #: load that was made
     accepted: float  #: delivered within the window
     mean_latency: float  #: from a message's making to its delivery, its wait at the source included
     mean_network_latency: float  #: from its injection
@@ -39,11 +39,12 @@ def latency_curve(
     window: int = 20_000,
     seed: int = 0,
 ) -> list[LoadPoint]:
-    """Mean latency of messages that every node makes at random times for random nodes.
+    """Return the mean latency of messages that every node makes at random times for random nodes.
 
     Parameters
     ----------
     mesh : Mesh
+        Where the messages travel.
     loads : sequence of float
         Flits that each node makes per cycle; at most 1.
     flits : int
@@ -61,6 +62,7 @@ def latency_curve(
     Returns
     -------
     list of LoadPoint
+        One for each load.
 
     Raises
     ------
@@ -91,12 +93,12 @@ def latency_curve(
     # the rooms that know of studies.
     seeds = [int(np.random.SeedSequence((seed, k)).generate_state(1)[0]) for k in range(offered.size)]
     return [
-        _point(mesh, nodes, hot.size, float(load), flits, router, warm_up, window, own_seed)
+        _load_point(mesh, nodes, hot.size, float(load), flits, router, warm_up, window, own_seed)
         for load, own_seed in zip(offered, seeds, strict=True)
     ]
 
 
-def _point(
+def _load_point(
     mesh: Mesh,
     nodes: np.ndarray,
     targets: int,

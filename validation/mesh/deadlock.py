@@ -13,6 +13,13 @@ class DeadlockError(ModelError):
     """Messages wait for each other in a cycle and no job among them can ever complete.
 
     `cycle` names the channels: whoever holds one waits for the next, and the last for the first.
+
+    Parameters
+    ----------
+    clock : int
+        Cycle at which it was noticed.
+    cycle : list of int
+        Channels around the cycle.
     """
 
     def __init__(self, clock: int, cycle: list[str]) -> None:
@@ -25,9 +32,15 @@ class DeadlockError(ModelError):
 
 
 def waiting_cycle(state: State) -> list[int]:
-    """Channels asked for around a cycle of waiting worms; empty where there is none."""
+    """Return the channels asked for around a cycle of waiting worms; empty where there is none.
+
+    Parameters
+    ----------
+    state : State
+        Tables of the kernels.
+    """
     holder = np.full(len(state.channels), -1, np.int64)
     seen = np.zeros(len(state.messages), np.int64)
-    found = np.zeros(len(state.messages), np.int64)
-    length = inspection.waiting_cycle(state, holder, seen, found)
-    return [int(channel) for channel in found[:length]]
+    channels = np.zeros(len(state.messages), np.int64)
+    length = inspection.waiting_cycle(state, holder, seen, channels)
+    return [int(channel) for channel in channels[:length]]

@@ -6,31 +6,36 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from validation.mesh._kernels import flows
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PhaseLoads:
-    """What one phase run of a job asks of the channels it uses, (k,) each."""
+    """Demands of one phase run of a job on the channels it uses, (k,) each."""
 
-    channels: Ints
-    held: Array  # cycles
-    carried: Ints  # flits
-    sums: flows.Sums
+    channels: Ints  #: their numbers
+    held: Array  # cycles  #: cycles that each is held
+    carried: Ints  # flits  #: flits through each
+    sums: flows.Sums  #: over all messages
 
     @classmethod
-    def of(cls, found: flows.Loads, used: int) -> PhaseLoads:
-        """What `phase_flow` has found, kept while it goes on to others."""
-        [sums] = found.sums.tolist()
+    def of(cls, loads: flows.Loads, used: int) -> PhaseLoads:
+        """Return a copy of the demands that `phase_flow` has written, which it overwrites by others.
+
+        Parameters
+        ----------
+        loads : Loads
+            Tables of the kernel.
+        used : int
+            Number of channels that the run uses.
+        """
+        [sums] = loads.sums.tolist()
         return cls(
-            found.channels[:used].copy(),
-            found.held[:used].copy(),
-            found.carried[:used].copy(),
+            loads.channels[:used].copy(),
+            loads.held[:used].copy(),
+            loads.carried[:used].copy(),
             flows.Sums(*sums),
         )
 
@@ -41,7 +46,13 @@ class PhaseLoads:
 
 
 class FlowTable:
-    """Flows under way, one row each, their channels in one long list."""
+    """Flows under way, one row each, their channels in one long list.
+
+    Parameters
+    ----------
+    channels : int
+        Number of channels of the mesh.
+    """
 
     def __init__(self, channels: int) -> None:
         self._jobs: dict[int, int] = {}  # job number by row
@@ -61,12 +72,20 @@ class FlowTable:
         )
 
     def enter(self, number: int, loads: PhaseLoads) -> None:
-        """Add a flow of a job; it has no speed before the next `share_out`."""
+        """Add a flow of a job; it has no speed before the next `share_out`.
+
+        Parameters
+        ----------
+        number : int
+            Number of the job.
+        loads : PhaseLoads
+            Demands of the flow.
+        """
         size = loads.channels.size
         if self._top + size > self._channels.size:
-            self._close_up(size)
+            self._close_gaps(size)
         if not self._free:
-            self._lengthen()
+            self._grow_tables()
         row = self._free.pop()
         at = slice(self._top, self._top + size)
         self._channels[at] = loads.channels
@@ -78,24 +97,52 @@ class FlowTable:
         self._jobs[row] = number
 
     def ended(self, now: float) -> list[int]:
-        """Rows of the flows that are over now."""
+        """Return the rows of the flows that are over.
+
+        Parameters
+        ----------
+        now : float
+            Cycles.
+        """
         finish = self._flows["finish"]
         return [row for row in self._jobs if finish[row] <= now]
 
     def leave(self, row: int) -> int:
-        """Take a flow out and return the number of its job."""
+        """Take a flow out.
+
+        Parameters
+        ----------
+        row : int
+            Row of the flow.
+
+        Returns
+        -------
+        int
+            Number of its job.
+        """
         self._free.append(row)
         return self._jobs.pop(row)
 
     def share_out(self, now: float) -> float:
-        """Give all flows their speeds from now on; returns when the first will be over."""
+        """Give all flows their speeds from now on.
+
+        Parameters
+        ----------
+        now : float
+            Cycles.
+
+        Returns
+        -------
+        float
+            Time at which the first flow will be over, cycles; infinite where there is none.
+        """
         if not self._jobs:
             return inf
         rows = np.fromiter(self._jobs, np.int64, len(self._jobs))
         soonest = flows.share_out(now, rows, self._flows, self._channels, self._parts, tuple(self._room))
         return float(soonest)
 
-    def _lengthen(self) -> None:
+    def _grow_tables(self) -> None:
         """Make room for twice as many flows."""
         rows = self._flows.size
         longer = np.zeros(rows + max(16, rows), flows.FLOW)
@@ -106,7 +153,7 @@ class FlowTable:
             first=np.zeros(longer.size + 1, np.int64), fresh=np.zeros(longer.size)
         )
 
-    def _close_up(self, more: int) -> None:
+    def _close_gaps(self, more: int) -> None:
         """Move the lists of all flows to the front, with room for `more` behind them."""
         rows = list(self._jobs)
         begin, size = self._flows["begin"][rows], self._flows["length"][rows]

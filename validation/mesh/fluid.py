@@ -6,25 +6,22 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.mesh._kernels import fluids, routes
 from validation.mesh.link_load import Job, channel_pace, expanded_jobs, wires
 from validation.mesh.topology import Mesh
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FluidRun(Record):
-    """When the fluids of each job had all arrived, all jobs having started at 0."""
+    """Times at which the fluids of each job had all arrived, all jobs having started at 0."""
 
     finish: Mapping[Hashable, float]  #: cycles
     mean_latency: float  #: cycles from the start of a message to its end
-    messages: int
+    messages: int  #: that arrived
 
 
 def fluid(
@@ -39,6 +36,7 @@ def fluid(
     Parameters
     ----------
     mesh : Mesh
+        Where the jobs run.
     jobs : mapping
         For each job its nodes and its `Traffic`.
     disk_pace : float
@@ -49,6 +47,7 @@ def fluid(
     Returns
     -------
     FluidRun
+        Finish of each job, and the mean latency.
 
     Raises
     ------
@@ -105,7 +104,7 @@ def fluid(
     ends = [np.concatenate([getattr(part, end) for part in listed]) for end in ("source", "target")]
     flits = np.concatenate([part.flits for part in listed]).astype(float)
     first, channels = _all_routes(mesh, *ends)
-    finish, spent = _play(queues, pauses, first, channels, flits, capacity)
+    finish, spent = _simulate(queues, pauses, first, channels, flits, capacity)
     return FluidRun(
         finish=dict(zip(jobs, finish, strict=True)),
         mean_latency=spent / max(begin, 1),
@@ -124,7 +123,7 @@ def _all_routes(mesh: Mesh, sources: Ints, targets: Ints) -> tuple[Ints, Ints]:
     return first, np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def _play(
+def _simulate(
     queues: list[list[list[Ints]]],
     pauses: list[list[int]],
     first: Ints,
@@ -151,7 +150,7 @@ def _play(
                     owner[int(queue[0])] = job, source, 0
                     began[queue[0]] = now
             if not any(who[0] == job for who in owner.values()):
-                _next_step(job, now, step, queues, pauses, resume, finish)
+                _step_to_next_change(job, now, step, queues, pauses, resume, finish)
         if not flows:
             now = max(now, min(resume.values(), default=now))
             continue
@@ -175,11 +174,11 @@ def _play(
                 owner[following] = job, source, place + 1
                 began[following] = now
             elif not any(who[0] == job for who in owner.values()):
-                _next_step(job, now, step, queues, pauses, resume, finish)
+                _step_to_next_change(job, now, step, queues, pauses, resume, finish)
     return finish, spent
 
 
-def _next_step(
+def _step_to_next_change(
     job: int,
     now: float,
     step: list[int],

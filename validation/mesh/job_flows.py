@@ -10,8 +10,9 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Ints
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
 from validation.mesh._kernels import flows
@@ -19,10 +20,14 @@ from validation.mesh.flow_table import FlowTable, PhaseLoads
 from validation.mesh.results import Completion
 from validation.mesh.router import Router
 from validation.mesh.topology import Mesh
-from validation.mesh.traffic import Traffic, TrafficPhase, count_messages, phase_rows, stream_rows
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from validation.mesh.traffic import (
+    Traffic,
+    TrafficPhase,
+    count_messages,
+    phase_rows,
+    refuse_taken_name,
+    stream_rows,
+)
 
 #: No flow goes on beyond this cycle; a float still tells quarters of a cycle there.
 LAST_TIME = float(1 << 50)
@@ -178,12 +183,7 @@ class FlowNetwork:
         ModelError
             If the job cannot be started; the network has not changed then.
         """
-        try:
-            taken = job in self._jobs
-        except TypeError:
-            raise ModelError(f"job must be hashable, got {job!r:.60}") from None
-        if taken:
-            raise ModelError(f"job {job!r:.40} is under way; name each job differently")
+        refuse_taken_name(job, self._jobs)
         at = self._clock if time is None else real_number("time", time, least=self._clock)
         if at > LAST_TIME:
             raise ModelError(f"time must be <= {LAST_TIME:.6g}, got {at:.6g}")
@@ -246,11 +246,11 @@ class FlowNetwork:
                     raise ModelError(f"no job ends before cycle {LAST_TIME:.6g}; give shorter ones")
                 return []
             self._clock = now
-            done = self._play(now)
+            done = self._simulate_due(now)
             if done:
                 return [_completion(job) for job in sorted(done, key=lambda job: job.number)]
 
-    def _play(self, now: float) -> list[_Job]:
+    def _simulate_due(self, now: float) -> list[_Job]:
         """Let happen all that is due now; returns the jobs that are over."""
         over, changed = [], self._soonest <= now
         if changed:
@@ -263,7 +263,7 @@ class FlowNetwork:
                 heapq.heappush(self._due, (now + loads.flight, job.number))
         while self._due and self._due[0][0] <= now:
             job = self._by_number[heapq.heappop(self._due)[1]]
-            if self._go_on(job, now):
+            if self._start_next_step(job, now):
                 over.append(job)
                 del self._by_number[job.number], self._jobs[job.name]
             changed = changed or job.loads is not None
@@ -271,7 +271,7 @@ class FlowNetwork:
             self._soonest = self._flows.share_out(now)
         return over
 
-    def _go_on(self, job: _Job, now: float) -> bool:
+    def _start_next_step(self, job: _Job, now: float) -> bool:
         """Take a job on to its next pause or its next messages. Returns whether it is over."""
         phases = job.traffic.phases
         while True:
@@ -295,11 +295,11 @@ class FlowNetwork:
                 return False
 
     def _loads_of(self, job: _Job, number: int) -> PhaseLoads:
-        """What a phase of a job holds; the same in every run unless the pattern draws."""
+        """Return the demands of a phase of a job; the same in every run unless the pattern draws."""
         phase = job.traffic.phases[number]
-        known = job.known.get(phase)
-        if known is not None:
-            return known
+        kept = job.known.get(phase)
+        if kept is not None:
+            return kept
         used = flows.phase_flow(
             job.streams,
             _rows(job.traffic),

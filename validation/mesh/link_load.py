@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array, Ints
 from phasefit.records import Result
 from qmodels.errors import ModelError
 from validation.mesh._kernels import routes
@@ -19,8 +20,6 @@ from validation.mesh.traffic import Expansion, Messages, Traffic, expand
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: A job as every fidelity takes it: its nodes in the order of their ranks, and its traffic.
 Job = tuple[ArrayLike, Traffic]
@@ -30,13 +29,13 @@ Job = tuple[ArrayLike, Traffic]
 class LinkLoad(Result):
     """Flits per channel, and a time that no schedule of these messages can beat."""
 
-    mesh: Mesh
+    mesh: Mesh  #: of the channels
     flits: Ints  #: (channels,)
     bound: float  #: cycles: of the busiest wire, or of a job's phases one after the other
-    messages: int
+    messages: int  #: that were counted
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each link: its number, its ends and its flits."""
+        """Return a row for each link: its number, its ends and its flits."""
         return link_table(self.mesh, {"flits": self.flits})
 
     def plot(self, ax: Any = None) -> Any:
@@ -64,6 +63,7 @@ def link_load(
     Parameters
     ----------
     mesh : Mesh
+        Where the messages travel.
     traffic : Messages or mapping
         A list, or for each job its nodes and its `Traffic`.
     disk_pace : float
@@ -74,6 +74,7 @@ def link_load(
     Returns
     -------
     LinkLoad
+        Flits of each channel, and a bound of the time.
 
     Raises
     ------
@@ -117,20 +118,49 @@ def link_load(
 
 
 def wires(mesh: Mesh) -> Ints:
-    """For each channel the first of those that share its wire, (channels,)."""
+    """Return for each channel the first of those that share its wire, (channels,).
+
+    Parameters
+    ----------
+    mesh : Mesh
+        The mesh.
+    """
     channels, ends, lanes = np.arange(mesh.channels), 2 * mesh.routers, mesh.virtual_channels or 1
     return np.where(channels < ends, channels, channels - (channels - ends) % lanes)
 
 
 def by_wire(mesh: Mesh, flits: Ints) -> Ints:
-    """Flits of every wire at its first channel, 0 at its others, (channels,)."""
+    """Return the flits of every wire at its first channel, 0 at its others, (channels,).
+
+    Parameters
+    ----------
+    mesh : Mesh
+        The mesh.
+    flits : (channels,) ndarray of int
+        Flits of each channel.
+    """
     summed = np.zeros_like(flits)
     np.add.at(summed, wires(mesh), flits)
     return summed
 
 
 def expanded_jobs(mesh: Mesh, jobs: Mapping[Hashable, Job], *, seed: int) -> list[Expansion]:
-    """Each job's messages, in the order of the jobs."""
+    """Return each job's messages, in the order of the jobs.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        Where they travel.
+    jobs : mapping
+        For each job its nodes and its `Traffic`.
+    seed : int
+        Of the patterns that draw.
+
+    Raises
+    ------
+    ModelError
+        If an argument is no such thing.
+    """
     if not isinstance(mesh, Mesh):
         raise ModelError(f"mesh must be a Mesh, got {mesh!r:.60}")
     if not isinstance(jobs, Mapping) or not jobs:
@@ -144,7 +174,15 @@ def expanded_jobs(mesh: Mesh, jobs: Mapping[Hashable, Job], *, seed: int) -> lis
 
 
 def channel_pace(mesh: Mesh, disk_pace: float) -> Array:
-    """Cycles per flit of every channel: those of I/O nodes are as slow as their disks."""
+    """Return the cycles per flit of every channel: those of I/O nodes are as slow as their disks.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        The mesh.
+    disk_pace : float
+        Cycles that an I/O node needs for each flit.
+    """
     pace = np.ones(mesh.channels)
     routers = mesh.routers_of[mesh.io_nodes]
     pace[routers] = pace[mesh.routers + routers] = disk_pace

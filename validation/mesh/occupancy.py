@@ -9,11 +9,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Ints
 from qmodels.errors import ModelError
 from validation.mesh._kernels import boxes as box_kernels
 from validation.mesh.topology import Mesh
-
-Ints = NDArray[np.int64]
 
 
 @final
@@ -61,12 +60,12 @@ class Occupancy:
 
     @property
     def busy(self) -> NDArray[np.bool_]:
-        """Which nodes are held, (rows, columns) or (depth, rows, columns), read-only."""
+        """True for nodes that are held, (rows, columns) or (depth, rows, columns), read-only."""
         return self._busy
 
     @property
     def free(self) -> int:
-        """How many nodes no job holds."""
+        """Number of nodes that no job holds."""
         return self._free
 
     @property
@@ -76,7 +75,7 @@ class Occupancy:
 
     @property
     def boxes(self) -> Ints:
-        """What is held, as boxes (k, 6): x, y, z of the first node, and the sides along them.
+        """Nodes that are held, as boxes (k, 6): x, y, z of the first node, and the sides along them.
 
         In order of allocation, read-only: the busy list. A job that holds a box has one row, any
         other is cut into several. On a torus a box may go on at the other end of a side.
@@ -89,7 +88,7 @@ class Occupancy:
 
     @property
     def nodes(self) -> int:
-        """How many nodes compute, see `Mesh.nodes`."""
+        """Number of nodes that compute, see `Mesh.nodes`."""
         return self._mesh.nodes
 
     @property
@@ -150,7 +149,17 @@ class Occupancy:
             self._busy_list.add(job, wanted)
 
     def release(self, job: Hashable) -> Ints:
-        """Take a job's nodes back and return them.
+        """Take a job's nodes back.
+
+        Parameters
+        ----------
+        job : hashable
+            Name of the job.
+
+        Returns
+        -------
+        (n,) ndarray of int
+            The nodes that it held.
 
         Raises
         ------
@@ -215,12 +224,24 @@ class _BusyList:
 
 
 def as_occupancy(place: Mesh | Occupancy) -> Occupancy:
-    """`place` itself if it says who is there; a mesh alone counts as one that nobody holds."""
+    """Return `place` itself if it says who is there; a mesh alone counts as one that nobody holds.
+
+    Parameters
+    ----------
+    place : Mesh or Occupancy
+        The place.
+    """
     return place if isinstance(place, Occupancy) else Occupancy(place)
 
 
 def as_mesh(place: Mesh | Occupancy) -> Mesh:
-    """The place alone, whoever is there."""
+    """Return the place alone, whoever is there.
+
+    Parameters
+    ----------
+    place : Mesh or Occupancy
+        The place.
+    """
     return place.mesh if isinstance(place, Occupancy) else place
 
 

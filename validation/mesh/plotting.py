@@ -37,8 +37,8 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 _MOST_RUNS = 2000
 
 
-class _Point(Protocol):
-    """What is drawn of a `LoadPoint`."""
+class _DrawnPoint(Protocol):
+    """Point of a curve as it is drawn, as `LoadPoint` is one."""
 
     @property
     def offered(self) -> float: ...
@@ -50,8 +50,8 @@ class _Point(Protocol):
     def mean_network_latency(self) -> float: ...
 
 
-class _Run(Protocol):
-    """What is drawn of a `Completion`."""
+class _DrawnRun(Protocol):
+    """Phases of a job as they are drawn, as `Completion` has them."""
 
     @property
     def job(self) -> Any: ...
@@ -69,6 +69,7 @@ def link_map(mesh: Mesh, utilisation: ArrayLike, *, ax: Axes | None = None, laye
     Parameters
     ----------
     mesh : Mesh
+        The mesh.
     utilisation : (channels,) array_like
         Flits per cycle, or any other number for each channel; of the virtual channels of a link,
         their sum is shown.
@@ -132,7 +133,7 @@ def link_map(mesh: Mesh, utilisation: ArrayLike, *, ax: Axes | None = None, laye
     return ax
 
 
-def latency_against_load(curves: Mapping[str, Sequence[_Point]], *, ax: Axes | None = None) -> Axes:
+def latency_against_load(curves: Mapping[str, Sequence[_DrawnPoint]], *, ax: Axes | None = None) -> Axes:
     """Draw mean latency over accepted load, one line for each name.
 
     Parameters
@@ -145,6 +146,12 @@ def latency_against_load(curves: Mapping[str, Sequence[_Point]], *, ax: Axes | N
     Returns
     -------
     matplotlib Axes
+        Those drawn on.
+
+    Raises
+    ------
+    ModelError
+        If `curves` is no such mapping.
     """
     if not isinstance(curves, Mapping) or not curves:
         raise ModelError(f"curves must map names to points, at least one; got {curves!r:.60}")
@@ -166,7 +173,7 @@ def latency_against_load(curves: Mapping[str, Sequence[_Point]], *, ax: Axes | N
     return ax
 
 
-def phase_strip(run: _Run, *, ax: Axes | None = None) -> Axes:
+def phase_strip(run: _DrawnRun, *, ax: Axes | None = None) -> Axes:
     """Draw the phases of one job over time, a row for each pattern.
 
     Parameters
@@ -179,6 +186,7 @@ def phase_strip(run: _Run, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
+        Those drawn on.
 
     Raises
     ------

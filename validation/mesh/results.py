@@ -1,4 +1,4 @@
-"""What a network reports: completed jobs, and what every channel has carried."""
+"""Reports of a network: completed jobs, and what every channel has carried."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.records import Result
 from validation.mesh.topology import Mesh
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +23,15 @@ class Completion(Result):
     Times are cycles, whole ones with worms.
     """
 
-    job: Hashable
-    start: float
-    finish: float
-    messages: int
-    flits: int
+    job: Hashable  #: its name
+    start: float  #: when it began
+    finish: float  #: when its last message was delivered
+    messages: int  #: that it sent
+    flits: int  #: of all of them
     mean_latency: float  #: from a message's making to its delivery
     mean_network_latency: float  #: from its injection to its delivery
     mean_blocking: float  #: time that its header waited for channels after injection
-    longest_latency: float
+    longest_latency: float  #: of a message
     mean_hops: float  #: links, and one for the ejection
     phases: tuple[tuple[str, float, float], ...]  #: pattern, begin and end of each phase run
 
@@ -44,7 +41,7 @@ class Completion(Result):
         return self.finish - self.start
 
     def table(self) -> str:
-        """Name and value, one to a line, the phases left out."""
+        """Return name and value as text, one to a line, the phases left out."""
         rows = ((f.name, getattr(self, f.name)) for f in fields(self) if f.name != "phases")
         return "\n".join(
             f"{name:<22} {value:.6g}" if isinstance(value, float) else f"{name:<22} {value}"
@@ -60,12 +57,12 @@ class Completion(Result):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChannelUse(Result):
-    """What each channel has done since the beginning, (channels,) each."""
+    """Totals of each channel since the beginning, (channels,) each."""
 
-    mesh: Mesh
+    mesh: Mesh  #: of the channels
     cycles: int  #: over which it was counted
-    flits: Ints
-    messages: Ints
+    flits: Ints  #: that went through
+    messages: Ints  #: that went through
     waited: Ints  #: cycles that headers waited for it (before injection channels, at the source)
     held: Ints  #: cycles that it was held, until its release where that is known
 
@@ -75,7 +72,7 @@ class ChannelUse(Result):
         return self.flits / max(self.cycles, 1)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each link."""
+        """Return one row for each link."""
         names = ("flits", "messages", "waited", "held", "utilisation")
         return link_table(self.mesh, {name: getattr(self, name) for name in names})
 
@@ -87,7 +84,15 @@ class ChannelUse(Result):
 
 
 def link_table(mesh: Mesh, columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
-    """A row for each link: its number, its ends, what is known of every channel, (channels,)."""
+    """Return a row for each link: its number, its ends, and columns of every channel.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        The mesh.
+    columns : mapping
+        Name to values of every channel, (channels,).
+    """
     import pandas as pd
 
     numbers, begins, ends = mesh.link_ends()

@@ -98,7 +98,15 @@ class Router(Record):
 
     @classmethod
     def pipelined(cls, *, buffer: int = 8, input_speedup: int = 2) -> Router:
-        """Three stages, credits that take two cycles to come back, `buffer` flits."""
+        """Return a router of three stages whose credits take two cycles to come back.
+
+        Parameters
+        ----------
+        buffer : int
+            Flits of an input.
+        input_speedup : int
+            Flits that an input may pass on in a cycle.
+        """
         return cls(
             hop=3,
             flow=3,
@@ -117,7 +125,15 @@ class Router(Record):
         return Timing(*(int(getattr(self, name)) for name in Timing._fields))
 
     def zero_load(self, *, hops: int, flits: int) -> int:
-        """Latency of a message over so many links that never waits, in cycles."""
+        """Return the latency, cycles, of a message that never waits.
+
+        Parameters
+        ----------
+        hops : int
+            Links that it crosses.
+        flits : int
+            Its length.
+        """
         if self.cut_through:
             return self.hop * (hops + 1) + flits - 1 + self.sink
         buffers, rest = divmod(flits - 1, self.buffer)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Ints
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from validation.mesh._kernels import routes
 from validation.mesh.topology import Mesh
 
-Ints = NDArray[np.int64]
-
 
 def route(mesh: Mesh, source: int, destination: int) -> Ints:
-    """Channels that a message takes, in order.
+    """Return the channels that a message takes, in order.
 
     Parameters
     ----------
     mesh : Mesh
+        Where it travels.
     source, destination : int
         Numbers of nodes or I/O nodes; they may be the same.
 

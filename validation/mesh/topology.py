@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Ints
 from phasefit.checks import boolean, one_of, whole_number
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -19,7 +20,6 @@ from validation.mesh._kernels.records import DIMENSION, Grid
 if TYPE_CHECKING:
     import networkx as nx
 
-Ints = NDArray[np.int64]
 
 #: Sides on which I/O nodes may lie: dimension and end.
 SIDES: Final = {
@@ -37,7 +37,7 @@ _ASK_THE_OCCUPANCY = ("busy", "free", "jobs", "occupy", "release")
 
 
 class Sides(NamedTuple):
-    """How far a mesh or a box reaches along x, y and z, in nodes.
+    """Lengths of a mesh or a box along x, y and z, in nodes.
 
     Two orders are in use, and `of` is the one place where they meet: **two** numbers are rows and
     columns, as of a matrix; **three** are x, y and z, as in the papers on 3-D meshes. x runs along
@@ -51,13 +51,18 @@ class Sides(NamedTuple):
     Sides(x=6, y=5, z=4)
     """
 
-    x: int
-    y: int
-    z: int
+    x: int  #: columns
+    y: int  #: rows
+    z: int  #: layers
 
     @classmethod
     def of(cls, *numbers: int) -> Sides:
-        """Sides from rows and columns, or from x, y and z.
+        """Return sides from rows and columns, or from x, y and z.
+
+        Parameters
+        ----------
+        *numbers : int
+            Two or three of them.
 
         Raises
         ------
@@ -71,11 +76,17 @@ class Sides(NamedTuple):
 
     @property
     def nodes(self) -> int:
-        """How many nodes lie within."""
+        """Number of nodes within."""
         return self.x * self.y * self.z
 
     def fit(self, within: Sides) -> bool:
-        """Whether no side is longer than that of `within`."""
+        """Return whether no side is longer than that of another place.
+
+        Parameters
+        ----------
+        within : Sides
+            Of the other place.
+        """
         return self.x <= within.x and self.y <= within.y and self.z <= within.z
 
     def __str__(self) -> str:
@@ -177,7 +188,7 @@ class Mesh(Record):
             dimension, end = SIDES[self.io_side]
             at = sides[dimension] - 1 if end else 0
             line = np.flatnonzero(coordinates[:, dimension] == at)
-            places = self._places(line.size)
+            places = self._io_places(line.size)
             routers_of = np.concatenate([routers_of, line[places]])
             object.__setattr__(self, "io_places", tuple(places.tolist()))
         elif self.io_places is not None:
@@ -194,12 +205,13 @@ class Mesh(Record):
 
     @classmethod
     def of_sides(cls, sides: Sequence[int], **options: Any) -> Mesh:
-        """A mesh with these sides: rows and columns, or x, y and z; see `Sides`.
+        """Return a mesh with these sides: rows and columns, or x, y and z; see `Sides`.
 
         Parameters
         ----------
         sides : sequence of int
-        **options
+            Two or three numbers.
+        **options : object
             As for `Mesh`.
 
         Examples
@@ -207,8 +219,8 @@ class Mesh(Record):
         >>> Mesh.of_sides((6, 5, 4), torus=True) == Mesh(5, 6, 4, torus=True)
         True
         """
-        own = sides if isinstance(sides, Sides) else Sides.of(*sides)
-        return cls(rows=own.y, columns=own.x, depth=own.z, **options)
+        lengths = sides if isinstance(sides, Sides) else Sides.of(*sides)
+        return cls(rows=lengths.y, columns=lengths.x, depth=lengths.z, **options)
 
     def __reduce__(self) -> tuple[type[Mesh], tuple[Any, ...]]:
         """Copies and pickles are built anew from the description: small, and read-only again."""
@@ -234,7 +246,7 @@ class Mesh(Record):
             raise ModelError(f"io_side {side!r} needs a 3-D mesh, depth is 1")
         return SIDES[side]
 
-    def _places(self, length: int) -> Ints:
+    def _io_places(self, length: int) -> Ints:
         if self.io_places is None:
             return np.arange(length)
         try:
@@ -250,7 +262,7 @@ class Mesh(Record):
 
     @property
     def nodes(self) -> int:
-        """How many nodes compute."""
+        """Number of nodes that compute."""
         return self.rows * self.columns * self.depth
 
     @property
@@ -260,7 +272,7 @@ class Mesh(Record):
 
     @property
     def sides(self) -> Sides:
-        """How many nodes lie along x (columns), y (rows) and z (layers)."""
+        """Number of nodes along x (columns), y (rows) and z (layers)."""
         return Sides(self.columns, self.rows, self.depth)
 
     @property
@@ -275,12 +287,12 @@ class Mesh(Record):
 
     @property
     def channels(self) -> int:
-        """How many channel numbers there are; links that would leave the mesh have unused ones."""
+        """Number of channel numbers; links that would leave the mesh have unused ones."""
         return self.routers * (2 + 2 * self.dimensions * (self.virtual_channels or 1))
 
     @cached_property
     def grid(self) -> Grid:
-        """What the kernels need for routing."""
+        """Sizes that the kernels need for routing."""
         width, height, _ = self._sides
         dimensions = np.zeros(3, DIMENSION)
         dimensions["side"], dimensions["stride"] = self._sides, (1, width, width * height)
@@ -301,26 +313,52 @@ class Mesh(Record):
         )
 
     def checked_nodes(self, nodes: ArrayLike, *, io: bool = False) -> Ints:
-        """`nodes` as a fresh read-only array of different node numbers, at least one."""
-        given = np.asarray(nodes)
+        """Return nodes as a fresh read-only array of different numbers, at least one.
+
+        Parameters
+        ----------
+        nodes : (n,) array_like of int
+            Numbers of nodes.
+        io : bool
+            Whether I/O nodes are allowed, too.
+
+        Raises
+        ------
+        ModelError
+            If they are no such numbers.
+        """
+        numbers = np.asarray(nodes)
         count = self.nodes + (self.io_nodes.size if io else 0)
-        if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+        if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu":
             raise ModelError(f"nodes must be a list of node numbers, got {nodes!r:.60}")
         # What strategies give is ascending; looking for its ends, or sorting it once more, would
         # cost more than choosing it.
-        ascends = bool((given[1:] > given[:-1]).all())
-        low, high = (given[0], given[-1]) if ascends else (given.min(), given.max())
+        ascends = bool((numbers[1:] > numbers[:-1]).all())
+        low, high = (numbers[0], numbers[-1]) if ascends else (numbers.min(), numbers.max())
         if low < 0 or high >= count:
-            wrong = given[(given < 0) | (given >= count)][0]
+            wrong = numbers[(numbers < 0) | (numbers >= count)][0]
             raise ModelError(f"nodes must be numbers from 0 to {count - 1}, got {wrong}")
-        if not ascends and np.unique(given).size < given.size:
+        if not ascends and np.unique(numbers).size < numbers.size:
             raise ModelError("nodes must be different; a number comes twice")
-        checked = given.astype(np.int64)
+        checked = numbers.astype(np.int64)
         checked.flags.writeable = False
         return checked
 
     def rectangle(self, row: int, column: int, height: int, width: int) -> Ints:
-        """Numbers of the nodes of a rectangle in layer 0, row by row."""
+        """Return the numbers of the nodes of a rectangle in layer 0, row by row.
+
+        Parameters
+        ----------
+        row, column : int
+            First node.
+        height, width : int
+            Sides, in nodes.
+
+        Raises
+        ------
+        ModelError
+            If it leaves the mesh.
+        """
         for name, value, most in (
             ("row", row, self.rows - 1),
             ("column", column, self.columns - 1),
@@ -333,25 +371,37 @@ class Mesh(Record):
         return np.asarray(r * self.columns + c, dtype=np.int64).ravel()
 
     def coordinates(self, nodes: ArrayLike) -> Ints:
-        """Column, row and layer (x, y, z) of nodes (k,); I/O nodes lie one beyond the mesh."""
+        """Return column, row and layer (x, y, z) of nodes, (k, 3); I/O nodes lie one beyond the mesh.
+
+        Parameters
+        ----------
+        nodes : (k,) array_like of int
+            Numbers of nodes or I/O nodes.
+        """
         numbers = self.checked_nodes(np.unique(np.asarray(nodes)), io=True)
         where = np.searchsorted(numbers, np.asarray(nodes))
         origin = self.router_coordinates[self.routers_of[0]]
         return np.asarray(self.router_coordinates[self.routers_of[numbers]][where] - origin)
 
     def node_name(self, router: int) -> str:
-        """(row, column) or (x, y, z) of a router, with "I/O" before one of the I/O line."""
+        """Return (row, column) or (x, y, z) of a router, with "I/O" before one of the I/O line.
+
+        Parameters
+        ----------
+        router : int
+            Number of the router.
+        """
         x, y, z = self.router_coordinates[router] - self.router_coordinates[self.routers_of[0]]
         inside = 0 <= x < self.columns and 0 <= y < self.rows and 0 <= z < self.depth
         place = f"({x}, {y}, {z})" if self.dimensions == 3 else f"({y}, {x})"
         return place if inside else f"I/O {place}"
 
     def link_ends(self) -> tuple[Ints, Ints, Ints]:
-        """Channel number, and the routers it leads from and to, of every link; (links,) each."""
+        """Return number, first and last router of every link, (links,) each."""
         sides, strides = np.array(self._sides), np.array([1, self._sides[0], 0])
         strides[2] = self._sides[0] * self._sides[1]
         lanes, ports = self.virtual_channels or 1, 2 * self.dimensions
-        found: list[tuple[Ints, Ints, Ints]] = []
+        parts: list[tuple[Ints, Ints, Ints]] = []
         router = np.arange(self.routers)
         for port in range(ports):
             k, step = port // 2, 1 - 2 * (port % 2)
@@ -363,13 +413,24 @@ class Mesh(Record):
             to = router + (moved - place) * strides[k]
             for lane in range(lanes):
                 number = 2 * self.routers + (router * ports + port) * lanes + lane
-                found.append((number[inside], router[inside], to[inside]))
-        numbers, begins, ends = (np.concatenate(part) for part in zip(*found, strict=True))
+                parts.append((number[inside], router[inside], to[inside]))
+        numbers, begins, ends = (np.concatenate(part) for part in zip(*parts, strict=True))
         order = np.argsort(numbers)
         return numbers[order], begins[order], ends[order]
 
     def channel_name(self, channel: int) -> str:
-        """What a channel number stands for, such as "link (0, 0) -> (0, 1)"."""
+        """Return the name of a channel, such as "link (0, 0) -> (0, 1)".
+
+        Parameters
+        ----------
+        channel : int
+            Number of the channel.
+
+        Raises
+        ------
+        ModelError
+            If there is no such channel.
+        """
         if whole_number("channel", channel, least=0) >= self.channels:
             raise ModelError(f"channel must be <= {self.channels - 1}, got {channel}")
         if channel < 2 * self.routers:
@@ -384,7 +445,7 @@ class Mesh(Record):
         return f"link {self.node_name(int(begins[at]))} -> {self.node_name(int(ends[at]))}{lane}"
 
     def to_networkx(self) -> nx.MultiDiGraph[Any]:
-        """A graph of the nodes and I/O nodes (by number; "r<router>" where a router has none).
+        """Return the graph of the nodes and I/O nodes (by number; "r<router>" where a router has none).
 
         Each edge is a link, its key the channel number.
         """

@@ -1,23 +1,22 @@
-"""What a job sends: phases of patterns, described and never listed, or a list of messages."""
+"""Traffic of a job: phases of patterns, described and never listed, or a list of messages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Hashable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Ints
 from phasefit.checks import boolean, one_of, real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh._kernels import records as rec
 from validation.mesh._kernels import traffic as traffic_kernels
 from validation.mesh.topology import Mesh
-
-Ints = NDArray[np.int64]
 
 #: Patterns by name.
 PATTERNS: Final = {
@@ -153,7 +152,20 @@ class TrafficPhase(Record):
         object.__setattr__(self, "interval", interval)
 
     def fits(self, nodes: int, io_nodes: int) -> None:
-        """Raise ModelError unless a job of so many nodes can send this."""
+        """Raise ModelError unless a job can send this.
+
+        Parameters
+        ----------
+        nodes : int
+            Of the job.
+        io_nodes : int
+            Of the mesh.
+
+        Raises
+        ------
+        ModelError
+            If a rank is not of the job, or I/O nodes are missing.
+        """
         if self.pattern in _WITH_IO and io_nodes == 0:
             raise ModelError(f"pattern {self.pattern!r} needs I/O nodes; give the mesh an io_side")
         for name, value in (("root", self.root + 1), ("targets", self.targets)):
@@ -173,8 +185,8 @@ class Traffic(Record):
     9
     """
 
-    phases: tuple[TrafficPhase, ...]
-    repeat: int = 1
+    phases: tuple[TrafficPhase, ...]  #: in their order
+    repeat: int = 1  #: how often they are gone through
 
     def __post_init__(self) -> None:
         phases = tuple(self.phases) if isinstance(self.phases, Iterable) else ()
@@ -187,7 +199,15 @@ class Traffic(Record):
 
     @classmethod
     def of(cls, *phases: TrafficPhase, repeat: int = 1) -> Traffic:
-        """Traffic of these phases."""
+        """Return the traffic of some phases.
+
+        Parameters
+        ----------
+        *phases : TrafficPhase
+            In order.
+        repeat : int
+            How often they are gone through.
+        """
         return cls(phases, repeat)
 
     @property
@@ -223,11 +243,11 @@ class Messages(Record):
     def __post_init__(self) -> None:
         size = None
         for name, least in (("created", 0), ("source", 0), ("destination", 0), ("flits", 1)):
-            given = _whole_column(name, getattr(self, name), least)
-            if size is not None and given.size != size:
-                raise ModelError(f"{name} has {given.size} entries and created has {size}")
-            size = given.size
-            object.__setattr__(self, name, given)
+            column = _whole_column(name, getattr(self, name), least)
+            if size is not None and column.size != size:
+                raise ModelError(f"{name} has {column.size} entries and created has {size}")
+            size = column.size
+            object.__setattr__(self, name, column)
         if self.flits.max() > MAX_FLITS:
             raise ModelError(f"flits must be <= {MAX_FLITS}, got {self.flits.max()}")
         order = np.argsort(self.source, kind="stable")
@@ -242,20 +262,49 @@ class Messages(Record):
 
 def _whole_column(name: str, values: ArrayLike, least: int) -> Ints:
     try:
-        given = np.asarray(values)
+        array = np.asarray(values)
     except ValueError:
-        given = np.zeros(0)
-    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+        array = np.zeros(0)
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
         raise ModelError(f"{name} must be a list of whole numbers, got {values!r:.60}")
-    if given.min() < least or given.max() >= _LISTED_MOST:
-        raise ModelError(f"{name} must be from {least} to 2**40, got {given.min()}, {given.max()}")
-    column = given.astype(np.int64)
+    if array.min() < least or array.max() >= _LISTED_MOST:
+        raise ModelError(f"{name} must be from {least} to 2**40, got {array.min()}, {array.max()}")
+    column = array.astype(np.int64)
     column.flags.writeable = False
     return column
 
 
+def refuse_taken_name(job: Hashable, under_way: Container[Hashable]) -> None:
+    """Check the name of a job that is about to start.
+
+    Parameters
+    ----------
+    job : hashable
+        Its name.
+    under_way : container
+        Names of the jobs that have not finished.
+
+    Raises
+    ------
+    ModelError
+        If it is not hashable, or taken.
+    """
+    try:
+        taken = job in under_way
+    except TypeError:
+        raise ModelError(f"job must be hashable, got {job!r:.60}") from None
+    if taken:
+        raise ModelError(f"job {job!r:.40} is under way; name each job differently")
+
+
 def phase_rows(traffic: Traffic) -> Any:
-    """The phases as the kernels take them: (phases,) of `PHASE`."""
+    """Return the phases as the kernels take them: (phases,) of `PHASE`.
+
+    Parameters
+    ----------
+    traffic : Traffic
+        The phases.
+    """
     rows = np.zeros(len(traffic.phases), rec.PHASE)
     for row, phase in zip(rows, traffic.phases, strict=True):
         row["kind"] = PATTERNS[phase.pattern]
@@ -267,9 +316,20 @@ def phase_rows(traffic: Traffic) -> Any:
 
 
 def stream_rows(mesh: Mesh, nodes: Ints, *, seed: int, job: int, io_nodes: Ints | None = None) -> Any:
-    """One stream for each of a job's nodes and each of its I/O nodes, with its own random numbers.
+    """Return a stream for each of a job's nodes and each of its I/O nodes, each with random numbers.
 
-    A job has all I/O nodes unless told otherwise.
+    Parameters
+    ----------
+    mesh : Mesh
+        Where the job runs.
+    nodes : (n,) ndarray of int
+        Its nodes, in the order of their ranks.
+    seed : int
+        Root of all randomness.
+    job : int
+        Number of its random sequence.
+    io_nodes : (m,) ndarray of int, optional
+        Its I/O nodes; by default all of the mesh.
     """
     served = mesh.io_nodes if io_nodes is None else io_nodes
     routers = mesh.routers_of[np.concatenate([nodes, served])]
@@ -286,7 +346,17 @@ def stream_rows(mesh: Mesh, nodes: Ints, *, seed: int, job: int, io_nodes: Ints 
 
 @lru_cache(maxsize=4096)  # jobs of one size mostly send alike
 def count_messages(traffic: Traffic, nodes: int, io_nodes: int) -> int:
-    """How many messages a job of so many nodes sends."""
+    """Return the number of messages that a job sends.
+
+    Parameters
+    ----------
+    traffic : Traffic
+        What it sends.
+    nodes : int
+        Of the job.
+    io_nodes : int
+        Of the job.
+    """
     rows = phase_rows(traffic)
     counts = np.zeros((len(rows), nodes + io_nodes), np.int64)
     return int(traffic_kernels.count(rows, counts, nodes, io_nodes)) * traffic.repeat
@@ -306,8 +376,31 @@ class Expansion:
 def expand(mesh: Mesh, nodes: ArrayLike, traffic: Traffic, *, seed: int = 0, job: int = 0) -> Expansion:
     """List a job's messages, for fidelities and tests that want them all at once.
 
-    The worm-level simulator does not: it takes each message from the same functions when its
-    turn comes. `seed` and `job`, the number of jobs started before, make the same draws there.
+    The worm-level simulator does not: it takes each message from the same functions when its turn comes, and
+    makes the same draws there.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        Where the job runs.
+    nodes : (n,) array_like of int
+        Its nodes, in the order of their ranks.
+    traffic : Traffic
+        What it sends.
+    seed : int
+        Root of all randomness.
+    job : int
+        Number of its random sequence: that of the jobs started before.
+
+    Returns
+    -------
+    Expansion
+        The messages, in the order of their senders.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If they are too many to list.
     """
     members = mesh.checked_nodes(nodes)
     for phase in traffic.phases:

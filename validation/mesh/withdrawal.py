@@ -11,14 +11,38 @@ from validation.mesh._kernels.traffic import length, messages_of
 
 
 def is_plain(state: State, entry: Any) -> bool:
-    """Whether a job is one run of a phase that may end early."""
+    """Return whether a job is one run of a phase that may end early.
+
+    Parameters
+    ----------
+    state : State
+        Tables of the kernels.
+    entry : record
+        Row of the job.
+    """
     phase = state.phases[entry["first_phase"]]
     runs = int(entry["phases"]) * int(entry["repetitions"])
     return runs == 1 and not (phase["lockstep"] or phase["kind"] == LISTED or phase["pause"])
 
 
 def withdraw(state: State, job: Hashable, entry: Any, clock: int) -> int:
-    """Have the job of a row of the table send nothing more; returns the flits it has not begun.
+    """Keep the job of a row of the table from sending anything more.
+
+    Parameters
+    ----------
+    state : State
+        Tables of the kernels.
+    job : hashable
+        Name of the job, for the message.
+    entry : record
+        Row of the job.
+    clock : int
+        Cycle.
+
+    Returns
+    -------
+    int
+        Flits that it has not begun to send.
 
     Raises
     ------

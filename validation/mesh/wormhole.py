@@ -6,8 +6,9 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Ints
 from phasefit.checks import boolean, one_of, real_number, whole_number
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.mesh import withdrawal
@@ -23,13 +24,13 @@ from validation.mesh.traffic import (
     Messages,
     Traffic,
     count_messages,
+    refuse_taken_name,
     stream_rows,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Ints = NDArray[np.int64]
 
 #: No cycle beyond this is simulated.
 LAST_CYCLE = 1 << 56
@@ -215,12 +216,7 @@ class Network:
         ModelError
             If the job cannot be started; the network has not changed then.
         """
-        try:
-            taken = job in self._kept
-        except TypeError:
-            raise ModelError(f"job must be hashable, got {job!r:.60}") from None
-        if taken:
-            raise ModelError(f"job {job!r:.40} is under way; name each job differently")
+        refuse_taken_name(job, self._kept)
         at = self.clock if time is None else whole_number("time", time, least=self.clock)
         if at > LAST_CYCLE:
             raise ModelError(f"time must be <= {LAST_CYCLE}, got {at}")
@@ -228,7 +224,7 @@ class Network:
         if isinstance(traffic, Messages):
             if nodes is not None:
                 raise ModelError("nodes must be None with Messages, which name their own")
-            streams, listed = self._listed(traffic, at)
+            streams, listed = self._listed_streams(traffic, at)
             if io_nodes is not None:
                 raise ModelError("io_nodes must be None with Messages, which name their own")
             io, expected, runs = 0, traffic.created.size, 1
@@ -263,7 +259,7 @@ class Network:
                     f"{job!r:.40} are {waiting:,}; {_MOST_WAITING:,} of all jobs fit: use fewer "
                     "rounds in a phase and repeat it, or a router without cut_through"
                 )
-        self._admit(job, at, traffic, streams, listed, io, expected, runs, waiting)
+        self._admit_job(job, at, traffic, streams, listed, io, expected, runs, waiting)
 
     def advance(self, until: int | None = None) -> list[Completion]:
         """Run until the next job completes, or up to a time.
@@ -297,18 +293,24 @@ class Network:
         hops = int(self._counters["header_hops"])
         due = hops - self._checked >= 8 * self.mesh.channels
         may = not self.router.cut_through and (due or code == rec.STUCK)
-        found = waiting_cycle(self._state) if may else []
+        waiting = waiting_cycle(self._state) if may else []
         self._checked = hops if due else self._checked
-        if found:
+        if waiting:
             numbers = np.argsort(self._tables.places)
-            raise DeadlockError(self.clock, [self.mesh.channel_name(numbers[c]) for c in found])
+            raise DeadlockError(self.clock, [self.mesh.channel_name(numbers[c]) for c in waiting])
         assert code != rec.STUCK, f"messages wait for nothing at cycle {self.clock}"
         if code == rec.STILL and until is not None:
             self._counters["clock"] = limit
-        return [] if code != rec.COMPLETED else self._collect()
+        return [] if code != rec.COMPLETED else self._collect_completed()
 
     def owes(self, time: int) -> bool:
-        """Whether a message made before `time` may still lack its ejection channel."""
+        """Return whether a message made before a time may still lack its ejection channel.
+
+        Parameters
+        ----------
+        time : int
+            Cycle.
+        """
         streams, messages = self._state.streams, self._state.messages
         idle = np.zeros(len(messages), dtype=bool)
         slot = int(self._counters["free_slot"])
@@ -322,7 +324,7 @@ class Network:
         return bool(((streams["index"] < streams["stop"]) & (self.clock < time)).any())
 
     def channel_use(self) -> ChannelUse:
-        """Totals of every channel up to `clock`; of granted channels, the whole message."""
+        """Return the totals of every channel up to `clock`; of granted channels, the whole message."""
         totals = self._under_way()[0][: self.mesh.channels]
         return ChannelUse(
             mesh=self.mesh,
@@ -334,12 +336,17 @@ class Network:
         )
 
     def disk_busy(self) -> Ints:
-        """Cycles that each disk behind memory has been given to do so far, (disks,)."""
+        """Return the cycles that each disk behind memory has been given to do so far, (disks,)."""
         held: Ints = self._under_way()[0]["held"][self.mesh.channels :].copy()
         return held
 
     def withdraw(self, job: Hashable) -> int:
-        """Have a job send nothing more; it is complete when what is under way has been delivered.
+        """Keep a job from sending anything more; it is complete when what is under way is delivered.
+
+        Parameters
+        ----------
+        job : hashable
+            Name of the job.
 
         Returns
         -------
@@ -362,15 +369,20 @@ class Network:
 
     def _checked_io(self, io_nodes: ArrayLike) -> Ints:
         """Numbers of I/O nodes; ModelError for others."""
-        given = self.mesh.checked_nodes(io_nodes, io=True)
-        if given.min() < self.mesh.nodes:
-            raise ModelError(f"io_nodes must be I/O nodes, from {self.mesh.nodes}; got {given.min()}")
-        return given
+        checked = self.mesh.checked_nodes(io_nodes, io=True)
+        if checked.min() < self.mesh.nodes:
+            raise ModelError(f"io_nodes must be I/O nodes, from {self.mesh.nodes}; got {checked.min()}")
+        return checked
 
     def messages(self) -> pd.DataFrame:
-        """Every message whose delivery is known, of a network with ``record=True``.
+        """Return every message whose delivery is known, of a network with ``record=True``.
 
         Columns: number (per job), source, destination (routers), created, injected, delivered.
+
+        Raises
+        ------
+        ModelError
+            If no messages were kept.
         """
         import pandas as pd
 
@@ -394,7 +406,7 @@ class Network:
             totals[name][:ends] += totals[name][self.mesh.channels :]
         return totals[: self.mesh.channels], hops
 
-    def _listed(self, traffic: Messages, at: int) -> tuple[Any, Any]:
+    def _listed_streams(self, traffic: Messages, at: int) -> tuple[Any, Any]:
         """Rows of a list, grouped by source in order of time, and a stream for each source."""
         last = self.mesh.routers_of.size - 1
         for name in ("source", "destination"):
@@ -413,7 +425,7 @@ class Network:
         streams["count"] = streams["index"] + counts
         return streams, listed
 
-    def _admit(
+    def _admit_job(
         self,
         job: Hashable,
         at: int,
@@ -451,7 +463,7 @@ class Network:
         self._counters["due"] = min(self._counters["due"], at)
         self._started += 1
 
-    def _collect(self) -> list[Completion]:
+    def _collect_completed(self) -> list[Completion]:
         """Take completed jobs out of the tables."""
         jobs, done = self._state.jobs, []
         for row in np.flatnonzero(jobs["status"] == rec.FINISHED).tolist():
@@ -490,12 +502,12 @@ class Network:
 
 
 def _disk_of(mesh: Mesh, disks: ArrayLike | None) -> Ints:
-    """Which disk stands behind each router, (routers,); 0 where there is none."""
-    given = np.arange(mesh.io_nodes.size) if disks is None else np.asarray(disks)
-    if given.shape != mesh.io_nodes.shape or given.dtype.kind not in "iu" or (given < 0).any():
+    """Return which disk stands behind each router, (routers,); 0 where there is none."""
+    numbers = np.arange(mesh.io_nodes.size) if disks is None else np.asarray(disks)
+    if numbers.shape != mesh.io_nodes.shape or numbers.dtype.kind not in "iu" or (numbers < 0).any():
         raise ModelError(
             f"disks must be {mesh.io_nodes.size} whole numbers >= 0, one for each I/O node, got {disks!r:.60}"
         )
-    found = np.zeros(mesh.routers, np.int64)
-    found[mesh.routers_of[mesh.io_nodes]] = given
-    return found
+    disks_of_routers = np.zeros(mesh.routers, np.int64)
+    disks_of_routers[mesh.routers_of[mesh.io_nodes]] = numbers
+    return disks_of_routers

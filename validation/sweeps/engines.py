@@ -1,4 +1,4 @@
-"""Where a campaign's work is done: in this process, in processes of this machine, on a cluster."""
+"""Places where a campaign's work is done: this process, processes of this machine, a cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Engine:
     """An executor, and how much it does at a time."""
 
     executor: Executor | None  #: None: this process, one task after the other
-    workers: Callable[[], int]
+    workers: Callable[[], int]  #: tasks that it does at a time, now
 
 
 @contextmanager
@@ -53,8 +53,10 @@ def engine(
     if executor is not None:
         if not isinstance(executor, Executor):
             raise ModelError(f"executor must be a concurrent.futures.Executor, got {executor!r:.60}")
-        known = getattr(executor, "_max_workers", None)  # what the executors of Python call it
-        count = worker_count(workers if workers is not None or known is None else known)
+        count_of_executor = getattr(executor, "_max_workers", None)  # what the executors of Python call it
+        count = worker_count(
+            workers if workers is not None or count_of_executor is None else count_of_executor
+        )
         yield Engine(executor, lambda: count)
     elif cluster is not None:
         pool, threads, close = dask_pool(cluster)
@@ -69,7 +71,7 @@ def engine(
 
 @contextmanager
 def processes(workers: int | None = None) -> Iterator[MendedPool | None]:
-    """Processes of this machine, let go at once where the work is broken off.
+    """Yield processes of this machine, let go at once where the work is broken off.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Who runs independent pieces of work: the one place that chooses threads or processes.
+"""Executors of independent pieces of work: the one place that chooses threads or processes.
 
 Work in compiled kernels that release the interpreter lock, such as a replication of
 `validation.simulate`, goes to threads, which share their data. Work in Python, such as a run of a
@@ -39,7 +39,12 @@ Result = TypeVar("Result")
 
 
 def worker_count(workers: int | None) -> int:
-    """How many workers are meant: `workers`, or one for each core that this process may use.
+    """Return the number of workers that is meant.
+
+    Parameters
+    ----------
+    workers : int or None
+        None for one for each core that this process may use.
 
     Raises
     ------
@@ -60,7 +65,13 @@ def worker_count(workers: int | None) -> int:
 
 
 def thread_pool(workers: int | None = None) -> ThreadPoolExecutor:
-    """Threads of this process, for compiled work that releases the interpreter lock."""
+    """Return threads of this process, for compiled work that releases the interpreter lock.
+
+    Parameters
+    ----------
+    workers : int, optional
+        By default one for each core.
+    """
     return ThreadPoolExecutor(worker_count(workers))
 
 
@@ -69,6 +80,11 @@ class LeashedPool(ProcessPoolExecutor):
 
     Every worker holds the reading end of a pipe whose writing end is here alone: it closes when
     this process ends, by whatever signal, or when `let_go` closes it.
+
+    Parameters
+    ----------
+    workers : int
+        Number of processes.
     """
 
     def __init__(self, workers: int) -> None:
@@ -92,20 +108,26 @@ def _track_in_silence() -> None:
         return
     from multiprocessing import resource_tracker
 
-    given = os.environ.get("PYTHONWARNINGS")
+    warnings_before = os.environ.get("PYTHONWARNINGS")
     silent = "ignore:resource_tracker:UserWarning"
-    os.environ["PYTHONWARNINGS"] = f"{given},{silent}" if given else silent
+    os.environ["PYTHONWARNINGS"] = f"{warnings_before},{silent}" if warnings_before else silent
     try:
         resource_tracker.ensure_running()
     finally:
-        if given is None:
+        if warnings_before is None:
             del os.environ["PYTHONWARNINGS"]
         else:
-            os.environ["PYTHONWARNINGS"] = given
+            os.environ["PYTHONWARNINGS"] = warnings_before
 
 
 def process_pool(workers: int | None = None) -> LeashedPool:
-    """Processes that begin afresh, for work in Python: a fork would copy the locks of threads."""
+    """Return processes that begin afresh, for work in Python: a fork would copy the locks of threads.
+
+    Parameters
+    ----------
+    workers : int, optional
+        By default one for each core.
+    """
     return LeashedPool(worker_count(workers))
 
 
@@ -126,7 +148,21 @@ def _end_with_the_leash(leash: Connection) -> None:
 def given_or(
     executor: Executor | None, pool: Callable[[int | None], Executor], workers: int | None
 ) -> Iterator[Executor]:
-    """The executor handed in, left open at the end, or else a pool of our own, shut down then.
+    """Yield the executor handed in, left open at the end, or else a new pool, shut down then.
+
+    Parameters
+    ----------
+    executor : concurrent.futures.Executor or None
+        Who works; None for a pool.
+    pool : callable
+        Makes a pool of so many workers.
+    workers : int or None
+        For the pool; None for one for each core.
+
+    Yields
+    ------
+    concurrent.futures.Executor
+        Who works.
 
     Raises
     ------
@@ -135,8 +171,8 @@ def given_or(
     """
     count = worker_count(workers)
     if executor is None:
-        with pool(count) as own:
-            yield own
+        with pool(count) as made:
+            yield made
     elif isinstance(executor, Executor):
         yield executor
     else:
@@ -160,6 +196,7 @@ def parallel_map(
         Defined at the top of an importable module where processes are used; so are the tasks'
         classes.
     tasks : sequence
+        Arguments of the calls.
     workers : int, optional
         Processes; 1 works in this one, None takes one for each core. With an `executor` it plays
         no part.
@@ -200,17 +237,17 @@ def parallel_map(
             results.append(function(task))
             report(what, len(results), len(tasks))
         return results
-    found: dict[int, Result] = {}
+    by_place: dict[int, Result] = {}
 
     def work(pool: Executor) -> None:
         futures: dict[Future[Result], int] = {}
         try:
             for place, task in enumerate(tasks):
-                if place not in found:
+                if place not in by_place:
                     futures[pool.submit(_with_portable_errors, function, task)] = place
             for future in as_completed(futures):
-                found[futures[future]] = future.result()
-                report(what, len(found), len(tasks))
+                by_place[futures[future]] = future.result()
+                report(what, len(by_place), len(tasks))
         except BaseException:
             for future in futures:
                 future.cancel()
@@ -227,11 +264,11 @@ def parallel_map(
             if executor is not None or attempt == 2:
                 raise ModelError(
                     f"a worker process was lost: killed, perhaps for lack of memory, or never "
-                    f'begun, as where a script has no `if __name__ == "__main__":`; {len(found)} '
+                    f'begun, as where a script has no `if __name__ == "__main__":`; {len(by_place)} '
                     f"of {len(tasks)} {what} were done; try with one worker (workers=1, -j 1)"
                 ) from None
             useful_workers = 1  # whatever killed it, two at a time may have been too much
-    return [found[place] for place in range(len(tasks))]
+    return [by_place[place] for place in range(len(tasks))]
 
 
 def _with_portable_errors(function: Callable[[Task], Result], task: Task) -> Result:

@@ -113,7 +113,7 @@ class Journal:
         self._open: sqlite3.Connection | None = None
         try:
             self._open = connected(file)
-            with self._said():
+            with self._errors_in_words():
                 self._begin(reuse)
         except BaseException:
             self.close()
@@ -126,7 +126,7 @@ class Journal:
             return held_lock(self._lock_file)
         except BlockingIOError:
             raise ModelError(
-                f"{self.file}: {_writer(self.file)} is writing this journal; wait for it to end, "
+                f"{self.file}: {_writer_in_words(self.file)} is writing this journal; wait for it to end, "
                 f"or name another journal"
             ) from None
         except OSError as error:
@@ -139,12 +139,12 @@ class Journal:
         lay_out(db)
         if self._lock is None:
             self._refuse_living_writer()
-        self._campaign, begun = self._entered()
+        self._campaign, begun = self._number_and_version()
         self._finished = self.count()
         if not self._finished:
-            begun = (self._last_of_kind() if reuse else None) or self.version
+            begun = (self._last_version_of_kind() if reuse else None) or self.version
         if begun != self.version and not reuse:
-            raise ModelError(self._of_another_version(begun))
+            raise ModelError(self._other_version_text(begun))
         self.key_version = begun
         db.execute(
             "UPDATE campaign SET version = ?, command = ? WHERE number = ?",
@@ -166,7 +166,7 @@ class Journal:
         self._session = int(db.execute("SELECT last_insert_rowid()").fetchone()[0])
         db.execute("COMMIT")
 
-    def _entered(self) -> tuple[int, str]:
+    def _number_and_version(self) -> tuple[int, str]:
         """Number of the campaign in this file, and the version under which it was begun."""
         mine = (self.campaign.kind, self.campaign.what)
         self._db.execute(
@@ -178,7 +178,7 @@ class Journal:
         ).fetchone()
         return int(number), str(version)
 
-    def _last_of_kind(self) -> str | None:
+    def _last_version_of_kind(self) -> str | None:
         """Version of the campaign of this kind, with results, that was worked on last."""
         row = self._db.execute(
             "SELECT campaign.version FROM session JOIN campaign ON campaign.number = "
@@ -188,7 +188,7 @@ class Journal:
         ).fetchone()
         return None if row is None else str(row[0])
 
-    def _of_another_version(self, begun: str) -> str:
+    def _other_version_text(self, begun: str) -> str:
         others = sum(count for count, _ in self.others())
         removed = f", with {others:,} of other commands in it," if others else ""
         return (
@@ -217,17 +217,17 @@ class Journal:
             raise ModelError(f"{self.file}: this journal is closed")
         return self._open
 
-    def _said(self) -> _Words:
+    def _errors_in_words(self) -> _Words:
         return _Words(self)
 
     def finished(self) -> str:
-        """What is kept so far, in words; asks nothing of the file."""
+        """Return a sentence on what is kept so far; asks nothing of the file."""
         runs = "run is" if self._finished == 1 else "runs are"
         return f"{self._finished:,} finished {runs} kept in {self.file}"
 
     def others(self) -> list[tuple[int, str]]:
-        """Of each other campaign with results, how many it has and how it is gone on with."""
-        with self._guard, self._said():
+        """Return the number of results of each other campaign, and the command that goes on with it."""
+        with self._guard, self._errors_in_words():
             return self._db.execute(
                 "SELECT count(*), command FROM result JOIN campaign ON campaign = number "
                 "WHERE number != ? GROUP BY number ORDER BY number",
@@ -235,13 +235,25 @@ class Journal:
             ).fetchall()
 
     def known(self, key: str) -> str | None:
-        """The result of a key, or None."""
-        found = self.remembered(key)
-        return None if found is None else found.value
+        """Return the result of a key, or None.
+
+        Parameters
+        ----------
+        key : str
+            Key of a task.
+        """
+        kept = self.remembered(key)
+        return None if kept is None else kept.value
 
     def remembered(self, key: str) -> Kept | None:
-        """All that is known of a key, or None; a result of another campaign is shared from now."""
-        with self._guard, self._said():
+        """Return all that is kept of a key, or None; a result of another campaign is shared from now.
+
+        Parameters
+        ----------
+        key : str
+            Key of a task.
+        """
+        with self._guard, self._errors_in_words():
             row = self._db.execute(
                 "SELECT key, value, seconds, campaign FROM result WHERE key = ?", (key,)
             ).fetchone()
@@ -249,25 +261,25 @@ class Journal:
                 return None
             self._asked.add(key)
             if row[3] != self._campaign:
-                self._write()
+                self._begin_transaction()
                 self._waiting += self._db.execute(
                     "INSERT OR IGNORE INTO shared VALUES (?, ?)", (key, self._campaign)
                 ).rowcount
             return Kept(*row[:3])
 
-    def _write(self) -> None:
+    def _begin_transaction(self) -> None:
         """Be within a transaction that writes."""
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")
 
     def known_keys(self) -> dict[str, float]:
-        """Keys of all results, with the CPU time that each took."""
-        with self._guard, self._said():
+        """Return the keys of all results, with the CPU time that each took."""
+        with self._guard, self._errors_in_words():
             return dict(self._db.execute("SELECT key, seconds FROM result"))
 
     def count(self) -> int:
-        """How many results of this campaign there are."""
-        with self._guard, self._said():
+        """Return the number of results of this campaign."""
+        with self._guard, self._errors_in_words():
             return int(
                 self._db.execute(
                     "SELECT count(*) FROM result WHERE campaign = ?1 OR key IN "
@@ -277,15 +289,20 @@ class Journal:
             )
 
     def add(self, results: Iterable[Kept]) -> None:
-        """Take down results; they are on the disk after the next commit, which may be this one.
+        """Write down results; they are on the disk after the next commit, which may be this one.
+
+        Parameters
+        ----------
+        results : iterable of Kept
+            The results.
 
         Raises
         ------
         ModelError
             If the disk is full; what was committed stays.
         """
-        with self._guard, self._said():
-            self._write()
+        with self._guard, self._errors_in_words():
+            self._begin_transaction()
             for each in results:
                 self._db.execute(
                     "INSERT INTO result (key, version, value, seconds, campaign, session) VALUES "
@@ -299,14 +316,22 @@ class Journal:
                 self.commit()
 
     def fail(self, key: str, what: str) -> None:
-        """Take down that a task could not be done, for those who look; it is tried again."""
-        with self._guard, self._said():
-            self._write()
+        """Write down that a task could not be done, for those who look; it is tried again.
+
+        Parameters
+        ----------
+        key : str
+            Key of the task.
+        what : str
+            Reason.
+        """
+        with self._guard, self._errors_in_words():
+            self._begin_transaction()
             self._db.execute("INSERT OR REPLACE INTO failure VALUES (?, ?, ?)", (self._campaign, key, what))
 
     def failures(self) -> dict[str, str]:
-        """Keys of this campaign that could not be done, and why."""
-        with self._guard, self._said():
+        """Return the keys of this campaign that could not be done, and why."""
+        with self._guard, self._errors_in_words():
             return dict(
                 self._db.execute(
                     "SELECT key, what FROM failure WHERE campaign = ? AND key NOT IN "
@@ -316,8 +341,8 @@ class Journal:
             )
 
     def commit(self) -> None:
-        """Have the disk hold all that was added."""
-        with self._guard, self._said():
+        """Make the disk hold all that was added."""
+        with self._guard, self._errors_in_words():
             if self._db.in_transaction:
                 began = time.monotonic()
                 self._db.execute("UPDATE session SET beat = ? WHERE number = ?", (time.time(), self._session))
@@ -327,9 +352,17 @@ class Journal:
                 self._finished, self._waiting = self._finished + self._waiting, 0
 
     def describe(self, told: str, settings: Iterable[str]) -> None:
-        """Say what the campaign is, and name its points in their order."""
-        with self._guard, self._said():
-            self._write()
+        """Write down what the campaign is, and name its points in their order.
+
+        Parameters
+        ----------
+        told : str
+            The campaign, in words.
+        settings : iterable of str
+            Settings of each point.
+        """
+        with self._guard, self._errors_in_words():
+            self._begin_transaction()
             self._db.execute("UPDATE campaign SET told = ? WHERE number = ?", (told, self._campaign))
             self._db.execute("DELETE FROM point WHERE campaign = ?", (self._campaign,))
             self._db.executemany(
@@ -366,7 +399,7 @@ class Journal:
         """End the session; whether nobody has results in the file."""
         empty = False
         try:
-            with self._said():
+            with self._errors_in_words():
                 if self._session:
                     self._end(ended)
                     empty = db.execute("SELECT 1 FROM result LIMIT 1").fetchone() is None
@@ -377,14 +410,14 @@ class Journal:
         return empty
 
     def _end(self, ended: bool) -> None:
-        self._write()
+        self._begin_transaction()
         if ended:
             self._take_away()
         self._db.execute("UPDATE session SET ended = ? WHERE number = ?", (_now(), self._session))
         self._db.execute("COMMIT")
 
     def _take_away(self) -> None:
-        """What this session has asked for; of what others have asked for too, one is the heir."""
+        """Remove what this session has asked for; of what others have asked for too, one is the heir."""
         db, mine = self._db, (self._campaign,)
         db.execute("CREATE TEMP TABLE asked (key TEXT PRIMARY KEY)")
         db.executemany("INSERT INTO asked VALUES (?)", ((key,) for key in self._asked))
@@ -432,8 +465,8 @@ class _Words:
         raise_in_words(self.journal.file, error)
 
 
-def _writer(file: Path) -> str:
-    """Who seems to be writing a journal, in words."""
+def _writer_in_words(file: Path) -> str:
+    """Return who seems to be writing a journal, in words."""
     with suppress(ModelError, sqlite3.Error), JournalReader(file) as reader:
         for _, ended, host, pid, _, _ in reversed(reader.sessions()):
             if ended is None:

@@ -40,7 +40,13 @@ CREATE TABLE IF NOT EXISTS session (
 
 
 def lay_out(db: sqlite3.Connection) -> None:
-    """Make the tables that are not there, within the transaction that is open."""
+    """Make the tables that are not there, within the transaction that is open.
+
+    Parameters
+    ----------
+    db : sqlite3.Connection
+        The journal.
+    """
     for statement in _TABLES.split(";"):
         db.execute(statement)
     db.execute(f"PRAGMA application_id = {_APPLICATION}")
@@ -48,7 +54,20 @@ def lay_out(db: sqlite3.Connection) -> None:
 
 
 def raise_in_words(file: Path, error: sqlite3.Error) -> NoReturn:
-    """Raise what SQLite says as a ModelError that tells what became of the results."""
+    """Raise what SQLite says as a ModelError that tells what became of the results.
+
+    Parameters
+    ----------
+    file : Path
+        The journal.
+    error : sqlite3.Error
+        What SQLite says.
+
+    Raises
+    ------
+    ModelError
+        Always.
+    """
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
         raise ModelError(
@@ -63,7 +82,23 @@ def raise_in_words(file: Path, error: sqlite3.Error) -> NoReturn:
 
 
 def connected(file: Path) -> sqlite3.Connection:
-    """Open for writing; ModelError unless it is a journal or empty."""
+    """Open a journal for writing.
+
+    Parameters
+    ----------
+    file : Path
+        The journal; it is made if it is not there.
+
+    Returns
+    -------
+    sqlite3.Connection
+        Open, in autocommit mode.
+
+    Raises
+    ------
+    ModelError
+        If it is neither a journal nor empty.
+    """
     try:
         db = sqlite3.connect(file, timeout=10.0, isolation_level=None, check_same_thread=False)
         try:
@@ -88,15 +123,20 @@ def connected(file: Path) -> sqlite3.Connection:
 class KeptCampaign:
     """A campaign of which a journal holds results."""
 
-    number: int
+    number: int  #: of the campaign in the file
     kind: str  #: what computes
     command: str  #: by which it is gone on with
     told: str | None  #: see `validation.sweeps.journal.Journal.describe`
-    results: int
+    results: int  #: that are kept of it
 
 
 class JournalReader:
     """A journal open for reading, also while a campaign goes on.
+
+    Parameters
+    ----------
+    file : Path
+        The journal.
 
     Raises
     ------
@@ -118,35 +158,41 @@ class JournalReader:
             raise_in_words(file, error)
 
     def campaigns(self) -> list[KeptCampaign]:
-        """All campaigns that it holds, the one that was worked on last first."""
-        found = self._all(
+        """Return all campaigns that it holds, the one that was worked on last first."""
+        rows = self._all_rows(
             "SELECT number, kind, command, told, (SELECT count(*) FROM result WHERE "
             "result.campaign = campaign.number OR key IN (SELECT key FROM shared WHERE "
             "shared.campaign = campaign.number)) FROM campaign ORDER BY (SELECT max(number) "
             "FROM session WHERE session.campaign = campaign.number) DESC"
         )
-        return [KeptCampaign(*row) for row in found]
+        return [KeptCampaign(*row) for row in rows]
 
     def points(self, campaign: int) -> list[str]:
-        """Settings of all points of a campaign, in their order."""
+        """Return the settings of all points of a campaign, in their order.
+
+        Parameters
+        ----------
+        campaign : int
+            Its number.
+        """
         query = "SELECT settings FROM point WHERE campaign = ? ORDER BY place"
-        return [text for (text,) in self._all(query, (campaign,))]
+        return [text for (text,) in self._all_rows(query, (campaign,))]
 
     def results(self) -> dict[str, str]:
-        """Every result by its key, of all campaigns."""
-        return dict(self._all("SELECT key, value FROM result"))
+        """Return every result by its key, of all campaigns."""
+        return dict(self._all_rows("SELECT key, value FROM result"))
 
     def repeated(self) -> int:
-        """How many finished tasks were computed again."""
-        return int(self._one("SELECT coalesce(sum(times - 1), 0) FROM result")[0])  # type: ignore[index]
+        """Return the number of finished tasks that were computed again."""
+        return int(self._one_row("SELECT coalesce(sum(times - 1), 0) FROM result")[0])  # type: ignore[index]
 
     def sessions(self) -> list[tuple[Any, ...]]:
-        """When, where and by which commands was worked on it."""
-        return self._all("SELECT began, ended, host, pid, version, command FROM session")
+        """Return when, where and by which commands it was worked on."""
+        return self._all_rows("SELECT began, ended, host, pid, version, command FROM session")
 
     def versions(self) -> list[str]:
-        """Versions of the code that wrote results."""
-        return [v for (v,) in self._all("SELECT DISTINCT version FROM result ORDER BY version")]
+        """Return the versions of the code that wrote results."""
+        return [v for (v,) in self._all_rows("SELECT DISTINCT version FROM result ORDER BY version")]
 
     def close(self) -> None:
         """Let the file go."""
@@ -158,13 +204,13 @@ class JournalReader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _all(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    def _all_rows(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:
             return self._db.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise_in_words(self.file, error)
 
-    def _one(self, query: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
+    def _one_row(self, query: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
         try:
             row: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
             return row

@@ -37,6 +37,7 @@ class KeepingExecutor(Executor):
     inner : callable
         Makes the executor that works, when there is the first thing to do.
     journal : Journal
+        Where results are kept.
     """
 
     def __init__(self, inner: Callable[[], Executor], journal: Journal) -> None:
@@ -51,7 +52,7 @@ class KeepingExecutor(Executor):
         """Call a function, or remember; see `concurrent.futures.Executor.submit`."""
         key: str | None
         try:
-            key = digest([self._journal.key_version, self._told(function), args, kwargs])
+            key = digest([self._journal.key_version, self._function_in_key(function), args, kwargs])
         except PlainDataError:
             key = None  # done and timed like all else, and done again by the next run
         outer: Future[Any] = Future()
@@ -60,12 +61,12 @@ class KeepingExecutor(Executor):
             self.cpu_seconds += remembered.seconds
             outer.set_result(from_text(remembered.value))
             return outer
-        inner = self._worker().submit(_written, function, args, kwargs)
+        inner = self._worker().submit(_call_and_write, function, args, kwargs)
         outer.add_done_callback(lambda done: done.cancelled() and inner.cancel())
         inner.add_done_callback(partial(self._receive, key, outer))
         return outer
 
-    def _told(self, function: Any) -> Any:
+    def _function_in_key(self, function: Any) -> Any:
         """The function as it goes into the key; a partial call's, made once for many calls."""
         if isinstance(function, partial):
             last, text = self._same
@@ -88,17 +89,17 @@ class KeepingExecutor(Executor):
                 return
             error = inner.exception()
             if error is None:
-                found = inner.result()
+                result = inner.result()
                 try:
                     with self._guard:
-                        self.cpu_seconds += found.seconds
-                        self.new_seconds += found.seconds
-                    if found.text is not None:
+                        self.cpu_seconds += result.seconds
+                        self.new_seconds += result.seconds
+                    if result.text is not None:
                         if key is not None:
-                            self._journal.add([Kept(key, found.text, found.seconds)])
-                        outer.set_result(from_text(found.text))
+                            self._journal.add([Kept(key, result.text, result.seconds)])
+                        outer.set_result(from_text(result.text))
                     else:
-                        outer.set_result(found.value)
+                        outer.set_result(result.value)
                     return
                 except InvalidStateError:
                     return
@@ -108,11 +109,11 @@ class KeepingExecutor(Executor):
 
     @property
     def in_process(self) -> bool:
-        """Whether what it does is done by threads of this process."""
+        """True if threads of this process do the work."""
         return isinstance(self._inner, ThreadPoolExecutor)
 
     def let_go(self) -> None:
-        """Break off what is being done."""
+        """Stop what is being done."""
         if self._inner is not None:
             _let_go(self._inner)
 
@@ -137,7 +138,7 @@ class _Result:
     seconds: float
 
 
-def _written(function: Callable[..., Any], args: Any, kwargs: Any) -> _Result:
+def _call_and_write(function: Callable[..., Any], args: Any, kwargs: Any) -> _Result:
     """Call, in a worker, and write the result down there."""
     began = time.thread_time()
     value = function(*args, **kwargs)
@@ -152,8 +153,8 @@ def _written(function: Callable[..., Any], args: Any, kwargs: Any) -> _Result:
 class Keepers:
     """Executors over one journal; where nothing is kept, processes that begin once, or None."""
 
-    threads: Executor | None = None
-    processes: Executor | None = None
+    threads: Executor | None = None  #: for compiled work
+    processes: Executor | None = None  #: for work in Python
     before: int = 0  #: finished runs of this campaign in the journal when it was opened
     others: tuple[tuple[int, str], ...] = ()  #: those of others, and how these are gone on with
 
@@ -241,6 +242,12 @@ def keepers(
 
 
 def journal_beside(output: Path) -> Path:
-    """Where the journal of a folder of results lies until they are there."""
+    """Return where the journal of a folder of results lies until they are there.
+
+    Parameters
+    ----------
+    output : Path
+        The folder.
+    """
     target = output.resolve()
     return target.with_name(f"{target.name}.journal")

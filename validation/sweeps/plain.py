@@ -49,6 +49,7 @@ def to_text(value: object) -> str:
     Returns
     -------
     str
+        JSON.
 
     Raises
     ------
@@ -60,11 +61,16 @@ def to_text(value: object) -> str:
     >>> to_text({"mean": 0.1, "runs": (1, 2)})
     '{"mean": 0.1, "runs": {"$tuple": [1, 2]}}'
     """
-    return json.dumps(_plain(value, keys=False), allow_nan=False)
+    return json.dumps(_encoded(value, keys=False), allow_nan=False)
 
 
 def from_text(text: str) -> Any:
-    """The value that `to_text` wrote, to the last bit.
+    """Return the value that `to_text` wrote, to the last bit.
+
+    Parameters
+    ----------
+    text : str
+        As `to_text` wrote it.
 
     Raises
     ------
@@ -77,7 +83,7 @@ def from_text(text: str) -> Any:
     (inf, array([0, 1]))
     """
     try:
-        return json.loads(text, object_hook=_value)
+        return json.loads(text, object_hook=_decoded)
     except ModelError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -85,11 +91,16 @@ def from_text(text: str) -> Any:
 
 
 def canonical(value: object) -> str:
-    """Text that two values share only if they are equal; what `digest` hashes.
+    """Return a text that two values share only if they are equal; what `digest` hashes.
 
     Besides what `to_text` takes, functions and classes at the top of a module, partial calls, sets,
     laws of scipy.stats and tables of pandas have one. Dictionaries are written in the order of
     their keys.
+
+    Parameters
+    ----------
+    value : object
+        The value.
 
     Raises
     ------
@@ -103,11 +114,16 @@ def canonical(value: object) -> str:
     >>> canonical({"b": 1, "a": 2.0}) == canonical({"b": 1, "a": 2})
     False
     """
-    return json.dumps(_plain(value, keys=True), sort_keys=True, separators=(",", ":"))
+    return json.dumps(_encoded(value, keys=True), sort_keys=True, separators=(",", ":"))
 
 
 def digest(value: object) -> str:
-    """Key of a value: 128 bits of the BLAKE2b hash of its canonical text, in hexadecimal.
+    """Return the key of a value: 128 bits of the BLAKE2b hash of its canonical text, in hexadecimal.
+
+    Parameters
+    ----------
+    value : object
+        The value.
 
     Raises
     ------
@@ -117,7 +133,7 @@ def digest(value: object) -> str:
     return hashlib.blake2b(canonical(value).encode(), digest_size=16).hexdigest()
 
 
-def _plain(value: Any, *, keys: bool) -> Any:
+def _encoded(value: Any, *, keys: bool) -> Any:
     """The value as JSON has it; what JSON does not know in a dictionary with one key "$kind"."""
     kind = type(value)
     if kind in _AS_IT_IS or (kind is float and math.isfinite(value)):  # most of what there is
@@ -125,25 +141,25 @@ def _plain(value: Any, *, keys: bool) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, Enum):
-        return {"$name": _named(type(value)), "member": value.name}
+        return {"$name": _place_of(type(value)), "member": value.name}
     if isinstance(value, np.generic):
-        return _plain(value.item(), keys=keys)
+        return _encoded(value.item(), keys=keys)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
     if kind is tuple:
-        return {"$tuple": [_plain(each, keys=keys) for each in value]}
-    within = functools.partial(_plain, keys=keys)
+        return {"$tuple": [_encoded(each, keys=keys) for each in value]}
+    within = functools.partial(_encoded, keys=keys)
     if is_dataclass(value) and not isinstance(value, type):
         held = {f.name: within(getattr(value, f.name)) for f in fields(value) if f.init}
-        return {"$record": _told(type(value), keys), "fields": held}
+        return {"$record": _place_with_source(type(value), keys), "fields": held}
     if isinstance(value, tuple):
-        return {"$named": _named(type(value)), "values": [within(each) for each in value]}
+        return {"$named": _place_of(type(value)), "values": [within(each) for each in value]}
     if isinstance(value, list):
         return [within(each) for each in value]
     if isinstance(value, np.ndarray):
-        return _array(value, keys=keys)
+        return _encoded_array(value, keys=keys)
     if isinstance(value, Mapping):
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {key: within(each) for key, each in value.items()}
@@ -154,14 +170,14 @@ def _plain(value: Any, *, keys: bool) -> Any:
     if isinstance(value, datetime.datetime):
         return {"$time": value.isoformat()}
     if keys:
-        return _only_as_key(value)
+        return _encoded_for_key(value)
     raise PlainDataError(f"{value!r:.60} cannot be written as plain data")
 
 
-def _array(value: np.ndarray[Any, Any], *, keys: bool) -> Any:
+def _encoded_array(value: np.ndarray[Any, Any], *, keys: bool) -> Any:
     if value.dtype.hasobject:
         return {
-            "$objects": [_plain(each, keys=keys) for each in value.ravel().tolist()],
+            "$objects": [_encoded(each, keys=keys) for each in value.ravel().tolist()],
             "shape": list(value.shape),
         }
     data, told = np.ascontiguousarray(value).tobytes(), {"shape": list(value.shape)}
@@ -172,47 +188,47 @@ def _array(value: np.ndarray[Any, Any], *, keys: bool) -> Any:
     return {"$array": value.dtype.str, **told, "data": text}
 
 
-def _only_as_key(value: Any) -> Any:
-    """What can be told from others but is not read back."""
+def _encoded_for_key(value: Any) -> Any:
+    """Encode a value for a key only; it cannot be decoded."""
     if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
-        return {"$name": _told(value, True)}
+        return {"$name": _place_with_source(value, True)}
     if isinstance(value, MethodType):
-        return {"$method": [value.__name__, _plain(value.__self__, keys=True)]}
+        return {"$method": [value.__name__, _encoded(value.__self__, keys=True)]}
     if isinstance(value, functools.partial):
         parts = (value.func, value.args, value.keywords)
-        return {"$partial": [_plain(part, keys=True) for part in parts]}
+        return {"$partial": [_encoded(part, keys=True) for part in parts]}
     if isinstance(value, (set, frozenset)):
-        return {"$set": sorted((_plain(each, keys=True) for each in value), key=json.dumps)}
+        return {"$set": sorted((_encoded(each, keys=True) for each in value), key=json.dumps)}
     if isinstance(value, PurePath):
         return {"$path": str(value)}
     if hasattr(value, "dist") and hasattr(value, "kwds"):  # a law of scipy.stats with its numbers
         law = (value.dist.name, list(value.args), dict(value.kwds))
-        return {"$law": [_plain(part, keys=True) for part in law]}
+        return {"$law": [_encoded(part, keys=True) for part in law]}
     if isinstance(value, np.random.Generator):  # whose next draws its state tells
-        return {"$generator": _plain(value.bit_generator.state, keys=True)}
-    if (table := _columns(value)) is not None:
-        return {"$frame": [[name, _array(column, keys=True)] for name, column in table]}
+        return {"$generator": _encoded(value.bit_generator.state, keys=True)}
+    if (table := _table_columns(value)) is not None:
+        return {"$frame": [[name, _encoded_array(column, keys=True)] for name, column in table]}
     if hasattr(value, "__dict__") and not callable(value):
-        return {"$object": _told(type(value), True), "state": _plain(vars(value), keys=True)}
+        return {"$object": _place_with_source(type(value), True), "state": _encoded(vars(value), keys=True)}
     raise PlainDataError(f"{value!r:.60} has no text to make a key of")
 
 
-def _columns(value: Any) -> list[tuple[Any, np.ndarray[Any, Any]]] | None:
+def _table_columns(value: Any) -> list[tuple[Any, np.ndarray[Any, Any]]] | None:
     """Names and values of a table of pandas, its index first; None if it is none."""
     pandas = sys.modules.get("pandas")  # whoever holds a table has it
     if pandas is None or not isinstance(value, (pandas.DataFrame, pandas.Series)):
         return None
     table = value.to_frame() if isinstance(value, pandas.Series) else value
-    named = [(_plain(name, keys=True), table.iloc[:, i].to_numpy()) for i, name in enumerate(table.columns)]
+    named = [(_encoded(name, keys=True), table.iloc[:, i].to_numpy()) for i, name in enumerate(table.columns)]
     return [("index", table.index.to_numpy()), *named]
 
 
-def _told(value: Any, keys: bool) -> str:
-    """Where a class or function is found; in keys with a hash of its source, if it is a user's.
+def _place_with_source(value: Any, keys: bool) -> str:
+    """Return where a class or function is defined; in keys with a hash of its source, if a user's.
 
     The source of this project is told by the version that goes into every key.
     """
-    name = _named(value)
+    name = _place_of(value)
     module = name.partition(":")[0]
     if not keys or module.partition(".")[0] in _OURS:
         return name
@@ -221,7 +237,13 @@ def _told(value: Any, keys: bool) -> str:
 
 @functools.lru_cache(maxsize=256)
 def source_hash(module: str) -> str:
-    """SHA-256 of the file of a module; "" where it has none."""
+    """Return the SHA-256 of the file of a module; "" where it has none.
+
+    Parameters
+    ----------
+    module : str
+        Its name.
+    """
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):
@@ -232,32 +254,32 @@ def source_hash(module: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _named(value: Any) -> str:
-    """Where a class or function is found; PlainDataError if it has no place of its own."""
+def _place_of(value: Any) -> str:
+    """Return where a class or function is defined; PlainDataError if it has no place of its own."""
     module, name = getattr(value, "__module__", None), value.__qualname__
     if module is None or "<" in name:
         raise PlainDataError(f"{value!r:.60} is not at the top of a module")
     return f"{module}:{name}"
 
 
-def _found(name: str) -> Any:
+def _class_named(name: str) -> Any:
     """The class of this project that a text names."""
     module, _, path = name.partition(":")
     if module.partition(".")[0] not in _OURS:
         raise ModelError(f"{name:.60} is no record of this project")
     try:
-        found: Any = importlib.import_module(module)
+        thing: Any = importlib.import_module(module)
         for part in path.split("."):
-            found = getattr(found, part)
+            thing = getattr(thing, part)
     except (ImportError, AttributeError):
         raise ModelError(f"there is no record {name:.60} in this version") from None
-    if not isinstance(found, type):
+    if not isinstance(thing, type):
         raise ModelError(f"{name:.60} is no record")
-    return found
+    return thing
 
 
-def _value(read: dict[str, Any]) -> Any:
-    """What a dictionary of JSON stands for."""
+def _decoded(read: dict[str, Any]) -> Any:
+    """Return what a dictionary of JSON stands for."""
     kind = next(iter(read), "")
     if not kind.startswith("$"):
         return read
@@ -282,16 +304,16 @@ def _value(read: dict[str, Any]) -> Any:
     if kind == "$time":
         return datetime.datetime.fromisoformat(read[kind])
     if kind == "$record":
-        record = _found(read[kind])
+        record = _class_named(read[kind])
         if not is_dataclass(record):
             raise ModelError(f"{read[kind]:.60} is no record")
         made: Any = record
         return made(**read["fields"])
     if kind == "$named":
-        named = _found(read[kind])
+        named = _class_named(read[kind])
         if not issubclass(named, tuple):
             raise ModelError(f"{read[kind]:.60} is no named tuple")
         return named(*read["values"])
     if kind == "$name" and "member" in read:
-        return getattr(_found(read[kind]), read["member"])
+        return getattr(_class_named(read[kind]), read["member"])
     raise ModelError(f"{kind:.20} is no kind of plain data that is read back")

@@ -35,14 +35,20 @@ class Point:
     kind: str  #: what is computed: the name of a `Kind`
     tables: str  #: of the scenario, from `plain.to_text`
     settings: tuple[tuple[str, Any], ...]  #: what differs from them, by name
-    seed: int
+    seed: int  #: root of all randomness
     version: str  #: of what computes, see `validation.sweeps.version`
     inputs: tuple[tuple[str, str], ...] = ()  #: files that the scenario names, with their hashes
     folder: str = field(default=".", compare=False)  #: from which these are read; not in the key
 
     def key(self, replication: int) -> str:
-        """Key of one replication: of the canonical form of all that it hangs on."""
-        common = _common(self.kind, self.tables, self.inputs, self.seed, self.version)
+        """Return the key of one replication: of the canonical form of all that it hangs on.
+
+        Parameters
+        ----------
+        replication : int
+            Its number.
+        """
+        common = _common_settings(self.kind, self.tables, self.inputs, self.seed, self.version)
         return digest([common, dict(self.settings), replication])
 
     def __getitem__(self, name: str) -> Any:
@@ -51,43 +57,53 @@ class Point:
 
 
 @lru_cache(maxsize=64)  # of short texts; the arguments are shared by all points of a sweep
-def _common(*parts: Any) -> str:
+def _common_settings(*parts: Any) -> str:
     return digest(list(parts))
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What can be computed at a point.
+    """Kind of computation at a point.
 
     Of ``run_one(point, replication)`` the result is a dictionary from names to numbers, texts or
     None. The same point and replication give the same bits in any process.
     """
 
-    name: str
+    name: str  #: in files and journals
     function: str  #: where ``run_one`` is: "module:function"
     main: str  #: the quantity whose precision counts
     at_least: int  #: replications where a precision is asked for
     random: bool = True  #: whether replications differ
 
     def run_one(self) -> Callable[[Point, int], Mapping[str, Any]]:
-        """The function."""
+        """Return the function that computes one replication."""
         module, _, name = self.function.partition(":")
-        found: Callable[[Point, int], Mapping[str, Any]] = getattr(import_module(module), name)
-        return found
+        function: Callable[[Point, int], Mapping[str, Any]] = getattr(import_module(module), name)
+        return function
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How many replications of every point are wanted."""
+    """Number of replications of every point."""
 
-    replications: int = 1
+    replications: int = 1  #: of every point, at least
     precision: float | None = None  #: instead: until the main quantity is known so well
-    at_most: int = 1000
-    confidence: float = 0.95
+    at_most: int = 1000  #: replications of a point, with a precision
+    confidence: float = 0.95  #: of the half-widths
 
 
 def combinations(axes: Mapping[str, Sequence[Any]]) -> Iterator[tuple[tuple[str, Any], ...]]:
-    """Settings of all points, the last axis fastest.
+    """Yield the settings of all points, the last axis fastest.
+
+    Parameters
+    ----------
+    axes : mapping
+        Name of each setting to its values.
+
+    Yields
+    ------
+    tuple of (str, object)
+        Settings of a point.
 
     Raises
     ------
@@ -115,6 +131,15 @@ class PointTable:
 
     The number of replications of a point hangs on its own results only, so that it does not
     depend on who computed them, or in which order.
+
+    Parameters
+    ----------
+    kind : Kind
+        What is computed.
+    points : sequence of Point
+        Where.
+    effort : Effort
+        How many replications.
     """
 
     def __init__(self, kind: Kind, points: Sequence[Point], effort: Effort) -> None:
@@ -138,13 +163,26 @@ class PointTable:
             self._place[id(point)] = place
 
     def first(self) -> Iterator[Task]:
-        """Every point's first replications."""
+        """Yield every point's first replications."""
         for place in range(len(self.points)):
             for replication in range(self._wanted[place]):
                 yield self._task(place, replication)
 
     def after(self, task: Task, value: str) -> Sequence[Task]:
-        """Take a result, and ask for more replications where the rule does."""
+        """Take a result, and ask for more replications where the rule does.
+
+        Parameters
+        ----------
+        task : Task
+            That was done.
+        value : str
+            Its result.
+
+        Returns
+        -------
+        sequence of Task
+            To be done beside those that were asked for before.
+        """
         place = self._place[id(task.point)]
         held = self.values[place]
         held[task.replication] = from_text(value)
@@ -160,11 +198,11 @@ class PointTable:
         return [self._task(place, r, rule.width) for r in range(before, rule.wanted)]
 
     def total(self) -> int:
-        """Replications of all points, as far as is known."""
+        """Return the replications of all points, as far as they are asked for."""
         return self._total
 
     def unfinished(self) -> int:
-        """How many points have fewer replications than are wanted."""
+        """Return the number of points with fewer replications than are wanted."""
         return sum(len(held) < n for held, n in zip(self.values, self._wanted, strict=True))
 
     def _task(self, place: int, replication: int, priority: float = float("inf")) -> Task:
@@ -172,7 +210,7 @@ class PointTable:
         return Task(point.key(replication), self._function, point, replication, priority)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each point: settings and quantities, with half-widths if they are random."""
+        """Return a row for each point: settings and quantities, with half-widths if they are random."""
         return [self._row(place) for place in range(len(self.points))]
 
     def _row(self, place: int) -> dict[str, Any]:
@@ -188,9 +226,9 @@ class PointTable:
         for name in dict.fromkeys(name for run in runs for name in run):
             seen: list[Any] = [run.get(name) for run in runs]
             if all(isinstance(each, (int, float)) for each in seen):
-                known: Estimate = estimate(seen, confidence=self.effort.confidence)
-                row[name] = known.mean
-                row[f"{name}_half_width"] = known.half_width
+                interval: Estimate = estimate(seen, confidence=self.effort.confidence)
+                row[name] = interval.mean
+                row[f"{name}_half_width"] = interval.half_width
             else:
                 row[name] = next((each for each in seen if each is not None), None)
         row["replications"] = count
@@ -200,7 +238,7 @@ class PointTable:
         return row
 
     def runs(self) -> list[dict[str, Any]]:
-        """A row for each replication of each point."""
+        """Return a row for each replication of each point."""
         return [
             dict(point.settings) | {"replication": r} | dict(self.values[place][r])
             for place, point in enumerate(self.points)
@@ -209,12 +247,23 @@ class PointTable:
 
 
 def settings_text(point: Point) -> str:
-    """Settings as a journal keeps them."""
+    """Return settings as a journal keeps them.
+
+    Parameters
+    ----------
+    point : Point
+        Whose settings.
+    """
     return to_text(point.settings)
 
 
 def file_hash(file: Path) -> str:
-    """SHA-256 of a file, in hexadecimal.
+    """Return the SHA-256 of a file, in hexadecimal.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
 
     Raises
     ------

@@ -23,6 +23,11 @@ def called_off(future: Future[Any]) -> None:
     """Cancel a future that this module made, and wake who waits for it.
 
     `Future.cancel` alone leaves `concurrent.futures.as_completed` waiting for ever.
+
+    Parameters
+    ----------
+    future : concurrent.futures.Future
+        The future.
     """
     if future.cancel():
         future.set_running_or_notify_cancel()
@@ -55,7 +60,15 @@ class MendedPool(Executor):
         self._closed = False
 
     def begin(self, workers: int, module: str) -> None:
-        """Start so many workers, at most all, and have them import a module before work comes."""
+        """Start workers, and have them import a module before work comes.
+
+        Parameters
+        ----------
+        workers : int
+            How many; at most all are started.
+        module : str
+            Name of the module.
+        """
         for _ in range(min(workers, self.workers)):
             self.submit(_import, module)
 
@@ -135,7 +148,7 @@ def _import(module: str) -> None:
 
 
 def dask_pool(address: Any) -> tuple[Executor, Callable[[], int], Callable[[], None]]:
-    """Workers of a Dask cluster as an executor.
+    """Return the workers of a Dask cluster as an executor.
 
     Parameters
     ----------
@@ -146,9 +159,11 @@ def dask_pool(address: Any) -> tuple[Executor, Callable[[], int], Callable[[], N
     Returns
     -------
     executor : concurrent.futures.Executor
+        Who works.
     workers : callable
-        How many tasks run at a time, now.
+        Returns how many tasks run at a time, now.
     close : callable
+        Closes what was opened here.
 
     Raises
     ------
@@ -161,9 +176,9 @@ def dask_pool(address: Any) -> tuple[Executor, Callable[[], int], Callable[[], N
         raise ModelError(
             "a cluster needs dask.distributed; install the extra: pip install '.[distributed]'"
         ) from None
-    own = isinstance(address, str)
+    opened_here = isinstance(address, str)
     client = address
-    if own:
+    if opened_here:
         where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
         try:
             client = distributed.Client(**where, timeout=20, set_as_default=False)
@@ -179,7 +194,7 @@ def dask_pool(address: Any) -> tuple[Executor, Callable[[], int], Callable[[], N
             return 1
 
     def close() -> None:
-        if own:
+        if opened_here:
             client.close(timeout=2)
 
     return executor, threads, close

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 
 def to_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Rows as a table; columns stand in the order in which they first appear."""
+    """Return rows as a table; columns stand in the order in which they first appear.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Name to value, row by row.
+    """
     import pandas as pd
 
     columns = list(dict.fromkeys(name for row in rows for name in row))
@@ -21,12 +27,23 @@ def to_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 
 def to_csv(table: pd.DataFrame) -> str:
-    """The table as CSV: every digit that a number has, so that equal results are equal bytes."""
+    """Return the table as CSV: every digit that a number has, so that equal results are equal bytes.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The table.
+    """
     return str(table.to_csv(index=False, lineterminator="\n"))
 
 
 def check_writer(file: Path) -> None:
     """Refuse before the work what could not be written after it.
+
+    Parameters
+    ----------
+    file : Path
+        To be written.
 
     Raises
     ------
@@ -46,6 +63,13 @@ def check_writer(file: Path) -> None:
 
 def write_table(table: pd.DataFrame, file: Path) -> None:
     """Write a table as CSV or Parquet, by the ending of the file's name; whole or not at all.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The table.
+    file : Path
+        To be written.
 
     Raises
     ------

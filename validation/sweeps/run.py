@@ -29,10 +29,10 @@ _LOOK: Final = 0.25
 class Task:
     """One call of ``function(point, replication)``, whose result is kept under a key."""
 
-    key: str
+    key: str  #: under which the result is kept
     function: Callable[[Any, int], Any]  #: at the top of a module
-    point: Any
-    replication: int
+    point: Any  #: first argument
+    replication: int  #: second argument
     priority: float = float("inf")  #: the largest is done first, of equals the one named first
 
 
@@ -41,7 +41,7 @@ _Entry = tuple[float, int, Task]
 
 
 class Source(Protocol):
-    """Where tasks come from, and who is told of results: a table of points."""
+    """Source of tasks that is handed their results: a table of points."""
 
     def first(self) -> Iterator[Task]:
         """Tasks to begin with."""
@@ -63,7 +63,14 @@ class _Done:
 
 
 def work_on(tasks: Sequence[Task], most: float = LONGEST_CHUNK) -> list[_Done]:
-    """Do tasks one after the other, in a worker; those not begun in time are left.
+    """Work on tasks one after the other, in a worker; those not begun in time are left.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        To be done, in this order.
+    most : float
+        Seconds after which no task is begun.
 
     Returns
     -------
@@ -99,11 +106,12 @@ def run_tasks(
     what: str = "runs",
     budget: float | None = None,
 ) -> bool:
-    """Do what is not in the journal yet.
+    """Work on what is not in the journal yet.
 
     Parameters
     ----------
     source : Source
+        Has the tasks, and takes the results.
     journal : Journal
         Every result is committed to it before it is counted as done.
     executor : concurrent.futures.Executor, optional
@@ -113,6 +121,7 @@ def run_tasks(
     progress : callable
         Called as ``progress(what, done, total)``.
     what : str
+        Name that progress is reported under.
     budget : float, optional
         Seconds after which nothing new is begun.
 
@@ -131,7 +140,7 @@ def run_tasks(
 
 
 class _Coordinator:
-    """Who hands out the tasks of one run."""
+    """Hands out the tasks of one run and collects their results."""
 
     def __init__(
         self, source: Source, journal: Journal, progress: Progress, what: str, budget: float | None
@@ -151,18 +160,18 @@ class _Coordinator:
         self.coming = self.source.first()
         if self.known:  # what is done counts from the first; else nothing can be, and work begins
             self._line_up(None)
-        self._tell(always=True)
+        self._report_progress(always=True)
         try:
             if executor is None:
-                self._here()
+                self._run_here()
             else:
-                self._elsewhere(executor, workers)
+                self._run_elsewhere(executor, workers)
         finally:
             for future in self.running:
                 future.cancel()
             self.journal.commit()
-        self._tell(always=True)
-        return not self._more() and not self.failed
+        self._report_progress(always=True)
+        return not self._has_more() and not self.failed
 
     def _line_up(self, count: int | None) -> None:
         """Line up so many more of the tasks to begin with, or all.
@@ -172,8 +181,8 @@ class _Coordinator:
         for task in itertools.islice(self.coming, count):
             self._enter(task)
 
-    def _more(self) -> bool:
-        """Whether there is a task to hand out."""
+    def _has_more(self) -> bool:
+        """Return whether there is a task to hand out."""
         if not self.waiting:
             self._line_up(1)
         return bool(self.halves or self.waiting)
@@ -192,27 +201,27 @@ class _Coordinator:
             assert value is not None
             todo += self.source.after(task, value)
 
-    def _late(self) -> bool:
+    def _is_late(self) -> bool:
         return self.end is not None and time.monotonic() >= self.end
 
-    def _here(self) -> None:
-        while self._more() and not self._late():
-            piece = self._piece(1)
+    def _run_here(self) -> None:
+        while self._has_more() and not self._is_late():
+            piece = self._next_piece(1)
             self._take(piece, work_on([task for *_, task in piece], _LOOK))
 
-    def _elsewhere(self, executor: Executor, workers: Callable[[], int]) -> None:
-        while (self._more() and not self._late()) or self.running:
+    def _run_elsewhere(self, executor: Executor, workers: Callable[[], int]) -> None:
+        while (self._has_more() and not self._is_late()) or self.running:
             count = workers()
             # Two pieces for each worker: one that it works on, one that it finds when it is done.
-            while self._more() and len(self.running) < 2 * count and not self._late():
-                piece = self._piece(count)
+            while self._has_more() and len(self.running) < 2 * count and not self._is_late():
+                piece = self._next_piece(count)
                 self.running[executor.submit(work_on, [task for *_, task in piece])] = piece
             ended, _ = wait(self.running, timeout=5.0, return_when=FIRST_COMPLETED)
             for future in ended:
                 self._receive(future, self.running.pop(future))
-            self._tell()
+            self._report_progress()
 
-    def _piece(self, count: int) -> Sequence[_Entry]:
+    def _next_piece(self, count: int) -> Sequence[_Entry]:
         """The next tasks that make a piece: a second's worth, fewer towards the end."""
         if self.halves:
             return self.halves.pop()
@@ -224,7 +233,7 @@ class _Coordinator:
         self._line_up(size)
         return [heapq.heappop(self.waiting) for _ in range(min(size, len(self.waiting)))]
 
-    def _back(self, entries: Sequence[_Entry]) -> None:
+    def _put_back(self, entries: Sequence[_Entry]) -> None:
         for entry in entries:
             heapq.heappush(self.waiting, entry)
 
@@ -233,14 +242,14 @@ class _Coordinator:
             done = future.result()
         except (CancelledError, Exception) as error:
             # KilledWorker is Dask's, after tries of its own
-            if isinstance(error, (WorkerLostError, MemoryError)) or _is(error, "KilledWorker"):
-                self._lost(piece, error)
+            if isinstance(error, (WorkerLostError, MemoryError)) or _is_one_of(error, "KilledWorker"):
+                self._handle_lost_piece(piece, error)
             else:
                 self._give_up(error)
         else:
             self._take(piece, done)
 
-    def _lost(self, piece: Sequence[_Entry], error: BaseException) -> None:
+    def _handle_lost_piece(self, piece: Sequence[_Entry], error: BaseException) -> None:
         """A piece of work cost its worker its life: one of its tasks does, the others may not."""
         if len(piece) > 1:
             middle = len(piece) // 2
@@ -259,7 +268,7 @@ class _Coordinator:
 
     def _take(self, piece: Sequence[_Entry], done: Sequence[_Done]) -> None:
         """Keep what was done and line up what it asks for, and what was not begun."""
-        self._back(piece[len(done) :])
+        self._put_back(piece[len(done) :])
         self.journal.add(Kept(each.key, each.value, each.seconds) for each in done if each.value is not None)
         spent = sum(each.wall for each in done) / len(done)
         # The first tasks of a worker load what they need and tell little of the next ones.
@@ -273,14 +282,14 @@ class _Coordinator:
             self.done += 1
             for asked in self.source.after(task, each.value):
                 self._enter(asked)
-        self._tell()
+        self._report_progress()
 
-    def _tell(self, *, always: bool = False) -> None:
+    def _report_progress(self, *, always: bool = False) -> None:
         now = time.monotonic()
         if always or now - self.told >= 0.1:
             self.told = now
             self.progress(self.what, self.done, max(self.source.total(), self.done))
 
 
-def _is(error: BaseException, name: str) -> bool:
+def _is_one_of(error: BaseException, name: str) -> bool:
     return type(error).__name__ == name

@@ -1,4 +1,4 @@
-"""What tables of a scenario say: of what they are, texts of settings, and files that they name."""
+"""Tables of a scenario: of what they are, texts of settings, and files that they name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from validation.sweeps.plain import to_text
 
 
 def of_strategies(tables: Mapping[str, Any]) -> bool:
-    """Whether the tables are those of a comparison of strategies, and not of policies.
+    """Return whether the tables are those of a comparison of strategies, and not of policies.
+
+    Parameters
+    ----------
+    tables : mapping
+        Tables of a sweep's file.
 
     Examples
     --------
@@ -21,12 +26,31 @@ def of_strategies(tables: Mapping[str, Any]) -> bool:
 
 
 def text_of(settings: tuple[tuple[str, Any], ...]) -> str:
-    """Settings as one text, by which what was built of them is kept."""
+    """Return settings as one text, by which what was built of them is kept.
+
+    Parameters
+    ----------
+    settings : tuple of (str, object)
+        Of a point.
+    """
     return to_text(settings)
 
 
 def files_named(tables: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Paths that tables name, of files that are there."""
+    """Yield the paths that tables name, of files that are there.
+
+    Parameters
+    ----------
+    tables : mapping
+        Tables of a sweep's file.
+    folder : Path
+        That relative paths start from.
+
+    Yields
+    ------
+    str
+        A path, as it is named.
+    """
     for key, value in tables.items():
         if isinstance(value, Mapping):
             yield from files_named(value, folder)

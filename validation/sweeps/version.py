@@ -42,11 +42,11 @@ _WITHIN: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def code_version(*modules: str) -> str:
-    """Version of the source that some modules hang on.
+    """Return the version of the source that some modules hang on.
 
     Parameters
     ----------
-    modules : str
+    *modules : str
         Names such as "validation.sharing.simulator".
 
     Returns
@@ -66,47 +66,47 @@ def code_version(*modules: str) -> str:
     >>> code_version("phasefit.phase_type") == code_version("validation.sharing.simulator")
     False
     """
-    return _version(tuple(sorted(set(modules))))
+    return _noted_or_read_version(tuple(sorted(set(modules))))
 
 
 @lru_cache(maxsize=256)  # of short texts
-def _version(modules: tuple[str, ...]) -> str:
+def _noted_or_read_version(modules: tuple[str, ...]) -> str:
     """The version as it was noted for these very files, or read from them: half a second."""
-    noted, key = _noted(), " ".join((_state_of_files(), *modules))
+    noted, key = _noted_versions(), " ".join((_state_of_files(), *modules))
     if key in noted:
         return noted[key]
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for file in sorted(source_files(*modules)):
-        found.update(f"{file}\0{_told(_path(file))[0]}\0".encode())
-    version = found.hexdigest()[:16]
-    _note({**dict([*noted.items()][1 - _MOST_NOTED :]), key: version})
+        hashed.update(f"{file}\0{_code_and_imports(_path(file))[0]}\0".encode())
+    version = hashed.hexdigest()[:16]
+    _write_versions({**dict([*noted.items()][1 - _MOST_NOTED :]), key: version})
     return version
 
 
 def _state_of_files() -> str:
     """Digest of when every source was written and how long it is; nobody can set the first."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for package in _OURS:
-        for folder, below, files in os.walk(_root(package) / package):
+        for folder, below, files in os.walk(_packages_folder(package) / package):
             below.sort()
             for name in sorted(files):
                 if name.endswith((".py", ".pyi", ".csv")):
                     file = os.stat(os.path.join(folder, name))
                     told = f"{folder}/{name} {file.st_ctime_ns} {file.st_mtime_ns} {file.st_size}\n"
-                    found.update(told.encode())
-    return found.hexdigest()[:32]
+                    hashed.update(told.encode())
+    return hashed.hexdigest()[:32]
 
 
-def _noted() -> dict[str, str]:
+def _noted_versions() -> dict[str, str]:
     """Versions noted before, by the state of the files and the modules."""
     try:
-        found = json.loads(_NOTES.read_text(encoding="utf-8"))
+        versions = json.loads(_NOTES.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return {str(key): str(value) for key, value in found.items()} if type(found) is dict else {}
+    return {str(key): str(value) for key, value in versions.items()} if type(versions) is dict else {}
 
 
-def _note(versions: dict[str, str]) -> None:
+def _write_versions(versions: dict[str, str]) -> None:
     """Write them down, all at once; where nobody may write there, the next one reads again."""
     if sys.dont_write_bytecode:
         return
@@ -117,7 +117,14 @@ def _note(versions: dict[str, str]) -> None:
 
 
 def source_files(*modules: str) -> set[str]:
-    """Files that some modules hang on, relative to the folder of the packages, their own included.
+    """Return the files that some modules hang on, relative to the folder of the packages.
+
+    Their own are included.
+
+    Parameters
+    ----------
+    *modules : str
+        Names such as "validation.sharing.simulator".
 
     Raises
     ------
@@ -134,12 +141,12 @@ def source_files(*modules: str) -> set[str]:
         if file in seen:
             continue
         seen.add(file)
-        todo += (each for each in _told(_path(file))[1] if each not in seen)
+        todo += (each for each in _code_and_imports(_path(file))[1] if each not in seen)
     return seen
 
 
 @cache  # one path for each of three packages
-def _root(package: str) -> Path:
+def _packages_folder(package: str) -> Path:
     spec = find_spec(package)
     assert spec is not None
     assert spec.submodule_search_locations
@@ -147,7 +154,7 @@ def _root(package: str) -> Path:
 
 
 def _path(file: str) -> Path:
-    return _root(file.partition("/")[0].removesuffix(".py")) / file
+    return _packages_folder(file.partition("/")[0].removesuffix(".py")) / file
 
 
 @lru_cache(maxsize=16_384)  # of names
@@ -163,20 +170,20 @@ def _file_of(module: str) -> str | None:
 
 
 @lru_cache(maxsize=1024)  # of the texts of a few hundred files, some 3 MB
-def _told(path: Path) -> tuple[str, tuple[str, ...]]:
-    """What a file says without its words, and the files that it imports."""
+def _code_and_imports(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return a file's code without its words, and the files that it imports."""
     if path.suffix == ".csv":
         return path.read_text(encoding="utf-8"), ()
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     package = _package_of(path)
     statements = [*_statements(tree)]
-    imported = dict.fromkeys(_imported(statements, package))
+    imported = dict.fromkeys(_imported_files(statements, package))
     if "Registry(" in source:
-        imported |= dict.fromkeys(_registered(path, tree))
+        imported |= dict.fromkeys(_registered_files(path, tree))
     if ".csv" in source:
         texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
-        imported |= dict.fromkeys(_imported(texts, package))
+        imported |= dict.fromkeys(_imported_files(texts, package))
     return _without_words(source, statements), tuple(imported)
 
 
@@ -193,11 +200,13 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def _package_of(path: Path) -> str:
-    below = next(path.relative_to(_root(p)) for p in _OURS if path.is_relative_to(_root(p) / p))
+    below = next(
+        path.relative_to(_packages_folder(p)) for p in _OURS if path.is_relative_to(_packages_folder(p) / p)
+    )
     return ".".join(below.parts[:-1])
 
 
-def _imported(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
+def _imported_files(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.ImportFrom):
             module = node.module or ""
@@ -209,7 +218,7 @@ def _imported(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
                 submodule = f"{module}.{name.name}"
                 chosen = submodule if _file_of(submodule) else module
                 if (file := _counted(chosen)) is not None:
-                    yield _handed_on(file, name.name)
+                    yield _file_of_name(file, name.name)
         elif isinstance(node, ast.Import):
             yield from filter(None, (_counted(name.name) for name in node.names))
         elif isinstance(node, ast.Constant) and str(node.value).endswith(".csv"):
@@ -218,7 +227,7 @@ def _imported(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
                 yield table
 
 
-def _registered(path: Path, tree: ast.Module) -> Iterator[str]:
+def _registered_files(path: Path, tree: ast.Module) -> Iterator[str]:
     """Files beside a registry that put something into it: what is asked for by name is found so."""
     held = [node for node in tree.body if isinstance(node, ast.AnnAssign)]
     made = {ast.unparse(node.target): node.value for node in held}
@@ -238,12 +247,12 @@ def _counted(module: str) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _handed_on(file: str, name: str) -> str:
+def _file_of_name(file: str, name: str) -> str:
     """Of a package that only hands names on, the file of one name; else the file itself."""
     if Path(file).name not in ("__init__.py", "__init__.pyi"):
         return file
     body = ast.parse(_path(file).read_text(encoding="utf-8")).body
-    if not all(_hands_on(node) for node in body):
+    if not all(_only_hands_on(node) for node in body):
         return file
     package = ".".join(Path(file).parts[:-1])
     for node in body:
@@ -251,12 +260,12 @@ def _handed_on(file: str, name: str) -> str:
             for each in node.names:
                 if name == (each.asname or each.name):
                     alone = ast.ImportFrom(module=node.module, names=[each], level=node.level)
-                    return next(_imported([alone], package), file)
+                    return next(_imported_files([alone], package), file)
     return file
 
 
-def _hands_on(node: ast.stmt) -> bool:
-    """Whether a statement is an import, a text by itself, or the list of names."""
+def _only_hands_on(node: ast.stmt) -> bool:
+    """Return whether a statement is an import, a text by itself, or the list of names."""
     if isinstance(node, ast.Assign):
         return [getattr(each, "id", "") for each in node.targets] == ["__all__"]
     by_itself = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -274,10 +283,10 @@ def _without_words(source: str, statements: Iterable[ast.AST]) -> str:
             for number in range(node.lineno - 1, node.end_lineno or node.lineno):
                 lines[number] = ""
     row = seen = 0
-    for found in _TEXT_OR_COMMENT.finditer(source):
-        if found.group(1) is None:
+    for match in _TEXT_OR_COMMENT.finditer(source):
+        if match.group(1) is None:
             continue
-        start = found.start()
+        start = match.start()
         row += source.count("\n", seen, start)
         seen = start
         if lines[row]:
@@ -286,7 +295,7 @@ def _without_words(source: str, statements: Iterable[ast.AST]) -> str:
 
 
 def _shares_its_lines(node: ast.Expr, lines: list[str]) -> bool:
-    """Whether something else stands on the first or last line of an expression."""
+    """Return whether something else stands on the first or last line of an expression."""
     end = node.end_lineno or node.lineno
     before = lines[node.lineno - 1].encode()[: node.col_offset].strip()
     after = lines[end - 1].encode()[node.end_col_offset :].strip()

@@ -6,13 +6,11 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from phasefit.arrays import Array
 from qmodels.errors import ConvergenceError
 from qmodels.markov.sweeps.system import Sweeps
-
-Array = NDArray[np.float64]
 
 #: Relative error at which an iteration stops, unless rounding stops it before.
 _GOAL: Final = 1e-13

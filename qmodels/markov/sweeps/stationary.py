@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from phasefit.arrays import Array
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.markov.sweeps import _kernels
 from qmodels.markov.sweeps.system import TINY, Sweeps
-
-Array = NDArray[np.float64]
 
 #: Double sweeps before the first and after every step of the Krylov method.
 _FIRST, _BETWEEN = 10, 5

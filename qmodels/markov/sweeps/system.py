@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from phasefit.arrays import Array
 from qmodels.markov.sweeps import _kernels
 
-Array = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.unsignedinteger]
 
 #: Below this size a number counts as zero: its reciprocal is still a float.

@@ -204,7 +204,7 @@ def unstable_under_all(
         said = cannot_carry(
             best.label, len(capacities), most / bound, rate / bound, limiting(bounds, most, rate)
         )
-    return UnstableError(best.label, rate, most, said=said, **loads)
+    return UnstableError(best.label, rate, most, message=said, **loads)
 
 
 def cannot_carry(best: str, policies: int, carries: float, load: float, limits: Sequence[str]) -> str:

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
-
-Array = NDArray[np.float64]
 
 MOST_VALUES = 5000
 SCATTER = 0.1  #: how far, relatively, like phases are expected to lie apart

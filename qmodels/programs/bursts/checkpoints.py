@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
+from phasefit.arrays import Array
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.detection import find_bursts
@@ -17,7 +18,6 @@ from qmodels.programs.traces import UNKNOWN, Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 LEAST = 4  #: checkpoints that show that they recur
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.change_points import MOST_VALUES, find_runs
@@ -16,8 +16,6 @@ from qmodels.programs.bursts.phases import TracePhases, find_phases, phase_of_to
 from qmodels.programs.bursts.sensitivity import pauses_of
 from qmodels.programs.bursts.working_sets import TICK
 from qmodels.programs.traces import Trace
-
-Array = NDArray[np.float64]
 
 #: Phases above which like ones are added up: a law is learnt for each burst of each.
 MOST_PHASES = 6

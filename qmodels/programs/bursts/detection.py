@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.checks import one_of
 from phasefit.records import Result
 from qmodels.errors import ModelError
@@ -19,8 +19,6 @@ from qmodels.programs.traces import UNKNOWN, Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 By = Literal["program", "rank"]
 
 PROGRAM = -1  #: rank of a burst of the whole program
@@ -65,12 +63,12 @@ class Bursts(Result):
     trace: Trace
     gap: float
     by: By
-    rank: Whole
+    rank: Ints
     start: Array
     end: Array
-    segments: Whole
-    ranks: Whole
-    bytes: Whole
+    segments: Ints
+    ranks: Ints
+    bytes: Ints
     busy: Array
     rank_seconds: Array
     compute_overlap: Array | None
@@ -241,7 +239,7 @@ def _checked_gap(gap: object) -> float:
     return positive("gap", gap, least=SHORTEST_GAP, most=LARGEST, why=" s or 0")
 
 
-def operations(trace: Trace, by: str) -> tuple[Whole, Array, Array, Whole]:
+def operations(trace: Trace, by: str) -> tuple[Ints, Array, Array, Ints]:
     """Return the owner, the start, the end and the process of each I/O operation.
 
     Parameters
@@ -271,7 +269,7 @@ def operations(trace: Trace, by: str) -> tuple[Whole, Array, Array, Whole]:
 
 
 def _overlapping_computation(
-    trace: Trace, by: str, bursts: int, busy: tuple[Whole, Array, Array], ranks: Whole
+    trace: Trace, by: str, bursts: int, busy: tuple[Ints, Array, Array], ranks: Ints
 ) -> Array | None:
     """Computation while a burst is busy, seconds of one process (bursts,)."""
     computing = ~trace.is_io

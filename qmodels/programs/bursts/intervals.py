@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
+from phasefit.arrays import Array, Ints
 
 
-def runs(owner: Whole, start: Array, end: Array, gap: float) -> tuple[Whole, Whole]:
+def runs(owner: Ints, start: Array, end: Array, gap: float) -> tuple[Ints, Ints]:
     """Order intervals by owner and start, and find where a new run begins.
 
     Parameters
@@ -43,7 +41,7 @@ def runs(owner: Whole, start: Array, end: Array, gap: float) -> tuple[Whole, Who
     return order, np.flatnonzero(changes | apart)
 
 
-def running_ends(end: Array, first: Whole) -> Array:
+def running_ends(end: Array, first: Ints) -> Array:
     """Return the latest end of each run.
 
     Parameters
@@ -56,7 +54,7 @@ def running_ends(end: Array, first: Whole) -> Array:
     return np.maximum.reduceat(end, first) if first.size else end[:0]
 
 
-def unions(owner: Whole, start: Array, end: Array) -> tuple[tuple[Whole, Array, Array], Array]:
+def unions(owner: Ints, start: Array, end: Array) -> tuple[tuple[Ints, Array, Array], Array]:
     """Return the stretches (owner, start, end) that an owner's intervals cover, and their lengths.
 
     Parameters

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.programs.bursts.detection import Bursts
@@ -16,8 +16,6 @@ from qmodels.programs.traces import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""How many bursts a trace has, for each threshold on the pause that separates two of them."""
+"""Numbers of bursts of a trace, for each threshold on the pause that separates two of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array, Ints
 from phasefit.checks import real_vector
 from phasefit.records import Result
 from qmodels.errors import ModelError
@@ -19,8 +20,6 @@ from qmodels.programs.traces import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 _HALF_DECADES = 2  # default thresholds per factor of ten
 
@@ -48,7 +47,7 @@ class GapSensitivity(Result):
     """
 
     gaps: Array
-    bursts: Whole
+    bursts: Ints
     io_share: Array
     busy_share: float
     plateau: tuple[float, float] | None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import boolean
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
@@ -24,7 +24,6 @@ from qmodels.programs.traces import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 #: Seconds below which times are not told apart when phases are compared.
 TICK = 1e-6

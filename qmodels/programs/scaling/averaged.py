@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.programs.phases import Burst
 from qmodels.programs.scaling.posterior import Posterior
 from qmodels.programs.scaling.terms import Library, Part
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Which runs could be made next: the usual ones, or those that a user can make."""
+"""Runs that could be made next: the usual ones, or those that a user can make."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
 from qmodels.programs.laws import checked_allotment
 
-Array = NDArray[np.float64]
 Range = tuple[float, float]
 
 MOST_CANDIDATES = 1_000

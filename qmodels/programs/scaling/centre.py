@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.programs.phases import Component
 from qmodels.programs.scaling.terms import Library
-
-Array = NDArray[np.float64]
 
 _BEYOND = 64.0  # times the most processors and disks that were run, up to which it is near
 _MOST_LEVELS = 64  # of the processors and of the disks that were run

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.programs.scaling.posterior import Posterior
-
-Array = NDArray[np.float64]
 
 #: Chance that a burst without a step is said to have one, at most, if its law is right.
 FALSE_ALARM = 0.01

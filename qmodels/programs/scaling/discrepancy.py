@@ -1,4 +1,4 @@
-"""How far a program may part from every law of the library, learnt from the misfit of its runs."""
+"""Distance of a program from every law of the library, learnt from the misfit of its runs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.programs.scaling.evidence import SIGMAS
 from qmodels.programs.scaling.misfit import Misfit, learnt_misfit, no_misfit
 from qmodels.programs.scaling.pooling import Pooled
 from qmodels.programs.scaling.terms import MOST_TERMS
-
-Array = NDArray[np.float64]
 
 #: Scale of the discrepancy before the runs have spoken: standard deviations of log T for the first
 #: doubling outside the runs are half-normal about 0 with this scale, so their median is .1. This and the
@@ -180,9 +178,9 @@ def margin_of(
     totals : Pooled or None
         Seconds of whole runs; None where there are none.
     fitted : (n,) ndarray
-        Seconds by the law on each allotment.
+        Logarithm of the seconds by the law on each allotment.
     tangent : (n, k) ndarray
-        Derivatives of the log of these seconds by the coefficients.
+        Its derivatives by the coefficients.
     noise : (draws,) ndarray
         Relative noise of a whole run, a draw each.
     assumed : float or None

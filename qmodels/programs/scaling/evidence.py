@@ -1,4 +1,4 @@
-"""How much the runs of one burst speak for each law, for each size of the noise."""
+"""Evidence of the runs of one burst for each law, for each size of the noise."""
 
 from __future__ import annotations
 
@@ -6,18 +6,11 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Indices
 from qmodels.programs.scaling.pooling import Pooled
 from qmodels.programs.scaling.screening import LEAST_FIT, promising
-from qmodels.programs.scaling.terms import (
-    MOST_TERMS,
-    Indices,
-    Library,
-    proportional,
-)
-
-Array = NDArray[np.float64]
+from qmodels.programs.scaling.terms import MOST_TERMS, Library, proportional
 
 #: Relative noise tried, standard deviations of the logarithm of a measured time.
 SIGMAS: Array = np.asarray(1e-6 * 1.25 ** np.arange(66))

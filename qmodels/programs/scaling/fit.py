@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.phases import Component
 from qmodels.programs.quantities import positive
@@ -24,7 +24,6 @@ from qmodels.programs.scaling.terms import Scale, library
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 MOST_DRAWS = 100_000
 #: Bursts of a table that are fitted, each in some tenths of a second.

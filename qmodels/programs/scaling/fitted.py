@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.checks import one_of, real_array
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -37,7 +38,6 @@ from qmodels.programs.speedup import SpeedupSurface, speedup_surface
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 MOST_ALLOTMENTS = 4_000_000
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.programs.scaling.discrepancy import Margin, doublings_outside
@@ -20,7 +21,6 @@ from qmodels.programs.scaling.posterior import Posterior
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 Meant = Literal["run", "mean"]
 

@@ -1,4 +1,4 @@
-"""What runs on the chosen allotments leave open, and how far apart the possible answers are."""
+"""Questions that runs on the chosen allotments leave open, and how far apart the answers are."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.programs.phases import Component
 from qmodels.programs.scaling.posterior import Posterior
 from qmodels.programs.scaling.terms import Library, proportional
-
-Array = NDArray[np.float64]
 
 _EQUAL = 1e-9  # relative difference below which directions and slopes are the same
 _LIKELY = 0.5  # posterior probability of a term that makes its doubts worth a sentence

@@ -1,4 +1,4 @@
-"""What was measured on each allotment, to stand beside the law that was fitted to all of them."""
+"""Times measured on each allotment, to stand beside the law that was fitted to all of them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.programs.scaling.misfit import Misfit
 from qmodels.programs.scaling.posterior import Posterior
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 #: Chance that some allotment of a program is said to contradict its law, at most, if none does.
 FALSE_ALARM = 0.01

@@ -1,4 +1,4 @@
-"""How far single allotments lie from the smooth law of a program: steps, odd numbers, not noise."""
+"""Distance of single allotments from the smooth law of a program: steps, odd numbers, not noise."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.programs.scaling.evidence import SIGMAS
 from qmodels.programs.scaling.pooling import Pooled
-
-Array = NDArray[np.float64]
 
 #: Chance beforehand that all allotments of a program follow one smooth law.
 LAWFUL = 0.5

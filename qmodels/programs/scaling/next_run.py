@@ -1,4 +1,4 @@
-"""Which run to do next: the one that leaves the least doubt about the times asked for."""
+"""Choice of the next run: the one that leaves the least doubt about the times asked for."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.programs.scaling.discrepancy import Margin, doublings_outside
@@ -19,7 +20,6 @@ from qmodels.programs.scaling.posterior import Posterior
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 Ranking = Literal["reduction", "per core-second"]
 
 RANKINGS = ("reduction", "per core-second")

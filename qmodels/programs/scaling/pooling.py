@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from phasefit.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.programs.phases import Component
 from qmodels.programs.scaling.centre import centre_of
 from qmodels.programs.scaling.evidence import SIGMAS, Weighed
 from qmodels.programs.scaling.pooling import Pooled
 from qmodels.programs.scaling.terms import Library, formula
-
-Array = NDArray[np.float64]
 
 _SPREADS = (0.05, 0.3, 1.0)  # of log sigma between the bursts of a program
 _LAWS_KEPT = 20
@@ -22,7 +21,7 @@ _CENTRED = 1000  # draws in the middle of which the law lies that stands for all
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class WeighedLaw:
     """One law of a burst: what it is made of, and how probable it is after the runs.
 
     It stands for all laws that are the same on these runs.
@@ -38,7 +37,7 @@ class Posterior:
     """Laws of one burst and their probabilities after the runs."""
 
     library: Library  #: the terms tried
-    laws: tuple[Law, ...]  #: most probable first
+    laws: tuple[WeighedLaw, ...]  #: most probable first
     centre: Array  #: (terms,) coefficients of the law in the middle of the draws, seconds
     draws: Array  #: (draws, terms) coefficients, seconds
     sigmas: Array  #: (draws,) relative noise
@@ -170,7 +169,7 @@ def _drawn_places(weights: Array, draws: int, rng: np.random.Generator) -> NDArr
     return rng.permutation(places)
 
 
-def _probable_laws(weighed: Weighed, mass: Array, by_law: Array) -> tuple[Law, ...]:
+def _probable_laws(weighed: Weighed, mass: Array, by_law: Array) -> tuple[WeighedLaw, ...]:
     """Laws by their probability; those that are the same on these runs count as the simplest."""
     used = weighed.terms >= 0
     simplest = np.where(used, weighed.alias[weighed.terms], -1)
@@ -186,5 +185,5 @@ def _probable_laws(weighed: Weighed, mass: Array, by_law: Array) -> tuple[Law, .
             break
         named = distinct[at] >= 0
         terms = tuple(int(j) for j in distinct[at][named])
-        laws.append(Law(terms, float(probability[at]), total[at][named] / probability[at]))
+        laws.append(WeighedLaw(terms, float(probability[at]), total[at][named] / probability[at]))
     return tuple(laws)

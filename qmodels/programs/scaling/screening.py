@@ -1,4 +1,4 @@
-"""Which of all laws are worth a closer look: least squares for every one of them at once."""
+"""Screening of all laws for those worth a closer look: least squares for every one at once."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Indices
 from qmodels.programs.scaling.pooling import Pooled
-from qmodels.programs.scaling.terms import Indices, Library, subsets
-
-Array = NDArray[np.float64]
+from qmodels.programs.scaling.terms import Library, subsets
 
 LEAST_FIT = 0.2  #: of a measured time; a law below it is far off and must not divide by zero
 

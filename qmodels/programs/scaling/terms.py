@@ -9,12 +9,9 @@ from itertools import combinations, product
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Indices
 from qmodels.programs.phases import Component
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: R of ``min(d, p/R)`` tried in a fit, from 1/4 to 64 times the fewest processors per disk, eight to the
 #: octave: with half powers of two alone the misfit of an R between them passes for growth elsewhere.

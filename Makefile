@@ -16,7 +16,7 @@ demo: $(VENV)/.core ## create the environment, run the shipped study, say where 
 
 # A file stays with one worker: what its tests share is computed, and compiled, once.
 test: $(VENV)/.test ## create the environment with the test extra, run the suite
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations=15
 
 full: $(VENV)/.test ## the long campaigns as well
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --full

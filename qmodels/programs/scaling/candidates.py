@@ -56,8 +56,10 @@ def usual_runs(runs: Array, targets: Array) -> Array:
     axes = []
     for levels, goals in zip(runs.T, targets.T, strict=True):
         most = levels.max()
-        beyond = [most * 2.0, most * 4.0]
-        axes.append(np.unique([levels.min(), most, *beyond, *np.minimum(goals, beyond[-1])]))
+        beyond = [
+            more for more in (most * 2.0, most * 4.0) if more <= goals.max()
+        ]  # no larger than asked for
+        axes.append(np.unique([levels.min(), most, *beyond, *np.minimum(goals, most * 4.0)]))
     return _every_pair(axes)
 
 

@@ -57,7 +57,8 @@ def _most_likely(log_likelihood: Array, least: float) -> Indices:
     """Places above `least`, in order; of very many the most likely."""
     at = np.flatnonzero(log_likelihood > least)
     if at.size > _MOST_LAWS:
-        at = np.sort(at[np.argsort(-log_likelihood[at], kind="stable")[:_MOST_LAWS]])
+        # Rounded, so that laws that fit alike are taken in one order, in whatever units processors count.
+        at = np.sort(at[np.argsort(-np.round(log_likelihood[at], 6), kind="stable")[:_MOST_LAWS]])
     return at
 
 

@@ -16,6 +16,7 @@ extensions = [
 templates_path = ["templates"]
 myst_enable_extensions = ["amsmath", "dollarmath"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+myst_heading_anchors = 3  # pages link to sections by the words of their headings
 exclude_patterns = ["_build", "examples", "claims", "templates", "*/sg_execution_times.rst"]
 exclude_patterns += ["sg_execution_times.rst", "gallery/*.ipynb", "notebooks/*.ipynb"]
 html_theme = "furo"

@@ -63,8 +63,10 @@ def disk_group_throughput(cpu: float, io: float, jobs: Sequence[int]) -> float:
     cpu, io = real_number("cpu", cpu, least=0.0), real_number("io", io, least=0.0)
     if cpu == 0 and io == 0:
         raise ModelError("a job must use the processors or the disk: cpu and io are both zero")
-    held = [whole_number("jobs of a partition", m, least=0) for m in jobs]
-    return _throughput(cpu, io, tuple(sorted(m for m in held if m > 0)))
+    held = list(jobs)
+    if set(map(type, held)) - {int} or min(held, default=0) < 0:  # thousands are looked at together
+        held = [whole_number("jobs of a partition", m, least=0) for m in held]
+    return _throughput(cpu, io, tuple(sorted([m for m in held if m > 0])))
 
 
 @lru_cache(maxsize=4096)

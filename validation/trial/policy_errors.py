@@ -16,7 +16,6 @@ from qmodels.policies import capacity, predict
 from qmodels.policies.models.build import demand_law
 from qmodels.policies.models.recorded_domain import TRAITS, family, traits, unbounded_below
 from qmodels.policies.models.recorded_errors import MOST_BUSY, SHARES, regime, regimes
-from qmodels.progress import Progress, no_progress
 from validation.sharing import simulate
 from validation.sharing.simulator import MEASURED, relaxation_jobs
 from validation.trial.policy_grid import GridPoint
@@ -116,17 +115,6 @@ def _beside(name: str, value: float, run: Any) -> dict[str, float]:
         f"{name}_half_width": run.half_width,
         f"{name}_error": value / run.mean - 1.0,
     }
-
-
-def campaign(points: Sequence[GridPoint], *, seed: int = 0, progress: Progress = no_progress) -> pd.DataFrame:
-    """All points, a row each; see `compared`."""
-    import pandas as pd
-
-    rows = []
-    for done, point in enumerate(points, start=1):
-        rows.append(compared(point, seed=seed))
-        progress("points", done, len(points))
-    return pd.DataFrame(rows)
 
 
 def summary(table: pd.DataFrame, quantity: str = "mean") -> pd.DataFrame:

@@ -63,6 +63,12 @@ def _surface(
         float | None,
         typer.Option(help="Processors of one node, for measured runs without a column nodes."),
     ] = None,
+    rivals: Annotated[
+        bool,
+        typer.Option(
+            "--rivals", help="For measured runs: what simple forms through them say, such as a + b/p."
+        ),
+    ] = False,
     gap: Gap = None,
     on_disks: OnDisks = None,
     module: Module = None,
@@ -108,6 +114,7 @@ def _surface(
         level=level,
         can_run=ranges("--can-run", can_run),
         run_budget=run_budget,
+        rivals=rivals,
     )
     if output is not None:
         claim_output(output)
@@ -122,6 +129,8 @@ def _surface(
             columns=named,
             cores_per_node=cores_per_node,
         )
+    if rivals and subject.fit is None:
+        raise ModelError("--rivals puts simple forms through measured runs; give a table of runs (CSV)")
     answers.remarks(subject.remarks)
     wanted = _wanted(given, (subject.processors, subject.disks), asked)
     with at_work("comparing allotments"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,10 @@ from qmodels.programs import (
 from qmodels.programs.allotments import MarginalValue, marginal_value
 from qmodels.programs.scaling import Forecast, NextRun
 from qmodels.programs.scaling.candidates import usual_runs
+from qmodels.programs.scaling.rivals import rivals_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 
@@ -45,6 +49,11 @@ class Answer:
     next_run : NextRun or None
         Of measured runs: which run tells most about the target, or else the best allotment; None
         where the budget buys no run that would.
+    beside : Forecast or None
+        Where simple forms are asked for: the forecast of the processors of the grid, on the disks of the
+        target or else of the largest run.
+    rivals : dict of str to ndarray or None
+        Seconds by each simple form on the allotments of `beside`.
     """
 
     subject: Subject
@@ -58,6 +67,8 @@ class Answer:
     at_beyond: Forecast | None = None
     at_target: Forecast | None = None
     next_run: NextRun | None = None
+    beside: Forecast | None = None
+    rivals: dict[str, Array] | None = None
 
     def record(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -83,6 +94,8 @@ class Answer:
         if subject.fit is not None and self.forecast is not None:
             record["fit"] = _fitted(subject.fit, self.forecast, self.next_run)
             record["fit"]["measured"] = _rows(self.at_measured)
+            if self.beside is not None and self.rivals is not None:
+                record["fit"]["rivals"] = _plain(rivals_frame(self.beside, self.rivals))
             for name in ("target", "best", "beyond"):
                 if getattr(self, f"at_{name}") is not None:
                     record["fit"][name] = _rows(getattr(self, f"at_{name}"))[0]
@@ -150,7 +163,27 @@ def _learnt(subject: Subject, wanted: Wanted, found: Sought | None) -> dict[str,
     if wanted.target is not None:
         goal = wanted.target
         learnt["at_target"] = fit.predict(*goal, wanted.level)
+    if wanted.rivals:
+        learnt |= _rivals(fit, wanted)
     return learnt | {"next_run": _next_run(fit, wanted, goal)}
+
+
+def _rivals(fit: FittedProgram, wanted: Wanted) -> dict[str, Any]:
+    """The forecast along the processors of the grid and of the target, and what simple forms say there."""
+    processors, disks = wanted.processors, fit.allotments[np.argmax(fit.allotments[:, 0]), 1]
+    if wanted.target is not None:
+        processors, disks = np.union1d(processors, wanted.target[0]), wanted.target[1]
+    along = np.full(processors.shape, float(disks))
+    return {
+        "beside": fit.predict(processors, along, wanted.level),
+        "rivals": rivals_of(fit.measured, processors, along),
+    }
+
+
+def rivals_frame(beside: Forecast, rivals: dict[str, Array]) -> pd.DataFrame:
+    """Return a row per allotment: the forecast and each simple form in seconds, and what was measured."""
+    columns = ["processors", "disks", "time", "time_low", "time_high", "measured_time"]
+    return beside.to_frame()[columns].assign(**rivals)
 
 
 def _next_run(fit: FittedProgram, wanted: Wanted, goal: tuple[float, float]) -> NextRun | None:

@@ -40,6 +40,7 @@ class Wanted:
     level: float = 0.9
     can_run: tuple[tuple[float, float], ...] | None = None  #: where the next run may be
     run_budget: float | None = None  #: core-seconds that it may cost
+    rivals: bool = False  #: whether simple forms through the runs are shown as well
 
     @property
     def prices(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qmodels.commands.surface_answer import Answer
+from qmodels.commands.surface_answer import Answer, rivals_frame
 from qmodels.commands.surface_search import Wanted
 from qmodels.io.subjects import Subject
 from qmodels.programs import SpeedupSurface
@@ -29,11 +29,32 @@ def text(found: Answer) -> str:
         _about(found.subject),
         _forecasts(found.forecast) if found.forecast is not None else _table(found.surface),
         _measured(found.at_measured),
+        _rivals(found),
         _superlinear(found),
         "\n".join(_worth(found)),
         "\n".join(_next(found)),
     ]
     return "\n\n".join(block for block in blocks if block)
+
+
+def _rivals(found: Answer) -> str:
+    """Return what simple forms through the runs say beside the forecast."""
+    if found.beside is None or found.rivals is None:
+        return ""
+    frame = rivals_frame(found.beside, found.rivals)
+    rows = frame.iloc[_thinned(frame["processors"].to_numpy(float), _MOST_ROWS)]
+    names = ("p", "forecast", "from", "to", *found.rivals, "measured")
+    widths = [7, 10, 10, 10, *(max(10, len(name) + 2) for name in found.rivals), 10]
+    columns = ["processors", "time", "time_low", "time_high", *found.rivals, "measured_time"]
+    disks = _some(found.beside.disks[0], "disk")
+    lines = [
+        f"seconds by simple forms through the runs on {disks}, beside the forecast",
+        "".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True)),
+    ]
+    for row in rows[columns].astype(object).where(rows[columns].notna(), None).itertuples(index=False):
+        cells = ("-" if value is None else f"{value:.4g}" for value in row)
+        lines.append("".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
+    return "\n".join(lines)
 
 
 def _superlinear(found: Answer) -> str:

@@ -10,29 +10,20 @@ once, when the code stood.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from qmodels.io.runs import RunTable
 from qmodels.programs import fit_runs
+from qmodels.programs.scaling.rivals import NORMAL_FORM, RIVALS, rival_seconds
 from tests.campaigns.measured_series import Task, parts, read_series, tasks
 from tests.campaigns.record import write_record
 
-Array = NDArray[np.float64]
 Row = dict[str, Any]
 
-#: Simple forms, fitted to the same runs by relative least squares with coefficients of at least 0.
-FORMS: Final[dict[str, Callable[[Array], list[Array]]]] = {
-    "a + b/p": lambda p: [np.ones_like(p), 1 / p],
-    "a + b/p + c p": lambda p: [np.ones_like(p), 1 / p, p],
-}
-LINE: Final = "line"  #: straight in log-log
-RIVALS: Final = (*FORMS, LINE)
 LEVEL: Final = 0.9
 
 
@@ -45,16 +36,6 @@ def table_of(task: Task, *, nodes: bool, kind: str = "cpu") -> RunTable:
     if nodes:
         frame["nodes"] = np.minimum(series.nodes[task.known], frame["p"])
     return RunTable(frame)
-
-
-def by_form(name: str, p: Array, seconds: Array, target: float) -> float:
-    """Return the logarithm of the time of the target by a simple form."""
-    if name == LINE:
-        slope, level = np.polyfit(np.log(p), np.log(seconds), 1)
-        return float(level + slope * math.log(target))
-    columns = np.stack(FORMS[name](p), axis=1)
-    coefficients = nnls(columns / seconds[:, None], np.ones(p.size))[0]
-    return float(np.log(coefficients @ np.stack(FORMS[name](np.array([target])))[:, 0]))
 
 
 def forecast_of(task: Task, *, nodes: bool, kind: str = "cpu") -> Row:
@@ -84,7 +65,10 @@ def forecast_of(task: Task, *, nodes: bool, kind: str = "cpu") -> Row:
         "score": high - low + 20.0 * (max(low - middle, 0.0) + max(middle - high, 0.0)),
         "slower_than_known": bool(middle > np.log(seconds[p == p.max()]).mean()),
         "last_slope": fitted.measured.last_slope(),
-        **{name: abs(by_form(name, p, seconds, task.target) - middle) for name in RIVALS},
+        **{
+            name: abs(math.log(float(rival_seconds(name, p, seconds, np.array([task.target]))[0])) - middle)
+            for name in RIVALS
+        },
     }
 
 
@@ -122,6 +106,7 @@ def summary(every: pd.DataFrame) -> Iterator[Row]:
                 "covered_by_machine": machines["covered"].mean().mean(),
                 "score": group["score"].mean(),
                 **{name: group[name].median() for name in RIVALS},
+                "normal_form_of": int(group[NORMAL_FORM].notna().sum()),  # series; it needs five allotments
                 "less_than_a_b_p": ahead.mean(),
                 "half_width": 1.96 * ahead.std() / math.sqrt(len(ahead)) if len(ahead) > 1 else math.nan,
             }

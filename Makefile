@@ -83,15 +83,16 @@ $(VENV)/bin/python:
 	@echo "creating the environment in $(VENV) ..." >&2
 	@$(PYTHON) -m venv $(VENV) || { echo "python's venv module is missing (on Debian: apt install python3-venv)" >&2; exit 1; }
 
-# The lock files carry hashes, so an index cannot hand out something else than was tested.
+# The lock files carry hashes, so an index cannot hand out something else than was tested. They are whole, so that
+# nothing is resolved: pip looked `coverage[toml]` up beside the pinned `coverage`, and failed on its next release.
 # For a demo only what it imports is compiled, when it is imported.
 $(VENV)/.core: requirements.lock pyproject.toml | $(VENV)/bin/python
-	@test -e $(VENV)/.test || $(BIN)/python -m pip install -q --no-compile --disable-pip-version-check --require-hashes -r requirements.lock
+	@test -e $(VENV)/.test || $(BIN)/python -m pip install -q --no-compile --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.test: requirements-test.lock pyproject.toml | $(VENV)/bin/python
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-test.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements-test.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 

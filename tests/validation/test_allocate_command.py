@@ -56,8 +56,8 @@ def test_the_command_prints_what_compare_strategies_says(folder):
     found = compare_strategies(machine, ["PLAS", "MC"], jobs, replications=2, seed=7)
     assert list(said) == ["PLAS", "MC"]
     for name, run in found.runs.items():
-        assert said[name]["service"]["mean"] == run.service.mean
-        assert said[name]["turnaround"]["half_width"] == run.turnaround.half_width
+        assert said[name]["service"]["mean"] == run["service"].mean
+        assert said[name]["turnaround"]["half_width"] == run["turnaround"].half_width
     gap = found.difference("MC", found.best())
     assert said["MC"]["service_minus_best"]["mean"] == gap.mean
     assert said["MC"]["service_minus_best"]["verdict"] == found.compare("MC", found.best()).verdict

@@ -107,9 +107,9 @@ def test_the_cases_of_figure_seven_are_independent_and_widened_for_their_number(
 
     def noted(policies, *arguments, **options):
         drawn.append((options["point"], options["confidence"]))
-        contest = simulate_candidates(policies, *arguments, **options | {"jobs": 200})
-        assert contest.compare(*policies).difference.confidence == options["confidence"]
-        return contest
+        both = simulate_candidates(policies, *arguments, **options | {"jobs": 200})
+        assert both.compare(*policies).difference.confidence == options["confidence"]
+        return both
 
     monkeypatch.setattr(fig7_file, "simulate_candidates", noted)
     finding = fig7_file._side_by_side(RunOptions(seed=1, quick=True, workers=1))

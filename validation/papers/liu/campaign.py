@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from validation.analysis.comparison import compare
 from validation.analysis.estimates import estimate
@@ -169,7 +169,7 @@ def _runs_of(cell: Mapping[str, Array] | None) -> int:
     return 0 if cell is None else cell["makespan"].size
 
 
-def _frozen(values: Sequence[float], factor: float) -> Array:
+def _frozen(values: ArrayLike, factor: float) -> Array:
     array = np.array(values) * factor
     array.flags.writeable = False
     return array

@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from phasefit.arrays import Array
 from validation.allocation.base import find_strategy
 from validation.analysis.comparison import Comparison, compare
 from validation.analysis.seeding import stream as random_stream
@@ -57,11 +58,11 @@ class Load:
 
     def mean(self, strategy: str, quantity: str) -> float:
         """Mean of a quantity over the replications."""
-        return self.runs.runs[strategy][quantity].mean
+        return self.runs.mean(strategy, quantity)
 
-    def values(self, strategy: str, quantity: str) -> tuple[float, ...]:
+    def values(self, strategy: str, quantity: str) -> Array:
         """A quantity of every replication."""
-        return self.runs.runs[strategy].values[quantity]
+        return self.runs.values(strategy, quantity)
 
     def ranks(self, quantity: str = "service") -> dict[str, int]:
         """Place of every strategy, the smallest mean first."""

@@ -90,7 +90,7 @@ def _side_by_side(options: RunOptions) -> Finding:
     cases = list(product(pairs, FRACTIONS))
     for point, ((k, disks), fraction) in enumerate(cases):
         static, timed = SpaceSharing(k, disks), TimeSharing(k, disks, LEVEL)
-        contest = simulate_candidates(
+        both = simulate_candidates(
             [static, timed],
             machine,
             work,
@@ -103,11 +103,11 @@ def _side_by_side(options: RunOptions) -> Finding:
             workers=options.workers,
             executor=options.threads,
         )
-        gap = contest.compare(timed, static)
+        gap = both.compare(timed, static)
         found.append(gap.difference)
         options.progress("figure 7, side by side", len(found), len(cases))
         if gap.verdict == "worse":
-            share = gap.mean / contest.simulations[0].mean_response.mean
+            share = gap.mean / both.mean(both.best())
             later.append((share, f"{share:.1%} at ({k},{disks}), {fraction:.0%} of its capacity"))
     sooner = sum(each.high < 0.0 for each in found)
     return Finding(

@@ -1,18 +1,21 @@
-"""Write the section on policies of reference/scenario.md anew, after a policy has changed."""
+"""Write the sections on policies and models of reference/scenario.md anew, after one has changed."""
 
 from pathlib import Path
 
-from qmodels.io.scenario_reference import MARKERS, policy_section
+from qmodels.io.scenario_reference import MARKERS, MODEL_MARKERS, model_section, policy_section
 
 
 def main() -> None:
-    """Replace what stands between the two markers of the page."""
+    """Replace what stands between the markers of the page."""
     page = Path(__file__).parent / "reference" / "scenario.md"
-    before, begin, rest = page.read_text(encoding="utf-8").partition(MARKERS[0])
-    _, end, after = rest.partition(MARKERS[1])
-    if not (begin and end):
-        raise SystemExit(f"{page}: a marker is missing, {MARKERS[0]} or {MARKERS[1]}")
-    page.write_text(f"{before}{begin}\n\n{policy_section()}\n{end}{after}", encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    for (begins, ends), section in ((MARKERS, policy_section()), (MODEL_MARKERS, model_section())):
+        before, begin, rest = text.partition(begins)
+        _, end, after = rest.partition(ends)
+        if not (begin and end):
+            raise SystemExit(f"{page}: a marker is missing, {begins} or {ends}")
+        text = f"{before}{begin}\n\n{section}\n{end}{after}"
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

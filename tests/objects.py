@@ -228,7 +228,7 @@ def pods() -> Iterator[Any]:
     )
     yield validation.slice_availability(pod, 1)
     study = compare_slices(
-        pod, mix, 0.4, strategies=["FF"], disciplines=["fcfs"], count=100, replications=2, workers=1
+        pod, mix, 0.4, strategies=["TFF"], disciplines=["FCFS"], count=100, replications=2, workers=1
     )
     yield from (study, study.ways[0], study.ways[0].loaded, study.ways[0].loaded.shapes[0])
     job = Checkpointing(1.0, interval=10.0, mtbf=100.0)

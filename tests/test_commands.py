@@ -28,7 +28,7 @@ CALLS = {
     "recommend": "{site} --listed --load 0.3",
     "record": "-o {folder}/recorded.csv -- true",
     "simulate": "{site} --policy sp(1,1) --load 0.2 --jobs 40 --replications 2 -j 1",
-    "slices": "--pod 2x1x1 --mix 1x1x1 --load 0.3 --strategies ff --disciplines fcfs --jobs 200 "
+    "slices": "--pod 2x1x1 --mix 1x1x1 --load 0.3 --strategies tff --disciplines fcfs --jobs 200 "
     "--replications 2 -j 1",
     "study": "{site} -o {folder}/report -j 1",
     "surface": "{runs} --processors 1,4 --disks 1",
@@ -124,7 +124,7 @@ def test_choices_are_those_of_the_packages():
     from validation.study.sweep import KINDS
 
     known = {
-        "MODELS": MODELS,
+        "MODELS": ["auto", *MODELS],
         "FAMILIES": fitting.FAMILIES,
         "CRITERIA": fitting.CRITERIA,
         "FORMS": {**forms.FORMS, **exports.FORMS},
@@ -144,7 +144,7 @@ def test_choices_are_those_of_the_packages():
 def test_choices_are_shown_completed_and_spelled_as_they_are_known(commands):
     (model,) = (option for option in commands["predict"].params if option.name == "model")
     assert model.metavar == f"[{'|'.join(choices.MODELS)}]"
-    assert called("predict", "--help").stdout.count("[auto|speed-scaled|") == 1
+    assert called("predict", "--help").stdout.count("[auto|crowding|") == 1
 
 
 @pytest.mark.parametrize("load", ["0", "1", "80", "-0.5", "nan", "inf"])

@@ -68,7 +68,7 @@ RULES = (
     "qmodels.io.subjects.",
     "validation.study.trial.Mesh",
     "validation.study.what_if.",
-    "validation.machine.disciplines.",
+    "validation.jobs.disciplines.",
     "qmodels.io.job_logs.",
     "qmodels.io.trace_folders.",
     "qmodels.pages.",

@@ -5,10 +5,10 @@ from .analysis.estimates import Estimate as Estimate
 from .analysis.estimates import estimate as estimate
 from .analysis.estimates import replicate as replicate
 from .checkpoints import simulate_checkpoints as simulate_checkpoints
+from .jobs import QUEUE_DISCIPLINES as QUEUE_DISCIPLINES
 from .jobs import BoundedPareto as BoundedPareto
 from .jobs import RenewalJobs as RenewalJobs
 from .jobs import ReplayedJobs as ReplayedJobs
-from .machine import QUEUE_DISCIPLINES as QUEUE_DISCIPLINES
 from .machine import Machine as Machine
 from .machine import compare_strategies as compare_strategies
 from .machine import simulate_machine as simulate_machine

@@ -1,6 +1,7 @@
 """Options whose value is one of a few names: shown as such, completed, and taken in any spelling.
 
-The names stand here too, for the help of a command must not load what it would take to work; a
+Their names stand here too, or are read from files that enter classes by name: the help of a command must
+not load what it would take to work. A
 test holds them against the packages.
 """
 
@@ -11,11 +12,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
-MODELS: Final = ("auto", "speed-scaled", "decomposition", "crowding", "time-sharing", "exact")
+from qmodels.registry import names_of
+
+MODELS: Final = ("auto", *names_of("qmodels.policies.models"))
 FAMILIES: Final = ("hyper-erlang", "coxian", "general", "moments")
 CRITERIA: Final = ("bic", "aic", "cv")
 FORMS: Final = ("json", "butools", "line", "matlab", "jmt", "prism")
-LOG_FORMATS: Final = ("sacct", "pbs", "lsf", "sge", "batsim", "batsim-csv", "csv", "swf")
+LOG_FORMATS: Final = tuple(names_of("qmodels.io.job_logs"))
 UNITS: Final = ("cores", "nodes", "gpus")
 STATUSES: Final = ("completed", "failed", "cancelled")
 MODULES: Final = ("POSIX", "MPI-IO", "STDIO")

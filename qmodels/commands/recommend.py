@@ -175,7 +175,7 @@ def _recommend(
     levels = _levels(multiprogramming)
     candidates = plan.policies
     if not listed:
-        candidates = _followed(default_candidates(plan.system, multiprogramming=levels), plan.model)
+        candidates = _followed(default_candidates(plan.system, multiprogramming=levels), plan)
         _say_left_out(too_many_jobs(plan.system, multiprogramming=levels))
     asked: list[tuple[float | None, float | None]] = (
         [(each, None) for each in load or plan.loads] if arrival_rate is None else [(None, arrival_rate)]
@@ -296,14 +296,12 @@ def _plan(
     return scenario_of_log(log, system, found.program, written_on=written_on)
 
 
-def _followed(candidates: tuple[AbstractPolicy, ...], model: str) -> tuple[AbstractPolicy, ...]:
+def _followed(candidates: tuple[AbstractPolicy, ...], plan: Scenario) -> tuple[AbstractPolicy, ...]:
     """Those candidates that the model can follow; says which kinds it cannot."""
-    if model == "auto":
-        return candidates
-    left_out = dict.fromkeys(p.name for p in candidates if model not in p.models)
-    if left_out:
-        answers.remark(f"{', '.join(left_out)} left out: no {model} model")
-    return tuple(policy for policy in candidates if model in policy.models)
+    followed = tuple(filter(plan.follows, candidates))
+    if left_out := dict.fromkeys(p.name for p in candidates if p not in followed):
+        answers.remark(f"{', '.join(left_out)} left out: no {plan.model} model")
+    return followed
 
 
 def _say_left_out(policies: tuple[AbstractPolicy, ...]) -> None:

@@ -145,7 +145,7 @@ class StudyTable(Table):
     """What is predicted."""
 
     loads: list[Fraction] = Field(min_length=1)
-    model: Literal["auto", "speed-scaled", "decomposition", "crowding", "time-sharing", "exact"] = "auto"
+    model: str = Field(default="auto", max_length=500)
 
 
 class ValidationTable(Table):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from phasefit import MAP, PhaseType
-from phasefit.checks import one_of
 from phasefit.records import Record
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io._scenario_arrivals import dependent_arrivals
@@ -27,6 +26,7 @@ from qmodels.io.settings import checked_with, dotted, laid_over, naming, told
 from qmodels.io.swf import JobLog
 from qmodels.io.toml_tables import at_key, checked_tables, fail, unchecked_tables
 from qmodels.policies import MODELS, AbstractPolicy, System, Workload, work_bound
+from qmodels.policies.models.base import AUTO, followers, model_name
 from qmodels.programs import (
     FittedProgram,
     Program,
@@ -113,13 +113,26 @@ class Scenario(Record):
             If there is no such model, or the workload has no laws of bursts and the model needs
             them.
         """
-        one_of("model", model, MODELS)
-        if model == "decomposition" and self.burst_laws is None:
+        name = model_name(model)
+        if name != AUTO and MODELS.find(name).needs_bursts and self.burst_laws is None:
             raise ModelError(
-                'model = "decomposition" follows single bursts, whose laws this scenario does not '
+                f'model = "{name}" follows single bursts, whose laws this scenario does not '
                 "tell; add a [bursts] table such as io = { scv = 1.0 }, or use another model"
             )
-        return replace(self, model=model)
+        return replace(self, model=name)
+
+    def follows(self, policy: AbstractPolicy) -> bool:
+        """Return whether the model of the predictions can follow a policy.
+
+        Parameters
+        ----------
+        policy : AbstractPolicy
+            One that fits the machine.
+        """
+        if self.model == AUTO:
+            return True
+        model = MODELS.made(self.model)
+        return model.follows(policy, policy.arrangement(self.system), self.workload)
 
     @property
     def mix_note(self) -> str:
@@ -294,15 +307,13 @@ def _scenario(
 
 def _check_followed(source: Path, plan: Scenario) -> None:
     """ScenarioError for a policy that the model of the study cannot follow."""
-    if plan.model == "auto":
-        return
     for policy in plan.policies:
-        if plan.model not in policy.models:
+        if not plan.follows(policy):
             fail(
                 source,
                 "study.model",
                 f"{policy.label} has no {plan.model} model; use one of auto, "
-                f"{', '.join(policy.models)}, or leave the policy out",
+                f"{', '.join(followers(policy, plan.system, plan.workload))}, or leave the policy out",
             )
 
 

@@ -1,4 +1,4 @@
-"""The part of the scenario's reference page that follows from the code: the policies' tables."""
+"""The parts of the scenario's reference page that follow from the code: policies and models."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any, Final, get_args
 from qmodels.io._scenario_file import ScenarioFile
 from qmodels.io.policy_tables import keys, required, written
 from qmodels.io.toml_tables import ChosenTable, Table
-from qmodels.policies import POLICIES, AbstractPolicy
+from qmodels.policies import MODELS, POLICIES, AbstractPolicy
 
-#: Where the section begins and ends on the page.
+#: Where the sections on policies and on models begin and end on the page.
 MARKERS: Final = ("<!-- policies: made by docs/write_policies.py -->", "<!-- end of policies -->")
+MODEL_MARKERS: Final = ("<!-- models: made by docs/write_policies.py -->", "<!-- end of models -->")
 
 
 def policy_section() -> str:
@@ -38,6 +39,21 @@ def policy_section() -> str:
         lines += ["", f'`kind = "{name}"`: {summary}', ""]
         lines += ["| table, key | type, range | default | meaning |", "|---|---|---|---|"]
         lines += _rows(policy)
+    return "\n".join(lines) + "\n"
+
+
+def model_section() -> str:
+    """Markdown that lists every registered model, by the first sentence of its docstring.
+
+    Examples
+    --------
+    >>> print(model_section().splitlines()[2][:50])
+    | `"exact"` | in a stage of a burst, on disks that
+    """
+    lines = ["| `[study] model` | a running job is |", "|---|---|"]
+    for name, model in MODELS.items():
+        summary = (inspect.getdoc(model) or "").partition("\n")[0].removesuffix(".")
+        lines.append(f'| `"{name}"` | {summary[:1].lower()}{summary[1:]} |')
     return "\n".join(lines) + "\n"
 
 

@@ -13,7 +13,8 @@ from qmodels.policies.choice.policy_map import PolicyMap, best_policies
 from qmodels.policies.choice.recommendation import Recommendation, recommend
 from qmodels.policies.dynamic_partitioning import DynamicPartitioning
 from qmodels.policies.labels import parse_policy
-from qmodels.policies.models.build import MODELS, capacity
+from qmodels.policies.models.base import MODELS, AbstractModel
+from qmodels.policies.models.build import capacity
 from qmodels.policies.models.response import TimeLaw
 from qmodels.policies.prediction import Prediction, predict
 from qmodels.policies.space_sharing import SpaceSharing
@@ -24,6 +25,7 @@ from qmodels.policies.time_sharing import TimeSharing
 __all__ = [
     "MODELS",
     "POLICIES",
+    "AbstractModel",
     "AbstractPolicy",
     "Arrangement",
     "DynamicPartitioning",

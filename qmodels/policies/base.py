@@ -82,8 +82,6 @@ class AbstractPolicy(Record, abc.ABC):
     """
 
     name: ClassVar[str]  #: short name, ``kind`` in scenarios and figure legends
-    #: The models that can follow it, by name.
-    models: ClassVar[tuple[str, ...]] = ("speed-scaled", "decomposition", "crowding", "exact")
     #: How simple its kind is among policies that do equally well; 0 is the simplest.
     rank: ClassVar[int] = 3
     #: What its labels say, in a sentence for a reader who knows none; "" leaves it out of legends.

@@ -19,10 +19,10 @@ from qmodels.networks.replay import FitError
 from qmodels.policies.base import AbstractPolicy, work_bound
 from qmodels.policies.labels import as_policy
 from qmodels.policies.methods import exact_for_its_laws
+from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.build import built_model, solved_queue
 from qmodels.policies.models.fitted import error_of_fit
-from qmodels.policies.models.policy_queue import SolvedQueue
-from qmodels.policies.models.recorded_errors import SHARES, percentile_error, recorded_error
+from qmodels.policies.models.recorded_errors import SHARES
 from qmodels.policies.models.response import TimeLaw, percentile_of, response_of, wait_of
 from qmodels.policies.speed_table import SpeedTable
 from qmodels.policies.system import System, Workload
@@ -65,7 +65,7 @@ class Prediction(Result):
     method: str
     error_bound: float | None  #: relative numerical error of the means where exact, else None
     states: int  #: phases of a level of the chain once all partitions are taken
-    model: str  #: "speed-scaled", "crowding", "time-sharing", "decomposition" or "exact"
+    model: str  #: name of the model, one of `MODELS`
     reduction: str = ""  #: what the model simplifies, and how; "" for nothing
     seconds: float  #: time the solution took
     #: seconds on either side of `mean_response` that the uncertainty of given speeds leaves at
@@ -143,14 +143,13 @@ class Prediction(Result):
             return 0.0
         if self.outside_record(q):
             return None
-        regime = self.solved.regime
-        return recorded_error(regime) if q is None else percentile_error(regime, q)
+        return self.solved.stated_error(q=q)
 
     def recorded_wait_error(self) -> float | None:
         """Relative error of the mean wait, as `recorded_error` is of the mean response."""
         if exact_for_its_laws(self.method):
             return 0.0
-        error = None if self.outside_record() else recorded_error(self.solved.regime, "wait")
+        error = None if self.outside_record() else self.solved.stated_error("wait")
         if error is None or not self.mean_wait > 0.0:
             return None
         return error * self.mean_response / self.mean_wait
@@ -162,7 +161,7 @@ class Prediction(Result):
             return ()
         if reasons := self.outside_record():
             return tuple(f"how far it may be off is not known for {reason}" for reason in reasons)
-        error, worst = (recorded_error(self.solved.regime, name) for name in ("mean", "worst"))
+        error, worst = (self.solved.stated_error(name) for name in ("mean", "worst"))
         if error is None or worst is None:
             return ("how far it may be off is not known: few points like it were recorded",)
         if max(error, worst) < LARGE:
@@ -309,15 +308,16 @@ def predict(
     utilisation : float
         Arrival rate as a fraction of this policy's own capacity, between 0 and 1. Policies at the
         same utilisation meet different jobs: compare policies at the same load.
-    model : {"auto", "speed-scaled", "crowding", "time-sharing", "decomposition", "exact"}
-        "speed-scaled": every running job proceeds at the speed that k jobs have in equilibrium.
-        "crowding", of SP and DP: jobs pass through their bursts, those of I/O as fast as disk
-        partitions are at work. "time-sharing", of TS: by what the partitions hold and what turns
-        make of it. "decomposition", the paper's: I/O bursts last as long as in equilibrium with
-        so many jobs at the disk. "exact": every running job in a stage of a burst, on disks
-        shared by processor sharing. Crowding, decomposition and exact need a workload with laws
-        of its bursts. "auto" takes time-sharing where partitions hold several jobs, crowding
-        where bursts have laws and the speed-scaled model is not exact, else that.
+    model : str
+        "auto", or a model of `MODELS` by its name. "speed-scaled": every running job proceeds at
+        the speed that k jobs have in equilibrium. "crowding", of SP and DP: jobs pass through their
+        bursts, those of I/O as fast as disk partitions are at work. "time-sharing", of TS: by what
+        the partitions hold and what turns make of it. "decomposition", the paper's: I/O bursts last
+        as long as in equilibrium with so many jobs at the disk. "exact": every running job in a
+        stage of a burst, on disks shared by processor sharing. Crowding, decomposition and exact
+        need a workload with laws of its bursts. "auto" takes the first model that suits: crowding
+        where bursts have laws and the speed-scaled model is not exact, time-sharing where
+        partitions hold several jobs, else speed-scaled. A class of your own is "module:Class".
     memory : float, optional
         Bytes that the chain may take. By default half of the machine's memory, and then no more
         than about half a minute of computing.

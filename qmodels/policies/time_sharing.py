@@ -86,7 +86,6 @@ class TimeSharing(AbstractPolicy):
     ts_cap: Literal["product", "min"] = "product"
     cpu_discipline: Literal["fcfs", "ps"] = "fcfs"
     name: ClassVar[str] = "TS"
-    models: ClassVar[tuple[str, ...]] = ("speed-scaled", "time-sharing", "exact")
     rank: ClassVar[int] = 2
     legend: ClassVar[str] = (
         "TS(p,d;M=m) is time sharing: partitions as under space sharing, but up to m jobs take "

@@ -16,19 +16,19 @@ SEED = 21
 #: Strategy, whether sides wrap, and the utilisation with a full queue in order of arrival.
 FULL = (
     ("any-blocks", True, 0.910),
-    ("FF", True, 0.674),
-    ("BF", True, 0.684),
-    ("FF", False, 0.650),
+    ("TFF", True, 0.674),
+    ("TBF", True, 0.684),
+    ("TFF", False, 0.650),
     ("aligned", True, 0.667),
     ("MFP", True, 0.666),
 )
 #: The same where whatever fits may start; the specification does not say how many wait.
-PASSING = (("any-blocks", 0.948), ("FF", 0.814), ("BF", 0.815), ("aligned", 0.812))
+PASSING = (("any-blocks", 0.948), ("TFF", 0.814), ("TBF", 0.815), ("aligned", 0.812))
 BACKLOGS = (4, 6, 10, 50, 200)
 #: Mean wait at load .5, in order of arrival.
-WAITS = (("any-blocks", True, 0.085), ("FF", True, 0.394), ("BF", True, 0.311), ("FF", False, 0.504))
+WAITS = (("any-blocks", True, 0.085), ("TFF", True, 0.394), ("TBF", True, 0.311), ("TFF", False, 0.504))
 #: Refusals of the smallest and the largest slice at load .7.
-LOSSES = (("any-blocks", 0.0113, 0.597), ("FF", 0.0003, 0.90), ("BF", 0.001, 0.87))
+LOSSES = (("any-blocks", 0.0113, 0.597), ("TFF", 0.0003, 0.90), ("TBF", 0.001, 0.87))
 
 
 def row(case, strategy, wrap, said, found, tolerance):
@@ -59,7 +59,7 @@ def rows(share):
     for strategy, wrap, said in FULL:
         jobs = 20_000 if strategy == "MFP" else 80_000
         found = played(strategy, wrap, None, jobs).utilisation
-        yield row("fcfs, full queue", strategy, wrap, said, found, 0.01)
+        yield row("FCFS, full queue", strategy, wrap, said, found, 0.01)
     for backlog in BACKLOGS:
         for strategy, said in PASSING:
             found = played(strategy, True, None, 20_000, discipline="first-fit", backlog=backlog)
@@ -67,7 +67,7 @@ def rows(share):
             yield row(case, strategy, True, said, found.utilisation, 0.01)
     for strategy, wrap, said in WAITS:
         found = played(strategy, wrap, 0.5, 200_000).wait
-        yield row("fcfs, wait at .5", strategy, wrap, said, found, 0.05)
+        yield row("FCFS, wait at .5", strategy, wrap, said, found, 0.05)
     for strategy, smallest, largest in LOSSES:
         found = played(strategy, True, 0.7, 80_000, discipline="loss").shapes
         for own, said in ((found[0], smallest), (found[-1], largest)):

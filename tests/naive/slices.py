@@ -58,7 +58,8 @@ def place(strategy, busy, sides, box, wrap, curve):
         runs = [run for run in runs if len(run) >= size]
         return set(min(runs, key=len)[:size]) if runs else None
     best, most = None, -1
-    for order in turns(box, sides):
+    orders = [o for o in turns(box, sides) if o == tuple(box) or strategy not in ("FF", "BF")]
+    for order in orders:
         if strategy == "MFP":
             for base in boxes.bases(order, sides, wrap):
                 own = boxes.cells(base, order, sides)
@@ -68,7 +69,7 @@ def place(strategy, busy, sides, box, wrap, curve):
                 if left > most:
                     best, most = own, left
             continue
-        find = {"FF": boxes.first_fit, "BF": boxes.best_fit}.get(strategy)
+        find = {"FF": boxes.first_fit, "BF": boxes.best_fit}.get(strategy.removeprefix("T"))
         base = aligned(busy, sides, order, wrap) if find is None else find(busy, sides, order, wrap, ())
         if base is not None:
             return boxes.cells(base, order, sides)
@@ -146,7 +147,7 @@ class Small(Whole):
             for cell in own
         }
         shared = [b for b in every if b in opened and b not in whole]
-        inside = self.strategy if self.strategy in ("BF", "aligned", "MFP") else "FF"
+        inside = self.strategy if self.strategy in ("FF", "BF", "TBF", "aligned", "MFP") else "TFF"
         for b in [*shared, *(b for b in every if b not in opened)]:
             own = self.chips_of(b) & chips
             local = {tuple(p % q for p, q in zip(cell, self.block, strict=True)) for cell in own}
@@ -194,7 +195,7 @@ def play(pod, jobs, discipline):
             continue
         while waiting and pod.find(jobs[waiting[0]]["box"]) is not None:
             run(waiting[0], now)
-        if discipline == "EASY" and waiting:
+        if discipline == "EASY-places" and waiting:
             backfill(pod, jobs, waiting, expected, now, run)
     return starts
 

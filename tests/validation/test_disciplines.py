@@ -5,18 +5,18 @@ import pytest
 
 from qmodels.errors import ModelError
 from tests.naive.machine import starts
-from validation import QUEUE_DISCIPLINES
 from validation.jobs import JobStream
-from validation.machine import Machine, play
-from validation.machine.disciplines import (
+from validation.jobs.disciplines import (
     EASY,
     FCFS,
     AbstractDiscipline,
     Situation,
     Waiting,
+    disciplines_by_number,
     find_discipline,
     register,
 )
+from validation.machine import Machine, play
 from validation.mesh import Mesh
 
 
@@ -60,7 +60,7 @@ def test_which_of_three_comes_first(discipline, expected):
     assert done.start.tolist() == expected
 
 
-@pytest.mark.parametrize("discipline", list(QUEUE_DISCIPLINES))
+@pytest.mark.parametrize("discipline", disciplines_by_number())
 def test_random_queues_start_as_in_the_machine_that_ticks(discipline):
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -115,6 +115,12 @@ def test_names_are_found_in_any_case(name):
 def test_a_wrong_name_is_an_error_that_lists_the_right_ones(wrong):
     with pytest.raises(ModelError, match="FCFS, SSD"):
         find_discipline(wrong)
+
+
+@pytest.mark.parametrize("name", ["loss", "EASY-places"])
+def test_a_discipline_of_places_is_none_of_a_machine_that_counts_nodes(name):
+    with pytest.raises(ModelError, match=r"one of slices.*FCFS, SSD, smallest-first, first-fit, EASY$"):
+        Machine(mesh=Mesh(4, 4), discipline=name)
 
 
 def test_two_disciplines_of_one_name_are_refused():

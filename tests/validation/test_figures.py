@@ -224,8 +224,8 @@ class TestComparisonsOfRuns:
         loaded = SimpleNamespace(growing=False, shapes=runs, utilisation=estimate(0.98, 0.05))
         way = SimpleNamespace(loaded=loaded, full=None)
         study = SimpleNamespace(
-            disciplines=["fcfs", "first-fit", "EASY"],
-            strategies=["any-blocks", "FF", "mine"],
+            disciplines=["FCFS", "first-fit", "EASY-places"],
+            strategies=["any-blocks", "TFF", "mine"],
             unit="s",
             load=0.5,
             ways=[way] * 9,

@@ -111,8 +111,8 @@ mix = "halving"
 load = 0.6
 count = 400
 [study]
-strategies = ["any-blocks", "FF"]
-disciplines = ["fcfs"]
+strategies = ["any-blocks", "TFF"]
+disciplines = ["FCFS"]
 replications = 2
 seed = 1
 """

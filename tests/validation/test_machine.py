@@ -7,9 +7,10 @@ import pytest
 from scipy.integrate import trapezoid
 
 from qmodels.errors import ModelError
-from validation import QUEUE_DISCIPLINES, STRATEGIES
+from validation import STRATEGIES
 from validation.allocation import AbstractStrategy, Paging, Random
 from validation.jobs import AbstractStreams, JobStream
+from validation.jobs.disciplines import disciplines_by_number
 from validation.machine import (
     NETWORKS,
     QUANTITIES,
@@ -155,7 +156,7 @@ class TestOneRun:
         run = play(one(), JobStream(arrivals=[0.2, 7.5], sizes=[2, 2]))
         assert run.start.tolist() == [1, 8]
 
-    @pytest.mark.parametrize("discipline", list(QUEUE_DISCIPLINES))
+    @pytest.mark.parametrize("discipline", disciplines_by_number())
     @pytest.mark.parametrize("network", NETWORKS)
     def test_every_discipline_finishes_every_job(self, discipline, network):
         jobs = Poisson(60, 40.0, 14.0, 30.0).draw(rng=np.random.default_rng(8))

@@ -157,7 +157,7 @@ def test_the_shipped_table_states_errors_of_all_models_that_simplify():
         assert cells["points"] >= 22
         assert all(x > 0.0 for x in cells.values())
         assert cells["mean"] <= cells["worst"] < 0.5
-    known = regime("time-sharing", turns=True, scv=4.0, load=0.8)
+    known = regime("time-sharing, turns", scv=4.0, load=0.8)
     assert recorded_error(known) == next(names[n]["mean"] for n in regimes(known) if n in names)
     assert recorded_error("no such model, as given, busy") is None
 

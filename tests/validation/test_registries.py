@@ -18,9 +18,9 @@ from validation.allocation import register as register_strategy
 from validation.commands.allocate import register as register_command
 from validation.jobs import STREAMS, AbstractStreams, JobStream, PoissonStreams
 from validation.jobs import register as register_streams
+from validation.jobs.disciplines import AbstractDiscipline, disciplines_by_number, find_discipline
+from validation.jobs.disciplines import register as register_discipline
 from validation.jobs.stream import TableError
-from validation.machine.disciplines import AbstractDiscipline, find_discipline
-from validation.machine.disciplines import register as register_discipline
 from validation.machine.scenario import load_plan
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -119,7 +119,7 @@ def test_the_help_of_the_command_names_it(own):
     register_command(app)
     done = CliRunner().invoke(app, ["allocate", "--help"], env={"COLUMNS": "300"})
     assert done.exit_code == 0
-    for name in QUEUE_DISCIPLINES:
+    for name in disciplines_by_number():
         assert name in done.output
     assert "own-order; module:Class" in done.output
 
@@ -152,7 +152,7 @@ def test_what_is_not_registered_is_refused_with_the_names_there_are(tmp_path):
 
 def test_the_reference_lists_every_discipline_and_every_source_of_jobs():
     page = (DOCS / "reference" / "allocation-scenario.md").read_text(encoding="utf-8")
-    for name in (*QUEUE_DISCIPLINES, *STREAMS):
+    for name in (*disciplines_by_number(), *STREAMS):
         assert f'"{name}"' in page
 
 

@@ -11,7 +11,7 @@ from qmodels.policies import POLICIES
 from qmodels.registry import Registry
 from validation.allocation import STRATEGIES
 from validation.jobs import STREAMS
-from validation.machine.disciplines import QUEUE_DISCIPLINES, find_discipline
+from validation.jobs.disciplines import QUEUE_DISCIPLINES, find_discipline
 
 ALL = [POLICIES, STRATEGIES, STREAMS, QUEUE_DISCIPLINES]
 EVERY = pytest.mark.parametrize("registry", ALL, ids=lambda each: each.what)

@@ -7,19 +7,21 @@ from phasefit import PhaseType
 from qmodels import ModelError
 from tests.examples import examples
 from tests.naive import slices as naive
-from validation import Pod, simulate_machine, simulate_slices, slice_losses
+from validation import Pod, allocation, simulate_machine, simulate_slices, slice_losses
 from validation.allocation.curves import hilbert_curve_in_space
 from validation.analysis.seeding import stream
 from validation.jobs import JobStream
 from validation.machine import Machine
-from validation.mesh import Mesh
+from validation.mesh import Mesh, Occupancy
 from validation.slices import SliceMix, slice_queue
 from validation.slices import _kernels as kernels
 from validation.slices.placement import DISCIPLINES, STRATEGIES, nothing_held, place_of
 from validation.slices.simulator import _Work
 
 CUBE = Pod((4, 4, 4))
-CONTIGUOUS = ("FF", "BF", "aligned", "MFP")
+CONTIGUOUS = ("TFF", "TBF", "aligned", "MFP")
+#: Those that take slices whichever way they are written.
+TURNING = [name for name, each in STRATEGIES.items() if each.turns is not False]
 
 
 def drawn_jobs(rng, shapes, count, load, blocks):
@@ -79,7 +81,7 @@ def as_dicts(shapes, work):
 
 
 @pytest.mark.parametrize("discipline", DISCIPLINES)
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", TURNING)
 def test_the_kernel_starts_jobs_as_the_slow_twin_does(strategy, discipline):
     rng = stream(3, "slices", strategy, discipline)
     pods = [Pod((3, 2, 2)), Pod((3, 3, 2), wrap=False), Pod((5, 2, 1))]
@@ -94,8 +96,8 @@ def test_the_kernel_starts_jobs_as_the_slow_twin_does(strategy, discipline):
         assert [None if np.isnan(at) else at for at in found] == expected
 
 
-@pytest.mark.parametrize("discipline", ["loss", "first-fit", "EASY"])
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("discipline", ["loss", "first-fit", "EASY-places"])
+@pytest.mark.parametrize("strategy", TURNING)
 def test_parts_of_blocks_lie_as_the_slow_twin_lays_them(strategy, discipline):
     pod = Pod((2, 2, 1), block=(2, 2, 2))
     shapes = [(1, 1, 1), (2, 1, 1), (2, 2, 2), (4, 2, 2), (2, 1, 2), (4, 4, 2)]
@@ -148,8 +150,8 @@ def judged(found, exact):
     [
         (Pod((4, 1, 1)), "any-blocks"),
         (Pod((4, 1, 1)), "3d-torus"),
-        (Pod((4, 1, 1)), "FF"),
-        (Pod((4, 1, 1), wrap=False), "FF"),
+        (Pod((4, 1, 1)), "TFF"),
+        (Pod((4, 1, 1), wrap=False), "TFF"),
         (Pod((4, 1, 1)), "block"),
     ],
 )
@@ -186,7 +188,7 @@ def test_one_block_is_the_queue_of_pollaczek_and_khinchine():
     assert found.scatter is None or found.scatter.mean == 0.0
 
 
-@pytest.mark.parametrize("discipline", ["fcfs", "first-fit", "EASY"])
+@pytest.mark.parametrize("discipline", ["FCFS", "first-fit", "EASY-places"])
 def test_any_blocks_are_the_machine_that_counts_nodes(discipline):
     rng = stream(8, "machine", discipline)
     pod, shapes = Pod((4, 2, 1)), [(1, 1, 1), (2, 1, 1), (4, 1, 1), (3, 2, 1)]
@@ -210,9 +212,9 @@ def test_any_blocks_are_the_machine_that_counts_nodes(discipline):
     ("strategy", "wrap", "share"),
     [
         ("any-blocks", True, 0.910),
-        ("FF", True, 0.674),
-        ("BF", True, 0.684),
-        ("FF", False, 0.650),
+        ("TFF", True, 0.674),
+        ("TBF", True, 0.684),
+        ("TFF", False, 0.650),
         ("aligned", True, 0.667),
     ],
 )
@@ -229,7 +231,7 @@ def test_what_leaves_the_largest_box_keeps_busy_what_the_table_says():
 
 @pytest.mark.parametrize(
     ("strategy", "smallest", "largest"),
-    [("any-blocks", 0.0113, 0.597), ("FF", 0.0003, 0.90), ("BF", 0.001, 0.87)],
+    [("any-blocks", 0.0113, 0.597), ("TFF", 0.0003, 0.90), ("TBF", 0.001, 0.87)],
 )
 def test_refusals_are_those_of_the_table(strategy, smallest, largest):
     found = simulate_slices(
@@ -270,12 +272,12 @@ def random_case(number, *, parts=False):
 
 
 def never_later(numbers):
-    others = ("FF", "BF", "aligned", "MFP", "block", "3d-torus")
+    others = ("TFF", "TBF", "aligned", "MFP", "block", "3d-torus")
     for number in numbers:
         pod, shapes, work = random_case(number)
-        anywhere = started(pod, "any-blocks", "fcfs", shapes, work)
+        anywhere = started(pod, "any-blocks", "FCFS", shapes, work)
         for strategy in others:
-            at = started(pod, strategy, "fcfs", shapes, work)
+            at = started(pod, strategy, "FCFS", shapes, work)
             assert not np.isnan(at).any()
             assert (anywhere <= at).all(), f"stream {number}, {strategy}"
 
@@ -290,24 +292,24 @@ def test_in_order_of_arrival_no_job_of_ten_thousand_streams_starts_later_with_an
 
 
 def some_later(discipline, *, parts):
-    """In how many of sixty streams some job starts later with any blocks than with FF."""
+    """In how many of sixty streams some job starts later with any blocks than with TFF."""
     found = 0
     for number in range(60):
         pod, shapes, work = random_case(number, parts=parts)
         anywhere = started(pod, "any-blocks", discipline, shapes, work)
-        found += bool((anywhere > started(pod, "FF", discipline, shapes, work)).any())
+        found += bool((anywhere > started(pod, "TFF", discipline, shapes, work)).any())
     return found
 
 
 def test_where_jobs_overtake_some_do_start_later_with_any_blocks():
     """Outside what is promised: the order of starts differs, so the bound need not hold."""
     assert some_later("first-fit", parts=False) > 0
-    assert some_later("EASY", parts=False) > 0
+    assert some_later("EASY-places", parts=False) > 0
 
 
 def test_no_exception_is_known_for_parts_of_blocks():
     """Outside what is proved: where a part lies decides which blocks are opened."""
-    assert some_later("fcfs", parts=True) == 0
+    assert some_later("FCFS", parts=True) == 0
 
 
 def test_losses_of_boxes_depend_on_the_law_and_those_of_any_blocks_on_its_mean_alone():
@@ -315,7 +317,7 @@ def test_losses_of_boxes_depend_on_the_law_and_those_of_any_blocks_on_its_mean_a
     shapes, loads = ((1, 1, 1), (2, 1, 1)), (1.0, 0.6)
     pod, law = Pod((4, 1, 1)), PhaseType.erlang(phases=20, mean=1.0)
     away = {}
-    for name in ("any-blocks", "FF"):
+    for name in ("any-blocks", "TFF"):
         found = simulate_slices(
             pod,
             SliceMix(shapes, loads),
@@ -328,10 +330,10 @@ def test_losses_of_boxes_depend_on_the_law_and_those_of_any_blocks_on_its_mean_a
         )
         exact = slice_losses(pod, shapes, loads, strategy=name).refused[1]
         away[name] = abs(found.shapes[1].refused.z_score(exact))
-    assert away["any-blocks"] < 3.7 < away["FF"]
+    assert away["any-blocks"] < 3.7 < away["TFF"]
 
 
-@pytest.mark.parametrize("strategy", ["any-blocks", "FF", "BF", "aligned", "block"])
+@pytest.mark.parametrize("strategy", ["any-blocks", "TFF", "TBF", "aligned", "block"])
 def test_with_exact_estimates_the_first_starts_when_easy_promised_or_before(strategy):
     promised = 0
     for number in range(6):
@@ -339,8 +341,8 @@ def test_with_exact_estimates_the_first_starts_when_easy_promised_or_before(stra
         if pod.count > 20:
             continue
         twin = naive.Whole(pod.blocks, pod.wrap, strategy, curve_of(pod))
-        starts = naive.play(twin, as_dicts(shapes, work), "EASY")
-        found = started(pod, strategy, "EASY", shapes, work)
+        starts = naive.play(twin, as_dicts(shapes, work), "EASY-places")
+        found = started(pod, strategy, "EASY-places", shapes, work)
         assert found.tolist() == starts
         for j, moment in twin.promised.items():
             assert starts[j] <= moment + 1e-9
@@ -358,7 +360,7 @@ def test_any_blocks_and_the_curve_refuse_alike_and_never_by_shape():
 
 
 def test_littles_law_holds_for_every_discipline():
-    for discipline in ("fcfs", "first-fit", "EASY"):
+    for discipline in ("FCFS", "first-fit", "EASY-places"):
         found = simulate_slices(CUBE, "halving", 0.45, discipline=discipline, count=5000, replications=4)
         rate = SliceMix.of("halving", CUBE).arrival_rate(CUBE, 0.45)
         assert found.waiting.mean == pytest.approx(rate * found.wait.mean, rel=0.15)
@@ -385,6 +387,25 @@ def test_slices_of_chips_are_those_of_blocks():
     chips = simulate_slices(Pod((4, 4, 4), block=(4, 4, 4)), "halving", 0.5, count=2000, replications=2)
     assert one.runs == chips.runs
     assert chips.shapes[-1].shape == (8, 16, 16)
+
+
+@pytest.mark.parametrize("wrap", [True, False])
+def test_strategies_of_the_same_name_put_boxes_where_those_of_meshes_do(rng, wrap):
+    shapes = [(1, 1, 3), (2, 1, 1), (2, 2, 1), (3, 2, 2)]
+    pod = Pod((3, 4, 3), wrap=wrap)
+    for name in ("FF", "TFF", "BF", "TBF"):
+        place, held = place_of(pod, shapes, name), nothing_held(pod)
+        for _ in range(40):
+            held.busy[:] = rng.random(pod.count) < 0.4
+            held.free[0] = held.free[1] = np.count_nonzero(~held.busy)
+            occupancy = Occupancy(pod.mesh)
+            occupancy.occupy("others", np.flatnonzero(held.busy))
+            for c, shape in enumerate(shapes):
+                nodes = allocation.STRATEGIES[name]().choose(occupancy, allocation.Request.of_shape(*shape))
+                assert kernels.finds(place, held, c, True) == (nodes is not None)
+                if nodes is not None:
+                    kernels.listed(place, held, c)
+                    assert sorted(held.nodes[: place.volume[c]]) == nodes.tolist()
 
 
 def test_documented_slices_of_a_large_pod_fit():
@@ -422,14 +443,16 @@ def test_documented_slices_of_a_large_pod_fit():
         (lambda: SliceMix.of("halfing", CUBE), "did you mean halving"),
         (lambda: SliceMix.of("1x1x1:many", CUBE), "is no weight"),
         (lambda: SliceMix.of("halving", Pod((2, 2, 2))), "2x2x4 is larger than a pod of 2x2x2"),
-        (lambda: simulate_slices(CUBE, strategy="best"), "no strategy is called"),
-        (lambda: simulate_slices(CUBE, discipline="lifo"), "no discipline is called"),
+        (lambda: simulate_slices(CUBE, strategy="best"), "no strategy of slices is called"),
+        (lambda: simulate_slices(CUBE, discipline="lifo"), "no discipline of slices is called"),
+        (lambda: simulate_slices(CUBE, discipline="EASY"), "did you mean 'EASY-places'"),
+        (lambda: simulate_slices(Pod((4, 4, 4), turning=False), strategy="TFF"), "use FF"),
         (lambda: simulate_slices(CUBE, "halving", 0.0), "load must be > 0"),
         (lambda: simulate_slices(CUBE, "halving", float("nan")), "not a finite number"),
         (lambda: simulate_slices(CUBE, "halving", discipline="loss"), "give a load"),
         (lambda: simulate_slices(CUBE, "halving", count=300), "count must be at least 400"),
         (lambda: simulate_slices(Pod((16, 16, 16)), "1x1x1", 0.5, strategy="MFP"), "512 blocks"),
-        (lambda: simulate_slices(CUBE, "64x1x1", 0.5, strategy="FF"), "does not fit"),
+        (lambda: simulate_slices(CUBE, "64x1x1", 0.5, strategy="TFF"), "does not fit"),
     ],
 )
 def test_hostile_units_and_sizes_are_refused_in_words(call, message):

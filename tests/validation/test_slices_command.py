@@ -32,22 +32,22 @@ def log(tmp_path_factory):
 
 
 def test_a_report_is_written_and_says_what_was_found(tmp_path):
-    done = invoked(register, "slices", "--strategies", "any-blocks,FF,BF", *QUICK, "-o", tmp_path / "out")
+    done = invoked(register, "slices", "--strategies", "any-blocks,TFF,TBF", *QUICK, "-o", tmp_path / "out")
     assert done.exit_code == 0, done.output
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert problems(page) == []
     assert "contiguity costs" in page
     assert page.count("<img") == 2 + 3  # a picture of the pod for each strategy
     rows = pd.read_csv(tmp_path / "out" / "slices.csv")
-    assert set(rows.strategy) == {"any-blocks", "FF", "BF"}
-    assert set(rows.discipline) == {"fcfs", "first-fit", "EASY", "loss"}
+    assert set(rows.strategy) == {"any-blocks", "TFF", "TBF"}
+    assert set(rows.discipline) == {"FCFS", "first-fit", "EASY-places", "loss"}
     assert set(rows["slice"]) == {"all", "1x1x1", "1x1x2", "1x2x2", "2x2x2", "2x2x4", "2x4x4"}
     for line in ("contiguity costs", "Letting jobs overtake", "If nobody could wait"):
         assert line in done.output
 
 
 def test_json_is_one_object_of_numbers():
-    done = invoked(register, "slices", "--strategies", "FF", "--disciplines", "fcfs", *QUICK, "--json")
+    done = invoked(register, "slices", "--strategies", "TFF", "--disciplines", "FCFS", *QUICK, "--json")
     found = result_of(done.stdout)
     assert found["load"] == 0.5
     assert {row["queue"] for row in found["slices"]} == {"full", "at the load"}
@@ -60,9 +60,9 @@ def test_times_are_in_words_where_jobs_hold_for_a_time():
         "--hold",
         "6h",
         "--strategies",
-        "any-blocks,BF",
+        "any-blocks,TBF",
         "--disciplines",
-        "fcfs",
+        "FCFS",
         *QUICK,
     )
     assert " min" in done.output
@@ -81,9 +81,9 @@ def test_a_log_becomes_slices_by_a_rule_that_is_stated(log, tmp_path):
         "--pod",
         "4x3x2",
         "--strategies",
-        "any-blocks,FF",
+        "any-blocks,TFF",
         "--disciplines",
-        "fcfs,EASY",
+        "FCFS,EASY-places",
         "--replications",
         2,
         "-o",
@@ -101,8 +101,8 @@ def test_a_log_can_be_brought_to_a_load(log):
         plan.pod,
         plan.jobs,
         None,
-        strategies=["FF"],
-        disciplines=["fcfs"],
+        strategies=["TFF"],
+        disciplines=["FCFS"],
         replications=2,
         processors=plan.processors,
         unit="s",
@@ -115,11 +115,11 @@ def test_a_file_and_options_over_it(tmp_path):
     file = tmp_path / "pod.toml"
     file.write_text(
         '[pod]\nblocks = "4x4x4"\nwrap = false\n[jobs]\nmix = "1x1x1:3, 2x2x2"\nload = 0.4\n'
-        '[study]\nstrategies = ["FF", "bf"]\n'
+        '[study]\nstrategies = ["TFF", "tbf"]\n'
     )
     plan = slice_plan(file, {"jobs": {"load": 0.6}, "pod": {"wrap": None}})
     assert (plan.load, plan.pod.wrap, plan.jobs.weights) == (0.6, False, (0.75, 0.25))
-    assert plan.strategies == ("FF", "bf")
+    assert plan.strategies == ("TFF", "tbf")
 
 
 @pytest.mark.parametrize(
@@ -154,10 +154,11 @@ def test_what_is_missing_or_wrong_is_said(options, message):
 @pytest.mark.parametrize(
     ("strategies", "disciplines", "message"),
     [
-        (["FF", "ff"], ["fcfs"], "is named twice"),
-        (["worst"], ["fcfs"], "no strategy is called"),
-        ([], ["fcfs"], "name at least one"),
-        (["FF"], ["loss"], "played anyway"),
+        (["TFF", "tff"], ["FCFS"], "is named twice"),
+        (["worst"], ["FCFS"], "no strategy of slices is called"),
+        (["TFF"], ["easy"], "did you mean 'EASY-places'"),
+        ([], ["FCFS"], "name at least one"),
+        (["TFF"], ["loss"], "played anyway"),
     ],
 )
 def test_names_that_make_no_comparison_are_refused(strategies, disciplines, message):
@@ -170,7 +171,7 @@ def test_jobs_that_never_fill_the_pod_are_said_to_be_too_few():
     """It was said that all of them come at one moment."""
     found = planned(pod={"blocks": "2x2x2", "block": "4x4x4"}, jobs={"mix": "1x1x1:1"})
     with pytest.raises(ModelError, match="200 jobs do not keep a pod of 512 chips full"):
-        compare_slices(found.pod, found.jobs, 0.5, strategies=["FF"], count=200, replications=2)
+        compare_slices(found.pod, found.jobs, 0.5, strategies=["TFF"], count=200, replications=2)
 
 
 def test_a_file_with_unknown_keys_names_them(tmp_path):

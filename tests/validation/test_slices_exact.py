@@ -38,12 +38,12 @@ def test_losses_of_boxes_are_the_golden_ones(pod, shapes, loads, refused):
 
 def test_single_blocks_are_erlangs_formula_whatever_the_strategy():
     terms = 3.0 ** np.arange(7) / factorial(np.arange(7))
-    for strategy in ("any-blocks", "FF", "BF", "aligned", "MFP", "3d-torus", "block"):
+    for strategy in ("any-blocks", "TFF", "TBF", "aligned", "MFP", "3d-torus", "block"):
         found = slice_losses(Pod((3, 2, 1)), [(1, 1, 1)], [3.0], strategy=strategy)
         assert found.refused[0] == pytest.approx(terms[-1] / terms.sum(), rel=1e-10)
 
 
-@pytest.mark.parametrize("strategy", ["FF", "BF", "aligned", "MFP", "block"])
+@pytest.mark.parametrize("strategy", ["TFF", "TBF", "aligned", "MFP", "block"])
 def test_what_is_asked_is_held_or_refused(strategy):
     """Little's law of the blocks held, for every strategy, with times of two means."""
     found = slice_losses(

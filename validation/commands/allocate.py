@@ -44,12 +44,12 @@ class _Command(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Read the registry only here: loading it takes longer than any other command's help."""
-        from validation.machine.disciplines import QUEUE_DISCIPLINES
+        from validation.jobs.disciplines import disciplines_by_number
 
         for option in self.params:
             if option.name == "discipline":
                 option.help = (  # type: ignore[attr-defined]
-                    f"{', '.join(QUEUE_DISCIPLINES)}; module:Class names one of your own."
+                    f"{', '.join(disciplines_by_number())}; module:Class names one of your own."
                 )
         super().format_help(ctx, formatter)
 

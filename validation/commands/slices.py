@@ -47,9 +47,9 @@ def _slices(
     ] = None,
     strategies: Annotated[
         str | None,
-        typer.Option(help="any-blocks, FF, BF, aligned, MFP, 3d-torus, block; with commas."),
+        typer.Option(help="any-blocks, FF, TFF, BF, TBF, aligned, MFP, 3d-torus, block; with commas."),
     ] = None,
-    disciplines: Annotated[str | None, typer.Option(help="fcfs, first-fit, EASY; with commas.")] = None,
+    disciplines: Annotated[str | None, typer.Option(help="FCFS, first-fit, EASY-places.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Jobs of each run; 4000, or the log's.")] = None,
     replications: Annotated[int | None, typer.Option(min=2, help="Independent runs; 8.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random numbers.")] = None,

@@ -2,6 +2,7 @@
 
 from validation.jobs.bounded_pareto import BoundedPareto
 from validation.jobs.boxes import BoxStreams
+from validation.jobs.disciplines import QUEUE_DISCIPLINES
 from validation.jobs.logs import LogStreams
 from validation.jobs.lublin import LublinStreams
 from validation.jobs.renewal import AbstractJobs, DependentJobs, RenewalJobs, ReplayedJobs
@@ -9,6 +10,7 @@ from validation.jobs.stream import STREAMS, AbstractStreams, JobStream, register
 from validation.jobs.synthetic import BatchStreams, PoissonStreams, SurrogateStreams
 
 __all__ = [
+    "QUEUE_DISCIPLINES",
     "STREAMS",
     "AbstractJobs",
     "AbstractStreams",

@@ -1,6 +1,5 @@
 """A space-shared machine at work: jobs, a queue, a strategy and a network, simulated."""
 
-from validation.machine.disciplines import QUEUE_DISCIPLINES
 from validation.machine.history import QUANTITIES, History
 from validation.machine.machine import NETWORKS, Machine
 from validation.machine.play import play
@@ -21,7 +20,6 @@ from validation.machine.traffic import (
 __all__ = [
     "NETWORKS",
     "QUANTITIES",
-    "QUEUE_DISCIPLINES",
     "AbstractJobTraffic",
     "Alternating",
     "History",

@@ -10,7 +10,7 @@ from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.allocation import AbstractStrategy
 from validation.allocation.base import find_strategy
-from validation.machine.disciplines import AbstractDiscipline, find_discipline
+from validation.jobs.disciplines import AbstractDiscipline, find_discipline
 from validation.machine.traffic import AbstractJobTraffic, MixedTraffic
 from validation.mesh import Mesh, Router
 

@@ -16,7 +16,7 @@ from validation.allocation.metrics import system_balance
 from validation.analysis.seeding import stream as random_stream
 from validation.analysis.seeding import word
 from validation.jobs import JobStream
-from validation.machine.disciplines import Situation, Waiting
+from validation.jobs.disciplines import Situation, Waiting
 from validation.machine.history import History
 from validation.machine.links import AbstractLinks, Ended, links
 from validation.machine.machine import Machine

@@ -14,7 +14,7 @@ from phasefit.checks import positive_vector, real_number, share, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError
 from validation.slices import _kernels as kernels
-from validation.slices.placement import is_contiguous, nothing_held, place_of, strategy_name
+from validation.slices.placement import is_contiguous, nothing_held, place_of, strategy_name, usual_strategy
 from validation.slices.pod import Pod, Shape, SliceMix, as_shape, in_text
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def slice_losses(
     loads : float or sequence of float
         Share of all chips asked for; or, for each shape, its arrival rate times its mean time.
     strategy : str, optional
-        As for `simulate_slices`: "any-blocks" for a pod with a switch, else "FF".
+        As for `simulate_slices`.
     means : sequence of float, optional
         Mean time of each shape where shapes are given, seconds; by default 1.
 
@@ -108,7 +108,7 @@ def slice_losses(
     >>> [round(share, 8) for share in rings.refused], rings.states
     ([0.11412217, 0.31013569], 34)
     """
-    name = strategy_name(strategy or ("any-blocks" if pod.switch else "FF"))
+    name = strategy_name(strategy or usual_strategy(pod))
     if isinstance(shapes, str | SliceMix):
         mix = SliceMix.of(shapes, pod)
         if not isinstance(loads, int | float) or means is not None:

@@ -16,8 +16,9 @@ from qmodels.io.toml_tables import Count, Positive, Table, checked_tables, read_
 from qmodels.units import quantity, seconds
 from qmodels.words import in_words
 from validation.jobs.logs import LogStreams
+from validation.slices.placement import usual_strategies
 from validation.slices.pod import Pod, SliceMix, as_shape, in_text
-from validation.slices.study import USUAL_DISCIPLINES, USUAL_STRATEGIES
+from validation.slices.study import USUAL_DISCIPLINES
 
 #: Blocks of the pod, where nothing is said.
 _BLOCKS = "4x4x4"
@@ -116,7 +117,7 @@ def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
     )
     table, study = spec.jobs, spec.study
     common: dict[str, Any] = {
-        "strategies": tuple(USUAL_STRATEGIES if study.strategies is None else study.strategies),
+        "strategies": usual_strategies(pod) if study.strategies is None else tuple(study.strategies),
         "disciplines": tuple(USUAL_DISCIPLINES if study.disciplines is None else study.disciplines),
         "replications": study.replications,
         "seed": study.seed,
@@ -137,7 +138,7 @@ def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
         mix = SliceMix(mix.shapes, mix.weights, tuple(mean * m for m in mix.means), mix.name)
         title, unit = f"{title}, held for {in_words(mean)} on average", "s"
     load = _LOAD if table.load is None else table.load
-    notes = ("EASY is simulated with exact run times as estimates.",)
+    notes = ("EASY-places is simulated with exact run times as estimates.",)
     return SlicePlan(
         pod,
         mix,
@@ -146,7 +147,7 @@ def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
         table.count or 4000,
         unit,
         title,
-        notes=notes if "easy" in map(str.lower, common["disciplines"]) else (),
+        notes=notes if "easy-places" in map(str.lower, common["disciplines"]) else (),
         **common,
     )
 

@@ -26,6 +26,7 @@ from validation.slices.placement import (
     nothing_held,
     place_of,
     strategy_name,
+    usual_strategy,
 )
 from validation.slices.pod import Pod, Shape, SliceMix
 from validation.slices.results import ShapeResult, SliceSimulation
@@ -55,7 +56,7 @@ def simulate_slices(
     load: float | None = None,
     *,
     strategy: str | None = None,
-    discipline: str = "fcfs",
+    discipline: str = "FCFS",
     law: PhaseType | None = None,
     count: int = 20_000,
     backlog: int = 200,
@@ -80,11 +81,11 @@ def simulate_slices(
         Share of all chips that the jobs of a mix ask for. Without it, `backlog` jobs always wait,
         and the utilisation is the largest that strategy and discipline reach.
     strategy : str, optional
-        "any-blocks", "FF", "BF", "aligned", "MFP", "3d-torus" or "block". By default "any-blocks"
-        for a pod with a switch, else "FF".
+        "any-blocks", "FF", "TFF", "BF", "TBF", "aligned", "MFP", "3d-torus" or "block". By default
+        "any-blocks" for a pod with a switch, else "TFF", or "FF" where slices may not be turned.
     discipline : str
-        "loss" refuses what does not fit at once; under "fcfs" the first that waits blocks the
-        others; "first-fit" starts whatever fits, in order of arrival; "EASY" lets pass what does
+        "loss" refuses what does not fit at once; under "FCFS" the first that waits blocks the
+        others; "first-fit" starts whatever fits, in order of arrival; "EASY-places" lets pass what does
         not delay the first by the estimates.
     law : PhaseType, optional
         Of the time that a slice is held, scaled to the mean of its shape; by default exponential.
@@ -121,12 +122,13 @@ def simulate_slices(
     -----
     Users of a mix expect the times that their jobs take; those of a log what they requested.
 
-    Contiguous strategies give boxes, turned in the order of `orientations` until one fits. A slice
+    Contiguous strategies give boxes; all but FF and BF turn them in the order of `orientations`
+    until one fits, where the pod lets them. A slice
     smaller than a block lies inside one: blocks that are opened already are tried first, then free
     ones, each in scan order, without wrapping. What ends at a moment has gone before anything
     starts or arrives at it.
 
-    Under "fcfs" no job starts later with "any-blocks" than with any other strategy, as long as
+    Under "FCFS" no job starts later with "any-blocks" than with any other strategy, as long as
     all slices are whole blocks: by induction over the jobs, more has ended by any time. Under
     disciplines that let jobs overtake there is no such order.
 
@@ -138,11 +140,11 @@ def simulate_slices(
     >>> pod = Pod((4, 4, 4))
     >>> options = {"count": 2000, "replications": 2}
     >>> free = simulate_slices(pod, "halving", strategy="any-blocks", **options)
-    >>> boxes = simulate_slices(pod, "halving", strategy="FF", **options)
+    >>> boxes = simulate_slices(pod, "halving", strategy="TFF", **options)
     >>> free.utilisation.mean > boxes.utilisation.mean + 0.1
     True
     """
-    strategy = strategy_name(strategy or ("any-blocks" if pod.switch else "FF"))
+    strategy = strategy_name(strategy or usual_strategy(pod))
     discipline = discipline_name(discipline)
     total = whole_number("count", job_count(count), least=20)
     runs = whole_number("replications", replications, least=1)

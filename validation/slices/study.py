@@ -10,7 +10,7 @@ from phasefit.records import Record, Result
 from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
 from validation.jobs.stream import AbstractStreams
-from validation.slices.placement import discipline_name, is_contiguous, strategy_name
+from validation.slices.placement import discipline_name, is_contiguous, strategy_name, usual_strategies
 from validation.slices.pod import Pod, SliceMix
 from validation.slices.results import SliceSimulation
 from validation.slices.simulator import simulate_slices
@@ -18,9 +18,8 @@ from validation.slices.simulator import simulate_slices
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Strategies and disciplines that are compared where none are named.
-USUAL_STRATEGIES: Final = ("any-blocks", "FF", "BF", "aligned", "block")
-USUAL_DISCIPLINES: Final = ("fcfs", "first-fit", "EASY")
+#: Disciplines that are compared where none are named.
+USUAL_DISCIPLINES: Final = ("FCFS", "first-fit", "EASY-places")
 #: Jobs that wait in a full queue: about what a pod of 64 blocks shows at a time.
 _BACKLOG: Final = 50
 
@@ -87,7 +86,7 @@ def compare_slices(
     jobs: SliceMix | AbstractStreams | str = "halving",
     load: float | None = 0.5,
     *,
-    strategies: Sequence[str] = USUAL_STRATEGIES,
+    strategies: Sequence[str] | None = None,
     disciplines: Sequence[str] = USUAL_DISCIPLINES,
     count: int = 4000,
     replications: int = 8,
@@ -106,7 +105,8 @@ def compare_slices(
     pod, jobs, load, count, replications, processors, seed, workers
         As for `simulate_slices`; streams take no load.
     strategies, disciplines : sequence of str
-        Each strategy under each discipline; where nobody waits ("loss") is played besides.
+        Each strategy under each discipline; where nobody waits ("loss") is played besides. By
+        default `usual_strategies` and `USUAL_DISCIPLINES`.
     unit : str
         Of the times of the jobs.
     title : str, optional
@@ -125,7 +125,8 @@ def compare_slices(
     ModelError
         If a name is none, comes twice, or an argument is out of its range.
     """
-    names, orders = _names("strategies", strategies), _names("disciplines", disciplines)
+    asked = usual_strategies(pod) if strategies is None else strategies
+    names, orders = _names("strategies", asked), _names("disciplines", disciplines)
     streams = isinstance(jobs, AbstractStreams)
     if not streams and load is None:
         raise ModelError("give a load")

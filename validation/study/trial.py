@@ -15,7 +15,7 @@ from qmodels.errors import ModelError, ScenarioError, UnstableError
 from qmodels.io.mesh_trial import TrialPlan
 from qmodels.io.scenario import Scenario
 from qmodels.policies import AbstractPolicy, predict
-from qmodels.policies.models.build import demand_law
+from qmodels.policies.models.demand import demand_law
 from qmodels.progress import Progress, no_progress
 from qmodels.words import in_words
 from validation.analysis.estimates import Estimate

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qmodels.policies import AbstractPolicy, System, Workload, predict
-from qmodels.policies.models.build import demand_law
+from qmodels.policies.models.demand import demand_law
 from validation.analysis.comparison import compare
 from validation.jobs.renewal import AbstractJobs, RenewalJobs, ReplayedJobs, drawn_jobs
 from validation.sharing import Simulation, simulate

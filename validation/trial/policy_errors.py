@@ -13,8 +13,9 @@ from scipy.special import bdtr
 
 from qmodels.errors import ConvergenceError, ModelError
 from qmodels.policies import capacity, predict
-from qmodels.policies.models.build import demand_law
-from qmodels.policies.models.recorded_domain import TRAITS, family, traits, unbounded_below
+from qmodels.policies.models.base import MODELS
+from qmodels.policies.models.demand import demand_law
+from qmodels.policies.models.recorded_domain import TRAITS, traits, unbounded_below
 from qmodels.policies.models.recorded_errors import MOST_BUSY, SHARES, regime, regimes
 from validation.sharing import simulate
 from validation.sharing.simulator import MEASURED, relaxation_jobs
@@ -202,13 +203,17 @@ def regime_of(row: Mapping[str, Any]) -> str:
     scv = row.get("demand_scv")
     reduction = row["reduction"]
     return regime(
-        row["model"],
-        turns="cpu=ps" not in row["policy"],
+        _family(row),
         reduction=reduction if isinstance(reduction, str) else "",
         arrival_scv=float(row["arrival_scv"]),
         load=float(row["fraction"]),
         scv=None if scv is None or scv != scv else float(scv),
     )
+
+
+def _family(row: Mapping[str, Any]) -> str:
+    """Return the name under which the errors of a row's model are recorded."""
+    return MODELS.made(row["model"]).family(turns="cpu=ps" not in row["policy"])
 
 
 def _rounded_up(error: float | None) -> str:
@@ -220,7 +225,7 @@ def write_domain(table: pd.DataFrame, file: Path) -> None:
     import pandas as pd
 
     approximate = table[table.method == "approximate"]
-    families = [family(row["model"], turns="cpu=ps" not in row["policy"]) for row in records_of(approximate)]
+    families = [_family(row) for row in records_of(approximate)]
     lines = [f"# ranges of {len(approximate)} simulated points; validation.trial.policy_errors"]
     lines.append("family;trait;low;high")
     for name, rows in approximate.groupby(pd.Series(families, index=approximate.index)):

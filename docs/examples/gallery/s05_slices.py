@@ -12,7 +12,7 @@ from validation import Pod, simulate_slices
 
 pod = Pod((4, 4, 4))
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-for k, strategy in enumerate(("any-blocks", "BF")):
+for k, strategy in enumerate(("any-blocks", "TBF")):
     run = simulate_slices(pod, "halving", 0.5, strategy=strategy, count=4000, replications=8)
     sizes = [str(one.shape).strip("()").replace(", ", "x") for one in run.shapes]
     waits = [one.wait for one in run.shapes]

@@ -52,6 +52,7 @@ class Batsim(AbstractJobFormat):
     """A workload of Batsim in JSON: jobs, and the profiles that say how long they take."""
 
     name = "batsim"
+    rank = 60
     title = "a workload of Batsim in JSON"
 
     @classmethod
@@ -194,6 +195,7 @@ class BatsimJobs(AbstractJobFormat):
     """The table `jobs.csv` of jobs that Batsim simulated."""
 
     name = "batsim-csv"
+    rank = 60
     title = "Batsim's jobs.csv"
     is_table = True
 

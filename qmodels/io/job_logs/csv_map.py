@@ -44,6 +44,7 @@ class CsvMap(AbstractJobFormat):
     """A table with a header and a map from what is wanted to the names of its columns."""
 
     name = "csv"
+    rank = 90
     title = "a table with a header"
     is_table = True
 

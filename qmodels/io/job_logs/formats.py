@@ -39,11 +39,15 @@ class Choices:
 class AbstractJobFormat(abc.ABC):
     """One format of job logs.
 
-    A class in the registry `FORMATS` can be named wherever a log is read; it needs no instance.
+    A class in the registry `FORMATS` can be named wherever a log is read; it needs no instance. The
+    first line of its docstring says on the page of formats what it is.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]  #: what it is, in words
+    #: The content of a file is shown to formats in ascending order: first those that nothing else
+    #: looks like, last those that take much.
+    rank: ClassVar[int] = 70
     #: Whether files of it are comma-separated tables too, of which one column may be wanted.
     is_table: ClassVar[bool] = False
 
@@ -58,7 +62,9 @@ class AbstractJobFormat(abc.ABC):
         """Read the jobs; TraceFormatError says what is wrong with the file."""
 
 
-FORMATS: Registry[AbstractJobFormat] = Registry(AbstractJobFormat, "format of job logs")
+FORMATS: Registry[AbstractJobFormat] = Registry(
+    AbstractJobFormat, "format of job logs", order=lambda format: format.rank
+)
 
 #: Called with the lines a file begins with where no format knows them; returns advice or "".
 ADVICE: list[Callable[[Sequence[str]], str]] = []

@@ -37,6 +37,7 @@ class Lsf(AbstractJobFormat):
     """LSF's accounting file, lsb.acct."""
 
     name = "lsf"
+    rank = 40
     title = "LSF's accounting, lsb.acct"
 
     @classmethod

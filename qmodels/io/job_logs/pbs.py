@@ -28,6 +28,7 @@ class Pbs(AbstractJobFormat):
     """Accounting logs of PBS Pro, OpenPBS and Torque."""
 
     name = "pbs"
+    rank = 30
     title = "accounting of PBS or Torque"
 
     @classmethod

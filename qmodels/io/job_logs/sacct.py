@@ -60,6 +60,7 @@ class Sacct(AbstractJobFormat):
     """Slurm's accounting: `sacct --parsable2` (or `-P`, `-p`), with its header row."""
 
     name = "sacct"
+    rank = 20
     title = "Slurm's accounting, sacct --parsable2"
 
     @classmethod

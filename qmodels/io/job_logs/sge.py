@@ -44,6 +44,7 @@ class Sge(AbstractJobFormat):
     """Grid Engine's accounting file: SGE, UGE, OGS."""
 
     name = "sge"
+    rank = 50
     title = "Grid Engine's accounting"
 
     @classmethod

@@ -20,6 +20,7 @@ class StandardFormat(AbstractJobFormat):
     """The Standard Workload Format of the Parallel Workloads Archive."""
 
     name = "swf"
+    rank = 10
     title = "the Standard Workload Format"
 
     @classmethod

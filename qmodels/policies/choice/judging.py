@@ -14,7 +14,7 @@ from qmodels.policies.choice.candidates import ROUNDING
 from qmodels.policies.choice.objectives import Constraint, Quantity
 from qmodels.policies.choice.ranking import EXCEEDS, SATURATED, SLOWER, UNKNOWN, RankedPolicy
 from qmodels.policies.methods import exact_for_its_laws
-from qmodels.policies.models.build import demand_law
+from qmodels.policies.models.demand import demand_law
 from qmodels.policies.models.recorded_errors import MOST_BUSY
 from qmodels.policies.models.response import percentile_of
 from qmodels.policies.prediction import Prediction, predict

@@ -1,1 +1,5 @@
-"""How the response of a policy is computed: the queue, and what the running jobs do."""
+"""Models of policies: each a class in a file of its own, what they are made of, and what is made of them."""
+
+from qmodels.registry import load_entries
+
+load_entries(__name__)

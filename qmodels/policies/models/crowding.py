@@ -17,6 +17,8 @@ from phasefit import PhaseType
 from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies, sharing_centre
 from qmodels.networks.sizes import occupancy_counts
+from qmodels.policies.base import AbstractPolicy
+from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.decomposition import (
     JobShape,
     nearest_shape,
@@ -27,7 +29,7 @@ from qmodels.policies.models.disk_counts import DiskPartitions
 from qmodels.policies.models.disk_crowding import Crowding, DiskRooms, completions, crowding
 from qmodels.policies.models.exact_chain import burst_laws
 from qmodels.policies.models.job_stages import JobStages, job_stages, routes
-from qmodels.policies.models.policy_queue import BuiltModel, RunningChain, check_blocks
+from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.staged_jobs import StagedJobs
 from qmodels.policies.system import Arrangement, Workload, spread
 
@@ -40,98 +42,109 @@ LARGEST_LEVEL: Final = 800
 _ALL_LEVELS: Final = 30_000
 
 
-def follows_crowding(arrangement: Arrangement, workload: Workload) -> bool:
-    """Whether the crowding chain can follow the policy: bursts, PS disks, one size, no turns."""
-    return (
-        workload.has_bursts
-        and arrangement.placement == "fewest-at-disk"
-        and (arrangement.private or arrangement.system.disk_discipline == "ps")
-        and len(set(arrangement.sizes or ())) <= 1
-    )
+@MODELS.register
+class CrowdingModel(AbstractModel):
+    """In a stage of a burst; those that transfer get on as fast as disk partitions are at work."""
 
+    name = "crowding"
+    rank = 20
+    needs_bursts = True
 
-def crowded_running(
-    arrangement: Arrangement,
-    allotment: tuple[float, float],
-    workload: Workload,
-    memory: float | None,
-) -> BuiltModel:
-    """Chain of the running jobs by stage, with the disks that crowding leaves at work.
+    def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
+        """See `AbstractModel.follows`: one job on a partition, started where the fewest are."""
+        return arrangement.placement == "fewest-at-disk"
 
-    `allotment` is the mean processors and disks of a job while all partitions are taken.
-
-    Raises
-    ------
-    ModelError
-        If the workload has no laws of bursts, disks are not shared by processor sharing, or
-        partitions are of several sizes.
-    MemoryBudgetError
-        If even the simplest form of the queue would not fit; nothing has been allocated then.
-
-    Notes
-    -----
-    With n of k jobs transferring, a job in a stage of I/O goes on at B(n, k) / n, with B the mean
-    number of disk partitions at work; see `disk_crowding`. Exact with one disk partition, which is
-    at work whenever somebody transfers, and where no two jobs share one.
-    """
-    io, cpu = burst_laws(workload, "crowding")
-    if arrangement.system.disk_discipline != "ps" and not arrangement.private:
-        raise ModelError(
-            'model="crowding" needs processor sharing at the disks; for disk_discipline = '
-            f'"{arrangement.system.disk_discipline}" use model="decomposition", or simulate'
+    def suits(self, case: Case) -> bool:
+        """See `AbstractModel.suits`: bursts, PS disks, one size, where speeds are not exact."""
+        at = case.arrangement
+        return (
+            case.workload.has_bursts
+            and (at.private or at.system.disk_discipline == "ps")
+            and len(set(at.sizes or ())) <= 1
+            and not case.speeds_exact
         )
-    if len(set(arrangement.sizes or ())) > 1:
-        raise ModelError(
-            'model="crowding" knows partitions of one size only; use model="speed-scaled", '
-            '"exact", or simulate'
+
+    def known_capacity(self, case: Case) -> float:
+        """See `AbstractModel.known_capacity`."""
+        return float(case.jobs.throughput[-1])
+
+    def build(self, case: Case) -> BuiltModel:
+        """See `AbstractModel.build`.
+
+        Raises
+        ------
+        ModelError
+            If the workload has no laws of bursts, disks are not shared by processor sharing, or
+            partitions are of several sizes.
+        MemoryBudgetError
+            If even the simplest form of the queue would not fit; nothing has been allocated then.
+
+        Notes
+        -----
+        With n of k jobs transferring, a job in a stage of I/O goes on at B(n, k) / n, with B the mean
+        number of disk partitions at work; see `disk_crowding`. Exact with one disk partition, which is
+        at work whenever somebody transfers, and where no two jobs share one.
+        """
+        arrangement, workload = case.arrangement, case.workload
+        allotment = case.policy.allotment(case.system)
+        io, cpu = burst_laws(workload, "crowding")
+        if arrangement.system.disk_discipline != "ps" and not arrangement.private:
+            raise ModelError(
+                'model="crowding" needs processor sharing at the disks; for disk_discipline = '
+                f'"{arrangement.system.disk_discipline}" use model="decomposition", or simulate'
+            )
+        if len(set(arrangement.sizes or ())) > 1:
+            raise ModelError(
+                'model="crowding" knows partitions of one size only; use model="speed-scaled", '
+                '"exact", or simulate'
+            )
+        arrangement = arrangement.at_mean_sizes()
+        c, said = arrangement.max_running, []
+        shape = JobShape(lambda p, d: routes(workload.program, p, d), io, cpu)
+
+        def fits(_: DiskPartitions | None, order: int) -> bool:
+            full, every = comb(c + order - 1, order - 1), comb(c + order, order)
+            return full * workload.arrivals.order <= LARGEST_LEVEL and every <= _ALL_LEVELS
+
+        law = None
+        if not fits(None, shape.order):
+            pooled = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
+            wanted = scv_of_shape(shape, workload.program, allotment)
+            shape, scv = nearest_shape(shape, workload.program, allotment, pooled, fits)
+            law, whole_scv = whole_law(wanted, pooled, fits)
+            # stages of their own for I/O are worth more than the last tenth of the variability
+            if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
+                law = None
+                said.append(f"{shape.simplification} (scv of a job alone {scv:.3g} instead of {wanted:.3g})")
+            else:
+                said.append(f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}")
+        check_blocks(
+            f"the chain of {c} jobs of {shape.order} stages",
+            occupancy_counts(c, shape.order).tolist(),
+            workload.arrivals,
+            case.memory,
+            "use laws of lower order or fewer partitions",
         )
-    arrangement = arrangement.at_mean_sizes()
-    c, said = arrangement.max_running, []
-    shape = JobShape(lambda p, d: routes(workload.program, p, d), io, cpu)
+        machine = _Disks(arrangement, workload)
+        said += machine.simplifications
+        stages = _stages_by_running(arrangement, shape) if law is None else []
 
-    def fits(_: DiskPartitions | None, order: int) -> bool:
-        full, every = comb(c + order - 1, order - 1), comb(c + order, order)
-        return full * workload.arrivals.order <= LARGEST_LEVEL and every <= _ALL_LEVELS
+        def made(arrival_rate: float | None) -> RunningChain:
+            if law is not None:
+                return machine.at_one_speed(law, arrival_rate)
+            return _running(arrangement, stages, machine.at_work(arrival_rate))
 
-    law = None
-    if not fits(None, shape.order):
-        pooled = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
-        wanted = scv_of_shape(shape, workload.program, allotment)
-        shape, scv = nearest_shape(shape, workload.program, allotment, pooled, fits)
-        law, whole_scv = whole_law(wanted, pooled, fits)
-        # stages of their own for I/O are worth more than the last tenth of the variability
-        if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
-            law = None
-            said.append(f"{shape.simplification} (scv of a job alone {scv:.3g} instead of {wanted:.3g})")
-        else:
-            said.append(f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}")
-    check_blocks(
-        f"the chain of {c} jobs of {shape.order} stages",
-        occupancy_counts(c, shape.order).tolist(),
-        workload.arrivals,
-        memory,
-        "use laws of lower order or fewer partitions",
-    )
-    machine = _Disks(arrangement, workload)
-    said += machine.simplifications
-    stages = _stages_by_running(arrangement, shape) if law is None else []
-
-    def made(arrival_rate: float | None) -> RunningChain:
-        if law is not None:
-            return machine.at_one_speed(law, arrival_rate)
-        return _running(arrangement, stages, machine.at_work(arrival_rate))
-
-    saturated = made(None)
-    alone = arrangement.private or len(arrangement.slots) == 1
-    exact = alone and arrangement.sizes_hold and not said
-    return BuiltModel(
-        saturated,
-        "crowding",
-        exact,
-        saturated.capacity,
-        tuple(said),
-        at_rate=made if machine.depends_on_arrivals else None,
-    )
+        saturated = made(None)
+        alone = arrangement.private or len(arrangement.slots) == 1
+        exact = alone and arrangement.sizes_hold and not said
+        return BuiltModel(
+            self,
+            saturated,
+            exact,
+            saturated.capacity,
+            tuple(said),
+            at_rate=made if machine.depends_on_arrivals else None,
+        )
 
 
 class _Disks:

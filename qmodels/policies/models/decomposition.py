@@ -19,6 +19,8 @@ from phasefit import PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks import ClosedNetwork
 from qmodels.networks.sizes import tagged_size
+from qmodels.policies.base import AbstractPolicy
+from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.disk_counts import (
     DiskPartitions,
     Stages,
@@ -35,7 +37,7 @@ from qmodels.policies.models.job_stages import (
     job_stages,
     routes,
 )
-from qmodels.policies.models.policy_queue import BuiltModel, check_blocks
+from qmodels.policies.models.policy_queue import check_blocks
 from qmodels.policies.system import Arrangement, Workload, spread
 from qmodels.programs import AbstractProgram
 
@@ -64,77 +66,83 @@ class JobShape:
         return count_stages(self.routes(1.0, 1.0), self.io, self.cpu)
 
 
-def decomposed_running(
-    arrangement: Arrangement,
-    allotment: tuple[float, float],
-    workload: Workload,
-    memory: float | None,
-) -> BuiltModel:
-    """Chain of the running jobs by disk partition and burst.
+@MODELS.register
+class Decomposition(AbstractModel):
+    """In a stage of a burst; those of I/O last as long as in the closed network of the disk's jobs."""
 
-    `allotment` is the mean processors and disks of a job while all partitions are taken.
+    name = "decomposition"
+    rank = 40
+    needs_bursts = True
 
-    Raises
-    ------
-    ModelError
-        If the workload has no laws of bursts.
-    MemoryBudgetError
-        If even the simplest form of the queue would not fit; nothing has been allocated then.
+    def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
+        """See `AbstractModel.follows`: one job on a partition, started where the fewest are."""
+        return arrangement.placement == "fewest-at-disk"
 
-    Notes
-    -----
-    The sojourn of an I/O burst is matched in two moments by a Coxian law of two stages, whose
-    stages correspond for all y, as long as every squared coefficient of variation is at least
-    1/2; else, or where that would be too large, in its mean by the law of the burst slowed down.
-    Jobs are told apart by disk partition if there is room for it; else they are spread evenly.
-    Last, bursts are merged and laws simplified, such that the variability of a job's demand stays
-    as near as it can.
-    """
-    arrangement = arrangement.at_mean_sizes()
-    io, cpu = burst_laws(workload, "decomposition")
-    full = JobShape(lambda p, d: routes(workload.program, p, d), io, cpu)
-    slowed = Slowdowns(workload.program, arrangement, io, cpu)
-    fits = _fitting(workload.arrivals.order)
+    def build(self, case: Case) -> BuiltModel:
+        """See `AbstractModel.build`.
 
-    def finished(on_disks: DiskPartitions, stages: Stages, order: int, *simplified: str) -> BuiltModel:
-        check_blocks(
-            f"the chain of {arrangement.max_running} jobs of {order} stages",
-            count_states(on_disks, order),
-            workload.arrivals,
-            memory,
-            "use laws of lower order or fewer partitions",
-        )
-        running = running_on_disks(on_disks, stages)
-        simplifications = tuple(filter(None, simplified))
-        exact = not simplifications and arrangement.private and arrangement.sizes_hold
-        return BuiltModel(running, "decomposition", exact, running.capacity, simplifications)
+        Raises
+        ------
+        ModelError
+            If the workload has no laws of bursts.
+        MemoryBudgetError
+            If even the simplest form of the queue would not fit; nothing has been allocated then.
 
-    apart = DiskPartitions.of(arrangement, shared=False, lumped=True)
-    pooled = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
-    forms = [(apart, False, "")]
-    if not arrangement.private and len(apart.slots) > 1:
-        forms.append((pooled, True, "jobs spread evenly over the disk partitions"))
-    # first nothing is left out, then the disk partitions, then the second moment
-    if full.order <= MOST_STAGES:
-        for on_disks, spread_evenly, left_out in forms:
-            for moments in slowed.moments:
-                order = full.order if moments == 1 else _with_two_stages(full)
-                if fits(on_disks, order):
-                    stages = slowed.stages(full, moments, spread_evenly)
-                    fit = slowed.simplification(moments)
-                    return finished(on_disks, stages, order, left_out, fit)
-    # then the job itself: its bursts merged, or its whole time as one law
-    shape, scv = nearest_shape(full, workload.program, allotment, pooled, fits)
-    wanted = scv_of_shape(full, workload.program, allotment)
-    law, whole_scv = whole_law(wanted, pooled, fits)
-    lost = (forms[-1][2], slowed.simplification(1))
-    # stages of their own for I/O are worth more than the last tenth of the variability
-    if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
-        merged = f"{shape.simplification} (scv of a job alone {scv:.3g} instead of {wanted:.3g})"
-        stages = slowed.stages(shape, 1, not arrangement.private)
-        return finished(pooled, stages, shape.order, *lost, merged)
-    as_one = f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}"
-    return finished(pooled, slowed.whole_jobs(law), law.order, *lost, as_one)
+        Notes
+        -----
+        The sojourn of an I/O burst is matched in two moments by a Coxian law of two stages, whose
+        stages correspond for all y, as long as every squared coefficient of variation is at least
+        1/2; else, or where that would be too large, in its mean by the law of the burst slowed down.
+        Jobs are told apart by disk partition if there is room for it; else they are spread evenly.
+        Last, bursts are merged and laws simplified, such that the variability of a job's demand stays
+        as near as it can.
+        """
+        arrangement, workload = case.arrangement.at_mean_sizes(), case.workload
+        allotment = case.policy.allotment(case.system)
+        io, cpu = burst_laws(workload, "decomposition")
+        full = JobShape(lambda p, d: routes(workload.program, p, d), io, cpu)
+        slowed = Slowdowns(workload.program, arrangement, io, cpu)
+        fits = _fitting(workload.arrivals.order)
+
+        def finished(on_disks: DiskPartitions, stages: Stages, order: int, *simplified: str) -> BuiltModel:
+            check_blocks(
+                f"the chain of {arrangement.max_running} jobs of {order} stages",
+                count_states(on_disks, order),
+                workload.arrivals,
+                case.memory,
+                "use laws of lower order or fewer partitions",
+            )
+            running = running_on_disks(on_disks, stages)
+            simplifications = tuple(filter(None, simplified))
+            exact = not simplifications and arrangement.private and arrangement.sizes_hold
+            return BuiltModel(self, running, exact, running.capacity, simplifications)
+
+        apart = DiskPartitions.of(arrangement, shared=False, lumped=True)
+        pooled = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
+        forms = [(apart, False, "")]
+        if not arrangement.private and len(apart.slots) > 1:
+            forms.append((pooled, True, "jobs spread evenly over the disk partitions"))
+        # first nothing is left out, then the disk partitions, then the second moment
+        if full.order <= MOST_STAGES:
+            for on_disks, spread_evenly, left_out in forms:
+                for moments in slowed.moments:
+                    order = full.order if moments == 1 else _with_two_stages(full)
+                    if fits(on_disks, order):
+                        stages = slowed.stages(full, moments, spread_evenly)
+                        fit = slowed.simplification(moments)
+                        return finished(on_disks, stages, order, left_out, fit)
+        # then the job itself: its bursts merged, or its whole time as one law
+        shape, scv = nearest_shape(full, workload.program, allotment, pooled, fits)
+        wanted = scv_of_shape(full, workload.program, allotment)
+        law, whole_scv = whole_law(wanted, pooled, fits)
+        lost = (forms[-1][2], slowed.simplification(1))
+        # stages of their own for I/O are worth more than the last tenth of the variability
+        if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
+            merged = f"{shape.simplification} (scv of a job alone {scv:.3g} instead of {wanted:.3g})"
+            stages = slowed.stages(shape, 1, not arrangement.private)
+            return finished(pooled, stages, shape.order, *lost, merged)
+        as_one = f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}"
+        return finished(pooled, slowed.whole_jobs(law), law.order, *lost, as_one)
 
 
 class Slowdowns:

@@ -8,15 +8,17 @@ from phasefit import PhaseType
 from qmodels.errors import ModelError
 from qmodels.policies.models.disk_counts import DiskPartitions, count_states, running_on_disks
 from qmodels.policies.models.job_stages import JobStages, count_stages, job_stages, routes
-from qmodels.policies.models.policy_queue import BuiltModel, check_blocks
+from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.system import Arrangement, Workload
 
 #: States of all levels up to which disk partitions are told apart by their order.
 MOST_ORDERED: Final = 10_000
 
 
-def exact_running(arrangement: Arrangement, workload: Workload, memory: float | None) -> BuiltModel:
-    """Chain of the stages of all running jobs.
+def exact_running(
+    arrangement: Arrangement, workload: Workload, memory: float | None
+) -> tuple[RunningChain, tuple[str, ...]]:
+    """Return the chain of the stages of all running jobs, and what it leaves out.
 
     Raises
     ------
@@ -61,9 +63,7 @@ def exact_running(arrangement: Arrangement, workload: Workload, memory: float | 
         'use model="decomposition" or "speed-scaled", laws of lower order, fewer phases or '
         "phase_count = Geometric(mean)",
     )
-    running = running_on_disks(on_disks, stages)
-    exact = not simplifications
-    return BuiltModel(running, "exact", exact, running.capacity, tuple(simplifications))
+    return running_on_disks(on_disks, stages), tuple(simplifications)
 
 
 def burst_laws(workload: Workload, model: str) -> tuple[PhaseType, PhaseType]:

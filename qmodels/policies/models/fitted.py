@@ -23,9 +23,9 @@ from qmodels.networks.replay import (
     unknown_error,
 )
 from qmodels.policies.base import running_jobs
-from qmodels.policies.models.build import demand_law
+from qmodels.policies.models.base import SolvedQueue
+from qmodels.policies.models.demand import demand_law
 from qmodels.policies.models.mixes import mixed_demand
-from qmodels.policies.models.policy_queue import SolvedQueue
 
 Array = NDArray[np.float64]
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from phasefit import MAP, PhaseType
-from qmodels.markov import QBD, QBDSolution, solve_chain
+from qmodels.markov import QBD, solve_chain
 from qmodels.memory import MOST_SECONDS, check_memory, check_seconds, memory_limit
 from qmodels.networks.many_server import arrival_process, dense_block, queue_chain
 from qmodels.networks.occupancy import Centre
 from qmodels.networks.sizes import queue_memory, queue_seconds
-from qmodels.policies.base import AbstractPolicy
-from qmodels.policies.methods import method_of
-from qmodels.policies.models.recorded_domain import family, of_another_kind, outside, traits
-from qmodels.policies.models.recorded_errors import regime
 from qmodels.policies.models.staged_jobs import StagedJobs
-from qmodels.policies.system import System, Workload
 
 Array = NDArray[np.float64]
 
@@ -108,81 +103,6 @@ class PolicyQueue:
         the running jobs.
         """  # noqa: D205
         return queue_chain(self.process, self.running.centre, self.busy[1])
-
-
-@dataclass(frozen=True, eq=False)
-class BuiltModel:
-    """A model of a policy before any job arrives, and how far it is the policy itself."""
-
-    running: RunningChain
-    name: str  #: of `MODELS`, but not "auto"
-    exact: bool  #: whether the model is that of the policy without approximation
-    capacity: float  #: jobs per second that are completed while jobs always wait
-    simplifications: tuple[str, ...] = ()  #: what was left out to keep it small, and how
-    #: the running jobs at an arrival rate, jobs per second, where they depend on it; `running`
-    #: is then what they do while jobs always wait
-    at_rate: Callable[[float], RunningChain] | None = None
-
-    def running_at(self, arrival_rate: float) -> RunningChain:
-        """Return what the running jobs do while so many jobs per second arrive."""
-        return self.running if self.at_rate is None else self.at_rate(arrival_rate)
-
-    @property
-    def reduction(self) -> str:
-        """All simplifications in one text; "" for none."""
-        return "; ".join(self.simplifications)
-
-
-@dataclass(frozen=True, eq=False)
-class SolvedQueue:
-    """Steady state of a policy's queue, and which model of the policy it is the queue of."""
-
-    policy: AbstractPolicy
-    system: System
-    workload: Workload
-    queue: PolicyQueue
-    chain: QBDSolution  #: the level counts jobs
-    built: BuiltModel  #: which model it is the queue of
-
-    @property
-    def load(self) -> float:
-        """Arrival rate over the capacity."""
-        return self.queue.arrival_rate / self.built.capacity
-
-    @property
-    def method(self) -> str:
-        """How answers are found, one of the words of `qmodels.policies.methods`."""
-        return method_of(exact=self.built.exact, fitted=self.workload.fitted)
-
-    @property
-    def regime(self) -> str:
-        """What kind of prediction it is, for the errors that were recorded; see `regime`."""
-        return regime(
-            self.built.name,
-            turns=self.policy.arrangement(self.system).cpu_discipline == "fcfs",
-            reduction=self.built.reduction,
-            arrival_scv=self.workload.arrivals.scv,
-            load=self.load,
-            scv=None if self.workload.has_bursts else self.workload.demand.scv,
-        )
-
-    @cached_property
-    def outside_record(self) -> tuple[str, ...]:
-        """In what the point lies outside of those whose errors were recorded; () for nothing."""
-        arrangement = self.policy.arrangement(self.system)
-        name = family(self.built.name, turns=arrangement.cpu_discipline == "fcfs")
-        values = traits(self.policy, self.system, self.workload, self.load)
-        return (*of_another_kind(arrangement, self.workload), *outside(name, values))
-
-    def mean_of_states(self, values: ArrayLike) -> float:
-        """Mean of a quantity given for each state of the running jobs, (states,)."""
-        given = np.asarray(values, dtype=float)
-        stages = self.queue.arrivals.order
-        levels = self.queue.running.by_level(given)
-        laws = [*self.chain.boundary[:-1], self.chain.tail]
-        return float(
-            sum(pi.reshape(stages, -1).sum(axis=0) @ value for pi, value in zip(laws, levels, strict=True))
-        )
 
 
 def check_blocks(

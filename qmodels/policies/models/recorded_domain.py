@@ -40,19 +40,6 @@ _UNBOUNDED_BELOW_APART: Final = (*_UNBOUNDED_BELOW, "io_share")
 _ROUNDED: Final = 1e-5  # digits of the table
 
 
-def family(model: str, *, turns: bool) -> str:
-    """Name of the table's rows that a model belongs to.
-
-    Examples
-    --------
-    >>> family("time-sharing", turns=True), family("crowding", turns=False)
-    ('time-sharing, turns', 'crowding')
-    """
-    if model != "time-sharing":
-        return model
-    return f"{model}, {'turns' if turns else 'shared'}"
-
-
 def traits(policy: AbstractPolicy, system: System, workload: Workload, load: float) -> dict[str, float]:
     """Return the numbers by which a prediction is held against the recorded points.
 
@@ -111,7 +98,7 @@ def outside(name: str, values: dict[str, float]) -> tuple[str, ...]:
     Parameters
     ----------
     name : str
-        See `family`.
+        A family of a model, see `AbstractModel.family`.
     values : dict
         See `traits`.
 

@@ -20,9 +20,8 @@ _OTHER_LAWS: Final = ("taken as one law", "taken as Erlang", "taken as exponenti
 
 
 def regime(
-    model: str,
+    family: str,
     *,
-    turns: bool = False,
     reduction: str = "",
     arrival_scv: float = 1.0,
     load: float,
@@ -32,10 +31,10 @@ def regime(
 
     Parameters
     ----------
-    model, reduction : str
+    family : str
+        Of a model, see `AbstractModel.family`.
+    reduction : str
         As in `Prediction`.
-    turns : bool
-        Whether several jobs take turns at the same processors.
     arrival_scv : float
         Squared coefficient of variation of the time between arrivals.
     load : float
@@ -45,12 +44,10 @@ def regime(
 
     Examples
     --------
-    >>> regime("time-sharing", turns=True, scv=4.0, load=0.8)
+    >>> regime("time-sharing, turns", scv=4.0, load=0.8)
     'time-sharing, turns, as given, regular, busy, scv > 1'
     """
-    parts = [model]
-    if model == "time-sharing":
-        parts.append("turns" if turns else "shared")
+    parts = [family]
     parts.append("simplified" if any(text in reduction for text in _OTHER_LAWS) else "as given")
     parts.append("irregular" if arrival_scv > 1.02 else "regular")
     parts.append("busy" if load >= BUSY else "moderate")

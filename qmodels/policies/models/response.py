@@ -17,8 +17,8 @@ from qmodels.networks.many_server import ManyServerQueue, ManyServerSolution
 from qmodels.networks.response import response_law
 from qmodels.networks.sojourn import SojournLaw
 from qmodels.networks.waiting import waiting_rates
+from qmodels.policies.models.base import SolvedQueue
 from qmodels.policies.models.fitted import own_demand
-from qmodels.policies.models.policy_queue import SolvedQueue
 from qmodels.policies.models.response_bounds import fastest, nearly, slowest
 from qmodels.policies.models.staged_response import staged_response
 

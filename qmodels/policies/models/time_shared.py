@@ -19,7 +19,6 @@ from phasefit import PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks.occupancy import Occupancies, sharing_centre
 from qmodels.networks.product_form import log_factorials
-from qmodels.networks.sizes import occupancy_counts
 from qmodels.policies.models._kernels import draw_classes
 from qmodels.policies.models.even_loads import even_rates
 from qmodels.policies.models.given_speeds import level_factors
@@ -31,10 +30,9 @@ from qmodels.policies.models.partition_occupancy import (
     PartitionRooms,
     partition_rates,
 )
-from qmodels.policies.models.policy_queue import BuiltModel, RunningChain, check_blocks
+from qmodels.policies.models.policy_queue import RunningChain
 from qmodels.policies.models.staged_jobs import StagedJobs
 from qmodels.policies.models.turns import (
-    MOST_IN_ORDER,
     computation_of_rate,
     mixed_speeds,
     partition_classes,
@@ -51,95 +49,16 @@ TAKEN_AS_SHARED: Final = "disks taken as shared, though their bursts take turns"
 #: States of the occupancy up to which it is followed.
 MOST_OCCUPANCIES: Final = 6000
 #: A demand that varies hardly more than an exponential one has one class.
-_VARIABLE: Final = 1.02
+VARIABLE: Final = 1.02
 #: Part of the capacity in product form at which the occupancy is first looked at, at most.
 _WITHIN: Final = 0.995
 #: Running jobs up to which two classes of them are told apart.
-_MOST: Final = 80
+MOST_APART: Final = 80
 #: Ratios beyond which one of the two centres might as well not be there.
 _FAR: Final = 1e12
 
 
-def time_shared_running(
-    label: str,
-    arrangement: Arrangement,
-    workload: Workload,
-    demand: PhaseType,
-    simplifications: tuple[str, ...],
-    memory: float | None,
-    given: Array | None = None,
-) -> BuiltModel:
-    """Chain of the running jobs of time sharing, counted by the branch of their demand.
-
-    Parameters
-    ----------
-    label : str
-    arrangement : Arrangement
-        With several jobs on a processor partition.
-    workload : Workload
-    demand : PhaseType
-        Law of a job's whole time, of mean one.
-    simplifications : tuple of str
-        What that law leaves out.
-    memory : float, optional
-        Bytes that the chain may take.
-    given : (c,) ndarray, optional
-        Jobs of mean demand that 1..c running ones complete per second, in place of the model's.
-
-    Raises
-    ------
-    MemoryBudgetError
-        If the queue would not fit; nothing has been allocated then.
-
-    Notes
-    -----
-    With given speeds the model still says what partitions hold and who of the running jobs gets on
-    how fast, at the same share of the capacity; how much all of them do is that of the table, see
-    `level_factors`.
-
-    Where jobs take turns and their demand varies more than an exponential one, they are of two
-    classes, the branches of a hyperexponential law; else all of k running jobs have one speed.
-    """
-    arrangement = arrangement.at_mean_sizes()
-    machine = _Machine.of(arrangement, workload, demand.scv)
-    said = [*simplifications, *machine.simplifications]
-    two = machine.turns and not workload.has_bursts and demand.scv > _VARIABLE
-    if two and (arrangement.multiprogramming > MOST_IN_ORDER or arrangement.max_running > _MOST):
-        said.append("long and short jobs taken at one speed, for they are too many to be told apart")
-        two = False
-    if two and (demand.order != 2 or demand.jumps.any()):
-        demand = _two_branches(demand)
-        said.append(f"a demand matched by two branches, scv {demand.scv:.3g}")
-    c, m = arrangement.max_running, demand.order
-    check_blocks(
-        f"the chain of {label}",
-        occupancy_counts(c, m).tolist(),
-        workload.arrivals,
-        memory,
-        "use a demand law of lower order, or fewer partitions",
-    )
-
-    def made(arrival_rate: float | None, speeds: Array | None = given) -> RunningChain:
-        step = machine.partitions(arrival_rate)
-        if two:
-            return _by_branch(machine, demand, step, speeds)
-        return _alike(machine, demand, step, speeds)
-
-    saturated = made(None)
-    if given is not None:
-        ours = made(None, None).capacity / saturated.capacity
-        return BuiltModel(
-            saturated,
-            "time-sharing",
-            False,
-            saturated.capacity,
-            tuple(said),
-            at_rate=lambda rate: made(rate * ours),
-        )
-    return BuiltModel(saturated, "time-sharing", False, saturated.capacity, tuple(said), at_rate=made)
-
-
-def _two_branches(law: PhaseType) -> PhaseType:
+def two_branches(law: PhaseType) -> PhaseType:
     """The hyperexponential law of two branches with the first three moments, or two, of a law."""
     first, second, third = (law.moment(k) for k in (1, 2, 3))
     try:
@@ -162,7 +81,7 @@ class _Partitions:
 
 
 @dataclass(frozen=True, eq=False)
-class _Machine:
+class Machine:
     """A machine under time sharing and what a mean job needs on one of its partitions."""
 
     arrangement: Arrangement
@@ -174,7 +93,7 @@ class _Machine:
     sharing: str  #: disk discipline
 
     @classmethod
-    def of(cls, arrangement: Arrangement, workload: Workload, scv: float) -> _Machine:
+    def of(cls, arrangement: Arrangement, workload: Workload, scv: float) -> Machine:
         """Read what the model needs."""
         p = arrangement.system.processors / arrangement.processor_partitions
         d, program = arrangement.disks, workload.program
@@ -380,14 +299,14 @@ def _plain_loads(
     arrangement: Arrangement, cpu: float, io: float, arrival_rate: float | None
 ) -> PartitionLoads:
     """Loads of exponential jobs that share all they use, at an arrival rate or always waiting."""
-    machine = _Machine(arrangement, cpu, io, phases=1.0, scv=1.0, persistent=False, sharing="ps")
+    machine = Machine(arrangement, cpu, io, phases=1.0, scv=1.0, persistent=False, sharing="ps")
     found = machine.loads(machine.plain, arrival_rate)
     for each in (found.number, found.rate, found.starts, found.seen):
         each.setflags(write=False)
     return found
 
 
-def _alike(machine: _Machine, demand: PhaseType, step: _Partitions, given: Array | None) -> RunningChain:
+def all_alike(machine: Machine, demand: PhaseType, step: _Partitions, given: Array | None) -> RunningChain:
     """All of k running jobs at one speed."""
     c = machine.arrangement.max_running
     work = (step.loads.number * step.loads.rate * step.loss).sum(axis=1)
@@ -399,14 +318,14 @@ def _alike(machine: _Machine, demand: PhaseType, step: _Partitions, given: Array
     return RunningChain(centre, *busy, at_one_speed=(demand, speeds[1:]))
 
 
-def _busy(machine: _Machine, work: Array) -> tuple[Array, Array]:
+def _busy(machine: Machine, work: Array) -> tuple[Array, Array]:
     """Processors and disks that so many mean jobs' work per second keeps busy."""
     arrangement = machine.arrangement
     p = arrangement.system.processors / arrangement.processor_partitions
     return work * machine.cpu * p, work * machine.io * arrangement.disks
 
 
-def _by_branch(machine: _Machine, demand: PhaseType, step: _Partitions, given: Array | None) -> RunningChain:
+def by_branch(machine: Machine, demand: PhaseType, step: _Partitions, given: Array | None) -> RunningChain:
     """Jobs of two classes, the branches of their demand, by the counts of both."""
     arrangement, loads = machine.arrangement, step.loads
     c, most = arrangement.max_running, arrangement.multiprogramming

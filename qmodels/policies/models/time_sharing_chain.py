@@ -11,7 +11,7 @@ from phasefit import PhaseType
 from qmodels.errors import ModelError
 from qmodels.policies.models.exact_chain import burst_laws
 from qmodels.policies.models.job_stages import JobStages, count_stages, job_stages, routes
-from qmodels.policies.models.policy_queue import BuiltModel, check_blocks
+from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.state_search import explored
 from qmodels.policies.system import Arrangement, Workload
 
@@ -28,8 +28,8 @@ State = tuple[Held, ...]
 
 def time_sharing_running(
     label: str, arrangement: Arrangement, workload: Workload, memory: float | None
-) -> BuiltModel:
-    """Chain of the stages of all running jobs, with the placement of the paper's four cases.
+) -> RunningChain:
+    """Return the chain of the stages of all running jobs, with the placement of the paper's four cases.
 
     Raises
     ------
@@ -49,8 +49,7 @@ def time_sharing_running(
         'use model="speed-scaled", laws of lower order, or simulate',
     )
     empty = (Held((), ()),) * arrangement.processor_partitions
-    running = explored(empty, max_running, rules.moves, rules.busy)
-    return BuiltModel(running, "exact", True, running.capacity)
+    return explored(empty, max_running, rules.moves, rules.busy)
 
 
 class _Rules:

@@ -10,7 +10,7 @@ from phasefit import PhaseType
 from qmodels.policies.base import groups_at_work
 from qmodels.policies.models.disk_counts import DiskPartitions, count_states, running_on_disks
 from qmodels.policies.models.job_stages import JobStages
-from qmodels.policies.models.policy_queue import BuiltModel, check_blocks
+from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.system import Arrangement, Workload, spread
 
 
@@ -18,10 +18,9 @@ def unequal_running(
     arrangement: Arrangement,
     workload: Workload,
     demand: PhaseType,
-    simplifications: tuple[str, ...],
     memory: float | None,
-) -> BuiltModel:
-    """Chain of the running jobs by size of partition and stage of demand.
+) -> tuple[RunningChain, bool]:
+    """Return the chain of the running jobs by size of partition and stage of demand, and if it is exact.
 
     A job's speed is that of its partition with k jobs spread evenly over the disk partitions, all
     on partitions of that size.
@@ -54,6 +53,4 @@ def unequal_running(
             processor_share=computing / (k * p),
         )
 
-    running = running_on_disks(on_disks, stages)
-    exact = arrangement.private and arrangement.whole_disks and not simplifications
-    return BuiltModel(running, "speed-scaled", exact, running.capacity, simplifications)
+    return running_on_disks(on_disks, stages), arrangement.private and arrangement.whole_disks

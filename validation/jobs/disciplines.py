@@ -1,4 +1,8 @@
-"""Queue disciplines: which waiting job comes first, and which may pass one that has to wait."""
+"""Queue disciplines: which waiting job comes first, and which may pass one that has to wait.
+
+Where a job runs is no matter of theirs, so every simulator of jobs with nodes of their own names
+them alike.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar
 
+from qmodels.errors import ModelError
 from qmodels.registry import Registry
 
 
@@ -23,7 +28,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Situation:
-    """The machine at the moment when the first of the queue was refused."""
+    """What holds the nodes at the moment when the first of the queue was refused."""
 
     now: float
     free: int  #: nodes
@@ -33,13 +38,15 @@ class Situation:
 class AbstractDiscipline(abc.ABC):
     """The order in which waiting jobs are tried.
 
-    The machine tries them in ascending order of `key`, equal ones in order of arrival, until one
-    is refused. What happens then is `passers`: by default nothing, the refused job blocks the
-    others.
+    They are tried in ascending order of `key`, equal ones in order of arrival, until one is
+    refused. What happens then is `passers`: by default nothing, the refused job blocks the others.
     """
 
     name: ClassVar[str]  #: short name used on the command line and in figure legends
     needs: ClassVar[Literal["", "demand", "estimate"]] = ""  #: what it must know of every job
+    #: Whether it decides by numbers of nodes alone; else by their places, as the compiled loop of
+    #: slices does (`validation.slices`).
+    by_number: ClassVar[bool] = True
 
     @abc.abstractmethod
     def key(self, job: Waiting) -> float:
@@ -70,8 +77,19 @@ def register(discipline: Discipline) -> Discipline:
     return QUEUE_DISCIPLINES.register(discipline)
 
 
+def disciplines_by_number() -> list[str]:
+    """Return the names of the disciplines that need no places.
+
+    Examples
+    --------
+    >>> "EASY" in disciplines_by_number(), "EASY-places" in disciplines_by_number()
+    (True, False)
+    """
+    return [name for name, each in QUEUE_DISCIPLINES.items() if each.by_number]
+
+
 def find_discipline(discipline: AbstractDiscipline | str) -> AbstractDiscipline:
-    """The discipline itself, or the one of that name.
+    """Return the discipline itself, or that of a name, which goes by numbers of nodes.
 
     Parameters
     ----------
@@ -82,16 +100,21 @@ def find_discipline(discipline: AbstractDiscipline | str) -> AbstractDiscipline:
     Raises
     ------
     ModelError
-        If there is none, it is not complete, or it needs arguments.
+        If there is none, it is not complete, it needs arguments, or it goes by places.
 
     Examples
     --------
     >>> find_discipline("EASY").needs
     'estimate'
     """
-    if isinstance(discipline, AbstractDiscipline):
+    if not isinstance(discipline, AbstractDiscipline):
+        discipline = QUEUE_DISCIPLINES.made(discipline)
+    if discipline.by_number:
         return discipline
-    return QUEUE_DISCIPLINES.made(discipline)
+    raise ModelError(
+        f"the discipline {discipline.name} is one of slices of a pod; jobs that ask for a number of "
+        f"nodes have {', '.join(disciplines_by_number())}"
+    )
 
 
 @register
@@ -154,8 +177,8 @@ class EASY(AbstractDiscipline):
 
     The first of the queue gets a reservation for the time when, by the estimates, enough nodes
     are free. Another may start if it ends before that or leaves enough nodes. Nodes are counted,
-    not placed, so a strategy that refuses with enough nodes free may break the promise. A job
-    that has outlived its estimate is expected to end now.
+    not placed, so a strategy that refuses with enough nodes free may break the promise, which
+    `EASYPlaces` keeps. A job that has outlived its estimate is expected to end now.
 
     References
     ----------
@@ -186,3 +209,26 @@ class EASY(AbstractDiscipline):
             ends = now + job.estimate <= reserved
             if job.size <= free and (ends or job.size <= spare):
                 yield job
+
+
+@register
+@dataclass(frozen=True)
+class EASYPlaces(FCFS):
+    """Backfilling with places reserved: a job may pass if the first of the queue keeps its place.
+
+    As `EASY`, but the reservation is for the time when, by the estimates, the strategy has a place
+    for the first of the queue. Another that ends later may start only where it leaves a place.
+    """
+
+    name = "EASY-places"
+    needs = "estimate"
+    by_number = False
+
+
+@register
+@dataclass(frozen=True)
+class Loss(FCFS):
+    """Nobody waits: what finds no place when it arrives is refused."""
+
+    name = "loss"
+    by_number = False

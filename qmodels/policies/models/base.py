@@ -1,0 +1,272 @@
+"""What a model of a policy answers for itself, what it is asked about, and all models by name."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from phasefit import PhaseType
+from phasefit.checks import named
+from qmodels.markov import QBDSolution
+from qmodels.networks.sizes import occupancy_counts
+from qmodels.policies.base import AbstractPolicy, RunningJobs
+from qmodels.policies.methods import method_of
+from qmodels.policies.models.demand import demand_law, mixed_approximately
+from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain
+from qmodels.policies.models.recorded_domain import of_another_kind, outside, traits
+from qmodels.policies.models.recorded_errors import percentile_error, recorded_error, regime
+from qmodels.policies.system import Arrangement, System, Workload
+from qmodels.registry import Registry
+
+#: The name by which the first model that suits is taken.
+AUTO: Final = "auto"
+#: States with all partitions taken up to which a model is small.
+_FEW: Final = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A policy on a machine under a workload, and what models ask of the three."""
+
+    policy: AbstractPolicy
+    system: System
+    workload: Workload
+    jobs: RunningJobs  #: how the running jobs get on in equilibrium
+    memory: float | None = None  #: bytes that the chain may take
+    given: bool = False  #: whether the speeds of `jobs` are not the policy's own
+
+    @cached_property
+    def arrangement(self) -> Arrangement:
+        """Who may run where."""
+        return self.policy.arrangement(self.system)
+
+    @cached_property
+    def approximation(self) -> tuple[str, ...]:
+        """What is approximate about one law of demand for all jobs; () for nothing."""
+        return mixed_approximately(self.arrangement, self.workload)
+
+    @property
+    def speeds_exact(self) -> bool:
+        """Whether all jobs get on at the speeds of `jobs` without approximation."""
+        return self.jobs.exact and not self.approximation
+
+    @cached_property
+    def demand(self) -> tuple[PhaseType, tuple[str, ...]]:
+        """See `demand_law`."""
+        return demand_law(self.policy, self.system, self.workload)
+
+    @property
+    def has_few_states(self) -> bool:
+        """Whether a chain that counts running jobs by their stage of demand is sure to be small."""
+        arrangement = self.arrangement
+        if self.workload.has_bursts or arrangement.overheads or len(set(arrangement.sizes or ())) > 1:
+            return False
+        order = max(2, self.demand[0].order)
+        return bool(occupancy_counts(self.jobs.throughput.size, order)[-1] <= _FEW)
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltModel:
+    """A model of a policy before any job arrives, and how far it is the policy itself."""
+
+    model: AbstractModel  #: whose it is
+    running: RunningChain
+    exact: bool  #: whether the model is that of the policy without approximation
+    capacity: float  #: jobs per second that are completed while jobs always wait
+    simplifications: tuple[str, ...] = ()  #: what was left out to keep it small, and how
+    #: the running jobs at an arrival rate, jobs per second, where they depend on it; `running`
+    #: is then what they do while jobs always wait
+    at_rate: Callable[[float], RunningChain] | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self.model.name
+
+    def running_at(self, arrival_rate: float) -> RunningChain:
+        """Return what the running jobs do while so many jobs per second arrive."""
+        return self.running if self.at_rate is None else self.at_rate(arrival_rate)
+
+    @property
+    def reduction(self) -> str:
+        """All simplifications in one text; "" for none."""
+        return "; ".join(self.simplifications)
+
+
+class AbstractModel(abc.ABC):
+    """A way to make a chain of a policy's running jobs, for the queue in front of them.
+
+    A subclass has a name, says which policies it follows and builds the chain; the first line of
+    its docstring says what a running job is in it. Enter the class in `MODELS`, and it is in
+    `qmodels.predict`, in scenarios, on the command line and on the reference page.
+
+    Examples
+    --------
+    >>> from qmodels.policies.models.build import built_model
+    >>> [name for name, model in MODELS.items() if model().takes_speeds]
+    ['time-sharing', 'speed-scaled']
+    """
+
+    name: ClassVar[str]  #: as `model` in scenarios and on the command line
+    #: How near it is to the policy: "auto" asks the models in ascending order.
+    rank: ClassVar[int] = 100
+    #: Whether it follows single bursts, whose laws the workload must tell then.
+    needs_bursts: ClassVar[bool] = False
+    #: Whether it can take speeds of whole jobs that are given in place of the policy's own.
+    takes_speeds: ClassVar[bool] = False
+
+    def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
+        """Return whether the policy is of a kind that the model can follow.
+
+        What else keeps it from being built, `build` says in words.
+        """
+        return True
+
+    def suits(self, case: Case) -> bool:
+        """Return whether "auto" takes it for a case that it follows and no earlier one suits."""
+        return False
+
+    @abc.abstractmethod
+    def build(self, case: Case) -> BuiltModel:
+        """Build the chain of the running jobs.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If the queue in front of it would not fit; nothing has been allocated then.
+        ModelError
+            If the model cannot follow the case.
+        """
+
+    def has_few_states(self, case: Case) -> bool:
+        """Return whether the chain is sure to be small, so that many of them can be kept."""
+        return False
+
+    def substitute(self, case: Case) -> AbstractModel:
+        """Return the model that gives the same for less; by default the model itself."""
+        return self
+
+    def known_capacity(self, case: Case) -> float | None:
+        """Return the jobs per second completed while jobs always wait, if that takes no chain."""
+        return None
+
+    def family(self, *, turns: bool) -> str:
+        """Return the name under which errors are recorded; `turns` are those at processors."""
+        return self.name
+
+    def outside_record(self, solved: SolvedQueue) -> tuple[str, ...]:
+        """Say in what a point lies outside of those whose errors were recorded; () for nothing."""
+        policy, system, workload = solved.policy, solved.system, solved.workload
+        values = traits(policy, system, workload, solved.load)
+        arrangement = policy.arrangement(system)
+        return (*of_another_kind(arrangement, workload), *outside(solved.family, values))
+
+    def stated_error(
+        self, solved: SolvedQueue, quantity: str = "mean", q: float | None = None
+    ) -> float | None:
+        """Return the relative error that nine in ten fresh points keep to; None for none stated.
+
+        `quantity` is as for `recorded_error`; with `q` it is of that percentile of the response.
+        """
+        if q is None:
+            return recorded_error(solved.regime, quantity)
+        return percentile_error(solved.regime, q)
+
+
+#: Every model by its name, the nearest to the policy first. Predictions, scenarios, the command
+#: line and the reference page read this.
+MODELS: Registry[AbstractModel] = Registry(AbstractModel, "model of a policy", order=lambda model: model.rank)
+
+
+def model_name(text: str) -> str:
+    """Return "auto" or the name of a model as it is spelled in `MODELS`; "module:Class" as it is.
+
+    Parameters
+    ----------
+    text : str
+        The name, in any spelling.
+
+    Raises
+    ------
+    ModelError
+        If there is none; says which was meant.
+
+    Examples
+    --------
+    >>> model_name("Speed_Scaled")
+    'speed-scaled'
+    """
+    if isinstance(text, str) and ":" in text:
+        MODELS.find(text)
+        return text
+    return named("model", text, (AUTO, *MODELS))
+
+
+def followers(policy: AbstractPolicy, system: System, workload: Workload) -> list[str]:
+    """Return the names of the models that can follow a policy, the nearest to it first."""
+    arrangement = policy.arrangement(system)
+    return [name for name, each in MODELS.items() if each().follows(policy, arrangement, workload)]
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedQueue:
+    """Steady state of a policy's queue, and which model of the policy it is the queue of."""
+
+    policy: AbstractPolicy
+    system: System
+    workload: Workload
+    queue: PolicyQueue
+    chain: QBDSolution  #: the level counts jobs
+    built: BuiltModel  #: which model it is the queue of
+
+    @property
+    def load(self) -> float:
+        """Arrival rate over the capacity."""
+        return self.queue.arrival_rate / self.built.capacity
+
+    @property
+    def method(self) -> str:
+        """How answers are found, one of the words of `qmodels.policies.methods`."""
+        return method_of(exact=self.built.exact, fitted=self.workload.fitted)
+
+    @property
+    def family(self) -> str:
+        """Under which name errors are recorded."""
+        turns = self.policy.arrangement(self.system).cpu_discipline == "fcfs"
+        return self.built.model.family(turns=turns)
+
+    @property
+    def regime(self) -> str:
+        """What kind of prediction it is, for the errors that were recorded; see `regime`."""
+        return regime(
+            self.family,
+            reduction=self.built.reduction,
+            arrival_scv=self.workload.arrivals.scv,
+            load=self.load,
+            scv=None if self.workload.has_bursts else self.workload.demand.scv,
+        )
+
+    @cached_property
+    def outside_record(self) -> tuple[str, ...]:
+        """In what the point lies outside of those whose errors were recorded; () for nothing."""
+        return self.built.model.outside_record(self)
+
+    def stated_error(self, quantity: str = "mean", q: float | None = None) -> float | None:
+        """Return the error that the model states; see `AbstractModel.stated_error`."""
+        return self.built.model.stated_error(self, quantity, q)
+
+    def mean_of_states(self, values: ArrayLike) -> float:
+        """Mean of a quantity given for each state of the running jobs, (states,)."""
+        given = np.asarray(values, dtype=float)
+        stages = self.queue.arrivals.order
+        levels = self.queue.running.by_level(given)
+        laws = [*self.chain.boundary[:-1], self.chain.tail]
+        return float(
+            sum(pi.reshape(stages, -1).sum(axis=0) @ value for pi, value in zip(laws, levels, strict=True))
+        )

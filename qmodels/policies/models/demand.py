@@ -1,0 +1,101 @@
+"""A job's demand as one law: exact where that is a law, else the nearest that can be followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from phasefit import PhaseType, match_moments
+from qmodels.errors import InfeasibleMomentsError, ModelError
+from qmodels.memory import MOST_SECONDS
+from qmodels.networks.sizes import occupancy_counts, queue_seconds
+from qmodels.policies.base import AbstractPolicy, running_jobs
+from qmodels.policies.models.job_stages import MOST_STAGES, count_stages, job_stages, routes
+from qmodels.policies.models.mixes import allotments, machine_allotments, mixed_demand, scale_alike
+from qmodels.policies.system import Arrangement, System, Workload
+from qmodels.programs.model import parts
+
+#: States with all partitions taken up to which a law of demand is kept as it is.
+_KEPT: Final = 800
+
+
+def demand_law(
+    policy: AbstractPolicy, system: System, workload: Workload
+) -> tuple[PhaseType, tuple[str, ...]]:
+    """Law of a job's demand, of mean one, for the speed-scaled model; and how it was simplified.
+
+    Of jobs that are each one of several programs, or whose bursts have laws of their own, it is
+    the law of a job's whole time on the allotment it has with all partitions taken and no disk
+    shared.
+    """
+    io, cpu = workload.io_bursts, workload.cpu_bursts
+    p, d = policy.allotment(system)
+    if io is None or cpu is None:
+        full = mixed_demand(workload, p, d)
+        if full is workload.demand:
+            return full, ()
+        return reduced_law(full, policy, system, workload)
+    given = routes(workload.program, p, d)
+    order = count_stages(given, io, cpu)
+    if order > MOST_STAGES:
+        raise ModelError(
+            f"a job of {order} stages has no law that could be handled; use fewer phases or "
+            f"phase_count = Geometric(mean)"
+        )
+    full = job_stages(given, io, cpu).law()
+    return reduced_law(full.scale(1.0 / full.mean), policy, system, workload)
+
+
+def reduced_law(
+    full: PhaseType, policy: AbstractPolicy, system: System, workload: Workload
+) -> tuple[PhaseType, tuple[str, ...]]:
+    """The law, or the nearest of the simpler ones whose chain is not too large."""
+    max_running = running_jobs(policy, system, workload).throughput.size
+    for law, simplification in _simpler(full):
+        sizes = workload.arrivals.order * occupancy_counts(max_running, law.order)
+        if sizes[-1] <= _KEPT and queue_seconds(sizes) <= MOST_SECONDS:
+            return law, (simplification,) if simplification else ()
+    simplification = f"a demand of scv {full.scv:.3g} taken as exponential"
+    return PhaseType.exponential(mean=1.0), (simplification,)
+
+
+def mixed_approximately(arrangement: Arrangement, workload: Workload) -> tuple[str, ...]:
+    """What is approximate about one law of demand for the jobs of a mix; () for nothing.
+
+    One law is right if the programs' times keep their proportions wherever a job may run. Where
+    disks are shared the model is approximate anyway, and the proportions are those of jobs alone.
+    """
+    program, points = workload.program, allotments(arrangement)
+    if workload.has_bursts:
+        # the law of the sum of a job's bursts changes with their proportions, in a mix or not
+        if len(points) == 1 or scale_alike(program, points, by_burst=True):
+            return ()
+        return ("the law of a job's whole time taken from its mean allotment",)
+    if len(parts(program)) == 1:
+        return ()
+    if workload.mix == "mean":
+        points = [*points, *machine_allotments(arrangement.system)]
+    if scale_alike(program, points, by_burst=False):
+        return ()
+    if workload.mix == "mean":
+        return ("every job is the mean of the programs, which do not scale alike",)
+    return ("the programs, which do not scale alike, compared on the mean allotment",)
+
+
+def _simpler(full: PhaseType) -> Iterator[tuple[PhaseType, str]]:
+    """The law, then ever simpler ones."""
+    yield full, ""
+    moments = [full.moment(k) for k in (1, 2, 3)]
+    for count in (3, 2):
+        try:
+            yield (
+                match_moments(*moments[:count]),
+                f"a demand of order {full.order} matched in {count} moments",
+            )
+        except InfeasibleMomentsError:
+            continue
+    for phases in range(min(full.order, int(1.0 / full.scv)), 1, -1):
+        yield (
+            PhaseType.erlang(phases=phases, mean=1.0),
+            f"a demand of scv {full.scv:.3g} taken as Erlang of {phases} phases, scv {1 / phases:.3g}",
+        )

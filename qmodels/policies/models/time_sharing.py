@@ -1,0 +1,102 @@
+"""The model of time sharing: by what the partitions hold and what turns make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmodels.networks.sizes import occupancy_counts
+from qmodels.policies.base import AbstractPolicy
+from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
+from qmodels.policies.models.demand import reduced_law
+from qmodels.policies.models.policy_queue import RunningChain, check_blocks
+from qmodels.policies.models.time_shared import (
+    MOST_APART,
+    VARIABLE,
+    Machine,
+    all_alike,
+    by_branch,
+    two_branches,
+)
+from qmodels.policies.models.turns import MOST_IN_ORDER
+from qmodels.policies.system import Arrangement, Workload
+
+Array = NDArray[np.float64]
+
+
+@MODELS.register
+class TimeSharingModel(AbstractModel):
+    """Long or short where jobs take turns, else in a stage of its demand."""
+
+    name = "time-sharing"
+    rank = 30
+    takes_speeds = True
+
+    def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
+        """See `AbstractModel.follows`: jobs start on the processors that are idle."""
+        return arrangement.placement == "idle-first"
+
+    def suits(self, case: Case) -> bool:
+        """See `AbstractModel.suits`: several jobs on a partition."""
+        return case.arrangement.multiprogramming > 1
+
+    def has_few_states(self, case: Case) -> bool:
+        """See `AbstractModel.has_few_states`."""
+        return case.has_few_states
+
+    def family(self, *, turns: bool) -> str:
+        """See `AbstractModel.family`: turns are another matter than sharing."""
+        return f"{self.name}, {'turns' if turns else 'shared'}"
+
+    def build(self, case: Case) -> BuiltModel:
+        """See `AbstractModel.build`.
+
+        Notes
+        -----
+        With given speeds the model still says what partitions hold and who of the running jobs gets on
+        how fast, at the same share of the capacity; how much all of them do is that of the table, see
+        `level_factors`.
+
+        Where jobs take turns and their demand varies more than an exponential one, they are of two
+        classes, the branches of a hyperexponential law; else all of k running jobs have one speed.
+        """
+        demand, reduced = case.demand
+        if not reduced:  # a law that was given may be too large as well
+            demand, reduced = reduced_law(demand, case.policy, case.system, case.workload)
+        arrangement, workload = case.arrangement.at_mean_sizes(), case.workload
+        given = case.jobs.throughput if case.given else None
+        machine = Machine.of(arrangement, workload, demand.scv)
+        said = [*case.approximation, *reduced, *machine.simplifications]
+        two = machine.turns and not workload.has_bursts and demand.scv > VARIABLE
+        if two and (arrangement.multiprogramming > MOST_IN_ORDER or arrangement.max_running > MOST_APART):
+            said.append("long and short jobs taken at one speed, for they are too many to be told apart")
+            two = False
+        if two and (demand.order != 2 or demand.jumps.any()):
+            demand = two_branches(demand)
+            said.append(f"a demand matched by two branches, scv {demand.scv:.3g}")
+        c, m = arrangement.max_running, demand.order
+        check_blocks(
+            f"the chain of {case.policy.label}",
+            occupancy_counts(c, m).tolist(),
+            workload.arrivals,
+            case.memory,
+            "use a demand law of lower order, or fewer partitions",
+        )
+
+        def made(arrival_rate: float | None, speeds: Array | None = given) -> RunningChain:
+            step = machine.partitions(arrival_rate)
+            if two:
+                return by_branch(machine, demand, step, speeds)
+            return all_alike(machine, demand, step, speeds)
+
+        saturated = made(None)
+        at_rate: Callable[[float], RunningChain] = made
+        if given is not None:
+            ours = made(None, None).capacity / saturated.capacity
+
+            def at_rate(rate: float) -> RunningChain:
+                return made(rate * ours)
+
+        return BuiltModel(self, saturated, False, saturated.capacity, tuple(said), at_rate=at_rate)

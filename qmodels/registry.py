@@ -204,7 +204,7 @@ def names_of(package: str) -> dict[str, str]:
 
 
 def load_entries(package: str) -> None:
-    """Import every file of a package that enters something in a registry.
+    """Load every file of a package that enters something in a registry.
 
     Parameters
     ----------

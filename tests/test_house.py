@@ -12,29 +12,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from tests.test_commands import CALLS, NOT_HERE
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("phasefit", "qmodels", "validation")
-COMMANDS = (
-    "allocate",
-    "balance",
-    "checkpoint",
-    "compare",
-    "demo",
-    "export",
-    "fit",
-    "jobs",
-    "mesh",
-    "predict",
-    "recommend",
-    "record",
-    "simulate",
-    "slices",
-    "study",
-    "surface",
-    "sweep",
-    "validate",
-    "what-if",
-)
+COMMANDS = (*CALLS, *NOT_HERE)
 
 
 def room(module: str) -> str:
@@ -105,10 +87,6 @@ def app():
 @pytest.fixture(scope="module")
 def commands(app):
     return typer.main.get_command(app).commands
-
-
-def test_every_command_is_listed_here(commands):
-    assert sorted(commands) == sorted(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -184,6 +162,7 @@ WITHOUT_A_SOURCE = {
     "BestInterval",
     "CheckpointPrediction",
     "WasteBound",
+    "AbstractModel",
     "AbstractPolicy",
     "Arrangement",
     "PolicyMap",

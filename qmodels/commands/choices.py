@@ -1,8 +1,7 @@
 """Options whose value is one of a few names: shown as such, completed, and taken in any spelling.
 
-Their names stand here too, or are read from files that enter classes by name: the help of a command must
-not load what it would take to work. A
-test holds them against the packages.
+The names stand here too, or are read from the files that enter classes by name, for the help of a
+command must not load what it would take to work; a test holds them against the packages.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from qmodels.checkpoints import (
     predict_checkpoints,
 )
 from qmodels.progress import Progress, no_progress
+from validation.checkpoints.protocols import protocols_of
 from validation.checkpoints.results import CheckpointSimulation
 from validation.checkpoints.simulator import simulate_checkpoints
 
@@ -132,7 +132,7 @@ def compare_ways(
     """
     number = whole_number("jobs", jobs, least=1)
     report = no_progress if progress is None else progress
-    ways = _ways(job, storage, number, snapshot)
+    ways = list(protocols_of(job, storage, number, snapshot))
     middle = best_interval(job, storage, number).interval if np.isfinite(job.mtbf) else job.interval
     intervals = np.geomspace(min(job.interval, middle) / 6, max(job.interval, middle) * 6, _POINTS)
     found = []
@@ -162,27 +162,6 @@ def compare_ways(
     return CheckpointStudy(
         job, storage, number, intervals, tuple(found), most, _warnings(job, storage, number)
     )
-
-
-def _ways(
-    job: Checkpointing, storage: Storage, jobs: int, snapshot: float
-) -> Sequence[tuple[str, str, Checkpointing, Storage]]:
-    turns = replace(storage, writers=max(1, min(jobs, int(storage.full_at))))
-    sharing = replace(storage, writers=None)
-    plain = replace(job, mode="blocking", snapshot=0.0)
-    works = replace(plain, mode="waiting-works")
-    behind = replace(plain, mode="asynchronous", snapshot=snapshot)
-    rows = [
-        ("sharing", "all write at once and share the bandwidth", plain, sharing),
-        ("turns", "whoever asks waits, standing still, until it is its turn", plain, turns),
-        ("waiting works", "whoever waits for its turn works on until then", works, turns),
-        ("behind the work", "the state is copied aside and written while the job works", behind, turns),
-    ]
-    if jobs == 1:
-        rows = [rows[0], rows[3]]
-    own = (job, storage)
-    known = any((way, disk) == own for _, _, way, disk in rows)
-    return rows if known else [("as given", "as the job and the storage are given", *own), *rows]
 
 
 def _warnings(job: Checkpointing, storage: Storage, jobs: int) -> tuple[str, ...]:

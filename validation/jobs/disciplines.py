@@ -20,7 +20,7 @@ class Waiting:
     """A job in the queue. Times are in the unit of its stream."""
 
     number: int  #: its place in the order of arrival
-    arrival: float
+    arrival: float  #: when it came
     size: int  #: nodes
     demand: float  #: what it needs; 0 where the stream does not say
     estimate: float  #: what its user expects it to run; 0 where nobody says
@@ -28,9 +28,9 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Situation:
-    """What holds the nodes at the moment when the first of the queue was refused."""
+    """The nodes and who holds them, at the moment when the first of the queue was refused."""
 
-    now: float
+    now: float  #: that moment
     free: int  #: nodes
     running: Sequence[tuple[float, int]]  #: (expected end, nodes) of each running job
 
@@ -50,12 +50,27 @@ class AbstractDiscipline(abc.ABC):
 
     @abc.abstractmethod
     def key(self, job: Waiting) -> float:
-        """Smaller comes first."""
+        """Return the number by which jobs are tried, the smallest first.
+
+        Parameters
+        ----------
+        job : Waiting
+            A job of the queue.
+        """
 
     def passers(self, head: Waiting, others: Iterable[Waiting], situation: Situation) -> Iterator[Waiting]:
-        """Jobs of `others`, in the order to be tried, that may start while `head` waits.
+        """Yield jobs of `others`, in the order to be tried, that may start while `head` waits.
 
         Asked anew after each job that starts.
+
+        Parameters
+        ----------
+        head : Waiting
+            The first of the queue, which was refused.
+        others : iterable of Waiting
+            The jobs behind it, in their order.
+        situation : Situation
+            What is free, and until when the rest is held.
         """
         return iter(())
 
@@ -68,6 +83,16 @@ Discipline = TypeVar("Discipline", bound=type[AbstractDiscipline])
 
 def register(discipline: Discipline) -> Discipline:
     """Enter a discipline class in `QUEUE_DISCIPLINES` under its name; use as a decorator.
+
+    Parameters
+    ----------
+    discipline : type
+        The class.
+
+    Returns
+    -------
+    type
+        The class itself.
 
     Raises
     ------

@@ -53,7 +53,7 @@ def made(values, axis="I/O rate"):
         for name, rows in values.items()
         for x, row in zip(xs, rows, strict=True)
     }
-    return Sweep(axis, xs, tuple(values), len(next(iter(cells.values()))["slowdown"]), cells)
+    return Sweep.of_values(cells, axis=axis)
 
 
 def test_slopes_and_gaps_decide():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -111,6 +111,20 @@ class Alternatives(Result, Generic[Name, Run]):
     runs: Mapping[Name, Run]
     quantities: Mapping[str, Quantity] = field(default_factory=dict, repr=False)
 
+    @classmethod
+    def of_values(cls, values: Mapping[Name, Values], **fields: Any) -> Self:
+        """Return alternatives of which nothing else is known than their values by quantity.
+
+        Parameters
+        ----------
+        values : mapping
+            By alternative and quantity, (n,) each.
+        **fields : object
+            Further fields of the class.
+        """
+        runs: Any = {name: Replications(values=each) for name, each in values.items()}
+        return cls(runs, **fields)
+
     def values(self, name: Name, quantity: str | None = None) -> Array:
         """Return a quantity of every replication of an alternative, (n,).
 
@@ -178,6 +192,22 @@ class Alternatives(Result, Generic[Name, Run]):
     def ratio(self, name: Name, to: Name, quantity: str | None = None) -> Estimate:
         """Return the mean of a quantity under `name` over that under `to`; see `ratios`."""
         return estimate(ratios(*self.paired(name, to, quantity)), confidence=self.runs[name].confidence)
+
+    def row(self, name: Name, quantities: Mapping[str, str]) -> dict[str, float]:
+        """Return means and half-widths of an alternative as columns of a table.
+
+        Parameters
+        ----------
+        name
+            One of the alternatives.
+        quantities : mapping of str to str
+            What comes behind the name of a column, such as "_s", by quantity.
+        """
+        found: dict[str, float] = {}
+        for quantity, unit in quantities.items():
+            known = self.estimate(name, quantity)
+            found |= {f"{quantity}{unit}": known.mean, f"{quantity}_half_width{unit}": known.half_width}
+        return found
 
     def ranked(self, quantity: str | None = None) -> list[Name]:
         """Return the alternatives by their mean, the best first."""

@@ -9,7 +9,21 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from phasefit.arrays import Array
-from qmodels.plotting.style import BLUE, GREY, axes_or_new, bars_above_zero, set_commas, set_legend_below
+from qmodels.plotting.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    axes_or_new,
+    bars_above_zero,
+    set_commas,
+    set_legend_below,
+)
+
+#: Colours of what is told apart by its name, in turn.
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -10,6 +10,7 @@ import pandas as pd
 from qmodels.io.outputs import output_folder
 from qmodels.pages.report import PAGE, Picture, fill_report
 from qmodels.words import in_words
+from validation.analysis.comparison import Comparison
 from validation.checkpoints.ways import MOST_THAT_FIT, TOLERATED, CheckpointStudy, Way
 
 
@@ -25,8 +26,7 @@ def findings(study: CheckpointStudy) -> list[str]:
         f"{in_words(own.played.stall.mean)} on average, one in twenty for more than "
         f"{in_words(own.played.percentile(0.95))}."
     ]
-    gains = [_gain(own, way) for way in study.ways[1:]]
-    found += [sentence for sentence in gains if sentence]
+    found += [_gain(way, study.gain(way)) for way in study.ways[1:]]
     if own.best is not None:
         found.append(_interval_finding(study, own))
     if study.most is not None:
@@ -42,16 +42,14 @@ def findings(study: CheckpointStudy) -> list[str]:
     return found
 
 
-def _gain(own: Way, way: Way) -> str:
-    gain = way.played.goodput.mean - own.played.goodput.mean
-    doubt = float(np.hypot(way.played.goodput.half_width, own.played.goodput.half_width))
+def _gain(way: Way, gain: Comparison) -> str:
     name = way.name[0].upper() + way.name[1:]
-    if abs(gain) <= doubt:
-        return f"{name} ({way.says}): no difference that {own.played.replications} runs could show."
-    changes = "rises" if gain > 0 else "falls"
+    if gain.verdict == "undecided":
+        return f"{name} ({way.says}): no difference that {way.played.replications} runs could show."
+    changes = "rises" if gain.verdict == "better" else "falls"
     return (
-        f"{name} ({way.says}): useful time {changes} by {abs(gain) * 100:.1f} points "
-        f"(± {doubt * 100:.1f}), to {way.played.goodput.mean:.1%}; a checkpoint stops a job for "
+        f"{name} ({way.says}): useful time {changes} by {abs(gain.mean) * 100:.1f} points "
+        f"(± {gain.half_width * 100:.1f}), to {way.played.goodput.mean:.1%}; a checkpoint stops a job for "
         f"{in_words(way.played.stall.mean)} on average."
     )
 

@@ -267,8 +267,8 @@ def _summary(
     confidence: float,
     seconds: float,
 ) -> CheckpointSimulation:
-    def over(values: list[float]) -> Any:
-        return estimate(values, confidence=confidence)
+    def over(found: Sequence[float]) -> Any:
+        return estimate(found, confidence=confidence)
 
     results = []
     for i, (job, count) in enumerate(classes):
@@ -298,11 +298,13 @@ def _summary(
         )
         for run in played
     ]
+    values = {"goodput": tuple(shares), "utilisation": tuple(run.utilisation for run in played)}
     return CheckpointSimulation(
         storage=storage,
         classes=tuple(results),
-        goodput=over(shares),
-        utilisation=over([run.utilisation for run in played]),
+        goodput=over(values["goodput"]),
+        utilisation=over(values["utilisation"]),
+        values=values,
         replications=len(played),
         events=sum(run.events for run in played),
         seconds=seconds,

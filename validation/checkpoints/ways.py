@@ -20,6 +20,8 @@ from qmodels.checkpoints import (
     predict_checkpoints,
 )
 from qmodels.progress import Progress, no_progress
+from validation.analysis.alternatives import Alternatives, Quantity
+from validation.analysis.comparison import Comparison
 from validation.checkpoints.protocols import protocols_of
 from validation.checkpoints.results import CheckpointSimulation
 from validation.checkpoints.simulator import simulate_checkpoints
@@ -63,6 +65,16 @@ class CheckpointStudy(Result):
     most: int | None  #: jobs that lose at most `TOLERATED` to each other, as the job writes now
     warnings: tuple[str, ...]
 
+    @property
+    def simulated(self) -> Alternatives[str, CheckpointSimulation]:
+        """What was simulated of each way, replication by replication."""
+        runs = {way.name: way.played for way in self.ways}
+        return Alternatives(runs, {"goodput": Quantity(smaller_is_better=False)})
+
+    def gain(self, way: Way) -> Comparison:
+        """Compare the goodput of a way with that of the first, by paired differences."""
+        return self.simulated.compare(way.name, self.ways[0].name)
+
     def plot(self, ax: Any = None) -> Any:
         """Draw goodput against the interval of every way; see `validation.checkpoints.plotting`."""
         from validation.checkpoints.plotting import goodput_against_interval
@@ -79,7 +91,10 @@ class CheckpointStudy(Result):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each way: goodput predicted and played, stalls, the best interval."""
+        """One row for each way: goodput predicted and simulated, stalls, the best interval.
+
+        A gain is the paired difference of the simulated goodput to that of the first way.
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -92,6 +107,9 @@ class CheckpointStudy(Result):
                 "method": way.predicted.method,
                 "simulated_goodput": way.played.goodput.mean,
                 "half_width": way.played.goodput.half_width,
+                "gain": gain.mean,
+                "gain_half_width": gain.half_width,
+                "gain_verdict": gain.verdict,
                 "stall_mean": way.played.stall.mean,
                 "stall_p50": way.played.percentile(0.5),
                 "stall_p95": way.played.percentile(0.95),
@@ -100,7 +118,7 @@ class CheckpointStudy(Result):
                 "best_interval": way.best.interval if way.best else np.nan,
                 "best_goodput": way.best.goodput if way.best else np.nan,
             }
-            for way in self.ways
+            for way, gain in ((way, self.gain(way)) for way in self.ways)
         )
 
 

@@ -91,6 +91,11 @@ def all_hold(verdicts: Iterable[Verdict]) -> Verdict:
     return HOLDS if known and set(known) == {HOLDS} else UNDECIDED
 
 
+def all_better(comparisons: Iterable[Comparison]) -> Verdict:
+    """The verdict on a sentence that the first of each comparison is better."""
+    return all_hold(_BORNE_OUT[each.verdict] for each in comparisons)
+
+
 def all_below_zero(*differences: Estimate) -> Verdict:
     """Whether all of some differences are negative, as far as their intervals tell.
 
@@ -100,12 +105,12 @@ def all_below_zero(*differences: Estimate) -> Verdict:
     >>> all_below_zero(faster), all_below_zero(faster, unclear)
     ('holds', 'undecided')
     """
-    return all_hold(_BORNE_OUT[Comparison(x, smaller_is_better=True).verdict] for x in differences)
+    return all_better(Comparison(x, smaller_is_better=True) for x in differences)
 
 
 def all_above_zero(*differences: Estimate) -> Verdict:
     """Whether all of some differences are positive; see `all_below_zero`."""
-    return all_hold(_BORNE_OUT[Comparison(x, smaller_is_better=False).verdict] for x in differences)
+    return all_better(Comparison(x, smaller_is_better=False) for x in differences)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ import numpy as np
 from qmodels.io.outputs import output_folder
 from qmodels.pages.report import PAGE, Picture, fill_report
 from qmodels.words import in_words
-from validation.analysis.comparison import compare
 from validation.analysis.estimates import Estimate
 from validation.slices.pod import in_text
 from validation.slices.results import SliceSimulation
@@ -55,7 +54,7 @@ def _cost(study: SliceStudy, free: Ways, best: Ways) -> str:
     """What boxes cost against any blocks."""
     text = ""
     if free.full is not None and best.full is not None:
-        gap = compare(free.full.runs["utilisation"], best.full.runs["utilisation"], smaller_is_better=False)
+        gap = study.full.compare(free.name, best.name)
         text = (
             f"With a full queue, {free.discipline}, any blocks keep "
             f"{free.full.utilisation.mean:.0%} of the pod busy, boxes at best "
@@ -90,7 +89,7 @@ def _overtaking(study: SliceStudy, best: Ways, discipline: str) -> str:
     other = study.of(best.strategy, discipline)
     text = f"Letting jobs overtake ({discipline}, {best.strategy}) "
     if other.full is not None and best.full is not None:
-        gap = compare(other.full.runs["utilisation"], best.full.runs["utilisation"], smaller_is_better=False)
+        gap = study.full.compare(other.name, best.name)
         text += {
             "better": f"keeps {gap.mean * 100:.0f} points more of the pod busy (± "
             f"{gap.half_width * 100:.1f}) when 50 jobs always wait",
@@ -119,7 +118,7 @@ def _decision(study: SliceStudy, best: Ways) -> list[str]:
     if free.loaded.growing or not steady:
         return []
     queue = min(steady, key=lambda way: way.loaded.wait.mean if way.loaded.wait else float("inf"))
-    gap = compare(free.loaded.runs["wait"], queue.loaded.runs["wait"])
+    gap = study.loaded.compare(free.name, queue.name)
     more = {
         "better": "the switch shortens the mean wait more",
         "worse": f"{queue.discipline} shortens the mean wait more",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from phasefit.records import Record, Result
 from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
+from validation.analysis.alternatives import Alternatives, Quantity
 from validation.jobs.stream import AbstractStreams
 from validation.slices.placement import discipline_name, is_contiguous, strategy_name, usual_strategies
 from validation.slices.pod import Pod, SliceMix
@@ -33,6 +34,11 @@ class Ways(Record):
     full: SliceSimulation | None  #: with a full queue; None for streams, and where nobody waits
     loaded: SliceSimulation  #: at the load
 
+    @property
+    def name(self) -> tuple[str, str]:
+        """Strategy and discipline."""
+        return self.strategy, self.discipline
+
 
 @dataclass(frozen=True)
 class SliceStudy(Result):
@@ -50,7 +56,18 @@ class SliceStudy(Result):
 
     def of(self, strategy: str, discipline: str) -> Ways:
         """The strategy under the discipline."""
-        return next(way for way in self.ways if (way.strategy, way.discipline) == (strategy, discipline))
+        return next(way for way in self.ways if way.name == (strategy, discipline))
+
+    @property
+    def full(self) -> Alternatives[tuple[str, str], SliceSimulation]:
+        """Strategies and disciplines with a full queue, by what they keep busy."""
+        runs = {way.name: way.full for way in self.ways if way.full is not None}
+        return Alternatives(runs, {"utilisation": Quantity(smaller_is_better=False)})
+
+    @property
+    def loaded(self) -> Alternatives[tuple[str, str], SliceSimulation]:
+        """Strategies and disciplines at the load, by the mean wait; where queues grow it is none."""
+        return Alternatives({way.name: way.loaded for way in self.ways}, {"wait": Quantity(self.unit)})
 
     @property
     def contiguous(self) -> tuple[str, ...]:

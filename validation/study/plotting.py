@@ -24,7 +24,6 @@ from qmodels.plotting.style import (
     ORANGE,
     PURPLE,
     RED,
-    bars_above_zero,
     counted,
     set_legend_below,
     set_plain_log_ticks,
@@ -33,6 +32,7 @@ from qmodels.plotting.style import (
 from qmodels.policies import AbstractPolicy
 from qmodels.policies.methods import exact_for_its_laws
 from qmodels.words import unit_of
+from validation.analysis.plotting import draw_estimates
 from validation.study.checks import Check
 from validation.study.findings import headline_policies
 from validation.study.run import Study
@@ -301,16 +301,9 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
         predicted = check.agreement.prediction.mean_response
         simulated = check.agreement.simulation.mean_response
         exact = exact_for_its_laws(check.agreement.prediction.method)
-        ax.errorbar(
-            simulated.mean / predicted,
-            y,
-            xerr=bars_above_zero([simulated.mean / predicted], [simulated.half_width / predicted]),
-            color=BLUE if exact else RED,
-            fmt="o" if exact else "s",
-            ms=5,
-            capsize=3,
-            mfc=BLUE if exact else "white",
-        )
+        known = [simulated.mean / predicted], [simulated.half_width / predicted]
+        colour, mark, inside = (BLUE, "o", BLUE) if exact else (RED, "s", "white")
+        draw_estimates(ax, [y], known, across=True, ms=5, capsize=3, color=colour, fmt=mark, mfc=inside)
         if check.replay:
             ratio = check.replay.mean_response.mean / predicted
             ax.plot(ratio, y, marker="D", ms=5, color=PURPLE, ls="none")

@@ -17,8 +17,7 @@ from validation.papers.base import (
     UNDECIDED,
     Finding,
     Verdict,
-    all_above_zero,
-    all_below_zero,
+    all_better,
 )
 
 
@@ -53,10 +52,8 @@ def everywhere(
     sentence: str,
     pairs: Iterable[tuple[str, Cell, Cell]],
     quantity: str = "turnaround",
-    *,
-    more: bool = False,
 ) -> Finding:
-    """A sentence that the first cell of each pair has less of a quantity than the second, or more.
+    """A sentence that the first cell of each pair does better in a quantity than the second.
 
     Parameters
     ----------
@@ -66,18 +63,15 @@ def everywhere(
     pairs : iterable of (str, Cell, Cell)
         Where, in words, and the two cells.
     quantity : str
-    more : bool
-        Whether the first is said to have more.
+        Of `KEPT`; less is better, but more of what is used and of what runs.
 
     Returns
     -------
     Finding
         It holds if every pair is decided as said, fails if one is decided otherwise.
     """
-    compared = [(where, found.compare(cell, other, quantity, more=more)) for where, cell, other in pairs]
-    decide = all_above_zero if more else all_below_zero
-    verdict = decide(*(comparison.difference for _, comparison in compared))
-    return Finding(claim, sentence, verdict, tally(compared))
+    compared = [(where, found.compare(cell, other, quantity, relative=True)) for where, cell, other in pairs]
+    return Finding(claim, sentence, all_better(comparison for _, comparison in compared), tally(compared))
 
 
 def tally(compared: Iterable[tuple[str, Comparison]]) -> str:

@@ -32,7 +32,7 @@ def run(options: RunOptions) -> Outcome:
         for demand in ("pareto", "exponential")
     ]
     found = campaign(cells, options, what="laws of the demand")
-    table = found.table()
+    table = found.cells()
     return Outcome(table, tuple(_findings(found, loads)), lambda: plotting.law_panels(table))
 
 

@@ -47,7 +47,7 @@ def run(options: RunOptions) -> Outcome:
     """Eight curves."""
     loads = loaded(options)
     found = campaign(cells(loads), options, what="curves over the load")
-    table = found.table()
+    table = found.cells()
     return Outcome(
         table,
         (
@@ -79,7 +79,8 @@ def _order(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
 def _pairs(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
     for (one, other), discipline in ORDER:
         gaps = {
-            load: found.compare(Cell(one, discipline, load), Cell(other, discipline, load)) for load in loads
+            load: found.compare(Cell(one, discipline, load), Cell(other, discipline, load), relative=True)
+            for load in loads
         }
         yield Finding(
             "B-16",
@@ -102,7 +103,7 @@ def _listed(gaps: dict[float, Comparison]) -> str:
 
 def _increase(found: Campaign) -> Iterator[Finding]:
     for load, (low, high) in BANDS.items():
-        gap = found.compare(Cell("BL", "SSD", load), Cell("TBL", "SSD", load))
+        gap = found.compare(Cell("BL", "SSD", load), Cell("TBL", "SSD", load), relative=True)
         printed = published()["3 BL(SSD)", f"{load}"]
         yield Finding(
             "B-17",

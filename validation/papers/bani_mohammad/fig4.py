@@ -26,7 +26,7 @@ def run(options: RunOptions) -> Outcome:
     """The cells of figure 3."""
     loads = loaded(options)
     found = campaign(cells(loads), options, what="curves over the load")
-    table = found.table()
+    table = found.cells()
     return Outcome(
         table,
         tuple(_findings(found, loads)),
@@ -62,7 +62,7 @@ def _findings(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
         found.values(Cell("TBL", "SSD", last), "utilisation").mean()
         - found.values(Cell("BL", "SSD", last), "utilisation").mean()
     )
-    more = found.compare(Cell("TBL", "SSD", last), Cell("BL", "SSD", last), "utilisation", more=True)
+    more = found.compare(Cell("TBL", "SSD", last), Cell("BL", "SSD", last), "utilisation", relative=True)
     least = LEAST_GAP / found.estimate(Cell("BL", "SSD", last), "utilisation").mean
     yield Finding(
         "B-18",
@@ -77,7 +77,6 @@ def _findings(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
             f"{strategy}: a higher utilisation under SSD than under FCFS, at every load",
             by_discipline(strategy, loads),
             "utilisation",
-            more=True,
         )
 
 

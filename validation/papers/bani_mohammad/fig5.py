@@ -42,13 +42,13 @@ def run(options: RunOptions) -> Outcome:
         for load in (loads[0], loads[-1])
     ]
     found = campaign(list(dict.fromkeys(drawn + equal)), options, what="cubes")
-    table = found.table()
+    table = found.cells()
     rows = table[table.load.isin(loads)]
     return Outcome(table, tuple(_findings(found, loads, sides)), lambda: plotting.allocated_boxes(rows))
 
 
 def _findings(found: Campaign, loads: Sequence[float], sides: Sequence[int]) -> Iterator[Finding]:
-    counts = {cell: found.estimate(cell, "running") for cell in found.cells}
+    counts = {cell: found.estimate(cell, "running") for cell in found.runs}
     most = max(counts, key=lambda cell: counts[cell].mean)
     yield Finding(
         "B-20",
@@ -77,7 +77,6 @@ def _findings(found: Campaign, loads: Sequence[float], sides: Sequence[int]) -> 
             f"side {side}: more boxes under SSD than under FCFS, at every load",
             by_discipline("TBL", loads, side),
             "running",
-            more=True,
         )
 
 

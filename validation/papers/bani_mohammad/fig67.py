@@ -31,7 +31,7 @@ def run(options: RunOptions) -> Outcome:
     if options.quick:
         loads = (*loads[:1], NAMED, *loads[1:])
     found = campaign(cells(loads), options, what="curves over the load")
-    table = found.table()
+    table = found.cells()
     return Outcome(
         table,
         tuple(_findings(found, loads)),

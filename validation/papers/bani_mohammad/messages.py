@@ -112,24 +112,24 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
     return Point(pattern, target, gap, runs)
 
 
+_KEPT: Final = ("wait", "service", "turnaround", "utilisation", "contention")
+
+
 def _table(found: list[Point]) -> pd.DataFrame:
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
     for point in found:
         best = point.runs.best("turnaround")
-        for name, known in point.runs.runs.items():
-            row: dict[str, Any] = {
+        for name in point.runs.runs:
+            row = {
                 "pattern": point.pattern,
                 "target_utilisation": point.target,
                 "interarrival_cycles": point.interarrival,
                 "strategy": name,
                 "verdict": point.runs.compare(name, best, "turnaround").verdict,
             }
-            for quantity in ("wait", "service", "turnaround", "utilisation", "contention"):
-                row[quantity] = known[quantity].mean
-                row[f"{quantity}_half_width"] = known[quantity].half_width
-            rows.append(row)
+            rows.append(row | point.runs.row(name, dict.fromkeys(_KEPT, "")))
     return pd.DataFrame(rows)
 
 

@@ -16,7 +16,7 @@ def run(options: RunOptions) -> Outcome:
     found = campaign(variants(*RIVALS), options, what="figure 6")
     runs = QUICK_RUNS * 10 if options.quick else RUNS
     findings = (
-        placed([found.best(name) for name in RIVALS], runs=runs, seed=options.seed),
+        placed([found.best_of(name) for name in RIVALS], runs=runs, seed=options.seed),
         busy(found),
         *leads(found),
     )

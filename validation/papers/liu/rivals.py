@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from validation.analysis.comparison import compare
 from validation.papers.base import Finding, Outcome
 from validation.papers.liu import plotting
 from validation.papers.liu.campaign import Campaign
@@ -24,22 +23,16 @@ def outcome(found: Campaign, algorithms: Sequence[str], findings: Sequence[Findi
 
 def _with_best(found: Campaign, algorithms: Sequence[str]) -> pd.DataFrame:
     """The campaign's table, which rows are the best parameter's, and their paired differences."""
-    table = found.table()
+    table = found.cells()
     table["best"] = False
-    first = found.best(algorithms[0])
-    for variant in map(found.best, algorithms):
+    first = found.best_of(algorithms[0])
+    for variant in map(found.best_of, algorithms):
         own = (table.algorithm == variant.algorithm) & (table.parameter == variant.parameter)
         table.loc[own, "best"] = True
         for c in found.communications:
             row = own & (table.communications == c)
             for quantity in TIMES:
-                gap = compare(
-                    found.values(variant, c, quantity),
-                    found.values(first, c, quantity),
-                    relative=True,
-                )
-                above = f"{quantity}_above_first"
-                table.loc[row, f"{above}_percent"] = 100 * gap.mean
-                table.loc[row, f"{above}_half_width_percent"] = 100 * gap.half_width
-                table.loc[row, f"{above}_verdict"] = gap.verdict
+                gap = found.compare((variant, c), (first, c), quantity, relative=True)
+                for column, value in gap.columns(f"{quantity}_above_first").items():
+                    table.loc[row, column] = value
     return table

@@ -51,7 +51,7 @@ def _published(algorithm: str) -> tuple[tuple[int, str], ...]:
 
 def _with_trends(found: Campaign, algorithm: str) -> pd.DataFrame:
     """The campaign's table with the trend of each line, the paper's word and ours."""
-    table = found.table()
+    table = found.cells()
     for c in found.communications:
         line = table.communications == c
         table.loc[line, "paper"] = said_of(algorithm, c)

@@ -84,11 +84,10 @@ class Load:
         """One row for each strategy."""
         ranks = self.ranks()
         best = self.runs.best("service")
-        rows = []
+        rows: list[dict[str, Any]] = []
         for name in STRATEGIES:
-            run = self.runs.runs[name]
             gap = self.runs.compare(name, best, "service")
-            row: dict[str, Any] = {
+            row = {
                 "io_percent": round(100 * self.io_share),
                 "target_utilisation": self.target,
                 "interarrival_cycles": self.interarrival,
@@ -99,10 +98,7 @@ class Load:
                 "service_less_best_half_width_cycles": 0.0 if name == best else gap.half_width,
                 "service_less_best_verdict": gap.verdict,
             }
-            for quantity, unit in _KEPT.items():
-                row[f"{quantity}{unit}"] = run[quantity].mean
-                row[f"{quantity}_half_width{unit}"] = run[quantity].half_width
-            rows.append(row)
+            rows.append(row | self.runs.row(name, _KEPT))
         return rows
 
 

@@ -48,8 +48,8 @@ def rise(found: Sweep, claim: str, balancers: Sequence[str]) -> Iterator[Finding
             claim,
             f"{name}: the mean slowdown rises with the {found.axis}",
             all_above_zero(slope),
-            f"slope {_number(slope)}; {found.mean(found.xs[0], name):.3g} at {found.xs[0]:g} to "
-            f"{found.mean(found.xs[-1], name):.3g} at {found.xs[-1]:g}",
+            f"slope {_number(slope)}; {found.mean((found.xs[0], name)):.3g} at {found.xs[0]:g} to "
+            f"{found.mean((found.xs[-1], name)):.3g} at {found.xs[-1]:g}",
         )
 
 
@@ -57,8 +57,8 @@ def lowest(found: Sweep, claim: str, best: str, rivals: Sequence[str]) -> Iterat
     """One balancer is better than each rival, on average along the axis and at every point."""
     for rival in rivals:
         gaps = [found.gap(x, best, rival) for x in found.xs]
-        over_all = np.mean([found.values(x, best) for x in found.xs], axis=0)
-        theirs = np.mean([found.values(x, rival) for x in found.xs], axis=0)
+        over_all = np.mean([found.values((x, best)) for x in found.xs], axis=0)
+        theirs = np.mean([found.values((x, rival)) for x in found.xs], axis=0)
         whole = compare(over_all, theirs, relative=True)
         counts = {word: sum(gap.verdict == word for gap in gaps) for word in ("better", "worse")}
         yield Finding(
@@ -79,7 +79,7 @@ def lowest(found: Sweep, claim: str, best: str, rivals: Sequence[str]) -> Iterat
 def more_parallel(few: Sweep, many: Sweep, balancers: Sequence[str]) -> Iterator[Finding]:
     """Q-10: more parallel jobs make all slower."""
     for name in balancers:
-        gaps = [compare(few.values(x, name), many.values(x, name), relative=True) for x in few.xs]
+        gaps = [compare(few.values((x, name)), many.values((x, name)), relative=True) for x in few.xs]
         yield Finding(
             "Q-10",
             f"{name}: slower with 60 % than with 30 % of parallel jobs, at every rate",
@@ -109,7 +109,7 @@ def wider_gap(sequential: Sweep, parallel: Sweep) -> Finding:
     gaps = []
     for x in sequential.xs:
         alone, together = (
-            np.log(found.values(x, "BS") / found.values(x, "IOCM-RE")) for found in (sequential, parallel)
+            np.log(found.values((x, "BS")) / found.values((x, "IOCM-RE"))) for found in (sequential, parallel)
         )
         gaps.append(compare(alone, together).difference)
     factors = [math.exp(-gap.mean) for gap in gaps]
@@ -126,7 +126,7 @@ def memory_pays(found: Sweep) -> Iterator[Finding]:
     last = found.xs[-1]
 
     def factor(one: str, other: str) -> Estimate:
-        logs = np.log(found.values(last, one) / found.values(last, other))
+        logs = np.log(found.values((last, one)) / found.values((last, other)))
         return estimate(logs.tolist())
 
     for one in ("IOCM-RE", "memory"):
@@ -193,7 +193,7 @@ def gains_of(found: Sweep, balancer: str) -> dict[str, Estimate]:
     """What a balancer takes off the slowdown of the better of CPU and memory, by application."""
     gains = {}
     for app in found.xs:
-        other = min(("CPU", "memory"), key=lambda name: found.mean(app, name))
+        other = min(("CPU", "memory"), key=lambda name: found.mean((app, name)))
         gap = found.gap(app, balancer, other).difference
         gains[str(app)] = Estimate(-gap.mean, gap.half_width, gap.confidence, gap.replications)
     return gains
@@ -235,7 +235,7 @@ def applications(found: Sweep) -> Iterator[Finding]:
         )
     for name in found.balancers:
         gaps = [
-            compare(found.values(app, name), found.values("LU", name)).difference
+            compare(found.values((app, name)), found.values(("LU", name))).difference
             for app in found.xs
             if app != "LU"
         ]
@@ -243,7 +243,7 @@ def applications(found: Sweep) -> Iterator[Finding]:
             "Q-15",
             f"{name}: the slowdown of LU is the largest",
             all_below_zero(*gaps),
-            ", ".join(f"{app} {found.mean(app, name):.3g}" for app in found.xs),
+            ", ".join(f"{app} {found.mean((app, name)):.3g}" for app in found.xs),
         )
 
 

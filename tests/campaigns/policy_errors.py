@@ -16,9 +16,9 @@ from qmodels.policies import capacity, predict
 from qmodels.policies.models.build import demand_law
 from qmodels.policies.models.recorded_domain import TRAITS, family, traits, unbounded_below
 from qmodels.policies.models.recorded_errors import MOST_BUSY, SHARES, regime, regimes
+from tests.campaigns.policy_points import GridPoint
 from validation.sharing import simulate
 from validation.sharing.simulator import MEASURED, relaxation_jobs
-from validation.trial.policy_grid import GridPoint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,7 +179,7 @@ def write_errors(table: pd.DataFrame, file: Path) -> None:
         for name in regimes(regime_of(row)):
             groups.setdefault(name, []).append(row)
     lines = [
-        f"# errors of {len(approximate)} points by regime; validation.trial.policy_errors",
+        f"# errors of {len(approximate)} points by regime; tests.campaigns.policy_errors",
         ";".join(["regime", "points", *names, "worst"]),
     ]
     for name, rows in sorted(groups.items()):
@@ -221,7 +221,7 @@ def write_domain(table: pd.DataFrame, file: Path) -> None:
 
     approximate = table[table.method == "approximate"]
     families = [family(row["model"], turns="cpu=ps" not in row["policy"]) for row in records_of(approximate)]
-    lines = [f"# ranges of {len(approximate)} simulated points; validation.trial.policy_errors"]
+    lines = [f"# ranges of {len(approximate)} simulated points; tests.campaigns.policy_errors"]
     lines.append("family;trait;low;high")
     for name, rows in approximate.groupby(pd.Series(families, index=approximate.index)):
         for trait in TRAITS:

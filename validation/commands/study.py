@@ -26,7 +26,7 @@ Interactive = Annotated[
 
 
 #: What plays the mesh: other processes import it while this one reads the scenario.
-_MESH = "validation.trial.one_policy"
+_MESH = "validation.trial.chain"
 
 
 def register(app: typer.Typer) -> None:

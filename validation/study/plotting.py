@@ -275,8 +275,8 @@ def trial_panel(trial: MeshTrial) -> Figure:
     """The way from the model to the mesh for one policy."""
     figure = Figure(figsize=(4.8, 3.9), layout="constrained")
     ax = trial.found.chain.plot(figure.add_subplot(), seconds=trial.cycle)
-    given = trial.task.given
-    where = f"on a mesh of {given['rows']} x {given['columns']}, jobs placed by {trial.strategy}"
+    mesh = trial.task.cell.mesh
+    where = f"on a mesh of {mesh.rows} x {mesh.columns}, jobs placed by {trial.strategy}"
     set_title(ax, f"{trial.policy.label} {where}", "steps in % of the time on the mesh")
     return figure
 

@@ -16,10 +16,9 @@ from validation.allocation import Request
 from validation.allocation.base import answer
 from validation.analysis.seeding import stream, word
 from validation.mesh import Occupancy
-from validation.trial.arrivals import Arrivals, LossArrivals
 from validation.trial.bursts import Alone, alone
 from validation.trial.carriers import Packets, SharedDisks
-from validation.trial.history import COMPUTE, EXCHANGE, TRANSFER, Played
+from validation.trial.history import COMPUTE, EXCHANGE, TRANSFER, Arrivals, LossArrivals, Played
 from validation.trial.scenario import Cell
 
 Array = NDArray[np.float64]

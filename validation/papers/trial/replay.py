@@ -14,9 +14,8 @@ from qmodels.progress import Progress, no_progress
 from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream, word
 from validation.jobs.renewal import ReplayedJobs
-from validation.trial.agreement import Agreement, Cause, Measured
+from validation.trial.agreement import DEPENDENCE, Agreement, Cause, Measured
 from validation.trial.bursts import MeasuredProgram
-from validation.trial.causes import DEPENDENCE
 from validation.trial.machine import play_cell
 from validation.trial.scenario import Cell
 

@@ -1,4 +1,4 @@
-"""What the interval of measured speeds leaves out: in a busy queue they are other ones."""
+"""What the interval of measured speeds leaves out, estimated from rows of a comparison."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ from numpy.typing import ArrayLike
 
 from phasefit.checks import real_array
 from qmodels.errors import ModelError
-from validation.trial.scenario import Cell
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Standard deviation of the factor by which speeds in a queue differ from those of a loss run, by
-#: what a policy does with its partitions: `errors_of_rows` of the record before that of today, with
-#: its rows of DP(2) and TS made anew, rounded up. So docs/record/trial.csv judges intervals that
-#: were fixed before it; of itself it says .0025, .0035 and .0064.
-SPACE, DIVIDED, TURNS = 0.0022, 0.0040, 0.0065
+_ROWS: Final = ("errors", "noise", "slopes")
 
 
 def errors_of_rows(rows: pd.DataFrame) -> dict[str, float]:
@@ -34,21 +29,6 @@ def errors_of_rows(rows: pd.DataFrame) -> dict[str, float]:
         some = rows[usable & (kind == policy)]
         found[name] = excess_error(some["error"], some["noise"], some["slope"])
     return found
-
-
-def model_error(cell: Cell) -> float:
-    """The share by which the speeds of a loss run are off in a queue, as recorded for such cells.
-
-    Examples
-    --------
-    >>> cell = Cell.of(rows=4, columns=4, policy="SP", policy_options={"processor_partitions": 2,
-    ...     "disk_partitions": 2}, strategy="MC", cpu_to_io=2.0)
-    >>> model_error(cell) == SPACE
-    True
-    """
-    if cell.repartitioned:
-        return DIVIDED
-    return TURNS if cell.arrangement.multiprogramming > 1 else SPACE
 
 
 def excess_error(errors: ArrayLike, noise: ArrayLike, slopes: ArrayLike) -> float:
@@ -111,6 +91,3 @@ def excess_error(errors: ArrayLike, noise: ArrayLike, slopes: ArrayLike) -> floa
     while surplus(most) > 0.0:
         most *= 4.0
     return float(np.sqrt(brentq(surplus, 0.0, most, xtol=1e-12)))
-
-
-_ROWS: Final = ("errors", "noise", "slopes")

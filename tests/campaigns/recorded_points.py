@@ -28,7 +28,7 @@ from qmodels.programs import (
     WorkingSet,
     WorkloadMix,
 )
-from validation.trial.policy_grid import GridPoint
+from tests.campaigns.policy_points import GridPoint
 
 #: Kinds of points of the record, and how many of each are drawn.
 RECORDED: Final = {

@@ -17,9 +17,9 @@ from qmodels.policies.models.base import MODELS
 from qmodels.policies.models.demand import demand_law
 from qmodels.policies.models.recorded_domain import TRAITS, traits, unbounded_below
 from qmodels.policies.models.recorded_errors import MOST_BUSY, SHARES, regime, regimes
+from tests.campaigns.policy_points import GridPoint
 from validation.sharing import simulate
 from validation.sharing.simulator import MEASURED, relaxation_jobs
-from validation.trial.policy_grid import GridPoint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,7 +180,7 @@ def write_errors(table: pd.DataFrame, file: Path) -> None:
         for name in regimes(regime_of(row)):
             groups.setdefault(name, []).append(row)
     lines = [
-        f"# errors of {len(approximate)} points by regime; validation.trial.policy_errors",
+        f"# errors of {len(approximate)} points by regime; tests.campaigns.policy_errors",
         ";".join(["regime", "points", *names, "worst"]),
     ]
     for name, rows in sorted(groups.items()):
@@ -226,7 +226,7 @@ def write_domain(table: pd.DataFrame, file: Path) -> None:
 
     approximate = table[table.method == "approximate"]
     families = [_family(row) for row in records_of(approximate)]
-    lines = [f"# ranges of {len(approximate)} simulated points; validation.trial.policy_errors"]
+    lines = [f"# ranges of {len(approximate)} simulated points; tests.campaigns.policy_errors"]
     lines.append("family;trait;low;high")
     for name, rows in approximate.groupby(pd.Series(families, index=approximate.index)):
         for trait in TRAITS:

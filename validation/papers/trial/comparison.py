@@ -1,23 +1,38 @@
-"""Cells of the trial: predicted, corrected and simulated side by side, and judged."""
+"""Cells of the trial: predicted, corrected and simulated side by side, and judged.
+
+Speeds, replications and predictions are tasks of their own, each a function of plain records at the
+top of this module: so they may run anywhere, and be kept and taken up again.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
+from phasefit.records import Record
 from qmodels.errors import UnstableError
 from qmodels.policies import SpeedTable, predict
 from qmodels.policies.prediction import CONFIDENCE, Prediction
 from qmodels.progress import Progress, no_progress
+from validation.allocation.base import find_strategy
 from validation.analysis.estimates import estimate
 from validation.analysis.seeding import stream
+from validation.papers.trial.link_speeds import link_speeds
+from validation.papers.trial.orders import (
+    Undecided,
+    groups,
+    mean_sign,
+    mean_tau,
+    pairs_of,
+    undecided,
+)
 from validation.sweeps.executors import parallel_map
 from validation.trial.arrangements import (
     ARRANGEMENTS,
@@ -27,35 +42,28 @@ from validation.trial.arrangements import (
     with_arrangements,
 )
 from validation.trial.bursts import workload
-from validation.trial.control import control_mean, controlled
-from validation.trial.grid import load_points
-from validation.trial.link_speeds import link_speeds
-from validation.trial.loss_run import STARTS, WAITING, loss_run
-from validation.trial.model_error import model_error
-from validation.trial.orders import (
-    Undecided,
-    groups,
-    mean_sign,
-    mean_tau,
-    pairs_of,
-    undecided,
+from validation.trial.loss_run import STARTS, WAITING, loss_run, model_error, speeds_of_parts
+from validation.trial.replications import (
+    JOBS,
+    WARM_UP,
+    Replication,
+    TrialPoint,
+    control_mean,
+    controlled,
+    run_one,
 )
-from validation.trial.partition_mix import speeds_at
-from validation.trial.replications import JOBS, WARM_UP, cell_of, jobs_of, run_one
 from validation.trial.scenario import Cell
 from validation.trial.shared_queue import (
     ShareFactor,
     corrected_response,
     share_factor,
     shared_responses,
+    speeds_at,
 )
 from validation.trial.size_shares import SizeShares, shares_of_parts
-from validation.trial.speed_estimates import speeds_of_parts
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 #: Seed and share of the cells that no decision may look at; see `kept_out`.
 KEPT_OUT_SEED, KEPT_OUT_SHARE = 20260, 0.25
@@ -77,8 +85,51 @@ def kept_out(names: Sequence[str]) -> list[bool]:
     return [bool(stream(KEPT_OUT_SEED, name).random() < KEPT_OUT_SHARE) for name in names]
 
 
-def compare_strategies(
-    given: Mapping[str, Any],
+@dataclass(frozen=True, kw_only=True)
+class SpeedTask(Record):
+    """What is asked of the loss run of a cell."""
+
+    cell: Cell
+    starts: int = STARTS
+    loss_jobs: int | None = None
+    seed: int = 0
+    arrangements: int = 0  #: of a full machine that are measured too; 0 for none
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSpeeds(Record):
+    """What a loss run did in its parts, and what it cost; see `LossRun`."""
+
+    parts: Array
+    part_scores: Array
+    jobs: int
+    seconds: float  #: of a processor
+    frozen: FrozenSpeeds | None = None
+
+    @property
+    def table(self) -> SpeedTable:
+        """The speeds of k running jobs, those of a full machine by arrangement where measured."""
+        table = speeds_of_parts(self.parts, f"loss run of {len(self.parts)} starts")
+        return table if self.frozen is None else with_arrangements(table, self.frozen)
+
+    @property
+    def shares(self) -> SizeShares:
+        """By what power of their demand the running jobs share those speeds."""
+        return shares_of_parts(self.part_scores)
+
+
+@dataclass(frozen=True, eq=False)
+class RowTask(Record):
+    """All that a row of the comparison is made of."""
+
+    point: TrialPoint
+    load: float
+    speeds: MeasuredSpeeds
+    runs: list[Replication]
+
+
+def compare_predictions(
+    cell: Cell,
     strategies: Sequence[str],
     loads: Sequence[float],
     *,
@@ -97,8 +148,8 @@ def compare_strategies(
 
     Parameters
     ----------
-    given : mapping
-        Arguments of `Cell.of` but the strategy, plain data.
+    cell : Cell
+        Its own strategy plays no part.
     strategies : sequence of str
     loads : sequence of float
         Arrival rates over the smallest corrected capacity among the strategies.
@@ -108,13 +159,14 @@ def compare_strategies(
         Of each loss run.
     most : int
         By how many times replications and starts may grow for strategies whose order is open, in
-        steps of two; see `validation.trial.orders.undecided`. With 1 they stay as they are.
+        steps of two; see `validation.papers.trial.orders.undecided`. With 1 they stay as they are.
     seed : int
     workers, executor
-        Who does the loss runs and the replications; see `validation.sweeps.executors`. One that
-        remembers lets a comparison go on where it was broken off.
+        Who does the loss runs, the replications and the predictions; see
+        `validation.sweeps.executors`. One that remembers lets a comparison go on where it was
+        broken off.
     progress : callable
-        Called as ``progress("loss runs", done, total)`` and ``progress("runs", done, total)``.
+        Called as ``progress("loss runs", done, total)``, and so for "runs" and "predictions".
 
     Returns
     -------
@@ -125,96 +177,73 @@ def compare_strategies(
     import pandas as pd
 
     spread = partial(parallel_map, workers=workers, executor=executor, progress=progress)
-    asked = {**given, "loss_jobs": loss_jobs, "seed": seed}
-    if arrangement_lasts(cell_of({**given, "strategy": strategies[0]})):
-        asked["arrangements"] = ARRANGEMENTS
+    cells = {name: cell.with_options(strategy=find_strategy(name)) for name in strategies}
+    many = ARRANGEMENTS if arrangement_lasts(cell) else 0
 
-    def measure(count: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-        tasks = [{**asked, "strategy": name, "starts": n} for name, n in count.items()]
+    def measure(count: dict[str, int]) -> dict[str, MeasuredSpeeds]:
+        ask = partial(SpeedTask, loss_jobs=loss_jobs, seed=seed, arrangements=many)
+        tasks = [ask(cell=cells[name], starts=n) for name, n in count.items()]
         return dict(zip(count, spread(measured_speeds, tasks, what="loss runs"), strict=True))
 
-    loss = measure(dict.fromkeys(strategies, starts))
-    first = {name: _table(found) for name, found in loss.items()}
-    # rates stay those of the first loss runs, so that what was simulated goes on being of use
-    points = load_points(given, first, loads, jobs=jobs, warm_up=warm_up, seed=seed)
-    runs: list[list[dict[str, float]]] = [[] for _ in points]
+    speeds = measure(dict.fromkeys(cells, starts))
+    # Where arrangements stay, the capacity is that of the slowest. Rates stay those of the first
+    # loss runs, so that what was simulated goes on being of use.
+    least = min(each.table.capacity for each in speeds.values())
+    at = partial(TrialPoint, jobs=jobs, warm_up=warm_up, seed=seed)
+    places = [(load, name) for load in loads for name in cells]
+    points = [at(cell=cells[name], arrival_rate=load * least) for load, name in places]
+    runs: list[list[Replication]] = [[] for _ in points]
     wanted, times = dict.fromkeys(range(len(points)), replications), 1
     changed, rows = set(wanted), dict[int, dict[str, Any]]()
     while True:
         tasks = [(n, r) for n, count in wanted.items() for r in range(len(runs[n]), count)]
-        found = spread(_replicated, [(points[n], r) for n, r in tasks], what="runs")
+        found = spread(replicated, [(points[n], r) for n, r in tasks], what="runs")
         for (n, _), run in zip(tasks, found, strict=True):
             runs[n].append(run)
-        for n in changed:
-            own = loss[points[n]["strategy"]]
-            rate, table = float(points[n]["arrival_rate"]), _table(own)
-            waited = WAITING * float(table.throughput[-1])  # under TS every loss run is a queue
-            table = speeds_at(cell_of(points[n]), table, rate, waited)
-            rows[n] = _row(points[n], table, loads[n // len(strategies)], runs[n], own)
+        asked = {n: RowTask(points[n], places[n][0], speeds[places[n][1]], runs[n]) for n in changed}
+        rows |= zip(asked, spread(compared, list(asked.values()), what="predictions"), strict=True)
         frame = pd.DataFrame([rows[n] for n in range(len(points))])
         times *= 2
         more = undecided(frame) if times <= most else Undecided((), ())
         if not (more.simulated or more.predicted):
             return frame
         wanted = {n: 2 * len(runs[n]) for n in more.simulated}
-        count = {name: 2 * len(loss[name]["parts"]) for name in more.predicted}
-        loss |= measure(count)
-        changed = {n for n, point in enumerate(points) if n in wanted or point["strategy"] in count}
+        count = {name: 2 * len(speeds[name].parts) for name in more.predicted}
+        speeds |= measure(count)
+        changed = {n for n, (_, name) in enumerate(places) if n in wanted or name in count}
 
 
-def measured_speeds(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What a loss run of a cell given as plain data did in its parts, and what it cost.
+def measured_speeds(task: SpeedTask) -> MeasuredSpeeds:
+    """Measure the speeds of a cell by a loss run, and those of its arrangements where asked.
 
-    With "arrangements" so many of a full machine are measured, as "frozen", (E,) and how well all
-    are known. The loss run is then a strict one: waiting would count slow arrangements for longer,
-    and so does the queue of several.
+    With arrangements the loss run is a strict one: waiting would count slow ones for longer, and so
+    does the queue of several.
     """
-    named = ("starts", "loss_jobs", "seed", "arrangements")
-    own = {name: asked[name] for name in named if name in asked}
-    cell = cell_of({name: value for name, value in asked.items() if name not in own})
-    many, jobs, seed = own.get("arrangements", 0), own["loss_jobs"], own["seed"]
-    run = loss_run(cell, starts=own["starts"], jobs=jobs, waiting=0.0 if many else WAITING, seed=seed)
-    found: dict[str, Any] = {
-        "parts": run.parts.tolist(),
-        "part_scores": run.part_scores.tolist(),
-    }
+    cell, jobs, seed = task.cell, task.loss_jobs, task.seed
+    many, waiting = task.arrangements, 0.0 if task.arrangements else WAITING
+    run = loss_run(cell, starts=task.starts, jobs=jobs, waiting=waiting, seed=seed)
+    began, frozen = time.process_time(), None
     if many:
-        began = time.process_time()
         few = None if jobs is None else max(jobs // 4, 1)
         frozen = frozen_speeds(cell, arrangements=many, jobs=few, seed=seed)
-        found["frozen"] = frozen.speeds.tolist(), frozen.error
-        return {**found, "jobs": run.jobs, "seconds": run.seconds + time.process_time() - began}
-    return {**found, "jobs": run.jobs, "seconds": run.seconds}
+    seconds = run.seconds + time.process_time() - began
+    return MeasuredSpeeds(run.parts, run.part_scores, run.jobs, seconds, frozen)
 
 
-def _table(found: Mapping[str, Any]) -> SpeedTable:
-    """The speeds of what `measured_speeds` returned."""
-    source = f"loss run of {len(found['parts'])} starts"
-    table = speeds_of_parts(found["parts"], source)
-    if "frozen" not in found:
-        return table
-    speeds, error = found["frozen"]
-    return with_arrangements(table, FrozenSpeeds(np.asarray(speeds), error))
-
-
-def _replicated(task: tuple[Mapping[str, Any], int]) -> dict[str, float]:
+def replicated(task: tuple[TrialPoint, int]) -> Replication:
+    """Simulate a replication of a point; both are one argument."""
     return run_one(*task)
 
 
-def _row(
-    point: Mapping[str, Any],
-    table: SpeedTable,
-    load: float,
-    found: Sequence[Mapping[str, float]],
-    loss: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Everything about one strategy at one load."""
-    cell, rate = cell_of(point), float(point["arrival_rate"])
-    work = workload(cell)
-    ask = partial(predict, cell.policy, cell.system, work, arrival_rate=rate)
+def compared(task: RowTask) -> dict[str, Any]:
+    """Predict one strategy at one load, and hold the prediction against its replications."""
+    point, loss, runs = task.point, task.speeds, task.runs
+    cell, rate, table = point.cell, point.arrival_rate, loss.table
+    # under TS every loss run is a queue
+    table = speeds_at(cell, table, rate, WAITING * float(table.throughput[-1]))
+    ask = partial(predict, cell.policy, cell.system, workload(cell), arrival_rate=rate)
     began = time.process_time()
-    shares = shares_of_parts(loss["part_scores"])
-    factor = _factor(cell, table, shares, rate)
+    factor = _factor(cell, table, loss.shares, rate)
     corrected, width = _corrected(cell, table.less_sure(model_error(cell)), rate, factor)
     once = time.process_time() - began
     known_spread = replace(table, degrees_of_freedom=float("inf"))
@@ -222,14 +251,14 @@ def _row(
     _, noise = _corrected(cell, known_spread, rate, factor)
     equal = _corrected(cell, table, rate, None)[0]
     cheap, link_seconds = link_speeds(cell)
-    seen = observed_speeds(found, table.throughput)
+    seen = observed_speeds(runs, table.throughput)
     plain, by_loads = (_answer(ask, speeds)[0] for speeds in (None, cheap))
     at_seen = _corrected(cell, SpeedTable(seen), rate, factor)[0]
-    responses = [row["response"] for row in found]
+    responses = [run.response for run in runs]
     known = control_mean(cell, table.throughput, rate)
     simulated, values = controlled(
         responses,
-        _controls(point, table, shares.powers, len(found)),
+        _controls(point, table, loss.shares.powers, len(runs)),
         known * factor.mean,
         known_error=factor.played_error * known,
     )
@@ -238,10 +267,10 @@ def _row(
     error = corrected / mean - 1.0
     within = abs(error) * mean <= float(np.hypot(width, half))
     return {
-        "cell": cell_name(point),
+        "cell": cell.name,
         "policy": cell.policy.label,
         "strategy": cell.strategy.name,
-        "load": load,
+        "load": task.load,
         "rho": rate / table.throughput[-1],
         "arrival_rate": rate,
         "simulated": mean,
@@ -262,22 +291,21 @@ def _row(
         "covers": abs(error) * mean <= width < float("inf"),  # which would say nothing
         "within_both": within,
         "cause": cause_of(error, at_seen / mean - 1.0, within),
-        "jobs": int(sum(row["jobs"] for row in found)),
-        "loss_jobs": int(loss["jobs"]),
-        "seconds_simulation": sum(row["seconds"] for row in found),
-        "seconds_loss_run": loss["seconds"],
+        "jobs": sum(run.jobs for run in runs),
+        "loss_jobs": loss.jobs,
+        "seconds_simulation": sum(run.seconds for run in runs),
+        "seconds_loss_run": loss.seconds,
         "seconds_prediction": once,
         "seconds_link_loads": link_seconds,
         "values": values.tolist(),
     }
 
 
-def _controls(point: Mapping[str, Any], table: SpeedTable, powers: Array, count: int) -> Array:
+def _controls(point: TrialPoint, table: SpeedTable, powers: Array, count: int) -> Array:
     """Mean response of the queue by speeds and shares on the jobs of each replication, (count,)."""
-    arrival, demand = np.stack([jobs_of(point, replication) for replication in range(count)], 1)
-    first = int(point["warm_up"])
+    arrival, demand = np.stack([point.jobs_of(replication) for replication in range(count)], 1)
     played = shared_responses(table.throughput, powers, arrival, demand)
-    means: Array = played[:, first : first + int(point["jobs"])].mean(axis=1)
+    means: Array = played[:, point.measured].mean(axis=1)
     return means
 
 
@@ -317,15 +345,13 @@ def slope_of(ask: Callable[..., Prediction], table: SpeedTable, rate: float) -> 
     return float(np.log(slow / fast) / (2.0 * step))
 
 
-def observed_speeds(found: Sequence[Mapping[str, float]], known: Array) -> Array:
+def observed_speeds(runs: Sequence[Replication], known: Array) -> Array:
     """Speeds of k running jobs in the replications themselves, (c,).
 
     Where k was hardly ever seen, in less than a thousandth of the time, those that are known.
     """
-    numbers = range(1, known.size + 1)
-    done, spent = (
-        np.array([sum(row[f"{what}{k}"] for row in found) for k in numbers]) for what in ("done", "time")
-    )
+    done: Array = sum(run.done for run in runs)  # type: ignore[assignment]
+    spent: Array = sum(run.cycles for run in runs)  # type: ignore[assignment]
     enough = (spent > 1e-3 * spent.sum()) & (done > 0.0)
     return np.where(enough, done / np.maximum(spent, 1.0), known)
 
@@ -346,20 +372,6 @@ def cause_of(error: float, at_seen_speeds: float, within: bool) -> str:
     if within:
         return NOISE
     return SPEEDS if abs(at_seen_speeds) <= 0.5 * abs(error) else SHARES
-
-
-def cell_name(point: Mapping[str, Any]) -> str:
-    """Name of a cell without its strategy, which also decides whether it is kept out."""
-    cell = cell_of(point)
-    parts = [
-        f"{cell.mesh.rows}x{cell.mesh.columns}",
-        cell.policy.label,
-        f"{point['cpu_to_io']:g}:1",
-        f"N={cell.shape.phases}",
-        f"scv={point.get('demand_scv', 1.0):g}",
-        cell.shape.io,
-    ]
-    return " ".join([*parts, *([cell.disk] if cell.disk != "buffer" else [])])
 
 
 def acceptance(frame: pd.DataFrame) -> dict[str, float]:

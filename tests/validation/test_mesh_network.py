@@ -208,13 +208,13 @@ def test_a_disk_that_is_kept_busy_takes_its_time_for_every_flit(pattern, flits, 
 
 def test_totals_of_a_channel_go_beyond_four_thousand_million():
     mesh = Mesh(1, 1, io_side="west")
-    network = Network(mesh, disk_pace=1e4)
-    flits = 1 << 20
+    network = Network(mesh, disk_pace=1e6)
+    flits = 2200
     network.start("a", None, Messages([0, 0], [0, 0], [1, 1], [flits, flits]))
     finish(network)
     use = network.channel_use()
     disk = mesh.routers + mesh.routers_of[1]
-    each = flits * 10_000
+    each = flits * 1_000_000  # two of them are more than 2^32 cycles
     assert use.held[disk] == 2 * each
     assert use.flits[disk] == 2 * flits
 

@@ -89,9 +89,9 @@ def test_the_output_folder_holds_tables_layouts_and_gantt_charts(folder):
 def test_a_wanted_utilisation_is_reached(folder):
     done = command(
         "--mesh",
-        "8x8",
+        "4x4",
         "--jobs",
-        400,
+        100,
         "--replications",
         3,
         "-j",
@@ -107,7 +107,7 @@ def test_a_wanted_utilisation_is_reached(folder):
     stages = [line.partition(":")[0] for line in done.stderr.splitlines()]
     assert stages[:2] == ["a first guess", "pilot runs"]
     assert "runs" in stages
-    # Other jobs than those of the pilot runs: 400 of them spread the utilisation by some 10 %.
+    # Other jobs than those of the pilot runs: 300 of them spread the utilisation by some 10 %.
     assert said["PLAS"]["utilisation"]["mean"] == pytest.approx(0.5, abs=0.1)
 
 

@@ -150,7 +150,9 @@ class RunColumns:
         return tuple(found)
 
 
-def unread_note(header: Sequence[str], rows: Sequence[Sequence[str]], read: Collection[str]) -> tuple[str, ...]:
+def unread_note(
+    header: Sequence[str], rows: Sequence[Sequence[str]], read: Collection[str]
+) -> tuple[str, ...]:
     """Say which columns that are not read part runs on the same allotment: they may be other programs.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
@@ -29,6 +30,20 @@ _ROUNDING = 0.01
 #: Relative to the whole: a rest of less in some run and of more than `_ROUNDING` in another is none.
 _HARDLY = 0.001
 _SHOWN = 6
+
+
+@dataclass(frozen=True)
+class RunWords:
+    """What a table of measured runs is told of its words, as in `read_runs`."""
+
+    phases: tuple[str, ...] | None = None  #: those that are read
+    disks: Disks | None = None  #: the word that is meant, or how many disks each is
+
+    def check_unused(self, given: str) -> None:
+        """Raise ModelError if something is said, of an input that is no table of runs."""
+        for name, said in (("--phases", self.phases), ("words for disks", self.disks)):
+            if said is not None:
+                raise ModelError(f"{given} is no table of measured runs: {name} do not go with it")
 
 
 def is_word(text: str) -> bool:
@@ -71,7 +86,9 @@ def checked_disks(disks: object) -> Disks | None:
         raise ModelError(f"disks must be a word or a map from words to numbers, got {disks!r:.60}")
     for word, count in disks.items():
         if type(count) is not int or not 1 <= count <= MOST:
-            raise ModelError(f"disks: {word!r:.40} must be a whole number from 1 to {MOST}, got {count!r:.40}")
+            raise ModelError(
+                f"disks: {word!r:.40} must be a whole number from 1 to {MOST}, got {count!r:.40}"
+            )
     return dict(disks)
 
 
@@ -100,7 +117,9 @@ def counted_disks(file: str, rows: Sequence[Row], disks: Disks | None) -> tuple[
     if isinstance(disks, Mapping):
         for word in words:
             if word not in disks:
-                raise TraceFormatError(file, f"disks {word[:40]!r} are not counted; {suggestion(word, disks)}")
+                raise TraceFormatError(
+                    file, f"disks {word[:40]!r} are not counted; {suggestion(word, disks)}"
+                )
         counted = [(line, cells | {"d": str(disks.get(cells["d"], cells["d"]))}) for line, cells in rows]
         return counted, ()
     if sum(words.values()) < len(rows):
@@ -108,8 +127,8 @@ def counted_disks(file: str, rows: Sequence[Row], disks: Disks | None) -> tuple[
         word = next(iter(words))
         raise TraceFormatError(
             file,
-            f"disks are the number {cells['d'][:40]!r} here and the word {word[:40]!r} elsewhere; say how many "
-            f"disks that is: --disk-counts {word[:40]}=N",
+            f"disks are {cells['d'][:40]!r} here and the word {word[:40]!r} elsewhere; say how "
+            f"many disks that is: --disk-counts {word[:40]}=N",
             line=line,
             field="d",
         )
@@ -123,7 +142,9 @@ def counted_disks(file: str, rows: Sequence[Row], disks: Disks | None) -> tuple[
         )
     chosen = next(iter(words)) if disks is None else disks
     if chosen not in words:
-        raise TraceFormatError(file, f"no run has the disks {chosen[:40]!r}; {suggestion(chosen, words, 'it has')}")
+        raise TraceFormatError(
+            file, f"no run has the disks {chosen[:40]!r}; {suggestion(chosen, words, 'it has')}"
+        )
     kept = [(line, cells | {"d": "1"}) for line, cells in rows if cells["d"] == chosen]
     return kept, (
         f"Disks are the word {chosen!r}, which is no number: the {len(kept)} rows with it are used, "
@@ -250,7 +271,8 @@ def _split_total(
             parts.setdefault(run.phase_name, {})[_key(run)] = (line, run)
     kept = {name: timed for name, timed in parts.items() if len(timed) == len(whole)}
     rest = {
-        key: run.seconds - sum(timed[key][1].seconds for timed in kept.values()) for key, (_, run) in whole.items()
+        key: run.seconds - sum(timed[key][1].seconds for timed in kept.values())
+        for key, (_, run) in whole.items()
     }
     shares = {key: rest[key] / whole[key][1].seconds for key in whole}
     least, most = min(shares, key=shares.__getitem__), max(shares.values())
@@ -262,8 +284,8 @@ def _split_total(
         line, run = whole[least]
         added = run.seconds - rest[least]
         return alone, (
-            f"Program {program!r}: its phases do not add up to {total!r} (in line {line} they make {added:.4g} of "
-            f"{run.seconds:.4g} s), so that alone is used; --phases names those that are to be added up instead."
+            f"Program {program!r}: its phases do not add up to {total!r} (line {line}: they make {added:.4g} "
+            f"of {run.seconds:.4g} s), so that alone is used; --phases names those to be added up instead."
         )
     found = []
     for number, timed in enumerate(kept.values(), start=1):

@@ -66,8 +66,8 @@ def read_runs(
         ``work``, in any order, or with the columns that `columns` names; `phase`
         counts from 1 or is a name in every row, `kind` is ``io`` or ``cpu``, `p` and `d` are whole
         numbers of processors and disks, `repeat` numbers the runs on the same allotment, `nodes` is
-        on how many nodes the processors were, `work` is the size of the problem in any unit. Or, when it begins with a
-        brace, the JSON lines of Extra-P: ``{"params": {"p": 4, "d": 2}, "callpath":
+        on how many nodes the processors were, `work` is the size of the problem in any unit. Or,
+        when it begins with a brace, the JSON lines of Extra-P: ``{"params": {"p": 4, "d": 2}, "callpath":
         "phase1->io", "metric": "time", "value": [12.5, 12.7]}``, where `d` is 1 if not given,
         the values are repeats, and a name before the phase (``solver->phase1->io``) is the
         program's; without one it is called like the file. Or a whole experiment of Extra-P with

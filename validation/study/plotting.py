@@ -31,7 +31,7 @@ from qmodels.plotting.style import (
 )
 from qmodels.policies import AbstractPolicy
 from qmodels.policies.methods import exact_for_its_laws
-from qmodels.words import unit_of
+from qmodels.words import allotment_in_words, unit_of
 from validation.analysis.plotting import draw_estimates
 from validation.study.checks import Check
 from validation.study.findings import headline_policies
@@ -91,7 +91,7 @@ def surface_curve(study: Study) -> Figure:
     ax = figure.add_subplot()
     along = "disks" if surface.processors.size == 1 else "processors"
     ax.plot(getattr(surface, along), surface.speedup.ravel(), marker=".", color=BLUE)
-    ax.set(xlabel=along, ylabel="speedup over one processor and one disk")
+    ax.set(xlabel=along, ylabel=f"speedup over {allotment_in_words(surface.base)}")
     ax.grid(lw=0.3)
     return figure
 

@@ -33,6 +33,7 @@ from qmodels.programs.scaling.identifiability import Design
 from qmodels.programs.scaling.measured import Measured
 from qmodels.programs.scaling.next_run import RANKINGS, NextRun, Ranking, rank_runs
 from qmodels.programs.scaling.posterior import Posterior
+from qmodels.programs.scaling.sizes import Size
 from qmodels.programs.speedup import SpeedupSurface, speedup_surface
 
 if TYPE_CHECKING:
@@ -64,6 +65,12 @@ class FittedComponent(Record):
     invisible: tuple[str, ...]  #: terms that are zero in every run
     posterior: Posterior = field(repr=False)  #: its laws
     design: Design = field(repr=False)  #: the allotments of these runs
+    name: str = ""  #: of its phase, where the table has one
+
+    @property
+    def label(self) -> str:
+        """What the burst is called: by the name of its phase, or by number and kind."""
+        return self.name or f"phase {self.phase} {self.kind}"
 
     @property
     def coefficients(self) -> dict[str, float]:
@@ -100,6 +107,8 @@ class FittedProgram(Result):
         Where residuals show a step rather than a smooth law, a sentence each.
     node : float
         Most processors of a single node, inf where it is not known.
+    size : Size or None
+        Size of the problem that it is forecast for, where the runs had several.
     """
 
     drawing = Drawing("burst", "sigma", labels=("burst", "noise, relative"))
@@ -112,6 +121,7 @@ class FittedProgram(Result):
     seed: int
     cliffs: tuple[str, ...] = ()
     node: float = math.inf
+    size: Size | None = None
     method: str = "approximate"  #: how good the answer is
 
     @property
@@ -130,6 +140,15 @@ class FittedProgram(Result):
         points = [np.stack([one.design.p, one.design.d], axis=1) for one in self.components]
         return np.unique(np.concatenate(points), axis=0)
 
+    @property
+    def base(self) -> tuple[float, float]:
+        """Processors and disks over whose time speedup stands.
+
+        One of each, or where no run had one processor the smallest allotment that was run.
+        """
+        first = self.allotments[0]
+        return (1.0, 1.0) if first[0] == 1.0 else (float(first[0]), float(first[1]))
+
     @cached_property
     def program(self) -> Program:
         """The program whose bursts follow the law in the middle of all that the runs allow.
@@ -145,10 +164,7 @@ class FittedProgram(Result):
         for one in self.components:
             if not one.design.determined:
                 doubt = next(one.design.doubts(one.posterior))
-                raise ModelError(
-                    f"{self.name}, phase {one.phase} {one.kind}: {doubt} (`predict` gives what "
-                    f"these runs allow)"
-                )
+                raise ModelError(f"{self.name}, {one.label}: {doubt} (`predict` gives what these runs allow)")
         bursts = {(one.phase, one.kind): one.burst() for one in self.components}
         numbers = sorted({one.phase for one in self.components})
         return Program(
@@ -214,6 +230,8 @@ class FittedProgram(Result):
                 *self._flat_step_warning(p),
                 *self.warnings,
             ),
+            base=self.base,
+            sized=self.size is not None,
         )
 
     def _few_runs_warning(self, p: Array, d: Array) -> Iterator[str]:
@@ -248,7 +266,8 @@ class FittedProgram(Result):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Steps among the runs, and where they contradict the law: reasons to trust it less."""
-        return (*self.cliffs, *self.contradictions)
+        of_size = () if self.size is None else self.size.warnings()
+        return (*of_size, *self.cliffs, *self.contradictions)
 
     @property
     def contradictions(self) -> tuple[str, ...]:
@@ -273,7 +292,7 @@ class FittedProgram(Result):
         ModelError
             If the runs leave open what a factor does, or an axis is out of range.
         """
-        return speedup_surface(self.program, processors, disks)
+        return speedup_surface(self.program, processors, disks, base=self.base)
 
     def surface_interval(
         self,
@@ -409,6 +428,7 @@ class FittedProgram(Result):
         return {
             "name": self.name,
             "runs": self.runs,
+            "size": self.size,
             "discrepancy": self.discrepancy,
             "components": self.components,
             "unidentified": self.unidentified,
@@ -421,13 +441,15 @@ class FittedProgram(Result):
     def drawn(self) -> pd.DataFrame:
         """Return the noise of each burst, named by its phase."""
         frame = self.to_frame()
-        return frame.assign(burst="phase " + frame["phase"].astype(str) + " " + frame["kind"])
+        return frame.assign(burst=[one.label for one in self.components])
 
     def table(self) -> str:
         """Return the components as text, and below them what the runs cannot tell."""
         lines = [
-            f"phase {c.phase} {c.kind}: {c.formula} s (probability {c.probability:.2g}); noise "
+            f"{c.label}: {c.formula} s (probability {c.probability:.2g}); noise "
             f"{100 * c.sigma:.2g} % over {c.runs} runs on {c.allotments} allotments"
             for c in self.components
         ]
+        if self.size is not None:
+            lines += self.size.sentences()
         return "\n".join([*lines, *self.unidentified, *self.warnings])

@@ -18,7 +18,8 @@ MACHINES: Final = ("cori", "edison", "mira")
 #: 14 June 2017, 00:00 UTC, in epoch seconds.
 CHECKED_FROM: Final = 1497398400.0
 #: Groups with fewer runs to learn from, or to check, are left out and counted.
-LEAST_LEARNT, LEAST_CHECKED: Final = 30, 15
+LEAST_LEARNT: Final = 30
+LEAST_CHECKED: Final = 15
 
 
 def read_groups(machine: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -27,9 +28,7 @@ def read_groups(machine: str) -> Iterator[tuple[str, pd.DataFrame]]:
     reads = runs["darshan_tot_bytes_read_posix"] > runs["darshan_tot_bytes_written_posix"]
     runs["way"] = reads.map({True: "read", False: "write"})
     runs["gib"] = runs["darshan_total_gibs_posix"].map(lambda x: float(f"{x:.2g}"))
-    runs["seconds"] = (
-        runs["darshan_total_gibs_posix"] * 1024.0 / runs["darshan_agg_perf_by_slowest_posix"]
-    )
+    runs["seconds"] = runs["darshan_total_gibs_posix"] * 1024.0 / runs["darshan_agg_perf_by_slowest_posix"]
     runs = runs[(runs["seconds"] > 0.0) & runs["seconds"].notna()]
     keys = ["file_system", "darshan_app", "darshan_nprocs", "way", "gib"]
     for key, group in runs.groupby(keys, sort=True):

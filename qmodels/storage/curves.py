@@ -64,21 +64,20 @@ def storage_speed(programs: Array, streams: Array | float, loss: Array | float =
     streams : ndarray or float
         So many streams at full speed use the whole storage.
     loss : ndarray or float
-        What contention takes: with twice as many programs as `streams` the storage gets
-        ``1 / (1 + loss)`` of its best done.
+        What contention takes at most, 0 to 1: with twice as many programs as `streams` half of that.
 
     Returns
     -------
     ndarray
-        ``min(n, c) / (1 + loss * max(n / c - 1, 0))``.
+        ``min(n, c) * (1 - loss * max(1 - c / n, 0))``.
 
     Examples
     --------
     >>> storage_speed(np.array([1.0, 4.0, 8.0]), 4.0, 0.25)
-    array([1. , 4. , 3.2])
+    array([1. , 4. , 3.5])
     """
-    crowd = np.maximum(programs / streams - 1.0, 0.0)
-    return np.asarray(np.minimum(programs, streams) / (1.0 + loss * crowd))
+    beyond = np.maximum(1.0 - streams / programs, 0.0)
+    return np.asarray(np.minimum(programs, streams) * (1.0 - loss * beyond))
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,8 @@ class StageCurve(Result):
         So many streams at their full speed use the whole storage: its total limit over the limit of one
         stream, at least 1; infinite where no number of programs fills it.
     loss : float
-        What contention takes beyond that: see `storage_speed`. Zero for a storage that only fills up.
+        What contention takes beyond that at most, 0 to 1, see `storage_speed`; zero for a storage that only
+        fills up.
     creep : float
         By how much each further program stretches what is not storage (memory, caches, clocks).
     level : float
@@ -145,12 +145,12 @@ class StageCurve(Result):
     def __post_init__(self) -> None:
         object.__setattr__(self, "seconds", real_number("seconds", self.seconds, above=0.0))
         object.__setattr__(self, "io_share", share("io_share", self.io_share))
+        object.__setattr__(self, "loss", share("loss", self.loss, one=False))
         for field, least in (("streams", 1.0), ("level", 0.0)):
             value = getattr(self, field)
             if not (isinstance(value, (int, float)) and value == math.inf):
                 object.__setattr__(self, field, real_number(field, value, least=least))
-        for field in ("loss", "creep"):
-            object.__setattr__(self, field, real_number(field, getattr(self, field), least=0.0))
+        object.__setattr__(self, "creep", real_number("creep", self.creep, least=0.0))
         if self.level == 0.0:
             raise ModelError("level must be above zero; set creep to 0 for no stretch")
 

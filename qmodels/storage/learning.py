@@ -18,8 +18,8 @@ from qmodels.storage.curves import Curves, StageCurve
 _FULL_AT, _FULL_SPREAD = 16.0, 1.0
 #: The same of the stretch by each further program of what is not storage: 0.4 to 10 %.
 _CREEP, _CREEP_SPREAD = 0.02, 1.0
-#: The same of the loss by contention, where there is one.
-_LOSS, _LOSS_SPREAD = 0.05, 1.0
+#: The most that contention takes, where it takes anything: evenly from none.
+_LOSS = 0.6
 #: Others at which the stretch has reached half of its end: spread evenly over the logarithms.
 _LEVELS = (4.0, 256.0)
 #: No curve is right to better than this, and the tenth of its own logarithm.
@@ -213,7 +213,7 @@ def _curves(family: Family, normal: Array) -> Curves:
     return Curves(
         io_share=io_share,
         streams=streams,
-        loss=_LOSS * np.exp(_LOSS_SPREAD * loss) if family.loses else none,
+        loss=_LOSS * ndtr(loss) if family.loses else none,
         creep=_CREEP * np.exp(_CREEP_SPREAD * creep) if family.creeps else none,
         level=np.exp(low + ndtr(level) * (high - low)),
     )

@@ -139,7 +139,8 @@ def _rates(
         others = states[:, 2 * k] + states[:, 2 * k + 1] - 1.0
         stretch = 1.0 + stage.creep * others / (1.0 + others / stage.level)
         return np.asarray(here * bursts / (stage.seconds * (1.0 - stage.io_share)) / stretch)
-    slow = np.maximum(crowd, 1.0) * (1.0 + stage.loss * np.maximum(crowd - 1.0, 0.0))
+    full = np.maximum(crowd, 1.0)
+    slow = full / (1.0 - stage.loss * (1.0 - 1.0 / full))
     return np.asarray(here * bursts / (stage.seconds * stage.io_share) / slow)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class SteadySharing(Record):
     utilisation: float  #: share of the storage's best speed in use
     method: str  #: "exact (product form)" where all stages have the same `streams`, or "approximate"
     private: float  #: seconds of a response away from the storage
-    _law: PhaseType | None = field(repr=False, default=None)
+    _stay: Callable[[], PhaseType | None] = field(repr=False, default=lambda: None)
 
     def percentile(self, q: float) -> float:
         """Return the response that a share `q` of programs does not exceed, seconds.
@@ -49,7 +50,8 @@ class SteadySharing(Record):
             If `q` is out of its range.
         """
         q = share("q", q, zero=False, one=False)
-        return self.private + (0.0 if self._law is None else float(self._law.ppf(q)))
+        law = self._stay()
+        return self.private + (0.0 if law is None else float(law.ppf(q)))
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,6 @@ def closed_sharing(stages: Sequence[StageCurve], programs: int, *, think: float 
             break
         others = nearer
     throughput = n / (think + response)
-    law = _stay_law(station, seen, n - 1, lambda i: (n - 1 - i) / away if away > 0.0 else 0.0)
     return SteadySharing(
         programs=throughput * response,
         response=response,
@@ -149,7 +150,7 @@ def closed_sharing(stages: Sequence[StageCurve], programs: int, *, think: float 
         utilisation=throughput * station.service / station.streams,
         method=station.method,
         private=station.private,
-        _law=law,
+        _stay=partial(_stay_law, station, seen, n - 1, lambda i: (n - 1 - i) / away if away > 0.0 else 0.0),
     )
 
 
@@ -173,7 +174,7 @@ def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
     UnstableError
         If the storage cannot carry that many.
     ModelError
-        If an argument is out of its range, or contention takes so much that no rate can be carried for ever.
+        If an argument is out of its range.
 
     Examples
     --------
@@ -186,14 +187,10 @@ def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
     others = rate * alone
     for _ in range(200):
         station = _station(stages, others)
-        load = rate * station.service / station.streams
-        if station.loss > 0.0 and station.service > 0.0:
-            raise ModelError(
-                "a storage that loses speed by contention carries no open stream for ever: a long queue "
-                "slows it below any rate; limit the programs at once (closed)"
-            )
+        capacity = station.streams * (1.0 - station.loss) / station.service if station.service else math.inf
+        load = rate / capacity
         if load >= 1.0:
-            raise UnstableError("the storage", rate, station.streams / station.service)
+            raise UnstableError("the storage", rate, capacity)
         present = _open_law(station, rate)
         mean = float(present @ np.arange(present.size))
         response = station.private + mean / rate
@@ -201,16 +198,15 @@ def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
         if abs(nearer - others) <= 1e-13 * max(nearer, 1.0) or station.method.startswith("exact"):
             break
         others = nearer
-    law = _stay_law(station, present, present.size - 1, lambda i: rate)
     return SteadySharing(
         programs=rate * response,
         response=response,
         alone=alone,
         throughput=rate,
-        utilisation=load,
+        utilisation=rate * station.service / station.streams,
         method=station.method,
         private=station.private,
-        _law=law,
+        _stay=partial(_stay_law, station, present, present.size - 1, lambda i: rate),
     )
 
 
@@ -237,13 +233,14 @@ def _open_law(station: _Station, rate: float) -> Array:
         climb = np.log(offered / station.speeds(size))
         weights = np.concatenate([[0.0], np.cumsum(climb)])
         weights = np.exp(weights - weights.max())
-        ratio = offered / station.streams
-        if weights[-1] * ratio / (1.0 - ratio) <= 1e-15 * weights.sum() or size >= 1 << 20:
+        ratio = offered / station.speeds(size)[-1]
+        rest = weights[-1] * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
+        if rest <= 1e-15 * weights.sum() or size >= 1 << 20:
             return np.asarray(weights / weights.sum())
         size *= 2
 
 
-def _stay_law(station: _Station, found: Array, most: int, joins: object) -> PhaseType | None:
+def _stay_law(station: _Station, found: Array, most: int, joins: Callable[[int], float]) -> PhaseType | None:
     """Law of one exponential transfer under processor sharing, from what it finds on arrival.
 
     Its phases are the numbers of others at the storage. None without a storage, or for too many phases.
@@ -254,7 +251,6 @@ def _stay_law(station: _Station, found: Array, most: int, joins: object) -> Phas
     most = min(most, max(kept + 20, 2 * kept))
     if most + 1 > _MOST_PHASES:
         return None
-    assert callable(joins)
     others = np.arange(most + 1)
     each = station.speeds(most + 1) / (others + 1.0) / station.service  # rate of each of i + 1
     rates = np.zeros((most + 1, most + 1))

@@ -57,8 +57,6 @@ def test_a_stream_beyond_the_capacity_is_refused_with_the_capacity():
     with pytest.raises(UnstableError) as refused:
         open_sharing([StageCurve("x", 2.0, io_share=1.0, streams=4.0)], 2.5)
     assert refused.value.capacity == pytest.approx(2.0)
-    with pytest.raises(ModelError, match="loses speed by contention"):
-        open_sharing([StageCurve("x", 2.0, io_share=1.0, streams=4.0, loss=0.1)], 0.1)
 
 
 def test_private_programs_end_when_the_longest_does():

@@ -36,26 +36,27 @@ def time_against_programs(forecast: Any, runs: Any = None, ax: Axes | None = Non
         Those drawn on.
     """
     ax = axes_or_new(ax, figsize=(5.6, 4.4))
-    n = forecast.numbers
+    n = np.log2(forecast.numbers)
     ax.fill_between(
         n, forecast.low, forecast.high, color=BLUE, alpha=0.18, lw=0, label=f"{forecast.level:.0%} interval"
     )
     ax.plot(n, forecast.seconds, "o-", color=BLUE, ms=4, label="forecast")
-    ax.axhline(forecast.seconds[0] if n[0] == 1 else _alone(forecast), color=GREY, lw=0.8, ls=":")
+    ax.axhline(_alone(forecast), color=GREY, lw=0.8, ls=":")
     if runs is not None:
         for k, number in enumerate(runs.numbers):
             times = runs.total(number)
             ax.plot(
-                np.full(times.size, number),
+                np.full(times.size, np.log2(number)),
                 times,
                 "x",
                 color=BLACK,
                 ms=4,
                 label="measured" if k == 0 else None,
             )
-    ax.set_xscale("log", base=2)
     ax.set_ylim(bottom=0.0)
-    set_log2_ticks(ax, np.asarray(n, dtype=float), "x")
+    set_log2_ticks(
+        ax, np.unique([*forecast.numbers, *(() if runs is None else runs.numbers)]).astype(float), "x"
+    )
     ax.set_xlabel("programs that start together")
     ax.set_ylabel("seconds until they end")
     ax.grid(lw=0.3)

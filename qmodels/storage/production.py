@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Indices
 from phasefit.checks import named, probabilities, real_array
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -116,7 +116,8 @@ def learn_production(
     --------
     >>> rng = np.random.default_rng(1)
     >>> load = rng.exponential(size=300)
-    >>> law = learn_production(10.0 * np.exp(0.5 * load + 0.1 * rng.normal(size=300)), ["w"] * 300, {"x": load})
+    >>> seconds = 10.0 * np.exp(0.5 * load + 0.1 * rng.normal(size=300))
+    >>> law = learn_production(seconds, ["w"] * 300, {"x": load})
     >>> calm, busy = law.quantiles("w", [0.5], at={"x": 0.0}), law.quantiles("w", [0.5], at={"x": 2.0})
     >>> bool(calm[0] < 12.0), bool(busy[0] > 22.0)
     (True, True)
@@ -168,7 +169,7 @@ def _checked(
     return np.log(times), known, tuple(loads or ())
 
 
-def _learn(logs: Array, values: Array, places: Mapping[str, Array]) -> dict[str, GroupHistory]:
+def _learn(logs: Array, values: Array, places: Mapping[str, Indices]) -> dict[str, GroupHistory]:
     """Histories of groups; slopes of each are shrunk to what all have in common."""
     scaled, targets = {}, {}
     for name, some in places.items():

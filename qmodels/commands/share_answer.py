@@ -131,7 +131,8 @@ class ShareAnswer:
         doubt = f" (with {best.probability:.0%} probability sooner)" if best.probability < 0.995 else ""
         return [
             f"{best.at_once} at a time finish the {self.target} sooner than all at once: "
-            f"{best.gain:.0%} less, {in_words(best.seconds)} instead of {in_words(whole.seconds, like=best.seconds)}{doubt}.",
+            f"{best.gain:.0%} less, {in_words(best.seconds)} instead of "
+            f"{in_words(whole.seconds, like=best.seconds)}{doubt}.",
             *said,
         ]
 
@@ -142,10 +143,11 @@ class ShareAnswer:
         from qmodels.plotting.sharing import time_against_programs
 
         found = self.forecast
+        first, last = found.numbers[[0, -1]].tolist()
         words = (
-            f"Seconds until programs end that start together, for {found.numbers[0]} to "
-            f"{found.numbers[-1]} of them: forecast from {found.seconds[0]:.4g} to {found.seconds[-1]:.4g}, with intervals, and the "
-            f"measured runs with {', '.join(map(str, found.measured))}."
+            f"Seconds until programs end that start together, for {first} to {last} of them: forecast from "
+            f"{found.seconds[0]:.4g} to {found.seconds[-1]:.4g}, with intervals, and the measured runs with "
+            f"{', '.join(map(str, self.runs.numbers))}."
         )
         axes = time_against_programs(found, self.runs)
         with output_folder(folder) as made:

@@ -1,8 +1,8 @@
 """Hold laws of I/O beside production to two months of benchmarks, learnt from the four before.
 
-``python -m tests.campaigns.production`` writes a row for each group to
-``docs/record/production.csv``. The months and groups are those of `tests.campaigns.production_groups`,
-committed before any fit. The form of the law and its constants were chosen on the first three months against the fourth.
+``python -m tests.campaigns.production`` writes a row for each group to ``docs/record/production.csv``. The
+months and groups are those of `tests.campaigns.production_groups`, committed before any fit. The form of the
+law and its constants were chosen on the first three months against the fourth.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,7 @@ def compare_ways(
     replications: int = 8,
     seed: int = 0,
     workers: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> CheckpointStudy:
     """Predict and play the ways in which these jobs could write.
@@ -123,7 +125,7 @@ def compare_ways(
         As for `predict_checkpoints`; the job's own way comes first.
     snapshot : float
         Seconds to copy the state aside, for the asynchronous way.
-    replications, seed, workers, progress
+    replications, seed, workers, executor, progress
         As for `simulate_checkpoints`.
 
     Returns
@@ -150,7 +152,13 @@ def compare_ways(
                 best_interval(way, disk, number) if np.isfinite(way.mtbf) else None,
                 np.array(curve),
                 simulate_checkpoints(
-                    way, disk, number, replications=replications, seed=seed, workers=workers
+                    way,
+                    disk,
+                    number,
+                    replications=replications,
+                    seed=seed,
+                    workers=workers,
+                    executor=executor,
                 ),
             )
         )

@@ -13,7 +13,7 @@ FRAME = pd.DataFrame({"name": ["a<b", "c"], "mean": [1.0, float("nan")]})
 
 def drawn():
     figure = Figure(figsize=(2, 1))
-    return figure, "nothing at all"
+    return figure, "One curve, of 0 points: there is nothing to see."
 
 
 def report():

@@ -73,7 +73,7 @@ class CheckpointFile(StudyFile):
 
 @dataclass(frozen=True)
 class CheckpointPlan(Record):
-    """Jobs at one storage, ready to be compared."""
+    """Jobs at one storage, ready to be compared: what `compare_ways` takes."""
 
     job: Checkpointing
     storage: Storage

@@ -116,9 +116,7 @@ def _allocate(
             replications=plan.replications,
             seed=plan.seed,
             completions=plan.completions,
-            workers=working.workers,
-            executor=working.processes,
-            progress=working.progress,
+            **working.python,
         )
         report = call.write(allocation_report(plan, found))
     # Without a network the service is the job's own demand, whatever the strategy.
@@ -140,9 +138,7 @@ def _timed(plan: AllocationPlan, working: Working) -> AllocationPlan:
         plan.streams,
         plan.utilisation,
         seed=plan.seed,
-        workers=working.workers,
-        executor=working.processes,
-        progress=working.progress,
+        **working.python,
     )
     unit = "s" if plan.machine.network == "none" else "cycles"
     answers.remark(

@@ -71,9 +71,7 @@ def _balance(
             plan.balancers,
             replications=plan.replications,
             seed=plan.seed,
-            workers=working.workers,
-            executor=working.processes,
-            progress=working.progress,
+            **working.python,
         )
         report = call.write(balance_report(plan, found))
     answers.remarks(found.warnings)

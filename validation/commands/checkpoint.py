@@ -66,17 +66,7 @@ def _checkpoint(
         found["storage.bandwidth"] = None  # whoever names a system wants its bandwidth
     plan = call.plan(CheckpointFile, lambda _, spec: checkpoint_plan(spec), found)
     with call.working("validation.checkpoints.simulator") as working:
-        study = compare_ways(
-            plan.job,
-            plan.storage,
-            plan.jobs,
-            snapshot=plan.snapshot,
-            replications=plan.replications,
-            seed=plan.seed,
-            workers=working.workers,
-            executor=working.threads,
-            progress=working.progress,
-        )
+        study = compare_ways(**vars(plan), **working.compiled)
         report = call.write(checkpoint_report(study))
     call.answer(report, study.record())
 

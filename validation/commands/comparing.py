@@ -105,9 +105,19 @@ class Working:
     """Who works on a comparison, and who hears how far it is."""
 
     workers: int | None
-    processes: Executor | None  #: for work in Python
-    threads: Executor | None  #: for compiled work
+    processes: Executor | None
+    threads: Executor | None
     progress: Progress
+
+    @property
+    def python(self) -> dict[str, Any]:
+        """Return workers, executor and progress of work in Python, as simulators take them."""
+        return {"workers": self.workers, "executor": self.processes, "progress": self.progress}
+
+    @property
+    def compiled(self) -> dict[str, Any]:
+        """Return those of compiled work."""
+        return {"workers": self.workers, "executor": self.threads, "progress": self.progress}
 
 
 @dataclass

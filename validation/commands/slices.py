@@ -59,22 +59,6 @@ def _slices(call: Call) -> None:
 
     plan = call.plan(SliceFile, slice_plan)
     with call.working("validation.slices.simulator") as working:
-        study = compare_slices(
-            plan.pod,
-            plan.jobs,
-            plan.load,
-            strategies=plan.strategies,
-            disciplines=plan.disciplines,
-            count=plan.count,
-            replications=plan.replications,
-            processors=plan.processors,
-            unit=plan.unit,
-            title=plan.title,
-            notes=plan.notes,
-            seed=plan.seed,
-            workers=working.workers,
-            executor=working.threads,
-            progress=working.progress,
-        )
+        study = compare_slices(**vars(plan), **working.compiled)
         report = call.write(slice_report(study))
     call.answer(report, study.record())

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from qmodels.pages.report import Drawn, Grid, Picture, Report, Section
-from qmodels.plotting.style import axes_or_new
+from qmodels.plotting.style import axes_or_new, counted
 from qmodels.words import in_words, plain_number
 from validation.analysis.estimates import Estimate
 from validation.analysis.sentences import against, estimated, legend, standings
@@ -214,7 +214,9 @@ def _words(found: StrategyComparison, quantity: str) -> str:
 def _layout(name: str, history: History, time: float, when: str) -> Drawn:
     """The processors at a moment, for the page."""
     jobs = len(history.mesh_at(np.array([time]))[0].jobs)
-    return strategy_strips([history], np.array([time])), f"{name} at {when}: {jobs} jobs hold processors."
+    return strategy_strips([history], np.array([time])), (
+        f"The mesh under {name} at {when}, with {counted(jobs, 'job')} on it."
+    )
 
 
 def _bars(name: str, history: History) -> Drawn:
@@ -223,7 +225,7 @@ def _bars(name: str, history: History) -> Drawn:
     for collection in ax.collections:
         collection.set_rasterized(len(collection.get_paths()) > _MOST_SHAPES)
     started = int(np.isfinite(history.start).sum())
-    return ax.get_figure(), f"Processors of {started} jobs over time under {name}."
+    return ax.get_figure(), f"Who holds which processors when, {counted(started, 'job')} under {name}."
 
 
 def _write_first_run(history: History, folder: Path, number: int) -> None:

@@ -64,7 +64,7 @@ class SliceFile(StudyFile):
 
 @dataclass(frozen=True)
 class SlicePlan(Record):
-    """A pod and its jobs, ready to be compared."""
+    """A pod and its jobs, ready to be compared: what `compare_slices` takes."""
 
     pod: Pod
     jobs: SliceMix | LogStreams

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from qmodels.pages.report import Drawn, Grid, Picture, Report, Section
-from qmodels.plotting.style import axes_or_new
+from qmodels.plotting.embedded import page_axes
 from qmodels.words import plain_number
 from validation.analysis.sentences import against, estimated, legend, listed, standings
 from validation.cluster.history import ClusterRun
@@ -105,14 +104,14 @@ def balance_report(plan: BalancePlan, found: BalancerComparison) -> Report:
             point = ClusterPoint(plan.cluster, plan.traces, balancer, plan.seed)
             run = simulate_cluster(plan.cluster, trace_of(point, 0), balancer)
             _write_first_run(run, folder, number)
-            drawn.append((timeline(run, "tasks", ax=_axes()).get_figure(), _task_words(run)))
+            drawn.append((timeline(run, "tasks", ax=page_axes()).get_figure(), _task_words(run)))
 
     slowdowns = (
         Picture(
             "slowdown",
             "Mean slowdown of a job, its response time over the time that it takes alone, and what "
             f"makes it up{'; lines: 95 % intervals' if best.replications > 1 else ''}.",
-            lambda: (found.plot(_axes()).get_figure(), _slowdown_words(ordered)),
+            lambda: (found.plot(page_axes()).get_figure(), _slowdown_words(ordered)),
         ),
         Grid("Slowdown by balancer, the best first", ordered, _columns(found, best), (0, 9)),
         f"One for the job alone, queueing for processors and disks, paging, barriers and migration"
@@ -123,7 +122,7 @@ def balance_report(plan: BalancePlan, found: BalancerComparison) -> Report:
     tails = Picture(
         "tails",
         "Share of the jobs whose slowdown is larger, over that slowdown.",
-        lambda: (found.plot_tails(ax=_axes()).get_figure(), _tail_words(ordered)),
+        lambda: (found.plot_tails(ax=page_axes()).get_figure(), _tail_words(ordered)),
     )
     tasks = Picture(
         "tasks",
@@ -185,8 +184,3 @@ def _write_first_run(run: ClusterRun, folder: Path, number: int) -> None:
         drawn["migrations"] = migration_map(run.migrations).get_figure()
     for name, figure in drawn.items():
         save(figure, folder / f"{name}-{number}.png", dpi=150)
-
-
-def _axes() -> Any:
-    """Axes whose words can be read on a telephone."""
-    return axes_or_new(None, figsize=(4.8, 3.3))

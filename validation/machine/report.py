@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from qmodels.pages.report import Drawn, Grid, Picture, Report, Section
-from qmodels.plotting.style import axes_or_new, counted
+from qmodels.plotting.embedded import page_axes
+from qmodels.plotting.style import counted
 from qmodels.words import in_words, plain_number
 from validation.analysis.estimates import Estimate
 from validation.analysis.sentences import against, estimated, legend, standings
@@ -95,7 +96,10 @@ def allocation_report(plan: AllocationPlan, found: StrategyComparison) -> Report
         return Picture(
             of,
             f"Mean time of a job {words} under each strategy{intervals}.",
-            lambda: (found.plot(_axes(1.6 + 0.35 * len(runs)), quantity=of).get_figure(), _words(found, of)),
+            lambda: (
+                found.plot(page_axes(1.6 + 0.35 * len(runs)), quantity=of).get_figure(),
+                _words(found, of),
+            ),
         )
 
     layouts = Picture(
@@ -221,7 +225,7 @@ def _layout(name: str, history: History, time: float, when: str) -> Drawn:
 
 def _bars(name: str, history: History) -> Drawn:
     """Which processors each job holds over time, for the page."""
-    ax = gantt(history, ax=_axes())
+    ax = gantt(history, ax=page_axes())
     for collection in ax.collections:
         collection.set_rasterized(len(collection.get_paths()) > _MOST_SHAPES)
     started = int(np.isfinite(history.start).sum())
@@ -234,8 +238,3 @@ def _write_first_run(history: History, folder: Path, number: int) -> None:
 
     save(gantt(history).get_figure(), folder / f"gantt-{number}.png", dpi=_DPI)
     history.to_frame().to_csv(folder / f"jobs-{number}.csv", index=False)
-
-
-def _axes(high: float = 3.3) -> Any:
-    """Axes, so many inches high, whose words can be read on a telephone."""
-    return axes_or_new(None, figsize=(4.8, high))

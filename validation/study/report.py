@@ -25,7 +25,7 @@ from validation.trial.agreement import DECISIVE_PRECISION
 
 if TYPE_CHECKING:
     from qmodels.programs.scaling import FittedProgram, Forecast
-    from validation.study.panels import Picture
+    from validation.study.panels import MadePicture
 
 #: Warnings that stand directly under the findings, at most.
 _GRAVEST = 2
@@ -38,7 +38,7 @@ def write_report(
     *,
     command: str,
     interactive: bool = False,
-    made_before: Mapping[str, Picture] | None = None,
+    made_before: Mapping[str, MadePicture] | None = None,
 ) -> Path:
     """Write the report of a study into a folder; see `study_report` and `Report.write`.
 
@@ -67,7 +67,7 @@ def write_report(
 
 
 def study_report(
-    study: Study, *, interactive: bool = False, made_before: Mapping[str, Picture] | None = None
+    study: Study, *, interactive: bool = False, made_before: Mapping[str, MadePicture] | None = None
 ) -> Report:
     """Say what a study found.
 
@@ -78,7 +78,7 @@ def study_report(
     interactive : bool
         Whether the page also holds the speedup surface to turn and to read off, where it has
         an area.
-    made_before : mapping of str to Picture, optional
+    made_before : mapping of str to MadePicture, optional
         Figures of this study that are made already, by `validation.study.panels.pictures`; by
         default all are made when the report is written.
 
@@ -119,7 +119,7 @@ def study_report(
     )
 
 
-def _values(study: Study, figures: Mapping[str, Picture], interactive: bool) -> dict[str, Any]:
+def _values(study: Study, figures: Mapping[str, MadePicture], interactive: bool) -> dict[str, Any]:
     """What the page wants besides the report."""
     from validation.study.panels import CAPTIONS
     from validation.study.plotting import log_and_laws

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +132,7 @@ def compare_ways(
     replications: int = 8,
     seed: int = 0,
     workers: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> CheckpointStudy:
     """Predict and play the ways in which these jobs could write.
@@ -141,7 +143,7 @@ def compare_ways(
         As for `predict_checkpoints`; the job's own way comes first.
     snapshot : float
         Seconds to copy the state aside, for the asynchronous way.
-    replications, seed, workers, progress
+    replications, seed, workers, executor, progress
         As for `simulate_checkpoints`.
 
     Returns
@@ -168,7 +170,13 @@ def compare_ways(
                 best_interval(way, disk, number) if np.isfinite(way.mtbf) else None,
                 np.array(curve),
                 simulate_checkpoints(
-                    way, disk, number, replications=replications, seed=seed, workers=workers
+                    way,
+                    disk,
+                    number,
+                    replications=replications,
+                    seed=seed,
+                    workers=workers,
+                    executor=executor,
                 ),
             )
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -113,13 +114,14 @@ def compare_slices(
     notes: Sequence[str] = (),
     seed: int = 0,
     workers: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> SliceStudy:
     """Play the same jobs under several strategies and disciplines.
 
     Parameters
     ----------
-    pod, jobs, load, count, replications, processors, seed, workers
+    pod, jobs, load, count, replications, processors, seed, workers, executor
         As for `simulate_slices`; streams take no load.
     strategies, disciplines : sequence of str
         Each strategy under each discipline; where nobody waits ("loss") is played besides. By
@@ -165,6 +167,7 @@ def compare_slices(
             processors=processors,
             seed=seed,
             workers=workers,
+            executor=executor,
         )
         done += 1
         report("simulations", done, every)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qmodels.storage import Batches, NextRun, SharedRuns, ShareForecast
 from qmodels.storage.come_and_go import ComeAndGo
 from qmodels.storage.forecast import PERCENTILES
 from qmodels.words import in_words
+
+if TYPE_CHECKING:
+    from qmodels.pages.report import Report
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,35 +141,71 @@ class ShareAnswer:
         ]
 
     def write(self, folder: Path, command: str) -> Path:
-        """Write report.html, its figure and its table into a folder, and return the page's path."""
+        """Write report.html, its figure and its tables into a folder, and return the page's path."""
         from qmodels.io.outputs import output_folder
-        from qmodels.pages.report import PAGE, Picture, fill_report
+        from qmodels.pages.report import PAGE
+
+        with output_folder(folder) as made:
+            self._report().write(made, command=command)
+        return folder / PAGE
+
+    def _report(self) -> Report:
+        """Return the findings with the figure and the tables."""
+        from qmodels.pages.report import Grid, Picture, Report, Section
         from qmodels.plotting.sharing import time_against_programs
 
         found = self.forecast
         first, last = found.numbers[[0, -1]].tolist()
+        interval = f"{found.level:.0%} interval"
         words = (
             f"Seconds until programs end that start together, for {first} to {last} of them: forecast from "
             f"{found.seconds[0]:.4g} to {found.seconds[-1]:.4g}, with intervals, and the measured runs with "
             f"{', '.join(map(str, self.runs.numbers))}."
         )
-        axes = time_against_programs(found, self.runs)
-        with output_folder(folder) as made:
-            fill_report(
-                made,
-                Path(__file__).parents[1] / "pages" / "share.html.j2",
-                pictures=[Picture("share", axes.get_figure(), words)],
-                tables={"forecast.csv": found.to_frame(), "turns.csv": _turns_table(self.turns)},
-                title=f"{_programs(self.target)} that share a storage",
-                subtitle=f"Learnt from runs with {', '.join(map(str, found.measured))} of them together",
-                findings=self.findings(),
-                gravest=self.runs.doubts(),
-                command=command,
-                forecast=found,
-                turns=self.turns,
-                interval=f"{found.level:.0%} interval",
-            )
-        return folder / PAGE
+        together = Grid(
+            "Seconds until programs end that start together",
+            range(found.numbers.size),
+            {
+                "programs": lambda k: f"{found.numbers[k]}",
+                "seconds": lambda k: f"{found.seconds[k]:.4g}",
+                interval: lambda k: f"{found.low[k]:.4g} to {found.high[k]:.4g}",
+                "median run": lambda k: f"{found.percentiles[0, k]:.4g}",
+                "one in ten above": lambda k: f"{found.percentiles[1, k]:.4g}",
+            }
+            | {name: partial(_stage_cell, found, j) for j, name in enumerate(found.stages)},
+        )
+        in_turns = Grid(
+            f"Seconds until {self.target} programs have ended, so many at a time",
+            self.turns,
+            {
+                "at a time": lambda one: f"{one.at_once}",
+                "seconds": lambda one: f"{one.seconds:.4g}",
+                "saved": lambda one: f"{100 * one.gain:.0f} %",
+                "probability that it saves": lambda one: f"{one.probability:.2f}",
+            },
+            wide=False,
+        )
+        picture = Picture(
+            "share",
+            f"Line: forecast, with its {interval} shaded. Crosses: measured runs. Dotted: one program alone.",
+            lambda: (time_against_programs(found, self.runs).get_figure(), words),
+        )
+        turns = [Section("turns", "All at once, or in turns", (in_turns,))] if self.turns else []
+        return Report(
+            title=f"{_programs(self.target)} that share a storage",
+            subtitle=f"Learnt from runs with {', '.join(map(str, found.measured))} of them together",
+            findings=self.findings(),
+            notes=self.runs.doubts(),
+            sections=(Section("together", "Programs that start together", (picture, together)), *turns),
+            tables={"forecast.csv": found.to_frame(), "turns.csv": _turns_table(self.turns)},
+            provenance="Forecasts are averaged over curves, each by how well it agrees with the runs. "
+            "All numbers are in forecast.csv and turns.csv.",
+        )
+
+
+def _stage_cell(forecast: ShareForecast, stage: int, number: int) -> str:
+    """Return the seconds of a stage at one of the numbers of programs, as text."""
+    return f"{forecast.stage_seconds[stage, number]:.4g}"
 
 
 def _turns_table(turns: tuple[Batches, ...]) -> Any:

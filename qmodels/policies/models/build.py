@@ -94,7 +94,7 @@ def _chosen(
     """Return the model to build for a name, and whether it is sure to have few states."""
     case = Case(policy, system, workload, jobs)
     model = _asked(name, case).substitute(case)
-    return model, model.has_few_states(case)
+    return model, model.by_demand and case.has_few_states
 
 
 def _with_arrangements(
@@ -179,8 +179,9 @@ def capacity(policy: AbstractPolicy | str, system: System, workload: Workload, *
     """
     name, policy = model_name(model), as_policy(policy)
     case = Case(policy, system, workload, running_jobs(policy, system, workload))
-    known = _asked(name, case).known_capacity(case)
-    return built_model(policy, system, workload, name).capacity if known is None else known
+    if _asked(name, case).carries_all:
+        return case.capacity
+    return built_model(policy, system, workload, name).capacity
 
 
 def solved_queue(

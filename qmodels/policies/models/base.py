@@ -113,7 +113,6 @@ class AbstractModel(abc.ABC):
 
     Examples
     --------
-    >>> from qmodels.policies.models.build import built_model
     >>> [name for name, model in MODELS.items() if model().takes_speeds]
     ['time-sharing', 'speed-scaled']
     """
@@ -136,16 +135,39 @@ class AbstractModel(abc.ABC):
         """Return whether the policy is of a kind that the model can follow.
 
         What else keeps it from being built, `build` says in words.
+
+        Parameters
+        ----------
+        policy, workload
+            As for `qmodels.predict`.
+        arrangement : Arrangement
+            Of the policy on the machine.
         """
         return self.placement in (None, arrangement.placement)
 
     def suits(self, case: Case) -> bool:
-        """Return whether "auto" takes it for a case that it follows and no earlier one suits."""
+        """Return whether "auto" takes it for a case that it follows and no earlier one suits.
+
+        Parameters
+        ----------
+        case : Case
+            What is asked.
+        """
         return False
 
     @abc.abstractmethod
     def build(self, case: Case) -> BuiltModel:
         """Build the chain of the running jobs.
+
+        Parameters
+        ----------
+        case : Case
+            What is asked.
+
+        Returns
+        -------
+        BuiltModel
+            The chain, whether it is exact, and what it leaves out.
 
         Raises
         ------
@@ -156,15 +178,33 @@ class AbstractModel(abc.ABC):
         """
 
     def substitute(self, case: Case) -> AbstractModel:
-        """Return the model that gives the same for less; by default the model itself."""
+        """Return the model that gives the same for less; by default the model itself.
+
+        Parameters
+        ----------
+        case : Case
+            What is asked.
+        """
         return self
 
     def family(self, *, turns: bool) -> str:
-        """Return the name under which errors are recorded; `turns` are those at processors."""
+        """Return the name under which errors of the model are recorded.
+
+        Parameters
+        ----------
+        turns : bool
+            Whether jobs take turns at processors.
+        """
         return self.name
 
     def outside_record(self, solved: SolvedQueue) -> tuple[str, ...]:
-        """Say in what a point lies outside of those whose errors were recorded; () for nothing."""
+        """Return in what a point lies outside of those whose errors were recorded; () for nothing.
+
+        Parameters
+        ----------
+        solved : SolvedQueue
+            The point.
+        """
         policy, system, workload = solved.policy, solved.system, solved.workload
         values = traits(policy, system, workload, solved.load)
         arrangement = policy.arrangement(system)
@@ -175,7 +215,14 @@ class AbstractModel(abc.ABC):
     ) -> float | None:
         """Return the relative error that nine in ten fresh points keep to; None for none stated.
 
-        `quantity` is as for `recorded_error`; with `q` it is of that percentile of the response.
+        Parameters
+        ----------
+        solved : SolvedQueue
+            The point.
+        quantity : str
+            As for `recorded_error`.
+        q : float, optional
+            Of that percentile of the response.
         """
         if q is None:
             return recorded_error(solved.regime, quantity)
@@ -212,7 +259,13 @@ def model_name(text: str) -> str:
 
 
 def followers(policy: AbstractPolicy, system: System, workload: Workload) -> list[str]:
-    """Return the names of the models that can follow a policy, the nearest to it first."""
+    """Return the names of the models that can follow a policy, the nearest to it first.
+
+    Parameters
+    ----------
+    policy, system, workload
+        As for `qmodels.predict`.
+    """
     arrangement = policy.arrangement(system)
     return [name for name, each in MODELS.items() if each().follows(policy, arrangement, workload)]
 

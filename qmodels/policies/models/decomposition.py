@@ -282,7 +282,19 @@ def simpler_job(
 ) -> tuple[JobShape, PhaseType | None, str]:
     """Return a job that fits, its bursts merged or its whole time as one law, and what that leaves out.
 
-    Where the law is None, the job keeps its stages.
+    Parameters
+    ----------
+    full, program, allotment, on_disks, fits
+        As for `nearest_shape`.
+
+    Returns
+    -------
+    shape : JobShape
+        The job.
+    law : PhaseType or None
+        Of its whole time; None where it keeps its stages.
+    simplification : str
+        What is left out, in words.
     """
     shape, scv = nearest_shape(full, program, allotment, on_disks, fits)
     wanted = scv_of_shape(full, program, allotment)

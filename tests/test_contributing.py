@@ -65,7 +65,7 @@ def test_a_model_of_a_policy_is_one_file(placed, tmp_path, monkeypatch):
     assert found.mean_response == pytest.approx(1.0 / (1.0 - 0.25) / speed, rel=1e-9)
     assert found.method == "approximate"
     assert found.recorded_error() is None
-    assert 'no points of the model "slowest" were recorded' in found.outside_record()
+    assert 'the model "slowest", of which no points were recorded' in found.outside_record()
     assert predict(SpaceSharing(2, 1), machine, work, utilisation=0.5).model == "speed-scaled"
     with pytest.raises(ModelError, match="did you mean 'slowest'"):
         predict(SpaceSharing(2, 1), machine, work, load=0.2, model="slow")

@@ -47,20 +47,8 @@ FIELDS = (
     "preceding_job",
     "think_time",
 )
-WHOLE = frozenset(
-    {
-        "job",
-        "processors",
-        "requested_processors",
-        "status",
-        "user",
-        "group",
-        "executable",
-        "queue",
-        "partition",
-        "preceding_job",
-    }
-)
+#: The fields that are whole numbers; the others are times and memory.
+WHOLE = frozenset(name for name in FIELDS if not name.endswith(("submit", "wait", "run", "time", "memory")))
 LARGEST = 2.0**53  #: from here on a float no longer tells neighbouring whole numbers apart
 MAX_LINE = 4096  #: bytes
 #: Most comments that are kept: a header has tens of lines, and memory is to be bounded.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -181,45 +181,7 @@ POLICIES: Registry[AbstractPolicy] = Registry(
     AbstractPolicy, "policy", check=_check_policy, order=lambda policy: policy.rank
 )
 
-Policy = TypeVar("Policy", bound=type[AbstractPolicy])
-
-
-def register(policy: Policy) -> Policy:
-    """Enter a policy class in `POLICIES` under its name; use as a decorator.
-
-    Raises
-    ------
-    ModelError
-        If another class has that name, or this one is no complete policy.
-    """
-    return POLICIES.register(policy)
-
-
-def find_policy(kind: str) -> type[AbstractPolicy]:
-    """Return the policy class that `kind` names.
-
-    Parameters
-    ----------
-    kind : str
-        A name in `POLICIES`, in any case, or "module:Class" for a class that can be imported.
-
-    Returns
-    -------
-    type
-        A subclass of `AbstractPolicy`.
-
-    Raises
-    ------
-    ModelError
-        If there is none, or it is no complete policy.
-
-    Examples
-    --------
-    >>> from qmodels.policies import find_policy
-    >>> find_policy("SP") is find_policy("qmodels.policies.space_sharing:SpaceSharing")
-    True
-    """
-    return POLICIES.find(kind)
+register, find_policy = POLICIES.register, POLICIES.find
 
 
 def label_options(inside: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:

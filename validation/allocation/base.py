@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar, final, overload
+from typing import Any, ClassVar, Literal, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,52 +254,4 @@ def node_grid(mesh: Mesh) -> Ints:
 #: Every strategy by name; the command line, the experiments and the contract tests read this.
 STRATEGIES: Registry[AbstractStrategy] = Registry(AbstractStrategy, "strategy")
 
-Strategy = TypeVar("Strategy", bound=type[AbstractStrategy])
-
-
-def register(strategy: Strategy) -> Strategy:
-    """Enter a strategy class in `STRATEGIES` under its name; use as a decorator.
-
-    Raises
-    ------
-    ModelError
-        If another class has that name, or this one is not complete.
-    """
-    return STRATEGIES.register(strategy)
-
-
-def load_strategy(text: str) -> type[AbstractStrategy]:
-    """Return the strategy class that `text` names.
-
-    Parameters
-    ----------
-    text : str
-        A name in `STRATEGIES`, in any case, or "module:Class" for a class that can be imported.
-
-    Raises
-    ------
-    ModelError
-        If there is no such strategy, or the class is not a complete `AbstractStrategy`.
-
-    Examples
-    --------
-    >>> load_strategy("MC") is load_strategy("validation.allocation.mc:MC")
-    True
-    """
-    return STRATEGIES.find(text)
-
-
-def find_strategy(strategy: AbstractStrategy | str) -> AbstractStrategy:
-    """The strategy itself, or one of that name, made without arguments; see `load_strategy`.
-
-    Raises
-    ------
-    ModelError
-        If there is no such strategy or it needs arguments.
-
-    Examples
-    --------
-    >>> find_strategy("PLAS").name
-    'PLAS'
-    """
-    return strategy if isinstance(strategy, AbstractStrategy) else STRATEGIES.made(strategy)
+register, load_strategy, find_strategy = STRATEGIES.register, STRATEGIES.find, STRATEGIES.made

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal
 
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
@@ -71,6 +71,11 @@ class AbstractDiscipline(abc.ABC):
             The jobs behind it, in their order.
         situation : Situation
             What is free, and until when the rest is held.
+
+        Returns
+        -------
+        iterator of Waiting
+            They are tried until one starts.
         """
         return iter(())
 
@@ -78,28 +83,7 @@ class AbstractDiscipline(abc.ABC):
 #: Every queue discipline by name; the command line and the contract tests read this.
 QUEUE_DISCIPLINES: Registry[AbstractDiscipline] = Registry(AbstractDiscipline, "discipline")
 
-Discipline = TypeVar("Discipline", bound=type[AbstractDiscipline])
-
-
-def register(discipline: Discipline) -> Discipline:
-    """Enter a discipline class in `QUEUE_DISCIPLINES` under its name; use as a decorator.
-
-    Parameters
-    ----------
-    discipline : type
-        The class.
-
-    Returns
-    -------
-    type
-        The class itself.
-
-    Raises
-    ------
-    ModelError
-        If another class has that name, or this one is not complete.
-    """
-    return QUEUE_DISCIPLINES.register(discipline)
+register = QUEUE_DISCIPLINES.register
 
 
 def disciplines_by_number() -> list[str]:
@@ -132,12 +116,11 @@ def find_discipline(discipline: AbstractDiscipline | str) -> AbstractDiscipline:
     >>> find_discipline("EASY").needs
     'estimate'
     """
-    if not isinstance(discipline, AbstractDiscipline):
-        discipline = QUEUE_DISCIPLINES.made(discipline)
-    if discipline.by_number:
-        return discipline
+    found = QUEUE_DISCIPLINES.made(discipline)
+    if found.by_number:
+        return found
     raise ModelError(
-        f"the discipline {discipline.name} is one of slices of a pod; jobs that ask for a number of "
+        f"the discipline {found.name} is one of slices of a pod; jobs that ask for a number of "
         f"nodes have {', '.join(disciplines_by_number())}"
     )
 
@@ -181,14 +164,10 @@ class SmallestFirst(AbstractDiscipline):
 
 @register
 @dataclass(frozen=True)
-class FirstFit(AbstractDiscipline):
+class FirstFit(FCFS):
     """In order of arrival, but whatever fits may pass; a large job may wait for ever."""
 
     name = "first-fit"
-
-    def key(self, job: Waiting) -> float:
-        """See `AbstractDiscipline.key`."""
-        return 0.0
 
     def passers(self, head: Waiting, others: Iterable[Waiting], situation: Situation) -> Iterator[Waiting]:
         """See `AbstractDiscipline.passers`."""
@@ -197,7 +176,7 @@ class FirstFit(AbstractDiscipline):
 
 @register
 @dataclass(frozen=True)
-class EASY(AbstractDiscipline):
+class EASY(FCFS):
     """Backfilling: a job may pass if, by the estimates, the first of the queue is not delayed.
 
     The first of the queue gets a reservation for the time when, by the estimates, enough nodes
@@ -214,10 +193,6 @@ class EASY(AbstractDiscipline):
 
     name = "EASY"
     needs = "estimate"
-
-    def key(self, job: Waiting) -> float:
-        """See `AbstractDiscipline.key`."""
-        return 0.0
 
     def passers(self, head: Waiting, others: Iterable[Waiting], situation: Situation) -> Iterator[Waiting]:
         """See `AbstractDiscipline.passers`."""

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -275,28 +275,7 @@ class AbstractStreams(Record, abc.ABC):
 #: Every source of streams by name; the command line and the contract tests read this.
 STREAMS: Registry[AbstractStreams] = Registry(AbstractStreams, "source of jobs")
 
-Source = TypeVar("Source", bound=type[AbstractStreams])
-
-
-def register(source: Source) -> Source:
-    """Enter a class of streams in `STREAMS` under its name; use as a decorator.
-
-    Parameters
-    ----------
-    source : type of AbstractStreams
-        The class.
-
-    Returns
-    -------
-    type of AbstractStreams
-        The class itself.
-
-    Raises
-    ------
-    ModelError
-        If another class has that name, or this one is not complete.
-    """
-    return STREAMS.register(source)
+register = STREAMS.register
 
 
 def renamed(table: Mapping[str, Any], **names: str) -> dict[str, Any]:

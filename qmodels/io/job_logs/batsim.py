@@ -13,7 +13,7 @@ from qmodels.io._swf_log import JobLog
 from qmodels.io.column_maps import name_column
 from qmodels.io.job_logs._tables import Rows, find_columns
 from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
-from qmodels.io.job_logs.lines import Lines
+from qmodels.io.job_logs.lines import Lines, first_line
 from qmodels.io.job_logs.stamps import Clock, zone_of
 from qmodels.io.job_logs.states import SLURM, States
 from qmodels.io.job_logs.table import (
@@ -58,7 +58,7 @@ class Batsim(AbstractJobFormat):
     @classmethod
     def recognises(cls, lines: Sequence[str], choices: Choices) -> bool:
         """By a brace and the key "jobs"."""
-        first = next((line for line in lines if line.strip()), "")
+        first = first_line(lines)
         start = "\n".join(lines)
         return first.lstrip().startswith("{") and '"jobs"' in start and '"params"' not in start
 
@@ -202,7 +202,7 @@ class BatsimJobs(AbstractJobFormat):
     @classmethod
     def recognises(cls, lines: Sequence[str], choices: Choices) -> bool:
         """By a header with the columns of Batsim, in any order."""
-        first = next((line for line in lines if line.strip()), "")
+        first = first_line(lines)
         return set(_COLUMNS) <= {name.strip() for name in first.split(",")}
 
     @classmethod

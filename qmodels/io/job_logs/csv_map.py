@@ -17,7 +17,7 @@ from qmodels.io.job_logs.formats import (
     Choices,
     chosen_unit,
 )
-from qmodels.io.job_logs.lines import Lines, beginning
+from qmodels.io.job_logs.lines import Lines, beginning, first_line
 from qmodels.io.job_logs.stamps import Clock, duration, zone_of
 from qmodels.io.job_logs.states import RUNS, WAITS, States
 from qmodels.io.job_logs.table import JobTable, job_number, number_in_cell, whole_number
@@ -53,14 +53,14 @@ class CsvMap(AbstractJobFormat):
         """By a map of columns, or by a header that has these very names."""
         if isinstance(choices.columns, Mapping):
             return True
-        first = next((line for line in lines if line.strip()), "")
+        first = first_line(lines)
         names = set(first.replace(";", ",").replace("\t", ",").split(","))
         return {"submit", "start", "end"} <= names and bool(names & set(UNITS))
 
     @classmethod
     def read(cls, file: str, choices: Choices) -> JobLog:
         """See `AbstractJobFormat.read`."""
-        first = next((line for line in beginning(file) if line.strip()), "")
+        first = first_line(beginning(file))
         if not first:
             raise TraceFormatError(file, "holds no jobs: it is empty")
         given = checked_map(choices.columns, KEYS, _EXAMPLE)
@@ -168,7 +168,7 @@ def _seconds(text: str) -> float:
 
 def _advice(lines: Sequence[str]) -> str:
     """For a table: which columns to name."""
-    first = next((line for line in lines if line.strip()), "")
+    first = first_line(lines)
     cells = [cell.strip()[:30] for cell in first.split(",")]
     if len(cells) < 3 or any(cell.replace(".", "").isdigit() for cell in cells):
         return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from qmodels.errors import TraceFormatError
@@ -134,6 +134,11 @@ class Rejected:
         where = ", ".join(map(str, self._first))
         more = ", ..." if self.count > len(self._first) else ""
         return [f"{self._what}, left out: {self.count:,} (line {where}{more})."]
+
+
+def first_line(lines: Iterable[str]) -> str:
+    """Return the first line that is not blank; "" for none."""
+    return next((line for line in lines if line.strip()), "")
 
 
 def beginning(file: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from qmodels.io._swf_log import JobLog
 from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
-from qmodels.io.job_logs.lines import Lines, Rejected
+from qmodels.io.job_logs.lines import Lines, Rejected, first_line
 from qmodels.io.job_logs.stamps import Clock
 from qmodels.io.job_logs.states import SLURM
 from qmodels.io.job_logs.table import JobTable, begun, job_number, whole_number
@@ -43,7 +43,7 @@ class Lsf(AbstractJobFormat):
     @classmethod
     def recognises(cls, lines: Sequence[str], choices: Choices) -> bool:
         """By a first line that begins with an event such as ``"JOB_FINISH"``."""
-        first = next((line for line in lines if line.strip()), "")
+        first = first_line(lines)
         return _BEGIN.match(first + " ") is not None
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import Any
 
 from qmodels.io._swf_log import JobLog
 from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
-from qmodels.io.job_logs.lines import Lines, Rejected
+from qmodels.io.job_logs.lines import Lines, Rejected, first_line
 from qmodels.io.job_logs.stamps import Clock, duration
 from qmodels.io.job_logs.states import SLURM
 from qmodels.io.job_logs.table import JobTable, begun, job_number, whole_number
@@ -34,7 +34,7 @@ class Pbs(AbstractJobFormat):
     @classmethod
     def recognises(cls, lines: Sequence[str], choices: Choices) -> bool:
         """By a first line ``MM/DD/YYYY HH:MM:SS;TYPE;ID;...``."""
-        first = next((line for line in lines if line.strip()), "")
+        first = first_line(lines)
         return _LINE.fullmatch(first) is not None
 
     @classmethod

@@ -22,7 +22,7 @@ from qmodels.io.job_logs.formats import (
     chosen_unit,
     column_names,
 )
-from qmodels.io.job_logs.lines import Lines
+from qmodels.io.job_logs.lines import Lines, first_line
 from qmodels.io.job_logs.stamps import Clock, duration, zone_of
 from qmodels.io.job_logs.states import States, times_of
 from qmodels.io.job_logs.table import (
@@ -66,7 +66,7 @@ class Sacct(AbstractJobFormat):
     @classmethod
     def recognises(cls, lines: Sequence[str], choices: Choices) -> bool:
         """By a header row with JobID, or by the columns that were named."""
-        first = next((line for line in lines if line.strip()), "")
+        first = first_line(lines)
         if isinstance(choices.columns, Mapping):  # for a table
             return False
         names = {name.lower() for name in first.split(_sign(first))}
@@ -108,7 +108,7 @@ def _sign(header: str) -> str:
 
 def _header(lines: Lines, choices: Choices) -> tuple[list[str], str, str]:
     """Names of the columns, what they are known by, and the sign that parts them."""
-    first = next((line for line in lines if line.strip()), "")
+    first = first_line(lines)
     given = column_names(lines.file, choices.columns)
     if given is not None:
         sign = _sign(first)
@@ -430,7 +430,7 @@ _CHECKS: dict[str, Any] = (
 
 def _advice(lines: Sequence[str]) -> str:
     """What to do about sacct's other ways to print."""
-    first = next((line for line in lines if line.strip()), "")
+    first = first_line(lines)
     if first.lower().split()[:1] in (["jobid"], ["jobidraw"]) and "|" not in first:
         return (
             "is sacct's table for people, whose fields are cut; have it printed by "

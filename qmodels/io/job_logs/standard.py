@@ -11,6 +11,7 @@ from qmodels.io import swf
 from qmodels.io._swf_log import JobLog
 from qmodels.io._swf_parse import FIELDS
 from qmodels.io.job_logs.formats import FORMATS, AbstractJobFormat, Choices
+from qmodels.io.job_logs.lines import first_line
 
 _NUMBERS = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 
@@ -26,7 +27,7 @@ class StandardFormat(AbstractJobFormat):
     @classmethod
     def recognises(cls, lines: Sequence[str], choices: Choices) -> bool:
         """By a first line that begins with a semicolon or has 18 numbers."""
-        first = next((line for line in lines if line.strip()), "")
+        first = first_line(lines)
         parts = first.split()
         return first.lstrip().startswith(";") or (
             len(parts) == len(FIELDS) and all(_NUMBERS.fullmatch(part) for part in parts)

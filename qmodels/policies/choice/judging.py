@@ -86,15 +86,7 @@ def capacity_in_doubt(policy: AbstractPolicy, prediction: Prediction, workload: 
 
 def saturated_row(policy: AbstractPolicy, most: float) -> RankedPolicy:
     """The row of a candidate whose capacity is too small, jobs per second."""
-    return RankedPolicy(
-        policy=policy,
-        status=SATURATED,
-        value=nan,
-        error=nan,
-        quantities={},
-        capacity=most,
-        method="",
-    )
+    return _without_answer(policy, SATURATED, most)
 
 
 def left_out(
@@ -122,15 +114,20 @@ def left_out(
 
 
 def _unknown(policy: AbstractPolicy, error: MemoryBudgetError) -> RankedPolicy:
+    return _without_answer(policy, UNKNOWN, nan, str(error))
+
+
+def _without_answer(policy: AbstractPolicy, status: str, capacity: float, note: str = "") -> RankedPolicy:
+    """Return the row of a candidate of which nothing was predicted."""
     return RankedPolicy(
         policy=policy,
-        status=UNKNOWN,
+        status=status,
         value=nan,
         error=nan,
         quantities={},
-        capacity=nan,
+        capacity=capacity,
         method="",
-        note=str(error),
+        note=note,
     )
 
 

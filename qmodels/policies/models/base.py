@@ -21,7 +21,7 @@ from qmodels.policies.models.demand import demand_law, mixed_approximately
 from qmodels.policies.models.policy_queue import PolicyQueue, RunningChain
 from qmodels.policies.models.recorded_domain import of_another_kind, outside, traits
 from qmodels.policies.models.recorded_errors import percentile_error, recorded_error, regime
-from qmodels.policies.system import Arrangement, System, Workload
+from qmodels.policies.system import Arrangement, Placement, System, Workload
 from qmodels.registry import Registry
 
 #: The name by which the first model that suits is taken.
@@ -60,6 +60,11 @@ class Case:
     def demand(self) -> tuple[PhaseType, tuple[str, ...]]:
         """See `demand_law`."""
         return demand_law(self.policy, self.system, self.workload)
+
+    @property
+    def capacity(self) -> float:
+        """Jobs per second that the running jobs complete with all partitions taken."""
+        return float(self.jobs.throughput[-1])
 
     @property
     def has_few_states(self) -> bool:
@@ -108,7 +113,6 @@ class AbstractModel(abc.ABC):
 
     Examples
     --------
-    >>> from qmodels.policies.models.build import built_model
     >>> [name for name, model in MODELS.items() if model().takes_speeds]
     ['time-sharing', 'speed-scaled']
     """
@@ -120,21 +124,50 @@ class AbstractModel(abc.ABC):
     needs_bursts: ClassVar[bool] = False
     #: Whether it can take speeds of whole jobs that are given in place of the policy's own.
     takes_speeds: ClassVar[bool] = False
+    #: Whether it counts the running jobs by their stage of demand, so that its size is known.
+    by_demand: ClassVar[bool] = False
+    #: Whether it carries as much as the running jobs in equilibrium do with all partitions taken.
+    carries_all: ClassVar[bool] = False
+    #: How the policies that it follows place a job that starts; None for any.
+    placement: ClassVar[Placement | None] = None
 
     def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
         """Return whether the policy is of a kind that the model can follow.
 
         What else keeps it from being built, `build` says in words.
+
+        Parameters
+        ----------
+        policy, workload
+            As for `qmodels.predict`.
+        arrangement : Arrangement
+            Of the policy on the machine.
         """
-        return True
+        return self.placement in (None, arrangement.placement)
 
     def suits(self, case: Case) -> bool:
-        """Return whether "auto" takes it for a case that it follows and no earlier one suits."""
+        """Return whether "auto" takes it for a case that it follows and no earlier one suits.
+
+        Parameters
+        ----------
+        case : Case
+            What is asked.
+        """
         return False
 
     @abc.abstractmethod
     def build(self, case: Case) -> BuiltModel:
         """Build the chain of the running jobs.
+
+        Parameters
+        ----------
+        case : Case
+            What is asked.
+
+        Returns
+        -------
+        BuiltModel
+            The chain, whether it is exact, and what it leaves out.
 
         Raises
         ------
@@ -144,24 +177,34 @@ class AbstractModel(abc.ABC):
             If the model cannot follow the case.
         """
 
-    def has_few_states(self, case: Case) -> bool:
-        """Return whether the chain is sure to be small, so that many of them can be kept."""
-        return False
-
     def substitute(self, case: Case) -> AbstractModel:
-        """Return the model that gives the same for less; by default the model itself."""
+        """Return the model that gives the same for less; by default the model itself.
+
+        Parameters
+        ----------
+        case : Case
+            What is asked.
+        """
         return self
 
-    def known_capacity(self, case: Case) -> float | None:
-        """Return the jobs per second completed while jobs always wait, if that takes no chain."""
-        return None
-
     def family(self, *, turns: bool) -> str:
-        """Return the name under which errors are recorded; `turns` are those at processors."""
+        """Return the name under which errors of the model are recorded.
+
+        Parameters
+        ----------
+        turns : bool
+            Whether jobs take turns at processors.
+        """
         return self.name
 
     def outside_record(self, solved: SolvedQueue) -> tuple[str, ...]:
-        """Say in what a point lies outside of those whose errors were recorded; () for nothing."""
+        """Return in what a point lies outside of those whose errors were recorded; () for nothing.
+
+        Parameters
+        ----------
+        solved : SolvedQueue
+            The point.
+        """
         policy, system, workload = solved.policy, solved.system, solved.workload
         values = traits(policy, system, workload, solved.load)
         arrangement = policy.arrangement(system)
@@ -172,7 +215,14 @@ class AbstractModel(abc.ABC):
     ) -> float | None:
         """Return the relative error that nine in ten fresh points keep to; None for none stated.
 
-        `quantity` is as for `recorded_error`; with `q` it is of that percentile of the response.
+        Parameters
+        ----------
+        solved : SolvedQueue
+            The point.
+        quantity : str
+            As for `recorded_error`.
+        q : float, optional
+            Of that percentile of the response.
         """
         if q is None:
             return recorded_error(solved.regime, quantity)
@@ -190,12 +240,12 @@ def model_name(text: str) -> str:
     Parameters
     ----------
     text : str
-        The name, in any spelling.
+        What a user wrote.
 
     Raises
     ------
     ModelError
-        If there is none; says which was meant.
+        If no model is called so.
 
     Examples
     --------
@@ -209,7 +259,13 @@ def model_name(text: str) -> str:
 
 
 def followers(policy: AbstractPolicy, system: System, workload: Workload) -> list[str]:
-    """Return the names of the models that can follow a policy, the nearest to it first."""
+    """Return the names of the models that can follow a policy, the nearest to it first.
+
+    Parameters
+    ----------
+    policy, system, workload
+        As for `qmodels.predict`.
+    """
     arrangement = policy.arrangement(system)
     return [name for name, each in MODELS.items() if each().follows(policy, arrangement, workload)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
@@ -70,17 +70,18 @@ def built_model(
     return _with_arrangements(built, running.factors, policy.label, workload, memory)
 
 
-def _suiting(case: Case) -> list[AbstractModel]:
-    """Return the models that suit a case, the nearest to the policy first."""
-    models = (each() for each in MODELS.values())
-    followed = (m for m in models if m.follows(case.policy, case.arrangement, case.workload))
-    return [model for model in followed if model.suits(case)]
+def _suiting(case: Case) -> Iterator[AbstractModel]:
+    """Yield the models that suit a case, the nearest to the policy first."""
+    for each in MODELS.values():
+        model = each()
+        if model.follows(case.policy, case.arrangement, case.workload) and model.suits(case):
+            yield model
 
 
 def _asked(name: str, case: Case) -> AbstractModel:
     """Return the model of a name, or for "auto" the first that suits."""
     if name == AUTO:
-        return _suiting(case)[0]
+        return next(_suiting(case))
     model = MODELS.made(name)
     if not model.follows(case.policy, case.arrangement, case.workload):
         raise ModelError(f'{case.policy.label} has no chain of this kind; use model="speed-scaled"')
@@ -94,7 +95,7 @@ def _chosen(
     """Return the model to build for a name, and whether it is sure to have few states."""
     case = Case(policy, system, workload, jobs)
     model = _asked(name, case).substitute(case)
-    return model, model.has_few_states(case)
+    return model, model.by_demand and case.has_few_states
 
 
 def _with_arrangements(
@@ -179,8 +180,9 @@ def capacity(policy: AbstractPolicy | str, system: System, workload: Workload, *
     """
     name, policy = model_name(model), as_policy(policy)
     case = Case(policy, system, workload, running_jobs(policy, system, workload))
-    known = _asked(name, case).known_capacity(case)
-    return built_model(policy, system, workload, name).capacity if known is None else known
+    if _asked(name, case).carries_all:
+        return case.capacity
+    return built_model(policy, system, workload, name).capacity
 
 
 def solved_queue(

@@ -17,13 +17,10 @@ from phasefit import PhaseType
 from qmodels.errors import ModelError
 from qmodels.networks.occupancy import Occupancies, sharing_centre
 from qmodels.networks.sizes import occupancy_counts
-from qmodels.policies.base import AbstractPolicy
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.decomposition import (
     JobShape,
-    nearest_shape,
-    scv_of_shape,
-    whole_law,
+    simpler_job,
 )
 from qmodels.policies.models.disk_counts import DiskPartitions
 from qmodels.policies.models.disk_crowding import Crowding, DiskRooms, completions, crowding
@@ -49,10 +46,8 @@ class CrowdingModel(AbstractModel):
     name = "crowding"
     rank = 20
     needs_bursts = True
-
-    def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
-        """See `AbstractModel.follows`: one job on a partition, started where the fewest are."""
-        return arrangement.placement == "fewest-at-disk"
+    carries_all = True
+    placement = "fewest-at-disk"
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: bursts, PS disks, one size, where speeds are not exact."""
@@ -63,10 +58,6 @@ class CrowdingModel(AbstractModel):
             and len(set(at.sizes or ())) <= 1
             and not case.speeds_exact
         )
-
-    def known_capacity(self, case: Case) -> float:
-        """See `AbstractModel.known_capacity`."""
-        return float(case.jobs.throughput[-1])
 
     def build(self, case: Case) -> BuiltModel:
         """See `AbstractModel.build`.
@@ -109,15 +100,8 @@ class CrowdingModel(AbstractModel):
         law = None
         if not fits(None, shape.order):
             pooled = DiskPartitions.of(arrangement, shared=False, lumped=True, pooled=True)
-            wanted = scv_of_shape(shape, workload.program, allotment)
-            shape, scv = nearest_shape(shape, workload.program, allotment, pooled, fits)
-            law, whole_scv = whole_law(wanted, pooled, fits)
-            # stages of their own for I/O are worth more than the last tenth of the variability
-            if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
-                law = None
-                said.append(f"{shape.simplification} (scv of a job alone {scv:.3g} instead of {wanted:.3g})")
-            else:
-                said.append(f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}")
+            shape, law, simplification = simpler_job(shape, workload.program, allotment, pooled, fits)
+            said.append(simplification)
         check_blocks(
             f"the chain of {c} jobs of {shape.order} stages",
             occupancy_counts(c, shape.order).tolist(),

@@ -19,7 +19,6 @@ from phasefit import PhaseType, match_moments
 from qmodels.errors import InfeasibleMomentsError
 from qmodels.networks import ClosedNetwork
 from qmodels.networks.sizes import tagged_size
-from qmodels.policies.base import AbstractPolicy
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.disk_counts import (
     DiskPartitions,
@@ -38,7 +37,7 @@ from qmodels.policies.models.job_stages import (
     routes,
 )
 from qmodels.policies.models.policy_queue import check_blocks
-from qmodels.policies.system import Arrangement, Workload, spread
+from qmodels.policies.system import Arrangement, spread
 from qmodels.programs import AbstractProgram
 
 Array = NDArray[np.float64]
@@ -73,10 +72,7 @@ class Decomposition(AbstractModel):
     name = "decomposition"
     rank = 40
     needs_bursts = True
-
-    def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
-        """See `AbstractModel.follows`: one job on a partition, started where the fewest are."""
-        return arrangement.placement == "fewest-at-disk"
+    placement = "fewest-at-disk"
 
     def build(self, case: Case) -> BuiltModel:
         """See `AbstractModel.build`.
@@ -132,17 +128,11 @@ class Decomposition(AbstractModel):
                         fit = slowed.simplification(moments)
                         return finished(on_disks, stages, order, left_out, fit)
         # then the job itself: its bursts merged, or its whole time as one law
-        shape, scv = nearest_shape(full, workload.program, allotment, pooled, fits)
-        wanted = scv_of_shape(full, workload.program, allotment)
-        law, whole_scv = whole_law(wanted, pooled, fits)
-        lost = (forms[-1][2], slowed.simplification(1))
-        # stages of their own for I/O are worth more than the last tenth of the variability
-        if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
-            merged = f"{shape.simplification} (scv of a job alone {scv:.3g} instead of {wanted:.3g})"
-            stages = slowed.stages(shape, 1, not arrangement.private)
-            return finished(pooled, stages, shape.order, *lost, merged)
-        as_one = f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}"
-        return finished(pooled, slowed.whole_jobs(law), law.order, *lost, as_one)
+        shape, law, simpler = simpler_job(full, workload.program, allotment, pooled, fits)
+        lost = (forms[-1][2], slowed.simplification(1), simpler)
+        if law is None:
+            return finished(pooled, slowed.stages(shape, 1, not arrangement.private), shape.order, *lost)
+        return finished(pooled, slowed.whole_jobs(law), law.order, *lost)
 
 
 class Slowdowns:
@@ -281,6 +271,38 @@ def _fitting(arrival_stages: int) -> Callable[[DiskPartitions, int], bool]:
         return sizes[-1] * arrival_stages <= MOST_STATES and sum(sizes) <= _SEARCHED
 
     return fits
+
+
+def simpler_job(
+    full: JobShape,
+    program: AbstractProgram,
+    allotment: tuple[float, float],
+    on_disks: DiskPartitions,
+    fits: Callable[[DiskPartitions, int], bool],
+) -> tuple[JobShape, PhaseType | None, str]:
+    """Return a job that fits, its bursts merged or its whole time as one law, and what that leaves out.
+
+    Parameters
+    ----------
+    full, program, allotment, on_disks, fits
+        As for `nearest_shape`.
+
+    Returns
+    -------
+    shape : JobShape
+        The job.
+    law : PhaseType or None
+        Of its whole time; None where it keeps its stages.
+    simplification : str
+        What is left out, in words.
+    """
+    shape, scv = nearest_shape(full, program, allotment, on_disks, fits)
+    wanted = scv_of_shape(full, program, allotment)
+    law, whole_scv = whole_law(wanted, on_disks, fits)
+    # stages of their own for I/O are worth more than the last tenth of the variability
+    if abs(scv - wanted) <= max(0.1 * wanted, abs(whole_scv - wanted)):
+        return shape, None, f"{shape.simplification} (scv of a job alone {scv:.3g} instead of {wanted:.3g})"
+    return shape, law, f"a job's whole time, scv {wanted:.3g}, taken as one law of scv {whole_scv:.3g}"
 
 
 def nearest_shape(

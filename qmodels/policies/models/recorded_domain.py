@@ -109,7 +109,7 @@ def outside(name: str, values: dict[str, float]) -> tuple[str, ...]:
     """
     ranges = _table().get(name)
     if ranges is None:
-        return (f'no points of the model "{name}" were recorded',)
+        return (f'the model "{name}", of which no points were recorded',)
     said = []
     for trait, value in values.items():
         low, high = ranges.get(trait, (inf, -inf))

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmodels.networks.sizes import occupancy_counts
-from qmodels.policies.base import AbstractPolicy
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
 from qmodels.policies.models.demand import reduced_law
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
@@ -21,7 +20,6 @@ from qmodels.policies.models.time_shared import (
     two_branches,
 )
 from qmodels.policies.models.turns import MOST_IN_ORDER
-from qmodels.policies.system import Arrangement, Workload
 
 Array = NDArray[np.float64]
 
@@ -33,18 +31,12 @@ class TimeSharingModel(AbstractModel):
     name = "time-sharing"
     rank = 30
     takes_speeds = True
-
-    def follows(self, policy: AbstractPolicy, arrangement: Arrangement, workload: Workload) -> bool:
-        """See `AbstractModel.follows`: jobs start on the processors that are idle."""
-        return arrangement.placement == "idle-first"
+    by_demand = True
+    placement = "idle-first"
 
     def suits(self, case: Case) -> bool:
         """See `AbstractModel.suits`: several jobs on a partition."""
         return case.arrangement.multiprogramming > 1
-
-    def has_few_states(self, case: Case) -> bool:
-        """See `AbstractModel.has_few_states`."""
-        return case.has_few_states
 
     def family(self, *, turns: bool) -> str:
         """See `AbstractModel.family`: turns are another matter than sharing."""

@@ -250,25 +250,7 @@ class RuleBalancer(AbstractBalancer):
 
 #: All balancers by the name in which files and commands give them.
 BALANCERS: Registry[AbstractBalancer] = Registry(AbstractBalancer, "balancer")
-register = BALANCERS.register
-
-
-def find_balancer(given: AbstractBalancer | str) -> AbstractBalancer:
-    """The balancer itself, or the one of that name with its default parameters.
-
-    Raises
-    ------
-    ModelError
-        If there is none.
-
-    Examples
-    --------
-    >>> find_balancer("iocm-re").name
-    'IOCM-RE'
-    """
-    if isinstance(given, AbstractBalancer):
-        return given
-    return BALANCERS.made(given)
+register, find_balancer = BALANCERS.register, BALANCERS.made
 
 
 def checked_nodes(answer: Any, job: Job, nodes: int, name: str) -> Ints | None:

@@ -32,7 +32,7 @@ from validation.trial.arrangements import (
     arrangement_lasts,
     with_arrangements,
 )
-from validation.trial.cells import cell_name, compare_strategies, measured_speeds
+from validation.trial.cells import cell_name, measured_speeds, run_cell
 from validation.trial.grid import policies
 from validation.trial.loss_run import WAITING
 from validation.trial.model_error import model_error
@@ -94,7 +94,7 @@ def as_before(parts: np.ndarray) -> SpeedTable:
 def predicted(
     cell: Cell, table: SpeedTable, shares: SizeShares, rate: float, frozen: Any
 ) -> tuple[float, float]:
-    """Mean response and half-width, as `compare_strategies` has them."""
+    """Mean response and half-width, as `run_cell` has them."""
     if frozen is not None:
         table = with_arrangements(table, FrozenSpeeds(np.asarray(frozen[0]), frozen[1]))
     table = speeds_at(cell, table, rate, WAITING * float(table.throughput[-1]))
@@ -114,7 +114,7 @@ def rows_of(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     cell, strategy = cell_of(given), given["strategy"]
     plain = {name: value for name, value in given.items() if name != "strategy"}
     seed = SEED + 1
-    whole = compare_strategies(
+    whole = run_cell(
         plain,
         [strategy],
         [load],

@@ -14,7 +14,7 @@ import sys
 import pandas as pd
 
 from tests.campaigns.record import write_record
-from validation.trial import compare_strategies
+from validation.trial import run_cell
 from validation.trial.grid import cells
 
 #: Policy and ratio of the cells.
@@ -46,7 +46,7 @@ def main() -> None:
         if kind not in CHOSEN:
             continue
         frames.append(
-            compare_strategies(
+            run_cell(
                 given,
                 STRATEGIES,
                 (LOAD,),

@@ -21,9 +21,9 @@ from validation.trial.bursts import alone, workload
 from validation.trial.cells import (
     acceptance,
     cell_name,
-    compare_strategies,
     kept_out,
     measured_speeds,
+    run_cell,
 )
 from validation.trial.chain import PREDICTED, SIMULATED, approximation_chain
 from validation.trial.control import control_mean, controlled, speed_scaled_responses
@@ -356,7 +356,7 @@ def test_which_cells_are_kept_out_hangs_on_their_names_alone():
 
 
 def test_a_gate_cell_is_corrected_and_its_strategies_are_ordered():
-    frame = compare_strategies(
+    frame = run_cell(
         GATE,
         ("MC", "Random"),
         (0.6,),
@@ -387,9 +387,7 @@ def test_the_correction_of_one_policy_is_refused_by_another():
 @pytest.mark.parametrize("ratio", [2.0, 0.5])
 def test_the_gate_cells_of_the_specification_are_accepted(ratio):
     """Two cells, three strategies, two loads, 600 jobs in each of 8 replications."""
-    frame = compare_strategies(
-        {**GATE, "cpu_to_io": ratio}, ("MC", "MBS", "Random"), (0.3, 0.6), jobs=600, seed=7
-    )
+    frame = run_cell({**GATE, "cpu_to_io": ratio}, ("MC", "MBS", "Random"), (0.3, 0.6), jobs=600, seed=7)
     found = acceptance(frame)
     assert found["median"] <= 0.02
     assert found["nine_tenths"] <= 0.06

@@ -27,8 +27,8 @@ from validation.trial.cells import (
     SPEEDS,
     cause_of,
     cell_name,
-    compare_strategies,
     observed_speeds,
+    run_cell,
 )
 from validation.trial.grid import PLACES, cells
 from validation.trial.replay import replay_on_mesh
@@ -43,7 +43,7 @@ class Stopped(Exception):
 
 
 def compared(executor=None):
-    return compare_strategies(
+    return run_cell(
         SMALL.given,
         ("MC",),
         (0.6,),

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from validation.papers.trial.campaign import quick_parts
-from validation.trial.cells import compare_strategies, measured_speeds
+from validation.trial.cells import measured_speeds, run_cell
 from validation.trial.orders import undecided
 from validation.trial.replications import jobs_of
 from validation.trial.shared_queue import shared_responses
@@ -102,7 +102,7 @@ class Told(Executor):
 def compared():
     def compare(gap, most):
         told = Told(gap)
-        frame = compare_strategies(
+        frame = run_cell(
             GIVEN,
             ("MC", "Random"),
             (0.6,),

@@ -20,13 +20,7 @@ from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream
 from validation.jobs.stream import AbstractStreams, JobStream, job_count, spawned
 from validation.slices import _kernels as kernels
-from validation.slices.placement import (
-    DISCIPLINES,
-    discipline_name,
-    nothing_held,
-    place_of,
-    strategy_name,
-)
+from validation.slices.placement import DISCIPLINES, discipline_name, nothing_held, place_of, strategy_name
 from validation.slices.pod import Pod, Shape, SliceMix
 from validation.slices.results import ShapeResult, SliceSimulation
 from validation.sweeps.executors import given_or, thread_pool, worker_count

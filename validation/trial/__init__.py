@@ -3,7 +3,7 @@
 from validation.trial.agreement import Agreement, Cause, Measured, crossvalidate
 from validation.trial.arrangements import frozen_speeds, with_arrangements
 from validation.trial.causes import explain
-from validation.trial.cells import acceptance, compare_strategies
+from validation.trial.cells import acceptance, run_cell
 from validation.trial.chain import Chain, approximation_chain
 from validation.trial.loss_run import LossRun, loss_run
 from validation.trial.machine import play_cell
@@ -23,13 +23,13 @@ __all__ = [
     "SizeShares",
     "acceptance",
     "approximation_chain",
-    "compare_strategies",
     "corrected_response",
     "crossvalidate",
     "explain",
     "frozen_speeds",
     "loss_run",
     "play_cell",
+    "run_cell",
     "run_one",
     "share_factor",
     "with_arrangements",

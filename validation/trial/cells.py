@@ -77,7 +77,7 @@ def kept_out(names: Sequence[str]) -> list[bool]:
     return [bool(stream(KEPT_OUT_SEED, name).random() < KEPT_OUT_SHARE) for name in names]
 
 
-def compare_strategies(
+def run_cell(
     given: Mapping[str, Any],
     strategies: Sequence[str],
     loads: Sequence[float],

@@ -18,16 +18,7 @@ import numpy as np
 
 from validation.papers.base import Experiment, Finding, Outcome, RunOptions, Verdict, whether
 from validation.papers.trial import plotting
-from validation.trial.cells import (
-    COVERAGE,
-    MEDIAN,
-    NINE_TENTHS,
-    TAU,
-    WORST,
-    acceptance,
-    compare_strategies,
-    kept_out,
-)
+from validation.trial.cells import COVERAGE, MEDIAN, NINE_TENTHS, TAU, WORST, acceptance, kept_out, run_cell
 from validation.trial.grid import LOADS as GRID_LOADS
 from validation.trial.grid import PLACES, STRATEGIES, cells, strategies_on
 
@@ -161,7 +152,7 @@ def run_trial(options: RunOptions, *, place: tuple[int, int] | None = None) -> O
         options.progress("cells", done, len(parts))
         effort, most = part.effort, _most_running(part)
         frames.append(
-            compare_strategies(
+            run_cell(
                 part.given,
                 part.strategies,
                 part.loads,

@@ -29,7 +29,7 @@ from validation.papers.liu.setup import (
     tasks,
     variants,
 )
-from validation.papers.liu.tolerance_sweep import said_of
+from validation.papers.liu.tolerances import said_of
 
 QUICK = RunOptions(seed=1, quick=True)
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}

@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from qmodels.plotting.style import (
-    GREY,
-    axes_or_new,
-    plain_text,
-    set_legend_below,
-)
+from qmodels.plotting.style import GREY, axes_or_new, plain_text, set_legend_below
 from qmodels.words import in_words
 from validation.analysis.plotting import COLOURS, draw_estimates
 

@@ -14,13 +14,7 @@ from qmodels.memory import check_memory, memory_limit
 from qmodels.progress import Progress, no_progress
 from validation.cluster._kernels import events, rules, state
 from validation.cluster._kernels.state import ARRIVED, HEAD, RUNNING, Rules, State
-from validation.cluster.balancing.base import (
-    AbstractBalancer,
-    ClusterView,
-    Job,
-    checked_nodes,
-    find_balancer,
-)
+from validation.cluster.balancing.base import AbstractBalancer, ClusterView, Job, checked_nodes, find_balancer
 from validation.cluster.history import ClusterRun
 from validation.cluster.node import Cluster, Node
 from validation.cluster.trace import ClusterTrace

@@ -16,14 +16,7 @@ from numpy.typing import ArrayLike
 
 from phasefit.checks import real_vector
 from qmodels.errors import ModelError
-from qmodels.plotting.style import (
-    GREY,
-    JOB_COLOURS,
-    axes_or_new,
-    rectangles,
-    set_commas,
-    set_title,
-)
+from qmodels.plotting.style import GREY, JOB_COLOURS, axes_or_new, rectangles, set_commas, set_title
 from qmodels.words import in_words, unit_of
 from validation.allocation.plotting import job_map, job_stack
 

@@ -1,13 +1,7 @@
 """Published figures and tables, each an experiment that can be run again."""
 
 from validation.papers.bani_mohammad import EXPERIMENTS as _BANI_MOHAMMAD
-from validation.papers.base import (
-    Experiment,
-    Finding,
-    Outcome,
-    RunOptions,
-    SharedRuns,
-)
+from validation.papers.base import Experiment, Finding, Outcome, RunOptions, SharedRuns
 from validation.papers.liu import EXPERIMENTS as _LIU
 from validation.papers.mache import EXPERIMENTS as _MACHE
 from validation.papers.qin import EXPERIMENTS as _QIN

@@ -13,11 +13,7 @@ from validation.analysis.alternatives import Alternatives, Quantity, Replication
 from validation.analysis.estimates import until_precise
 from validation.analysis.seeding import stream as random_stream
 from validation.machine import play
-from validation.papers.bani_mohammad.counted import (
-    CountedList,
-    CountedScan,
-    operations_per_job,
-)
+from validation.papers.bani_mohammad.counted import CountedList, CountedScan, operations_per_job
 from validation.papers.bani_mohammad.setup import JOBS, PRECISION, Cell, machine, streams
 from validation.papers.base import RunOptions
 from validation.sweeps.executors import parallel_map

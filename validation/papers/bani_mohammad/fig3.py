@@ -9,16 +9,9 @@ from typing import Final
 from validation.analysis.comparison import Comparison
 from validation.papers.bani_mohammad import plotting
 from validation.papers.bani_mohammad.campaign import Campaign, campaign
-from validation.papers.bani_mohammad.claims import everywhere, published, within
-from validation.papers.bani_mohammad.setup import DISCIPLINES, LOADS, SIDE, STRATEGIES, Cell
-from validation.papers.base import (
-    Experiment,
-    Finding,
-    Outcome,
-    RunOptions,
-    all_below_zero,
-    all_hold,
-)
+from validation.papers.bani_mohammad.claims import everywhere, published
+from validation.papers.bani_mohammad.setup import DISCIPLINES, LOADS, SIDE, SOURCE, STRATEGIES, Cell
+from validation.papers.base import Experiment, Finding, Outcome, RunOptions, all_below_zero, all_hold, within
 
 QUICK_LOADS: Final = (0.025, 0.105)
 #: The printed order, best first: strategies whose curves are said to coincide stand together.
@@ -136,7 +129,7 @@ def by_discipline(strategy: str, loads: Sequence[float], side: int = SIDE) -> li
 
 EXPERIMENT = Experiment(
     name="bani-fig3",
-    source="Bani-Mohammad, Ould-Khaoua, Ababneh, Mackenzie, LNCS 4742 (2007), figure 3",
+    source=f"{SOURCE}, figure 3",
     claim="turning and SSD shorten turnarounds; busy lists do as well as arrays",
     run=run,
 )

@@ -28,13 +28,7 @@ from validation.machine import (
 from validation.machine.loads import interarrival_for
 from validation.mesh import Mesh, Sides
 from validation.papers.bani_mohammad import plotting
-from validation.papers.base import (
-    Experiment,
-    Finding,
-    Outcome,
-    RunOptions,
-    all_below_zero,
-)
+from validation.papers.base import Experiment, Finding, Outcome, RunOptions, all_below_zero
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,14 +24,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from validation.mesh import Router
-from validation.papers.base import (
-    Experiment,
-    Finding,
-    Outcome,
-    RunOptions,
-    all_below_zero,
-    all_hold,
-)
+from validation.papers.base import Experiment, Finding, Outcome, RunOptions, all_below_zero, all_hold
 from validation.papers.mache import plotting, printed_times, table2
 from validation.papers.mache.campaign import Load
 from validation.papers.mache.printed_times import CAPTION, RATIO_BAND, RMS_BOUND

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 
 from qmodels.policies import AbstractPolicy, SpaceSharing, TimeSharing, capacity, predict
 from qmodels.policies.base import work_bound
-from validation.papers.base import (
-    Experiment,
-    Finding,
-    Outcome,
-    RunOptions,
-    all_below_zero,
-    whether,
-)
+from validation.papers.base import Experiment, Finding, Outcome, RunOptions, all_below_zero, whether
 from validation.papers.rosti import plotting
 from validation.papers.rosti.load_sweep import COMMON, agreement, common_loads, sweep
 from validation.papers.rosti.reference_workload import (

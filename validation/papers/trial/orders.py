@@ -78,7 +78,7 @@ def undecided(frame: pd.DataFrame) -> Undecided:
     Parameters
     ----------
     frame : DataFrame
-        Rows of one cell, see `validation.trial.compare_strategies`.
+        Rows of one cell, see `validation.papers.trial.compare_predictions`.
 
     Returns
     -------

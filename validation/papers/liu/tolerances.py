@@ -1,32 +1,35 @@
-"""Times over the tolerance, a line for each number of communications: what figures 3 to 5 share."""
+"""Figures 3 to 5 of Liu, Hsu and Wu: times over the tolerance, a line for each number of communications."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from validation.papers.base import Finding, Outcome, RunOptions
+from validation.papers.base import Experiment, Outcome, RunOptions
 from validation.papers.liu import plotting
 from validation.papers.liu.campaign import QUICK_RUNS, Campaign, campaign
-from validation.papers.liu.claims import TIMES, busy, placed, slope
+from validation.papers.liu.claims import TIMES, busy, falls, flat, lowest, placed, rises, slope
 from validation.papers.liu.setup import RUNS, variants
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def sweep(algorithm: str, options: RunOptions, *, what: str) -> tuple[Campaign, list[Finding]]:
-    """Run every parameter of an algorithm under every mixture; how full the mesh is comes too."""
-    found = campaign(variants(algorithm), options, what=what)
+def run(options: RunOptions, *, algorithm: str, number: int, falling: str = "") -> Outcome:
+    """Run every parameter of an algorithm under every mixture.
+
+    `falling` is the row of the claim that a larger one is faster; where there is none, it is slower.
+    """
+    found = campaign(variants(algorithm), options, what=f"figure {number}")
     runs = QUICK_RUNS * 10 if options.quick else RUNS
-    return found, [placed(found.variants, runs=runs, seed=options.seed), busy(found)]
-
-
-def outcome(found: Campaign, algorithm: str, findings: tuple[Finding, ...]) -> Outcome:
-    """Table and figure of a sweep, with what the paper says of each line beside it."""
+    findings = [placed(found.variants, runs=runs, seed=options.seed), busy(found)]
+    if falling:
+        findings += [flat(found, algorithm), lowest(found, algorithm), falls(found, algorithm, falling)]
+    else:
+        findings += rises(found)
     table = _with_trends(found, algorithm)
-    return Outcome(table, findings, lambda: plotting.tolerance_panels(table))
+    return Outcome(table, tuple(findings), lambda: plotting.tolerance_panels(table))
 
 
 def said_of(algorithm: str, communications: int) -> str:
@@ -62,3 +65,25 @@ def _with_trends(found: Campaign, algorithm: str) -> pd.DataFrame:
             table.loc[line, f"{quantity}_slope_percent"] = 100 * trend.mean
             table.loc[line, f"{quantity}_slope_half_width_percent"] = 100 * trend.half_width
     return table
+
+
+_PAYS = "pays where there is much communication and changes little with I/O alone"
+
+EXPERIMENTS = tuple(
+    Experiment(
+        name=f"liu-fig{number}",
+        source=f"Liu, Hsu, Wu, ICPADS 2005, figure {number}",
+        claim=claim,
+        run=partial(run, algorithm=algorithm, number=number, falling=falling),
+    )
+    for number, algorithm, falling, claim in (
+        (3, "SBT", "L-23", f"a larger tolerance of SBT {_PAYS}"),
+        (4, "DBT", "L-24", f"a larger tolerance ratio of DBT {_PAYS}"),
+        (
+            5,
+            "d-DBT",
+            "",
+            "a larger tolerance ratio of d-DBT costs time, and the more so the more communication",
+        ),
+    )
+)

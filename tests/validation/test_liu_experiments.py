@@ -18,6 +18,7 @@ from validation.papers.liu.campaign import (
     campaign,
     placed_at_once,
 )
+from validation.papers.liu.figures import said_of
 from validation.papers.liu.setup import (
     COMMUNICATIONS,
     RATIOS,
@@ -30,7 +31,6 @@ from validation.papers.liu.setup import (
     tasks,
     variants,
 )
-from validation.papers.liu.tolerance_sweep import said_of
 
 QUICK = RunOptions(seed=1, quick=True)
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}

@@ -12,7 +12,7 @@ from validation.machine import QUANTITIES, Machine, StrategyComparison, play
 from validation.machine.runs import MachineRun
 from validation.mesh import Mesh
 from validation.papers import RunOptions, SharedRuns
-from validation.papers.mache import EXPERIMENTS, fig9, fig10, load, sdsc, sweep, table2
+from validation.papers.mache import EXPERIMENTS, figures, load, sdsc, table2
 from validation.papers.mache.campaign import Load, kendall
 from validation.papers.mache.readings import READINGS
 from validation.papers.mache.setup import (
@@ -175,15 +175,15 @@ def test_the_claims_over_the_load_are_decided_by_paired_differences(made):
         system_balance=[high | {"MC-Elongated": 1.0}, low | {"MC-Elongated": 1.0}],
         service=[low, high],
     )
-    assert all(f.holds for f in [*fig9.claims(rising), *fig10.claims(rising)])
+    assert all(f.holds for f in [*figures.dispersal(rising), *figures.balance(rising)])
     assert all(f.holds for f in load._service(rising))
     falling = found(nodes_affected=[high, low], system_balance=[low, high], service=[high, low])
-    assert not any(f.holds for f in [*fig9.claims(falling), *fig10.claims(falling)])
+    assert not any(f.holds for f in [*figures.dispersal(falling), *figures.balance(falling)])
     assert not any(f.holds for f in load._service(falling))
     noisy = found(nodes_affected=[low, dict.fromkeys(STRATEGIES, (1.0, 50.0))])
-    assert not any(f.holds for f in fig9.claims(noisy))
-    assert {f.verdict for f in fig9.claims(noisy) if f.claim == "M-25"} == {"undecided"}
-    assert {f.verdict for f in [*fig9.claims(falling), *load._service(falling)]} == {
+    assert not any(f.holds for f in figures.dispersal(noisy))
+    assert {f.verdict for f in figures.dispersal(noisy) if f.claim == "M-25"} == {"undecided"}
+    assert {f.verdict for f in [*figures.dispersal(falling), *load._service(falling)]} == {
         "fails",
         "undecided",
     }
@@ -258,7 +258,7 @@ def test_every_table_has_a_row_for_each_strategy_at_each_load(outcomes, name):
     elif name == "mache-sdsc":
         assert set(table.jobs) == {"surrogate", "synthetic"}
     else:
-        assert len(table) == 6 * len(sweep.PERCENT) * len(sweep.QUICK_LOADS)
+        assert len(table) == 6 * len(figures.PERCENT) * len(figures.QUICK_LOADS)
         for _, rows in table.groupby(["io_percent", "strategy"]):
             assert rows.target_utilisation.is_monotonic_increasing
             assert rows.interarrival_cycles.is_monotonic_decreasing
@@ -269,12 +269,12 @@ def test_every_table_has_a_row_for_each_strategy_at_each_load(outcomes, name):
 
 def test_the_sweep_of_one_command_is_made_once_and_not_kept_beyond_it(monkeypatch):
     made = []
-    monkeypatch.setattr(sweep, "_made", lambda options: made.append(options) or {100: []})
+    monkeypatch.setattr(figures, "_made", lambda options: made.append(options) or {100: []})
     options = replace(QUICK, shared=SharedRuns())
-    assert sweep.sweep(options) is sweep.sweep(replace(options, workers=2))
+    assert figures.sweep(options) is figures.sweep(replace(options, workers=2))
     assert len(made) == 1
-    sweep.sweep(replace(options, seed=2))
-    sweep.sweep(replace(options, shared=SharedRuns()))
+    figures.sweep(replace(options, seed=2))
+    figures.sweep(replace(options, shared=SharedRuns()))
     assert len(made) == 3
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from validation.analysis.comparison import Comparison, compare, ratios
 from validation.analysis.estimates import Estimate, estimate, until_precise
 from validation.analysis.seeding import stream as random_stream
@@ -20,12 +20,9 @@ from validation.papers.bani_mohammad.counted import (
 )
 from validation.papers.bani_mohammad.setup import JOBS, PRECISION, Cell, machine, streams
 from validation.papers.base import RunOptions
-from validation.sweeps.executors import parallel_map
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 #: What is kept of each run. Times are in the paper's units, the overhead in operations.
 KEPT: Final = ("turnaround", "utilisation", "running", "operations", "makespan")
@@ -107,18 +104,11 @@ def campaign(cells: Sequence[Cell], options: RunOptions, *, what: str) -> Campai
         5 % twice in a row, or `AT_MOST` times.
     """
     keys = {cell: ("bani-mohammad", cell, options.seed, options.quick) for cell in cells}
-    missing = [cell for cell in cells if options.shared.known(keys[cell]) is None]
-    found = parallel_map(
-        _replicated,
-        [(cell, options.seed, options.quick) for cell in missing],
-        workers=1 if options.quick else options.workers,
-        executor=options.processes,
-        progress=options.progress,
-        what=what,
-    )
-    for cell, values in zip(missing, found, strict=True):
-        options.shared.keep(keys[cell], values)
-    return Campaign({cell: options.shared.known(key) for cell, key in keys.items()})
+
+    def simulated(missing: list[Cell]) -> list[Mapping[str, Array]]:
+        return options.spread(_replicated, [(cell, options.seed, options.quick) for cell in missing], what)
+
+    return Campaign(options.shared.all_of(keys, simulated))
 
 
 def _replicated(task: tuple[Cell, int, bool]) -> Mapping[str, Array]:

@@ -89,7 +89,6 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
         jobs=QUICK_JOBS if quick else JOBS,
         demand=None,
     )
-    workers = 1 if quick else options.workers
     gap = interarrival_for(
         machine,
         streams,
@@ -97,8 +96,7 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
         seed=options.seed,
         replications=2 if quick else 4,
         tolerance=0.1 if quick else 0.03,
-        workers=workers,
-        executor=options.processes,
+        **options.by_processes,
     )
     runs = compare_strategies(
         machine,
@@ -106,8 +104,7 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
         BoxStreams(mean_interarrival=gap, within=streams.within, jobs=streams.jobs, demand=None),
         replications=QUICK_REPLICATIONS if quick else REPLICATIONS,
         seed=options.seed,
-        workers=workers,
-        executor=options.processes,
+        **options.by_processes,
     )
     return Point(pattern, target, gap, runs)
 

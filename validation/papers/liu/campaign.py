@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from validation.analysis.comparison import compare
 from validation.analysis.estimates import estimate
 from validation.analysis.seeding import stream as random_stream
@@ -30,8 +30,6 @@ from validation.papers.liu.setup import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 #: What is kept of each run; times in seconds.
 KEPT = ("makespan", "turnaround", "service", "utilisation", "contention")
@@ -148,8 +146,7 @@ def campaign(
             tasks(),
             replications=runs,
             seed=options.seed,
-            workers=1 if options.quick else options.workers,
-            executor=options.processes,
+            **options.by_processes,
             progress=lambda _, done, total: options.progress(what, done, total),
         )
         for label, cell in missing.items():

@@ -27,7 +27,7 @@ from validation.papers.liu.claims import (
     suited,
     tolerant,
 )
-from validation.papers.liu.conclusions import ALL
+from validation.papers.liu.figures import ALL
 from validation.papers.liu.setup import Choices, variants
 
 #: Runs of each of 87 cells under each choice.

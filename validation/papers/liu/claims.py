@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from validation.analysis.comparison import Comparison, compare, ratios, relative_differences
 from validation.analysis.estimates import Estimate, estimate, plus_minus
 from validation.analysis.seeding import stream as random_stream
@@ -31,8 +31,6 @@ from validation.papers.base import (
 )
 from validation.papers.liu.campaign import Campaign, placed_at_once
 from validation.papers.liu.setup import MUCH, RUNS, Variant
-
-Array = NDArray[np.float64]
 
 #: Quantities and what they are called; the first decides.
 TIMES = {"makespan": "makespan", "turnaround": "mean task time"}

@@ -24,8 +24,8 @@ from validation.papers.base import (
 )
 from validation.papers.mache import plotting
 from validation.papers.mache.campaign import Load, change
+from validation.papers.mache.figures import Sweep, rows, sweep
 from validation.papers.mache.setup import STRATEGIES
-from validation.papers.mache.sweep import Sweep, rows, sweep
 
 #: Bounds of the requirements: the greatest ratio at least, the greatest loss at most.
 LEAST_GAIN, MOST_LOSS = 1.5, 1.25

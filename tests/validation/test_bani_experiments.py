@@ -15,7 +15,7 @@ from validation.mesh import Mesh, Occupancy
 from validation.papers import RunOptions
 from validation.papers.bani_mohammad import EXPERIMENTS
 from validation.papers.bani_mohammad.campaign import KEPT, Campaign, run_one
-from validation.papers.bani_mohammad.claims import published, tally, within
+from validation.papers.bani_mohammad.claims import published, tally
 from validation.papers.bani_mohammad.counted import counted, operations_per_job
 from validation.papers.bani_mohammad.fig5 import same_work
 from validation.papers.bani_mohammad.setup import (
@@ -30,7 +30,7 @@ from validation.papers.bani_mohammad.setup import (
     STRATEGIES as COMPARED,
 )
 from validation.papers.bani_mohammad.table1 import power
-from validation.papers.base import VERDICTS
+from validation.papers.base import VERDICTS, within
 
 QUICK = RunOptions(seed=1, quick=True)
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}

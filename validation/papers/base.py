@@ -96,6 +96,23 @@ def all_hold(verdicts: Iterable[Verdict]) -> Verdict:
     return HOLDS if known and set(known) == {HOLDS} else UNDECIDED
 
 
+def within(known: Estimate, low: float, high: float) -> Verdict:
+    """The verdict on a sentence that a mean lies in [low, high], as far as its interval tells.
+
+    Examples
+    --------
+    >>> within(Estimate(0.5, 0.1, 0.95, 9), 0.3, 0.7)
+    'holds'
+    >>> [within(Estimate(0.5, 0.1, 0.95, 9), 0.45, high) for high in (0.7, 0.46)]
+    ['undecided', 'undecided']
+    >>> within(Estimate(0.5, 0.1, 0.95, 9), 0.7, 0.9)
+    'fails'
+    """
+    if low <= known.low and known.high <= high:
+        return HOLDS
+    return FAILS if known.high < low or known.low > high else UNDECIDED
+
+
 def all_below_zero(*differences: Estimate) -> Verdict:
     """Whether all of some differences are negative, as far as their intervals tell.
 

@@ -8,15 +8,10 @@ from functools import lru_cache
 from importlib.resources import files
 
 from validation.analysis.comparison import Comparison
-from validation.analysis.estimates import Estimate
 from validation.papers.bani_mohammad.campaign import Campaign
 from validation.papers.bani_mohammad.setup import Cell
 from validation.papers.base import (
-    FAILS,
-    HOLDS,
-    UNDECIDED,
     Finding,
-    Verdict,
     all_above_zero,
     all_below_zero,
 )
@@ -28,23 +23,6 @@ def published() -> dict[tuple[str, str], float]:
     text = files("validation.papers").joinpath("published/bani_mohammad.csv").read_text()
     rows = list(csv.DictReader(text.splitlines()))
     return {(f"{row['figure']} {row['subject']}", row["load"]): float(row["value"]) for row in rows}
-
-
-def within(known: Estimate, low: float, high: float) -> Verdict:
-    """Whether a mean lies in [low, high], as far as its interval tells.
-
-    Examples
-    --------
-    >>> within(Estimate(0.5, 0.1, 0.95, 9), 0.3, 0.7)
-    'holds'
-    >>> [within(Estimate(0.5, 0.1, 0.95, 9), 0.45, high) for high in (0.7, 0.46)]
-    ['undecided', 'undecided']
-    >>> within(Estimate(0.5, 0.1, 0.95, 9), 0.7, 0.9)
-    'fails'
-    """
-    if low <= known.low and known.high <= high:
-        return HOLDS
-    return FAILS if known.high < low or known.low > high else UNDECIDED
 
 
 def everywhere(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from validation.papers.bani_mohammad import plotting
 from validation.papers.bani_mohammad.campaign import Campaign, campaign
-from validation.papers.bani_mohammad.claims import everywhere, published, within
+from validation.papers.bani_mohammad.claims import everywhere, published
 from validation.papers.bani_mohammad.setup import LOADS, STRATEGIES, Cell
 from validation.papers.base import (
     Experiment,
@@ -14,6 +14,7 @@ from validation.papers.base import (
     Outcome,
     RunOptions,
     all_hold,
+    within,
 )
 
 QUICK_LOADS = (0.025, 0.105)

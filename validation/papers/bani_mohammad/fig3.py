@@ -9,7 +9,7 @@ from typing import Final
 from validation.analysis.comparison import Comparison
 from validation.papers.bani_mohammad import plotting
 from validation.papers.bani_mohammad.campaign import Campaign, campaign
-from validation.papers.bani_mohammad.claims import everywhere, published, within
+from validation.papers.bani_mohammad.claims import everywhere, published
 from validation.papers.bani_mohammad.setup import DISCIPLINES, LOADS, SIDE, STRATEGIES, Cell
 from validation.papers.base import (
     Experiment,
@@ -18,6 +18,7 @@ from validation.papers.base import (
     RunOptions,
     all_below_zero,
     all_hold,
+    within,
 )
 
 QUICK_LOADS: Final = (0.025, 0.105)

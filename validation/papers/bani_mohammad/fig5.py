@@ -7,7 +7,7 @@ from typing import Final
 
 from validation.papers.bani_mohammad import plotting
 from validation.papers.bani_mohammad.campaign import Campaign, campaign
-from validation.papers.bani_mohammad.claims import everywhere, within
+from validation.papers.bani_mohammad.claims import everywhere
 from validation.papers.bani_mohammad.fig3 import by_discipline, loaded
 from validation.papers.bani_mohammad.setup import DISCIPLINES, LARGER, SIDE, Cell
 from validation.papers.base import (
@@ -16,6 +16,7 @@ from validation.papers.base import (
     Outcome,
     RunOptions,
     all_hold,
+    within,
 )
 
 #: How far the numbers on larger cubes may lie from that on the smallest.

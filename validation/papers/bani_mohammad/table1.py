@@ -18,9 +18,8 @@ from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream as random_stream
 from validation.mesh import Mesh, Occupancy
 from validation.papers.bani_mohammad import plotting
-from validation.papers.bani_mohammad.claims import within
 from validation.papers.bani_mohammad.counted import CountedList, CountedScan, counted
-from validation.papers.base import Experiment, Finding, Outcome, RunOptions
+from validation.papers.base import Experiment, Finding, Outcome, RunOptions, within
 
 #: Boxes on a cube of this side for the busy list; sides of cubes for the array.
 BOXES: Final = (8, 16, 32, 64, 128, 256)

@@ -16,15 +16,12 @@ import numpy as np
 from validation.analysis.comparison import compare
 from validation.analysis.estimates import Estimate, estimate, plus_minus
 from validation.papers.base import (
-    FAILS,
-    HOLDS,
-    UNDECIDED,
     Finding,
-    Verdict,
     all_above_zero,
     all_below_zero,
     all_hold,
     whether,
+    within,
 )
 from validation.papers.qin.campaign import Sweep
 
@@ -144,7 +141,7 @@ def memory_pays(found: Sweep) -> Iterator[Finding]:
                 "Q-11",
                 f"{one} has less than {MUCH_LESS:.2f} times the slowdown of {other} at {last:g} "
                 f"page faults per million instructions (geometric means over the seeds)",
-                _side(known.low - below, known.high - below),
+                within(known, -math.inf, below),
                 _factor(known),
             )
     known = factor("IOCM-RE", "memory")
@@ -152,7 +149,7 @@ def memory_pays(found: Sweep) -> Iterator[Finding]:
     yield Finding(
         "Q-11",
         f"IOCM-RE and memory are alike at {last:g} page faults: within a factor of {ALIKE}",
-        _within(known, inside),
+        within(known, -inside, inside),
         _factor(known),
     )
 
@@ -215,7 +212,7 @@ def applications(found: Sweep) -> Iterator[Finding]:
         yield Finding(
             "Q-13",
             f"{balancer} gains more than {LEAST_GAIN} in all applications but LU",
-            all_hold(_side(LEAST_GAIN - g.high, LEAST_GAIN - g.low) for g in others.values()),
+            all_hold(within(g, LEAST_GAIN, math.inf) for g in others.values()),
             said,
         )
         ratio = gains["LU"].mean / others[least].mean
@@ -230,7 +227,7 @@ def applications(found: Sweep) -> Iterator[Finding]:
         yield Finding(
             "Q-14",
             f"{app}: IOCM-PM is within {SAME_GAIN:.0%} of IOCM-RE",
-            _within(gap.difference, SAME_GAIN),
+            within(gap.difference, -SAME_GAIN, SAME_GAIN),
             gap.interval,
         )
     for name in found.balancers:
@@ -254,21 +251,9 @@ def no_loss(found: Sweep) -> Iterator[Finding]:
         yield Finding(
             "Q-16",
             f"{float(x):.0%} parallel: with hardly any I/O, IOCM-RE is within {NO_LOSS:.0%} of CPU",
-            _within(gap.difference, NO_LOSS),
+            within(gap.difference, -NO_LOSS, NO_LOSS),
             gap.interval,
         )
-
-
-def _side(low: float, high: float) -> Verdict:
-    """Whether an interval lies below zero."""
-    return HOLDS if high < 0.0 else FAILS if low > 0.0 else UNDECIDED
-
-
-def _within(known: Estimate, most: float) -> Verdict:
-    """Whether an interval lies between -most and most."""
-    if -most < known.low and known.high < most:
-        return HOLDS
-    return FAILS if known.low > most or known.high < -most else UNDECIDED
 
 
 def _number(known: Estimate) -> str:

@@ -17,7 +17,7 @@ from validation import crossvalidate, simulate, simulate_candidates
 from validation.jobs import PoissonStreams
 from validation.machine import Machine, compare_strategies
 from validation.mesh import Mesh
-from validation.papers.rosti.reference_workload import reference_machine, reference_workload
+from validation.papers.rosti.load_sweep import reference_machine, reference_workload
 from validation.sweeps.executors import parallel_map, process_pool, thread_pool, worker_count
 
 MACHINE, WORK = reference_machine(), reference_workload()

@@ -4,7 +4,7 @@ import pytest
 from qmodels.errors import ModelError, UnstableError
 from qmodels.policies import DynamicPartitioning, SpaceSharing, TimeSharing, predict
 from validation import simulate
-from validation.papers.rosti.reference_workload import reference_machine, reference_workload
+from validation.papers.rosti.load_sweep import reference_machine, reference_workload
 from validation.sharing import simulate_candidates
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from qmodels.policies import SpeedTable
 from validation.papers.trial.campaign import quick_parts
 from validation.papers.trial.comparison import (
     MeasuredSpeeds,
@@ -92,7 +93,7 @@ class Told(Executor):
         work = off * np.array([1.0, 1.8, 2.4, 2.8])
         scores = np.zeros((task.starts, 1, 4, POWERS.size))
         parts = np.stack([work, np.full_like(work, 1e5)], axis=1)[:, None]
-        return MeasuredSpeeds(parts, scores, 1, 0.0)
+        return MeasuredSpeeds(parts, scores, 1, 0.0, SpeedTable([1e-5, 1.8e-5, 2.4e-5, 2.8e-5]), 0.0)
 
     def run(self, task):
         point, replication = task

@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from phasefit.records import Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.policies import SpeedTable, Workload, predict
@@ -41,8 +41,6 @@ from validation.trial.shared_queue import ShareFactor, corrected_response, share
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 #: Simulated stages from the model's own assumptions to the machine, and what each step adds.
 SIMULATED: Final = {

@@ -1,4 +1,4 @@
-"""`Played`: what happened on the trial's machine, burst by burst."""
+"""Jobs of the trial's machine: when they come, what each is doing, and what has happened."""
 
 from __future__ import annotations
 
@@ -7,17 +7,49 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from phasefit.arrays import Array, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 #: Kinds of bursts.
 TRANSFER, COMPUTE, EXCHANGE = range(3)
 KINDS: Final = ("I/O", "computation", "exchange")
+#: What a job is doing: it may begin its burst, it waits for its processors, its burst is under way,
+#: or packets of its burst are under way and no more are sent.
+READY, QUEUED, UNDER_WAY, DRAINING = range(4)
+
+
+class RunningJob:
+    """A running job between two events."""
+
+    __slots__ = (
+        "demand",
+        "group",
+        "io_alone",
+        "kind",
+        "layer",
+        "left",
+        "left_after",
+        "nodes",
+        "number",
+        "phase",
+        "piece",
+        "serial",
+        "slot",
+        "status",
+    )
+
+    def __init__(self, number: int, demand: float) -> None:
+        self.number, self.demand = number, demand
+        self.phase, self.kind, self.status, self.serial = 0, TRANSFER, READY, 0
+        self.left = 1.0  # of the burst, what has not been done
+        self.left_after = 0.0  # when the packets under way have arrived
+        self.piece = 0  # when this piece of the burst began
+        self.nodes: Ints = np.zeros(0, np.int64)
+        self.group = self.slot = self.layer = 0
+        self.io_alone = 0.0  # cycles that its I/O burst takes alone, where disks are shared
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.checks import positive_vector, real_array, real_number, share, whole_number
 from phasefit.records import Result
 from qmodels.errors import ModelError
@@ -26,8 +27,6 @@ from validation.trial.size_shares import SizeShares, scores_in_parts, shares_of_
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 #: Fresh starts, and jobs of each for every number of running jobs that there may be.
 STARTS: Final = 10

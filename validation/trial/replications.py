@@ -6,8 +6,9 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from qmodels.policies import predict
@@ -21,8 +22,6 @@ from validation.trial.bursts import MeasuredProgram
 from validation.trial.loss_run import work_and_time
 from validation.trial.machine import play_cell
 from validation.trial.scenario import Cell
-
-Array = NDArray[np.float64]
 
 #: Jobs measured in a replication, and those before them that fill the machine.
 JOBS, WARM_UP = 600, 150

@@ -9,9 +9,9 @@ from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType, match_moments
+from phasefit.arrays import Ints
 from phasefit.checks import one_of, real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -21,8 +21,6 @@ from validation.allocation.base import find_strategy
 from validation.mesh import Mesh
 from validation.mesh.traffic import Traffic, TrafficPhase
 from validation.sweeps.plain import PlainDataError, canonical
-
-Ints = NDArray[np.int64]
 
 #: Cycles that a disk needs for a flit: 11.65 MB/s of a link over 4.545 MB/s of a disk [1].
 DISK_PACE: Final = 2.563

@@ -7,9 +7,9 @@ from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from phasefit.checks import positive_vector, real_number, whole_number
 from qmodels.errors import ModelError
 from qmodels.policies import SpeedTable, predict
@@ -19,9 +19,6 @@ from validation.analysis.seeding import stream
 from validation.trial.bursts import workload
 from validation.trial.scenario import Cell
 from validation.trial.size_shares import SizeShares
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Queues that are played side by side, jobs measured in each, and those before that fill it.
 QUEUES, MEASURED, BEFORE = 96, 400, 150

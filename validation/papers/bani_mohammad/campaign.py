@@ -16,7 +16,6 @@ from validation.machine import play
 from validation.papers.bani_mohammad.counted import CountedList, CountedScan, operations_per_job
 from validation.papers.bani_mohammad.setup import JOBS, PRECISION, Cell, machine, streams
 from validation.papers.base import RunOptions
-from validation.sweeps.executors import parallel_map
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,18 +78,11 @@ def campaign(cells: Sequence[Cell], options: RunOptions, *, what: str) -> Campai
         5 % twice in a row, or `AT_MOST` times.
     """
     keys = {cell: ("bani-mohammad", cell, options.seed, options.quick) for cell in cells}
-    missing = [cell for cell in cells if options.shared.known(keys[cell]) is None]
-    found = parallel_map(
-        _replicated,
-        [(cell, options.seed, options.quick) for cell in missing],
-        workers=1 if options.quick else options.workers,
-        executor=options.processes,
-        progress=options.progress,
-        what=what,
-    )
-    for cell, values in zip(missing, found, strict=True):
-        options.shared.keep(keys[cell], values)
-    return Campaign.of_values({cell: options.shared.known(key) for cell, key in keys.items()})
+
+    def simulated(missing: list[Cell]) -> list[Mapping[str, Array]]:
+        return options.spread(_replicated, [(cell, options.seed, options.quick) for cell in missing], what)
+
+    return Campaign.of_values(options.shared.all_of(keys, simulated))
 
 
 def _replicated(task: tuple[Cell, int, bool]) -> Mapping[str, Array]:

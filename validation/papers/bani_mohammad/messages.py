@@ -83,7 +83,6 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
         jobs=QUICK_JOBS if quick else JOBS,
         demand=None,
     )
-    workers = 1 if quick else options.workers
     gap = interarrival_for(
         machine,
         streams,
@@ -91,8 +90,7 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
         seed=options.seed,
         replications=2 if quick else 4,
         tolerance=0.1 if quick else 0.03,
-        workers=workers,
-        executor=options.processes,
+        **options.by_processes,
     )
     runs = compare_strategies(
         machine,
@@ -100,8 +98,7 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
         BoxStreams(mean_interarrival=gap, within=streams.within, jobs=streams.jobs, demand=None),
         replications=QUICK_REPLICATIONS if quick else REPLICATIONS,
         seed=options.seed,
-        workers=workers,
-        executor=options.processes,
+        **options.by_processes,
     )
     return Point(pattern, target, gap, runs)
 

@@ -140,8 +140,7 @@ def campaign(
             tasks(),
             replications=runs,
             seed=options.seed,
-            workers=1 if options.quick else options.workers,
-            executor=options.processes,
+            **options.by_processes,
             progress=lambda _, done, total: options.progress(what, done, total),
         )
         for label, cell in missing.items():

@@ -44,7 +44,7 @@ def rival_panels(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : pandas.DataFrame
-        One variant for each algorithm, from `validation.papers.liu.rivals`.
+        One variant for each algorithm, from `validation.papers.liu.figures`.
 
     Returns
     -------

@@ -20,7 +20,6 @@ from validation.machine.runs import one_run
 from validation.papers.base import RunOptions
 from validation.papers.mache.search import Cell, Found, find
 from validation.papers.mache.setup import STRATEGIES, Choices, machine
-from validation.sweeps.executors import parallel_map
 
 #: What the stream of the trial runs' own seed is for, below the seed of the plan.
 _TRIALS: Final = 1
@@ -116,31 +115,13 @@ _KEPT: Final = {
 def campaign(plans: Sequence[Plan], options: RunOptions, *, what: str) -> list[Load]:
     """Find the interarrival times of all plans, then make the runs of record."""
     # A plan of one target takes long to search: both stages are spread over the processes.
-    found = parallel_map(
-        _interarrivals,
-        plans,
-        workers=_workers(options),
-        executor=options.processes,
-        progress=options.progress,
-        what=f"{what}: interarrival times",
-    )
+    found = options.spread(_interarrivals, plans, f"{what}: interarrival times")
     points = [
         _Point(plan, target, own)
         for plan, places in zip(plans, found, strict=True)
         for target, own in zip(plan.targets, places, strict=True)
     ]
-    return parallel_map(
-        _load,
-        points,
-        workers=_workers(options),
-        executor=options.processes,
-        progress=options.progress,
-        what=what,
-    )
-
-
-def _workers(options: RunOptions) -> int | None:
-    return 1 if options.quick else options.workers
+    return options.spread(_load, points, what)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from validation.cluster import find_balancer
 from validation.cluster.runs import ClusterPoint, Traces, run_one
 from validation.papers.base import RunOptions
 from validation.papers.qin.setup import QUICK_RUNS, RUNS, cluster
-from validation.sweeps.executors import parallel_map
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,26 +110,21 @@ def sweep(
         for x, traces in sources.items()
         for name in balancers
     }
-    missing = [cell for cell, key in keys.items() if options.shared.known(key) is None]
-    points = {
-        (x, name): ClusterPoint(place, sources[x], find_balancer(name), options.seed, ("qin",))
-        for x, name in missing
-    }
-    tasks = [(points[cell], r) for cell in missing for r in range(runs)]
-    found = parallel_map(
-        _run,
-        tasks,
-        workers=1 if options.quick else options.workers,
-        executor=options.processes,
-        progress=lambda _, done, total: options.progress(what, done, total),
-    )
-    for k, cell in enumerate(missing):
-        mine = found[k * runs : (k + 1) * runs]
-        columns = {name: np.array([summary[name] for summary in mine]) for name in mine[0]}
-        for column in columns.values():
-            column.flags.writeable = False
-        options.shared.keep(keys[cell], columns)
-    return Sweep.of_values({cell: options.shared.known(key) for cell, key in keys.items()}, axis=axis)
+
+    def simulated(missing: list[tuple[Any, str]]) -> Iterator[dict[str, Array]]:
+        points = [
+            ClusterPoint(place, sources[x], find_balancer(name), options.seed, ("qin",))
+            for x, name in missing
+        ]
+        found = options.spread(_run, [(point, r) for point in points for r in range(runs)], what)
+        for first in range(0, len(found), runs):
+            mine = found[first : first + runs]
+            columns = {name: np.array([summary[name] for summary in mine]) for name in mine[0]}
+            for column in columns.values():
+                column.flags.writeable = False
+            yield columns
+
+    return Sweep.of_values(options.shared.all_of(keys, simulated), axis=axis)
 
 
 def _run(task: tuple[ClusterPoint, int]) -> dict[str, float]:

@@ -168,8 +168,7 @@ def run_trial(options: RunOptions, *, place: tuple[int, int] | None = None) -> O
                 loss_jobs=effort.loss_jobs or max(120, 30 * most),
                 most=effort.most,
                 seed=options.seed,
-                workers=1 if options.quick else options.workers,
-                executor=options.processes,
+                **options.by_processes,
             )
         )
     options.progress("cells", len(parts), len(parts))

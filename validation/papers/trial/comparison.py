@@ -98,12 +98,14 @@ class SpeedTask(Record):
 
 @dataclass(frozen=True, eq=False)
 class MeasuredSpeeds(Record):
-    """What a loss run did in its parts, and what it cost; see `LossRun`."""
+    """What was measured of a cell: a loss run in its parts, the loads of links, and the costs."""
 
     parts: Array
     part_scores: Array
     jobs: int
     seconds: float  #: of a processor
+    by_loads: SpeedTable  #: what the loads of links alone say, see `link_speeds`
+    seconds_link_loads: float
     frozen: FrozenSpeeds | None = None
 
     @property
@@ -214,7 +216,7 @@ def compare_predictions(
 
 
 def measured_speeds(task: SpeedTask) -> MeasuredSpeeds:
-    """Measure the speeds of a cell by a loss run, and those of its arrangements where asked.
+    """Measure the speeds of a cell by a loss run and by link loads, and of arrangements where asked.
 
     With arrangements the loss run is a strict one: waiting would count slow ones for longer, and so
     does the queue of several.
@@ -227,7 +229,7 @@ def measured_speeds(task: SpeedTask) -> MeasuredSpeeds:
         few = None if jobs is None else max(jobs // 4, 1)
         frozen = frozen_speeds(cell, arrangements=many, jobs=few, seed=seed)
     seconds = run.seconds + time.process_time() - began
-    return MeasuredSpeeds(run.parts, run.part_scores, run.jobs, seconds, frozen)
+    return MeasuredSpeeds(run.parts, run.part_scores, run.jobs, seconds, *link_speeds(cell), frozen)
 
 
 def replicated(task: tuple[TrialPoint, int]) -> Replication:
@@ -250,9 +252,8 @@ def compared(task: RowTask) -> dict[str, Any]:
     _, own = _corrected(cell, table, rate, factor)
     _, noise = _corrected(cell, known_spread, rate, factor)
     equal = _corrected(cell, table, rate, None)[0]
-    cheap, link_seconds = link_speeds(cell)
     seen = observed_speeds(runs, table.throughput)
-    plain, by_loads = (_answer(ask, speeds)[0] for speeds in (None, cheap))
+    plain, by_loads = (_answer(ask, speeds)[0] for speeds in (None, loss.by_loads))
     at_seen = _corrected(cell, SpeedTable(seen), rate, factor)[0]
     responses = [run.response for run in runs]
     known = control_mean(cell, table.throughput, rate)
@@ -296,7 +297,7 @@ def compared(task: RowTask) -> dict[str, Any]:
         "seconds_simulation": sum(run.seconds for run in runs),
         "seconds_loss_run": loss.seconds,
         "seconds_prediction": once,
-        "seconds_link_loads": link_seconds,
+        "seconds_link_loads": loss.seconds_link_loads,
         "values": values.tolist(),
     }
 

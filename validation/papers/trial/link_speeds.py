@@ -6,8 +6,8 @@ import time
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from qmodels.policies import SpeedTable
 from validation.allocation import Request
 from validation.allocation.base import answer
@@ -17,9 +17,6 @@ from validation.mesh.link_load import link_load
 from validation.mesh.traffic import Messages
 from validation.trial.bursts import alone
 from validation.trial.scenario import Cell
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Sets of placements over which the loads are averaged.
 SAMPLES: Final = 12

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import match_moments
+from phasefit.arrays import Array
 from phasefit.checks import real_number, whole_number
 from qmodels.policies import SpeedTable, Workload, predict
 from qmodels.progress import Progress, no_progress
@@ -18,8 +18,6 @@ from validation.trial.agreement import DEPENDENCE, Agreement, Cause, Measured
 from validation.trial.bursts import MeasuredProgram
 from validation.trial.machine import play_cell
 from validation.trial.scenario import Cell
-
-Array = NDArray[np.float64]
 
 
 def replay_on_mesh(

@@ -1,10 +1,15 @@
-"""MC-Elongated: shells of whole columns around each column, best fit over all of them.
+"""PLAS and MC-Elongated: whole columns, inside of each from the middle row outwards.
 
-J. Mache, V. Lo, S. Garg, "Job scheduling that minimizes network contention due to both
-communication and I/O", *Proc. 14th Int. Parallel and Distributed Processing Symp.* 2000, 457-463.
+PLAS scans them from the I/O side (J. Mache, V. Lo, M. Livingston, S. Garg, "The impact of spatial
+layout of jobs on parallel I/O performance", *Proc. IOPADS* 1999, 45-56). MC-Elongated lays shells
+of them around each column and takes the best fit over all (J. Mache, V. Lo, S. Garg, "Job
+scheduling that minimizes network contention due to both communication and I/O", *Proc. 14th Int.
+Parallel and Distributed Processing Symp.* 2000, 457-463).
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,8 +22,39 @@ from validation.allocation.base import (
     as_request,
     register,
 )
-from validation.allocation.plas import middle_out
 from validation.mesh import Mesh, Occupancy
+
+
+@register
+class PLAS(PlaneStrategy):
+    """Gives the first free nodes of one fixed scan, parallel to the I/O nodes.
+
+    Rows are taken middle-out, of two equally far from the middle the upper first, so half of a
+    job's nodes lie above the middle I/O link and half below.
+
+    Examples
+    --------
+    >>> from validation.mesh import Mesh
+    >>> PLAS().choose(Mesh(4, 4), 6).tolist()
+    [0, 4, 5, 8, 9, 12]
+    """
+
+    name = "PLAS"
+
+    def places(self, free: Free, request: Request) -> Ints:
+        """See `PlaneStrategy.places`."""
+        scan = _scan(*free.shape)
+        return scan[np.flatnonzero(free.ravel()[scan])[: request.size]]
+
+
+def middle_out(rows: int) -> Ints:
+    """Rows by distance from the middle, the upper of two first."""
+    return np.argsort(np.abs(2 * np.arange(rows) - (rows - 1)), kind="stable")
+
+
+@lru_cache(maxsize=16)
+def _scan(rows: int, columns: int) -> Ints:
+    return (middle_out(rows) * columns + np.arange(columns)[:, None]).ravel()
 
 
 @register

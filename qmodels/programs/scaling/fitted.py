@@ -69,7 +69,7 @@ class FittedComponent(Record):
 
     @property
     def label(self) -> str:
-        """What the burst is called: by the name of its phase, or by number and kind."""
+        """Name of the burst: that of its phase, or number and kind."""
         return self.name or f"phase {self.phase} {self.kind}"
 
     @property

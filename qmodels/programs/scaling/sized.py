@@ -32,7 +32,7 @@ _LEAST_SPREAD = 1e-3  # of the logarithm of the exponent
 
 @dataclass(frozen=True)
 class Way:
-    """How the terms of a law grow with the work w, in units of the largest work of the runs.
+    """Growth of the terms of a law with the work w, in units of the largest work of the runs.
 
     Parameters
     ----------
@@ -121,12 +121,19 @@ class Sized:
 def pooled_by_work(p: Array, d: Array, work: Array, seconds: Array) -> tuple[Pooled, Array, Indices]:
     """Take the repeats of each allotment and work together.
 
-    Returns them, the work of each, and the place of every run among them.
-
     Parameters
     ----------
     p, d, work, seconds : (n,) ndarray
         Of each run.
+
+    Returns
+    -------
+    runs : Pooled
+        A row for each allotment and work.
+    works : (rows,) ndarray
+        The work of each row.
+    places : (n,) ndarray of int
+        The row of every run.
     """
     cells, place = np.unique(np.stack([p, d, work]), axis=1, return_inverse=True)
     place = place.ravel()
@@ -151,6 +158,11 @@ def weigh_sizes(shown: Library, runs: Pooled, work: Array, wanted: float) -> Siz
     wanted : float
         The size asked for.
 
+    Returns
+    -------
+    Sized
+        Points of the posterior at that size, and the fit to every run.
+
     Notes
     -----
     Each way to grow is a library of its own, whose terms are multiplied by powers of the work; the evidence
@@ -173,7 +185,7 @@ def weigh_sizes(shown: Library, runs: Pooled, work: Array, wanted: float) -> Siz
             replace(
                 one,
                 library=shown,
-                log_weight=one.log_weight + log_prior - shown_odds(shown, one),
+                log_weight=one.log_weight + log_prior - _odds(shown, one),
                 coefficients=one.coefficients * at_size[:, None, :],
             )
         )
@@ -197,7 +209,7 @@ def weigh_sizes(shown: Library, runs: Pooled, work: Array, wanted: float) -> Siz
     return Sized(joined, tuple(ways), shares, np.asarray(shares @ np.array(times)), values[law[law >= 0]].T)
 
 
-def shown_odds(shown: Library, one: Weighed) -> Array:
+def _odds(shown: Library, one: Weighed) -> Array:
     """Return the log odds of each law beforehand, which are given once more where all bursts are settled."""
     return np.asarray(shown.log_odds()[one.terms].sum(axis=1)[:, None])
 
@@ -267,7 +279,7 @@ def _rough_misfit(columns: Array, runs: Pooled) -> float:
 
 
 def widened(posteriors: Sequence[Posterior], margin: Margin, doublings: float, seed: int) -> list[Posterior]:
-    """Return posteriors whose draws are less sure, as the size lies outside of those that were run.
+    """Return posteriors whose draws are less sure, as the size was not run.
 
     All draws of one number are moved alike: the doubt is one of the whole program at this size, and cancels
     in a speedup.
@@ -279,7 +291,7 @@ def widened(posteriors: Sequence[Posterior], margin: Margin, doublings: float, s
     margin : Margin
         Of the program; a doubling of the work is as doubtful as one of the processors.
     doublings : float
-        Of the work, outside of the runs.
+        Of the work, away from the sizes that were run; 0 for one of these.
     seed : int
         Of the draws.
     """

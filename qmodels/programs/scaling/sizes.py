@@ -33,12 +33,21 @@ class Size(Record):
     most: float  #: of the runs
     asked: bool  #: whether somebody named it
     together: bool  #: whether the work only grew with the processors
+    run: bool  #: whether it is one of the sizes that were run
     exponent: tuple[float, float, float] = (1.0, 1.0, 1.0)  #: of what is computed: mean and likely range
 
     @property
     def doublings(self) -> float:
         """Doublings of the work outside of the runs."""
         return max(math.log2(self.least / self.work), math.log2(self.work / self.most), 0.0)
+
+    @property
+    def doubtful_doublings(self) -> float:
+        """Doublings that a size is as doubtful as: one more than those outside of the runs where it was not run.
+
+        Another size is another problem: it fits other caches and divides in other ways.
+        """
+        return 0.0 if self.run else 1.0 + self.doublings
 
     def learnt(self, sized: Sequence[Sized]) -> Size:
         """Return the same with the exponent of the burst that takes longest.
@@ -154,10 +163,10 @@ def size_asked(name: str, frame: pd.DataFrame, work: float | None) -> Size | Non
             )
         return None
     p = frame["p"].to_numpy(float)
-    each = np.log(sizes / p)
+    together = bool(np.ptp(np.log(sizes / p)) < _TOGETHER)
     if work is None:
-        return Size(float(sizes[p == p.max()].max()), least, most, False, bool(np.ptp(each) < _TOGETHER))
-    return Size(work, least, most, True, bool(np.ptp(each) < _TOGETHER))
+        return Size(float(sizes[p == p.max()].max()), least, most, False, together, True)
+    return Size(work, least, most, True, together, bool(np.any(sizes == work)))
 
 
 def fit_of_sizes(

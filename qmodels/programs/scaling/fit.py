@@ -213,7 +213,7 @@ def _fit_program(
     here = frame
     if size is not None:
         here = frame[frame[WORK] == size.work]
-        posteriors = widened([one.posterior for one in components], margin, size.doubtful_doublings, seed)
+        posteriors = widened([one.posterior for one in components], margin, size.doublings, seed)
         components = [replace(one, posterior=own) for one, own in zip(components, posteriors, strict=True)]
         size = size.learnt(sized)
     measured = measured_runs(here, [one.posterior for one in components], margin.misfit)

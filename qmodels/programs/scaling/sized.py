@@ -279,7 +279,7 @@ def _rough_misfit(columns: Array, runs: Pooled) -> float:
 
 
 def widened(posteriors: Sequence[Posterior], margin: Margin, doublings: float, seed: int) -> list[Posterior]:
-    """Return posteriors whose draws are less sure, as the size was not run.
+    """Return posteriors whose draws are less sure, as the size lies outside of those that were run.
 
     All draws of one number are moved alike: the doubt is one of the whole program at this size, and cancels
     in a speedup.
@@ -291,7 +291,7 @@ def widened(posteriors: Sequence[Posterior], margin: Margin, doublings: float, s
     margin : Margin
         Of the program; a doubling of the work is as doubtful as one of the processors.
     doublings : float
-        Of the work, away from the sizes that were run; 0 for one of these.
+        Of the work, outside of the runs.
     seed : int
         Of the draws.
     """

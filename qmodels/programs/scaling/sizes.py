@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 WORK = "work"
 
+_TWO = 2
 _TOGETHER = 1e-3  # of the logarithm of work per processor: what parts it less is rounding
 
 
@@ -33,21 +34,13 @@ class Size(Record):
     most: float  #: of the runs
     asked: bool  #: whether somebody named it
     together: bool  #: whether the work only grew with the processors
-    run: bool  #: whether it is one of the sizes that were run
+    sizes: int  #: that were run
     exponent: tuple[float, float, float] = (1.0, 1.0, 1.0)  #: of what is computed: mean and likely range
 
     @property
     def doublings(self) -> float:
         """Doublings of the work outside of the runs."""
         return max(math.log2(self.least / self.work), math.log2(self.work / self.most), 0.0)
-
-    @property
-    def doubtful_doublings(self) -> float:
-        """Doublings that a size is as doubtful as: one more than those outside of the runs where it was not run.
-
-        Another size is another problem: it fits other caches and divides in other ways.
-        """
-        return 0.0 if self.run else 1.0 + self.doublings
 
     def learnt(self, sized: Sequence[Sized]) -> Size:
         """Return the same with the exponent of the burst that takes longest.
@@ -78,6 +71,11 @@ class Size(Record):
                 f"work {self.work:.6g} lies {self.doublings:.2g} doublings outside of the runs, which had "
                 f"{self.least:.6g} to {self.most:.6g}"
             )
+            if self.sizes == _TWO:
+                found.append(
+                    "only two sizes were run, so the power of the work that joins them is taken for the law; "
+                    "make a run of a third size"
+                )
         if self.together:
             found.append(
                 "the work only grew with the processors: what another size per processor takes is assumed, "
@@ -165,8 +163,8 @@ def size_asked(name: str, frame: pd.DataFrame, work: float | None) -> Size | Non
     p = frame["p"].to_numpy(float)
     together = bool(np.ptp(np.log(sizes / p)) < _TOGETHER)
     if work is None:
-        return Size(float(sizes[p == p.max()].max()), least, most, False, together, True)
-    return Size(work, least, most, True, together, bool(np.any(sizes == work)))
+        return Size(float(sizes[p == p.max()].max()), least, most, False, together, np.unique(sizes).size)
+    return Size(work, least, most, True, together, np.unique(sizes).size)
 
 
 def fit_of_sizes(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from phasefit.arrays import Array, Indices
+from phasefit.arrays import Array
 from qmodels.programs.scaling.discrepancy import CURVED, Margin
 from qmodels.programs.scaling.evidence import Weighed, weigh
 from qmodels.programs.scaling.pooling import Pooled
@@ -116,32 +116,6 @@ class Sized:
         mean = float(self.shares @ values)
         spread = 2.0 * math.sqrt(float(self.shares @ (values - mean) ** 2))
         return mean, mean - spread, mean + spread
-
-
-def pooled_by_work(p: Array, d: Array, work: Array, seconds: Array) -> tuple[Pooled, Array, Indices]:
-    """Take the repeats of each allotment and work together.
-
-    Parameters
-    ----------
-    p, d, work, seconds : (n,) ndarray
-        Of each run.
-
-    Returns
-    -------
-    runs : Pooled
-        A row for each allotment and work.
-    works : (rows,) ndarray
-        The work of each row.
-    places : (n,) ndarray of int
-        The row of every run.
-    """
-    cells, place = np.unique(np.stack([p, d, work]), axis=1, return_inverse=True)
-    place = place.ravel()
-    count = np.bincount(place).astype(float)
-    log_y = np.log(seconds)
-    mean = np.bincount(place, weights=log_y) / count
-    within = float(np.sum((log_y - mean[place]) ** 2))
-    return Pooled(cells[0], cells[1], mean, count, within, p.size), cells[2], place
 
 
 def weigh_sizes(shown: Library, runs: Pooled, work: Array, wanted: float) -> Sized:

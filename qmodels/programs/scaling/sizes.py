@@ -13,8 +13,8 @@ import numpy as np
 from phasefit.arrays import Array, Indices
 from phasefit.records import Record
 from qmodels.errors import ModelError
-from qmodels.programs.scaling.pooling import Pooled, pooled
-from qmodels.programs.scaling.sized import Sized, pooled_by_work
+from qmodels.programs.scaling.pooling import Pooled, pooled, pooled_cells
+from qmodels.programs.scaling.sized import Sized
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +104,7 @@ class Timed:
     @cached_property
     def _by_work(self) -> tuple[Pooled, Array, Indices]:
         assert self.work is not None
-        return pooled_by_work(self.p, self.d, self.work, self.seconds)
+        return pooled_cells(np.stack([self.p, self.d, self.work]), self.seconds)
 
     def pooled(self) -> Pooled:
         """Return the runs, repeats of the same allotment and size taken together."""
@@ -112,7 +112,7 @@ class Timed:
 
     def works(self) -> Array:
         """Return the work of each row of `pooled`."""
-        return self._by_work[1]
+        return np.asarray(self._by_work[1][2])
 
     def place(self) -> Indices:
         """Return the row of `pooled` of each run."""
@@ -183,12 +183,12 @@ def fit_of_sizes(
     """
     if whole.empty:
         return None
-    totals, works, _ = pooled_by_work(*(whole[name].to_numpy(float) for name in ("p", "d", WORK, "sum")))
+    totals, cells, _ = pooled_cells(whole[["p", "d", WORK]].to_numpy(float).T, whole["sum"].to_numpy(float))
     times, columns = np.zeros(totals.p.size), []
     for part, one in zip(parts, sized, strict=True):
         runs = part.pooled()
         place = {key: at for at, key in enumerate(zip(runs.p, runs.d, part.works(), strict=True))}
-        at = [place[key] for key in zip(totals.p, totals.d, works, strict=True)]
+        at = [place[key] for key in zip(*cells, strict=True)]
         times = times + one.fitted[at]
         columns.append(one.tangent[at])
     return totals, np.log(times), np.concatenate(columns, axis=1) / times[:, None]

@@ -405,7 +405,7 @@ class FittedProgram(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per component: formula, its probability, noise, runs, allotments; and its name if it has one."""
+        """Return a row per component: formula, its probability, noise, runs, allotments, its name if any."""
         import pandas as pd
 
         cells = [[getattr(one, name) for name in _COLUMNS] for one in self.components]

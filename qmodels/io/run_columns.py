@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,14 @@ _USUAL = {
     "repeat": ("repeat", "run", "rep", "repetition", "trial"),
 }
 
+_SHORT = "[mµun]s|[mun]?secs?|[mu]secs?|mins?|h|hrs?|days?|d"
+#: Names of columns of times that are not in seconds: ``time_ms``, ``walltime [min]``, ``elapsed in hours``.
+_OTHER_UNIT = re.compile(
+    rf"[(\[] *(?!s(ec)?s? *[)\]])({_SHORT}|\w+seconds|minutes|hours) *[)\]]| in ({_SHORT})$"
+    r"|_([mun]s|[mun]secs?|hrs?)$|(milli|micro|nano)s|(^|[_ ])(minutes|hours|days)$",
+    re.IGNORECASE,
+)
+
 
 @dataclass(frozen=True)
 class RunColumns:
@@ -90,6 +99,13 @@ class RunColumns:
             for part in self.parts(header) if key == "seconds" else [name]:
                 if part not in header:
                     raise name_column(file, part, header)
+                if key == "seconds" and _OTHER_UNIT.search(part):
+                    raise TraceFormatError(
+                        file,
+                        f"the column {part!r:.60} is by its name not in seconds; convert it, and its name",
+                        line=line,
+                        field=part,
+                    )
                 if header.count(part) > 1:
                     raise TraceFormatError(file, f"has {header.count(part)} columns {part!r:.60}", line=line)
 

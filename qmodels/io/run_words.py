@@ -34,13 +34,24 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class RunWords:
-    """What a table of measured runs is told of its words, as in `read_runs`."""
+    """Meaning of the words of a table of measured runs, as in `read_runs`."""
 
     phases: tuple[str, ...] | None = None  #: those that are read
     disks: Disks | None = None  #: the word that is meant, or how many disks each is
 
     def check_unused(self, given: str) -> None:
-        """Raise ModelError if something is said, of an input that is no table of runs."""
+        """Check that nothing is said, of an input that is no table of runs.
+
+        Parameters
+        ----------
+        given : str
+            The input.
+
+        Raises
+        ------
+        ModelError
+            If something is.
+        """
         for name, said in (("--phases", self.phases), ("words for disks", self.disks)):
             if said is not None:
                 raise ModelError(f"{given} is no table of measured runs: {name} do not go with it")
@@ -206,12 +217,17 @@ def numbered_phases(
 
 
 def kinds_note(runs: Sequence[tuple[int, MeasuredRun]]) -> tuple[str, ...]:
-    """Say which phases were taken as I/O, where their names had to tell.
+    """Return which phases were taken as I/O, where their names had to tell.
 
     Parameters
     ----------
     runs : sequence of (int, MeasuredRun)
         Each with the number of its line.
+
+    Returns
+    -------
+    notes : tuple of str
+        A sentence, or none.
     """
     kinds = {run.phase_name: run.kind for _, run in runs if run.phase_name.lower() not in TOTALS}
     if not kinds:

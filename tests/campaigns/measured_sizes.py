@@ -26,6 +26,7 @@ Row = dict[str, Any]
 
 LEVEL: Final = 0.9
 LEAST_ALLOTMENTS: Final = 3
+_TEXTS: Final = ("problem", "config", "disks")
 _COLUMNS: Final = ["p", "work", "nodes", "seconds"]
 
 
@@ -34,8 +35,8 @@ def _tables(prefix: str) -> Iterator[tuple[str, pd.DataFrame]]:
     manifest = pd.read_csv(FOLDER / "manifest.csv")
     for table, file in zip(manifest["table"], manifest["file"], strict=True):
         if table.startswith(prefix):
-            frame = pd.read_csv(FOLDER / file, dtype={"problem": str, "config": str})
-            frame = frame[frame["seconds"] > 0].fillna({"problem": "", "config": "", "disks": ""})
+            frame = pd.read_csv(FOLDER / file, dtype=dict.fromkeys(_TEXTS, str))
+            frame = frame[frame["seconds"] > 0].fillna(dict.fromkeys(_TEXTS, ""))
             yield table, frame.rename(columns={"processors": "p"})
 
 

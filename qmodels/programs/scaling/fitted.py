@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 MOST_ALLOTMENTS = 4_000_000
 
+_COLUMNS = ["phase", "kind", "formula", "probability", "sigma", "runs", "allotments", "relative_rms"]
+
 #: Below so many runs, and from so many times beyond them on, a forecast comes with a warning.
 FEW_RUNS, FAR = 10, 4.0
 
@@ -69,7 +71,7 @@ class FittedComponent(Record):
 
     @property
     def label(self) -> str:
-        """What the burst is called: by the name of its phase, or by number and kind."""
+        """Name of the burst: that of its phase, or number and kind."""
         return self.name or f"phase {self.phase} {self.kind}"
 
     @property
@@ -403,25 +405,13 @@ class FittedProgram(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per component: formula, its probability, noise, runs, allotments."""
+        """Return a row per component: formula, its probability, noise, runs, allotments, its name if any."""
         import pandas as pd
 
-        return pd.DataFrame(
-            [
-                (c.phase, c.kind, c.formula, c.probability, c.sigma, c.runs, c.allotments, c.relative_rms)
-                for c in self.components
-            ],
-            columns=[
-                "phase",
-                "kind",
-                "formula",
-                "probability",
-                "sigma",
-                "runs",
-                "allotments",
-                "relative_rms",
-            ],
-        )
+        cells = [[getattr(one, name) for name in _COLUMNS] for one in self.components]
+        names = [one.name for one in self.components]
+        frame = pd.DataFrame(cells, columns=_COLUMNS)
+        return frame.assign(name=names) if any(names) else frame
 
     def record(self) -> dict[str, Any]:
         """Return the laws of the bursts, how well they are known, and what the runs cannot tell."""

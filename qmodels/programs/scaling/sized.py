@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from phasefit.arrays import Array, Indices
+from phasefit.arrays import Array
 from qmodels.programs.scaling.discrepancy import CURVED, Margin
 from qmodels.programs.scaling.evidence import Weighed, weigh
 from qmodels.programs.scaling.pooling import Pooled
@@ -32,7 +32,7 @@ _LEAST_SPREAD = 1e-3  # of the logarithm of the exponent
 
 @dataclass(frozen=True)
 class Way:
-    """How the terms of a law grow with the work w, in units of the largest work of the runs.
+    """Growth of the terms of a law with the work w, in units of the largest work of the runs.
 
     Parameters
     ----------
@@ -118,25 +118,6 @@ class Sized:
         return mean, mean - spread, mean + spread
 
 
-def pooled_by_work(p: Array, d: Array, work: Array, seconds: Array) -> tuple[Pooled, Array, Indices]:
-    """Take the repeats of each allotment and work together.
-
-    Returns them, the work of each, and the place of every run among them.
-
-    Parameters
-    ----------
-    p, d, work, seconds : (n,) ndarray
-        Of each run.
-    """
-    cells, place = np.unique(np.stack([p, d, work]), axis=1, return_inverse=True)
-    place = place.ravel()
-    count = np.bincount(place).astype(float)
-    log_y = np.log(seconds)
-    mean = np.bincount(place, weights=log_y) / count
-    within = float(np.sum((log_y - mean[place]) ** 2))
-    return Pooled(cells[0], cells[1], mean, count, within, p.size), cells[2], place
-
-
 def weigh_sizes(shown: Library, runs: Pooled, work: Array, wanted: float) -> Sized:
     """Weigh every law by runs of several sizes, and say what it is at one size.
 
@@ -150,6 +131,11 @@ def weigh_sizes(shown: Library, runs: Pooled, work: Array, wanted: float) -> Siz
         Work of each.
     wanted : float
         The size asked for.
+
+    Returns
+    -------
+    Sized
+        Points of the posterior at that size, and the fit to every run.
 
     Notes
     -----
@@ -173,7 +159,7 @@ def weigh_sizes(shown: Library, runs: Pooled, work: Array, wanted: float) -> Siz
             replace(
                 one,
                 library=shown,
-                log_weight=one.log_weight + log_prior - shown_odds(shown, one),
+                log_weight=one.log_weight + log_prior - _odds(shown, one),
                 coefficients=one.coefficients * at_size[:, None, :],
             )
         )
@@ -197,7 +183,7 @@ def weigh_sizes(shown: Library, runs: Pooled, work: Array, wanted: float) -> Siz
     return Sized(joined, tuple(ways), shares, np.asarray(shares @ np.array(times)), values[law[law >= 0]].T)
 
 
-def shown_odds(shown: Library, one: Weighed) -> Array:
+def _odds(shown: Library, one: Weighed) -> Array:
     """Return the log odds of each law beforehand, which are given once more where all bursts are settled."""
     return np.asarray(shown.log_odds()[one.terms].sum(axis=1)[:, None])
 

@@ -13,14 +13,15 @@ import numpy as np
 from phasefit.arrays import Array, Indices
 from phasefit.records import Record
 from qmodels.errors import ModelError
-from qmodels.programs.scaling.pooling import Pooled, pooled
-from qmodels.programs.scaling.sized import Sized, pooled_by_work
+from qmodels.programs.scaling.pooling import Pooled, pooled, pooled_cells
+from qmodels.programs.scaling.sized import Sized
 
 if TYPE_CHECKING:
     import pandas as pd
 
 WORK = "work"
 
+_TWO = 2
 _TOGETHER = 1e-3  # of the logarithm of work per processor: what parts it less is rounding
 
 
@@ -33,6 +34,7 @@ class Size(Record):
     most: float  #: of the runs
     asked: bool  #: whether somebody named it
     together: bool  #: whether the work only grew with the processors
+    sizes: int  #: that were run
     exponent: tuple[float, float, float] = (1.0, 1.0, 1.0)  #: of what is computed: mean and likely range
 
     @property
@@ -69,6 +71,11 @@ class Size(Record):
                 f"work {self.work:.6g} lies {self.doublings:.2g} doublings outside of the runs, which had "
                 f"{self.least:.6g} to {self.most:.6g}"
             )
+            if self.sizes == _TWO:
+                found.append(
+                    "only two sizes were run, so the power of the work that joins them is taken for the law; "
+                    "make a run of a third size"
+                )
         if self.together:
             found.append(
                 "the work only grew with the processors: what another size per processor takes is assumed, "
@@ -97,7 +104,7 @@ class Timed:
     @cached_property
     def _by_work(self) -> tuple[Pooled, Array, Indices]:
         assert self.work is not None
-        return pooled_by_work(self.p, self.d, self.work, self.seconds)
+        return pooled_cells(np.stack([self.p, self.d, self.work]), self.seconds)
 
     def pooled(self) -> Pooled:
         """Return the runs, repeats of the same allotment and size taken together."""
@@ -105,7 +112,7 @@ class Timed:
 
     def works(self) -> Array:
         """Return the work of each row of `pooled`."""
-        return self._by_work[1]
+        return np.asarray(self._by_work[1][2])
 
     def place(self) -> Indices:
         """Return the row of `pooled` of each run."""
@@ -154,10 +161,10 @@ def size_asked(name: str, frame: pd.DataFrame, work: float | None) -> Size | Non
             )
         return None
     p = frame["p"].to_numpy(float)
-    each = np.log(sizes / p)
+    together = bool(np.ptp(np.log(sizes / p)) < _TOGETHER)
     if work is None:
-        return Size(float(sizes[p == p.max()].max()), least, most, False, bool(np.ptp(each) < _TOGETHER))
-    return Size(work, least, most, True, bool(np.ptp(each) < _TOGETHER))
+        return Size(float(sizes[p == p.max()].max()), least, most, False, together, np.unique(sizes).size)
+    return Size(work, least, most, True, together, np.unique(sizes).size)
 
 
 def fit_of_sizes(
@@ -176,12 +183,12 @@ def fit_of_sizes(
     """
     if whole.empty:
         return None
-    totals, works, _ = pooled_by_work(*(whole[name].to_numpy(float) for name in ("p", "d", WORK, "sum")))
+    totals, cells, _ = pooled_cells(whole[["p", "d", WORK]].to_numpy(float).T, whole["sum"].to_numpy(float))
     times, columns = np.zeros(totals.p.size), []
     for part, one in zip(parts, sized, strict=True):
         runs = part.pooled()
         place = {key: at for at, key in enumerate(zip(runs.p, runs.d, part.works(), strict=True))}
-        at = [place[key] for key in zip(totals.p, totals.d, works, strict=True)]
+        at = [place[key] for key in zip(*cells, strict=True)]
         times = times + one.fitted[at]
         columns.append(one.tangent[at])
     return totals, np.log(times), np.concatenate(columns, axis=1) / times[:, None]

@@ -74,7 +74,7 @@ def come_and_go(
     """
     if (programs is None) == (rate is None):
         raise ModelError("give either programs (closed) or rate (an open stream)")
-    each = [_steady(stages, programs, think, rate) for stages in _drawn(forecast)]
+    each = [_steady(stages, programs, think, rate) for stages in drawn_stages(forecast)]
     solved = [one for one in each if one is not None]
     overloads = 1.0 - len(solved) / len(each)
     if overloads >= 0.5:
@@ -102,8 +102,19 @@ def come_and_go(
     )
 
 
-def _drawn(forecast: ShareForecast) -> list[tuple[StageCurve, ...]]:
-    """Stages of the program by draw, evenly over the draws."""
+def drawn_stages(forecast: ShareForecast) -> list[tuple[StageCurve, ...]]:
+    """Return the stages of the program for some sixty draws, evenly over all of them.
+
+    Parameters
+    ----------
+    forecast : ShareForecast
+        From runs.
+
+    Returns
+    -------
+    list of tuple of StageCurve
+        The stages, by draw.
+    """
     size = forecast.learnt[0].places.size
     found = []
     for k in range(0, size, max(1, size // _DRAWS)):

@@ -65,6 +65,7 @@ class LearntStage:
     base: Array  #: log of what the true mean alone is over `alone`, by draw, (k,)
     misfit: Array  #: standard normal, how far the draw's curve is off, (k,)
     families: Mapping[str, float]  #: probability of each family after the runs
+    off: Mapping[int, tuple[float, float]]  #: measured log slowdown and its error, by number timed together
     _logs: dict[int, Array] = field(default_factory=dict, repr=False)
 
     def log_curves(self, programs: int) -> Array:
@@ -91,8 +92,26 @@ class LearntStage:
         if programs == 1:
             return np.zeros(curve.size)
         floor = _FLOOR if programs in self.numbers else _FLOOR_BEYOND
+        off = np.hypot(floor, _MISFIT * curve)
+        shift, left = self._nearest_misfit(programs)
         # A program never gains by company: what misfit takes off ends at none.
-        return np.asarray(np.maximum(curve + self.misfit * np.hypot(floor, _MISFIT * curve), 0.0))
+        return np.asarray(np.maximum(curve + off * (shift + self.misfit * left), 0.0))
+
+    def _nearest_misfit(self, programs: int) -> tuple[Array, float]:
+        """How far draws are off at the nearest number that was timed, in misfits, and what stays unknown.
+
+        Misfit at one number is half of that at its double or half, and so on.
+        """
+        if not self.off:
+            return np.zeros(self.places.size), 1.0
+        near = min(self.off, key=lambda n: abs(math.log(n / programs)))
+        seen, error = self.off[near]
+        curve = self.log_curves(near)
+        there = np.hypot(_FLOOR, _MISFIT * curve)
+        kept = there**2 / (there**2 + error**2)
+        alike = 0.5 ** abs(math.log2(near / programs))
+        shift = np.clip(alike * kept * (seen - curve) / there, -3.0, 3.0)
+        return np.asarray(shift), math.sqrt(1.0 - alike**2 * float(kept.mean()))
 
     def log_seconds(self, programs: int) -> Array:
         """Return the logarithm of the mean time of the stage by draw, (k,).
@@ -186,6 +205,9 @@ def learn_stage(name: str, runs: Mapping[int, Array], *, draws: int = 1000, seed
         places=places,
         base=base * rng.standard_normal(draws),
         misfit=rng.standard_normal(draws),
+        off={
+            n: (float(x), math.hypot(float(e), base)) for n, x, e in zip(together, off, errors, strict=True)
+        },
         families={family.name: p for family, p in zip(FAMILIES, sums, strict=True)},
     )
 

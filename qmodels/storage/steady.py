@@ -69,6 +69,29 @@ class _Station:
         return storage_speed(np.arange(1.0, most + 1.0), self.streams, self.loss)
 
 
+def together(stages: Sequence[StageCurve]) -> tuple[float, float]:
+    """Return the streams that fill the storage of all stages together, and what contention takes.
+
+    Parameters
+    ----------
+    stages : sequence of StageCurve
+        Of one program.
+
+    Returns
+    -------
+    streams, loss : float
+        As of `StageCurve`, weighed by what each stage asks of the storage.
+
+    Examples
+    --------
+    >>> half = {"io_share": 0.5, "loss": 0.2}
+    >>> together([StageCurve("a", 4.0, streams=2.0, **half), StageCurve("b", 4.0, streams=6.0, **half)])
+    (3.0, 0.2)
+    """
+    station = _station(stages, 0.0)
+    return station.streams, station.loss
+
+
 def _station(stages: Sequence[StageCurve], others: float) -> _Station:
     """Stages as one visit to one storage, and the rest, stretched by so many others."""
     if not stages or not all(isinstance(stage, StageCurve) for stage in stages):

@@ -1,4 +1,4 @@
-"""Write claims.md, its findings in full, counts in the README, campaigns.md and measured.md: `make claims`."""
+"""Write claims.md, claims-in-full.md, the README's counts, campaigns.md and measured.md: `make claims`."""
 
 import sys
 from pathlib import Path

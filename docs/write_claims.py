@@ -1,4 +1,4 @@
-"""Write claims.md, its findings in full, the counts in the README and campaigns.md anew: `make claims`."""
+"""Write claims.md, findings in full, counts in the README, campaigns.md, measured.md: `make claims`."""
 
 import sys
 from pathlib import Path
@@ -11,6 +11,7 @@ sys.path.insert(0, str(DOCS.parent))  # the campaigns are a part of the tests
 
 def main() -> None:
     """Make the pages of docs/claims and docs/record."""
+    from tests.campaigns.measured_page import write_measured
     from tests.campaigns.page import campaigns_page
 
     page, readme = claims_page(DOCS / "claims", DOCS / "record"), DOCS.parent / "README.md"
@@ -19,6 +20,7 @@ def main() -> None:
     text = readme.read_text(encoding="utf-8")
     readme.write_text(with_counts(text, page_verdicts(page)), encoding="utf-8")
     (DOCS / "campaigns.md").write_text(campaigns_page(DOCS / "record"), encoding="utf-8")
+    write_measured(DOCS)
 
 
 if __name__ == "__main__":

@@ -100,3 +100,40 @@ def plain_number(x: float, digits: int = 4) -> str:
     if short == 0.0 or 1e-4 <= abs(short) < 1e9:
         return f"{short:,.12f}".rstrip("0").rstrip(".")
     return f"{short:.{digits}g}"
+
+
+def allotment_in_words(base: tuple[float, float]) -> str:
+    """Return processors and disks as people say them.
+
+    Parameters
+    ----------
+    base : (float, float)
+        The allotment.
+
+    Examples
+    --------
+    >>> allotment_in_words((1.0, 1.0)), allotment_in_words((128.0, 1.0))
+    ('one processor and one disk', '128 processors and 1 disk')
+    """
+    if base == (1.0, 1.0):
+        return "one processor and one disk"
+    counted = (
+        f"{n:g} {noun}{'' if n == 1 else 's'}" for n, noun in zip(base, ("processor", "disk"), strict=True)
+    )
+    return " and ".join(counted)
+
+
+def of_base(base: tuple[float, float]) -> str:
+    """Return what to say behind "speedup": nothing where it stands over one processor and one disk.
+
+    Parameters
+    ----------
+    base : (float, float)
+        Processors and disks over whose time it stands.
+
+    Examples
+    --------
+    >>> of_base((1.0, 1.0)), of_base((128.0, 1.0))
+    ('', ' over 128 processors and 1 disk')
+    """
+    return "" if base == (1.0, 1.0) else f" over {allotment_in_words(base)}"

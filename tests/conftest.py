@@ -5,11 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from tests.data import KEPT
 
@@ -17,6 +20,10 @@ from tests.data import KEPT
 settings.register_profile("full", deadline=None, derandomize=True)
 # A quarter of the examples; where a test has its own number, `tests.examples.examples`.
 settings.register_profile("gate", settings.get_profile("full"), max_examples=25)
+# Else Hypothesis parses every module of the packages, in each process, for constants to try; what
+# a test draws would change with a number anywhere in the code. (Not a public setting, so it may be gone.)
+if hasattr(providers, "is_local_module_file"):
+    providers.is_local_module_file = lambda path: False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,14 +32,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record", type=Path, help="folder into which its record is written")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Without a clock a benchmark shows only that it runs."""
+    wanted = config.getoption("--full") or config.getoption("--benchmark-enable")
+    return True if collection_path.name == "benchmarks" and not wanted else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Examples stand in the packages and pages, none in the tests."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--full"):
         skip = pytest.mark.skip(reason="a long campaign; run with --full")
-        timed = config.getoption("--benchmark-enable")
         for item in items:
-            # Without a clock a benchmark shows only that it runs.
-            smoke = "benchmark" in getattr(item, "fixturenames", ()) and not timed
-            if smoke or "slow" in item.keywords:
+            if "slow" in item.keywords:
                 item.add_marker(skip)
 
 

@@ -189,10 +189,10 @@ def simulations() -> Iterator[Any]:
     agreed = validation.crossvalidate("SP(2,1)", MACHINE, WORK, load=0.4, **few)
     yield from (agreed, Measured(agreed.simulation.mean_response), SizeShares([0.0, 0.3], 0.1))
     yield Cause("links", agreed.simulation.mean_response)
-    contest = validation.simulate_candidates(
+    both = validation.simulate_candidates(
         [SpaceSharing(1, 1), SpaceSharing(2, 1)], MACHINE, WORK, load=0.4, **few
     )
-    yield from (contest, contest.simulations[0].mean_response, contest.comparisons[0])
+    yield from (both, both.estimate(both.best()), both.compare(*both.runs))
     mesh = validation.Mesh(4, 4)
     phase = TrafficPhase(pattern="ring", flits=4)
     jobs = {"a": ([0, 1, 2], Traffic((phase,)))}

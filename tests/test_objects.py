@@ -39,6 +39,8 @@ LONGER = {
     "validation.study.sweep.Forecast",
     "validation.study.trial.MeshTrial",
     "validation.trial.loss_run.LossRun",
+    "validation.trial.replications.Replication",
+    "validation.trial.replications.TrialPoint",
     "validation.trial.scenario.Cell",
     "validation.trial.scenario.JobPlan",
     "validation.allocation.contract.StrategyCheck",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from phasefit.arrays import Array
 from qmodels.checkpoints.intervals import kept_work
 from qmodels.checkpoints.model import Checkpointing, Storage
 from qmodels.markov import solve_chain
+from qmodels.networks.sizes import compositions
 
 #: States beyond which the chain is not worth its time.
 MOST_STATES = 20_000
@@ -156,7 +156,7 @@ def solve_checkpoints(job: Checkpointing, storage: Storage, jobs: int) -> ChainR
     kept at ``X E[W e^{-lW}] / E[e^{-lW}]``, with X writes completed per second.
     """
     stages = _stages(job, storage)
-    states = _compositions(jobs, stages.count)
+    states = compositions(jobs, stages.count)
     place = (jobs + 1) ** np.arange(stages.count, dtype=np.int64)
     keys = states @ place
     order = np.argsort(keys)
@@ -188,15 +188,6 @@ def solve_checkpoints(job: Checkpointing, storage: Storage, jobs: int) -> ChainR
     else:
         goodput, stall = writes * kept_work(job, rate) / jobs, write
     return ChainResult(goodput, write, stall, used, chain.error_estimate)
-
-
-def _compositions(jobs: int, stages: int) -> NDArray[np.int64]:
-    """All ways to put equal jobs into stages, one a row."""
-    bars = np.array(list(combinations(range(jobs + stages - 1), stages - 1)), dtype=np.int64)
-    bars = bars.reshape(-1, stages - 1)
-    low = np.hstack([np.full((len(bars), 1), -1), bars])
-    high = np.hstack([bars, np.full((len(bars), 1), jobs + stages - 1)])
-    return np.asarray(high - low - 1)
 
 
 def _scaled_to_mean(law: PhaseType, mean: float) -> PhaseType:

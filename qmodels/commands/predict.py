@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from qmodels.io.scenario import Scenario
     from qmodels.policies import AbstractPolicy, Prediction
     from qmodels.policies.choice.ranking import RankedPolicy
+    from qmodels.policies.speed_table import SpeedTable
 
 #: Policies printed for each load unless more are asked for.
 BEST_SHOWN = 3
@@ -47,6 +48,13 @@ def _predict(
     best: Annotated[
         int | None,
         typer.Option(min=1, help=f"So many policies for each load; {BEST_SHOWN} by default."),
+    ] = None,
+    storage: Annotated[
+        Path | None,
+        typer.Option(
+            help="Runs alone and together on the storage that takes the disks' place, as of qmodels share; "
+            "for SP(k,1) and DP(1)."
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All policies, saturated ones too.")] = False,
     as_json: AsJson = False,
@@ -80,6 +88,9 @@ def _predict(
     chosen = [known[named("--policy", name, list(known))] for name in dict.fromkeys(policy or known)]
     loads = plan.loads if load is None else (load,)
     check_predictions(plan, chosen, loads, long=long)
+    speeds = {} if storage is None else _storage_speeds(storage, chosen, plan)
+    if storage is not None:
+        chosen = [each for each in chosen if each in speeds]
     found: dict[tuple[AbstractPolicy, float], Prediction] = {}
     refused: dict[AbstractPolicy, float] = {}
     total = len(chosen) * len(loads)
@@ -87,7 +98,14 @@ def _predict(
         for done, (each, at) in enumerate(product(chosen, loads)):
             progress("predicting", done, total)
             try:
-                found[each, at] = predict(each, plan.system, plan.workload, load=at, model=plan.model)
+                found[each, at] = predict(
+                    each,
+                    plan.system,
+                    plan.workload,
+                    load=at,
+                    model=plan.model,
+                    running=speeds.get(each),
+                )
             except UnstableError as error:
                 refused[each] = error.capacity
     if not found:
@@ -137,6 +155,33 @@ def _predict(
     if len(shown) < len(chosen) * len(loads):
         left = len(chosen) * len(loads) - len(shown)
         typer.echo(f"{left} more rows with --all; --policy NAME for all of one policy")
+
+
+def _storage_speeds(
+    runs: Path, chosen: Sequence[AbstractPolicy], plan: Scenario
+) -> dict[AbstractPolicy, SpeedTable]:
+    """Speeds of running jobs on a measured storage, under the policies that it can stand under."""
+    from qmodels.io.shared_runs import read_shared_runs
+    from qmodels.policies.models.shared_storage import storage_speeds
+    from qmodels.storage import forecast_sharing
+
+    table = read_shared_runs(runs)
+    answers.remarks(table.doubts())
+    forecast = forecast_sharing(table)
+    speeds, left = {}, []
+    for each in chosen:
+        try:
+            speeds[each] = storage_speeds(each, plan.system, plan.workload, forecast)
+        except ModelError:
+            left.append(each.label)
+    if not speeds:
+        raise ModelError("--storage: no policy here runs jobs that share all disks; list SP(k,1) or DP(1)")
+    if left:
+        answers.remark(
+            f"Left out, for a measured storage is shared by all jobs that run: {', '.join(left[:6])}"
+            + (f" and {len(left) - 6} more" if len(left) > 6 else "")
+        )
+    return speeds
 
 
 def _error(row: Mapping[str, Any]) -> str:

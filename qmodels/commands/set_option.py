@@ -33,8 +33,9 @@ def say_changes(changes: Iterable[str], *, err: bool = False) -> None:
 def over_file(
     file: type[File],
     source: Path | None,
-    given: Mapping[str, Mapping[str, Any]],
+    options: Mapping[str, Any],
     settings: list[str] | None,
+    under: Mapping[str, Any] | None = None,
 ) -> tuple[Path, File, tuple[str, ...]]:
     """A TOML file, or none, or a job log, with options and settings of a command over it.
 
@@ -43,11 +44,13 @@ def over_file(
     file : type
         The declared tables of the file.
     source : Path or None
-        A TOML file; any other is a job log, which `jobs.path` then names.
-    given : mapping
-        Options by table, see `qmodels.io.settings.given_options`.
+        A TOML file; any other is a job log, which `jobs.path` then names, where there is such a key.
+    options : mapping
+        Options that were given, by the dotted key of the file.
     settings : list of str or None
         Words of ``--set``.
+    under : mapping, optional
+        Values that were found elsewhere, by dotted key: over the file, and under the options.
 
     Returns
     -------
@@ -58,13 +61,17 @@ def over_file(
     changes : tuple of str
         What was set by ``--set``, in words.
     """
-    from qmodels.io.settings import both, checked_with, given_options, parse_settings, told
-    from qmodels.io.toml_tables import unchecked_tables
+    from qmodels.io.settings import both, checked_with, laid_over, parse_settings, placed, told
+    from qmodels.io.toml_tables import declared_at, unchecked_tables
 
-    name, tables, options = Path("options"), {}, given_options(given)
-    if source is not None and source.suffix.lower() == ".toml":
+    name, tables, options = Path("options"), {}, dict(options)
+    jobs = declared_at(file, {"jobs": {}}, ["jobs"])
+    takes_log = jobs is not None and "path" in jobs.model_fields
+    if source is not None and (source.suffix.lower() == ".toml" or not takes_log):
         name, tables = source, unchecked_tables(source)
     elif source is not None:
         options |= {"jobs.source": "log", "jobs.path": str(source.resolve())}
-    words = parse_settings(settings)
-    return name, checked_with(name, file, tables, both(options, words)), told(tables, words)
+    words = placed(file, parse_settings(settings))
+    below = laid_over(file, tables, under) if under else tables
+    spec = checked_with(name, file, below, both(options, words))
+    return name, spec, told(file.written_out(tables), words)

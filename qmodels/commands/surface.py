@@ -41,7 +41,20 @@ def _surface(
     processors: Annotated[
         str | None, typer.Option(help="Numbers of processors, such as 1,2,4,8; or 1-128.")
     ] = None,
-    disks: Annotated[str | None, typer.Option(help="Numbers of disks, such as 1,2,4; or 1-32.")] = None,
+    disks: Annotated[
+        str | None,
+        typer.Option(help="Numbers of disks, such as 1,2,4; or 1-32; or the word that a table of runs has."),
+    ] = None,
+    disk_counts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD=N,...",
+            help="Disks that the words of a table of runs stand for: striped=48,unstriped=1.",
+        ),
+    ] = None,
+    phases: Annotated[
+        str | None, typer.Option(help="Of measured runs with phases by name: which are added up, as io,comm.")
+    ] = None,
     budget: Annotated[float | None, typer.Option(help="What may be spent on an allotment.")] = None,
     processor_price: Annotated[float, typer.Option(help="Price of a processor.")] = 1.0,
     disk_price: Annotated[float, typer.Option(help="Price of a disk.")] = 1.0,
@@ -62,6 +75,10 @@ def _surface(
     cores_per_node: Annotated[
         float | None,
         typer.Option(help="Processors of one node, for measured runs without a column nodes."),
+    ] = None,
+    work: Annotated[
+        float | None,
+        typer.Option(help="Size of the problem, in the unit of the column work of measured runs."),
     ] = None,
     rivals: Annotated[
         bool,
@@ -94,26 +111,30 @@ def _surface(
         return
     if source is None:
         raise ModelError("name a file or a profile; qmodels surface --list lists the profiles")
+    from qmodels.commands.disk_words import said_disks
     from qmodels.commands.options import column_map, numbers, pair, ranges
     from qmodels.commands.progress import at_work, progress_shown
     from qmodels.commands.surface_answer import answer
     from qmodels.commands.surface_text import text
     from qmodels.io.outputs import claim_output
+    from qmodels.io.run_words import RunWords
     from qmodels.io.settings import parse_settings
     from qmodels.io.subjects import read_subject
 
     # What the options say is checked before anything is read, which may take minutes.
     named = column_map("--columns", columns)
-    given = numbers("--processors", processors), numbers("--disks", disks)
+    said = said_disks(disks, target, disk_counts)
+    given = numbers("--processors", processors), numbers("--disks", said.disks)
     choices = _choices(gap, run_on, on_disks, io_law, cpu_law, module, event)
     asked = _asked(
         budget=budget,
         processor_price=processor_price,
         disk_price=disk_price,
-        target=pair("--target", target),
+        target=pair("--target", said.target),
         level=level,
         can_run=ranges("--can-run", can_run),
         run_budget=run_budget,
+        work=work,
         rivals=rivals,
     )
     if output is not None:
@@ -128,6 +149,8 @@ def _surface(
             settings=parse_settings(settings),
             columns=named,
             cores_per_node=cores_per_node,
+            work=work,
+            words=RunWords(None if phases is None else tuple(_names(phases)), said.of_runs),
         )
     if rivals and subject.fit is None:
         raise ModelError("--rivals puts simple forms through measured runs; give a table of runs (CSV)")
@@ -173,14 +196,20 @@ def _choices(
     return TraceChoices(gap, on[0], disks, io_law, cpu_law, module, event_choices(event))
 
 
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def _asked(**asked: Any) -> dict[str, Any]:
     """Check what is asked for besides the numbers of processors and disks."""
     from phasefit.checks import share
     from qmodels.programs.quantities import positive
 
-    for name in ("budget", "processor_price", "disk_price", "run_budget"):
+    for name in ("budget", "processor_price", "disk_price", "run_budget", "work"):
         if asked[name] is not None:
-            positive(f"--{name.replace('_', '-')}", asked[name], least=1e-12, most=1e12)
+            most = 1e18 if name == "work" else 1e12
+            positive(f"--{name.replace('_', '-')}", asked[name], least=1.0 / most, most=most)
+    del asked["work"]
     share("--level", asked["level"], zero=False, one=False)
     return asked
 

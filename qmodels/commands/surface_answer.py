@@ -79,7 +79,8 @@ class Answer:
             "remarks": list(subject.remarks),
             "processors": self.wanted.processors.tolist(),
             "disks": self.wanted.disks.tolist(),
-            "seconds_on_one": None if surface is None else surface.reference,
+            "seconds_on_one": None if surface is None or surface.base != (1.0, 1.0) else surface.reference,
+            "speedup_over": dict(zip(("processors", "disks"), subject.base, strict=True)),
             "mean_time": None if surface is None else surface.mean_time.tolist(),
             "speedup": None if surface is None else surface.speedup.tolist(),
             "best": None,
@@ -135,12 +136,12 @@ def answer(subject: Subject, wanted: Wanted) -> Answer:
     program, fit = subject.program, subject.fit
     if program is None:
         return Answer(subject, wanted, None, None, None, **_learnt(subject, wanted, None))
-    surface = speedup_surface(program, wanted.processors, wanted.disks)
+    surface = speedup_surface(program, wanted.processors, wanted.disks, base=subject.base)
     found = sought(program, surface, wanted, None if fit is None else fit.allotments)
     best = found.best or found.beyond
     assert best is not None
     at = wanted.target or (best.processors, best.disks)
-    marginal = marginal_value(program, *at, **wanted.prices)
+    marginal = marginal_value(program, *at, **wanted.prices, base=subject.base)
     return Answer(subject, wanted, surface, found, marginal, **_learnt(subject, wanted, found))
 
 

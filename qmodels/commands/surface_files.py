@@ -90,12 +90,12 @@ def _figures(found: Answer) -> Iterator[tuple[str, Any]]:
 
 
 def _measured_speedups(found: Answer) -> Any:
-    """Measured allotments with their speedup: over the measured T_11, or else the surface's."""
+    """Measured allotments with their speedup: over the measured time on the base, or else the surface's."""
     points, surface = found.subject.measured, found.surface
     if points is None or surface is None:
         return None
-    on_one = points[np.all(points[:, :2] == 1.0, axis=1), 2]
-    reference = float(on_one[0]) if on_one.size else surface.reference
+    on_base = points[np.all(points[:, :2] == surface.base, axis=1), 2]
+    reference = float(on_base[0]) if on_base.size else surface.reference
     return np.column_stack([points[:, :2], reference / points[:, 2]])
 
 

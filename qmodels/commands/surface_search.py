@@ -113,7 +113,12 @@ def _best_within(
     if p[0] * wanted.processor_price + d[0] * wanted.disk_price > most * (1.0 + ROUNDING):
         return None
     inside = SpeedupSurface(
-        p, d, searched.mean_time[np.ix_(rows, columns)], searched.reference, searched.name
+        p,
+        d,
+        searched.mean_time[np.ix_(rows, columns)],
+        searched.reference,
+        searched.name,
+        base=searched.base,
     )
     return best_allotment(inside, budget=most, **wanted.prices)
 
@@ -135,16 +140,16 @@ def _searched(
         whole = (
             x if fixed else np.arange(1.0, n + 1) for x, fixed, n in zip(shown, only, counts, strict=True)
         )
-        return speedup_surface(program, *whole), True
+        return speedup_surface(program, *whole, base=surface.base), True
     rooms = _rooms(counts, only)
     coarse = [x if fixed else _spread(x, room) for x, fixed, room in zip(shown, only, rooms, strict=True)]
-    first = speedup_surface(program, *coarse)
+    first = speedup_surface(program, *coarse, base=surface.base)
     best = best_allotment(first, budget=_most(wanted), **wanted.prices)
     finer = [
         x if fixed else np.union1d(x, _between(x, at, room // 3))
         for x, fixed, at, room in zip(coarse, only, (best.processors, best.disks), rooms, strict=True)
     ]
-    return speedup_surface(program, *finer), False
+    return speedup_surface(program, *finer, base=surface.base), False
 
 
 def _rooms(counts: list[int], only: tuple[bool, bool]) -> tuple[int, int]:

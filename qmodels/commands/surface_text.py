@@ -16,6 +16,7 @@ from qmodels.programs.allotments import PricedAllotment
 from qmodels.programs.scaling import Forecast
 from qmodels.programs.scaling.forecast import CONTRADICTED
 from qmodels.programs.superlinear import superlinear
+from qmodels.words import allotment_in_words, of_base
 
 Array = NDArray[np.float64]
 
@@ -80,17 +81,19 @@ def _title(subject: Subject) -> str:
     program = subject.program
     if program is None:
         return subject.name
-    seconds, io = float(program.mean_time(1.0, 1.0)), float(program.mean_io(1.0, 1.0))
+    seconds, io = float(program.mean_time(*subject.base)), float(program.mean_io(*subject.base))
     share = 100 * io / seconds
     phases = f"{program.mean_phases:.6g} phase{'' if program.mean_phases == 1 else 's'}"
-    return f"{subject.name}: {phases}, {seconds:.6g} s on one processor and one disk, {share:.3g} % of it I/O"
+    where = allotment_in_words(subject.base)
+    return f"{subject.name}: {phases}, {seconds:.6g} s on {where}, {share:.3g} % of it I/O"
 
 
 def _forecasts(forecast: Forecast) -> str:
     """Return speedups with their intervals, and what the marks beside them say."""
+    stands = f"speedup{of_base(forecast.base)} with {100 * forecast.level:.3g} % intervals"
     rows = _thinned(forecast.processors[:, 0], _MOST_ROWS)
     columns = _thinned(forecast.disks[0], _MOST_INTERVALS)
-    lines = [f"speedup with {100 * forecast.level:.3g} % intervals; processors down, disks across"]
+    lines = [f"{stands}; processors down, disks across"]
     lines.append(" " * 8 + "".join(f"{forecast.disks[0, j]:>23g}" for j in columns))
     hidden = np.ma.getmaskarray(forecast.speedup)
     for i in rows:
@@ -100,7 +103,7 @@ def _forecasts(forecast: Forecast) -> str:
             star = "*" if forecast.mark[i, j] == "extrapolated" else " "
             star = "!" if forecast.contradicts[i, j] else star
             span = f"{forecast.speedup_low[i, j]:.3g}..{forecast.speedup_high[i, j]:.3g}"
-            cells.append(f"{f'{middle} ({span}){star}':>23}")
+            cells.append(f" {f'{middle} ({span}){star}':>22}")
         lines.append(f"{forecast.processors[i, 0]:>8g}" + "".join(cells))
     said = {"extrapolated": "* extrapolated", "not identifiable": "- these runs do not tell"}
     lines += [text for mark, text in said.items() if np.any(forecast.mark[np.ix_(rows, columns)] == mark)]
@@ -187,6 +190,7 @@ def _table(surface: SpeedupSurface | None) -> str:
         surface.mean_time[np.ix_(rows, columns)],
         surface.reference,
         surface.name,
+        base=surface.base,
     )
     return shown.table()
 
@@ -203,7 +207,7 @@ def _worth(found: Answer) -> Iterator[str]:
         yield from _best(found)
     if marginal is not None:
         yield (
-            f"on {_units(marginal.processors, marginal.disks)} the speedup is "
+            f"on {_units(marginal.processors, marginal.disks)} the speedup{of_base(found.subject.base)} is "
             f"{marginal.speedup:.4g}; one more processor {marginal.by_processor:+.3g}, one more "
             f"disk {marginal.by_disk:+.3g}"
         )

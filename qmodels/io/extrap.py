@@ -79,6 +79,8 @@ def write_extrap(runs: RunTable, path: str | os.PathLike[str]) -> None:
         raise ModelError(f"runs must be a RunTable (see read_runs), got {type(runs).__name__}")
     if not isinstance(path, (str, os.PathLike)):
         raise ModelError(f"path must be a path, got {path!r:.60}")
+    if "work" in frame and frame["work"].nunique() > 1:
+        raise ModelError("the runs are of several sizes (column work), which call paths do not tell apart")
     values: dict[tuple[Any, ...], list[tuple[int, float]]] = {}
     for run in frame.itertuples(index=False):
         if "->" in run.program:

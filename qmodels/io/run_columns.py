@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io.column_maps import checked_map, name_column
-from qmodels.io.run_table import COLUMNS, MAX_NAME, NODES, OPTIONAL, check_columns, is_name
+from qmodels.io.run_table import COLUMNS, MAX_NAME, NODES, OPTIONAL, WORK, check_columns, is_name
 
-KEYS = (*COLUMNS, OPTIONAL, NODES)
+KEYS = (*COLUMNS, OPTIONAL, NODES, WORK)
 
 _EXAMPLE = "p = 'nprocs', seconds = 'walltime_s'"
 _NEEDED = {"p": "processors", "seconds": "seconds"}
@@ -42,7 +43,18 @@ _USUAL = {
         "runtimes",
         "duration",
     ),
+    "phase": ("phase", "section", "region", "timer", "part"),
+    "nodes": ("nodes", "nnodes", "numnodes"),
+    "repeat": ("repeat", "run", "rep", "repetition", "trial"),
 }
+
+_SHORT = "[mµun]s|[mun]?secs?|[mu]secs?|mins?|h|hrs?|days?|d"
+#: Names of columns of times that are not in seconds: ``time_ms``, ``walltime [min]``, ``elapsed in hours``.
+_OTHER_UNIT = re.compile(
+    rf"[(\[] *(?!s(ec)?s? *[)\]])({_SHORT}|\w+seconds|minutes|hours) *[)\]]| in ({_SHORT})$"
+    r"|_([mun]s|[mun]secs?|hrs?)$|(milli|micro|nano)s|(^|[_ ])(minutes|hours|days)$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,10 @@ class RunColumns:
         """Return the map that was given; ModelError if it is none."""
         return cls(checked_map(columns, KEYS, _EXAMPLE))
 
+    def says_kinds(self) -> bool:
+        """Return whether the table says which bursts are I/O."""
+        return not self.names or "kind" in self.names
+
     def looked_for(self) -> tuple[str, ...]:
         """Names that the header should have."""
         return tuple(self.names.values()) or KEYS
@@ -79,36 +95,65 @@ class RunColumns:
                 raise TraceFormatError(
                     file, f"no column is named for the {what}: add {key}=NAME to the map of columns"
                 )
-        for name in self.names.values():
-            if name not in header:
-                raise name_column(file, name, header)
+        for key, name in self.names.items():
+            for part in self.parts(header) if key == "seconds" else [name]:
+                if part not in header:
+                    raise name_column(file, part, header)
+                if key == "seconds" and _OTHER_UNIT.search(part):
+                    raise TraceFormatError(
+                        file,
+                        f"the column {part!r:.60} is by its name not in seconds; convert it, and its name",
+                        line=line,
+                        field=part,
+                    )
+                if header.count(part) > 1:
+                    raise TraceFormatError(file, f"has {header.count(part)} columns {part!r:.60}", line=line)
+
+    def read(self, header: Sequence[str]) -> list[str]:
+        """Return the columns that are read."""
+        return [*self.names.values(), *self.parts(header)]
+
+    def parts(self, header: Sequence[str]) -> list[str]:
+        """Return the columns of seconds: one, or as many as are joined by plus signs."""
+        name = self.names["seconds"]
+        return [name] if name in header else [part.strip() for part in name.split("+")]
 
     def fields(
-        self, file: str, header: Sequence[str], rows: Iterator[tuple[int, list[str]]]
+        self, file: str, header: Sequence[str], rows: Iterable[tuple[int, list[str]]]
     ) -> Iterator[tuple[int, dict[str, str]]]:
         """Yield the fields of each run by what they hold; what no column has is one burst's."""
         name = Path(file).stem[:MAX_NAME]
         known = {"program": name if is_name(name) else "program", "phase": "1", "kind": "io"}
         known["d"] = "1"
         times: Counter[tuple[str, ...]] = Counter()
+        parts = self.parts(header) if self.names else []
         for line, row in rows:
             cells = dict(zip(header, row, strict=True))
             if not self.names:
                 yield line, cells
                 continue
-            run = known | {key: cells[column] for key, column in self.names.items()}
-            if OPTIONAL not in self.names:
-                which = tuple(run[key] for key in COLUMNS[:-1])
-                times[which] += 1
-                run[OPTIONAL] = str(times[which])
-            yield line, run
+            run = known | {key: cells[column] for key, column in self.names.items() if key != "seconds"}
+            for part in parts:
+                named = {"phase": part} if len(parts) > 1 else {}
+                one = run | named | {"seconds": cells[part]}
+                if OPTIONAL not in self.names:
+                    which = tuple(one.get(key, "") for key in (*COLUMNS[:-1], NODES, WORK))
+                    times[which] += 1
+                    one[OPTIONAL] = str(times[which])
+                yield line, one
 
-    def notes(self) -> tuple[str, ...]:
-        """Say what cannot be learnt from such a table, a sentence each."""
+    def notes(self, *, whole: bool) -> tuple[str, ...]:
+        """Say what cannot be learnt from such a table, a sentence each.
+
+        Parameters
+        ----------
+        whole : bool
+            Whether its rows are whole runs as far as is known.
+        """
         if not self.names:
             return ()
         found = []
-        if "kind" not in self.names:
+        if "kind" not in self.names and whole:
             found.append(
                 "These are times of whole runs, which cannot tell I/O from computation: each is "
                 "taken as one burst of I/O, which may need processors and disks both."
@@ -121,13 +166,62 @@ class RunColumns:
         return tuple(found)
 
 
+def unread_note(
+    header: Sequence[str], rows: Sequence[Sequence[str]], read: Collection[str]
+) -> tuple[str, ...]:
+    """Say which columns that are not read part runs on the same allotment: they may be other programs.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of the columns.
+    rows : sequence of sequence of str
+        Their cells.
+    read : collection of str
+        Columns that are read.
+
+    Returns
+    -------
+    notes : tuple of str
+        A sentence, or none.
+
+    Examples
+    --------
+    >>> rows = [["1", "9", "gcc"], ["1", "4", "icc"], ["2", "5", "gcc"], ["2", "3", "icc"]]
+    >>> unread_note(["p", "s", "build"], rows, ["p", "s"])[0][:38]
+    'Not read: build (2 values). Runs on th'
+    """
+    values = {name: [row[place] for row in rows] for place, name in enumerate(header) if name not in read}
+    parting = {
+        name: kinds
+        for name, cells in values.items()
+        if 1 < (kinds := len(set(cells))) <= len(rows) // 2 and any(not _is_number(cell) for cell in cells)
+    }
+    if not parting:
+        return ()
+    shown = ", ".join(f"{name[:40]} ({kinds} values)" for name, kinds in list(parting.items())[:4])
+    first = next(iter(parting))
+    return (
+        f"Not read: {shown}. Runs on the same allotment count as repeats; where such a column parts programs "
+        f"or settings, name it: program={first[:40]}.",
+    )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return not cell
+    return True
+
+
 def _offer(header: Sequence[str]) -> str:
     """Say how another table is read, with its own columns where they can be guessed."""
     letters = {name: "".join(filter(str.isalpha, name.lower())) for name in header}
     chosen = {
         key: next((name for name in header if letters[name] in usual), None) for key, usual in _USUAL.items()
     }
-    if None in chosen.values():
+    if None in (chosen["p"], chosen["seconds"]):
         return ""
     named = ",".join(f"{key}={name[:40]}" for key, name in chosen.items() if name)
     return f"; for a table of whole runs say which columns are which: --columns {named}"

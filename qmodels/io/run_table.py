@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 COLUMNS = ("program", "phase", "kind", "p", "d", "seconds")
 OPTIONAL = "repeat"
 NODES = "nodes"
+WORK = "work"
+PHASE_NAME = "phase_name"
 KINDS = ("io", "cpu")
 
 MAX_NAME = 200
@@ -35,6 +37,8 @@ class MeasuredRun(NamedTuple):
     seconds: float
     repeat: int
     nodes: int | None = None
+    work: float | None = None
+    phase_name: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +50,8 @@ class RunTable(Result):
     frame : pandas.DataFrame
         A row per timed burst: `program` (text), `phase` (1, 2, ...), `kind` (``"io"`` or
         ``"cpu"``), `p` processors, `d` disks, `seconds`, and optionally `repeat` (1, 2, ...),
-        which is 1 where it is not given, and `nodes`, on how many the processors were. The table keeps
+        which is 1 where it is not given, `nodes`, on how many the processors were, `work`, the size of the
+        problem (bytes, cells, atoms), and `phase_name`, what the program calls the phase. The table keeps
         a copy.
     source : str
         Where it comes from, for reports.
@@ -91,11 +96,12 @@ class RunTable(Result):
         frame = self.frame.reset_index(drop=True)
         if OPTIONAL not in frame:
             frame[OPTIONAL] = 1
-        frame = frame[[*COLUMNS, OPTIONAL, *([NODES] if NODES in frame else [])]]
+        frame = frame[[*COLUMNS, OPTIONAL, *(name for name in (NODES, WORK, PHASE_NAME) if name in frame)]]
         _check_values(frame)
-        for column in frame.columns.difference(["program", "kind", "seconds"]):
+        for column in frame.columns.difference(["program", "kind", "seconds", WORK, PHASE_NAME]):
             frame[column] = frame[column].astype("int64")
-        frame["seconds"] = frame["seconds"].astype("float64")
+        for column in frame.columns.intersection(["seconds", WORK]):
+            frame[column] = frame[column].astype("float64")
         _check_design(frame)
         object.__setattr__(self, "frame", frame)
 
@@ -109,10 +115,11 @@ def make_table(runs: Sequence[MeasuredRun], source: str, notes: tuple[str, ...] 
     """Return a table of these runs."""
     import pandas as pd
 
-    frame = pd.DataFrame(runs, columns=[*COLUMNS, OPTIONAL, NODES])
-    if frame[NODES].isna().all():
-        frame = frame.drop(columns=NODES)
-    return RunTable(frame, source, notes)
+    frame = pd.DataFrame(runs, columns=[*COLUMNS, OPTIONAL, NODES, WORK, PHASE_NAME])
+    empty = [name for name in (NODES, WORK) if frame[name].isna().all()]
+    if (frame[PHASE_NAME] == "").all():
+        empty.append(PHASE_NAME)
+    return RunTable(frame.drop(columns=empty), source, notes)
 
 
 def is_name(value: object) -> bool:
@@ -140,7 +147,7 @@ def check_allotments(file: str, runs: Sequence[MeasuredRun], lines: Mapping[str,
 
 def check_columns(names: list[str]) -> None:
     """Raise ModelError unless `names` are the columns of a table of runs, each once."""
-    known = (*COLUMNS, OPTIONAL, NODES)
+    known = (*COLUMNS, OPTIONAL, NODES, WORK, PHASE_NAME)
     for name in names:
         if name not in known:
             raise ModelError(f"unknown column {name[:40]!r}; {suggestion(name, known)}")
@@ -157,6 +164,8 @@ def _check_values(frame: pd.DataFrame) -> None:
         "program": is_name,
         "kind": lambda x: isinstance(x, str) and x in KINDS,
         "seconds": lambda x: _is_number(x) and SHORTEST <= x <= LONGEST,
+        WORK: lambda x: _is_number(x) and SHORTEST <= x <= LONGEST,
+        PHASE_NAME: is_name,
     }
     for column in frame.columns:
         test = tests.get(column, _is_count)
@@ -184,6 +193,11 @@ def _check_design(frame: pd.DataFrame) -> None:
         raise ModelError(
             f"row {row}: {frame[NODES][row]} nodes are more than the {frame['p'][row]} processors of the run"
         )
+    if PHASE_NAME in frame:
+        names = frame.groupby(["program", "phase"])[PHASE_NAME].nunique()
+        if (names > 1).any():
+            program, phase = names.index[(names > 1).to_numpy()][0]
+            raise ModelError(f"phase {phase} of program {program!r} has {names.max()} names; give it one")
     for name, runs in frame.groupby("program", sort=False):
         phases = set(runs["phase"].tolist())
         gap = next(n for n in range(1, len(phases) + 2) if n not in phases)

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from qmodels.errors import ModelError, TraceFormatError
@@ -14,7 +14,7 @@ from qmodels.io.column_maps import delimiter_of
 from qmodels.io.extrap import parse_lines
 from qmodels.io.extrap_files import is_experiment, parse_experiment
 from qmodels.io.files import open_regular
-from qmodels.io.run_columns import RunColumns
+from qmodels.io.run_columns import RunColumns, unread_note
 from qmodels.io.run_table import (
     COLUMNS,
     KINDS,
@@ -22,12 +22,23 @@ from qmodels.io.run_table import (
     MAX_NAME,
     NODES,
     OPTIONAL,
+    PHASE_NAME,
     SHORTEST,
+    WORK,
     MeasuredRun,
     RunTable,
     check_allotments,
     is_name,
     make_table,
+)
+from qmodels.io.run_words import (
+    TOTALS,
+    Disks,
+    checked_disks,
+    counted_disks,
+    kinds_note,
+    numbered_phases,
+    parts_of_totals,
 )
 
 __all__ = ["COLUMNS", "MAX_BYTES", "RunTable", "read_runs"]
@@ -38,19 +49,25 @@ _WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 _DECIMAL = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
-def read_runs(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None) -> RunTable:
+def read_runs(
+    path: str | os.PathLike[str],
+    *,
+    columns: Mapping[str, str] | None = None,
+    phases: Sequence[str] | None = None,
+    disks: Disks | None = None,
+) -> RunTable:
     r"""Read a table of measured runs, CSV or JSON lines.
 
     Parameters
     ----------
     path : path-like
         UTF-8, at most 10 MB. Either CSV, with commas, semicolons or tabs between the fields and
-        the header line ``program,phase,kind,p,d,seconds`` and optionally ``repeat`` and ``nodes``, in
-        any order, or with the columns that `columns` names; `phase`
-        counts from 1, `kind` is ``io`` or ``cpu``, `p` and `d` are whole numbers of processors
-        and disks, `repeat` numbers the runs on the same allotment, `nodes` is on how many
-        nodes the processors were. Or, when it begins with a
-        brace, the JSON lines of Extra-P: ``{"params": {"p": 4, "d": 2}, "callpath":
+        the header line ``program,phase,kind,p,d,seconds`` and optionally ``repeat``, ``nodes`` and
+        ``work``, in any order, or with the columns that `columns` names; `phase`
+        counts from 1 or is a name in every row, `kind` is ``io`` or ``cpu``, `p` and `d` are whole
+        numbers of processors and disks, `repeat` numbers the runs on the same allotment, `nodes` is
+        on how many nodes the processors were, `work` is the size of the problem in any unit. Or,
+        when it begins with a brace, the JSON lines of Extra-P: ``{"params": {"p": 4, "d": 2}, "callpath":
         "phase1->io", "metric": "time", "value": [12.5, 12.7]}``, where `d` is 1 if not given,
         the values are repeats, and a name before the phase (``solver->phase1->io``) is the
         program's; without one it is called like the file. Or a whole experiment of Extra-P with
@@ -61,7 +78,12 @@ def read_runs(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None
         For a CSV table with other columns: from ``p`` and ``seconds``, and as many of the other
         names as it has, to its own. Without a program it is called like the file, without a phase
         and a kind a row is a whole run, without `d` all had the same disks, and repeats are
-        counted.
+        counted. A table with a column for each phase has ``seconds = "io+comm+solve"``.
+    phases : sequence of str, optional
+        Of a table with phases by name those that are read; by default all. Of a phase called total and
+        its parts the parts are taken, with a rest, or where these do not add up to it the total alone.
+    disks : str or mapping, optional
+        Where disks are words (``striped``): the one whose runs are read, or how many disks each is.
 
     Returns
     -------
@@ -71,7 +93,8 @@ def read_runs(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None
     ------
     TraceFormatError
         If the file cannot be read or is not such a table, or a program was measured on fewer
-        than three distinct allotments (p, d); it names the line and the field.
+        than three distinct allotments (p, d), or disks are words and nothing says which is
+        meant; it names the line and the field.
 
     Notes
     -----
@@ -92,19 +115,22 @@ def read_runs(path: str | os.PathLike[str], *, columns: Mapping[str, str] | None
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ModelError(f"path must be a path, got {path!r:.60}")
-    file, named = str(path), RunColumns.given(columns)
+    file, named, counts = str(path), RunColumns.given(columns), checked_disks(disks)
+    if phases is not None and (isinstance(phases, str) or not all(isinstance(x, str) for x in phases)):
+        raise ModelError(f"phases must be names of phases, got {phases!r:.60}")
     text = _text(file)
+    notes: tuple[str, ...] = ()
     if is_experiment(text):
         numbered = list(parse_experiment(file, text))
     elif text.lstrip().startswith("{"):
         numbered = list(parse_lines(file, text))
     else:
-        numbered = list(_rows(file, text, named))
+        numbered, notes = _rows(file, text, named, phases, counts)
     rows = [run for _, run in numbered]
     first = {run.program: line for line, run in reversed(numbered)}
     check_allotments(file, rows, first)
     try:
-        return make_table(rows, file, named.notes())
+        return make_table(rows, file, notes)
     except ModelError as error:
         raise TraceFormatError(file, str(error)) from None
 
@@ -127,14 +153,34 @@ def _text(file: str) -> str:
         raise TraceFormatError(file, "is not UTF-8 text; save it as UTF-8", line=line) from None
 
 
-def _rows(file: str, text: str, columns: RunColumns) -> Iterator[tuple[int, MeasuredRun]]:
+def _rows(
+    file: str, text: str, columns: RunColumns, phases: Sequence[str] | None, disks: Disks | None
+) -> tuple[list[tuple[int, MeasuredRun]], tuple[str, ...]]:
+    """Return the runs of a CSV table by line, and what its reader had to assume."""
     rows = _cells(file, text, columns)
     line, header = next(rows, (0, [""]))
     if not line:
         raise TraceFormatError(file, f"is empty; begin with the line {','.join(COLUMNS)}")
     columns.check(file, header, line)
+    lines = list(_as_wide(file, header, rows))
+    cells = list(columns.fields(file, header, lines))
+    if not cells:
+        raise TraceFormatError(file, "has a header but no run")
+    cells, notes = counted_disks(file, cells, disks)
+    runs = list(_runs(file, numbered_phases(file, cells, phases, kinds=columns.says_kinds())))
+    if runs[0][1].phase_name:
+        runs, of_parts = parts_of_totals(runs)
+        notes += of_parts if columns.says_kinds() else (*of_parts, *kinds_note(runs))
+    if columns.names:
+        notes += unread_note(header, [row for _, row in lines], columns.read(header))
+    whole = all(run.phase_name.lower() in ("", *TOTALS) for _, run in runs)
+    return runs, (*columns.notes(whole=whole), *notes)
+
+
+def _runs(file: str, cells: Sequence[tuple[int, dict[str, str]]]) -> Iterator[tuple[int, MeasuredRun]]:
+    """Yield the run of each row, no run twice."""
     first_line: dict[tuple[Any, ...], int] = {}
-    for line, fields in columns.fields(file, header, _as_wide(file, header, rows)):
+    for line, fields in cells:
         run = _run(file, line, fields)
         key = run[:5] + run[6:]
         if key in first_line:
@@ -145,8 +191,6 @@ def _rows(file: str, text: str, columns: RunColumns) -> Iterator[tuple[int, Meas
             )
         first_line[key] = line
         yield line, run
-    if not first_line:
-        raise TraceFormatError(file, "has a header but no run")
 
 
 def _cells(file: str, text: str, columns: RunColumns) -> Iterator[tuple[int, list[str]]]:
@@ -193,11 +237,24 @@ def _run(file: str, line: int, fields: dict[str, str]) -> MeasuredRun:
         raise refuse("program", f"must be 1 to {MAX_NAME} printable characters")
     if fields["kind"] not in KINDS:
         raise refuse("kind", "must be io or cpu")
-    text = fields["seconds"]
-    seconds = float(text) if _DECIMAL.fullmatch(text) else 0.0
-    if not SHORTEST <= seconds <= LONGEST:
-        point = " with a decimal point" if "," in text else ""
-        raise refuse("seconds", f"must be a decimal number{point} from {SHORTEST:g} to {LONGEST:g}")
-    repeat = whole(OPTIONAL) if OPTIONAL in fields else 1
-    nodes = whole(NODES) if NODES in fields else None
-    return MeasuredRun(name, whole("phase"), fields["kind"], whole("p"), whole("d"), seconds, repeat, nodes)
+
+    def decimal(field: str) -> float:
+        text = fields[field]
+        number = float(text) if _DECIMAL.fullmatch(text) else 0.0
+        if not SHORTEST <= number <= LONGEST:
+            point = " with a decimal point" if "," in text else ""
+            raise refuse(field, f"must be a decimal number{point} from {SHORTEST:g} to {LONGEST:g}")
+        return number
+
+    return MeasuredRun(
+        name,
+        whole("phase"),
+        fields["kind"],
+        whole("p"),
+        whole("d"),
+        decimal("seconds"),
+        whole(OPTIONAL) if OPTIONAL in fields else 1,
+        whole(NODES) if NODES in fields else None,
+        decimal(WORK) if WORK in fields else None,
+        fields.get(PHASE_NAME, ""),
+    )

@@ -93,30 +93,24 @@ def dotted(key: str) -> str:
     return re.sub(r"\[(\d+)\]", r".\1", key)
 
 
-def given_options(given: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Options of a command as settings, by the table that they belong to, "" for the top.
-
-    What was not given, None, is left out.
-
-    Examples
-    --------
-    >>> given_options({"jobs": {"count": 9, "path": None}, "": {"seed": 1}})
-    {'jobs.count': 9, 'seed': 1}
-    """
-    return {
-        f"{table}.{key}" if table else key: value
-        for table, options in given.items()
-        for key, value in options.items()
-        if value is not None
-    }
-
-
 def both(options: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a command and settings together; ModelError for a key that is in both."""
     for key in options:
         if key in settings:
             raise ModelError(f"{key} is given by an option and by --set; give it once")
     return {**options, **settings}
+
+
+def placed(file: type[Table], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by the keys that are declared, where a file may be shorter (`Table.short`)."""
+
+    def place(name: str) -> str:
+        for short, full in file.short.items():
+            if (rest := dotted(name).removeprefix(short)) == "" or rest.startswith("."):
+                return full + rest
+        return name
+
+    return {place(name): value for name, value in settings.items()}
 
 
 def laid_over(file: type[Table], tables: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,6 +140,7 @@ def laid_over(file: type[Table], tables: Mapping[str, Any], settings: Mapping[st
     {'demand': {'scv': 4.0}}
     """
     found = copy.deepcopy(dict(file.written_out(tables)))
+    settings = placed(file, settings)
     for name in settings:
         _drop_others(file, found, name, settings)
     for name, value in settings.items():
@@ -170,6 +165,7 @@ def checked_with(
     source: Path, file: type[File], tables: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> File:
     """Tables with settings over them, checked as a file would be; errors say what was set."""
+    settings = placed(file, settings)
     with naming(settings):
         return checked_tables(source, file, laid_over(file, tables, settings))
 
@@ -239,11 +235,10 @@ def _drop_others(file: type[Table], tables: dict[str, Any], name: str, settings:
     if declared is None or not isinstance(held, dict):
         return
     own = [group for group in declared.instead if last in group]
-    for group in declared.instead:
-        if own and group not in own:
-            for key in group:
-                if ".".join([*way, key]) not in settings:
-                    held.pop(key, None)
+    others = [key for group in declared.instead if own and group not in own for key in group]
+    for key in (*others, *declared.replaces.get(last, ())):
+        if ".".join([*way, key]) not in settings:
+            held.pop(key, None)
 
 
 def _index(name: str, part: str, listed: list[Any]) -> int:

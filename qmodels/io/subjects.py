@@ -17,6 +17,7 @@ from qmodels.io._scenario_programs import programs_of
 from qmodels.io._trace_text import beginning
 from qmodels.io.darshan import POSIX
 from qmodels.io.extrap_files import is_experiment
+from qmodels.io.run_words import RunWords
 from qmodels.io.runs import RunTable, read_runs
 from qmodels.io.scenario import read_scenario_file
 from qmodels.io.settings import told
@@ -36,6 +37,7 @@ from qmodels.programs.bursts import (
 from qmodels.programs.profiles import PROFILES, profile
 from qmodels.programs.traces import Trace
 from qmodels.progress import Progress, no_progress
+from qmodels.words import allotment_in_words
 
 Array = NDArray[np.float64]
 Kind = Literal["scenario", "runs", "trace", "profile"]
@@ -138,6 +140,11 @@ class Subject:
     table: RunTable | None = None
     changes: tuple[str, ...] = ()  #: what was set in place of what a scenario holds
 
+    @property
+    def base(self) -> tuple[float, float]:
+        """Processors and disks over whose time speedup stands."""
+        return (1.0, 1.0) if self.fit is None else self.fit.base
+
 
 def read_subject(
     given: str,
@@ -150,6 +157,8 @@ def read_subject(
     settings: Mapping[str, Any] | None = None,
     columns: Mapping[str, str] | None = None,
     cores_per_node: float | None = None,
+    words: RunWords | None = None,
+    work: float | None = None,
 ) -> Subject:
     """Read whatever a speedup surface can be drawn of.
 
@@ -176,6 +185,10 @@ def read_subject(
         For a CSV table of measured runs with other columns, as in `read_runs`.
     cores_per_node : float, optional
         For measured runs whose table has no nodes, as in `fit_runs`.
+    words : RunWords, optional
+        For measured runs whose phases or disks are words.
+    work : float, optional
+        For measured runs of several sizes: the size of the problem, as in `fit_runs`.
 
     Returns
     -------
@@ -197,10 +210,11 @@ def read_subject(
     if not isinstance(given, str):
         raise ModelError(f"give a file or the name of a profile, got {given!r:.60}")
     path = Path(given)
-    chosen = choices or TraceChoices()
+    chosen, words = choices or TraceChoices(), words or RunWords()
     if os.path.isdir(path) and not is_one_run(given):
+        words.check_unused(given)
         (found,) = read_traced_runs(path, choices=chosen.of_many(given, max_bytes), progress=progress)
-        one = _of_runs(found.table, program, cores_per_node)
+        one = _of_runs(found.table, program, cores_per_node, work)
         remarks = (*found.remarks, *one.remarks)
         return replace(one, remarks=remarks, table=found.table)
     kind = _kind(path) if os.path.lexists(path) else "profile"
@@ -211,17 +225,20 @@ def read_subject(
             f"{given} is no trace: --gap, --run-on, --on-disks, --io-law, --cpu-law, --module "
             f"and --event do not go with it"
         )
-    if kind != "runs" and cores_per_node is not None:
-        raise ModelError(f"{given} is no table of measured runs: --cores-per-node does not go with it")
+    for option, said in (("--cores-per-node", cores_per_node), ("--work", work)):
+        if kind != "runs" and said is not None:
+            raise ModelError(f"{given} is no table of measured runs: {option} does not go with it")
+    if kind != "runs":
+        words.check_unused(given)
     if kind == "scenario":
         return _of_scenario(path, program, settings or {})
     if settings:
         raise ModelError(f"{given} is no scenario: there are no keys to set in it")
     if kind == "runs":
-        table = read_runs(path, columns=columns)
+        table = read_runs(path, columns=columns, phases=words.phases, disks=words.disks)
         if mixed and program is None and len(table.programs) > 1:
             return _of_all_runs(table, cores_per_node)
-        return _of_runs(table, program, cores_per_node)
+        return _of_runs(table, program, cores_per_node, work)
     if program is not None:
         raise ModelError(f"{given} is one program; leave --program out")
     if kind == "trace":
@@ -322,7 +339,9 @@ def _named_in(path: Path, name: str | None, settings: Mapping[str, Any]) -> Subj
     return _no_program(path, name, [each.name for each in found.programs])
 
 
-def _of_runs(table: RunTable, name: str | None, cores_per_node: float | None) -> Subject:
+def _of_runs(
+    table: RunTable, name: str | None, cores_per_node: float | None, work: float | None = None
+) -> Subject:
     names = table.programs
     if name is None:
         if len(names) > 1:
@@ -333,8 +352,14 @@ def _of_runs(table: RunTable, name: str | None, cores_per_node: float | None) ->
     if name not in names:
         _no_program(table.source, name, names)
     runs = table.frame[table.frame["program"] == name]
-    fit = fit_runs(RunTable(runs, table.source), cores_per_node=cores_per_node)[name]
+    fit = fit_runs(RunTable(runs, table.source), cores_per_node=cores_per_node, work=work)[name]
     remarks = [f"{name} was learnt from {len(runs)} timed bursts.", *table.notes]
+    if fit.size is not None:
+        remarks += fit.size.sentences()
+    if fit.base != (1.0, 1.0):
+        remarks.append(
+            f"No run had one processor: speedups stand over {allotment_in_words(fit.base)}, the smallest run."
+        )
     program: Program | None
     try:
         program = fit.program

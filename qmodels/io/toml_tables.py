@@ -40,6 +40,10 @@ class Table(BaseModel):
 
     #: Groups of keys that say one thing in different ways: one that is set replaces the others.
     instead: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    #: Further keys that one takes with it when it is set: what they say belongs to another.
+    replaces: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    #: Keys under which a file may have what belongs to others, both dotted.
+    short: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def written_out(cls, tables: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phasefit import PhaseType
 from phasefit.arrays import Array
@@ -244,3 +246,23 @@ def queue_memory(sizes: Sequence[float] | Array) -> float:
         squares = phases**2
         # numbers held at the same time: for the square of each level, and of the largest
         return 8.0 * (4.0 * float(squares.sum()) + 12.0 * float(squares[-1]))
+
+
+def compositions(jobs: int, stages: int) -> NDArray[np.int64]:
+    """Return all ways to put so many equal jobs into stages, one a row, in lexicographic order.
+
+    Parameters
+    ----------
+    jobs, stages : int
+        How many there are, at least one stage.
+
+    Examples
+    --------
+    >>> compositions(2, 2).tolist()
+    [[0, 2], [1, 1], [2, 0]]
+    """
+    bars = np.array(list(combinations(range(jobs + stages - 1), stages - 1)), dtype=np.int64)
+    bars = bars.reshape(-1, stages - 1)
+    low = np.hstack([np.full((len(bars), 1), -1), bars])
+    high = np.hstack([bars, np.full((len(bars), 1), jobs + stages - 1)])
+    return np.asarray(high - low - 1)

@@ -1,98 +1,158 @@
-"""A report as a folder: one page with its figures, each a picture of its own, and tables."""
+"""A report: findings, figures, tables and notes, as a page with its files, as text and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from phasefit.records import Record
 from qmodels.memory import spent_in_words
-from qmodels.pages.page import NO_SCRIPTS, page_templates
+from qmodels.pages.page import NO_SCRIPTS, explained, page_templates
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PAGE: Final = "report.html"
+_PAGE: Final = Path(__file__).with_name("sections.html.j2")
 _DPI: Final = 150
+
+#: A figure of matplotlib, and what it shows in words for those who do not see it.
+Drawn = tuple[Any, str]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of a report."""
+    """A figure of a report; it is drawn when the report is written, and not before."""
 
-    name: str  #: of the file, and in the template
-    figure: Any  #: of matplotlib; saved as NAME.png, unless None
-    alt: str = ""  #: what it shows, in words
-    #: shown on the page instead, each with its words, where one figure is too wide for it
-    panels: tuple[tuple[Any, str], ...] = ()
+    kind: ClassVar = "picture"
+
+    name: str  #: of the file, without .png
+    caption: str
+    draw: Callable[[], Drawn] | None = None  #: saved as a file; None for no file
+    #: shown on the page instead, where one figure is too wide for it
+    panels: Callable[[], Iterable[Drawn]] | None = None
 
 
-def fill_report(
-    folder: Path,
-    template: Path,
-    *,
-    pictures: Iterable[Picture],
-    tables: Mapping[str, pd.DataFrame],
-    title: str,
-    subtitle: str,
-    findings: Iterable[str],
-    command: str,
-    gravest: Iterable[str] = (),
-    gravest_title: str = "What may change these answers most",
-    **values: Any,
-) -> None:
-    """Write report.html, its figures and its tables into a folder that is being made.
+@dataclass(frozen=True)
+class Grid:
+    """A table of a page, a row for each of some results or rows of a frame."""
 
-    Parameters
-    ----------
-    folder : Path
-        From `qmodels.io.outputs.output_folder`.
-    template : Path
-        A template that extends ``base.html.j2``; it finds the panels of each picture in
-        ``figures``.
-    pictures : iterable of Picture
-        Figures, in the order of the page.
-    tables : mapping
-        Of pandas, by the name of the CSV file.
-    title, subtitle : str
-        Headline of the page, and a line below it.
-    findings : iterable of str
-        Sentences that come first.
-    command : str
-        The command line that makes the report again.
-    gravest : iterable of str
-        Reasons to trust the answers less.
-    gravest_title : str
-        Headline of these reasons.
-    **values : object
-        What else the template wants.
-    """
+    kind: ClassVar = "grid"
+
+    caption: str
+    results: Iterable[Any]
+    #: By heading, what a cell says of a result: a text, or None where the cell before goes on.
+    columns: Mapping[str, Callable[[Any], str | None]]
+    words: tuple[int, ...] = (0,)  #: columns of words, which stand on the left
+    wide: bool = True  #: whether it may have to be scrolled
+
+    @property
+    def rows(self) -> list[list[tuple[str, int]]]:
+        """Return the cells of each row, each with the number of columns that it takes."""
+        rows = []
+        for result in self.results:
+            cells: list[tuple[str, int]] = []
+            for say in self.columns.values():
+                text = say(result)
+                if text is None:
+                    before, span = cells.pop()
+                    cells.append((before, span + 1))
+                else:
+                    cells.append((text, 1))
+            rows.append(cells)
+        return rows
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page under a heading: pictures, tables, remarks (texts) and terms (mappings)."""
+
+    key: str  #: by which links name it
+    title: str
+    parts: Sequence[Picture | Grid | str | Mapping[str, str]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Report(Record):
+    """What there is to say of a comparison, whoever reads it: a person, a terminal or a program."""
+
+    title: str
+    subtitle: str
+    findings: Sequence[str]
+    notes: Sequence[str] = ()  #: what to know before using the findings
+    notes_title: str = "What may change these answers most"
+    sections: Sequence[Section] = field(default=(), repr=False)
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict, repr=False)  #: by name of the CSV file
+    float_format: str | None = "%.8g"  #: of numbers in these files
+    provenance: str = ""  #: where the numbers stand, and how they were made
+    #: writes what else belongs into the folder, before the page
+    more: Callable[[Path], None] | None = field(default=None, repr=False)
+    meanings: Mapping[str, str] = field(default_factory=dict, repr=False)  #: of labels, said on pointing
+    #: A page of its own that extends ``base.html.j2``, and what it wants, made when it is written.
+    page: tuple[Path, Callable[[], Mapping[str, Any]]] | None = field(default=None, repr=False)
+
+    def record(self) -> dict[str, Any]:
+        """See `Record.record`: the texts and the tables."""
+        tables = {Path(name).stem: frame for name, frame in self.tables.items()}
+        return {
+            "title": self.title,
+            "subtitle": self.subtitle,
+            "findings": list(self.findings),
+            "notes": list(self.notes),
+            "tables": tables,
+        }
+
+    def text(self) -> str:
+        """Return the findings and the notes, one to a line."""
+        return "\n".join(f"- {line}" for line in (*self.findings, *(f"Note: {note}" for note in self.notes)))
+
+    def write(self, folder: Path, *, command: str) -> None:
+        """Write report.html, report.json, the figures and the tables.
+
+        Parameters
+        ----------
+        folder : Path
+            From `qmodels.io.outputs.output_folder`, which lets no half of it be seen.
+        command : str
+            What to type to get this report again.
+        """
+        pictures = [part for section in self.sections for part in section.parts if isinstance(part, Picture)]
+        if self.more is not None:
+            self.more(folder)
+        figures = {picture.name: _made(picture, folder) for picture in pictures}
+        for name, table in self.tables.items():
+            table.to_csv(folder / name, index=False, float_format=self.float_format)
+        (folder / "report.json").write_text(self.to_json(indent=1) + "\n", encoding="utf-8")
+        template, values = self.page or (_PAGE, dict)
+        templates = page_templates(template.parent)
+        templates.filters["explained"] = lambda text: explained(text, self.meanings)
+        page = {
+            "policy": NO_SCRIPTS,
+            "title": self.title,
+            "subtitle": self.subtitle,
+            "findings": self.findings,
+            "gravest": self.notes,
+            "gravest_title": self.notes_title,
+            "command": command,
+            "figures": figures,
+            "sections": self.sections,
+            "provenance": self.provenance,
+            **values(),
+        }
+        text = templates.get_template(template.name).render(page, spent=spent_in_words())
+        (folder / PAGE).write_text(text, encoding="utf-8")
+
+
+def _made(picture: Picture, folder: Path) -> Sequence[Any]:
+    """Save a picture; return its panels for the page."""
     from qmodels.plotting.embedded import panels
     from qmodels.plotting.fonts import save
 
-    figures: dict[str, Any] = {}
-    for picture in pictures:
-        if picture.figure is not None:
-            cut = "tight" if picture.panels else None
-            save(picture.figure, folder / f"{picture.name}.png", dpi=_DPI, bbox_inches=cut)
-        figures[picture.name] = panels(picture.panels or [(picture.figure, picture.alt)])
-    for name, table in tables.items():
-        table.to_csv(folder / name, index=False, float_format="%.8g")
-    page = (
-        page_templates(template.parent)
-        .get_template(template.name)
-        .render(
-            title=title,
-            subtitle=subtitle,
-            policy=NO_SCRIPTS,
-            findings=list(findings),
-            gravest=list(gravest),
-            gravest_title=gravest_title,
-            figures=figures,
-            command=command,
-            spent=spent_in_words(),
-            **values,
-        )
-    )
-    (folder / PAGE).write_text(page, encoding="utf-8")
+    shown = None if picture.panels is None else list(picture.panels())
+    if picture.draw is not None:
+        drawn = picture.draw()
+        save(drawn[0], folder / f"{picture.name}.png", dpi=_DPI, bbox_inches="tight" if shown else None)
+        shown = shown or [drawn]
+    return panels(shown or ())

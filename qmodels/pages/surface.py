@@ -21,7 +21,7 @@ from qmodels.plotting.style import (
 )
 from qmodels.plotting.surface_maps import Surface, check_grid
 from qmodels.plotting.surfaces import best_within, height, on_grid, reaches_beyond
-from qmodels.words import plain_number
+from qmodels.words import allotment_in_words, plain_number
 
 _MOST_LINES: Final = 64  # of the grid, each way: a page of some hundred kilobytes
 _MOST_RIBS: Final = 24  # of the body, each way: it is turned while one looks
@@ -121,6 +121,7 @@ def surface_page(
         caption=plain_text(caption or _caption(surface), 400),
         marks=_marks(data),
         table=_table(surface),
+        base=allotment_in_words(surface.base),
         beside=[] if runs is None else measured_rows(runs),
         warnings=[plain_text(text, 600) for text in warnings],
         data=Markup(script_safe(data)),
@@ -175,6 +176,7 @@ def surface_data(
     low, high = _checked_interval(surface, interval)
     beyond = marked is not None and reaches_beyond(surface, marked)
     return {
+        "base": list(surface.base),
         "processors": surface.processors[rows].tolist(),
         "disks": surface.disks[columns].tolist(),
         "speedup": _rounded(surface.speedup[chosen]),
@@ -305,6 +307,6 @@ def _table(surface: Surface) -> dict[str, Any]:
 def _caption(surface: Surface) -> str:
     best = surface.best()
     return (
-        f"Largest speedup {best.value:.4g} over one processor and one disk, at "
+        f"Largest speedup {best.value:.4g} over {allotment_in_words(surface.base)}, at "
         f"{counted(best.processors, 'processor')} and {counted(best.disks, 'disk')}."
     )

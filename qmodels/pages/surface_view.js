@@ -42,10 +42,11 @@
   }
 
   function told(i, j) {
-    const value = speedup[i][j], used = processors[i] * disks[j];
+    const value = speedup[i][j], used = processors[i] * disks[j] / (data.base[0] * data.base[1]);
     return "speedup " + digits(value) + (low ? " (likely " + digits(low[i][j]) + " to " +
       digits(high[i][j]) + ")" : "") + ", mean time " + digits(time[i][j]) + " s, efficiency " +
-      digits(100 * value / used, 3) + " % (speedup over processors times disks)" +
+      digits(100 * value / used, 3) + " % (speedup over processors times disks" +
+      (data.base[0] * data.base[1] === 1 ? ")" : ", 100 % on the smallest run)") +
       (extrapolated(i, j) ? "; extrapolated" : "") + seen(i, j);
   }
 

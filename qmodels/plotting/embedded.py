@@ -13,6 +13,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from qmodels.plotting.fonts import readable
+from qmodels.plotting.style import axes_or_new
 
 #: Points of a figure are 1/72 inch, pixels of a page 1/96.
 _PIXELS = 96.0
@@ -69,6 +70,22 @@ def panel(figure: Figure, alt: str) -> Panel:
     text = base64.b64encode(made.getvalue()).decode("ascii")
     width, height = (round(_PIXELS * float(inches)) for inches in figure.get_size_inches())
     return Panel(f"data:image/svg+xml;base64,{text}", alt, width, height)
+
+
+def page_axes(height: float = 3.3) -> Any:
+    """Return new axes whose words can be read on a telephone.
+
+    Parameters
+    ----------
+    height : float
+        Of the figure, in inches.
+
+    Examples
+    --------
+    >>> page_axes().get_figure().get_size_inches().tolist()
+    [4.8, 3.3]
+    """
+    return axes_or_new(None, figsize=(4.8, height))
 
 
 def panels(drawn: Iterable[tuple[Figure, str]]) -> Sequence[Panel]:

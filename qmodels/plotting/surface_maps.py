@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.plotting.style import MAP, ORANGE, contour_levels, outlined, plain_tick, set_log2_ticks
+from qmodels.words import allotment_in_words
 
 
 @runtime_checkable
@@ -30,6 +31,10 @@ class Surface(Protocol):
     @property
     def disks(self) -> NDArray[np.float64]:
         """Disks (m,)."""
+
+    @property
+    def base(self) -> tuple[float, float]:
+        """Processors and disks over whose time speedup stands."""
 
     @property
     def speedup(self) -> NDArray[np.float64]:
@@ -72,7 +77,7 @@ def draw_map(surface: Surface, ax: Axes, *, labelled: bool = True) -> None:
     bar.minorticks_off()
     ticks = levels if levels.size else np.array([z.min(), z.max()])
     bar.set_ticks(ticks.tolist(), labels=[plain_tick(tick) for tick in ticks])
-    bar.set_label("speedup over one processor and one disk")
+    bar.set_label(f"speedup over {allotment_in_words(surface.base)}")
     label_axes(surface.processors, surface.disks, ax)
 
 

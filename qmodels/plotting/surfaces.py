@@ -25,6 +25,7 @@ from qmodels.plotting.style import (
     spread_indices,
 )
 from qmodels.plotting.surface_maps import Surface, check_grid, draw_map, draw_star
+from qmodels.words import of_base
 
 if TYPE_CHECKING:
     from mpl_toolkits.mplot3d import Axes3D  # type: ignore[import-untyped]
@@ -180,7 +181,7 @@ def surface_3d(surface: Surface, *, ax: Axes3D | None = None, points: ArrayLike 
     )
     axes.set_xlabel("processors")
     axes.set_ylabel("disks")
-    axes.set_zlabel("speedup")
+    axes.set_zlabel(f"speedup{of_base(surface.base)}")
     axes.set_zlim(bottom=0.0)
     set_log2_ticks(axes, surface.processors, "x", most=8)
     set_log2_ticks(axes, surface.disks, "y", most=6)

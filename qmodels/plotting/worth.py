@@ -31,6 +31,7 @@ from qmodels.plotting.surface_maps import (
     label_axes,
 )
 from qmodels.plotting.surfaces import best_within, draw_box, reaches_beyond
+from qmodels.words import allotment_in_words
 
 _EFFICIENCIES = np.array([1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90], dtype=float)  # per cent
 
@@ -99,7 +100,11 @@ def efficiency_contours(
     else:
         levels = contour_levels(z)
     draw_lines(ax, x, y, z, levels, fmt=lambda each: f"{plain_tick(each)} %")
-    ax.figure.colorbar(mesh, ax=ax).set_label(f"efficiency [%], speedup over {_cost_name(g)}")
+    ax.figure.colorbar(mesh, ax=ax).set_label(
+        f"efficiency [%], speedup over {_cost_name(g)}"
+        if surface.base == (1.0, 1.0)
+        else f"efficiency [%] against {allotment_in_words(surface.base)}, by {_cost_name(g)}"
+    )
     draw_star(knee, ax)
     label_axes(surface.processors, surface.disks, ax)
     where = f"{counted(knee.processors, 'processor')}, {counted(knee.disks, 'disk')}"

@@ -40,7 +40,7 @@ class PricedAllotment(Result):
     processors: float  #: of the allotment
     disks: float  #: of the allotment
     mean_time: float  #: seconds
-    speedup: float  #: on it, over one processor and one disk
+    speedup: float  #: on it, over one processor and one disk (or the base of the surface)
     value: float  #: of what was maximised
     by: str  #: what was maximised
 
@@ -233,6 +233,7 @@ def marginal_value(
     *,
     processor_price: float = 1.0,
     disk_price: float = 1.0,
+    base: tuple[float, float] = (1.0, 1.0),
 ) -> MarginalValue:
     """Return the speedup gained by one more processor and by one more disk.
 
@@ -244,6 +245,8 @@ def marginal_value(
         The allotment, at least 1 of each.
     processor_price, disk_price : float
         Above 0.
+    base : (float, float)
+        Processors and disks over whose time speedup stands.
 
     Returns
     -------
@@ -271,7 +274,7 @@ def marginal_value(
     for name, units in (("processors p", p), ("disks d", d)):
         positive(name, units, least=1.0, most=DEAREST - 1)
     prices = _checked_prices(processor_price, disk_price)
-    reference = float(program.mean_time(1.0, 1.0))
+    reference = float(program.mean_time(*checked_point(*base)))
     here, wider, deeper = (reference / float(program.mean_time(*x)) for x in ((p, d), (p + 1, d), (p, d + 1)))
     by_processor, by_disk = wider - here, deeper - here
     return MarginalValue(p, d, here, by_processor, by_disk, by_processor / prices[0], by_disk / prices[1])

@@ -13,7 +13,7 @@ from phasefit.arrays import Array
 from phasefit.checks import share, suggestion
 from phasefit.records import Record, Result
 from qmodels.errors import ModelError
-from qmodels.programs.releases import MeasuredRuns, matched_programs
+from qmodels.programs.releases import MeasuredRuns, matched_programs, with_common_phases
 from qmodels.programs.scaling import fit_runs
 
 if TYPE_CHECKING:
@@ -322,7 +322,8 @@ def compare_runs(
     share("level", level, zero=False, one=False)
     changes: list[Change] = []
     remarks: list[str] = []
-    for name, before, after in matched_programs(old, new, program):
+    for name, old_runs, new_runs in matched_programs(old, new, program):
+        before, after, names = with_common_phases(name, old_runs, new_runs)
         whole = _differences(_whole_runs(before), _whole_runs(after))
         if target is not None and target not in whole.cells:
             changes.append(_change_of_forecasts(name, before, after, target, level))
@@ -334,7 +335,7 @@ def compare_runs(
         changes.append(whole.change(name, WHOLE, target, level))
         bursts = [dict(iter(frame.groupby(["phase", "kind"]))) for frame in (before, after)]
         for phase, kind in sorted({*bursts[0], *bursts[1]}, key=lambda x: (x[0], x[1] != "io")):
-            label = f"phase {phase} {kind}"
+            label = names.get(phase, f"phase {phase} {kind}")
             was, now = (each.get((phase, kind)) for each in bursts)
             if was is None or now is None:
                 where = "old" if now is None else "new"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError
@@ -68,6 +68,42 @@ def matched_programs(
         raise ModelError("the tables have no program in common; name them alike")
     for name in names:
         yield str(name), sides[0][name], sides[1][name]
+
+
+def with_common_phases(
+    name: str, before: pd.DataFrame, after: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[Any, str]]:
+    """Return runs whose phases have the same numbers where they have the same names, and the names.
+
+    Parameters
+    ----------
+    name : str
+        Of the program.
+    before, after : DataFrame
+        Its runs in both tables.
+
+    Raises
+    ------
+    ModelError
+        If only one table has names, or the runs are of several sizes.
+    """
+    sizes = {size for runs in (before, after) for size in runs.get("work", [1.0])}
+    if len(sizes) > 1:
+        raise ModelError(
+            f"the runs of {name!r} are of {len(sizes)} sizes (column work); compare tables of one size each"
+        )
+    named = ["phase_name" in runs for runs in (before, after)]
+    if not any(named):
+        return before, after, {}
+    if not all(named):
+        which = "old" if named[0] else "new"
+        raise ModelError(f"only the {which} table has names for the phases of {name!r}; name those of both")
+    numbers: dict[str, int] = {}
+    for runs in (before, after):
+        for phase in runs["phase_name"]:
+            numbers.setdefault(str(phase), len(numbers) + 1)
+    before, after = (runs.assign(phase=runs["phase_name"].map(numbers)) for runs in (before, after))
+    return before, after, {number: phase for phase, number in numbers.items()}
 
 
 def _is_file_name(program: str, table: MeasuredRuns) -> bool:

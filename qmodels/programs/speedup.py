@@ -17,6 +17,7 @@ from qmodels.errors import MemoryBudgetError, ModelError
 from qmodels.programs.laws import MOST_UNITS, checked_point
 from qmodels.programs.model import AbstractProgram, Program, WorkloadMix
 from qmodels.programs.quantities import SMALLEST, positive
+from qmodels.words import of_base
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,11 +63,14 @@ class SpeedupSurface(Result):
     mean_time : (n, m) array_like
         E[T_pd] in seconds, positive.
     reference : float
-        E[T_11] in seconds, the time on one processor and one disk.
+        E[T_11] in seconds, the time on one processor and one disk, or that on `base`.
     name : str
         The program's.
     method : str
         ``"exact"``, or ``"quadrature"`` where a random scaling was averaged numerically.
+    base : (float, float)
+        Processors and disks over whose time speedup stands; efficiency and efficacy weigh an allotment
+        against it.
 
     Raises
     ------
@@ -85,8 +89,10 @@ class SpeedupSurface(Result):
     reference: float
     name: str = ""
     method: str = "exact"
+    base: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "base", _checked_base(self.base))
         for name in ("processors", "disks"):
             object.__setattr__(self, name, _checked_axis(name, getattr(self, name)))
         times = _read_only(real_array("mean_time", self.mean_time))
@@ -160,7 +166,7 @@ class SpeedupSurface(Result):
             "efficacy": self.efficacy(),
         }
         axes = {"processors": self.processors, "disks": self.disks}
-        about = {"name": self.name, "method": self.method, "reference_s": self.reference}
+        about = {"name": self.name, "method": self.method, "reference_s": self.reference, "base": self.base}
         return xarray.Dataset(
             {name: (tuple(axes), array) for name, array in values.items()}, axes, attrs=about
         )
@@ -171,6 +177,7 @@ class SpeedupSurface(Result):
             "name": self.name,
             "method": self.method,
             "reference": self.reference,
+            "base": self.base,
             "processors": self.processors,
             "disks": self.disks,
             "mean_time": self.mean_time,
@@ -186,11 +193,11 @@ class SpeedupSurface(Result):
         ]
         head = ["processors \\ disks", *map(brief, d.tolist())]
         left = (self.processors.size - p.size, self.disks.size - d.size)
-        return html_table(f"{self._heading()}: speedup", head, rows, left=left)
+        return html_table(f"{self._heading()}: speedup{of_base(self.base)}", head, rows, left=left)
 
     @property
     def speedup(self) -> Array:
-        """S_pd = E[T_11] / E[T_pd], shape (n, m)."""
+        """S_pd = E[T_11] / E[T_pd], shape (n, m); over the time on `base` where that is another allotment."""
         return self.reference / self.mean_time
 
     def efficiency(self, g: Weighting = "p*d") -> Array:
@@ -276,7 +283,7 @@ class SpeedupSurface(Result):
     def table(self) -> str:
         """Return the speedups as text, a line per number of processors."""
         head = [f"{f'{d:g}':>9}" for d in self.disks]
-        lines = ["speedup; processors down, disks across", " " * 9 + "".join(head)]
+        lines = [f"speedup{of_base(self.base)}; processors down, disks across", " " * 9 + "".join(head)]
         for p, row in zip(self.processors, self.speedup, strict=True):
             lines.append(f"{f'{p:g}':>9}" + "".join(f"{f'{s:.4g}':>9}" for s in row))
         return "\n".join(lines)
@@ -295,6 +302,12 @@ class SpeedupSurface(Result):
             )
         p, d = self.processors[:, None], self.disks[None, :]
         weights = real_array("g(p, d)", weigh(p, d))
+        if self.base != (1.0, 1.0):
+            # Of the base as much as of one processor and one disk else.
+            one = np.ones((1, 1))
+            weights = weights * (
+                real_array("g(1, 1)", weigh(one, one)) / weigh(*(x * one for x in self.base))
+            )
         try:
             weights = np.broadcast_to(weights, self.mean_time.shape)
         except ValueError:
@@ -307,7 +320,13 @@ class SpeedupSurface(Result):
         return weights
 
 
-def speedup_surface(program: AbstractProgram, processors: ArrayLike, disks: ArrayLike) -> SpeedupSurface:
+def speedup_surface(
+    program: AbstractProgram,
+    processors: ArrayLike,
+    disks: ArrayLike,
+    *,
+    base: tuple[float, float] = (1.0, 1.0),
+) -> SpeedupSurface:
     """Return the speedup of a program, or of a mixture of programs, over processors and disks.
 
     Parameters
@@ -318,6 +337,8 @@ def speedup_surface(program: AbstractProgram, processors: ArrayLike, disks: Arra
         Increasing numbers of processors, at least 1.
     disks : (m,) array_like
         Increasing numbers of disks, at least 1.
+    base : (float, float)
+        Processors and disks over whose time speedup stands, one of each by default.
 
     Returns
     -------
@@ -365,8 +386,17 @@ def speedup_surface(program: AbstractProgram, processors: ArrayLike, disks: Arra
             f"{p.size} times {d.size} allotments are more than {MOST_POINTS}; use a coarser grid"
         )
     times = program.mean_time(p[:, None], d[None, :])
-    reference = float(program.mean_time(1.0, 1.0))
-    return SpeedupSurface(p, d, times, reference, program.name, program.method)
+    base = _checked_base(base)
+    reference = float(program.mean_time(*base))
+    return SpeedupSurface(p, d, times, reference, program.name, program.method, base)
+
+
+def _checked_base(base: object) -> tuple[float, float]:
+    """Return an allotment of processors and disks, each at least 1."""
+    if not isinstance(base, (tuple, list)) or len(base) != 2:
+        raise ModelError(f"base must be processors and disks, got {base!r:.60}")
+    p, d = (positive(f"base[{k}]", units, least=1.0, most=1e12) for k, units in enumerate(base))
+    return p, d
 
 
 def mean_of_ratios(

@@ -6,6 +6,7 @@ import numpy as np
 
 from qmodels.programs.model import AbstractProgram
 from qmodels.programs.speedup import SpeedupSurface
+from qmodels.words import allotment_in_words
 
 #: A speedup this much above the number of processors is worth a word: every disk more than one
 #: makes a single processor a little faster than itself.
@@ -47,7 +48,8 @@ speedup is against one processor and one disk, and the I/O is 8 times as fast on
     >>> superlinear(reader, speedup_surface(reader, [1, 2, 4], [1]))
     ''
     """
-    ratio = surface.speedup / surface.processors[:, None]
+    base = surface.base
+    ratio = surface.speedup / (surface.processors[:, None] / base[0])
     if not (ratio > _WORTH).any():
         return ""
     at = np.unravel_index(int(np.argmax(surface.speedup)), ratio.shape)
@@ -55,19 +57,21 @@ speedup is against one processor and one disk, and the I/O is 8 times as fast on
         at = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
     p, d = float(surface.processors[at[0]]), float(surface.disks[at[1]])
     reasons = []
-    cpu = _times_as_fast(float(program.mean_cpu(1.0, 1.0)), float(program.mean_cpu(p, d)))
-    io = _times_as_fast(float(program.mean_io(1.0, 1.0)), float(program.mean_io(p, d)))
-    if io > p * _MORE:
+    cpu = _times_as_fast(float(program.mean_cpu(*base)), float(program.mean_cpu(p, d)))
+    io = _times_as_fast(float(program.mean_io(*base)), float(program.mean_io(p, d)))
+    share = p / base[0]
+    if io > share * _MORE:
         reasons.append(f"the I/O is {io:.3g} times as fast on {_counted(d, 'disk')}")
-    if cpu > p * _MORE:
+    if cpu > share * _MORE:
         reasons.append(
-            f"the computation takes {cpu / p:.3g} times the processor-seconds on one processor "
+            f"the computation takes {cpu / share:.3g} times the processor-seconds on "
+            f"{_counted(base[0], 'processor') if base[0] > 1.0 else 'one processor'} "
             f"that it takes on {p:g}, as where a program is slowed on few processors"
         )
     return (
         f"A speedup of {surface.speedup[at]:.3g} on {_counted(p, 'processor')} and "
         f"{_counted(d, 'disk')} is more than the processors alone could give: speedup is against "
-        f"one processor and one disk, and {' and '.join(reasons)}."
+        f"{allotment_in_words(base)}, and {' and '.join(reasons)}."
     )
 
 

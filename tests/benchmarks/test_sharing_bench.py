@@ -17,7 +17,7 @@ from qmodels.policies import (
     capacity,
 )
 from validation import simulate
-from validation.papers.rosti.reference_workload import reference_machine, reference_workload
+from validation.papers.rosti.load_sweep import reference_machine, reference_workload
 
 JOBS = 50_000
 ONE = PhaseType.exponential(mean=1.0)

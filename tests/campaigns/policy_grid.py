@@ -13,9 +13,9 @@ import time
 
 import pandas as pd
 
+from tests.campaigns.policy_errors import compared, summary
+from tests.campaigns.policy_points import KINDS, SEED, drawn
 from tests.campaigns.record import write_record
-from validation.trial.policy_errors import compared, summary
-from validation.trial.policy_grid import KINDS, SEED, drawn
 
 WIDE, LONG = 0.1, 300_000
 

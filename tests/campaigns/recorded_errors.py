@@ -1,7 +1,7 @@
 """How far the models are off, by regime: the record that stated errors are made of, and its trial.
 
 ``python -m tests.campaigns.recorded_errors`` simulates the points of
-`validation.trial.recorded_points` and makes of them the tables that the package ships
+`tests.campaigns.recorded_points` and makes of them the tables that the package ships
 (`recorded_errors.csv`, `recorded_domain.csv`). ``python -m tests.campaigns.recorded_errors fresh``
 then asks of 200 fresh points of the same rule and of 120 outside of it, one way at a time,
 whether the errors stated hold and whether any answer is far off without a word.
@@ -23,10 +23,10 @@ import pandas as pd
 
 from qmodels.errors import MemoryBudgetError
 from qmodels.policies import capacity, predict
+from tests.campaigns.policy_errors import compared, write_domain, write_errors
+from tests.campaigns.policy_points import GridPoint
 from tests.campaigns.record import write_record
-from validation.trial.policy_errors import compared, write_domain, write_errors
-from validation.trial.policy_grid import GridPoint
-from validation.trial.recorded_points import (
+from tests.campaigns.recorded_points import (
     FRESH_SEED,
     RECORDED,
     SEED,

@@ -19,29 +19,25 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qmodels.errors import ModelError
 from qmodels.policies import SpeedTable
 from tests.campaigns.record import write_record
+from validation.papers.trial.comparison import SpeedTask, compare_predictions, measured_speeds
+from validation.papers.trial.grid import kinds
 from validation.trial.arrangements import (
     ARRANGEMENTS,
     FrozenSpeeds,
     arrangement_lasts,
     with_arrangements,
 )
-from validation.trial.cells import cell_name, compare_strategies, measured_speeds
-from validation.trial.grid import policies
-from validation.trial.loss_run import WAITING
-from validation.trial.model_error import model_error
-from validation.trial.partition_mix import speeds_at
-from validation.trial.replications import cell_of
+from validation.trial.loss_run import WAITING, model_error, speeds_of_parts
 from validation.trial.scenario import Cell
-from validation.trial.shared_queue import ShareFactor, corrected_response, share_factor
+from validation.trial.shared_queue import ShareFactor, corrected_response, share_factor, speeds_at
 from validation.trial.size_shares import SizeShares, shares_of_parts, shares_of_scores
-from validation.trial.speed_estimates import speeds_of_parts
 
 SEED = 20261123
 #: Sides, and the cells of each; the large ones cost five times as much.
@@ -52,15 +48,23 @@ STARTS, ALL_STARTS = (2, 3, 4, 6, 8), 16
 REPLICATIONS, REPLICATION_JOBS, WARM_UP = 8, 110, 30
 
 
-def drawn_cells() -> list[dict[str, Any]]:
-    """All cells, drawn: arguments of `Cell.of`, "load" and "loss_jobs"."""
-    found: list[dict[str, Any]] = []
+class Drawn(NamedTuple):
+    """A cell, its load, and the jobs of its short loss runs."""
+
+    cell: Cell
+    load: float
+    loss_jobs: int
+
+
+def drawn_cells() -> list[Drawn]:
+    """All cells, drawn."""
+    found: list[Drawn] = []
     for (rows, columns), count in MACHINES.items():
-        kinds = list(policies(rows, columns))
+        policies = list(kinds(rows, columns))
         for k in range(count):
             rng = np.random.default_rng([SEED, rows, columns, k])
             while True:
-                kind = kinds[rng.integers(len(kinds))]
+                kind = policies[rng.integers(len(policies))]
                 given = {
                     "rows": rows,
                     "columns": columns,
@@ -71,15 +75,15 @@ def drawn_cells() -> list[dict[str, Any]]:
                     "packet": int(rng.choice(PACKETS)),
                     "demand_scv": float(rng.choice([1.0, 1.0, 1.0, 4.0])),
                 }
-                if rows * columns > LARGE and kind["policy"] == "DP":
+                if rows * columns > LARGE and kind["policy"].name == "DP":
                     continue
                 try:
-                    cell_of(given)
+                    cell = Cell.of(**given)
                 except ModelError:
                     continue
                 break
             load, jobs = float(rng.choice(LOADS)), int(rng.choice(JOBS))
-            found.append({"given": given, "load": load, "loss_jobs": jobs})
+            found.append(Drawn(cell, load, jobs))
     return found
 
 
@@ -92,11 +96,11 @@ def as_before(parts: np.ndarray) -> SpeedTable:
 
 
 def predicted(
-    cell: Cell, table: SpeedTable, shares: SizeShares, rate: float, frozen: Any
+    cell: Cell, table: SpeedTable, shares: SizeShares, rate: float, frozen: FrozenSpeeds | None
 ) -> tuple[float, float]:
-    """Mean response and half-width, as `compare_strategies` has them."""
+    """Mean response and half-width, as `compare_predictions` has them."""
     if frozen is not None:
-        table = with_arrangements(table, FrozenSpeeds(np.asarray(frozen[0]), frozen[1]))
+        table = with_arrangements(table, frozen)
     table = speeds_at(cell, table, rate, WAITING * float(table.throughput[-1]))
     factor = ShareFactor(1.0, 0.0)
     if rate < table.throughput[-1]:
@@ -107,15 +111,13 @@ def predicted(
         return float("inf"), float("inf")
 
 
-def rows_of(task: Mapping[str, Any]) -> list[dict[str, Any]]:
+def rows_of(task: Drawn) -> list[dict[str, Any]]:
     """One row for each prediction of a cell."""
     began = time.process_time()
-    given, load, jobs = task["given"], task["load"], task["loss_jobs"]
-    cell, strategy = cell_of(given), given["strategy"]
-    plain = {name: value for name, value in given.items() if name != "strategy"}
-    seed = SEED + 1
-    whole = compare_strategies(
-        plain,
+    cell, load, jobs = task
+    strategy, seed = cell.strategy.name, SEED + 1
+    whole = compare_predictions(
+        cell,
         [strategy],
         [load],
         replications=REPLICATIONS,
@@ -123,17 +125,16 @@ def rows_of(task: Mapping[str, Any]) -> list[dict[str, Any]]:
         warm_up=WARM_UP,
         seed=seed,
     ).iloc[0]
-    asked = {**given, "loss_jobs": jobs, "seed": seed + 1, "starts": ALL_STARTS}
-    if arrangement_lasts(cell):
-        asked["arrangements"] = ARRANGEMENTS
-    measured = measured_speeds(asked)
-    parts, scores = (np.array(measured[name]) for name in ("parts", "part_scores"))
+    many = ARRANGEMENTS if arrangement_lasts(cell) else 0
+    asked = {"loss_jobs": jobs, "seed": seed + 1, "starts": ALL_STARTS, "arrangements": many}
+    measured = measured_speeds(SpeedTask(cell=cell, **asked))
+    parts, scores = measured.parts, measured.part_scores
     rate, truth = float(whole["arrival_rate"]), float(whole["simulated"])
     half = float(whole["half_width"]) * truth
     common = {
-        "cell": cell_name(given),
+        "cell": cell.name,
         "strategy": strategy,
-        "packet": given["packet"],
+        "packet": cell.shape.packet,
         "load": load,
         "simulated": f"{truth:.6g}",
         "half_width": f"{half / truth:.4f}",
@@ -160,7 +161,7 @@ def rows_of(task: Mapping[str, Any]) -> list[dict[str, Any]]:
                 speeds, shares = speeds_of_parts(own), shares_of_parts(score)
         except ModelError:  # some number of jobs was not seen often enough
             return None
-        return predicted(cell, speeds, shares, rate, measured.get("frozen"))
+        return predicted(cell, speeds, shares, rate, measured.frozen)
 
     rows = []
     for starts in STARTS:
@@ -174,13 +175,13 @@ def rows_of(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _kept(task: tuple[Mapping[str, Any], Path | None]) -> list[dict[str, Any]]:
+def _kept(task: tuple[Drawn, Path | None]) -> list[dict[str, Any]]:
     """The rows of a cell from its file, or played and put there."""
-    given, path = task
+    drawn, path = task
     if path is not None and path.exists():
         kept: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
         return kept
-    rows = rows_of(given)
+    rows = rows_of(drawn)
     if path is not None:
         path.write_text(json.dumps(rows), encoding="utf-8")
     print(rows[-1], file=sys.stderr, flush=True)

@@ -9,10 +9,10 @@ import sys
 
 from qmodels.policies import predict
 from tests.campaigns.record import write_record
-from validation.trial import frozen_speeds, loss_run, run_one, with_arrangements
+from validation.trial import TrialPoint, frozen_speeds, loss_run, run_one, with_arrangements
 from validation.trial.bursts import workload
-from validation.trial.control import control_mean, controlled
-from validation.trial.replications import cell_of
+from validation.trial.replications import control_mean, controlled
+from validation.trial.scenario import Cell
 
 GIVEN = {
     "rows": 8,
@@ -31,24 +31,19 @@ REPLICATIONS = 32
 
 def main() -> None:
     """Predict with speeds of a loss system, of one with a queue, and of arrangements; simulate."""
-    cell, rows = cell_of(GIVEN), []
+    cell, rows = Cell.of(**GIVEN), []
     mean = loss_run(cell, starts=8, jobs=120, seed=SEED, waiting=0.0).measured
     waiting = loss_run(cell, starts=8, jobs=120, seed=SEED).measured
     several = with_arrangements(mean, frozen_speeds(cell, jobs=30, seed=SEED))
     for load in LOADS:
         rate = load * float(mean.throughput[-1])
-        point = {
-            **GIVEN,
-            "arrival_rate": rate,
-            "speeds": mean.throughput.tolist(),
-            "jobs": 250,
-            "warm_up": 80,
-            "seed": JOBS_SEED,
-        }
+        speeds = tuple(mean.throughput.tolist())
+        at = {"arrival_rate": rate, "speeds": speeds, "jobs": 250, "warm_up": 80, "seed": JOBS_SEED}
+        point = TrialPoint(cell=cell, **at)
         found = [run_one(point, replication) for replication in range(REPLICATIONS)]
         simulated, _ = controlled(
-            [row["response"] for row in found],
-            [row["control"] for row in found],
+            [run.response for run in found],
+            [run.control for run in found],
             control_mean(cell, mean.throughput, rate),
         )
         row: dict[str, object] = {

@@ -22,7 +22,8 @@ from validation.analysis.seeding import word
 from validation.trial import play_cell
 from validation.trial.history import Played
 from validation.trial.loss_run import credits_of
-from validation.trial.replications import cell_of, draw_jobs
+from validation.trial.replications import draw_jobs
+from validation.trial.scenario import Cell
 from validation.trial.shared_queue import shared_responses
 from validation.trial.size_shares import share_scores, shares_of_scores, work_by_stretch
 
@@ -127,7 +128,7 @@ def main() -> None:
     """Play the machine, and on its jobs one queue after the other."""
     rows = []
     for given, rate in CELLS:
-        cell = cell_of(given)
+        cell = Cell.of(**given)
         runs = [Run(cell, rate, replication) for replication in range(REPLICATIONS)]
         most = cell.most_running
         work, spans = (

@@ -12,9 +12,9 @@ from qmodels.io import read_swf
 from tests.campaigns.record import write_record
 from tests.conftest import SHARED
 from validation.jobs.renewal import ReplayedJobs
+from validation.papers.trial.replay import replay_on_mesh
 from validation.trial import loss_run
-from validation.trial.replay import replay_on_mesh
-from validation.trial.replications import cell_of
+from validation.trial.scenario import Cell
 
 LOGS = {"SDSC": "SDSC-Par-1996-3.1-cln.swf.gz", "KTH": "KTH-SP2-1996-2.1-cln.swf.gz"}
 GIVEN = {
@@ -30,7 +30,7 @@ JOBS, LOAD, SHUFFLES, SEED = 2000, 0.6, 14, 1
 
 def main() -> None:
     """Replay the first jobs of each log, in their order and in random ones."""
-    cell, rows = cell_of(GIVEN), []
+    cell, rows = Cell.of(**GIVEN), []
     table = loss_run(cell, starts=8, jobs=120, seed=SEED).table
     rate = LOAD * float(table.throughput[-1])
     for name, file in LOGS.items():

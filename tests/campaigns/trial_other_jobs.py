@@ -14,11 +14,11 @@ import sys
 import pandas as pd
 
 from tests.campaigns.record import write_record
-from validation.trial import compare_strategies
-from validation.trial.grid import cells
+from validation.papers.trial import compare_predictions
+from validation.papers.trial.grid import cells
 
 #: Policy and ratio of the cells.
-CHOSEN = (("TS", 2, 2.0), ("TS", 4, 8.0), ("TS", 4, 2.0))
+CHOSEN = (("TS(2,2;M=2)", 2.0), ("TS(4,1;M=2)", 8.0), ("TS(4,1;M=2)", 2.0))
 STRATEGIES, LOAD, SEED = ("MC", "Random"), 0.8, 7
 REPLICATIONS, JOBS, WARM_UP, STARTS, LOSS_JOBS = 24, 200, 60, 10, 240
 KEPT = (
@@ -40,14 +40,12 @@ KEPT = (
 def main() -> None:
     """Predict and simulate the cells, and write the record."""
     frames = []
-    for given in cells([(8, 8)]):
-        options = given["policy_options"]
-        kind = (given["policy"], options.get("processor_partitions"), given["cpu_to_io"])
-        if kind not in CHOSEN:
+    for cell in cells([(8, 8)]):
+        if (cell.policy.label, round(cell.cpu_to_io, 9)) not in CHOSEN:
             continue
         frames.append(
-            compare_strategies(
-                given,
+            compare_predictions(
+                cell,
                 STRATEGIES,
                 (LOAD,),
                 replications=REPLICATIONS,

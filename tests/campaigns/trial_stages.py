@@ -12,6 +12,7 @@ the nodes' injection channels too: those cells are played without the exchange a
 from __future__ import annotations
 
 import sys
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -22,10 +23,11 @@ from validation.analysis.comparison import relative_differences
 from validation.analysis.estimates import estimate
 from validation.analysis.seeding import word
 from validation.papers.trial.campaign import bounded
+from validation.papers.trial.grid import PLACES, RATIOS, kinds
 from validation.trial.bursts import workload
 from validation.trial.chain import stage_responses
-from validation.trial.grid import PLACES, RATIOS, policies
-from validation.trial.replications import cell_of, draw_jobs
+from validation.trial.replications import draw_jobs
+from validation.trial.scenario import Cell
 
 STAGES = ("M0", "S1", "S2")
 LOAD, JOBS, WARM_UP, SEED = 0.8, 150, 40, 0
@@ -36,18 +38,17 @@ BOUNDS = {"S1": 0.01, "S2": 0.03}
 
 
 def points():
-    """Cells as plain data: every policy and machine, and turns without an exchange as well."""
+    """Cells, ratios and shares: every policy and machine, and turns without an exchange as well."""
     for rows, columns in PLACES:
-        for kind in policies(rows, columns):
-            given = {"rows": rows, "columns": columns, **kind, "strategy": "MC"}
+        for kind in kinds(rows, columns):
+            on = partial(Cell.of, rows=rows, columns=columns, **kind, strategy="MC")
             for ratio in RATIOS if (rows, columns) == PLACES[0] else (2.0,):
-                for share in (EXCHANGE, 0.0) if kind["policy"] == "TS" else (EXCHANGE,):
-                    yield {**given, "cpu_to_io": ratio, "exchange_share": share}
+                for share in (EXCHANGE, 0.0) if kind["policy"].name == "TS" else (EXCHANGE,):
+                    yield on(cpu_to_io=ratio, exchange_share=share), ratio, share
 
 
-def played(given):
+def played(cell, ratio, share):
     """One cell in all stages."""
-    cell = cell_of(given)
     speeds = running_jobs(cell.policy, cell.system, workload(cell, "infinite")).throughput
     rate, jobs = LOAD * float(speeds[-1]), WARM_UP + JOBS + 10 * cell.most_running
     found = {stage: [] for stage in STAGES}
@@ -72,10 +73,10 @@ def played(given):
             if all(changes[k].half_width <= BOUNDS[k] / 2 for k in BOUNDS):
                 break
     row = {
-        "machine": f"{given['rows']}x{given['columns']}",
+        "machine": f"{cell.mesh.rows}x{cell.mesh.columns}",
         "policy": cell.policy.label,
-        "cpu_to_io": given["cpu_to_io"],
-        "exchange_share": given["exchange_share"],
+        "cpu_to_io": ratio,
+        "exchange_share": share,
         "arrival_rate": rate,
         "jobs": count * JOBS,
         "mean_M0": float(np.mean(found["M0"])),
@@ -90,8 +91,8 @@ def played(given):
 def main() -> None:
     """Play every cell and write the record."""
     rows = []
-    for given in points():
-        rows.append(played(given))
+    for point in points():
+        rows.append(played(*point))
         print(rows[-1], file=sys.stderr, flush=True)
     write_record("trial-stages", rows, command="python -m tests.campaigns.trial_stages", seed=SEED)
 

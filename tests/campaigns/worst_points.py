@@ -16,9 +16,9 @@ import pandas as pd
 
 from phasefit import PhaseType
 from qmodels.policies import System, TimeSharing, Workload
+from tests.campaigns.policy_errors import compared
+from tests.campaigns.policy_points import GridPoint, drawn
 from tests.campaigns.record import FOLDER, write_record
-from validation.trial.policy_errors import compared
-from validation.trial.policy_grid import GridPoint, drawn
 
 COUNT, SEED = 10, 1
 

@@ -327,11 +327,13 @@ def table(truth, cells, seconds):
 class Case:
     """A truth of a family with its runs, and the run at the target that a forecast is held to."""
 
-    def __init__(self, name, rng, runs, noise, how=None):
+    def __init__(self, name, rng, runs, noise, how=None, departing=None):
         self.family, self.noise = name, noise
         self.truth = FAMILIES[name](rng)
         self.how = rng.choice(DISTURBANCES) if how is None else how
         self.cells = chosen(rng, runs, odd=name == "two dimensional blocks" or rng.random() < 0.2)
+        if departing is not None:
+            self.truth = departing(self.truth, self.cells, rng)
         self.target = target(rng, self.cells)
         self.seconds = disturbed(rng, times_of(self.truth, self.cells), self.cells, noise, self.how)
         self.runs = table(self.truth, self.cells, self.seconds)

@@ -65,8 +65,11 @@ def held_to_its_run(case, *, level=0.9):
     return row
 
 
-def campaign(size, *, seed, families=tuple(FAMILIES), runs=RUNS):
-    """Rows of `size` cases for each family and number of runs; noises take turns."""
+def campaign(size, *, seed, families=tuple(FAMILIES), runs=RUNS, departing=None):
+    """Rows of `size` cases for each family and number of runs; noises take turns.
+
+    `departing` makes another truth of each: see `tests.naive.steps.departing`.
+    """
     numbered = list(FAMILIES)
     for name in families:
         place = numbered.index(name)
@@ -74,7 +77,7 @@ def campaign(size, *, seed, families=tuple(FAMILIES), runs=RUNS):
             for k, count in enumerate(runs):
                 rng = np.random.default_rng([seed, place, turn, count])
                 noise = NOISES[(turn + place + k) % len(NOISES)]
-                yield held_to_its_run(Case(name, rng, count, noise))
+                yield held_to_its_run(Case(name, rng, count, noise, departing=departing))
 
 
 def by_determinant(cells, candidates):

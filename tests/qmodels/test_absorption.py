@@ -1,5 +1,7 @@
 """How long a chain takes to reach certain states."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, diags_array, eye_array, kron
@@ -146,6 +148,19 @@ def test_what_cannot_be_answered_is_refused(arguments, said, method):
 def test_arguments_out_of_range_are_named(wrong):
     with pytest.raises(ModelError, match=next(iter(wrong))):
         solve_absorption([[0, 1.0], [1.0, 0]], 0, **wrong)
+
+
+def test_the_memory_that_is_asked_for_is_what_a_dense_solution_takes():
+    """Neither half of it nor three times as much."""
+    rates = csr_array(diags_array([np.ones(599)] * 2, offsets=[1, -1]))
+    solve_absorption(rates, 0, method="gth")
+    tracemalloc.start()
+    solve_absorption(rates, 0, method="gth")
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    solve_absorption(rates, 0, method="gth", memory=3.0 * taken)
+    with pytest.raises(MemoryBudgetError):
+        solve_absorption(rates, 0, method="gth", memory=0.5 * taken)
 
 
 def test_a_chain_too_large_is_refused():

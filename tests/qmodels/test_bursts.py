@@ -257,6 +257,11 @@ class TestPhases:
         assert phases.io.tolist() == [0, 1]
         assert phases.cpu.tolist() == [2, 0]
 
+    def test_say_what_was_recorded_as_computation_beside_io(self):
+        trace = trace_of((0, 0, 2), (0, 3, 4), (1, 1, 3.5, "compute"), duration=6)
+        said = find_phases(find_bursts(trace, 1)).table()
+        assert "of that recorded as computation: 1.5 process-seconds" in said
+
     def test_are_one_where_there_is_no_io(self):
         phases = find_phases(find_bursts(trace_of(duration=3), 1))
         assert (phases.io.tolist(), phases.cpu.tolist()) == ([0], [3])

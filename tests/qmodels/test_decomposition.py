@@ -16,13 +16,13 @@ from qmodels.policies import (
     predict,
 )
 from qmodels.policies.models.build import built_model
-from qmodels.policies.models.decomposition import MOST_STATES, JobShape, Slowdowns
+from qmodels.policies.models.decomposition import MOST_STATES, JobShape, Slowdowns, _moments
 from qmodels.policies.models.disk_counts import (
     DiskPartitions,
     count_states,
     running_on_disks,
 )
-from qmodels.policies.models.job_stages import JobStages, routes
+from qmodels.policies.models.job_stages import JobStages, job_stages, routes
 from qmodels.programs import Burst, Geometric, Phase, Program
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
@@ -136,6 +136,16 @@ def test_the_sojourn_at_the_disk_is_matched_in_two_moments(disk):
         assert law.mean == pytest.approx(sojourn.mean + 2.0, rel=1e-12)
         variance = sojourn.moment(2) - sojourn.mean**2 + 4.0
         assert law.var == pytest.approx(variance, rel=1e-10)
+
+
+@pytest.mark.parametrize("mean", [None, 4.5])
+def test_a_whole_program_has_the_moments_of_its_stages(mean):
+    laws = HYPER, PhaseType.erlang(phases=3, mean=1.0)
+    listed = [Phase(io=Burst(1.0, law="1"), cpu=Burst(2.0, law="1")), Phase(io=3.0, cpu=0.5)]
+    program = Program(listed, phase_count=None if mean is None else Geometric(mean))
+    (route,) = routes(program, 1, 1)
+    law = job_stages([route], *laws).law()
+    assert _moments(route, *laws) == pytest.approx((law.mean, law.moment(2)), rel=1e-12)
 
 
 def test_disk_counts_are_kept_where_they_fit_and_told_where_they_do_not():

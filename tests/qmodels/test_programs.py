@@ -383,6 +383,11 @@ class TestAMixture:
         assert io.sum() == pytest.approx(float(mix.mean_io(4, 1)))
         assert cpu.sum() == pytest.approx(float(mix.mean_cpu(4, 1)))
 
+    def test_of_too_many_phases_has_no_list_of_them(self):
+        mix = WorkloadMix([Program([Phase(1.0, 2.0)], phase_count=Geometric(2e6))] * 2)
+        with pytest.raises(ModelError, match="2000000 phases per job are more than 1000000"):
+            mix.phase_times(1, 1)
+
     def test_in_another_unit_of_time_is_the_same_mixture(self):
         mix = WorkloadMix([Program([Phase(1.0, 2.0)]), Program([Phase(5.0, 2.0)])], [0.9, 0.1])
         expected = 60.0 * float(mix.mean_time(3, 2))

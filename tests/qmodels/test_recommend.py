@@ -1,6 +1,7 @@
 """`recommend`: the ranking, its limits and ties, the map, and the command."""
 
 import json
+from dataclasses import replace
 from math import isnan, nan
 
 import numpy as np
@@ -159,6 +160,15 @@ def test_a_policy_of_unknown_error_ties_unless_a_job_alone_would_be_too_slow():
 def test_an_exact_policy_is_not_called_best_beside_one_that_may_be_anything():
     rows = recommend(SMALL, VERY_VARIABLE, load=0.3, candidates=[SP(4, 4), TS(4, 1, 2)]).rows
     assert sorted(row.status for row in rows) == ["best", "tie"]
+
+
+def test_of_many_undecided_policies_three_are_named_and_the_others_counted():
+    found = recommend(SMALL, JOBS, load=0.3, candidates=[SP(k, 4) for k in (1, 2, 4)] + [TS(2, 4), TS(1, 4)])
+    best, *others = found.rows
+    for count, end in ((3, "{} may be better"), (4, "{} and 1 more may be better")):
+        rows = (best, *(replace(row, status="undecided") for row in others[:count]))
+        labels = ", ".join(row.label for row in others[:3])
+        assert f"as far as can be told: {end.format(labels)}" in replace(found, rows=rows).reason
 
 
 def test_a_limit_excludes_and_one_nearer_than_the_error_is_said():

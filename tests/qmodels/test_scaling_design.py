@@ -110,6 +110,10 @@ def test_runs_on_one_number_of_processors_leave_processors_open(level):
     fitted = fit_of_the_task(*((level, d) for d in (1, 2, 4)))
     assert all(f"every run has p = {level}" in text for text in fitted.unidentified)
     assert len(fitted.unidentified) == 2
+    cpu = fitted.components[1]
+    assert [text.partition(",")[0] for text in cpu.design.doubts(cpu.posterior)] == [
+        f"every run has p = {level}"
+    ]
     found = fitted.predict([64, level], [4, 8])
     assert found.mark.tolist() == ["not identifiable", "extrapolated"]
     cpu, io = parts(TASK, float(level), 4.0)

@@ -602,7 +602,7 @@ def test_what_is_told_of_measured_runs_is_one_estimator(run, tmp_path):
     assert code == 0
     told = read_subject(RUNS, program="solver").fit.predict(128.0, 8.0)
     median, seconds = float(told.speedup.data[0]), float(told.time.data[0])
-    assert f"on 128 processors and 8 disks the speedup is {median:.4g};" in out
+    assert f"on 128 processors and 8 disks the speedup over 4 processors and 1 disk is {median:.4g};" in out
     both = f"speedup {median:.4g}, {seconds:.4g} s"
     assert f"on the target, 128 processors and 8 disks: {both}" in out
     assert f"128 processors and 8 disks at a price of 136: {both}" in out

@@ -52,6 +52,16 @@ def test_a_long_horizon_ends_in_the_steady_state(path, monkeypatch):
         assert found.settled < 1e5
 
 
+def test_a_time_before_and_beyond_the_steady_state_has_all_its_weights(monkeypatch):
+    """After 64 jumps this chain is at rest; of 50 on average, some are fewer and some are more."""
+    monkeypatch.setattr(transients, "_DENSE", 0)
+    rates = np.array([[0, 0.18, 0.001], [0.18, 0, 0], [1.0, 0, 0]])
+    start = [0.0, 1.0, 0.0]
+    found = transient(rates, start, [50.0, 1e4])
+    assert (found.steps, found.error_bound < 1e-11) == (65, True)
+    assert error(found.probabilities[0], naive.transient(rates, start, 50.0)) <= found.error_bound
+
+
 def test_a_large_chain_agrees_with_the_small_one_it_is_made_of():
     """Independent machines: the product of their laws, here 3^6 states against 3."""
     one = np.array([[0, 1.0, 0], [0.3, 0, 0.7], [2.0, 0, 0]])

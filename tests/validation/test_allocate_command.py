@@ -2,6 +2,9 @@
 
 import csv
 import hashlib
+import html
+import json
+import math
 import re
 import sys
 
@@ -11,6 +14,7 @@ import pytest
 from qmodels.errors import ModelError, ScenarioError, TraceFormatError
 from qmodels.io import write_swf
 from tests.command import invoked, result_of
+from tests.page_checks import problems
 from validation.commands.allocate import register
 from validation.jobs import LogStreams, PoissonStreams
 from validation.machine import MixedTraffic, compare_strategies
@@ -56,8 +60,8 @@ def test_the_command_prints_what_compare_strategies_says(folder):
     found = compare_strategies(machine, ["PLAS", "MC"], jobs, replications=2, seed=7)
     assert list(said) == ["PLAS", "MC"]
     for name, run in found.runs.items():
-        assert said[name]["service"]["mean"] == run.service.mean
-        assert said[name]["turnaround"]["half_width"] == run.turnaround.half_width
+        assert said[name]["service"]["mean"] == run["service"].mean
+        assert said[name]["turnaround"]["half_width"] == run["turnaround"].half_width
     gap = found.difference("MC", found.best())
     assert said["MC"]["service_minus_best"]["mean"] == gap.mean
     assert said["MC"]["service_minus_best"]["verdict"] == found.compare("MC", found.best()).verdict
@@ -68,6 +72,8 @@ def test_the_output_folder_holds_tables_layouts_and_gantt_charts(folder):
     assert done.exit_code == 0, done.output
     files = {file.name for file in (folder / "out/deep").iterdir()}
     assert files == {
+        "report.html",
+        "report.json",
         "strategies.csv",
         "replications.csv",
         "service.png",
@@ -84,14 +90,32 @@ def test_the_output_folder_holds_tables_layouts_and_gantt_charts(folder):
     assert min(float(row["difference"]) for row in rows) == 0.0
     with open(folder / "out/deep/replications.csv") as stream:
         assert len(list(csv.DictReader(stream))) == 4
+    page = (folder / "out/deep/report.html").read_text(encoding="utf-8")
+    assert problems(page) == []
+    assert page.count("<img") == 2 + 2 + 2  # both times, and of each strategy where and when
+    best = min(rows, key=lambda row: float(row["service"]))
+    told = json.loads((folder / "out/deep/report.json").read_text())
+    assert told["findings"][0].startswith(
+        f"Under {best['strategy']} a job takes {estimated_as(best)} cycles from its start to its end"
+    )
+    assert html.escape(told["findings"][0]) in page
+    assert [row["strategy"] for row in told["tables"]["strategies"]] == ["PLAS", "Random"]
+    assert done.stdout.splitlines()[-1] == "out/deep/report.html"
+
+
+def estimated_as(row):
+    """A row's service time and its interval, as a report gives them."""
+    half = float(row["service_half_width"])
+    after = max(0, 1 - math.floor(math.log10(half)))
+    return f"{float(row['service']):,.{after}f} ± {half:,.{after}f}"
 
 
 def test_a_wanted_utilisation_is_reached(folder):
     done = command(
         "--mesh",
-        "8x8",
+        "4x4",
         "--jobs",
-        400,
+        100,
         "--replications",
         3,
         "-j",
@@ -107,7 +131,7 @@ def test_a_wanted_utilisation_is_reached(folder):
     stages = [line.partition(":")[0] for line in done.stderr.splitlines()]
     assert stages[:2] == ["a first guess", "pilot runs"]
     assert "runs" in stages
-    # Other jobs than those of the pilot runs: 400 of them spread the utilisation by some 10 %.
+    # Other jobs than those of the pilot runs: 300 of them spread the utilisation by some 10 %.
     assert said["PLAS"]["utilisation"]["mean"] == pytest.approx(0.5, abs=0.1)
 
 
@@ -199,8 +223,8 @@ def test_a_scenario_says_it_all_and_options_win(folder):
         ('network = "fluid"', 'network = "worms"', "machine.network", "none"),
         ('network = "fluid"', "net = 1", "machine.net", "unknown key"),
         ('network = "fluid"', 'network = "none"', "traffic", "drop this table"),
-        ('"PLAS", "MBS"', '"PLAS", "PLSA"', r"machine.strategies\[1\]", "did you mean 'PLAS'"),
-        ('"PLAS", "MBS"', '"PLAS", "plas"', r"machine.strategies\[1\]", "there twice"),
+        ('"PLAS", "MBS"', '"PLAS", "PLSA"', r"study.strategies\[1\]", "did you mean 'PLAS'"),
+        ('"PLAS", "MBS"', '"PLAS", "plas"', r"study.strategies\[1\]", "there twice"),
         ("rows = 8", "rows = 0", "mesh.rows", "greater than or equal to 1"),
         ("rows = 8", "rows = 8.5", "mesh.rows", "valid integer"),
         ("rows = 8", 'rows = 8\nio_side = "left"', "mesh", "io_side must be"),

@@ -15,7 +15,7 @@ from validation.mesh import Mesh, Occupancy
 from validation.papers import RunOptions
 from validation.papers.bani_mohammad import EXPERIMENTS
 from validation.papers.bani_mohammad.campaign import KEPT, Campaign, run_one
-from validation.papers.bani_mohammad.claims import published, tally, within
+from validation.papers.bani_mohammad.claims import published, tally
 from validation.papers.bani_mohammad.counted import counted, operations_per_job
 from validation.papers.bani_mohammad.fig5 import same_work
 from validation.papers.bani_mohammad.setup import (
@@ -30,7 +30,7 @@ from validation.papers.bani_mohammad.setup import (
     STRATEGIES as COMPARED,
 )
 from validation.papers.bani_mohammad.table1 import power
-from validation.papers.base import VERDICTS
+from validation.papers.base import VERDICTS, within
 
 QUICK = RunOptions(seed=1, quick=True)
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
@@ -158,17 +158,17 @@ def campaign_with(**turnarounds):
         Cell(name, "SSD", 0.025): {key: np.array(values) for key in KEPT}
         for name, values in turnarounds.items()
     }
-    return Campaign(cells), [*cells]
+    return Campaign.of_values(cells), [*cells]
 
 
 def test_cells_are_compared_over_the_replications_that_both_have():
     found, (one, other) = campaign_with(TBL=[1.0, 2.0, 3.0], BL=[2.0, 4.0])
-    gap = found.compare(other, one)
+    gap = found.compare(other, one, relative=True)
     assert gap.mean == pytest.approx(1.0)
     assert gap.verdict == "worse"
     assert found.ratio(one, other).mean == pytest.approx(0.5)
-    assert found.compare(other, one, more=True).verdict == "better"
-    text = tally([("here", found.compare(one, other)), ("there", gap)])
+    assert found.compare(other, one, "utilisation", relative=True).verdict == "better"
+    text = tally([("here", found.compare(one, other, relative=True)), ("there", gap)])
     assert text.startswith("1 better, 1 worse; not better: there +100.0")
 
 

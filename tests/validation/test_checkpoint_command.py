@@ -11,10 +11,11 @@ from qmodels import ModelError, ScenarioError
 from qmodels.checkpoints import Checkpointing, Storage
 from qmodels.checkpoints.dilation import dilation
 from qmodels.checkpoints.presets import system
+from qmodels.commands.set_option import over_file
 from tests.command import called, invoked, result_of
 from tests.page_checks import problems
 from validation.checkpoints import simulator
-from validation.checkpoints.scenario import checkpoint_plan
+from validation.checkpoints.scenario import CheckpointFile, checkpoint_plan
 from validation.commands.checkpoint import register
 
 POOL = ["--jobs", 6, "--size", "2TB", "--bandwidth", "20GB/s", "--mtbf", "12h"]
@@ -72,7 +73,7 @@ def test_a_file_and_options_over_it(tmp_path):
         '[job]\njobs = 16\nmodel = "llama3-405b"\nmtbf = "24.7h"\ndowntime = "600s"\n'
         '[storage]\nbandwidth = "20GB/s"\n'
     )
-    plan = checkpoint_plan(file, job={"size": "1TB", "jobs": 3}, storage={})
+    plan = planned(file, {"size": "1TB", "jobs": 3})
     assert (plan.jobs, plan.job.size, plan.job.mtbf) == (3, 1e12, 88920.0)
     assert plan.job.downtime == 600.0
 
@@ -117,16 +118,23 @@ def test_a_file_and_options_over_it(tmp_path):
 )
 def test_what_is_missing_or_wrong_is_said(job, storage, message):
     with pytest.raises(ModelError, match=message):
-        checkpoint_plan(None, job=job, storage=storage)
+        planned(None, job, storage)
 
 
 def test_a_file_with_unknown_keys_names_them(tmp_path):
     file = tmp_path / "pool.toml"
     file.write_text("[job]\nsizes = 3\n")
     with pytest.raises(ScenarioError, match=r"job\.sizes: unknown key; did you mean size"):
-        checkpoint_plan(file, job={}, storage={})
+        planned(file)
     with pytest.raises(ScenarioError, match="cannot be read"):
-        checkpoint_plan(Path(tmp_path / "none.toml"), job={}, storage={})
+        planned(Path(tmp_path / "none.toml"))
+
+
+def planned(file, job=(), storage=(), found=None):
+    """The plan of a file with options over it, by table."""
+    options = {f"job.{key}": value for key, value in dict(job).items()}
+    options |= {f"storage.{key}": value for key, value in dict(storage).items()}
+    return checkpoint_plan(over_file(CheckpointFile, file, options, None, found)[1])
 
 
 def made_timeline(folder):
@@ -177,8 +185,10 @@ def test_options_go_before_what_a_trace_shows_and_that_before_a_file(
 ):
     file = tmp_path / "pool.toml"
     file.write_text('[job]\nsize = "1GB"\ninterval = "2h"\n[storage]\nbandwidth = "7GB/s"\n')
-    found = {"job": {"size": "2GB", "interval": "500s"}, "storage": {"bandwidth": "1GB/s"}}
-    plan = checkpoint_plan(file, job=job, storage=storage, found=found)
+    found = {"job.size": "2GB", "job.interval": "500s", "storage.bandwidth": "1GB/s"}
+    if "system" in storage:
+        found["storage.bandwidth"] = None  # as the command has it
+    plan = planned(file, job, storage, found)
     assert plan.job.size == pytest.approx(size, rel=0.02)
     assert plan.job.interval == interval
     assert plan.storage.bandwidth == (system("llama3").storage.bandwidth if bandwidth is None else bandwidth)
@@ -217,7 +227,7 @@ class TestHostileNumbers:
 
     def test_a_scenario_without_an_end_is_refused(self):
         with pytest.raises(ScenarioError, match="more than the 1,000,000 bytes"):
-            checkpoint_plan(Path("/dev/zero"), job={}, storage={})
+            planned(Path("/dev/zero"))
 
     def test_a_scenario_comes_through_a_pipe_that_has_a_writer(self):
         reads, writes = os.pipe()
@@ -225,7 +235,7 @@ class TestHostileNumbers:
         with os.fdopen(writes, "wb") as stream:
             stream.write(text.encode())
         try:
-            assert checkpoint_plan(Path(f"/dev/fd/{reads}"), job={}, storage={}).job.size == 1e12
+            assert planned(Path(f"/dev/fd/{reads}")).job.size == 1e12
         finally:
             os.close(reads)
 

@@ -17,7 +17,7 @@ from validation import crossvalidate, simulate, simulate_candidates
 from validation.jobs import PoissonStreams
 from validation.machine import Machine, compare_strategies
 from validation.mesh import Mesh
-from validation.papers.rosti.reference_workload import reference_machine, reference_workload
+from validation.papers.rosti.load_sweep import reference_machine, reference_workload
 from validation.sweeps.executors import parallel_map, process_pool, thread_pool, worker_count
 
 MACHINE, WORK = reference_machine(), reference_workload()
@@ -91,7 +91,7 @@ def test_simulate_gives_the_same_bits_on_threads_and_on_processes():
     assert spread.responses == threads.responses == alone.responses
 
 
-def test_an_executor_reaches_the_simulations_of_contests_and_trials():
+def test_an_executor_reaches_the_simulations_of_comparisons_and_trials():
     backwards = Reversed()
     some = [SpaceSharing(4, 4), SpaceSharing(2, 4)]
     simulate_candidates(some, MACHINE, WORK, executor=backwards, **SHORT)

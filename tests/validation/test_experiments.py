@@ -22,9 +22,8 @@ from tests.outcomes import Outcomes, one_in_the_gate
 from validation.commands import validate as command
 from validation.papers import EXPERIMENTS, Experiment, RunOptions
 from validation.papers.base import Finding, Outcome, all_hold
-from validation.papers.rosti import fig7 as fig7_file
-from validation.papers.rosti import load_sweep, m_sweep
-from validation.papers.rosti.reference_workload import reference_machine, reference_workload
+from validation.papers.rosti import figures, load_sweep, m_sweep
+from validation.papers.rosti.load_sweep import reference_machine, reference_workload
 from validation.sharing import simulate_candidates
 
 NAMES = ("rosti-fig6", "rosti-fig7", "m-sweep")
@@ -107,12 +106,12 @@ def test_the_cases_of_figure_seven_are_independent_and_widened_for_their_number(
 
     def noted(policies, *arguments, **options):
         drawn.append((options["point"], options["confidence"]))
-        contest = simulate_candidates(policies, *arguments, **options | {"jobs": 200})
-        assert contest.compare(*policies).difference.confidence == options["confidence"]
-        return contest
+        both = simulate_candidates(policies, *arguments, **options | {"jobs": 200})
+        assert both.compare(*policies).difference.confidence == options["confidence"]
+        return both
 
-    monkeypatch.setattr(fig7_file, "simulate_candidates", noted)
-    finding = fig7_file._side_by_side(RunOptions(seed=1, quick=True, workers=1))
+    monkeypatch.setattr(figures, "simulate_candidates", noted)
+    finding = figures._side_by_side(RunOptions(seed=1, quick=True, workers=1))
     assert [point for point, _ in drawn] == [0, 1, 2, 3]
     assert [sure for _, sure in drawn] == pytest.approx([1.0 - 0.01 / 4] * 4, rel=1e-15)
     assert "of 4 cases" in finding.detail
@@ -165,14 +164,14 @@ def test_figure_six_holds_in_full_and_figure_seven_but_for_time_sharing_being_so
 
 def test_a_claim_that_does_not_hold_is_found_out(fig6):
     """Swap two policies in the table: the order that R-49 speaks of is broken."""
-    from validation.papers.rosti.fig6 import _claims
+    from validation.papers.rosti.figures import _space_claims
 
     names = {"SP(1,1)": "SP(2,1)", "SP(2,1)": "SP(1,1)"}
     wrong = fig6.table.assign(policy=fig6.table.policy.replace(names))
-    assert [f.claim for f in _claims(wrong) if not f.holds] == ["R-49"]
+    assert [f.claim for f in _space_claims(wrong) if not f.holds] == ["R-49"]
     wrong = fig6.table.assign(policy=fig6.table.policy.replace({"DP(4)": "x", "SP(16,4)": "DP(4)"}))
     wrong = wrong.assign(policy=wrong.policy.replace({"x": "SP(16,4)"}))
-    assert [f.claim for f in _claims(wrong) if not f.holds] == ["R-51"]
+    assert [f.claim for f in _space_claims(wrong) if not f.holds] == ["R-51"]
 
 
 def test_a_prediction_that_is_off_is_found_out(fig6):

@@ -14,11 +14,12 @@ from qmodels.plotting.maps import policy_map
 from tests.figure_checks import problems, texts_of
 from tests.validation.test_one_number import CHECKED, MACHINE, log_file
 from validation.analysis.estimates import Estimate
+from validation.analysis.plotting import comparison
 from validation.checkpoints.plotting import goodput_against_interval, stall_percentiles
 from validation.cluster.plotting import slowdown_parts, slowdown_tails, timeline
 from validation.jobs import JobStream
 from validation.machine import Machine, play
-from validation.machine.plotting import comparison, gantt
+from validation.machine.plotting import gantt
 from validation.mesh import Mesh
 from validation.mesh.plotting import latency_against_load, phase_strip
 from validation.slices.plotting import largest_utilisation, waits_by_slice

@@ -21,11 +21,11 @@ from qmodels.io import load_scenario
 from qmodels.io.settings import parse_settings
 from tests.command import invoked
 from tests.mutations import mutated, processor_seconds
-from validation.checkpoints.scenario import checkpoint_plan
+from validation.checkpoints.scenario import CheckpointFile, checkpoint_plan
 from validation.cluster.scenario import load_balance
 from validation.commands import study
 from validation.machine.scenario import load_plan
-from validation.slices.scenario import slice_plan
+from validation.slices.scenario import SliceFile, slice_plan
 
 STUDY = """title = "small"
 seed = 3
@@ -132,8 +132,8 @@ FILES: dict[str, tuple[str, Callable[[Path], object]]] = {
     "study": (STUDY, load_scenario),
     "allocate": (ALLOCATE, load_plan),
     "balance": (BALANCE, load_balance),
-    "slices": (SLICES, lambda file: slice_plan(file, {})),
-    "checkpoint": (CHECKPOINT, lambda file: checkpoint_plan(file, job={}, storage={})),
+    "slices": (SLICES, lambda file: slice_plan(file, SliceFile.read(file))),
+    "checkpoint": (CHECKPOINT, lambda file: checkpoint_plan(CheckpointFile.read(file))),
 }
 
 

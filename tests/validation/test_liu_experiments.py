@@ -5,7 +5,6 @@ import pytest
 
 from tests.outcomes import Outcomes, one_in_the_gate
 from validation.allocation import DBT, SBT, DependentDBT
-from validation.analysis.comparison import compare
 from validation.analysis.estimates import Estimate
 from validation.analysis.seeding import stream
 from validation.machine import play
@@ -30,7 +29,7 @@ from validation.papers.liu.setup import (
     tasks,
     variants,
 )
-from validation.papers.liu.tolerance_sweep import said_of
+from validation.papers.liu.tolerances import said_of
 
 QUICK = RunOptions(seed=1, quick=True)
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
@@ -124,18 +123,18 @@ def test_tasks_of_dbt_fill_as_much_of_the_mesh_at_once_as_the_paper_has_it():
 def test_no_run_is_faster_than_its_disks():
     """Every I/O node writes one message of every node, one after the other."""
     found = campaign(variants("BT", "PLAS"), QUICK, what="bound")
-    for run in range(found.runs):
+    for run in range(found.replications):
         # The machine's streams are replication `run` of place 0 below the seed.
         sizes = tasks().draw(rng=stream(QUICK.seed, 0, run)).sizes
         least = sizes.sum() * 64_000 / 4.545e6
         for variant in found.variants:
             for c in found.communications:
-                assert found.values(variant, c, "makespan")[run] >= least
-                assert found.values(variant, c, "turnaround")[run] >= least / 16 / sizes.size
-                share = found.values(variant, c, "utilisation")[run]
-                service = found.values(variant, c, "service")[run]
+                assert found.values((variant, c), "makespan")[run] >= least
+                assert found.values((variant, c), "turnaround")[run] >= least / 16 / sizes.size
+                share = found.values((variant, c), "utilisation")[run]
+                service = found.values((variant, c), "service")[run]
                 assert 0 < share <= 1
-                assert service <= found.values(variant, c, "turnaround")[run]
+                assert service <= found.values((variant, c), "turnaround")[run]
 
 
 def test_a_task_alone_takes_the_time_of_its_messages_on_the_slowest_part():
@@ -162,21 +161,21 @@ def test_a_cell_is_the_same_alone_together_and_after_more_runs():
     alone = campaign(some[1:], afresh, runs=2, **kwargs)
     for c in (0, 1):
         for quantity in KEPT:
-            expected = both.values(some[1], c, quantity)[:2].tolist()
-            assert fewer.values(some[1], c, quantity).tolist() == expected
-            assert alone.values(some[1], c, quantity).tolist() == expected
+            expected = both.values((some[1], c), quantity)[:2].tolist()
+            assert fewer.values((some[1], c), quantity).tolist() == expected
+            assert alone.values((some[1], c), quantity).tolist() == expected
 
 
 def test_cells_of_other_choices_and_seeds_are_not_mistaken_for_each_other():
     options = replace(QUICK, quick=False, workers=1, seed=7)
     some, kwargs = variants("MBS"), {"what": "x", "runs": 1, "communications": (1,)}
-    ours = campaign(some, options, **kwargs).mean(some[0], 1, "makespan")
+    ours = campaign(some, options, **kwargs).mean((some[0], 1), "makespan")
     short = campaign(some, options, choices=Choices(flits=5), **kwargs)
     other = campaign(some, replace(options, seed=8), **kwargs)
-    assert short.mean(some[0], 1, "makespan") != ours
-    assert other.mean(some[0], 1, "makespan") != ours
+    assert short.mean((some[0], 1), "makespan") != ours
+    assert other.mean((some[0], 1), "makespan") != ours
     # Of another length in flits, but the same bytes: short worms hold fewer channels.
-    assert short.mean(some[0], 1, "makespan") == pytest.approx(ours, rel=0.5)
+    assert short.mean((some[0], 1), "makespan") == pytest.approx(ours, rel=0.5)
 
 
 def test_figures_of_one_command_run_each_cell_once_and_leave_nothing_behind(monkeypatch):
@@ -197,8 +196,8 @@ def test_figures_of_one_command_run_each_cell_once_and_leave_nothing_behind(monk
     assert len(cells) == 9
     assert not {c for c in cells[6:] if c.startswith("BT")}
     bt = Variant("BT", "")
-    assert again.values(bt, 4, "makespan") is not None
-    assert again.values(bt, 4, "makespan").tolist() == first.values(bt, 4, "makespan").tolist()
+    assert again.values((bt, 4), "makespan") is not None
+    assert again.values((bt, 4), "makespan").tolist() == first.values((bt, 4), "makespan").tolist()
     # Another command, with options of its own, begins from nothing.
     campaign(variants("BT"), replace(QUICK, seed=5, shared=SharedRuns()), what="another command")
     assert len(cells) == 12
@@ -209,7 +208,7 @@ def test_changes_of_a_table_are_relative_to_the_mean_of_the_second():
     made = [Variant("SBT", "4"), Variant("SBT", "16")]
     times = {"4": np.array([10.0, 20.0]), "16": np.array([9.0, 19.0])}
     cells = {(v, 0): dict.fromkeys(KEPT, times[v.parameter]) for v in made}
-    table = Campaign(tuple(made), (0,), 2, cells).table()
+    table = Campaign.of_values(cells).cells()
     assert table.makespan_change_percent.tolist() == pytest.approx([0.0, -100 / 15])
     # Residuals 9 - 10 * 14/15 = -1/3 and 19 - 20 * 14/15 = 1/3; Student's 12.706 for two runs.
     error = np.sqrt(2 / 9) / np.sqrt(2) / 15
@@ -229,7 +228,7 @@ def planted(times, algorithms=choices.ALL, communications=(0, 4, 16)):
         for v in variants(*algorithms)
         for c in communications
     }
-    return Campaign(tuple(variants(*algorithms)), tuple(communications), 20, cells)
+    return Campaign.of_values(cells)
 
 
 def as_the_paper_says(variant, c):
@@ -318,10 +317,10 @@ def test_a_gap_within_its_noise_is_neither_borne_out_nor_contradicted(claim, bet
     """A mean on the paper's side by a tenth of the interval; what is printed says so."""
     rng = np.random.default_rng(8)
     found = planted(lambda v, c: 100.0 - 0.01 * (v.algorithm == better))
-    for (variant, _), times in found.cells.items():
+    for (variant, _), run in found.runs.items():
         if variant.algorithm in (better, rival):
             for name in KEPT:
-                times[name] = times[name] + rng.normal(0.0, 0.3, 20)
+                run.values[name] = run.values[name] + rng.normal(0.0, 0.3, 20)
     judged = [f for f in all_findings(found) if f.claim == claim and better in f.sentence]
     [own] = [f for f in judged if f.sentence.endswith(f" than {rival}")]
     assert own.verdict == "undecided"
@@ -337,10 +336,9 @@ def test_how_busy_the_mesh_is_has_the_paper_s_bounds():
     assert claims.BUSY == (0.6, 0.75)
     assert claims.busy(planted(lambda v, c: 0.7, ["SBT"], (0,))).holds is False  # noise of 2
     cells = {(v, 0): {"utilisation": np.array([0.61, 0.74])} for v in variants("SBT")}
-    found = Campaign(tuple(variants("SBT")), (0,), 2, cells)
-    assert claims.busy(found).holds
+    assert claims.busy(Campaign.of_values(cells)).holds
     cells[variants("SBT")[0], 0] = {"utilisation": np.array([0.5, 0.5])}
-    assert not claims.busy(found).holds
+    assert not claims.busy(Campaign.of_values(cells)).holds
 
 
 def test_what_the_paper_says_of_a_line_comes_from_the_published_table():
@@ -487,13 +485,13 @@ def test_with_16_communications_dbt_leads_by_margins_that_grow():
     found = campaign(variants("DBT", "d-DBT", "MBS", "PLAS"), RunOptions(seed=2), what="x", runs=250)
     judged = list(claims.leads(found))
     assert [f.verdict for f in judged] == ["holds"] * 4
-    here = found.best("DBT")
+    here = found.best_of("DBT")
     for rival, row, slope in (
         ("d-DBT", -0.050, 0.17),
         ("MBS", -0.099, 0.27),
         ("PLAS", -0.058, 0.24),
     ):
-        there = found.best(rival)
+        there = found.best_of(rival)
         gap = claims._gap(found, here, there, 16, "makespan")
         grows = claims._advantage(found, here, there, "makespan")
         # Two samples of 250 runs: their difference scatters by sqrt(2) of either.
@@ -508,6 +506,5 @@ def test_with_much_communication_dbt_beats_mbs_and_plas():
     some = [Variant("DBT", "1/2"), *variants("MBS", "PLAS")]
     found = campaign(some, options, what="x", runs=250, communications=(16,))
     for rival in some[1:]:
-        times = (found.values(v, 16, "makespan") for v in (some[0], rival))
-        gap = compare(*times, relative=True)
+        gap = found.compare((some[0], 16), (rival, 16), "makespan", relative=True)
         assert gap.high < 0, f"{rival.label}: {gap}"

@@ -12,7 +12,7 @@ from validation.machine import QUANTITIES, Machine, StrategyComparison, play
 from validation.machine.runs import MachineRun
 from validation.mesh import Mesh
 from validation.papers import RunOptions, SharedRuns
-from validation.papers.mache import EXPERIMENTS, fig9, fig10, load, sdsc, sweep, table2
+from validation.papers.mache import EXPERIMENTS, layouts, load, sdsc, sweep, table2
 from validation.papers.mache.campaign import Load, kendall
 from validation.papers.mache.readings import READINGS
 from validation.papers.mache.setup import (
@@ -175,15 +175,15 @@ def test_the_claims_over_the_load_are_decided_by_paired_differences(made):
         system_balance=[high | {"MC-Elongated": 1.0}, low | {"MC-Elongated": 1.0}],
         service=[low, high],
     )
-    assert all(f.holds for f in [*fig9.claims(rising), *fig10.claims(rising)])
+    assert all(f.holds for f in [*layouts.spread_claims(rising), *layouts.balance_claims(rising)])
     assert all(f.holds for f in load._service(rising))
     falling = found(nodes_affected=[high, low], system_balance=[low, high], service=[high, low])
-    assert not any(f.holds for f in [*fig9.claims(falling), *fig10.claims(falling)])
+    assert not any(f.holds for f in [*layouts.spread_claims(falling), *layouts.balance_claims(falling)])
     assert not any(f.holds for f in load._service(falling))
     noisy = found(nodes_affected=[low, dict.fromkeys(STRATEGIES, (1.0, 50.0))])
-    assert not any(f.holds for f in fig9.claims(noisy))
-    assert {f.verdict for f in fig9.claims(noisy) if f.claim == "M-25"} == {"undecided"}
-    assert {f.verdict for f in [*fig9.claims(falling), *load._service(falling)]} == {
+    assert not any(f.holds for f in layouts.spread_claims(noisy))
+    assert {f.verdict for f in layouts.spread_claims(noisy) if f.claim == "M-25"} == {"undecided"}
+    assert {f.verdict for f in [*layouts.spread_claims(falling), *load._service(falling)]} == {
         "fails",
         "undecided",
     }

@@ -282,11 +282,11 @@ class TestReplications:
         assert run.replications == 4
         for name in QUANTITIES:
             assert run[name].mean == pytest.approx(np.mean(run.values[name]), rel=1e-12)
-        assert run.service.half_width > 0
+        assert run["service"].half_width > 0
         assert isinstance(run.first, History)
         assert len(run.to_frame()) == 4
         assert "turnaround" in run.table()
-        with pytest.raises(ModelError, match="there are service"):
+        with pytest.raises(ModelError, match="quantity must be one of service"):
             run["speed"]
 
     def test_strategies_see_the_same_jobs_and_the_same_messages(self):
@@ -315,7 +315,7 @@ class TestReplications:
         frame = found.to_frame("turnaround").set_index("strategy")
         assert frame.difference.min() == 0.0
         assert found.best("turnaround") in found.table("turnaround").splitlines()[1]
-        with pytest.raises(ModelError, match="no run is called"):
+        with pytest.raises(ModelError, match="no strategy here is called 'MC'"):
             found.difference("MC", "PLAS")
 
     def test_a_tie_is_no_winner(self, made_up):
@@ -377,7 +377,7 @@ class TestReplications:
         assert list(found.runs) == ["FCFS", "smallest-first"]
 
     def test_one_replication_has_no_interval(self):
-        assert math.isinf(simulate_machine(one(), self.jobs, replications=1).service.half_width)
+        assert math.isinf(simulate_machine(one(), self.jobs, replications=1)["service"].half_width)
 
 
 class TestBadArguments:

@@ -207,16 +207,22 @@ def test_a_disk_that_is_kept_busy_takes_its_time_for_every_flit(pattern, flits, 
 
 
 def test_totals_of_a_channel_go_beyond_four_thousand_million():
+    """They are counted in 32 bits, near whose end they begin here: 2^32 cycles take half a minute."""
     mesh = Mesh(1, 1, io_side="west")
     network = Network(mesh, disk_pace=1e4)
-    flits = 1 << 20
+    disk = mesh.routers + mesh.routers_of[1]
+    counted = network._state.channels[network._tables.places[disk] :][:1]
+    nearly = (1 << 32) - 1
+    counted["held"] = counted["carried"] = counted["waited"] = nearly
+    flits = 3
     network.start("a", None, Messages([0, 0], [0, 0], [1, 1], [flits, flits]))
     finish(network)
     use = network.channel_use()
-    disk = mesh.routers + mesh.routers_of[1]
     each = flits * 10_000
-    assert use.held[disk] == 2 * each
-    assert use.flits[disk] == 2 * flits
+    assert use.held[disk] == nearly + 2 * each
+    assert use.flits[disk] == nearly + 2 * flits
+    assert use.messages[disk] == 2
+    assert use.waited[disk] > nearly + 1
 
 
 @pytest.mark.parametrize("ahead", [4096, 8192])

@@ -8,15 +8,9 @@ import pytest
 from scipy.stats import chi2
 
 from qmodels.errors import ModelError
-from validation.trial.model_error import (
-    DIVIDED,
-    SPACE,
-    TURNS,
-    errors_of_rows,
-    excess_error,
-    model_error,
-)
-from validation.trial.replications import cell_of
+from validation.papers.trial.model_error import errors_of_rows, excess_error
+from validation.trial.loss_run import DIVIDED, SPACE, TURNS, model_error
+from validation.trial.scenario import Cell
 
 RECORD = Path(__file__).resolve().parents[2] / "docs" / "record" / "trial.csv"
 PLACE = {"rows": 4, "columns": 4, "strategy": "MC", "cpu_to_io": 1.0, "io_flits": 4096.0}
@@ -73,4 +67,4 @@ def test_every_kind_of_policy_has_a_recorded_error_below_two_percent():
         {"policy": "TS", "policy_options": {"processor_partitions": 2, "disk_partitions": 1}},
     )
     for kind in kinds:
-        assert 0.0 <= model_error(cell_of({**PLACE, **kind})) < 0.02
+        assert 0.0 <= model_error(Cell.of(**{**PLACE, **kind})) < 0.02

@@ -24,11 +24,11 @@ from qmodels.policies.models.recorded_errors import recorded_error, regime, regi
 from qmodels.policies.models.turns import _table as turns_table
 from qmodels.policies.models.turns import private_computing
 from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
-from validation.trial import played_turns
-from validation.trial.policy_errors import compared, stated, write_domain, write_errors
-from validation.trial.policy_grid import KINDS, drawn, grid
-from validation.trial.recorded_points import RECORDED, WAYS, point_outside, recorded_point
-from validation.trial.saturation import played_capacity
+from tests.campaigns import played_turns
+from tests.campaigns.played_turns import played_capacity
+from tests.campaigns.policy_errors import compared, stated, write_domain, write_errors
+from tests.campaigns.policy_points import KINDS, drawn, grid
+from tests.campaigns.recorded_points import RECORDED, WAYS, point_outside, recorded_point
 
 SP, DP, TS = SpaceSharing, DynamicPartitioning, TimeSharing
 ONE = PhaseType.exponential(mean=1.0)

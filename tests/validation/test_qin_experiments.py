@@ -6,6 +6,7 @@ import pytest
 from tests.outcomes import Outcomes
 from validation.analysis.estimates import Estimate
 from validation.papers import EXPERIMENTS, RunOptions
+from validation.papers.base import within
 from validation.papers.qin import claims, setup
 from validation.papers.qin.campaign import Sweep
 
@@ -53,7 +54,7 @@ def made(values, axis="I/O rate"):
         for name, rows in values.items()
         for x, row in zip(xs, rows, strict=True)
     }
-    return Sweep(axis, xs, tuple(values), len(next(iter(cells.values()))["slowdown"]), cells)
+    return Sweep.of_values(cells, axis=axis)
 
 
 def test_slopes_and_gaps_decide():
@@ -80,11 +81,11 @@ def test_the_bands_of_preemption_are_those_of_the_specification():
 
 
 def test_an_interval_decides_what_lies_within():
-    def within(mean, half):
-        return claims._within(Estimate(mean, half, 0.95, 10), 0.1)
+    def judged(mean, half):
+        return within(Estimate(mean, half, 0.95, 10), -0.1, 0.1)
 
-    assert (within(0.02, 0.05), within(0.2, 0.05), within(0.1, 0.05)) == ("holds", "fails", "undecided")
-    assert within(-0.2, 0.05) == "fails"
+    assert (judged(0.02, 0.05), judged(0.2, 0.05), judged(0.1, 0.05)) == ("holds", "fails", "undecided")
+    assert judged(-0.2, 0.05) == "fails"
 
 
 def test_the_traces_of_the_figures_are_those_of_the_specification():

@@ -160,7 +160,7 @@ class TestAnInteractiveReport:
     @pytest.fixture(scope="class")
     @staticmethod
     def page(turning):
-        assert {f.suffix for f in turning.iterdir()} == {".html", ".csv", ".png"}
+        assert {f.suffix for f in turning.iterdir()} == {".html", ".csv", ".json", ".png"}
         assert len(list(turning.glob("*.html"))) == 1
         return Document((turning / "report.html").read_text())
 

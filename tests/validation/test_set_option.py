@@ -10,11 +10,12 @@ from qmodels.io.scenario import load_scenario
 from qmodels.policies import predict
 from tests.command import invoked, result_of
 from tests.validation.test_what_if import SMALL
-from validation.checkpoints.scenario import checkpoint_plan
+from validation.checkpoints.scenario import CheckpointFile, checkpoint_plan
 from validation.cluster.scenario import ClusterFile, plan_of
 from validation.commands import simulate
 from validation.machine.scenario import AllocationFile, make_plan
 from validation.sharing.points import predict_one
+from validation.slices.scenario import SliceFile
 from validation.study import run_study
 from validation.study.sweep import plan_sweep
 
@@ -76,7 +77,7 @@ class TestOptionsOverAFile:
         file = tmp_path / "mesh.toml"
         file.write_text("[jobs]\nmean_interarrival = 5.0\ncount = 9\n")
         name, spec, changes = over_file(
-            AllocationFile, file, {"jobs": {"count": 3}}, ["jobs.utilisation=0.5", "mesh.rows=4"]
+            AllocationFile, file, {"jobs.count": 3}, ["jobs.utilisation=0.5", "mesh.rows=4"]
         )
         assert name == file
         assert (spec.jobs.count, spec.jobs.mean_interarrival, spec.mesh.rows) == (3, None, 4)
@@ -86,34 +87,55 @@ class TestOptionsOverAFile:
         )
 
     def test_that_are_given_together_are_refused_as_in_a_file(self, tmp_path):
-        given = {"jobs": {"mean_interarrival": 5.0, "utilisation": 0.5}}
+        given = {"jobs.mean_interarrival": 5.0, "jobs.utilisation": 0.5}
         name, spec, _ = over_file(AllocationFile, None, given, None)
         with pytest.raises(ScenarioError, match=r"jobs\.utilisation: give either"):
             make_plan(name, spec)
 
     def test_may_not_be_set_as_well(self):
         with pytest.raises(ModelError, match=r"jobs\.count is given by an option and by --set"):
-            over_file(AllocationFile, None, {"jobs": {"count": 3}}, ["jobs.count=4"])
+            over_file(AllocationFile, None, {"jobs.count": 3}, ["jobs.count=4"])
 
     def test_of_a_cluster_follow_the_same_rule(self, tmp_path):
         file = tmp_path / "cluster.toml"
         file.write_text("[jobs]\ndisk_load = 0.5\n")
-        name, spec, _ = over_file(ClusterFile, file, {"jobs": {"cpu_load": 0.3}}, ["nodes=[{}]"])
+        name, spec, _ = over_file(ClusterFile, file, {"jobs.cpu_load": 0.3}, ["nodes=[{}]"])
         assert (spec.jobs.disk_load, spec.jobs.cpu_load) == (None, 0.3)
         assert plan_of(name, spec).cluster.nodes[0].speed == 1.0
 
     def test_of_checkpoints_too(self, tmp_path):
         file = tmp_path / "pool.toml"
         file.write_text('[job]\nmodel = "llama3-405b"\n[storage]\nsystem = "llama3"\n')
-        known = checkpoint_plan(file, job={}, storage={})
-        plan = checkpoint_plan(
-            file,
-            job={"size": "1TB"},
-            storage={"bandwidth": "20GB/s"},
-            settings={"job.jitter": 0.1},
-        )
+        known = planned(file)
+        plan = planned(file, {"job.size": "1TB", "storage.bandwidth": "20GB/s"}, settings=["job.jitter=0.1"])
         assert (plan.job.size, plan.storage.bandwidth, plan.job.jitter) == (1e12, 2e10, 0.1)
         # A bandwidth of one's own does not take the known system's failures away.
         assert plan.job.mtbf == known.job.mtbf < float("inf")
         with pytest.raises(ScenarioError, match=r"job\.jiter: unknown key; did you mean jitter"):
-            checkpoint_plan(file, job={}, storage={}, settings={"job.jiter": 0.1})
+            planned(file, settings=["job.jiter=0.1"])
+
+    def test_reach_a_key_that_the_file_has_in_a_short_form(self, tmp_path):
+        file = tmp_path / "cluster.toml"
+        file.write_text('seed = 5\nbalancers = ["NLB"]\n')
+        _, spec, changes = over_file(ClusterFile, file, {"study.balancers": ["CPU"]}, ["seed=7"])
+        assert (spec.study.seed, spec.study.balancers) == (7, ["CPU"])
+        assert changes == ("study.seed = 7 (5 in the file)",)
+        with pytest.raises(ModelError, match=r"study\.seed is given by an option and by --set"):
+            over_file(ClusterFile, file, {"study.seed": 1}, ["seed=7"])
+
+    @pytest.mark.parametrize("file", [AllocationFile, ClusterFile, SliceFile, CheckpointFile])
+    def test_a_seed_may_stand_before_the_tables_but_not_twice(self, tmp_path, file):
+        scenario = tmp_path / "study.toml"
+        scenario.write_text("seed = 5\n[study]\nreplications = 3\n")
+        assert file.read(scenario).study.model_dump(include={"seed", "replications"}) == {
+            "seed": 5,
+            "replications": 3,
+        }
+        scenario.write_text("seed = 5\n[study]\nseed = 6\n")
+        with pytest.raises(ScenarioError, match=r"seed and study\.seed say the same; drop one"):
+            file.read(scenario)
+
+
+def planned(file, options=(), *, settings=None):
+    """The plan of a file of checkpoints with options over it."""
+    return checkpoint_plan(over_file(CheckpointFile, file, dict(options), settings)[1])

@@ -37,6 +37,12 @@ def covered(scv, rho, seeds, *, precision):
     return sum(run.mean_response.contains(pollaczek_khinchine(scv, rho)) for run in runs)
 
 
+def test_the_relaxation_time_is_that_of_heavy_traffic_and_of_one_service_of_every_server():
+    assert relaxation_jobs(0.5, 1, 1.0, 1.0) == 4 * 0.5 / 0.5**2 + 2
+    assert relaxation_jobs(0.75, 3, 0.5, 2.0) == 2 * 0.75 * 2.5 / 0.25**2 + 3 * 3
+    assert relaxation_jobs(0.5, 1, 0.0, np.inf) == 2 * 0.5 * 1000 / 0.5**2 + 1001
+
+
 def test_intervals_of_runs_that_stop_by_precision_cover_as_often_as_they_say():
     """Fewer hits would come once in a thousand times."""
     assert covered(1.0, 0.8, 150, precision=0.1) >= binom.ppf(0.001, 150, 0.95)

@@ -7,9 +7,9 @@ from qmodels.errors import ModelError
 from qmodels.policies import SpeedTable, predict
 from tests.naive.shared_queue import shared_responses as one_by_one
 from validation.trial.bursts import workload
-from validation.trial.control import control_mean, speed_scaled_responses
 from validation.trial.history import Played
-from validation.trial.replications import cell_of
+from validation.trial.replications import control_mean, speed_scaled_responses
+from validation.trial.scenario import Cell
 from validation.trial.shared_queue import (
     ShareFactor,
     corrected_response,
@@ -132,7 +132,7 @@ def test_jobs_of_one_size_share_alike_whatever_the_power(rng):
 
 
 def test_shares_that_grow_with_size_make_responses_longer_by_what_more_queues_say():
-    cell = cell_of(GIVEN)
+    cell = Cell.of(**GIVEN)
     few = share_factor(cell, SPEEDS, SizeShares(BY_SIZE), 2.0)
     many = share_factor(cell, SPEEDS, SizeShares(BY_SIZE), 2.0, queues=400, seed=1)
     assert few.mean > 1.02
@@ -148,7 +148,7 @@ def test_the_queue_by_size_has_the_mean_that_the_factor_says(rng):
 
     Other jobs than those of which the factor was made.
     """
-    cell = cell_of(GIVEN)
+    cell = Cell.of(**GIVEN)
     factor = share_factor(cell, SPEEDS, SizeShares(BY_SIZE), 1.7)
     arrival, demand = jobs(rng, 64, 700, rate=1.7)
     found = shared_responses(SPEEDS, BY_SIZE, arrival, demand)[:, 150:650].mean(axis=1)
@@ -159,7 +159,7 @@ def test_the_queue_by_size_has_the_mean_that_the_factor_says(rng):
 
 
 def test_a_response_by_speeds_and_shares_is_that_by_speeds_times_the_factor():
-    cell = cell_of(GIVEN)
+    cell = Cell.of(**GIVEN)
     table = SpeedTable(SPEEDS, np.diag([1e-4] * 4), 9.0)
     plain = predict(cell.policy, cell.system, workload(cell), arrival_rate=2.0, running=table)
     alone = corrected_response(cell, table, 2.0)
@@ -171,7 +171,7 @@ def test_a_response_by_speeds_and_shares_is_that_by_speeds_times_the_factor():
 
 
 def test_what_is_no_share_is_refused():
-    cell = cell_of(GIVEN)
+    cell = Cell.of(**GIVEN)
     with pytest.raises(ModelError, match="powers"):
         SizeShares([])
     with pytest.raises(ModelError, match="two or more runs"):

@@ -4,18 +4,20 @@ import pandas as pd
 import pytest
 
 from qmodels import ModelError, ScenarioError
+from qmodels.commands.set_option import over_file
 from tests.command import invoked, result_of
 from tests.page_checks import problems
 from validation.commands.slices import register
-from validation.slices.scenario import slice_plan
+from validation.slices.scenario import SliceFile, slice_plan
 from validation.slices.study import compare_slices
 
 QUICK = ["--jobs", 600, "--replications", 2]
 
 
-def planned(**options):
+def planned(file=None, **tables):
     """The plan of options given by table."""
-    return slice_plan(None, options)
+    options = {f"{table}.{key}": value for table, keys in tables.items() for key, value in keys.items()}
+    return slice_plan(*over_file(SliceFile, file, options, None)[:2])
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +119,7 @@ def test_a_file_and_options_over_it(tmp_path):
         '[pod]\nblocks = "4x4x4"\nwrap = false\n[jobs]\nmix = "1x1x1:3, 2x2x2"\nload = 0.4\n'
         '[study]\nstrategies = ["TFF", "tbf"]\n'
     )
-    plan = slice_plan(file, {"jobs": {"load": 0.6}, "pod": {"wrap": None}})
+    plan = planned(file, jobs={"load": 0.6})
     assert (plan.load, plan.pod.wrap, plan.jobs.weights) == (0.6, False, (0.75, 0.25))
     assert plan.strategies == ("TFF", "tbf")
 
@@ -178,4 +180,4 @@ def test_a_file_with_unknown_keys_names_them(tmp_path):
     file = tmp_path / "pod.toml"
     file.write_text("[pod]\nblock_sides = 3\n")
     with pytest.raises(ScenarioError, match=r"pod\.block_sides: unknown key"):
-        slice_plan(file, {})
+        planned(file)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qmodels.errors import ModelError
-from validation.trial.speed_estimates import speeds_of_parts, speeds_of_runs
+from validation.trial.loss_run import speeds_of_parts, speeds_of_runs
 
 
 def drawn(rng, runs):

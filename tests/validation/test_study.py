@@ -30,7 +30,7 @@ from validation.study.headlines import headlines
 from validation.study.panels import (
     CAPTIONS,
     PREDICTED,
-    Picture,
+    MadePicture,
     picture,
     pictures,
     study_figures,
@@ -395,7 +395,7 @@ def test_figures_made_before_the_simulations_are_those_of_the_whole_study(studie
     for name, rows in study_figures(before).items():
         said = [panel and panel[1] for row in rows for panel in row]
         assert said == [panel and panel[1] for row in figures[name] for panel in row] * (name in PREDICTED)
-    assert picture(study_figures(before)["agreement"][:0]) == Picture(b"", [])
+    assert picture(study_figures(before)["agreement"][:0]) == MadePicture(b"", [])
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from validation.sweeps.plain import from_text, to_text
 from validation.trial.agreement import crossvalidate
 from validation.trial.bursts import alone
 from validation.trial.chain import SIMULATED, STEPS
-from validation.trial.replications import cell_of
 
 TEXT = """
 title = "Sixteen nodes"
@@ -91,7 +90,7 @@ def test_the_report_holds_predicted_corrected_simulated_and_every_stage(study, t
 def test_seconds_of_the_mesh_are_those_of_the_programs(study):
     """A job alone on fast links keeps the disks busy for as long as its program says."""
     [trial] = study.trials
-    cell = cell_of(trial.task.given)
+    cell = trial.task.cell
     shape = cell.shape
     on_disks = shape.phases * shape.io_flits * cell.disk_pace / 4 * trial.cycle
     assert on_disks == pytest.approx(4.0 / 4)  # 4 disk-seconds on four disks

@@ -358,7 +358,7 @@ class TestVersion:
 
     def test_what_is_asked_for_by_name_counts_and_a_reader_that_nobody_asks_does_not(self):
         files = source_files("validation.papers.mache.table2")
-        assert {f"validation/allocation/{name}.py" for name in ("mc_elongated", "plas")} <= files
+        assert {f"validation/allocation/{name}.py" for name in ("columns", "mc")} <= files
         assert "qmodels/io/job_logs/sacct.py" in source_files("qmodels.io.job_logs.reading")
         assert not {"qmodels/io/darshan.py", "qmodels/policies/prediction.py"} & files
 

@@ -1,6 +1,5 @@
 """The trial: a mesh as a flow-equivalent server, the chain of approximations, verdicts."""
 
-import json
 import pickle
 
 import numpy as np
@@ -11,6 +10,15 @@ from qmodels.errors import ModelError
 from qmodels.policies import SpeedTable, predict
 from qmodels.policies.base import running_jobs
 from validation.analysis.seeding import stream, word
+from validation.papers.trial.comparison import (
+    SpeedTask,
+    acceptance,
+    compare_predictions,
+    kept_out,
+    measured_speeds,
+)
+from validation.papers.trial.link_speeds import link_speeds
+from validation.papers.trial.orders import mean_tau
 from validation.trial.arrangements import (
     FrozenSpeeds,
     arrangement_lasts,
@@ -18,21 +26,19 @@ from validation.trial.arrangements import (
     with_arrangements,
 )
 from validation.trial.bursts import alone, workload
-from validation.trial.cells import (
-    acceptance,
-    cell_name,
-    compare_strategies,
-    kept_out,
-    measured_speeds,
-)
 from validation.trial.chain import PREDICTED, SIMULATED, approximation_chain
-from validation.trial.control import control_mean, controlled, speed_scaled_responses
-from validation.trial.link_speeds import link_speeds
 from validation.trial.loss_run import loss_run
 from validation.trial.machine import play_cell
-from validation.trial.orders import mean_tau
-from validation.trial.partition_mix import speeds_at
-from validation.trial.replications import cell_of, draw_jobs, jobs_of, run_one
+from validation.trial.replications import (
+    TrialPoint,
+    control_mean,
+    controlled,
+    draw_jobs,
+    run_one,
+    speed_scaled_responses,
+)
+from validation.trial.scenario import Cell
+from validation.trial.shared_queue import speeds_at
 
 SMALL = {
     "rows": 4,
@@ -48,6 +54,7 @@ GATE = {
     "rows": 8,
     "columns": 8,
     "policy": "SP",
+    "strategy": "MC",
     "cpu_to_io": 2.0,
     "policy_options": {"processor_partitions": 4, "disk_partitions": 1},
 }
@@ -56,7 +63,7 @@ GATE = {
 @pytest.mark.parametrize("jobs", [80, 16])
 def test_jobs_that_never_meet_do_k_times_what_one_does(jobs):
     """K_D = K_P, infinite links: X(k) = k / T, however short the run: all that is done counts."""
-    cell = cell_of(APART)
+    cell = Cell.of(**APART)
     run = loss_run(cell, starts=4, jobs=jobs, links="infinite", seed=1)
     whole = alone(cell, 4, "infinite").job(cell.shape.phases)
     expected = np.arange(1, 5) / whole
@@ -73,7 +80,7 @@ def test_jobs_that_never_meet_do_k_times_what_one_does(jobs):
 )
 def test_on_infinite_links_the_loss_run_finds_the_speeds_of_the_model(given):
     """Machine repair with a shared disk, exact by insensitivity under SP; bursts kept under DP."""
-    cell = cell_of(given)
+    cell = Cell.of(**given)
     run = loss_run(cell, starts=4, jobs=100, links="infinite", disks="ps", seed=2)
     model = running_jobs(cell.policy, cell.system, workload(cell, "infinite")).throughput
     slack = 4.0 * np.sqrt(np.diag(run.measured.covariance)) + 0.005 * model
@@ -81,7 +88,7 @@ def test_on_infinite_links_the_loss_run_finds_the_speeds_of_the_model(given):
 
 
 def test_rates_and_drive_change_how_often_a_number_is_seen_not_its_speed():
-    cell = cell_of(SMALL)
+    cell = Cell.of(**SMALL)
     usual = loss_run(cell, starts=4, jobs=60, seed=3)
     driven = loss_run(cell, starts=4, jobs=60, seed=3, drive=float(usual.table.throughput[-1]))
     both = 4.0 * np.hypot(*(np.sqrt(np.diag(r.measured.covariance)) for r in (usual, driven)))
@@ -100,14 +107,14 @@ def test_an_arrangement_lasts_where_dividing_draws_it_and_disks_differ():
         ({**dividing, "policy_options": {"disk_partitions": 1}}, False),
         ({**SMALL, "policy_options": {"processor_partitions": 4, "disk_partitions": 2}}, False),
     ):
-        assert arrangement_lasts(cell_of(given)) == lasts
+        assert arrangement_lasts(Cell.of(**given)) == lasts
         if lasts:
-            asked = {**given, "starts": 2, "loss_jobs": 20, "seed": 1, "arrangements": 5}
+            asked = SpeedTask(cell=Cell.of(**given), starts=2, loss_jobs=20, seed=1, arrangements=5)
             found = measured_speeds(asked)
-            speeds, error = found["frozen"]
+            speeds, error = found.frozen
             assert len(speeds) == 5
             assert 0.0 < error < 0.2
-            assert np.shape(found["parts"]) == (2, 2, 2, 4)
+            assert np.shape(found.parts) == (2, 2, 2, 4)
 
 
 def test_speeds_are_grouped_as_far_as_chance_explains_and_no_further():
@@ -139,7 +146,7 @@ def test_which_arrangements_were_drawn_changes_the_speed_of_none():
 def test_a_loss_run_in_which_jobs_wait_is_a_queue_and_sees_whose_turns_are_long():
     """Two partitions on infinite links, bursts of computation eight times as long as transfers."""
     options = {"processor_partitions": 2, "disk_partitions": 2}
-    cell = cell_of({**SMALL, "policy": "TS", "cpu_to_io": 8.0, "policy_options": options})
+    cell = Cell.of(**{**SMALL, "policy": "TS", "cpu_to_io": 8.0, "policy_options": options})
     run = loss_run(cell, starts=4, jobs=120, links="infinite", disks="ps", seed=5)
     assert len(set(run.rates)) == 1  # jobs come at one rate, whoever runs
     speeds, errors = run.measured.throughput, np.sqrt(np.diag(run.measured.covariance))
@@ -156,7 +163,7 @@ def test_a_loss_run_in_which_jobs_wait_is_a_queue_and_sees_whose_turns_are_long(
 def test_speeds_of_a_busy_machine_are_those_of_a_quiet_one_by_how_jobs_lie_there():
     """Two jobs are seldom on one partition at load .25: measured there, and by the model's mix."""
     options = {"processor_partitions": 2, "disk_partitions": 2}
-    cell = cell_of({**SMALL, "policy": "TS", "cpu_to_io": 8.0, "policy_options": options})
+    cell = Cell.of(**{**SMALL, "policy": "TS", "cpu_to_io": 8.0, "policy_options": options})
     own = {"starts": 6, "jobs": 150, "links": "infinite", "disks": "ps", "seed": 5}
     busy = loss_run(cell, **own)
     rate = 0.25 * busy.measured.throughput[-1]
@@ -169,18 +176,18 @@ def test_speeds_of_a_busy_machine_are_those_of_a_quiet_one_by_how_jobs_lie_there
     again = speeds_at(cell, made, busy.rates[0], rate)
     assert again.throughput == pytest.approx(busy.measured.throughput, rel=1e-9)
     assert again.covariance == pytest.approx(busy.measured.covariance, rel=1e-9)
-    space = cell_of(SMALL)  # a job on each partition: nothing to choose
+    space = Cell.of(**SMALL)  # a job on each partition: nothing to choose
     assert speeds_at(space, quiet, 1e-6, 2e-6) is quiet
 
 
 def test_a_number_of_jobs_that_is_never_seen_is_an_error_not_a_guess():
     with pytest.raises(ModelError, match="never had"):
-        loss_run(cell_of(SMALL), starts=2, jobs=8, rates=[1e-12] * 4)
+        loss_run(Cell.of(**SMALL), starts=2, jobs=8, rates=[1e-12] * 4)
 
 
 def test_the_chain_starts_where_the_models_own_simulation_ends():
     """S1 is M0, by another program; with two nodes for each disk a job keeps its disks busy."""
-    cell = cell_of({**SMALL, "policy_options": {"processor_partitions": 2, "disk_partitions": 1}})
+    cell = Cell.of(**{**SMALL, "policy_options": {"processor_partitions": 2, "disk_partitions": 1}})
     run = loss_run(cell, starts=4, jobs=60, seed=4)
     chain = approximation_chain(
         cell, 0.6 * run.table.throughput[-1], run.table, replications=5, jobs=60, warm_up=20
@@ -203,7 +210,7 @@ def test_packets_of_several_jobs_fill_the_gaps_that_one_job_leaves_at_its_disks(
     Processor sharing of times alone then says too little: the specification's 3 % between S1 and
     S2 is no property of the order of service, but of jobs that saturate their disks.
     """
-    cell = cell_of(SMALL)
+    cell = Cell.of(**SMALL)
     arrival, demand = draw_jobs(cell, 2e-5, 80, 3, 0)
     shared, packets = (
         play_cell(cell, arrival, demand, links="infinite", disks=disks).response.mean()
@@ -214,7 +221,7 @@ def test_packets_of_several_jobs_fill_the_gaps_that_one_job_leaves_at_its_disks(
 
 def test_the_control_is_the_queue_that_its_mean_belongs_to():
     """10,000 jobs in the long run, and jobs in equal shares by hand."""
-    cell, speeds = cell_of(SMALL), np.array([1.0, 1.6, 2.0, 2.2]) * 1e-5
+    cell, speeds = Cell.of(**SMALL), np.array([1.0, 1.6, 2.0, 2.2]) * 1e-5
     arrival, demand = draw_jobs(cell, 1.2e-5, 20_000, 0, 0)
     found = speed_scaled_responses(speeds, arrival, demand)[1000:].reshape(19, -1).mean(axis=1)
     known = control_mean(cell, speeds, 1.2e-5)
@@ -252,33 +259,43 @@ def test_a_mean_of_the_control_that_was_played_widens_the_interval_by_its_own_er
     assert played.half_width > exact.half_width
 
 
-def test_a_point_is_plain_data_and_its_replications_can_be_repeated():
-    point = {**SMALL, "arrival_rate": 1e-5, "speeds": [1e-5, 2e-5, 2.5e-5, 3e-5], "jobs": 20, "warm_up": 5}
-    again = json.loads(json.dumps(point))
-    first, second = run_one(point, 3), pickle.loads(pickle.dumps(run_one))(again, 3)
-    for name in ("response", "control", "jobs"):
-        assert first[name] == second[name]
-    assert first["response"] != run_one(point, 4)["response"]
+def test_a_point_that_another_process_reads_has_the_same_replications():
+    speeds = (1e-5, 2e-5, 2.5e-5, 3e-5)
+    point = TrialPoint(cell=Cell.of(**SMALL), arrival_rate=1e-5, speeds=speeds, jobs=20, warm_up=5)
+    again = pickle.loads(pickle.dumps(point))
+    assert again == point
+    first, second = run_one(point, 3), run_one(again, 3)
+    assert (first.response, first.control, first.jobs) == (second.response, second.control, second.jobs)
+    assert first.response != run_one(point, 4).response
+
+
+def test_cells_of_equal_parts_are_equal_and_others_are_not():
+    cell = Cell.of(**SMALL)
+    assert cell == Cell.of(**SMALL)
+    assert hash(cell) == hash(pickle.loads(pickle.dumps(cell)))
+    for change in ({"strategy": "Random"}, {"demand_scv": 2.0}, {"cpu_to_io": 1.5}, {"io_nodes": 2}):
+        assert cell != Cell.of(**{**SMALL, **change})
+    assert cell != SMALL
 
 
 def test_a_replication_ends_with_its_measured_jobs_which_it_changes_in_no_bit():
-    point = {**SMALL, "arrival_rate": 2e-5, "jobs": 20, "warm_up": 5}
-    found, cell, (arrival, demand) = run_one(point, 3), cell_of(point), jobs_of(point, 3)
-    whole = play_cell(cell, arrival, demand, seed=word(0, "trial", 3))
-    assert found["response"] == whole.response[5:25].mean()
-    assert 25 <= found["jobs"] < arrival.size
-    assert found["time1"] < whole.time_with(4)[1]  # the run did end
+    point = TrialPoint(cell=Cell.of(**SMALL), arrival_rate=2e-5, jobs=20, warm_up=5)
+    found, (arrival, demand) = run_one(point, 3), point.jobs_of(3)
+    whole = play_cell(point.cell, arrival, demand, seed=word(0, "trial", 3))
+    assert found.response == whole.response[5:25].mean()
+    assert 25 <= found.jobs < arrival.size
+    assert found.cycles[0] < whole.time_with(4)[1]  # the run did end
 
 
 def test_all_strategies_and_loads_meet_the_same_jobs():
-    one, other = cell_of(SMALL), cell_of({**SMALL, "strategy": "Random", "cpu_to_io": 3.0})
+    one, other = Cell.of(**SMALL), Cell.of(**{**SMALL, "strategy": "Random", "cpu_to_io": 3.0})
     slow, fast = (draw_jobs(c, rate, 50, 1, 2) for c, rate in ((one, 1e-6), (other, 2e-6)))
     assert slow[1].tolist() == fast[1].tolist()
     assert slow[0] == pytest.approx(2 * fast[0], rel=1e-4)
 
 
 def test_link_loads_say_nothing_where_nothing_is_shared():
-    cell = cell_of({**APART, "rows": 4})
+    cell = Cell.of(**{**APART, "rows": 4})
     table, _ = link_speeds(cell)
     model = running_jobs(cell.policy, cell.system, workload(cell)).throughput
     assert table.throughput[0] == pytest.approx(model[0], rel=1e-9)
@@ -287,7 +304,7 @@ def test_link_loads_say_nothing_where_nothing_is_shared():
 
 def test_link_loads_are_processor_sharing_where_the_disk_is_slowest():
     """With disks far slower than links b(y) = y b(1): the product form of the model itself."""
-    cell = cell_of({**SMALL, "disk_pace": 50.0})
+    cell = Cell.of(**{**SMALL, "disk_pace": 50.0})
     table, _ = link_speeds(cell)
     model = running_jobs(cell.policy, cell.system, workload(cell)).throughput
     assert table.throughput == pytest.approx(model, rel=1e-9)
@@ -356,8 +373,8 @@ def test_which_cells_are_kept_out_hangs_on_their_names_alone():
 
 
 def test_a_gate_cell_is_corrected_and_its_strategies_are_ordered():
-    frame = compare_strategies(
-        GATE,
+    frame = compare_predictions(
+        Cell.of(**GATE),
         ("MC", "Random"),
         (0.6,),
         replications=5,
@@ -371,12 +388,12 @@ def test_a_gate_cell_is_corrected_and_its_strategies_are_ordered():
     assert (frame["error"].abs() <= 0.06 + noise).all()
     assert frame["rho"].max() == pytest.approx(0.6)
     assert frame["cell"].unique().tolist() == ["8x8 SP(4,1) 2:1 N=5 scv=1 write"]
-    assert cell_name({**GATE, "strategy": "MC"}) == frame["cell"][0]
+    assert Cell.of(**GATE).name == frame["cell"][0]
     assert (frame["half_width"] < frame["half_width_raw"]).all()
 
 
 def test_the_correction_of_one_policy_is_refused_by_another():
-    cell = cell_of(SMALL)
+    cell = Cell.of(**SMALL)
     with pytest.raises(ModelError, match="1 to 4"):
         predict(cell.policy, cell.system, workload(cell), arrival_rate=1e-9, running=[1.0])
     with pytest.raises(ModelError):
@@ -387,28 +404,11 @@ def test_the_correction_of_one_policy_is_refused_by_another():
 @pytest.mark.parametrize("ratio", [2.0, 0.5])
 def test_the_gate_cells_of_the_specification_are_accepted(ratio):
     """Two cells, three strategies, two loads, 600 jobs in each of 8 replications."""
-    frame = compare_strategies(
-        {**GATE, "cpu_to_io": ratio}, ("MC", "MBS", "Random"), (0.3, 0.6), jobs=600, seed=7
+    frame = compare_predictions(
+        Cell.of(**{**GATE, "cpu_to_io": ratio}), ("MC", "MBS", "Random"), (0.3, 0.6), jobs=600, seed=7
     )
     found = acceptance(frame)
     assert found["median"] <= 0.02
     assert found["nine_tenths"] <= 0.06
     assert found["worst"] <= 0.12
     assert found["ordered"] == found["separable"]
-
-
-def test_the_grid_is_plain_data_that_the_two_sweeps_take():
-    from validation.trial.grid import cells, load_points, loss_points, run_start, table_of
-
-    everything = cells()
-    assert json.loads(json.dumps(everything)) == everything
-    for given in everything:
-        assert cell_of({**given, "strategy": "MC"}).most_running >= 2
-    points = loss_points({**SMALL, "jobs": 40}, ("MC", "Random"))
-    tables = {
-        point["strategy"]: table_of([run_start(point, start) for start in range(2)]) for point in points
-    }
-    given = {k: v for k, v in SMALL.items() if k != "strategy"}
-    second = load_points(given, tables, (0.5,), jobs=10, warm_up=2)
-    assert [point["strategy"] for point in second] == ["MC", "Random"]
-    assert run_one(second[0], 0)["response"] > 0.0

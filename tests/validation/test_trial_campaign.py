@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from qmodels.policies import SpeedTable
+from validation.allocation.base import find_strategy
 from validation.jobs.renewal import ReplayedJobs
 from validation.mesh import Mesh
 from validation.papers import EXPERIMENTS
@@ -20,19 +21,18 @@ from validation.papers.trial.campaign import (
     quick_parts,
     run_trial,
 )
-from validation.sweeps.keeping import keepers
-from validation.trial.cells import (
+from validation.papers.trial.comparison import (
     NOISE,
     SHARES,
     SPEEDS,
     cause_of,
-    cell_name,
-    compare_strategies,
+    compare_predictions,
     observed_speeds,
 )
-from validation.trial.grid import PLACES, cells
-from validation.trial.replay import replay_on_mesh
-from validation.trial.replications import cell_of, jobs_of
+from validation.papers.trial.grid import PLACES, cells
+from validation.papers.trial.replay import replay_on_mesh
+from validation.sweeps.keeping import keepers
+from validation.trial.replications import Replication, TrialPoint
 
 SMALL = quick_parts()[0]
 GRID_NAMES = ("trial-grid-8x8", "trial-grid-16x16", "trial-grid-16x22")
@@ -43,8 +43,8 @@ class Stopped(Exception):
 
 
 def compared(executor=None):
-    return compare_strategies(
-        SMALL.given,
+    return compare_predictions(
+        SMALL.cell,
         ("MC",),
         (0.6,),
         replications=4,
@@ -59,7 +59,7 @@ def compared(executor=None):
 
 def broken_off(journal, calls):
     """A comparison whose executor fails after so many calls."""
-    with keepers(journal, "validation.trial.cells", workers=1) as kept:
+    with keepers(journal, "validation.papers.trial.comparison", workers=1) as kept:
         submit, left = kept.processes.submit, iter(range(calls))
 
         def some(*args, **options):
@@ -77,7 +77,7 @@ def test_a_comparison_that_was_broken_off_gives_the_same_table_bit_for_bit(tmp_p
     whole, journal = compared(), tmp_path / "j"
     with pytest.raises(Stopped):
         broken_off(journal, 3)
-    with keepers(journal, "validation.trial.cells", workers=1) as kept:
+    with keepers(journal, "validation.papers.trial.comparison", workers=1) as kept:
         again = compared(kept.processes)
         assert kept.processes.new_seconds < kept.processes.cpu_seconds  # some was remembered
     seconds = [name for name in whole if name.startswith("seconds")]
@@ -97,32 +97,26 @@ def test_a_quick_run_has_every_policy_and_judges_what_the_specification_asks():
 
 def test_the_campaign_and_what_it_leaves_out_are_the_grid():
     parts = campaign_parts()
-    names = [cell_name({**part.given, "strategy": "MC"}) for part in parts]
+    names = [part.cell.name for part in parts]
     assert len(set(names)) == len(names)
     assert sum(name.startswith("8x8") for name in names) == 25
     assert not set(names) & set(not_run())
     assert len(not_run()) + len(set(names)) == 75
     for part in parts:
         for strategy in part.strategies:
-            assert cell_of({**part.given, "strategy": strategy}).most_running >= 2
+            assert part.cell.with_options(strategy=find_strategy(strategy)).most_running >= 2
 
 
 def test_the_whole_grid_is_every_cell_by_every_strategy_at_every_load():
     parts = [part for place in PLACES for part in grid_parts(place)]
-    assert [part.given for part in parts] == cells()
+    assert [part.cell for part in parts] == cells()
     assert len(parts) == 75
     for part in parts:  # a tree of halves needs powers of two
-        assert len(part.strategies) == (7 if part.given["columns"] == 22 else 8)
+        assert len(part.strategies) == (7 if part.cell.mesh.columns == 22 else 8)
     assert {part.loads for part in parts} == {(0.3, 0.6, 0.8)}
     part = parts[0]  # four jobs run at most
-    point = {
-        **part.given,
-        "strategy": "MC",
-        "arrival_rate": 1e-6,
-        "jobs": part.effort.jobs,
-        "warm_up": part.effort.warm_up,
-    }
-    assert part.effort.replications * jobs_of(point, 0)[0].size == 600
+    point = TrialPoint(cell=part.cell, arrival_rate=1e-6, jobs=part.effort.jobs, warm_up=part.effort.warm_up)
+    assert part.effort.replications * point.jobs_of(0)[0].size == 600
     assert len(set(GRID_NAMES) & set(EXPERIMENTS)) == len(PLACES)
     assert {EXPERIMENTS[name].module for name in GRID_NAMES} == {EXPERIMENTS["trial"].module}
 
@@ -130,7 +124,7 @@ def test_the_whole_grid_is_every_cell_by_every_strategy_at_every_load():
 @pytest.mark.parametrize("place", PLACES)
 def test_every_strategy_of_the_grid_places_jobs_of_every_size_that_a_cell_asks_for(place):
     for part in grid_parts(place):
-        cells_of_it = [cell_of({**part.given, "strategy": name}) for name in part.strategies]
+        cells_of_it = [part.cell.with_options(strategy=find_strategy(s)) for s in part.strategies]
         for cell in cells_of_it:
             for running in range(1, cell.partitions + 1):
                 chosen = cell.strategy.choose(Mesh(*place), cell.nodes_of(running))
@@ -177,8 +171,8 @@ def test_the_cause_of_an_error_is_read_off_the_runs():
     assert cause_of(-0.3, -0.2, within=False) == SHARES
     assert cause_of(0.1, float("inf"), within=False) == SHARES
     runs = [
-        {"done1": 2.0, "time1": 10.0, "done2": 0.0, "time2": 0.001},
-        {"done1": 4.0, "time1": 10.0, "done2": 0.0, "time2": 0.0},
+        Replication(1.0, 1, 0.0, done=np.array(done), cycles=np.array(cycles))
+        for done, cycles in (([2.0, 0.0], [10.0, 0.001]), ([4.0, 0.0], [10.0, 0.0]))
     ]
     assert observed_speeds(runs, np.array([9.0, 0.5])).tolist() == [0.3, 0.5]
 
@@ -186,7 +180,7 @@ def test_the_cause_of_an_error_is_read_off_the_runs():
 @pytest.mark.parametrize("together", [True, False])
 def test_a_log_whose_jobs_come_in_swarms_is_slower_than_its_shuffle(together):
     """Thirty jobs close together and then thirty far apart, or the same in a random order."""
-    cell = cell_of({**SMALL.given, "strategy": "MC"})
+    cell = SMALL.cell
     gaps = np.repeat([0.2, 1.8], 30)
     if not together:
         gaps = np.random.default_rng(1).permutation(gaps)

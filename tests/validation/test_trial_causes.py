@@ -16,7 +16,7 @@ from qmodels import (
 from validation.analysis.estimates import Estimate
 from validation.jobs.renewal import ReplayedJobs
 from validation.trial import Agreement, Cause, Measured, explain
-from validation.trial.causes import DEPENDENCE, DISCIPLINE, REDUCTION
+from validation.trial.agreement import DEPENDENCE, DISCIPLINE, REDUCTION
 
 WORK = Workload(Program([Phase(io=16.0, cpu=64.0)]))
 MACHINE = System(processors=16, disks=16)

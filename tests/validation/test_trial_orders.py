@@ -6,14 +6,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from qmodels.policies import SpeedTable
 from validation.papers.trial.campaign import quick_parts
-from validation.trial.cells import compare_strategies, measured_speeds
-from validation.trial.orders import undecided
-from validation.trial.replications import jobs_of
+from validation.papers.trial.comparison import (
+    MeasuredSpeeds,
+    compare_predictions,
+    measured_speeds,
+    replicated,
+)
+from validation.papers.trial.comparison import compared as compared_row
+from validation.papers.trial.orders import undecided
+from validation.trial.replications import Replication
 from validation.trial.shared_queue import shared_responses
 from validation.trial.size_shares import POWERS
 
-GIVEN = quick_parts()[0].given
+CELL = quick_parts()[0].cell
 
 
 def rows(simulated, corrected, noise, spread=0.0, load=0.6, measured=0.0):
@@ -75,35 +82,36 @@ class Told(Executor):
         self.gap, self.starts, self.runs = gap, {}, []
 
     def submit(self, wrapped, function, task):
+        told = {measured_speeds: self.speeds, replicated: self.run, compared_row: compared_row}
         done: Future = Future()
-        done.set_result(self.speeds(task) if function is measured_speeds else self.run(*task))
+        done.set_result(told[function](task))
         return done
 
-    def speeds(self, asked):
-        self.starts[asked["strategy"]] = asked["starts"]
-        off = 1.0 + 0.02 * np.random.default_rng(3).normal(size=(asked["starts"], 1))
+    def speeds(self, task):
+        self.starts[task.cell.strategy.name] = task.starts
+        off = 1.0 + 0.02 * np.random.default_rng(3).normal(size=(task.starts, 1))
         work = off * np.array([1.0, 1.8, 2.4, 2.8])
-        scores = np.zeros((asked["starts"], 1, 4, POWERS.size)).tolist()
-        parts = np.stack([work, np.full_like(work, 1e5)], axis=1)[:, None].tolist()
-        return {"parts": parts, "part_scores": scores, "jobs": 1, "seconds": 0.0}
+        scores = np.zeros((task.starts, 1, 4, POWERS.size))
+        parts = np.stack([work, np.full_like(work, 1e5)], axis=1)[:, None]
+        return MeasuredSpeeds(parts, scores, 1, 0.0, SpeedTable([1e-5, 1.8e-5, 2.4e-5, 2.8e-5]), 0.0)
 
-    def run(self, point, replication):
-        self.runs.append((point["strategy"], replication))
-        arrival, demand = jobs_of(point, replication)
+    def run(self, task):
+        point, replication = task
+        self.runs.append((point.cell.strategy.name, replication))
+        arrival, demand = point.jobs_of(replication)
         played = shared_responses(np.array([1.0, 1.8, 2.4, 2.8]) * 1e-5, 0.0, arrival[None], demand[None])
-        mean = played[0, point["warm_up"] :][: point["jobs"]].mean()
-        slower = self.gap if point["strategy"] == "Random" else 1.0
+        mean = played[0, point.measured].mean()
+        slower = self.gap if point.cell.strategy.name == "Random" else 1.0
         off = np.random.default_rng([replication, slower > 1.0]).normal()
-        numbers = {f"{what}{k}": 1.0 for what in ("done", "time") for k in range(1, 5)}
-        return {"response": slower * mean * (1.0 + 0.02 * off), "jobs": 9.0, "seconds": 0.0, **numbers}
+        return Replication(slower * mean * (1.0 + 0.02 * off), 9, 0.0, np.ones(4), np.ones(4))
 
 
 @pytest.fixture(scope="module")
 def compared():
     def compare(gap, most):
         told = Told(gap)
-        frame = compare_strategies(
-            GIVEN,
+        frame = compare_predictions(
+            CELL,
             ("MC", "Random"),
             (0.6,),
             replications=6,

@@ -22,12 +22,12 @@ from validation.allocation.binary_tree import (
     IndependentSBT,
 )
 from validation.allocation.boxes import BoxStrategy, near_cubic, nodes_of_box, orientations
+from validation.allocation.columns import PLAS, MCElongated
 from validation.allocation.contiguous import BF, BL, FF, TBF, TBL, TFF
 from validation.allocation.contract import StrategyCheck, check_strategy
 from validation.allocation.curves import Hilbert, Snake
 from validation.allocation.mbs import MBS
 from validation.allocation.mc import MC
-from validation.allocation.mc_elongated import MCElongated
 from validation.allocation.metrics import (
     dispersal,
     free_squares,
@@ -44,7 +44,6 @@ from validation.allocation.metrics import (
     system_balance,
 )
 from validation.allocation.paging import Paging
-from validation.allocation.plas import PLAS
 from validation.allocation.random import Random
 
 __all__ = [

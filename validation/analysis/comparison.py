@@ -104,6 +104,20 @@ class Comparison(Result):
             return f"{100 * self.mean:+.1f}{plus_minus(100 * self.half_width, '.1f', ' %')}"
         return f"{self.mean:+.3g}{plus_minus(self.half_width)}"
 
+    def columns(self, name: str) -> dict[str, Any]:
+        """Return a relative difference as columns of a table, in per cent.
+
+        Parameters
+        ----------
+        name : str
+            What the columns begin with.
+        """
+        return {
+            f"{name}_percent": 100 * self.mean,
+            f"{name}_half_width_percent": 100 * self.half_width,
+            f"{name}_verdict": self.verdict,
+        }
+
     def __str__(self) -> str:
         return f"{self.interval}: {self.verdict}"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from phasefit.checks import real_number, share, whole_number
 from phasefit.records import Drawing, Result
@@ -114,12 +114,12 @@ def plus_minus(half_width: float, form: str = ".2g", unit: str = "") -> str:
     return f" ± {half_width:{form}}{unit}"
 
 
-def estimate(values: Sequence[float], *, confidence: float = 0.95) -> Estimate:
+def estimate(values: ArrayLike, *, confidence: float = 0.95) -> Estimate:
     """Student t interval for the mean of independent observations.
 
     Parameters
     ----------
-    values : sequence of float
+    values : (n,) array_like
         One observation per independent replication, at least one.
     confidence : float
         Two-sided coverage, between 0 and 1.

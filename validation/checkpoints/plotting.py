@@ -10,23 +10,13 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from qmodels.plotting.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    axes_or_new,
-    plain_text,
-    set_legend_below,
-)
+from qmodels.plotting.style import GREY, axes_or_new, plain_text, set_legend_below
 from qmodels.words import in_words
+from validation.analysis.plotting import COLOURS, draw_estimates
 
 #: Marks closer than this (natural logarithms) share a name.
 _CLOSE = 0.12
 
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK)
 #: Told apart without colour too.
 _LINES: Any = ("-", "--", "-.", ":", (0, (5, 1, 1, 1)))
 
@@ -36,15 +26,8 @@ def goodput_against_interval(study: Any, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax, figsize=(5.4, 4.6))
     for way, colour, line in zip(study.ways, COLOURS, _LINES, strict=False):
         ax.plot(study.intervals, way.curve, color=colour, linestyle=line, label=plain_text(way.name))
-        ax.errorbar(
-            way.job.interval,
-            way.played.goodput.mean,
-            yerr=way.played.goodput.half_width,
-            color=colour,
-            marker="o",
-            capsize=3,
-            linestyle="none",
-        )
+        look: dict[str, Any] = {"color": colour, "marker": "o", "capsize": 3, "linestyle": "none"}
+        draw_estimates(ax, [way.job.interval], [way.played.goodput], signed=True, **look)
     best = study.ways[0].best
     if best is not None:
         marks = [("best", best.interval), ("Daly", best.daly), ("Young", best.young)]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from qmodels.io.outputs import output_folder
-from qmodels.pages.report import PAGE, Picture, fill_report
+from qmodels.pages.report import Grid, Picture, Report, Section
 from qmodels.words import in_words
+from validation.analysis.comparison import Comparison
 from validation.checkpoints.ways import MOST_THAT_FIT, TOLERATED, CheckpointStudy, Way
 
 
@@ -25,8 +26,7 @@ def findings(study: CheckpointStudy) -> list[str]:
         f"{in_words(own.played.stall.mean)} on average, one in twenty for more than "
         f"{in_words(own.played.percentile(0.95))}."
     ]
-    gains = [_gain(own, way) for way in study.ways[1:]]
-    found += [sentence for sentence in gains if sentence]
+    found += [_gain(way, study.gain(way)) for way in study.ways[1:]]
     if own.best is not None:
         found.append(_interval_finding(study, own))
     if study.most is not None:
@@ -42,16 +42,14 @@ def findings(study: CheckpointStudy) -> list[str]:
     return found
 
 
-def _gain(own: Way, way: Way) -> str:
-    gain = way.played.goodput.mean - own.played.goodput.mean
-    doubt = float(np.hypot(way.played.goodput.half_width, own.played.goodput.half_width))
+def _gain(way: Way, gain: Comparison) -> str:
     name = way.name[0].upper() + way.name[1:]
-    if abs(gain) <= doubt:
-        return f"{name} ({way.says}): no difference that {own.played.replications} runs could show."
-    changes = "rises" if gain > 0 else "falls"
+    if gain.verdict == "undecided":
+        return f"{name} ({way.says}): no difference that {way.played.replications} runs could show."
+    changes = "rises" if gain.verdict == "better" else "falls"
     return (
-        f"{name} ({way.says}): useful time {changes} by {abs(gain) * 100:.1f} points "
-        f"(± {doubt * 100:.1f}), to {way.played.goodput.mean:.1%}; a checkpoint stops a job for "
+        f"{name} ({way.says}): useful time {changes} by {abs(gain.mean) * 100:.1f} points "
+        f"(± {gain.half_width * 100:.1f}), to {way.played.goodput.mean:.1%}; a checkpoint stops a job for "
         f"{in_words(way.played.stall.mean)} on average."
     )
 
@@ -74,42 +72,82 @@ def _interval_finding(study: CheckpointStudy, own: Way) -> str:
     )
 
 
-def write_checkpoint_report(study: CheckpointStudy, folder: Path, *, command: str) -> Path:
-    """Write report.html, ways.csv, curves.csv and the figures into `folder`.
+def checkpoint_report(study: CheckpointStudy) -> Report:
+    """Say what the study found.
 
-    Raises
-    ------
-    ModelError
-        If `folder` cannot be written to.
+    Parameters
+    ----------
+    study : CheckpointStudy
+        All ways to write.
     """
     from validation.checkpoints import plotting
 
-    curves = pd.DataFrame({"interval": study.intervals})
-    for way in study.ways:
-        curves[way.name] = way.curve
-    with output_folder(folder) as made:
-        fill_report(
-            made,
-            Path(__file__).parent / "templates" / "checkpoints.html.j2",
-            pictures=[
-                Picture(
-                    "goodput",
-                    plotting.goodput_against_interval(study).get_figure(),
-                    _goodput_words(study),
+    curves = {"interval": study.intervals} | {way.name: way.curve for way in study.ways}
+    return Report(
+        title=f"{_jobs(study.jobs)} that checkpoint to one storage",
+        subtitle=_subtitle(study),
+        findings=findings(study),
+        notes=study.warnings,
+        sections=(
+            Section(
+                "goodput",
+                "Goodput against the interval",
+                (
+                    Picture(
+                        "goodput",
+                        f"Lines: predicted. Points with 95 % intervals: simulated, at "
+                        f"{in_words(study.job.interval)} of work between two checkpoints. Dotted: the "
+                        f"intervals of Young and Daly, which assume that a job has the storage to "
+                        f"itself, and the best one for {study.ways[0].name}.",
+                        lambda: (
+                            plotting.goodput_against_interval(study).get_figure(),
+                            _goodput_words(study),
+                        ),
+                    ),
+                    Grid("Goodput: the share of time that is useful work", study.ways, _GOODPUT, (0, 2)),
+                    {way.name: way.says for way in study.ways},
                 ),
-                Picture("stalls", plotting.stall_percentiles(study).get_figure(), _stall_words(study)),
-            ],
-            tables={"ways.csv": study.to_frame(), "curves.csv": curves},
-            title=f"{_jobs(study.jobs)} that checkpoint to one storage",
-            subtitle=_subtitle(study),
-            findings=findings(study),
-            gravest=study.warnings,
-            command=command,
-            study=study,
-            interval=in_words(study.job.interval),
-            in_words=in_words,
-        )
-    return folder / PAGE
+            ),
+            Section(
+                "stalls",
+                "How long a checkpoint stops a job",
+                (
+                    Picture(
+                        "stalls",
+                        "Simulated: median (dot), 95 % (long mark) and 99 % (short mark) of the time "
+                        "that one checkpoint keeps the job from working.",
+                        lambda: (plotting.stall_percentiles(study).get_figure(), _stall_words(study)),
+                    ),
+                    Grid(
+                        "Time that one checkpoint stops the job, simulated", study.ways, _STALLS, wide=False
+                    ),
+                ),
+            ),
+        ),
+        tables={"ways.csv": study.to_frame(), "curves.csv": pd.DataFrame(curves)},
+        provenance="Predictions are approximate where the table says so; the error stated beside them "
+        "comes from simulations of random systems. All numbers are in ways.csv and curves.csv.",
+    )
+
+
+_GOODPUT: Final[Mapping[str, Callable[[Way], str]]] = {
+    "way": lambda way: way.name,
+    "goodput predicted": lambda way: f"{100 * way.predicted.goodput:.1f} %",
+    "model": lambda way: way.predicted.method,
+    "simulated": lambda way: (
+        f"{100 * way.played.goodput.mean:.1f} ± {100 * way.played.goodput.half_width:.1f} %"
+    ),
+    "storage used": lambda way: f"{100 * way.played.utilisation.mean:.0f} %",
+    "best interval": lambda way: in_words(way.best.interval) if way.best else "-",
+    "goodput there": lambda way: f"{100 * way.best.goodput:.1f} %" if way.best else "-",
+}
+_STALLS: Final[Mapping[str, Callable[[Way], str]]] = {
+    "way": lambda way: way.name,
+    "mean": lambda way: in_words(way.played.stall.mean),
+    "median": lambda way: in_words(way.played.percentile(0.5)),
+    "95 %": lambda way: in_words(way.played.percentile(0.95)),
+    "99 %": lambda way: in_words(way.played.percentile(0.99)),
+}
 
 
 def _goodput_words(study: CheckpointStudy) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,7 +60,14 @@ class CheckpointSimulation(Result):
     replications: int
     events: int  #: of all replications
     seconds: float  #: simulated time measured in each
+    #: "goodput" and "utilisation" of each replication, to be paired with those of other jobs
+    values: Mapping[str, tuple[float, ...]] = field(repr=False)
     method: str = "simulated"
+
+    @property
+    def confidence(self) -> float:
+        """Coverage of the intervals."""
+        return self.goodput.confidence
 
     @property
     def write(self) -> Estimate:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -14,8 +12,8 @@ from phasefit.records import Record
 from qmodels.checkpoints import Checkpointing, Storage, daly, young
 from qmodels.checkpoints.presets import model_bytes, system
 from qmodels.errors import ModelError
-from qmodels.io.settings import both, checked_with, given_options, laid_over
-from qmodels.io.toml_tables import Count, Table, unchecked_tables
+from qmodels.io.study_file import StudyFile, StudyTable
+from qmodels.io.toml_tables import Count, Table
 from qmodels.units import byte_count, bytes_per_second, quantity, seconds
 from qmodels.words import in_words
 
@@ -59,62 +57,40 @@ class StorageTable(Table):
     order: str = "fcfs"
 
 
-class CheckpointFile(Table):
+class CheckpointStudyTable(StudyTable):
+    """How much to compute; all ways to write compete."""
+
+    replications: Annotated[int, Field(ge=2, le=10_000)] = 8
+
+
+class CheckpointFile(StudyFile):
     """The whole file."""
 
     job: JobTable = JobTable()
     storage: StorageTable = StorageTable()
+    study: CheckpointStudyTable = CheckpointStudyTable()
 
 
 @dataclass(frozen=True)
 class CheckpointPlan(Record):
-    """Jobs at one storage, ready to be compared."""
+    """Jobs at one storage, ready to be compared: what `compare_ways` takes."""
 
     job: Checkpointing
     storage: Storage
     jobs: int
     snapshot: float  #: seconds, for writing behind the work
+    replications: int
+    seed: int
 
 
-def checkpoint_plan(
-    source: Path | None,
-    *,
-    job: Mapping[str, Any],
-    storage: Mapping[str, Any],
-    settings: Mapping[str, Any] | None = None,
-    found: Mapping[str, Mapping[str, Any]] | None = None,
-) -> CheckpointPlan:
-    """Read a file, with what was given as options over it.
-
-    Parameters
-    ----------
-    source : Path or None
-        A TOML file with the tables ``[job]`` and ``[storage]``.
-    job, storage : mapping
-        Options of the same names; None for what was not given. A size takes the place of a
-        model and the other way round; a bandwidth goes before that of a system, whose failures
-        remain.
-    settings : mapping, optional
-        Further values by dotted key, such as ``"job.jitter"``; see `qmodels.io.settings`.
-    found : mapping, optional
-        Values by table that were found in a trace: over the file, and under the options.
+def checkpoint_plan(spec: CheckpointFile) -> CheckpointPlan:
+    """The objects that the tables speak of; a bandwidth goes before that of a known system.
 
     Raises
     ------
     ModelError
         If something is missing or out of its range; names the option and what to write.
     """
-    tables = {} if source is None else unchecked_tables(source)
-    given = both(given_options({"job": job, "storage": storage}), settings or {})
-    traced = given_options(found or {})
-    tables = laid_over(CheckpointFile, tables, traced)
-    if "storage.bandwidth" in traced and "storage.system" in given:
-        del tables["storage"]["bandwidth"]  # whoever names a system wants its bandwidth
-    spec = checked_with(source or Path("options"), CheckpointFile, tables, given)
-    return _plan(spec)
-
-
-def _plan(spec: CheckpointFile) -> CheckpointPlan:
     known = None if spec.storage.system is None else system(spec.storage.system)
     if spec.storage.bandwidth is not None:
         bandwidth = quantity("storage.bandwidth", bytes_per_second, spec.storage.bandwidth)
@@ -167,7 +143,8 @@ def _plan(spec: CheckpointFile) -> CheckpointPlan:
         stagger=table.stagger,
     )
     _check_hope(job, write)
-    return CheckpointPlan(job, storage, table.jobs, snapshot)
+    study = spec.study
+    return CheckpointPlan(job, storage, table.jobs, snapshot, study.replications, study.seed)
 
 
 def _check_hope(job: Checkpointing, write: float) -> None:

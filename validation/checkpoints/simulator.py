@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -114,16 +115,26 @@ def simulate_checkpoints(
     return _summary(classes, storage, played, confidence, length * step)
 
 
+@dataclass(frozen=True, eq=False)
 class _Played:
-    """What one replication counted."""
+    """What one replication counted; plain data, which a journal can keep."""
 
-    def __init__(self, tally: Any, time: float, state: kernels.State) -> None:
+    tally: tuple[dict[str, Any], ...]  #: of each class of jobs
+    time: float
+    utilisation: float
+    events: int
+    stalls: NDArray[np.float64]
+    stall_of: NDArray[np.int64]  #: class of the job of each stall
+
+    @classmethod
+    def counted(cls, tally: Any, time: float, state: kernels.State) -> _Played:
+        """Sum up what the kernel left."""
         storage = state.storage[0]
-        self.tally, self.time = tally.copy(), time
-        self.utilisation = float(storage.used) / time
-        self.events = int(storage.events)
         seen = min(int(storage.stalls), state.stalls.size)
-        self.stalls, self.stall_of = state.stalls[:seen].copy(), state.stall_of[:seen].copy()
+        stalls, stall_of = state.stalls[:seen].copy(), state.stall_of[:seen].copy()
+        used = float(storage.used) / time
+        rows = tuple(dict(zip(tally.dtype.names, row, strict=True)) for row in tally.tolist())
+        return cls(rows, time, used, int(storage.events), stalls, stall_of)
 
 
 def _one(
@@ -138,7 +149,7 @@ def _one(
     state = _state(classes, storage, warm, length, rng)
     kernels.start(state, rng)
     kernels.play(state, warm + length, rng)
-    return _Played(state.tally, length, state)
+    return _Played.counted(state.tally, length, state)
 
 
 def _state(
@@ -267,8 +278,8 @@ def _summary(
     confidence: float,
     seconds: float,
 ) -> CheckpointSimulation:
-    def over(values: list[float]) -> Any:
-        return estimate(values, confidence=confidence)
+    def over(found: Sequence[float]) -> Any:
+        return estimate(found, confidence=confidence)
 
     results = []
     for i, (job, count) in enumerate(classes):
@@ -298,11 +309,13 @@ def _summary(
         )
         for run in played
     ]
+    values = {"goodput": tuple(shares), "utilisation": tuple(run.utilisation for run in played)}
     return CheckpointSimulation(
         storage=storage,
         classes=tuple(results),
-        goodput=over(shares),
-        utilisation=over([run.utilisation for run in played]),
+        goodput=over(values["goodput"]),
+        utilisation=over(values["utilisation"]),
+        values=values,
         replications=len(played),
         events=sum(run.events for run in played),
         seconds=seconds,

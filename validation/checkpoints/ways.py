@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from qmodels.checkpoints import (
     predict_checkpoints,
 )
 from qmodels.progress import Progress, no_progress
+from validation.analysis.alternatives import Alternatives, Quantity
+from validation.analysis.comparison import Comparison
 from validation.checkpoints.protocols import protocols_of
 from validation.checkpoints.results import CheckpointSimulation
 from validation.checkpoints.simulator import simulate_checkpoints
@@ -63,6 +66,16 @@ class CheckpointStudy(Result):
     most: int | None  #: jobs that lose at most `TOLERATED` to each other, as the job writes now
     warnings: tuple[str, ...]
 
+    @property
+    def simulated(self) -> Alternatives[str, CheckpointSimulation]:
+        """What was simulated of each way, replication by replication."""
+        runs = {way.name: way.played for way in self.ways}
+        return Alternatives(runs, {"goodput": Quantity(smaller_is_better=False)})
+
+    def gain(self, way: Way) -> Comparison:
+        """Compare the goodput of a way with that of the first, by paired differences."""
+        return self.simulated.compare(way.name, self.ways[0].name)
+
     def plot(self, ax: Any = None) -> Any:
         """Draw goodput against the interval of every way; see `validation.checkpoints.plotting`."""
         from validation.checkpoints.plotting import goodput_against_interval
@@ -79,7 +92,10 @@ class CheckpointStudy(Result):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each way: goodput predicted and played, stalls, the best interval."""
+        """One row for each way: goodput predicted and simulated, stalls, the best interval.
+
+        A gain is the paired difference of the simulated goodput to that of the first way.
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -92,6 +108,9 @@ class CheckpointStudy(Result):
                 "method": way.predicted.method,
                 "simulated_goodput": way.played.goodput.mean,
                 "half_width": way.played.goodput.half_width,
+                "gain": gain.mean,
+                "gain_half_width": gain.half_width,
+                "gain_verdict": gain.verdict,
                 "stall_mean": way.played.stall.mean,
                 "stall_p50": way.played.percentile(0.5),
                 "stall_p95": way.played.percentile(0.95),
@@ -100,7 +119,7 @@ class CheckpointStudy(Result):
                 "best_interval": way.best.interval if way.best else np.nan,
                 "best_goodput": way.best.goodput if way.best else np.nan,
             }
-            for way in self.ways
+            for way, gain in ((way, self.gain(way)) for way in self.ways)
         )
 
 
@@ -113,6 +132,7 @@ def compare_ways(
     replications: int = 8,
     seed: int = 0,
     workers: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> CheckpointStudy:
     """Predict and play the ways in which these jobs could write.
@@ -123,7 +143,7 @@ def compare_ways(
         As for `predict_checkpoints`; the job's own way comes first.
     snapshot : float
         Seconds to copy the state aside, for the asynchronous way.
-    replications, seed, workers, progress
+    replications, seed, workers, executor, progress
         As for `simulate_checkpoints`.
 
     Returns
@@ -150,7 +170,13 @@ def compare_ways(
                 best_interval(way, disk, number) if np.isfinite(way.mtbf) else None,
                 np.array(curve),
                 simulate_checkpoints(
-                    way, disk, number, replications=replications, seed=seed, workers=workers
+                    way,
+                    disk,
+                    number,
+                    replications=replications,
+                    seed=seed,
+                    workers=workers,
+                    executor=executor,
                 ),
             )
         )

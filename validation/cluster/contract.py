@@ -12,13 +12,7 @@ from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from validation.analysis.promises import KeptPromises
 from validation.analysis.seeding import stream
-from validation.cluster.balancing.base import (
-    AbstractBalancer,
-    ClusterView,
-    Job,
-    Move,
-    checked_nodes,
-)
+from validation.cluster.balancing.base import AbstractBalancer, ClusterView, Job, Move, checked_nodes
 from validation.cluster.node import Cluster, Node
 from validation.cluster.simulator import simulate_cluster
 from validation.cluster.synthetic import SyntheticTraces

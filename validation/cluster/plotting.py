@@ -6,12 +6,13 @@ What is drawn is known by its attributes: a result draws itself with these.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import one_of
 from qmodels.plotting.style import (
     BLACK,
@@ -29,11 +30,7 @@ from qmodels.plotting.style import (
     set_title,
 )
 from qmodels.words import unit_of
-
-if TYPE_CHECKING:
-    from validation.analysis.estimates import Estimate
-
-Array = NDArray[np.float64]
+from validation.analysis.plotting import draw_estimates
 
 #: One balancer has one colour in every figure; a user's own are black.
 _COLOURS: Final = {
@@ -102,7 +99,7 @@ def timeline(run: Any, what: str = "tasks", *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def slowdown_parts(known: Mapping[str, Mapping[str, Estimate]], *, ax: Axes | None = None) -> Axes:
+def slowdown_parts(known: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     """Draw the mean slowdown of every balancer as a bar of its parts, with its interval.
 
     Parameters
@@ -123,8 +120,7 @@ def slowdown_parts(known: Mapping[str, Mapping[str, Estimate]], *, ax: Axes | No
         ax.barh(y, wide, left=left, color=colour, label=part.replace("_", " "))
         left = left + wide
     whole = [known[name]["slowdown"] for name in names]
-    widths = [one.half_width if np.isfinite(one.half_width) else 0.0 for one in whole]
-    ax.errorbar([one.mean for one in whole], y, xerr=widths, fmt="none", color=BLACK, capsize=3)
+    draw_estimates(ax, y, whole, across=True, signed=True, fmt="none", color=BLACK, capsize=3)
     ax.set_yticks(y, names)
     ax.set_xlabel("mean slowdown, with its interval")
     set_legend_below(ax)

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from qmodels.io.outputs import output_folder
-from qmodels.pages.report import PAGE, Picture, fill_report
-from qmodels.plotting.style import axes_or_new
+from qmodels.pages.report import Drawn, Grid, Picture, Report, Section
+from qmodels.plotting.embedded import page_axes
 from qmodels.words import plain_number
-from validation.analysis.comparison import Comparison
-from validation.analysis.estimates import Estimate
-from validation.cluster.balancing import AbstractBalancer
+from validation.analysis.sentences import against, estimated, legend, listed, standings
 from validation.cluster.history import ClusterRun
-from validation.cluster.node import Cluster
 from validation.cluster.plotting import migration_map, timeline
-from validation.cluster.runs import (
-    BalancerComparison,
-    BalancerRuns,
-    ClusterPoint,
-    Traces,
-    trace_of,
-)
+from validation.cluster.runs import BalancerComparison, BalancerRuns, ClusterPoint, trace_of
+from validation.cluster.scenario import BalancePlan
 from validation.cluster.simulator import simulate_cluster
-from validation.cluster.trace import ClusterTrace
 
 #: What adds to a slowdown, in words.
 _PARTS = {
@@ -46,26 +32,16 @@ _WORTH = 0.1
 def findings(found: BalancerComparison) -> list[str]:
     """What the runs say, in sentences; a difference within its interval is no difference."""
     best = found.runs[found.best()]
-    level = [name for name in found.leaders() if name != best.balancer]
-    first = (
-        f"Under {best.balancer} a job takes {_times(best['slowdown'])} as long as alone, the least "
-        f"of {len(found.runs)}"
-        if len(found.runs) > 1
-        else f"Under {best.balancer} a job takes {_times(best['slowdown'])} as long as alone"
+
+    def times(number: str) -> str:
+        return f"{number} times"
+
+    said = standings(
+        found,
+        "slowdown",
+        lambda known: f"a job takes {times(estimated(known))} as long as alone",
+        times,
     )
-    if level:
-        first += f"; {_listed(level)} cannot be told from it in {best.replications} runs"
-    said = [f"{first}."]
-    others = [name for name in found.runs if name != best.balancer and name not in level]
-    if best.replications == 1 and len(found.runs) > 1:
-        said.append("These jobs were run once: how sure the order is is not known.")
-    elif others:
-        worst = max(others, key=lambda name: found.runs[name]["slowdown"].mean)
-        gap = found.compare(worst, best.balancer)
-        said.append(
-            f"Under {worst} it is {_times(found.runs[worst]['slowdown'])}, by paired differences "
-            f"{_estimated(gap)} more."
-        )
     said.append(
         f"Under {best.balancer} one job in twenty takes more than "
         f"{plain_number(best['slowdown_p95'].mean, 3)} times as long as alone, one in a hundred "
@@ -78,39 +54,13 @@ def findings(found: BalancerComparison) -> list[str]:
         heavy.sort(key=lambda part: -parts[part])
         said.append(
             f"What is added to the time alone is "
-            f"{_listed([f'{_PARTS[part]} ({parts[part] / added:.0%})' for part in heavy])}."
+            f"{listed([f'{_PARTS[part]} ({parts[part] / added:.0%})' for part in heavy])}."
         )
     return said
 
 
-def _times(known: Estimate) -> str:
-    return f"{_estimated(known)} times"
-
-
-def _estimated(known: Estimate | Comparison) -> str:
-    """A mean to the digits that its interval leaves, with that to two."""
-    if not (np.isfinite(known.half_width) and known.half_width > 0.0):
-        return plain_number(known.mean, 3)
-    after = max(0, 1 - math.floor(math.log10(known.half_width)))
-    return f"{known.mean:,.{after}f} ± {known.half_width:,.{after}f}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _moved(run: BalancerRuns) -> float:
-    """Tasks of a run that started or went elsewhere, mean."""
-    return run["started_elsewhere"].mean + run["preemptions"].mean
-
-
-def _legend(balancer: AbstractBalancer) -> str:
-    """What a balancer does: the first line of its class."""
-    return (inspect.getdoc(type(balancer)) or "no word is said of it").splitlines()[0]
-
-
 def _slowdown_words(runs: Sequence[BalancerRuns]) -> str:
-    said = [f"{run.balancer} {_estimated(run['slowdown'])}" for run in runs]
+    said = [f"{run.balancer} {estimated(run['slowdown'])}" for run in runs]
     return f"Mean slowdown under each balancer, the least first: {', '.join(said)}."
 
 
@@ -131,92 +81,106 @@ def _task_words(run: ClusterRun) -> str:
     )
 
 
-def write_balance_report(
-    cluster: Cluster,
-    traces: Traces,
-    balancers: Sequence[AbstractBalancer],
-    found: BalancerComparison,
-    folder: Path,
-    *,
-    seed: int,
-    command: str,
-) -> Path:
-    """Write report.html, tables and figures; the first run of each balancer in detail.
+def balance_report(plan: BalancePlan, found: BalancerComparison) -> Report:
+    """Say what the runs found; the first run of each balancer in detail.
 
-    Raises
-    ------
-    ModelError
-        If `folder` cannot be written to.
+    Parameters
+    ----------
+    plan : BalancePlan
+        What was run.
+    found : BalancerComparison
+        What came of it.
     """
     ordered = sorted(found.runs.values(), key=lambda run: run["slowdown"].mean)
     best = ordered[0]
-    frames = {name: pd.DataFrame(dict(run.values)) for name, run in found.runs.items()}
-    with output_folder(folder) as made:
-        pd.concat(frames, names=["balancer", "replication"]).to_csv(made / "replications.csv")
-        panels = [
-            _first_run(
-                cluster, trace_of(ClusterPoint(cluster, traces, balancer, seed), 0), balancer, made, number
-            )
-            for number, balancer in enumerate(balancers, start=1)
-        ]
-        fill_report(
-            made,
-            Path(__file__).parent / "templates" / "balance.html.j2",
-            pictures=[
-                Picture("slowdown", found.plot(_axes()).get_figure(), _slowdown_words(ordered)),
-                Picture("tails", found.plot_tails(ax=_axes()).get_figure(), _tail_words(ordered)),
-                Picture("tasks", None, panels=tuple(panels)),
-            ],
-            tables={"balancers.csv": found.to_frame()},
-            title="Balancers of a cluster",
-            subtitle=_subtitle(cluster, best),
-            findings=findings(found),
-            gravest=found.warnings,
-            command=command,
-            runs=ordered,
-            best=best,
-            legends={balancer.name: _legend(balancer) for balancer in balancers},
-            slower=any(abs(run["slower_nodes"].mean) > 1e-6 for run in ordered),
-            estimated=_estimated,
-            number=lambda value: plain_number(value, 3),
-            moved=_moved,
-            against_best=lambda run: _against(found, run, best),
-        )
-    return folder / PAGE
+
+    drawn: list[Drawn] = []  # of the first runs, filled as they are written
+
+    def write_first_runs(folder: Path) -> None:
+        """Simulate the first replication again, as a comparison keeps no histories."""
+        frames = {name: pd.DataFrame(dict(run.values)) for name, run in found.runs.items()}
+        pd.concat(frames, names=["balancer", "replication"]).to_csv(folder / "replications.csv")
+        for number, balancer in enumerate(plan.balancers, start=1):
+            point = ClusterPoint(plan.cluster, plan.traces, balancer, plan.seed)
+            run = simulate_cluster(plan.cluster, trace_of(point, 0), balancer)
+            _write_first_run(run, folder, number)
+            drawn.append((timeline(run, "tasks", ax=page_axes()).get_figure(), _task_words(run)))
+
+    slowdowns = (
+        Picture(
+            "slowdown",
+            "Mean slowdown of a job, its response time over the time that it takes alone, and what "
+            f"makes it up{'; lines: 95 % intervals' if best.replications > 1 else ''}.",
+            lambda: (found.plot(page_axes()).get_figure(), _slowdown_words(ordered)),
+        ),
+        Grid("Slowdown by balancer, the best first", ordered, _columns(found, best), (0, 9)),
+        f"One for the job alone, queueing for processors and disks, paging, barriers and migration"
+        f"{_slower(ordered)} make up the mean slowdown. All balancers got the same jobs, so that the last "
+        f"column, of paired differences, tells more than the intervals beside the means.",
+        {balancer.name: legend(balancer) for balancer in plan.balancers},
+    )
+    tails = Picture(
+        "tails",
+        "Share of the jobs whose slowdown is larger, over that slowdown.",
+        lambda: (found.plot_tails(ax=page_axes()).get_figure(), _tail_words(ordered)),
+    )
+    tasks = Picture(
+        "tasks",
+        "Tasks at each node over time in the first run; nodes by rising load, the line is the last "
+        "arrival. An even shade is an even load; each picture has a scale of its own.",
+        panels=lambda: drawn,
+    )
+    runs = f"{best.replications} runs of the same jobs under each balancer"
+    return Report(
+        title="Balancers of a cluster",
+        subtitle=f"{len(plan.cluster.nodes)} nodes; {'one run' if best.replications == 1 else runs}",
+        findings=findings(found),
+        notes=found.warnings,
+        sections=(
+            Section("slowdowns", "Slowdowns", slowdowns),
+            Section("tails", "The unlucky ones", (tails,)),
+            Section("nodes", "Where the tasks were", (tasks,)),
+        ),
+        tables={"balancers.csv": found.to_frame()},
+        provenance="All numbers are in balancers.csv and replications.csv; the first run of each "
+        "balancer in jobs-1.csv, nodes-1.csv and on, in the order of the list above.",
+        more=write_first_runs,
+    )
 
 
-def _first_run(
-    cluster: Cluster, trace: ClusterTrace, balancer: AbstractBalancer, made: Path, number: int
-) -> tuple[Any, str]:
-    """Write the first run of a balancer in tables and pictures; its tasks for the page."""
+def _columns(found: BalancerComparison, best: BalancerRuns) -> dict[str, Callable[[BalancerRuns], str]]:
+    """Columns of the table of slowdowns."""
+
+    def mean(quantity: str) -> Callable[[BalancerRuns], str]:
+        return lambda run: plain_number(run[quantity].mean, 3)
+
+    return {
+        "balancer": lambda run: run.balancer,
+        "mean slowdown": lambda run: estimated(run["slowdown"]),
+        "5 % of jobs exceed": mean("slowdown_p95"),
+        "1 % of jobs exceed": mean("slowdown_p99"),
+        **{part: mean(part) for part in ("queueing", "paging", "barrier", "migration")},
+        "tasks elsewhere or moved": lambda run: plain_number(
+            run["started_elsewhere"].mean + run["preemptions"].mean, 3
+        ),
+        f"more than {best.balancer}": lambda run: against(found, run.balancer, "slowdown"),
+    }
+
+
+def _slower(runs: Sequence[BalancerRuns]) -> str:
+    """Name the part that nodes of different speeds add, where there are such."""
+    return ", and slower nodes," if any(abs(run["slower_nodes"].mean) > 1e-6 for run in runs) else ""
+
+
+def _write_first_run(run: ClusterRun, folder: Path, number: int) -> None:
+    """Write a run in tables and pictures."""
     from qmodels.plotting.fonts import save
 
-    run = simulate_cluster(cluster, trace, balancer)
-    run.to_frame().to_csv(made / f"jobs-{number}.csv", index=False)
-    run.timeline().to_csv(made / f"nodes-{number}.csv", index=False)
+    run.to_frame().to_csv(folder / f"jobs-{number}.csv", index=False)
+    run.timeline().to_csv(folder / f"nodes-{number}.csv", index=False)
     drawn = {what: timeline(run, what).get_figure() for what in ("tasks", "disk", "cpu")}
     if run.migrations.any():
-        pd.DataFrame(run.migrations).to_csv(made / f"migrations-{number}.csv")
+        pd.DataFrame(run.migrations).to_csv(folder / f"migrations-{number}.csv")
         drawn["migrations"] = migration_map(run.migrations).get_figure()
     for name, figure in drawn.items():
-        save(figure, made / f"{name}-{number}.png", dpi=150)
-    return timeline(run, "tasks", ax=_axes()).get_figure(), _task_words(run)
-
-
-def _axes() -> Any:
-    """Axes whose words can be read on a telephone."""
-    return axes_or_new(None, figsize=(4.8, 3.3))
-
-
-def _against(found: BalancerComparison, run: BalancerRuns, best: BalancerRuns) -> str:
-    """What a balancer costs more than the best, by paired differences."""
-    if run.balancer == best.balancer:
-        return "best"
-    gap = found.compare(run.balancer, best.balancer)
-    decided = gap.verdict != "undecided" or not np.isfinite(gap.half_width)
-    return _estimated(gap) if decided else f"{_estimated(gap)}, undecided"
-
-
-def _subtitle(cluster: Cluster, best: BalancerRuns) -> str:
-    runs = f"{best.replications} runs of the same jobs under each balancer"
-    return f"{len(cluster.nodes)} nodes; " + ("one run" if best.replications == 1 else runs)
+        save(figure, folder / f"{name}-{number}.png", dpi=150)

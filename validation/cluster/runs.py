@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import one_of, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.progress import Progress
-from validation.analysis.comparison import Comparison, compare
-from validation.analysis.estimates import Estimate, estimate
+from validation.analysis.alternatives import Alternatives, Quantity, Replications
+from validation.analysis.estimates import plus_minus
 from validation.analysis.seeding import stream
 from validation.cluster.balancing.base import AbstractBalancer, find_balancer
 from validation.cluster.history import QUANTITIES, TAIL, tails_of
@@ -27,7 +28,8 @@ from validation.sweeps.executors import parallel_map
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
+#: What adds to a slowdown, in the table.
+_PARTS = ("queueing", "paging", "barrier", "migration")
 
 
 class Traces(Protocol):
@@ -77,42 +79,27 @@ def _run_with_tails(task: tuple[ClusterPoint, int]) -> tuple[dict[str, float], A
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BalancerRuns(Result):
+class BalancerRuns(Replications, Result):
     """What replications under one balancer gave."""
 
     drawing = Drawing("replication", "slowdown")
 
     balancer: str
-    values: Mapping[str, tuple[float, ...]] = field(repr=False)  #: of each, by quantity
     tails: Mapping[str, Array] = field(repr=False)  #: mean share of jobs above each of `TAIL`
     migrations: NDArray[np.int64] = field(repr=False)  #: (nodes, nodes) over all replications
-    confidence: float
     warnings: tuple[str, ...]
 
-    @property
-    def replications(self) -> int:
-        """How many."""
-        return len(self.values["slowdown"])
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each replication."""
-        import pandas as pd
-
-        return pd.DataFrame(dict(self.values)).rename_axis("replication").reset_index()
-
     def record(self) -> dict[str, Any]:
-        """Every quantity as an estimate."""
-        known = {name: self[name] for name in self.values}
-        return {"balancer": self.balancer, "warnings": self.warnings} | known
+        """Return every quantity as an estimate."""
+        return {"balancer": self.balancer, "warnings": self.warnings} | super().record()
 
-    def __getitem__(self, name: str) -> Estimate:
-        """The estimate of a quantity of `QUANTITIES`."""
-        one_of("quantity", name, self.values)
-        return estimate(self.values[name], confidence=self.confidence)
+
+def _quantities() -> dict[str, Quantity]:
+    return {name: Quantity(unit, not name.endswith("utilisation")) for name, unit in QUANTITIES.items()}
 
 
 @dataclass(frozen=True, eq=False)
-class BalancerComparison(Result):
+class BalancerComparison(Alternatives[str, BalancerRuns]):
     """Balancers fed the same jobs, replication by replication.
 
     Examples
@@ -124,94 +111,39 @@ class BalancerComparison(Result):
     'IOCM-RE'
     """
 
-    runs: Mapping[str, BalancerRuns]
+    kind = "balancer"
 
-    def compare(
-        self, name: str, to: str, quantity: str = "slowdown", *, relative: bool = False
-    ) -> Comparison:
-        """Compare a quantity under `name` with that under `to`, by paired differences.
-
-        Raises
-        ------
-        ModelError
-            If there is no such balancer or quantity.
-        """
-        for one in (name, to):
-            one_of("balancer", one, self.runs)
-        here, there = self.runs[name], self.runs[to]
-        one_of("quantity", quantity, here.values)
-        return compare(
-            here.values[quantity],
-            there.values[quantity],
-            confidence=here.confidence,
-            smaller_is_better=not quantity.endswith("utilisation"),
-            relative=relative,
-        )
-
-    def best(self, quantity: str = "slowdown") -> str:
-        """The balancer with the least mean."""
-        return min(self.runs, key=lambda name: self.runs[name][quantity].mean)
-
-    def leaders(self, quantity: str = "slowdown") -> list[str]:
-        """The best balancer, and those that cannot be told from it."""
-        best = self.best(quantity)
-        return [
-            name
-            for name in self.runs
-            if name == best or self.compare(name, best, quantity).verdict == "undecided"
-        ]
+    quantities: Mapping[str, Quantity] = field(default_factory=_quantities, repr=False)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to know before using the numbers."""
         return tuple(f"{name}: {text}" for name, run in self.runs.items() for text in run.warnings)
 
-    def table(self) -> str:
-        """One line for each balancer, best first, with its paired difference to the best."""
-        best = self.best()
-        order = sorted(self.runs, key=lambda name: self.runs[name]["slowdown"].mean)
-        runs = self.runs[best].replications
-        lines = [
-            f"{'balancer':<12} {'slowdown':<18} {'p95':>8} {'p99':>8} {'queueing':>9} "
-            f"{'paging':>8} {'barrier':>8} {'migration':>9} {'moved':>7}   "
-            f"slowdown less that of {best}"
-        ]
-        for name in order:
-            run = self.runs[name]
-            slow = run["slowdown"]
-            width = f" ± {slow.half_width:.2g}" if runs > 1 else ""
-            parts = " ".join(
-                f"{run[part].mean:>{size}.3g}"
-                for part, size in (
-                    ("slowdown_p95", 8),
-                    ("slowdown_p99", 8),
-                    ("queueing", 9),
-                    ("paging", 8),
-                    ("barrier", 8),
-                    ("migration", 9),
-                )
-            )
-            moved = run["started_elsewhere"].mean + run["preemptions"].mean
-            gap = "best" if name == best else str(self.compare(name, best))
-            lines.append(f"{name:<12} {f'{slow.mean:.4g}{width}':<18} {parts} {moved:>7.4g}   {gap}")
-        level = [name for name in order if name in self.leaders()]
-        if len(level) > 1:
-            lines.append(f"cannot be told from the best: {', '.join(level[1:])}")
-        return "\n".join(lines)
+    def _columns(self, name: str, quantity: str) -> dict[str, str]:
+        run, known = self.runs[name], self.estimate(name, quantity)
+        width = plus_minus(known.half_width) if run.replications > 1 else ""
+        parts = {"p95": "slowdown_p95", "p99": "slowdown_p99"} | {part: part for part in _PARTS}
+        moved = run["started_elsewhere"].mean + run["preemptions"].mean
+        return (
+            {quantity: f"{known.mean:.4g}{width}"}
+            | {head: f"{self.mean(name, part):.3g}" for head, part in parts.items()}
+            | {"moved": f"{moved:.4g}"}
+        )
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each balancer and quantity: mean, half-width, difference to the best."""
+    def to_frame(self, quantity: str | None = None) -> pd.DataFrame:
+        """Return one row for each balancer and quantity: mean, half-width, difference to the best."""
         import pandas as pd
 
-        best, rows = self.best(), []
+        best, rows = self.best(quantity), []
         for name, run in self.runs.items():
-            for quantity in run.values:
-                known, gap = run[quantity], self.compare(name, best, quantity)
+            for each in run.values:
+                known, gap = run[each], self.compare(name, best, each)
                 rows.append(
                     {
                         "balancer": name,
-                        "quantity": quantity,
-                        "unit": QUANTITIES[quantity],
+                        "quantity": each,
+                        "unit": self.unit(each),
                         "mean": known.mean,
                         "half_width": known.half_width,
                         "less_best": gap.mean,
@@ -222,13 +154,11 @@ class BalancerComparison(Result):
                 )
         return pd.DataFrame(rows)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the slowdown of every balancer, with what it is made of."""
+    def plot(self, ax: Any = None, *, quantity: str | None = None) -> Any:
+        """Draw the slowdown of every balancer, with what it is made of; or another quantity."""
         from validation.cluster.plotting import slowdown_parts
 
-        return slowdown_parts(
-            {name: {q: run[q] for q in run.values} for name, run in self.runs.items()}, ax=ax
-        )
+        return slowdown_parts(self.runs, ax=ax) if quantity is None else super().plot(ax, quantity=quantity)
 
     def plot_tails(self, kind: str = "all", *, ax: Any = None) -> Any:
         """Draw the share of jobs above a slowdown: of "all", "sequential" or "parallel" ones."""

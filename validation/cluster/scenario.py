@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
 from phasefit.records import Record
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, read_tables
+from qmodels.io.study_file import StudyFile, StudyTable, made_once
+from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail
 from validation.cluster.balancing import BALANCERS, AbstractBalancer
 from validation.cluster.node import MOST_NODES, Cluster, Node
 from validation.cluster.runs import SameTrace, Traces
@@ -79,23 +80,23 @@ class RuleTable(Table):
     rounds: Annotated[int, Field(ge=0)] | None = None
 
 
-class StudyTable(Table):
-    """How much to compute."""
+class BalanceTable(StudyTable):
+    """Who competes, and how much to compute."""
 
-    replications: Annotated[int, Field(ge=1, le=10_000)] = 10
+    balancers: list[str] = Field(default=["IOCM-PM", "IOCM-RE", "memory", "CPU", "NLB"], min_length=1)
 
 
-class ClusterFile(Table):
+class ClusterFile(StudyFile):
     """The whole file."""
 
+    short: ClassVar = {**StudyFile.short, "balancers": "study.balancers"}
+
     title: str = "Balancers compared"
-    seed: Annotated[int, Field(ge=0)] = 0
-    balancers: list[str] = Field(default=["IOCM-PM", "IOCM-RE", "memory", "CPU", "NLB"], min_length=1)
     cluster: ClusterTable = ClusterTable()
     nodes: list[NodesTable] = Field(default=[NodesTable()], min_length=1)
     jobs: JobsTable = JobsTable()
     rules: RuleTable = RuleTable()
-    study: StudyTable = StudyTable()
+    study: BalanceTable = BalanceTable()
 
 
 #: Keys of [jobs] that a source reads, and the fields that they fill.
@@ -159,7 +160,7 @@ def load_balance(path: str | Path) -> BalancePlan:
         If the job log is damaged.
     """
     source = Path(path)
-    return plan_of(source, read_tables(source, ClusterFile))
+    return plan_of(source, ClusterFile.read(source))
 
 
 def plan_of(source: Path, spec: ClusterFile) -> BalancePlan:
@@ -177,7 +178,7 @@ def plan_of(source: Path, spec: ClusterFile) -> BalancePlan:
         at_key(source, "jobs.path", traces.trace.fits, cluster)
     return BalancePlan(
         title=spec.title,
-        seed=spec.seed,
+        seed=spec.study.seed,
         cluster=cluster,
         traces=traces,
         balancers=_balancers(source, spec),
@@ -187,19 +188,12 @@ def plan_of(source: Path, spec: ClusterFile) -> BalancePlan:
 
 def _balancers(source: Path, spec: ClusterFile) -> tuple[AbstractBalancer, ...]:
     options = spec.rules.model_dump(exclude_none=True)
-    made: dict[str, AbstractBalancer] = {}
-    for i, name in enumerate(spec.balancers):
-        key = f"balancers[{i}]"
-        kind = at_key(source, key, BALANCERS.find, name)
-        given: dict[str, Any] = options if kind.name in BALANCERS else {}
-        try:
-            one = at_key(source, key, kind, **given)
-        except TypeError as error:
-            fail(source, key, f"cannot be made without arguments: {error}")
-        if one.name in made:
-            fail(source, key, f"balancer {one.name} is there twice; drop one")
-        made[one.name] = one
-    return tuple(made.values())
+
+    def make(name: str) -> AbstractBalancer:
+        kind = BALANCERS.find(name)
+        return kind(**options if kind.name in BALANCERS else {})
+
+    return made_once(source, "study.balancers", "balancer", spec.study.balancers, make)
 
 
 def _traces(source: Path, spec: JobsTable, nodes: int) -> Traces:

@@ -6,26 +6,19 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.checks import real_number, real_vector
 from qmodels.errors import ModelError
 from qmodels.memory import check_memory, memory_limit
 from qmodels.progress import Progress, no_progress
 from validation.cluster._kernels import events, rules, state
 from validation.cluster._kernels.state import ARRIVED, HEAD, RUNNING, Rules, State
-from validation.cluster.balancing.base import (
-    AbstractBalancer,
-    ClusterView,
-    Job,
-    checked_nodes,
-    find_balancer,
-)
+from validation.cluster.balancing.base import AbstractBalancer, ClusterView, Job, checked_nodes, find_balancer
 from validation.cluster.history import ClusterRun
 from validation.cluster.node import Cluster, Node
 from validation.cluster.trace import ClusterTrace
-
-Array = NDArray[np.float64]
 
 #: How far the mean number of tasks at a CPU or disk may move before those who share it are asked
 #: again, relative to one more than that number.

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from qmodels.commands.answers import print_json
 from qmodels.errors import ModelError
 
 if TYPE_CHECKING:
     from types import FrameType
+
+FAILED = 1  #: exit code when one breaks a promise
+
+Check = Annotated[
+    str | None, typer.Option(help="Only check that this one keeps the rules of its kind, and stop.")
+]
+CheckSeconds = Annotated[float, typer.Option(min=0.1, help="With --check: stop one that takes longer.")]
 
 
 def find_own_modules() -> None:
@@ -48,3 +58,24 @@ def within_seconds(seconds: float, who: str) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+
+
+def answer_check(check: Callable[[Any], Any], one: Any, seconds: float, *, as_json: bool) -> None:
+    """Print whether a strategy or a balancer keeps its promises; exit with `FAILED` if it does not.
+
+    Parameters
+    ----------
+    check : callable
+        Runs the contract; its result has `passed` and `table`.
+    one : type
+        What is checked.
+    seconds : float
+        Time that it is given.
+    as_json : bool
+        Whether to print JSON.
+    """
+    with within_seconds(seconds, f"{check.__name__.removeprefix('check_')} {one.name}"):
+        found = check(one)
+    print_json(found) if as_json else typer.echo(found.table())
+    if not found.passed:
+        raise typer.Exit(FAILED)

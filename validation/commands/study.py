@@ -6,48 +6,40 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from qmodels.commands.answers import AsJson, Workers, print_json, with_changes
+from qmodels.commands.answers import print_json, with_changes
 from qmodels.commands.choices import Model
 from qmodels.commands.effort import Long, check_predictions, check_runs
 from qmodels.commands.options import MaxBytes
-from qmodels.commands.set_option import SetOption, say_changes
-from validation.commands.kept_work import KeepJournal, Reuse, kept_work
-
-Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for the report.")]
+from qmodels.commands.set_option import say_changes
+from validation.commands.comparing import Call, add_comparison, over
 
 Interactive = Annotated[
     bool,
     typer.Option("--interactive", help="Add a speedup surface that can be turned, cut and read off."),
 ]
+_SEED: Final = {"seed": over("seed", int, min=0, help="Instead of the scenario's seed.")}
 
-
-#: What plays the mesh: other processes import it while this one reads the scenario.
-_MESH = "validation.trial.one_policy"
+#: What simulates the mesh: other processes import it while this one reads the scenario.
+_MESH: Final = "validation.trial.chain"
 
 
 def register(app: typer.Typer) -> None:
     """Add both."""
-    app.command("study")(_study)
-    app.command("demo")(_demo)
+    file = "TOML file; see docs/reference/scenario.md."
+    add_comparison(app, "study", _study, file, _SEED, required=True, output=Path("qmodels-study"))
+    add_comparison(app, "demo", _demo, None, _SEED, output=Path("qmodels-demo"))
 
 
 def _study(
-    scenario: Annotated[Path, typer.Argument(help="TOML file; see docs/reference/scenario.md.")],
-    output: Output = Path("qmodels-study"),
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
-    workers: Workers = None,
+    call: Call,
     interactive: Interactive = False,
     model: Model = None,
     max_bytes: MaxBytes = None,
-    reuse: Reuse = False,
-    keep_journal: KeepJournal = False,
     long: Long = False,
-    settings: SetOption = None,
-    as_json: AsJson = False,
 ) -> None:
     """Predict every policy from a job log and programs, check by simulation, write a report.
 
@@ -56,40 +48,25 @@ def _study(
 
     For example: qmodels study site.toml -o site-report
     """
-    command: list[object] = ["study", scenario, "-o", output]
-    if max_bytes is not None:
-        command += ["--max-bytes", f"{max_bytes}B"]
-    command += ["--long"] * long
-    for word in settings or ():
-        command += ["--set", word]
+    assert call.source is not None
     _run(
-        scenario,
-        output,
-        seed,
-        workers,
-        interactive,
-        command=command,
+        call,
+        call.source,
+        ["study", call.source],
+        interactive=interactive,
         model=model,
         max_bytes=max_bytes,
-        reuse=reuse,
-        keep=keep_journal,
-        settings=settings,
-        as_json=as_json,
         long=long,
     )
 
 
 def _demo(
-    output: Output = Path("qmodels-demo"),
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
-    workers: Workers = None,
-    scenario: Annotated[
+    call: Call,
+    save_inputs: Annotated[
         Path | None,
         typer.Option("--save-inputs", help="Copy the demo's scenario and log there and stop."),
     ] = None,
     interactive: Interactive = False,
-    reuse: Reuse = False,
-    as_json: AsJson = False,
 ) -> None:
     """Run the study shipped with the package: the reference workload on 128 processors.
 
@@ -97,13 +74,11 @@ def _demo(
     """
     # Beside the package that runs it, which is not imported yet: it takes a second.
     shipped = Path(__file__).parents[1] / "study" / "demo"
-    if scenario is not None:
-        _save_inputs(shipped, scenario)
-        typer.echo(f"{scenario / 'scenario.toml'}")
+    if save_inputs is not None:
+        _save_inputs(shipped, save_inputs)
+        typer.echo(f"{save_inputs / 'scenario.toml'}")
         return
-    source = shipped / "scenario.toml"
-    command: list[object] = ["demo", "-o", output]
-    _run(source, output, seed, workers, interactive, command=command, reuse=reuse, as_json=as_json)
+    _run(call, shipped / "scenario.toml", ["demo"], interactive=interactive)
 
 
 def _save_inputs(shipped: Path, folder: Path) -> None:
@@ -137,46 +112,37 @@ def _has_trial(scenario: Path) -> bool:
 
 
 def _run(
+    call: Call,
     scenario: Path,
-    output: Path,
-    seed: int | None,
-    workers: int | None,
-    interactive: bool,
-    *,
     command: list[object],
+    *,
+    interactive: bool,
     model: str | None = None,
     max_bytes: int | None = None,
-    reuse: bool = False,
-    keep: bool = False,
-    settings: list[str] | None = None,
-    as_json: bool = False,
     long: bool = False,
 ) -> None:
+    """Study a scenario, write the report and answer; `command` begins what is typed to get it again."""
     from dataclasses import replace
 
-    from qmodels.commands.progress import progress_shown
-    from qmodels.commands.shell import shell_line
     from qmodels.io.outputs import claim_output
 
-    claim_output(output)
-    if interactive:
-        command.append("--interactive")
-    with (
-        progress_shown() as progress,
-        kept_work(
-            output,
-            "validation.study.run",
-            workers=workers,
-            reuse=reuse,
-            keep=keep,
-            begin=_MESH if _has_trial(scenario) else None,
-        ) as working,
-    ):
+    assert call.output is not None
+    claim_output(call.output)
+    command += ["-o", call.output]
+    if max_bytes is not None:
+        command += ["--max-bytes", f"{max_bytes}B"]
+    command += ["--long"] * long
+    for word in call.settings or ():
+        command += ["--set", word]
+    command += ["--interactive"] * interactive
+    seed: int | None = call.options.get("seed")
+    begin = _MESH if _has_trial(scenario) else None
+    with call.working("validation.study.run", begin=begin) as working:
         from qmodels.io.scenario import load_scenario
         from qmodels.io.settings import parse_settings
         from validation.study.run import Study, run_study
 
-        plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(settings))
+        plan = load_scenario(scenario, max_bytes=max_bytes, settings=parse_settings(call.settings))
         if seed is not None:
             plan = replace(plan, seed=seed)
             command += ["--seed", seed]
@@ -194,25 +160,23 @@ def _run(
 
         study = run_study(
             plan,
-            workers=workers,
+            workers=call.workers,
             executor=working.threads,
             processes=working.processes,
-            progress=progress,
+            progress=working.progress,
             meanwhile=draw,
         )
         if working.processes is not None:
             working.processes.shutdown()  # what they spent is known when they have ended
         from validation.study.findings import findings
-        from validation.study.report import write_report
+        from validation.study.report import study_report
 
-        again = shell_line(["qmodels", *command])
-        report = write_report(study, output, command=again, interactive=interactive, made_before=made)
+        call.write(study_report(study, interactive=interactive, made_before=made), command)
     say_changes(plan.changes, err=True)
-    found = findings(study)
+    found, report = findings(study), str(call.output / "report.html")
     for finding in found:
         print(f"- {finding}", file=sys.stderr)
-    if as_json:
-        answer = study.record() | {"report": str(report), "findings": found}
-        print_json(with_changes(answer, plan.changes))
+    if call.as_json:
+        print_json(with_changes(study.record() | {"report": report, "findings": found}, plan.changes))
     else:
-        typer.echo(str(report))
+        typer.echo(report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from validation.jobs.stream import (
 
 if TYPE_CHECKING:
     from qmodels.io import JobLog
+
+#: Keys that say how a log is read, as `read_jobs` takes them.
+_OF_READING: Final = ("format", "unit", "columns", "timezone", "partition", "status", "start", "end")
 
 
 @register
@@ -97,14 +100,7 @@ class LogStreams(AbstractStreams):
         "utilisation",
         "arrival_factor",
         "path",
-        "format",
-        "unit",
-        "columns",
-        "timezone",
-        "partition",
-        "status",
-        "start",
-        "end",
+        *_OF_READING,
     )
     log: JobLog
     _: KW_ONLY
@@ -147,17 +143,7 @@ class LogStreams(AbstractStreams):
 
         if "path" not in table:
             raise TableError("path", "this key is missing; name the job log")
-        asked = (
-            "format",
-            "unit",
-            "columns",
-            "timezone",
-            "partition",
-            "status",
-            "start",
-            "end",
-        )
-        choice = {k: table[k] for k in asked if k in table}
+        choice = {k: table[k] for k in _OF_READING if k in table}
         log = read_jobs(
             setting.folder / table["path"],
             **choice,

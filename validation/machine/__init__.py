@@ -10,12 +10,7 @@ from validation.machine.runs import (
     compare_strategies,
     simulate_machine,
 )
-from validation.machine.traffic import (
-    AbstractJobTraffic,
-    Alternating,
-    MixedTraffic,
-    PatternTraffic,
-)
+from validation.machine.traffic import AbstractJobTraffic, Alternating, MixedTraffic, PatternTraffic
 
 __all__ = [
     "NETWORKS",

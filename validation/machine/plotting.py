@@ -1,12 +1,12 @@
-"""Figures of a machine: who holds which nodes at chosen times, when, and strategies compared.
+"""Figures of a machine: who holds which nodes at chosen times, and when.
 
 What is drawn is known by its attributes: a result draws itself with these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,21 +16,9 @@ from numpy.typing import ArrayLike
 
 from phasefit.checks import real_vector
 from qmodels.errors import ModelError
-from qmodels.plotting.style import (
-    BLUE,
-    GREY,
-    JOB_COLOURS,
-    axes_or_new,
-    rectangles,
-    set_commas,
-    set_legend_below,
-    set_title,
-)
+from qmodels.plotting.style import GREY, JOB_COLOURS, axes_or_new, rectangles, set_commas, set_title
 from qmodels.words import in_words, unit_of
 from validation.allocation.plotting import job_map, job_stack
-
-if TYPE_CHECKING:
-    from validation.analysis.estimates import Estimate
 
 #: Rectangles of the largest Gantt chart; more could not be told apart.
 _MOST_BARS = 200_000
@@ -217,63 +205,3 @@ def strategy_strips(histories: Sequence[Any], times: ArrayLike) -> Figure:
             ax.set_title(_told(history, time), fontsize=7)
         row[0].set_ylabel(history.label.split(",")[0], fontsize=9, parse_math=False)
     return figure
-
-
-def comparison(
-    means: Mapping[str, Estimate],
-    differences: Mapping[str, Estimate],
-    *,
-    best: str,
-    quantity: str,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw means of runs on the same jobs, smallest on top; see `StrategyComparison.plot`.
-
-    Parameters
-    ----------
-    means, differences : mapping of str to Estimate
-        Of each run: its mean, and its paired difference to the `best` run.
-    best : str
-        Name of the run that the others are held against.
-    quantity : str
-        What is drawn, with its unit.
-    ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        Two intervals each: of the mean, thin, and of the paired difference to the best, thick.
-    """
-    order = sorted(means, key=lambda name: -means[name].mean)
-    ax = axes_or_new(ax, figsize=(6.0, 1.6 + 0.35 * len(order)))
-    at, lanes = [means[name].mean for name in order], range(len(order))
-    own, gaps = (_widths([of[name] for name in order]) for of in (means, differences))
-    ax.errorbar(at, lanes, xerr=own, fmt="none", ecolor=GREY, elinewidth=0.8, label="mean")
-    ax.errorbar(
-        at,
-        lanes,
-        xerr=gaps,
-        fmt="o",
-        color=BLUE,
-        elinewidth=2.5,
-        capsize=4,
-        label=f"difference to {best}",
-    )
-    ax.set_yticks(lanes, order)
-    ax.set_ylim(-0.6, len(order) - 0.4)
-    for label in ax.get_yticklabels():
-        label.set_parse_math(False)
-    confidence = means[best].confidence
-    ax.set_xlabel(quantity)
-    set_commas(ax, "x")
-    set_legend_below(ax, title=f"{confidence:.0%} intervals", title_fontsize=8)
-    ax.set_xlim(left=min(0.0, *at) if len(at) > 1 else None)
-    ax.grid(axis="x", color="#DDDDDD", lw=0.6)
-    ax.set_axisbelow(True)
-    return ax
-
-
-def _widths(estimates: Sequence[Estimate]) -> list[float]:
-    """Half-widths; none where there is one replication only."""
-    return [0.0 if np.isinf(k.half_width) else k.half_width for k in estimates]

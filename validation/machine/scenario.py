@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from phasefit.records import Record
 from qmodels.errors import ModelError, TraceFormatError
-from qmodels.io.settings import checked_with
-from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail, unchecked_tables
+from qmodels.io.study_file import StudyFile, StudyTable, made_once
+from qmodels.io.toml_tables import Count, Positive, Table, at_key, fail
 from validation.allocation import AbstractStrategy, Request, load_strategy
 from validation.allocation.base import answer
 from validation.jobs import STREAMS, AbstractStreams, LogStreams
@@ -50,9 +50,6 @@ def sides_table(numbers: Sequence[Any]) -> dict[str, Any]:
 class MachineTable(Table):
     """Who is let in, where, and what ends a job."""
 
-    strategies: list[str] = Field(
-        default=["MC-Elongated", "PLAS", "MC", "Random", "MBS", "Paging"], min_length=1
-    )
     discipline: str = "FCFS"
     network: Literal["none", "fluid", "worm"] = "worm"
     hop: Count = 1
@@ -100,38 +97,36 @@ class TrafficTable(Table):
     by_demand: bool = False
 
 
-class StudyTable(Table):
-    """How much to compute."""
+class ComparisonTable(StudyTable):
+    """Who competes, and how much to compute."""
 
-    replications: Annotated[int, Field(ge=1, le=10_000)] = 10
+    strategies: list[str] = Field(
+        default=["MC-Elongated", "PLAS", "MC", "Random", "MBS", "Paging"], min_length=1
+    )
     completions: Count | None = None
     times: Annotated[list[Positive], Field(max_length=6)] | None = None
 
 
-class AllocationFile(Table):
+class AllocationFile(StudyFile):
     """The whole file.
 
     In short, ``mesh = [8, 8, 4]`` and ``torus = true`` before the tables stand for a table of the
     mesh: two sides are rows and columns, three are x, y and z, and such a mesh has no I/O nodes.
     """
 
+    short: ClassVar = {**StudyFile.short, "machine.strategies": "study.strategies"}
+
     title: str = "Strategies compared"
-    seed: Annotated[int, Field(ge=0)] = 0
     mesh: MeshTable = MeshTable()
     machine: MachineTable = MachineTable()
     jobs: JobsTable = JobsTable()
     traffic: TrafficTable | None = None
-    study: StudyTable = StudyTable()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _sides_to_table(cls, tables: Any) -> Any:
-        """Write the short form of a mesh as the table that it stands for."""
-        return cls.written_out(tables) if isinstance(tables, Mapping) else tables
+    study: ComparisonTable = ComparisonTable()
 
     @classmethod
     def written_out(cls, tables: Mapping[str, Any]) -> Mapping[str, Any]:
         """See `Table.written_out`: two or three sides stand for a table of the mesh."""
+        tables = super().written_out(tables)
         given = tables.get("mesh")
         # Anything else is not the short form; sides out of range are found where all sides are.
         if not isinstance(given, list | tuple) or len(given) not in (2, 3):
@@ -181,8 +176,7 @@ def load_plan(path: str | Path, *, settings: Mapping[str, Any] | None = None) ->
         If the job log is damaged.
     """
     source = Path(path)
-    spec = checked_with(source, AllocationFile, unchecked_tables(source), settings or {})
-    return make_plan(source, spec)
+    return make_plan(source, AllocationFile.read(source, settings))
 
 
 def make_plan(source: Path, spec: AllocationFile, *, max_bytes: int | None = None) -> AllocationPlan:
@@ -207,7 +201,7 @@ def make_plan(source: Path, spec: AllocationFile, *, max_bytes: int | None = Non
     else:
         share = 0.5 if mesh.io_nodes.size else 0.0
         traffic = _traffic(source, spec.traffic or TrafficTable(io_share=share), share)
-    strategies = _strategies(source, mesh, spec.machine.strategies)
+    strategies = _strategies(source, mesh, spec.study.strategies)
     machine = at_key(
         source,
         "machine",
@@ -233,7 +227,7 @@ def make_plan(source: Path, spec: AllocationFile, *, max_bytes: int | None = Non
         warnings = (*streams.log.warnings, *streams.warnings)
     return AllocationPlan(
         title=spec.title,
-        seed=spec.seed,
+        seed=spec.study.seed,
         machine=machine,
         strategies=strategies,
         streams=streams,
@@ -246,19 +240,12 @@ def make_plan(source: Path, spec: AllocationFile, *, max_bytes: int | None = Non
 
 
 def _strategies(source: Path, mesh: Mesh, names: list[str]) -> tuple[AbstractStrategy, ...]:
-    made: dict[str, AbstractStrategy] = {}
-    for i, name in enumerate(names):
-        key = f"machine.strategies[{i}]"
-        strategy = at_key(source, key, load_strategy, name)
-        try:
-            one = strategy()
-        except TypeError as error:
-            fail(source, key, f"cannot be made without arguments: {error}")
-        at_key(source, key, answer, one, Occupancy(mesh), Request(1))
-        if one.name in made:
-            fail(source, key, f"strategy {one.name} is there twice; drop one")
-        made[one.name] = one
-    return tuple(made.values())
+    def make(name: str) -> AbstractStrategy:
+        strategy = load_strategy(name)()
+        answer(strategy, Occupancy(mesh), Request(1))
+        return strategy
+
+    return made_once(source, "study.strategies", "strategy", names, make)
 
 
 def _traffic(source: Path, spec: TrafficTable, share: float) -> AbstractJobTraffic:

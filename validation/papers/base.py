@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from phasefit.checks import one_of
 from phasefit.records import Record
 from qmodels.progress import Progress, no_progress
 from validation.analysis.comparison import Comparison
 from validation.analysis.estimates import Estimate
+from validation.sweeps.executors import parallel_map
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Cell = TypeVar("Cell", bound=Hashable)
 
 Verdict = Literal["holds", "fails", "undecided"]
 HOLDS: Final = "holds"
@@ -91,6 +96,28 @@ def all_hold(verdicts: Iterable[Verdict]) -> Verdict:
     return HOLDS if known and set(known) == {HOLDS} else UNDECIDED
 
 
+def within(known: Estimate, low: float, high: float) -> Verdict:
+    """The verdict on a sentence that a mean lies in [low, high], as far as its interval tells.
+
+    Examples
+    --------
+    >>> within(Estimate(0.5, 0.1, 0.95, 9), 0.3, 0.7)
+    'holds'
+    >>> [within(Estimate(0.5, 0.1, 0.95, 9), 0.45, high) for high in (0.7, 0.46)]
+    ['undecided', 'undecided']
+    >>> within(Estimate(0.5, 0.1, 0.95, 9), 0.7, 0.9)
+    'fails'
+    """
+    if low <= known.low and known.high <= high:
+        return HOLDS
+    return FAILS if known.high < low or known.low > high else UNDECIDED
+
+
+def all_better(comparisons: Iterable[Comparison]) -> Verdict:
+    """The verdict on a sentence that the first of each comparison is better."""
+    return all_hold(_BORNE_OUT[each.verdict] for each in comparisons)
+
+
 def all_below_zero(*differences: Estimate) -> Verdict:
     """Whether all of some differences are negative, as far as their intervals tell.
 
@@ -100,12 +127,12 @@ def all_below_zero(*differences: Estimate) -> Verdict:
     >>> all_below_zero(faster), all_below_zero(faster, unclear)
     ('holds', 'undecided')
     """
-    return all_hold(_BORNE_OUT[Comparison(x, smaller_is_better=True).verdict] for x in differences)
+    return all_better(Comparison(x, smaller_is_better=True) for x in differences)
 
 
 def all_above_zero(*differences: Estimate) -> Verdict:
     """Whether all of some differences are positive; see `all_below_zero`."""
-    return all_hold(_BORNE_OUT[Comparison(x, smaller_is_better=False).verdict] for x in differences)
+    return all_better(Comparison(x, smaller_is_better=False) for x in differences)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +169,30 @@ class SharedRuns:
         """Keep a result under a key that holds everything it depends on, the seed included."""
         self._results[key] = result
 
+    def all_of(
+        self, keys: Mapping[Cell, Hashable], make: Callable[[list[Cell]], Iterable[Any]]
+    ) -> dict[Cell, Any]:
+        """Return the results of all cells, those that are not known made and kept.
+
+        Parameters
+        ----------
+        keys : mapping
+            The key of each cell, see `keep`.
+        make : callable
+            Makes the results of some cells, in their order.
+
+        Examples
+        --------
+        >>> shared = SharedRuns()
+        >>> shared.keep("two", 4)
+        >>> shared.all_of({2: "two", 3: "three"}, lambda missing: [k * k for k in missing])
+        {2: 4, 3: 9}
+        """
+        missing = [cell for cell, key in keys.items() if self.known(key) is None]
+        for cell, result in zip(missing, make(missing), strict=True):
+            self.keep(keys[cell], result)
+        return {cell: self.known(key) for cell, key in keys.items()}
+
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -161,6 +212,20 @@ class RunOptions:
     processes: Executor | None = field(default=None, compare=False, repr=False)
     #: What experiments run with the same options share; options of their own share nothing.
     shared: SharedRuns = field(default_factory=SharedRuns, compare=False, repr=False)
+
+    @property
+    def by_processes(self) -> dict[str, Any]:
+        """Who does what is written in Python, as keywords; a quick run is too short for processes."""
+        return {"workers": 1 if self.quick else self.workers, "executor": self.processes}
+
+    @property
+    def by_threads(self) -> dict[str, Any]:
+        """Who does what is compiled, as keywords."""
+        return {"workers": self.workers, "executor": self.threads}
+
+    def spread(self, function: Callable[[Task], Result], tasks: Sequence[Task], what: str) -> list[Result]:
+        """Call a function on every task and tell of it; see `parallel_map`."""
+        return parallel_map(function, tasks, **self.by_processes, progress=self.progress, what=what)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Job-level simulation of SP, DP and TS: the twin of `qmodels.policies`."""
 
-from validation.sharing.candidates import Contest, simulate_candidates
+from validation.sharing.candidates import PolicyComparison, simulate_candidates
 from validation.sharing.results import Simulation
 from validation.sharing.simulator import simulate
 
-__all__ = ["Contest", "Simulation", "simulate", "simulate_candidates"]
+__all__ = ["PolicyComparison", "Simulation", "simulate", "simulate_candidates"]

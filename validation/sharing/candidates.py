@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from phasefit.checks import whole_number
-from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, UnstableError
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, work_bound
 from qmodels.policies.prediction import chosen_rate
 from qmodels.progress import Progress, no_progress
-from validation.analysis.comparison import Comparison, compare
-from validation.analysis.estimates import Estimate
+from validation.analysis.alternatives import Alternatives, Quantity
 from validation.sharing.results import Simulation
 from validation.sharing.simulator import simulate
 
@@ -22,68 +20,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contest(Result):
-    """Policies in order of their simulated mean response time, all having met the same jobs."""
+@dataclass(frozen=True, eq=False)
+class PolicyComparison(Alternatives[AbstractPolicy, Simulation]):
+    """Policies that met the same jobs, the least simulated mean response time [s] first."""
 
-    drawing = Drawing("policy", "mean_response", labels=("policy", "mean response [s]"))
+    kind = "policy"
 
-    policies: tuple[AbstractPolicy, ...]  #: fastest first; saturated ones are left out
-    simulations: tuple[Simulation, ...]  #: of each
-    comparisons: tuple[Comparison, ...]  #: mean response of each less that of the fastest [s]
     #: without a steady state at this rate, as predicted or, if the capacity is in doubt, as seen
-    saturated: tuple[AbstractPolicy, ...]
+    saturated: tuple[AbstractPolicy, ...] = ()
 
-    @property
-    def best(self) -> AbstractPolicy:
-        """The policy with the least simulated mean response time; see `ties` before crowning it."""
-        return self.policies[0]
+    def to_frame(self, quantity: str | None = None) -> pd.DataFrame:
+        """Return one row for each stable policy, fastest first: its simulation, and how far behind it is.
 
-    @property
-    def behind(self) -> tuple[Estimate, ...]:
-        """Mean response of each less that of the fastest, seconds, by paired replications."""
-        return tuple(each.difference for each in self.comparisons)
-
-    @property
-    def ties(self) -> tuple[AbstractPolicy, ...]:
-        """The fastest and those whose difference from it is undecided."""
-        pairs = zip(self.policies, self.comparisons, strict=True)
-        return tuple(policy for policy, each in pairs if each.verdict == "undecided")
-
-    def compare(self, policy: AbstractPolicy, to: AbstractPolicy) -> Comparison:
-        """Compare the mean response of two policies [s], replication by replication.
-
-        Raises
-        ------
-        ModelError
-            If one of them was not simulated.
-        """
-        for each in (policy, to):
-            if each not in self.policies:
-                raise ModelError(
-                    f"{each!r:.60} was not simulated; there are "
-                    f"{', '.join(known.label for known in self.policies)}"
-                )
-        here, there = (self.simulations[self.policies.index(each)] for each in (policy, to))
-        return compare(here.responses, there.responses, confidence=here.mean_response.confidence)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each stable policy, fastest first.
-
-        The verdict is on the policy against the fastest: "worse" or "undecided". The fastest itself
-        is "best" if every other is worse, and "undecided" if it has ties.
+        The verdict is on the policy against the fastest, see `verdict`.
         """
         import pandas as pd
 
-        rows = pd.concat([run.to_frame() for run in self.simulations], ignore_index=True)
-        rows["behind_s"] = [each.mean for each in self.comparisons]
-        rows["behind_half_width_s"] = [each.half_width for each in self.comparisons]
-        rows["tie"] = [policy in self.ties for policy in self.policies]
-        alone = len(self.ties) == 1
-        rows["verdict"] = [
-            "best" if alone and policy == self.best else each.verdict
-            for policy, each in zip(self.policies, self.comparisons, strict=True)
-        ]
+        ahead = super().to_frame(quantity)
+        rows = pd.concat([run.to_frame() for run in self.runs.values()], ignore_index=True)
+        rows["behind_s"], rows["behind_half_width_s"] = ahead.difference, ahead.difference_half_width
+        rows["tie"] = [policy in self.leaders(quantity) for policy in self.runs]
+        rows["verdict"] = ahead.verdict
         return rows
 
 
@@ -100,7 +57,7 @@ def simulate_candidates(
     confidence: float = 0.95,
     progress: Progress | None = None,
     **options: Any,
-) -> Contest:
+) -> PolicyComparison:
     """Simulate several policies on the same jobs and rank them by mean response time.
 
     Parameters
@@ -121,7 +78,7 @@ def simulate_candidates(
 
     Returns
     -------
-    Contest
+    PolicyComparison
 
     Raises
     ------
@@ -146,7 +103,7 @@ def simulate_candidates(
     >>> work = Workload(Program([Phase(io=16.0, cpu=1024.0)]))
     >>> machine = System(processors=16, disks=16)
     >>> some = [SpaceSharing(1, 1), SpaceSharing(16, 16)]
-    >>> simulate_candidates(some, machine, work, load=0.1, jobs=500, seed=1).best.label
+    >>> simulate_candidates(some, machine, work, load=0.1, jobs=500, seed=1).best().label
     'SP(1,1)'
     """
     if not isinstance(policies, Sequence) or isinstance(policies, str) or not policies:
@@ -182,12 +139,9 @@ def simulate_candidates(
         largest = max(capacities, key=capacities.__getitem__)
         raise UnstableError(largest.label, rate, capacities[largest])
     stable, runs = [stable[i] for i in settled], [runs[i] for i in settled]
-    order = sorted(range(len(runs)), key=lambda i: runs[i].mean_response.mean)
-    first = runs[order[0]].responses
-    comparisons = [compare(runs[i].responses, first, confidence=confidence) for i in order]
-    return Contest(
-        policies=tuple(stable[i] for i in order),
-        simulations=tuple(runs[i] for i in order),
-        comparisons=tuple(comparisons),
+    found = sorted(zip(stable, runs, strict=True), key=lambda pair: pair[1].mean_response.mean)
+    return PolicyComparison(
+        dict(found),
+        {"mean_response": Quantity("s")},
         saturated=tuple(policy for policy in capacities if policy not in stable),
     )

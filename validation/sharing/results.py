@@ -56,6 +56,16 @@ class Simulation(Result):
     warnings: tuple[str, ...] = ()  #: what to know before using the numbers
     saturated: bool = False  #: whether response times grew over the measured jobs
 
+    @property
+    def values(self) -> dict[str, tuple[float, ...]]:
+        """Mean response of each replication, by its name."""
+        return {"mean_response": self.responses}
+
+    @property
+    def confidence(self) -> float:
+        """Coverage of the intervals."""
+        return self.mean_response.confidence
+
     def percentile(self, q: float) -> Estimate:
         """Response time that a fraction `q` of the jobs does not exceed, in seconds.
 

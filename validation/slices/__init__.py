@@ -1,11 +1,6 @@
 """Jobs that ask a pod of blocks for slices: played, and exact where that can be."""
 
-from validation.slices.losses import (
-    SliceAvailability,
-    SliceLosses,
-    slice_availability,
-    slice_losses,
-)
+from validation.slices.losses import SliceAvailability, SliceLosses, slice_availability, slice_losses
 from validation.slices.pod import MIXES, Pod, SliceMix
 from validation.slices.queue import SliceQueue, slice_queue
 from validation.slices.results import ShapeResult, SliceSimulation

@@ -5,50 +5,30 @@ What is drawn is known by its attributes: a result draws itself with these.
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from qmodels.plotting.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    axes_or_new,
-    bars_above_zero,
-    plain_text,
-    set_legend,
-    set_legend_below,
-)
+from qmodels.plotting.style import axes_or_new, plain_text, set_legend, set_legend_below
 from validation.allocation.plotting import job_stack
+from validation.analysis.plotting import COLOURS, draw_bars, draw_estimates
 from validation.slices.pod import in_text
-
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, BLACK, GREY)
 
 
 def largest_utilisation(study: Any, ax: Axes | None = None) -> Axes:
     """Share of the chips held with a full queue; for a log, at its load."""
     ax = axes_or_new(ax, figsize=(5.4, 0.9 + 0.3 * len(study.ways)))
-    rows = np.arange(len(study.strategies), dtype=float)
-    height = 0.8 / len(study.disciplines)
-    for k, discipline in enumerate(study.disciplines):
-        ways = [study.of(name, discipline) for name in study.strategies]
-        runs = [(way.full or way.loaded).utilisation for way in ways]
-        ax.barh(
-            rows + (k - (len(study.disciplines) - 1) / 2) * height,
-            [run.mean for run in runs],
-            height=0.9 * height,
-            color=COLOURS[k % len(COLOURS)],
-            label=plain_text(discipline),
-            xerr=[run.half_width for run in runs],
-            error_kw={"lw": 0.8},
-        )
-    ax.set_yticks(rows, study.strategies)
-    ax.invert_yaxis()
+    held = {
+        plain_text(discipline): [
+            (way.full or way.loaded).utilisation
+            for way in (study.of(name, discipline) for name in study.strategies)
+        ]
+        for discipline in study.disciplines
+    }
+    draw_bars(ax, study.strategies, held, cycle(COLOURS), across=True, filled=0.9)
     ax.set_xlim(0.0, 1.0)
     ax.set_xlabel(
         "share of the chips held, with a full queue"
@@ -73,19 +53,9 @@ def waits_by_slice(study: Any, ax: Axes | None = None) -> Axes:
         # beside each other, or the bars of one strategy hide those of the next
         aside = 2.0 ** (0.08 * (k - (len(study.strategies) - 1) / 2))
         x = [aside * np.prod(own.shape) for own in seen]
-        means = [own.wait.mean / unit for own in seen if own.wait is not None]
-        errors = [own.wait.half_width / unit for own in seen if own.wait is not None]
-        ax.errorbar(
-            x,
-            means,
-            yerr=bars_above_zero(means, errors),
-            label=name,
-            color=COLOURS[k % len(COLOURS)],
-            marker="o",
-            ms=4,
-            capsize=2,
-            lw=1.0,
-        )
+        means, errors = (np.array([getattr(own.wait, of) for own in seen]) for of in ("mean", "half_width"))
+        waits, colour = (means / unit, errors / unit), COLOURS[k % len(COLOURS)]
+        draw_estimates(ax, x, waits, label=name, color=colour, marker="o", ms=4, lw=1.0)
     ax.set_xscale("log", base=2)
     shapes = study.ways[0].loaded.shapes
     if len(shapes) <= 12:

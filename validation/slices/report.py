@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
-from qmodels.io.outputs import output_folder
-from qmodels.pages.report import PAGE, Picture, fill_report
+from qmodels.pages.report import Grid, Picture, Report, Section
 from qmodels.words import in_words
-from validation.analysis.comparison import compare
 from validation.analysis.estimates import Estimate
-from validation.slices.pod import in_text
+from validation.slices.pod import Shape, in_text
 from validation.slices.results import SliceSimulation
 from validation.slices.scenario import pod_in_words
 from validation.slices.study import SliceStudy, Ways
 
 #: Share of the time below which it is not said that a head fits by count alone.
 _RARELY = 0.005
+#: Slices of which a table is shown.
+_MOST_SHAPES: Final = 12
 
 
 def findings(study: SliceStudy) -> list[str]:
@@ -55,7 +56,7 @@ def _cost(study: SliceStudy, free: Ways, best: Ways) -> str:
     """What boxes cost against any blocks."""
     text = ""
     if free.full is not None and best.full is not None:
-        gap = compare(free.full.runs["utilisation"], best.full.runs["utilisation"], smaller_is_better=False)
+        gap = study.full.compare(free.name, best.name)
         text = (
             f"With a full queue, {free.discipline}, any blocks keep "
             f"{free.full.utilisation.mean:.0%} of the pod busy, boxes at best "
@@ -90,7 +91,7 @@ def _overtaking(study: SliceStudy, best: Ways, discipline: str) -> str:
     other = study.of(best.strategy, discipline)
     text = f"Letting jobs overtake ({discipline}, {best.strategy}) "
     if other.full is not None and best.full is not None:
-        gap = compare(other.full.runs["utilisation"], best.full.runs["utilisation"], smaller_is_better=False)
+        gap = study.full.compare(other.name, best.name)
         text += {
             "better": f"keeps {gap.mean * 100:.0f} points more of the pod busy (± "
             f"{gap.half_width * 100:.1f}) when 50 jobs always wait",
@@ -119,7 +120,7 @@ def _decision(study: SliceStudy, best: Ways) -> list[str]:
     if free.loaded.growing or not steady:
         return []
     queue = min(steady, key=lambda way: way.loaded.wait.mean if way.loaded.wait else float("inf"))
-    gap = compare(free.loaded.runs["wait"], queue.loaded.runs["wait"])
+    gap = study.loaded.compare(free.name, queue.name)
     more = {
         "better": "the switch shortens the mean wait more",
         "worse": f"{queue.discipline} shortens the mean wait more",
@@ -208,45 +209,104 @@ def _layout_words(study: SliceStudy, strategy: str) -> str:
     )
 
 
-def write_slice_report(study: SliceStudy, folder: Path, *, command: str) -> Path:
-    """Write report.html, slices.csv and the figures into `folder`.
+def slice_report(study: SliceStudy) -> Report:
+    """Say what the study found.
 
-    Raises
-    ------
-    ModelError
-        If `folder` cannot be written to.
+    Parameters
+    ----------
+    study : SliceStudy
+        All strategies under all disciplines.
     """
     from validation.slices import plotting
 
-    with output_folder(folder) as made:
-        fill_report(
-            made,
-            Path(__file__).parent / "templates" / "slices.html.j2",
-            pictures=[
-                Picture(
-                    "utilisation",
-                    plotting.largest_utilisation(study).get_figure(),
-                    _utilisation_words(study),
-                ),
-                Picture("waits", plotting.waits_by_slice(study).get_figure(), _waits_words(study)),
-                Picture(
-                    "layouts",
-                    plotting.layouts(study),
-                    panels=tuple(
-                        (plotting.layout_panel(study, name), _layout_words(study, name))
-                        for name in study.strategies
-                    ),
-                ),
-            ],
-            tables={"slices.csv": study.to_frame()},
-            title="Slices of a pod",
-            subtitle=f"{pod_in_words(study.pod)}; {study.jobs}; load {study.load:.3g}",
-            findings=findings(study),
-            gravest=study.notes,
-            gravest_title="What to know of the jobs",
-            command=command,
-            study=study,
-            time=lambda found: _time(study, found),
-            in_text=in_text,
+    full = study.ways[0].full is not None
+    first = study.disciplines[0]
+    busy = (
+        Picture(
+            "utilisation",
+            "Share of the chips that jobs hold, with 95 % intervals, by strategy and discipline"
+            + (
+                ", where 50 jobs always wait. The more wait, the more is filled by those that overtake; "
+                "in order of arrival their number does not matter."
+                if full
+                else "."
+            ),
+            lambda: (plotting.largest_utilisation(study).get_figure(), _utilisation_words(study)),
+        ),
+        Grid("Share of the chips held and waits, with 95 % intervals", study.ways, _ways(study), (0, 1)),
+        f'Waits at load {study.load:.3g}. "Fits by count, not by shape": share of the time in which who '
+        f'has waited longest finds enough blocks free, and no place. "Free but scattered": 1 - largest '
+        f"free box / free blocks.",
+    )
+    waits: list[Picture | Grid] = [
+        Picture(
+            "waits",
+            f"Mean wait of each slice, {first}, with 95 % intervals. Strategies whose queue grows are "
+            f"left out.",
+            lambda: (plotting.waits_by_slice(study).get_figure(), _waits_words(study)),
         )
-    return folder / PAGE
+    ]
+    shapes = [own.shape for own in study.refusing[0].shapes]
+    if len(shapes) <= _MOST_SHAPES:
+        waits.append(Grid("Share of each slice that is refused if nobody waits", shapes, _refused(study)))
+    layouts = Picture(
+        "layouts",
+        f"Who holds which block at the end of the first run, {first}: layers from below, each job in a "
+        f"colour, free blocks white; the outlines of one job are black.",
+        lambda: (plotting.layouts(study), ""),
+        panels=lambda: [
+            (plotting.layout_panel(study, name), _layout_words(study, name)) for name in study.strategies
+        ],
+    )
+    return Report(
+        title="Slices of a pod",
+        subtitle=f"{pod_in_words(study.pod)}; {study.jobs}; load {study.load:.3g}",
+        findings=findings(study),
+        notes=study.notes,
+        notes_title="What to know of the jobs",
+        sections=(
+            Section("busy", "What is kept busy", busy),
+            Section("waits", "Who waits", waits),
+            Section("layouts", "How the slices lie", (layouts,)),
+        ),
+        tables={"slices.csv": study.to_frame()},
+        provenance="All strategies and disciplines got the same jobs. All numbers, by slice too, are in "
+        "slices.csv.",
+    )
+
+
+def _ways(study: SliceStudy) -> dict[str, Callable[[Ways], str | None]]:
+    """Columns of the table of strategies under disciplines."""
+
+    def wait(way: Ways) -> str:
+        return "the queue grows" if way.loaded.growing else _time(study, way.loaded.wait)
+
+    def tail(of: str) -> Callable[[Ways], str | None]:
+        return lambda way: None if way.loaded.growing else _time(study, getattr(way.loaded, of))
+
+    return {
+        "strategy": lambda way: way.strategy,
+        "discipline": lambda way: way.discipline,
+        "largest utilisation": lambda way: _percent(way.full.utilisation) if way.full is not None else "-",
+        "mean wait": wait,
+        "wait of 95 %": tail("wait_p95"),
+        "wait of 99 %": tail("wait_p99"),
+        "fits by count, not by shape": lambda way: f"{100 * way.loaded.fits_by_count.mean:.1f} %",
+        "free but scattered": lambda way: (
+            "-" if way.loaded.scatter is None else f"{100 * way.loaded.scatter.mean:.0f} %"
+        ),
+    }
+
+
+def _percent(known: Estimate) -> str:
+    return f"{100 * known.mean:.1f} ± {100 * known.half_width:.1f} %"
+
+
+def _refused(study: SliceStudy) -> dict[str, Callable[[Shape], str]]:
+    """Columns of the table of refusals: a slice, and its share refused under each strategy."""
+
+    def share(run: SliceSimulation) -> Callable[[Shape], str]:
+        known = {own.shape: own.refused for own in run.shapes if own.refused is not None}
+        return lambda shape: f"{100 * known[shape].mean:.2f} %" if shape in known else ""
+
+    return {"slice": in_text} | {run.strategy: share(run) for run in study.refusing}

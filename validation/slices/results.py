@@ -63,6 +63,16 @@ class SliceSimulation(Result):
     method: str = "simulated"
 
     @property
+    def values(self) -> Mapping[str, tuple[float, ...]]:
+        """`runs`, by the name that `Alternatives` asks for."""
+        return self.runs
+
+    @property
+    def confidence(self) -> float:
+        """Coverage of the intervals."""
+        return self.utilisation.confidence
+
+    @property
     def growing(self) -> bool:
         """Whether the queue clearly grows: fewer jobs start than come, so waits mean nothing."""
         return self.carried is not None and self.carried.high < _KEEPS_UP

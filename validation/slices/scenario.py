@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from phasefit.records import Record
 from qmodels.errors import ModelError
-from qmodels.io.toml_tables import Count, Positive, Table, checked_tables, read_tables
+from qmodels.io.study_file import StudyFile, StudyTable
+from qmodels.io.toml_tables import Count, Positive, Table
 from qmodels.units import quantity, seconds
 from qmodels.words import in_words
 from validation.jobs.logs import LogStreams
@@ -37,6 +37,8 @@ class PodTable(Table):
 class JobTable(Table):
     """A mix at a load, or a log."""
 
+    replaces: ClassVar = {"log": ("mix", "hold"), "mix": ("log", "processors")}
+
     mix: str | None = None
     load: Positive | None = None
     hold: str | float | None = None
@@ -45,26 +47,25 @@ class JobTable(Table):
     count: Annotated[int, Field(ge=200, le=2_000_000)] | None = None
 
 
-class StudyTable(Table):
-    """What is compared."""
+class SliceStudyTable(StudyTable):
+    """What competes, and how much to compute."""
 
     strategies: list[str] | None = None
     disciplines: list[str] | None = None
     replications: Annotated[int, Field(ge=2, le=10_000)] = 8
-    seed: Annotated[int, Field(ge=0)] = 0
 
 
-class SliceFile(Table):
+class SliceFile(StudyFile):
     """The whole file."""
 
     pod: PodTable = PodTable()
     jobs: JobTable = JobTable()
-    study: StudyTable = StudyTable()
+    study: SliceStudyTable = SliceStudyTable()
 
 
 @dataclass(frozen=True)
 class SlicePlan(Record):
-    """A pod and its jobs, ready to be compared."""
+    """A pod and its jobs, ready to be compared: what `compare_slices` takes."""
 
     pod: Pod
     jobs: SliceMix | LogStreams
@@ -80,35 +81,14 @@ class SlicePlan(Record):
     notes: tuple[str, ...]
 
 
-def slice_plan(source: Path | None, given: Mapping[str, Mapping[str, Any]]) -> SlicePlan:
-    """Read a file, with what was given as options over it.
-
-    Parameters
-    ----------
-    source : Path or None
-        A TOML file with the tables ``[pod]``, ``[jobs]`` and ``[study]``.
-    given : mapping
-        Options by table; None for what was not given. A log takes the place of a mix.
+def slice_plan(source: Path, spec: SliceFile) -> SlicePlan:
+    """The objects that the tables speak of; relative paths are taken from the folder of `source`.
 
     Raises
     ------
     ModelError
         If something is missing or out of its range; names the option and what to write.
     """
-    spec = SliceFile() if source is None else read_tables(source, SliceFile)
-    tables: dict[str, dict[str, Any]] = spec.model_dump(exclude_unset=True)
-    for name, options in given.items():
-        kept = {key: value for key, value in options.items() if value is not None}
-        table = tables.setdefault(name, {})
-        for one, others in (("log", ("mix", "hold")), ("mix", ("log", "processors"))):
-            if one in kept:
-                for other in others:
-                    table.pop(other, None)
-        table |= kept
-    return _plan(checked_tables(source or Path("options"), SliceFile, tables), source)
-
-
-def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
     pod = Pod(
         as_shape("blocks", spec.pod.blocks),
         spec.pod.wrap,
@@ -125,8 +105,7 @@ def _plan(spec: SliceFile, source: Path | None) -> SlicePlan:
     if table.log is not None:
         if table.mix is not None or table.hold is not None:
             raise ModelError("a log has slices and times of its own: leave out mix and hold")
-        folder = Path() if source is None else source.parent
-        return _of_log(pod, table, folder / table.log, common)
+        return _of_log(pod, table, source.parent / table.log, common)
     if table.processors is not None:
         raise ModelError("processors belong to a log; slices of a mix are in chips")
     mix = SliceMix.of("halving" if table.mix is None else table.mix, pod)

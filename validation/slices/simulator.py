@@ -245,20 +245,40 @@ def _drawn(mix: SliceMix, law: PhaseType | None, count: int, rate: float, seed: 
     return _Work(arrivals, of.astype(np.int64), demands, demands)
 
 
+@dataclass(frozen=True, eq=False)
 class _Played:
-    """What one replication counted."""
+    """What one replication counted; plain data, which a journal can keep."""
 
-    def __init__(self, pod: Pod, work: _Work, jobs: kernels.Jobs, tally: kernels.Tally) -> None:
-        self.span = float(tally.window[1] - tally.window[0])
+    span: float  #: of the measured time
+    utilisation: float
+    stuck: float
+    waiting: float
+    scatter: float
+    events: int
+    picture: NDArray[np.int64]  #: who holds which block at the end
+    carried: float  #: jobs started for each that came
+    of: NDArray[np.int64]  #: slice of each job that came in the measured time
+    waits: Array
+
+    @classmethod
+    def counted(cls, pod: Pod, work: _Work, jobs: kernels.Jobs, tally: kernels.Tally) -> _Played:
+        """Sum up what the kernel left."""
+        span = float(tally.window[1] - tally.window[0])
         held, stuck, waiting, scatter, looked = tally.held.tolist()
-        self.utilisation = held / (self.span * pod.chips)
-        self.stuck, self.waiting = stuck / self.span, waiting / self.span
-        self.scatter = scatter / looked if looked > 0.0 else np.nan
-        self.events, self.picture = int(tally.events[0]), tally.picture
         inside = (jobs.starts >= tally.window[0]) & (jobs.starts < tally.window[1])
         came = (jobs.arrivals >= tally.window[0]) & (jobs.arrivals < tally.window[1])
-        self.carried = int(np.count_nonzero(inside)) / max(int(np.count_nonzero(came)), 1)
-        self.of, self.waits = work.of[came], (jobs.starts - jobs.arrivals)[came]
+        return cls(
+            span=span,
+            utilisation=held / (span * pod.chips),
+            stuck=stuck / span,
+            waiting=waiting / span,
+            scatter=scatter / looked if looked > 0.0 else np.nan,
+            events=int(tally.events[0]),
+            picture=tally.picture,
+            carried=int(np.count_nonzero(inside)) / max(int(np.count_nonzero(came)), 1),
+            of=work.of[came],
+            waits=(jobs.starts - jobs.arrivals)[came],
+        )
 
     def share_refused(self, c: int | None = None) -> float:
         own = self.waits if c is None else self.waits[self.of == c]
@@ -324,7 +344,7 @@ def _one(
                 f"more jobs, or larger slices"
             )
         raise ModelError("all jobs come at one moment: there is no time to measure")
-    return _Played(pod, work, jobs, tally)
+    return _Played.counted(pod, work, jobs, tally)
 
 
 def _summary(

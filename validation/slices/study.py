@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from phasefit.records import Record, Result
 from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
+from validation.analysis.alternatives import Alternatives, Quantity
 from validation.jobs.stream import AbstractStreams
 from validation.slices.placement import discipline_name, is_contiguous, strategy_name, usual_strategies
 from validation.slices.pod import Pod, SliceMix
@@ -33,6 +35,11 @@ class Ways(Record):
     full: SliceSimulation | None  #: with a full queue; None for streams, and where nobody waits
     loaded: SliceSimulation  #: at the load
 
+    @property
+    def name(self) -> tuple[str, str]:
+        """Strategy and discipline."""
+        return self.strategy, self.discipline
+
 
 @dataclass(frozen=True)
 class SliceStudy(Result):
@@ -50,7 +57,18 @@ class SliceStudy(Result):
 
     def of(self, strategy: str, discipline: str) -> Ways:
         """The strategy under the discipline."""
-        return next(way for way in self.ways if (way.strategy, way.discipline) == (strategy, discipline))
+        return next(way for way in self.ways if way.name == (strategy, discipline))
+
+    @property
+    def full(self) -> Alternatives[tuple[str, str], SliceSimulation]:
+        """Strategies and disciplines with a full queue, by what they keep busy."""
+        runs = {way.name: way.full for way in self.ways if way.full is not None}
+        return Alternatives(runs, {"utilisation": Quantity(smaller_is_better=False)})
+
+    @property
+    def loaded(self) -> Alternatives[tuple[str, str], SliceSimulation]:
+        """Strategies and disciplines at the load, by the mean wait; where queues grow it is none."""
+        return Alternatives({way.name: way.loaded for way in self.ways}, {"wait": Quantity(self.unit)})
 
     @property
     def contiguous(self) -> tuple[str, ...]:
@@ -96,13 +114,14 @@ def compare_slices(
     notes: Sequence[str] = (),
     seed: int = 0,
     workers: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> SliceStudy:
     """Play the same jobs under several strategies and disciplines.
 
     Parameters
     ----------
-    pod, jobs, load, count, replications, processors, seed, workers
+    pod, jobs, load, count, replications, processors, seed, workers, executor
         As for `simulate_slices`; streams take no load.
     strategies, disciplines : sequence of str
         Each strategy under each discipline; where nobody waits ("loss") is played besides. By
@@ -148,6 +167,7 @@ def compare_slices(
             processors=processors,
             seed=seed,
             workers=workers,
+            executor=executor,
         )
         done += 1
         report("simulations", done, every)

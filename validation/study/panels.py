@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from qmodels.pages.report import Drawn
 from qmodels.plotting.embedded import Panel, panels
 from validation.study import plotting
 from validation.study.descriptions import (
@@ -33,8 +34,7 @@ CAPTIONS: Final = {
     "agreement": "Predicted against simulated mean response time",
     "trial": "From the model's assumptions to the mesh, step by step on the same jobs",
 }
-#: A panel, and what it shows in words; None where a row has no such panel.
-Drawn = tuple[Any, str]
+#: Panels, each with what it shows in words; None where a row has no such panel.
 Rows = list[list[Drawn | None]]
 
 
@@ -43,14 +43,14 @@ PREDICTED: Final = ("answer", "workload", "surface", "response")
 
 
 @dataclass(frozen=True)
-class Picture:
+class MadePicture:
     """A figure as a report holds it."""
 
     file: bytes  #: a PNG of its panels side by side; empty where there are none
     panels: Sequence[Panel]  #: the same for the page, with what they show in words
 
 
-def pictures(study: Study, names: Iterable[str] = CAPTIONS) -> dict[str, Picture]:
+def pictures(study: Study, names: Iterable[str] = CAPTIONS) -> dict[str, MadePicture]:
     """The figures of a study by their names, made.
 
     Both are made of the same panels at once: what makes a figure slow is its ticks and its layout,
@@ -59,11 +59,11 @@ def pictures(study: Study, names: Iterable[str] = CAPTIONS) -> dict[str, Picture
     return {name: picture(_DRAWN[name](study)) for name in names}
 
 
-def picture(rows: Rows) -> Picture:
+def picture(rows: Rows) -> MadePicture:
     """Rows of panels as a file and for the page."""
     tiles = [[None if each is None else each[0] for each in row] for row in rows]
     file = plotting.png_file(tiles) if rows else b""
-    return Picture(file, panels(each for each in chain(*rows) if each is not None))
+    return MadePicture(file, panels(each for each in chain(*rows) if each is not None))
 
 
 def study_figures(study: Study) -> dict[str, Rows]:
@@ -71,7 +71,7 @@ def study_figures(study: Study) -> dict[str, Rows]:
     return {name: draw(study) for name, draw in _DRAWN.items()}
 
 
-def write_figures(made: Mapping[str, Picture], folder: Path) -> None:
+def write_figures(made: Mapping[str, MadePicture], folder: Path) -> None:
     """Write each figure that is there as a PNG file named after it."""
     for name, each in made.items():
         if each.file:

@@ -24,7 +24,6 @@ from qmodels.plotting.style import (
     ORANGE,
     PURPLE,
     RED,
-    bars_above_zero,
     counted,
     set_legend_below,
     set_plain_log_ticks,
@@ -32,7 +31,8 @@ from qmodels.plotting.style import (
 )
 from qmodels.policies import AbstractPolicy
 from qmodels.policies.methods import exact_for_its_laws
-from qmodels.words import unit_of
+from qmodels.words import allotment_in_words, unit_of
+from validation.analysis.plotting import draw_estimates
 from validation.study.checks import Check
 from validation.study.findings import headline_policies
 from validation.study.run import Study
@@ -91,7 +91,7 @@ def surface_curve(study: Study) -> Figure:
     ax = figure.add_subplot()
     along = "disks" if surface.processors.size == 1 else "processors"
     ax.plot(getattr(surface, along), surface.speedup.ravel(), marker=".", color=BLUE)
-    ax.set(xlabel=along, ylabel="speedup over one processor and one disk")
+    ax.set(xlabel=along, ylabel=f"speedup over {allotment_in_words(surface.base)}")
     ax.grid(lw=0.3)
     return figure
 
@@ -275,8 +275,8 @@ def trial_panel(trial: MeshTrial) -> Figure:
     """The way from the model to the mesh for one policy."""
     figure = Figure(figsize=(4.8, 3.9), layout="constrained")
     ax = trial.found.chain.plot(figure.add_subplot(), seconds=trial.cycle)
-    given = trial.task.given
-    where = f"on a mesh of {given['rows']} x {given['columns']}, jobs placed by {trial.strategy}"
+    mesh = trial.task.cell.mesh
+    where = f"on a mesh of {mesh.rows} x {mesh.columns}, jobs placed by {trial.strategy}"
     set_title(ax, f"{trial.policy.label} {where}", "steps in % of the time on the mesh")
     return figure
 
@@ -301,16 +301,9 @@ def agreement_intervals(checks: Sequence[Check], *, ax: Axes | None = None) -> A
         predicted = check.agreement.prediction.mean_response
         simulated = check.agreement.simulation.mean_response
         exact = exact_for_its_laws(check.agreement.prediction.method)
-        ax.errorbar(
-            simulated.mean / predicted,
-            y,
-            xerr=bars_above_zero([simulated.mean / predicted], [simulated.half_width / predicted]),
-            color=BLUE if exact else RED,
-            fmt="o" if exact else "s",
-            ms=5,
-            capsize=3,
-            mfc=BLUE if exact else "white",
-        )
+        known = [simulated.mean / predicted], [simulated.half_width / predicted]
+        colour, mark, inside = (BLUE, "o", BLUE) if exact else (RED, "s", "white")
+        draw_estimates(ax, [y], known, across=True, ms=5, capsize=3, color=colour, fmt=mark, mfc=inside)
         if check.replay:
             ratio = check.replay.mean_response.mean / predicted
             ax.plot(ratio, y, marker="D", ms=5, color=PURPLE, ls="none")

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from math import isclose
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from qmodels.io.outputs import output_folder
-from qmodels.memory import spent_in_words
-from qmodels.pages.page import NO_SCRIPTS, explained, page_templates
+from qmodels.pages.page import NO_SCRIPTS
+from qmodels.pages.report import PAGE, Report
 from qmodels.pages.surface import FRAME_POLICY, measured_rows, surface_page
 from qmodels.plotting.style import counted
 from qmodels.policies.choice.ranking import BEST, TIE
@@ -25,10 +25,11 @@ from validation.trial.agreement import DECISIVE_PRECISION
 
 if TYPE_CHECKING:
     from qmodels.programs.scaling import FittedProgram, Forecast
-    from validation.study.panels import Picture
+    from validation.study.panels import MadePicture
 
 #: Warnings that stand directly under the findings, at most.
 _GRAVEST = 2
+_PAGE: Final = Path(__file__).parent / "templates" / "report.html.j2"
 
 
 def write_report(
@@ -37,24 +38,18 @@ def write_report(
     *,
     command: str,
     interactive: bool = False,
-    made_before: Mapping[str, Picture] | None = None,
+    made_before: Mapping[str, MadePicture] | None = None,
 ) -> Path:
-    """Write report.html, predictions.csv, trial.csv of a machine with a mesh, and the figures.
+    """Write the report of a study into a folder; see `study_report` and `Report.write`.
 
     Parameters
     ----------
-    study : Study
-        From `run_study`.
+    study, interactive, made_before
+        As for `study_report`.
     folder : Path
         Created if need be; files of the same names are replaced, others are left alone.
     command : str
         What to type to get this report again.
-    interactive : bool
-        Whether the page also holds the speedup surface to turn and to read off, where it has
-        an area.
-    made_before : mapping of str to Picture, optional
-        Figures of this study that are made already, by `validation.study.panels.pictures`; by
-        default all are made now.
 
     Returns
     -------
@@ -65,76 +60,99 @@ def write_report(
     ------
     ModelError
         If `folder` cannot be written to.
+    """
+    with output_folder(folder) as made:
+        study_report(study, interactive=interactive, made_before=made_before).write(made, command=command)
+    return folder / PAGE
+
+
+def study_report(
+    study: Study, *, interactive: bool = False, made_before: Mapping[str, MadePicture] | None = None
+) -> Report:
+    """Say what a study found.
+
+    Parameters
+    ----------
+    study : Study
+        From `run_study`.
+    interactive : bool
+        Whether the page also holds the speedup surface to turn and to read off, where it has
+        an area.
+    made_before : mapping of str to MadePicture, optional
+        Figures of this study that are made already, by `validation.study.panels.pictures`; by
+        default all are made when the report is written.
+
+    Returns
+    -------
+    Report
+        Its files are predictions.csv, trial.csv of a machine with a mesh, and the figures.
 
     Notes
     -----
-    Everything is made in a folder of its own beside the target and moved when it is complete,
-    so an interrupted run leaves an earlier report as it was.
-
     The page itself has no script. The surface to turn is a document of its own within it, in a
     sandbox that cannot reach the page, and only its own scripts are admitted, by their hashes.
     """
-    from validation.study.panels import CAPTIONS, pictures, write_figures
+    figures = dict(made_before or {})
 
-    with output_folder(folder) as made:
-        figures = dict(made_before or {})
-        figures |= pictures(study, [name for name in CAPTIONS if name not in figures])
-        write_figures(figures, made)
-        study.to_frame().to_csv(made / "predictions.csv", index=False, float_format="%.10g")
-        for place, trial in enumerate(study.trials, start=1):
-            number = "" if len(study.trials) == 1 else f"-{place}"
-            table = trial.to_frame()
-            table.to_csv(made / f"trial{number}.csv", index=False, float_format="%.10g")
-        page = _render(study, figures, command, interactive)
-        (made / "report.html").write_text(page, encoding="utf-8")
-    return folder / "report.html"
+    def write_pictures(folder: Path) -> None:
+        from validation.study.panels import CAPTIONS, pictures, write_figures
+
+        figures.update(pictures(study, [name for name in CAPTIONS if name not in figures]))
+        write_figures(figures, folder)
+
+    tables = {"predictions.csv": study.to_frame()}
+    for place, trial in enumerate(study.trials, start=1):
+        tables[f"trial{'' if len(study.trials) == 1 else f'-{place}'}.csv"] = trial.to_frame()
+    warnings = study.warnings[: min(study.grave, _GRAVEST)]
+    return Report(
+        title=study.scenario.title,
+        subtitle=_subtitle(study),
+        findings=findings(study, bare=True),
+        notes=warnings,
+        notes_title="What may change these answers most"
+        + (" (all warnings stand at the end)" if len(study.warnings) > len(warnings) else ""),
+        tables=tables,
+        float_format="%.10g",
+        more=write_pictures,
+        meanings=meanings(study),
+        page=(_PAGE, lambda: _values(study, figures, interactive)),
+    )
 
 
-def _render(study: Study, figures: Mapping[str, Picture], command: str, interactive: bool) -> str:
+def _values(study: Study, figures: Mapping[str, MadePicture], interactive: bool) -> dict[str, Any]:
+    """What the page wants besides the report."""
     from validation.study.panels import CAPTIONS
     from validation.study.plotting import log_and_laws
 
-    templates = page_templates(Path(__file__).parent / "templates")
-    labels = meanings(study)
-    templates.filters["explained"] = lambda text: explained(text, labels)
+    labels, said = meanings(study), findings(study, bare=True)
     turning = interactive and min(study.surface.speedup.shape) >= 2
-    best, said = _best_by_load(study), findings(study, bare=True)
-    warnings = study.warnings[: min(study.grave, _GRAVEST)]
-    return templates.get_template("report.html.j2").render(
-        title=study.scenario.title,
-        subtitle=_subtitle(study),
-        study=study,
-        scenario=study.scenario,
-        findings=said,
-        named={label: labels[label] for label in labels if any(label in text for text in said)},
-        figures={name: figure.panels for name, figure in figures.items()},
-        captions=CAPTIONS,
-        tails=[doubt for each in log_and_laws(study) if (doubt := tail_doubt(*each))],
-        command=command,
-        turning=_turning(study) if turning else None,
-        policy=FRAME_POLICY if turning else NO_SCRIPTS,
-        versions=_versions(),
-        spent=spent_in_words(),
-        summary=_summary(study),
-        best=best,
-        legend=_legend(study),
-        meanings=labels,
-        gravest=warnings,
-        gravest_title="What may change these answers most"
-        + (" (all warnings stand at the end)" if len(study.warnings) > len(warnings) else ""),
-        limits=limits_of_repartitioning(study),
-        other_loads=_beside_the_table(study),
-        beside=_beside(study),
-        superlinear=superlinear(study.scenario.program, study.surface),
-        in_words=in_words,
-        plain_number=plain_number,
-        precision=DECISIVE_PRECISION,
-        replayed=any(check.replay for check in study.checks),
-        seconds={
+    return {
+        "study": study,
+        "scenario": study.scenario,
+        "named": {label: labels[label] for label in labels if any(label in text for text in said)},
+        "figures": {name: figure.panels for name, figure in figures.items()},
+        "captions": CAPTIONS,
+        "tails": [doubt for each in log_and_laws(study) if (doubt := tail_doubt(*each))],
+        "turning": _turning(study) if turning else None,
+        "policy": FRAME_POLICY if turning else NO_SCRIPTS,
+        "versions": _versions(),
+        "summary": _summary(study),
+        "best": _best_by_load(study),
+        "legend": _legend(study),
+        "meanings": labels,
+        "limits": limits_of_repartitioning(study),
+        "other_loads": _beside_the_table(study),
+        "beside": _beside(study),
+        "superlinear": superlinear(study.scenario.program, study.surface),
+        "in_words": in_words,
+        "plain_number": plain_number,
+        "precision": DECISIVE_PRECISION,
+        "replayed": any(check.replay for check in study.checks),
+        "seconds": {
             "predict": sum(c.agreement.prediction.seconds for c in study.checks),
             "simulate": sum(c.agreement.simulation.seconds for c in study.checks),
         },
-    )
+    }
 
 
 def _subtitle(study: Study) -> str:

@@ -228,7 +228,9 @@ def run_study(
 
     with _beside(workers) as begin:
         trials = begin(on_mesh())  # it needs nothing of what follows
-        surface = speedup_surface(scenario.program, scenario.surface_processors, scenario.surface_disks)
+        surface = speedup_surface(
+            scenario.program, scenario.surface_processors, scenario.surface_disks, base=_common_base(scenario)
+        )
         capacities = {p.label: _capacity(p, scenario, workload) for p in scenario.policies}
         loads = _sweep(scenario, log_load, max(capacities.values()) / bound, capacities)
         simulator = Simulator(scenario, capacities, workers, executor, report)
@@ -255,6 +257,12 @@ def run_study(
             meanwhile(predicted)
         checked, [tried] = (*checks(), *named()), trials()
     return replace(predicted, checks=checked, trials=tried, seconds=time.perf_counter() - started)
+
+
+def _common_base(scenario: Scenario) -> tuple[float, float]:
+    """Return over what speedups stand: the smallest run of the one program, where it is learnt from runs."""
+    bases = [fit.base for fit in scenario.fits.values()]
+    return bases[0] if len(bases) == 1 else (1.0, 1.0)
 
 
 def _with_warnings(study: Study) -> Study:

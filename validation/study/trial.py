@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -21,10 +21,8 @@ from qmodels.words import in_words
 from validation.analysis.estimates import Estimate
 from validation.sweeps.executors import parallel_map
 from validation.trial.agreement import DECISIVE_PRECISION
-from validation.trial.chain import STEPS
-from validation.trial.one_policy import MeshFound, MeshTask, try_on_mesh
-from validation.trial.replications import cell_of
-from validation.trial.scenario import DISK_PACE, PACKET
+from validation.trial.chain import STEPS, MeshFound, MeshTask, try_on_mesh
+from validation.trial.scenario import DISK_PACE, PACKET, Cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,9 +108,10 @@ class MeshTrial(Result):
 
     def _sentences(self) -> Iterator[str]:
         mean, half = self.simulated.mean, self.simulated.half_width
+        mesh = self.task.cell.mesh
         yield (
-            f"{self.policy.label} on a simulated mesh of {self.task.given['rows']} x "
-            f"{self.task.given['columns']} nodes that places jobs by {self.strategy}, at "
+            f"{self.policy.label} on a simulated mesh of {mesh.rows} x {mesh.columns} nodes that "
+            f"places jobs by {self.strategy}, at "
             f"{self.task.fraction:.0%} of the capacity measured there: "
             f"simulated {in_words(mean)} ± {half / mean:.1%}; predicted "
             f"{self._against(self.corrected)} after calibration by a loss run on that mesh "
@@ -256,28 +255,23 @@ def _task(scenario: Scenario, plan: TrialPlan, policy: AbstractPolicy, place: in
     group = max(1, io_nodes // arrangement.disk_partitions)
     flits = plan.packets * PACKET * p * group
     law, _ = demand_law(policy, system, scenario.workload)
-    names = [f.name for f in fields(policy)]  # type: ignore[arg-type]
-    kind = type(policy)
-    ours = kind.__module__.startswith("qmodels.")
-    given = {
-        "rows": plan.rows,
-        "columns": plan.columns,
-        "strategy": plan.strategy,
-        "policy": policy.name if ours else f"{kind.__module__}:{kind.__qualname__}",
-        "policy_options": {name: getattr(policy, name) for name in names},
-        "cpu_to_io": p * float(program.mean_cpu(p, d)) / system.processors * system.disks / disk_work,
-        "io_flits": flits,
-        "phases": phases,
-        "demand_scv": law.scv,
-        "min_processors": system.min_processors,
-        "io_nodes": io_nodes,
-    }
     try:
-        cell_of(given)
+        cell = Cell.of(
+            rows=plan.rows,
+            columns=plan.columns,
+            strategy=plan.strategy,
+            policy=policy,
+            cpu_to_io=p * float(program.mean_cpu(p, d)) / system.processors * system.disks / disk_work,
+            io_flits=flits,
+            phases=phases,
+            demand_scv=law.scv,
+            min_processors=system.min_processors,
+            io_nodes=io_nodes,
+        )
     except ModelError as error:
         _refuse(scenario, "machine.strategy" if "strategy" in str(error) else key, str(error))
     cycle = disk_work / system.disks / (phases * flits * DISK_PACE / io_nodes)
-    task = MeshTask(given, plan.capacity_fraction, plan.replications, plan.jobs, scenario.seed)
+    task = MeshTask(cell, plan.capacity_fraction, plan.replications, plan.jobs, scenario.seed)
     return task, cycle
 
 

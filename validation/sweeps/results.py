@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmodels.errors import ModelError
+from qmodels.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,14 +79,10 @@ def write_table(table: pd.DataFrame, file: Path) -> None:
         As `check_writer`, or if it cannot be written.
     """
     check_writer(file)
-    made = file.with_name(f".{file.name}.part")
-    try:
-        if file.suffix == ".csv":
-            made.write_text(to_csv(table), encoding="utf-8")
-        else:
-            table.to_parquet(made, index=False)
-        made.replace(file)
-    except OSError as error:
-        raise ModelError(f"{file}: cannot be written ({error.strerror or error})") from None
-    finally:
-        made.unlink(missing_ok=True)
+    if file.suffix == ".csv":
+        content = to_csv(table).encode()
+    else:
+        buffer = BytesIO()
+        table.to_parquet(buffer, index=False)
+        content = buffer.getvalue()
+    write_whole(file, content)

@@ -1,13 +1,11 @@
 """Comparison of the models with simulation, at job level and on the mesh."""
 
-from validation.trial.agreement import Agreement, Cause, Measured, crossvalidate
+from validation.trial.agreement import Agreement, Cause, Measured, crossvalidate, explain
 from validation.trial.arrangements import frozen_speeds, with_arrangements
-from validation.trial.causes import explain
-from validation.trial.cells import acceptance, compare_strategies
 from validation.trial.chain import Chain, approximation_chain
 from validation.trial.loss_run import LossRun, loss_run
 from validation.trial.machine import play_cell
-from validation.trial.replications import run_one
+from validation.trial.replications import Replication, TrialPoint, run_one
 from validation.trial.scenario import Cell, JobPlan
 from validation.trial.shared_queue import corrected_response, share_factor
 from validation.trial.size_shares import SizeShares
@@ -20,10 +18,10 @@ __all__ = [
     "JobPlan",
     "LossRun",
     "Measured",
+    "Replication",
     "SizeShares",
-    "acceptance",
+    "TrialPoint",
     "approximation_chain",
-    "compare_strategies",
     "corrected_response",
     "crossvalidate",
     "explain",

@@ -6,16 +6,14 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import whole_number
 from qmodels.policies import SpeedTable
 from validation.analysis.seeding import stream, word
 from validation.trial.loss_run import JOBS_EACH, LEAST_JOBS, work_and_time
 from validation.trial.machine import play_cell
 from validation.trial.scenario import Cell
-
-Array = NDArray[np.float64]
 
 #: Arrangements that are drawn, and speeds of them that are told apart.
 ARRANGEMENTS: Final = 24

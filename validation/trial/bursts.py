@@ -7,9 +7,10 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from phasefit import PhaseType, match_moments
+from phasefit.arrays import Array, Ints
 from phasefit.checks import one_of
 from qmodels.policies import Workload
 from qmodels.programs import AbstractProgram
@@ -20,9 +21,6 @@ from validation.mesh import Network, Occupancy
 from validation.mesh.traffic import Traffic
 from validation.mesh.wormhole import LINKS
 from validation.trial.scenario import Cell
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Demands at which a burst is measured; between and beyond them it is taken as a straight line.
 DEMANDS: Final = (0.5, 2.0)

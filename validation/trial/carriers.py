@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from phasefit.arrays import Ints
 from phasefit.checks import one_of
 from validation.mesh import Mesh, Network
 from validation.mesh.traffic import Traffic
 from validation.trial.scenario import Cell
-
-Ints = NDArray[np.int64]
 
 #: How links are shared: by all jobs, each job having its own copy of them, or not scarce at all.
 LINKS: Final = ("shared", "private", "infinite")

@@ -1,7 +1,11 @@
-"""The chain of approximations from the analytic model to the mesh machine, each switched alone."""
+"""The chain of approximations from the analytic model to the mesh machine, each switched alone.
+
+`try_on_mesh` does all that a study asks of the mesh for one policy.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -9,9 +13,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from phasefit.records import Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from qmodels.policies import SpeedTable, Workload, predict
@@ -23,16 +27,20 @@ from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import layout
 from validation.trial.agreement import Cause
 from validation.trial.bursts import MeasuredProgram, alone, workload
-from validation.trial.control import control_mean, controlled, drawn, speed_scaled_responses
+from validation.trial.loss_run import loss_run
 from validation.trial.machine import play_cell
-from validation.trial.replications import draw_jobs
+from validation.trial.replications import (
+    control_mean,
+    controlled,
+    draw_jobs,
+    drawn,
+    speed_scaled_responses,
+)
 from validation.trial.scenario import Cell
-from validation.trial.shared_queue import ShareFactor, corrected_response
+from validation.trial.shared_queue import ShareFactor, corrected_response, share_factor, speeds_at
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 #: Simulated stages from the model's own assumptions to the machine, and what each step adds.
 SIMULATED: Final = {
@@ -75,6 +83,9 @@ _MACHINE: Final = {
     "S3": ("private", "packets"),
     "S4": ("shared", "packets"),
 }
+#: Jobs of a start of the loss run, at least, and for each pair of numbers of running jobs: the
+#: machine wanders through them all.
+_LEAST_JOBS, _JOBS_EACH_PAIR = 40, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,3 +287,50 @@ def _predictions(
         except (MemoryBudgetError, ModelError) as error:
             missing[name] = str(error)
     return found, missing
+
+
+@dataclass(frozen=True)
+class MeshTask:
+    """What is asked of the mesh for one policy: a task for a process."""
+
+    cell: Cell
+    fraction: float  #: of the capacity measured there
+    replications: int
+    jobs: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class MeshFound:
+    """What the mesh answered; times in cycles."""
+
+    speeds: SpeedTable  #: of the loss run, at the load of interest
+    chain: Chain
+    corrected: float
+    corrected_half_width: float
+    seconds_loss_run: float  #: of a processor
+    seconds_simulated: float  #: of a processor, all stages
+
+
+def try_on_mesh(task: MeshTask) -> MeshFound:
+    """Measure the speeds of running jobs, predict with them, and simulate every stage."""
+    cell = task.cell
+    jobs = max(_LEAST_JOBS, task.jobs, _JOBS_EACH_PAIR * cell.most_running**2)
+    run = loss_run(cell, starts=task.replications, jobs=jobs, seed=task.seed)
+    rate = task.fraction * float(run.table.throughput[-1])
+    speeds = speeds_at(cell, run.table, rate, float(run.rates[0]))
+    factor = share_factor(cell, speeds.throughput, run.shares, rate)
+    began = time.thread_time()
+    chain = approximation_chain(
+        cell,
+        rate,
+        speeds,
+        replications=task.replications,
+        jobs=task.jobs,
+        warm_up=max(5, task.jobs // 4),
+        seed=task.seed,
+        factor=factor,
+    )
+    spent = time.thread_time() - began
+    corrected = corrected_response(cell, speeds, rate, factor)
+    return MeshFound(speeds, chain, corrected.mean, corrected.half_width, run.seconds, spent)

@@ -1,22 +1,55 @@
-"""`Played`: what happened on the trial's machine, burst by burst."""
+"""Jobs of the trial's machine: when they come, what each is doing, and what has happened."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from phasefit.arrays import Array, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 #: Kinds of bursts.
 TRANSFER, COMPUTE, EXCHANGE = range(3)
 KINDS: Final = ("I/O", "computation", "exchange")
+#: What a job is doing: it may begin its burst, it waits for its processors, its burst is under way,
+#: or packets of its burst are under way and no more are sent.
+READY, QUEUED, UNDER_WAY, DRAINING = range(4)
+
+
+class RunningJob:
+    """A running job between two events."""
+
+    __slots__ = (
+        "demand",
+        "group",
+        "io_alone",
+        "kind",
+        "layer",
+        "left",
+        "left_after",
+        "nodes",
+        "number",
+        "phase",
+        "piece",
+        "serial",
+        "slot",
+        "status",
+    )
+
+    def __init__(self, number: int, demand: float) -> None:
+        self.number, self.demand = number, demand
+        self.phase, self.kind, self.status, self.serial = 0, TRANSFER, READY, 0
+        self.left = 1.0  # of the burst, what has not been done
+        self.left_after = 0.0  # when the packets under way have arrived
+        self.piece = 0  # when this piece of the burst began
+        self.nodes: Ints = np.zeros(0, np.int64)
+        self.group = self.slot = self.layer = 0
+        self.io_alone = 0.0  # cycles that its I/O burst takes alone, where disks are shared
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,3 +145,39 @@ def _earned(times: Array, since: Array, rate: Array) -> Array:
     place = np.searchsorted(since[order], times, side="right")
     earned: Array = rates[place] * times - before[place]
     return earned
+
+
+class Arrivals:
+    """Jobs that come at given times."""
+
+    def __init__(self, times: Array) -> None:
+        self._times = np.ceil(times).tolist()
+        self._next = 0
+
+    def soonest(self, now: int, running: int, changed: bool) -> float:
+        """When the next job comes."""
+        return self._times[self._next] if self._next < len(self._times) else math.inf
+
+    def take(self) -> None:
+        """The next job has come."""
+        self._next += 1
+
+
+class LossArrivals:
+    """Jobs that come at a rate for each number of running jobs, 0 to c; at 0 none comes."""
+
+    def __init__(self, rates: Array, rng: np.random.Generator) -> None:
+        self._rates, self._rng, self._at = rates, rng, math.inf
+        self._drawn = False
+
+    def soonest(self, now: int, running: int, changed: bool) -> float:
+        """When the next job comes; drawn anew, memoryless as it is, whenever the rate changes."""
+        if changed or not self._drawn:
+            self._drawn = True
+            rate = float(self._rates[running])
+            self._at = now + math.ceil(self._rng.exponential(1.0 / rate)) if rate else math.inf
+        return self._at
+
+    def take(self) -> None:
+        """The next job has come."""
+        self._drawn = False

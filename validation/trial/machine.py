@@ -8,59 +8,33 @@ from collections import deque
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.checks import one_of
 from qmodels.errors import ModelError
 from validation.allocation import Request
 from validation.allocation.base import answer
 from validation.analysis.seeding import stream, word
 from validation.mesh import Occupancy
-from validation.trial.arrivals import Arrivals, LossArrivals
 from validation.trial.bursts import Alone, alone
 from validation.trial.carriers import Packets, SharedDisks
-from validation.trial.history import COMPUTE, EXCHANGE, TRANSFER, Played
+from validation.trial.history import (
+    COMPUTE,
+    DRAINING,
+    EXCHANGE,
+    QUEUED,
+    READY,
+    TRANSFER,
+    UNDER_WAY,
+    Arrivals,
+    LossArrivals,
+    Played,
+    RunningJob,
+)
 from validation.trial.scenario import Cell
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: How disks serve: packets in order of arrival, or bursts by processor sharing.
 DISKS: Final = ("packets", "ps")
-#: What a job is doing: it may begin its burst, it waits for its processors, its burst is under way,
-#: or packets of its burst are under way and no more are sent.
-READY, QUEUED, UNDER_WAY, DRAINING = range(4)
-
-
-class _Job:
-    """A running job between two events."""
-
-    __slots__ = (
-        "demand",
-        "group",
-        "io_alone",
-        "kind",
-        "layer",
-        "left",
-        "left_after",
-        "nodes",
-        "number",
-        "phase",
-        "piece",
-        "serial",
-        "slot",
-        "status",
-    )
-
-    def __init__(self, number: int, demand: float) -> None:
-        self.number, self.demand = number, demand
-        self.phase, self.kind, self.status, self.serial = 0, TRANSFER, READY, 0
-        self.left = 1.0  # of the burst, what has not been done
-        self.left_after = 0.0  # when the packets under way have arrived
-        self.piece = 0  # when this piece of the burst began
-        self.nodes: Ints = np.zeros(0, np.int64)
-        self.group = self.slot = self.layer = 0
-        self.io_alone = 0.0  # cycles that its I/O burst takes alone, where disks are shared
 
 
 class _Run:
@@ -81,27 +55,23 @@ class _Run:
         self.network = self.packets.network
         self.shared = SharedDisks(cell.policy_disks) if disks == "ps" else None
         self.alone = self._tables(links) if disks == "ps" else {}
-        rng = stream(seed, "strategy")
-        self.strategy = cell.strategy.fresh(rng)
+        self.strategy = cell.strategy.fresh(stream(seed, "strategy"))
         self.ties = stream(seed, "ties")
         self.pauses = stream(seed, "overheads")
         self.occupancy = Occupancy(cell.mesh)
-        self.running: dict[int, _Job] = {}
+        self.running: dict[int, RunningJob] = {}
         self.waiting: deque[int] = deque()
         self.timers: list[tuple[int, int, int]] = []  # when, job (-1: dividing is over), serial
         self.on_group = [0] * cell.policy_disks
-        slots = cell.partitions
-        self.slots: list[list[int]] = [[] for _ in range(slots)]  # jobs of each partition
-        self.cpu: list[deque[int]] = [deque() for _ in range(slots)]  # the first one computes
+        self.slots: list[list[int]] = [[] for _ in range(cell.partitions)]  # jobs of each
+        self.cpu: list[deque[int]] = [deque() for _ in self.slots]  # the first one computes
         self.transferring = [0] * cell.policy_disks
         self.frozen = 0  # dividing the processors that is under way, by its serial number
         self.divided = 0
         self.carried: set[int] = set()  # bursts that have ended in this very cycle, not yet noted
         self.now = self.arrived = self.finished = 0
         self.awaited = set(range(demands.size))  # jobs whose ends the run goes on for
-        n = demands.size
-        self.arrival, self.start = np.full(n, np.nan), np.full(n, np.nan)
-        self.finish = np.full(n, np.nan)
+        self.arrival, self.start, self.finish = np.full((3, demands.size), np.nan)
         self.pieces: list[tuple[int, int, int, int, int, float]] = []
         self.changes: list[tuple[int, int]] = [(0, 0)]
 
@@ -126,7 +96,10 @@ class _Run:
             soonest = min(comes, timer, math.ceil(ends) if ends < math.inf else ends)
             if soonest == math.inf and not self.network.jobs:
                 if self.waiting:
-                    self._stuck()
+                    raise ModelError(
+                        f"strategy {self.strategy.name} finds no {self.cell.nodes_of(1)} nodes for a job "
+                        f"on a mesh with {len(self.running)} jobs, and nothing else will happen"
+                    )
                 return
             until = None if soonest == math.inf else max(int(soonest), self.now)
             done = self.network.advance(until)
@@ -152,12 +125,6 @@ class _Run:
                 self._admit()
             changed = len(self.running) != before
 
-    def _stuck(self) -> None:
-        raise ModelError(
-            f"strategy {self.strategy.name} finds no {self.cell.nodes_of(1)} nodes for a job on "
-            f"a mesh with {len(self.running)} jobs, and nothing else will happen"
-        )
-
     def _timer(self, number: int, serial: int) -> None:
         if number < 0:
             if serial == self.frozen:
@@ -182,13 +149,11 @@ class _Run:
 
     def _start(self, number: int, *, replaces: bool = False) -> bool:
         """Start a job if the strategy finds nodes for it; returns whether it did."""
-        cell, job = self.cell, _Job(number, float(self.demands[number]))
+        cell, job = self.cell, RunningJob(number, float(self.demands[number]))
         count = len(self.running) + 1
         if cell.repartitioned and not replaces:
             job.group = self._group()
             self.running[number] = job
-            if self.packets.free:
-                job.layer = self.packets.free.pop()
             self._note_start(job)
             self._divide()
             return True
@@ -205,15 +170,16 @@ class _Run:
         shares = cell.arrangement.placement == "idle-first"
         job.slot, job.nodes = slot, nodes
         job.group = cell.arrangement.disk_of[slot] if shares else self._group()
-        if self.packets.free:
-            job.layer = self.packets.free.pop()
         held.append(number)
         self.running[number] = job
         self._note_start(job)
         self._begin(job)
         return True
 
-    def _note_start(self, job: _Job) -> None:
+    def _note_start(self, job: RunningJob) -> None:
+        """Give a job a layer of its own where there are such, and note that it has begun."""
+        if self.packets.free:
+            job.layer = self.packets.free.pop()
         self.on_group[job.group] += 1
         self.start[job.number] = self.now
         self.changes.append((self.now, len(self.running)))
@@ -236,7 +202,7 @@ class _Run:
                 best, rank = slot, here
         return best
 
-    def _depart(self, job: _Job) -> None:
+    def _depart(self, job: RunningJob) -> None:
         cell, number = self.cell, job.number
         self.finish[number] = self.now
         self.finished += 1
@@ -248,7 +214,8 @@ class _Run:
             self.packets.free.append(job.layer)
         if cell.repartitioned:
             self.occupancy.release(number)
-            if self.waiting and self._start_in_place(self.waiting[0]):
+            # a waiting job takes the processors of the one that left: nothing is divided anew
+            if self.waiting and self._start(self.waiting[0], replaces=True):
                 self.waiting.popleft()
             elif self.running:
                 self._divide()
@@ -257,10 +224,6 @@ class _Run:
         if not self.slots[job.slot]:
             self.occupancy.release(("slot", job.slot))
         self._admit()
-
-    def _start_in_place(self, number: int) -> bool:
-        """Let a waiting job take the processors of one that left, without dividing them anew."""
-        return self._start(number, replaces=True)
 
     def _divide(self) -> None:
         """Place all running jobs anew, each on its share of the processors."""
@@ -289,7 +252,7 @@ class _Run:
         for job in jobs:
             self._begin(job)
 
-    def _interrupt(self, job: _Job) -> None:
+    def _interrupt(self, job: RunningJob) -> None:
         """Stop a job's burst; packets under way still arrive."""
         # A burst that ends in the cycle in which another job comes or goes is over, not stopped.
         if job.status != UNDER_WAY or job.number in self.carried:
@@ -314,12 +277,12 @@ class _Run:
 
     # --- bursts ---------------------------------------------------------------------------------
 
-    def _volume(self, job: _Job) -> float:
+    def _volume(self, job: RunningJob) -> float:
         """Flits of the whole burst of a job."""
         shape = self.cell.shape
         return (shape.io_flits if job.kind == TRANSFER else shape.exchange_flits) * job.demand
 
-    def _begin(self, job: _Job) -> None:
+    def _begin(self, job: RunningJob) -> None:
         """Begin what is left of a job's burst, if the job may go on now."""
         if job.status not in (READY, QUEUED) or self.frozen:
             return
@@ -357,7 +320,7 @@ class _Run:
         draw = (job.number * shape.phases + job.phase) * 3 + job.kind
         self.packets.start((job.number, job.serial), nodes, group, job.layer, traffic, draw)
 
-    def _carried(self, job: _Job) -> None:
+    def _carried(self, job: RunningJob) -> None:
         """All packets of a burst that were sent have arrived."""
         if job.status == DRAINING:
             if job.kind == TRANSFER:
@@ -373,7 +336,7 @@ class _Run:
             self._piece(job, 0.0)
         self._next_burst(job)
 
-    def _next_burst(self, job: _Job) -> None:
+    def _next_burst(self, job: RunningJob) -> None:
         """Take a job on to its next burst, or out of the machine."""
         job.left, job.status = 1.0, READY
         if job.kind == TRANSFER:
@@ -392,7 +355,7 @@ class _Run:
                 return
         self._begin(job)
 
-    def _piece(self, job: _Job, left: float) -> None:
+    def _piece(self, job: RunningJob, left: float) -> None:
         """Note a piece of a burst that ends now and leaves so much of it."""
         piece = (job.number, job.phase, job.kind, job.piece, self.now, job.left - left)
         self.pieces.append(piece)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType, match_moments
+from phasefit.arrays import Ints
 from phasefit.checks import one_of, real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
@@ -18,8 +20,7 @@ from validation.allocation import AbstractStrategy
 from validation.allocation.base import find_strategy
 from validation.mesh import Mesh
 from validation.mesh.traffic import Traffic, TrafficPhase
-
-Ints = NDArray[np.int64]
+from validation.sweeps.plain import PlainDataError, canonical
 
 #: Cycles that a disk needs for a flit: 11.65 MB/s of a link over 4.545 MB/s of a disk [1].
 DISK_PACE: Final = 2.563
@@ -125,9 +126,12 @@ def _in_packets(pattern: str, flits: int, packet: int) -> Traffic:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Cell(Record):
     """One scenario: machine, jobs, policy and strategy; the load is chosen with each run.
+
+    Cells of equal parts are equal, in whatever process they were made: what was measured of one
+    serves all.
 
     Parameters
     ----------
@@ -189,9 +193,9 @@ class Cell(Record):
         *,
         rows: int,
         columns: int,
-        policy: str,
-        policy_options: dict[str, Any],
-        strategy: str,
+        policy: AbstractPolicy | str,
+        policy_options: Mapping[str, Any] | None = None,
+        strategy: AbstractStrategy | str,
         cpu_to_io: float,
         io_flits: float | None = None,
         exchange_share: float = 0.25,
@@ -207,7 +211,7 @@ class Cell(Record):
         """A scenario from plain data, with an I/O node on every row or so many, evenly spaced.
 
         By default every node writes 32 flits to each disk in each phase of a job that has the
-        whole machine.
+        whole machine. A policy is given as it is, or by its name and its options.
         """
         places = None
         if io_nodes is not None:
@@ -229,7 +233,7 @@ class Cell(Record):
         return cls(
             mesh=mesh,
             shape=shape,
-            policy=find_policy(policy)(**policy_options),
+            policy=find_policy(policy)(**policy_options or {}) if isinstance(policy, str) else policy,
             strategy=find_strategy(strategy),
             demand=match_moments(1.0, 1.0 + demand_scv),
             disk=disk,
@@ -237,11 +241,48 @@ class Cell(Record):
             min_processors=min_processors,
         )
 
+    @cached_property
+    def _content(self) -> str:
+        """All that makes up the cell as text; of what has no text, what it is here."""
+        try:
+            return canonical(self)
+        except PlainDataError:  # a strategy of the user's own that holds an open file, say
+            return f"{id(self)}"
+
+    def __eq__(self, other: object) -> bool:
+        return self._content == other._content if isinstance(other, Cell) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
     @property
     def label(self) -> str:
         """Machine, policy and strategy."""
-        place = f"{self.mesh.rows}x{self.mesh.columns}"
-        return f"{place} {self.policy.label} {self.strategy.name}"
+        return f"{self._place} {self.policy.label} {self.strategy.name}"
+
+    @property
+    def name(self) -> str:
+        """Machine, policy and jobs: what a cell is called whatever its strategy."""
+        parts = [
+            self._place,
+            self.policy.label,
+            f"{self.cpu_to_io:g}:1",
+            f"N={self.shape.phases}",
+            f"scv={self.demand.scv:g}",
+            self.shape.io,
+        ]
+        return " ".join([*parts, *([self.disk] if self.disk != "buffer" else [])])
+
+    @property
+    def _place(self) -> str:
+        """Rows and columns, as names have them."""
+        return f"{self.mesh.rows}x{self.mesh.columns}"
+
+    @property
+    def cpu_to_io(self) -> float:
+        """How many times longer all nodes compute than all disks transfer, before the exchange."""
+        on_disks = self.shape.io_flits * self.disk_pace / self.mesh.io_nodes.size
+        return self.shape.cpu_cycles / self.mesh.nodes / on_disks if on_disks else math.inf
 
     @cached_property
     def system(self) -> System:
@@ -288,4 +329,4 @@ class Cell(Record):
 
     def with_options(self, **changes: Any) -> Cell:
         """The same cell with some of its parts replaced."""
-        return Cell(**{f.name: getattr(self, f.name) for f in fields(self)} | changes)
+        return replace(self, **changes)

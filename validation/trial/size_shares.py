@@ -8,12 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import real_array, real_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.trial.history import Played, part_of
-
-Array = NDArray[np.float64]
 
 #: Powers at which the scores of runs are kept; one found is between the first and the last.
 POWERS: Final = np.linspace(-0.5, 1.5, 21)

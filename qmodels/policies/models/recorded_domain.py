@@ -1,6 +1,6 @@
 """What the points were like on which the models' errors were recorded: beyond them none is stated.
 
-The table of ranges is made by `validation.trial.policy_errors.write_domain` from a recorded
+The table of ranges is made by `tests.campaigns.policy_errors.write_domain` from a recorded
 campaign, out of the same `traits` that a prediction is held against.
 """
 

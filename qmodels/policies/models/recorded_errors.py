@@ -1,6 +1,6 @@
 """How far the models were off on points that were simulated: a table by regime, and its reader.
 
-The table is made by `validation.trial.policy_errors.write_errors` from a recorded campaign.
+The table is made by `tests.campaigns.policy_errors.write_errors` from a recorded campaign.
 """
 
 from __future__ import annotations

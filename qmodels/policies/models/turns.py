@@ -105,7 +105,7 @@ def played_gain(scv: float, phases: float, jobs: ArrayLike, ratio: ArrayLike) ->
 
     Notes
     -----
-    Interpolated in a table that was played by `validation.trial.played_turns` for the laws of
+    Interpolated in a table that was played by `tests.campaigns.played_turns` for the laws of
     `match_moments`: linear in the logarithms of scv, phases and ratio and in 1 / jobs, constant
     beyond its ends (scv .1 to 20, 1 to 8 phases, 2 to 8 jobs, ratio 1/32 to 32). Sizes persist
     from burst to burst, which helps, and jobs wait behind long ones, which costs.

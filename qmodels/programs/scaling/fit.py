@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -19,6 +20,8 @@ from qmodels.programs.scaling.identifiability import Design
 from qmodels.programs.scaling.measured import measured_runs
 from qmodels.programs.scaling.pooling import Pooled, pooled
 from qmodels.programs.scaling.posterior import Posterior, settled
+from qmodels.programs.scaling.sized import Sized, weigh_sizes, widened
+from qmodels.programs.scaling.sizes import WORK, Timed, fit_of_sizes, size_asked
 from qmodels.programs.scaling.terms import Scale, library
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ def fit_runs(
     *,
     discrepancy: float | None = None,
     cores_per_node: float | None = None,
+    work: float | None = None,
     draws: int = 1000,
     seed: int = 0,
 ) -> dict[str, FittedProgram]:
@@ -62,6 +66,9 @@ def fit_runs(
     cores_per_node : float, optional
         Processors of one node, at least 1, where the table does not say on how many nodes a run was:
         beyond it a program has terms of its own, for the network.
+    work : float, optional
+        Size of the problem that is asked for, where the table has a column of sizes; by default that of
+        the runs on most processors. See `qmodels.programs.scaling.sizes`.
     draws : int
         Programs drawn from the posterior for the intervals, 100 to 100,000.
     seed : int
@@ -128,6 +135,8 @@ def fit_runs(
         discrepancy = positive("discrepancy", discrepancy, least=1e-12, most=1.0, why=" or 0")
     if cores_per_node is not None:
         cores_per_node = positive("cores_per_node", cores_per_node, least=1.0, most=1e9)
+    if work is not None:
+        work = positive("work", work, least=1e-18, most=1e18)
     draws = _whole("draws", draws, 100, MOST_DRAWS)
     seed = _whole("seed", seed, 0, 2**32 - 1)
     bursts = len(frame[["program", "phase", "kind"]].drop_duplicates())
@@ -138,7 +147,7 @@ def fit_runs(
             f"of I/O and computation"
         )
     return {
-        str(name): _fit_program(str(name), part, discrepancy, cores_per_node, draws, seed)
+        str(name): _fit_program(str(name), part, discrepancy, cores_per_node, work, draws, seed)
         for name, part in frame.groupby("program", sort=False)
     }
 
@@ -148,37 +157,82 @@ def _fit_program(
     frame: pd.DataFrame,
     discrepancy: float | None,
     cores_per_node: float | None,
+    work: float | None,
     draws: int,
     seed: int,
 ) -> FittedProgram:
     scale = _scale(frame, cores_per_node)
-    parts: list[tuple[int, Component, Array, Array, Array]] = []
+    size = size_asked(name, frame, work)
+    parts: list[tuple[int, Component, Timed]] = []
+    names = phase_names(frame)
     doubts = []
     for number in sorted(set(frame["phase"].tolist())):
         for kind in ("io", "cpu"):
             timed = frame[(frame["phase"] == number) & (frame["kind"] == kind)]
+            if timed.empty and number in names:
+                continue  # a phase by name is a burst of one kind
             if timed.empty:
                 doubts.append(f"phase {number} {kind}: never timed, taken as 0 s")
                 continue
             p, d, y = (timed[column].to_numpy(float) for column in ("p", "d", "seconds"))
-            parts.append((number, kind, p, d, y))
+            of_work = None if size is None else timed[WORK].to_numpy(float)
+            parts.append((number, kind, Timed(p, d, y, of_work)))
     cliffs = []
-    timings = [pooled(p, d, y).by_processors() for _, _, p, d, y in parts]
-    weighed = [weigh(library(part[1], scale), timed) for part, timed in zip(parts, timings, strict=True)]
+    timings = [one.pooled().by_processors() for _, _, one in parts]
+    sized: list[Sized] = []
+    if size is None:
+        weighed = [
+            weigh(library(kind, scale), runs) for (_, kind, _), runs in zip(parts, timings, strict=True)
+        ]
+    else:
+        sized = [
+            weigh_sizes(library(kind, scale), runs, one.works(), size.work)
+            for (_, kind, one), runs in zip(parts, timings, strict=True)
+        ]
+        weighed = [one.weighed for one in sized]
     components = []
-    for (number, kind, p, d, y), posterior in zip(
-        parts, settled(weighed, timings, draws=draws, seed=seed), strict=True
+    for place, ((number, kind, one), posterior) in enumerate(
+        zip(parts, settled(weighed, timings, draws=draws, seed=seed), strict=True)
     ):
-        component = _component(number, kind, p, d, y, posterior)
+        fitted = sized[place].fitted[one.place()] if sized else posterior.seconds(one.p, one.d)
+        component = _component(number, kind, one, posterior, fitted, names.get(number, ""))
         components.append(component)
         for doubt in component.design.doubts(posterior):
-            doubts.append(f"phase {number} {kind}: {doubt}")
-        cliffs += [f"phase {number}: {text}." for text in steps(posterior, p, d, y)]
-    margin = _margin(components, frame, discrepancy, seed)
-    measured = measured_runs(frame, [one.posterior for one in components], margin.misfit)
+            doubts.append(f"{component.label}: {doubt}")
+        p, d, y = one.at(None if size is None else size.work)
+        if p.size:
+            cliffs += [
+                f"{names.get(number, f'phase {number}')}: {text}." for text in steps(posterior, p, d, y)
+            ]
+    totals = _totals(frame, len(components), [WORK] if sized else [])
+    if sized:
+        fit_of_totals = fit_of_sizes(totals, [one for _, _, one in parts], sized)
+    else:
+        fit_of_totals = _fit_of(totals, components)
+    margin = _margin(components, totals, fit_of_totals, discrepancy, seed)
+    here = frame
+    if size is not None:
+        here = frame[frame[WORK] == size.work]
+        posteriors = widened([one.posterior for one in components], margin, size.doublings, seed)
+        components = [replace(one, posterior=own) for one, own in zip(components, posteriors, strict=True)]
+        size = size.learnt(sized)
+    measured = measured_runs(here, [one.posterior for one in components], margin.misfit)
     return FittedProgram(
-        name, tuple(components), tuple(doubts), margin, measured, seed, tuple(cliffs), scale.node
+        name, tuple(components), tuple(doubts), margin, measured, seed, tuple(cliffs), scale.node, size
     )
+
+
+def phase_names(frame: pd.DataFrame) -> dict[int, str]:
+    """Return the names of phases by their numbers, empty where they have none.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Runs of one program.
+    """
+    if "phase_name" not in frame:
+        return {}
+    return dict(zip(frame["phase"].tolist(), frame["phase_name"].tolist(), strict=True))
 
 
 def _scale(frame: pd.DataFrame, cores_per_node: float | None) -> Scale:
@@ -190,19 +244,31 @@ def _scale(frame: pd.DataFrame, cores_per_node: float | None) -> Scale:
     return Scale(float(frame["p"].min()), node)
 
 
+def _totals(frame: pd.DataFrame, bursts: int, more: list[str]) -> pd.DataFrame:
+    """Return the whole runs: of which every burst was timed, with their sums of seconds."""
+    frame = frame.assign(repeat=frame.get("repeat", 1))
+    whole = frame.groupby(["p", "d", *more, "repeat"])["seconds"].agg(["sum", "count"])
+    return whole[whole["count"] == bursts].reset_index()
+
+
+def _fit_of(whole: pd.DataFrame, components: list[FittedComponent]) -> tuple[Pooled, Array, Array] | None:
+    """Return whole runs, the logarithm of the fit to each and its derivatives by the coefficients."""
+    if whole.empty:
+        return None
+    totals = pooled(*(whole[name].to_numpy(float) for name in ("p", "d", "sum")))
+    times = np.sum([c.posterior.seconds(totals.p, totals.d) for c in components], axis=0)
+    return totals, np.log(times), _tangent(components, totals, times)
+
+
 def _margin(
-    components: list[FittedComponent], frame: pd.DataFrame, discrepancy: float | None, seed: int
+    components: list[FittedComponent],
+    whole: pd.DataFrame,
+    fit: tuple[Pooled, Array, Array] | None,
+    discrepancy: float | None,
+    seed: int,
 ) -> Margin:
     """Return what intervals add: noise of whole runs, and the discrepancy that their misfit shows."""
-    frame = frame.assign(repeat=frame.get("repeat", 1))
-    whole = frame.groupby(["p", "d", "repeat"])["seconds"].agg(["sum", "count"])
-    whole = whole[whole["count"] == len(components)].reset_index()
-    p, d, seconds = (whole[name].to_numpy(float) for name in ("p", "d", "sum"))
-    totals, fitted, tangent = None, np.zeros(1), np.zeros((1, 0))
-    if len(whole):
-        totals = pooled(p, d, seconds)
-        times = np.sum([c.posterior.seconds(totals.p, totals.d) for c in components], axis=0)
-        fitted, tangent = np.log(times), _tangent(components, totals, times)
+    totals, fitted, tangent = (None, np.zeros(1), np.zeros((1, 0))) if fit is None else fit
     shares = np.array([np.mean(c.posterior.seconds(c.design.p, c.design.d)) for c in components])
     noise = np.sum(
         [w * c.posterior.sigmas for w, c in zip(shares / shares.sum(), components, strict=True)],
@@ -237,24 +303,25 @@ def _tangent(components: list[FittedComponent], totals: Pooled, times: Array) ->
 
 
 def _component(
-    phase: int, kind: Component, p: Array, d: Array, y: Array, posterior: Posterior
+    phase: int, kind: Component, timed: Timed, posterior: Posterior, fitted: Array, name: str
 ) -> FittedComponent:
-    cells = np.unique(np.stack([p, d]), axis=1)
+    cells = np.unique(np.stack([timed.p, timed.d]), axis=1)
     design = Design(posterior.library, cells[0], cells[1])
-    residuals = np.log(y) - np.log(posterior.seconds(p, d))
+    residuals = np.log(timed.seconds) - np.log(fitted)
     return FittedComponent(
         phase=phase,
         kind=kind,
         formula=posterior.formula,
         probability=posterior.laws[0].probability,
         sigma=posterior.sigma,
-        runs=int(y.size),
+        runs=int(timed.p.size),
         allotments=cells.shape[1],
         relative_rms=math.sqrt(float(np.mean(residuals**2))),
         alias_classes=design.alias_classes(),
         invisible=design.invisible(),
         posterior=posterior,
         design=design,
+        name=name,
     )
 
 

@@ -33,6 +33,7 @@ from qmodels.programs.scaling.identifiability import Design
 from qmodels.programs.scaling.measured import Measured
 from qmodels.programs.scaling.next_run import RANKINGS, NextRun, Ranking, rank_runs
 from qmodels.programs.scaling.posterior import Posterior
+from qmodels.programs.scaling.sizes import Size
 from qmodels.programs.speedup import SpeedupSurface, speedup_surface
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 
 MOST_ALLOTMENTS = 4_000_000
+
+_COLUMNS = ["phase", "kind", "formula", "probability", "sigma", "runs", "allotments", "relative_rms"]
 
 #: Below so many runs, and from so many times beyond them on, a forecast comes with a warning.
 FEW_RUNS, FAR = 10, 4.0
@@ -64,6 +67,12 @@ class FittedComponent(Record):
     invisible: tuple[str, ...]  #: terms that are zero in every run
     posterior: Posterior = field(repr=False)  #: its laws
     design: Design = field(repr=False)  #: the allotments of these runs
+    name: str = ""  #: of its phase, where the table has one
+
+    @property
+    def label(self) -> str:
+        """Name of the burst: that of its phase, or number and kind."""
+        return self.name or f"phase {self.phase} {self.kind}"
 
     @property
     def coefficients(self) -> dict[str, float]:
@@ -100,6 +109,8 @@ class FittedProgram(Result):
         Where residuals show a step rather than a smooth law, a sentence each.
     node : float
         Most processors of a single node, inf where it is not known.
+    size : Size or None
+        Size of the problem that it is forecast for, where the runs had several.
     """
 
     drawing = Drawing("burst", "sigma", labels=("burst", "noise, relative"))
@@ -112,6 +123,7 @@ class FittedProgram(Result):
     seed: int
     cliffs: tuple[str, ...] = ()
     node: float = math.inf
+    size: Size | None = None
     method: str = "approximate"  #: how good the answer is
 
     @property
@@ -130,6 +142,15 @@ class FittedProgram(Result):
         points = [np.stack([one.design.p, one.design.d], axis=1) for one in self.components]
         return np.unique(np.concatenate(points), axis=0)
 
+    @property
+    def base(self) -> tuple[float, float]:
+        """Processors and disks over whose time speedup stands.
+
+        One of each, or where no run had one processor the smallest allotment that was run.
+        """
+        first = self.allotments[0]
+        return (1.0, 1.0) if first[0] == 1.0 else (float(first[0]), float(first[1]))
+
     @cached_property
     def program(self) -> Program:
         """The program whose bursts follow the law in the middle of all that the runs allow.
@@ -145,10 +166,7 @@ class FittedProgram(Result):
         for one in self.components:
             if not one.design.determined:
                 doubt = next(one.design.doubts(one.posterior))
-                raise ModelError(
-                    f"{self.name}, phase {one.phase} {one.kind}: {doubt} (`predict` gives what "
-                    f"these runs allow)"
-                )
+                raise ModelError(f"{self.name}, {one.label}: {doubt} (`predict` gives what these runs allow)")
         bursts = {(one.phase, one.kind): one.burst() for one in self.components}
         numbers = sorted({one.phase for one in self.components})
         return Program(
@@ -214,6 +232,8 @@ class FittedProgram(Result):
                 *self._flat_step_warning(p),
                 *self.warnings,
             ),
+            base=self.base,
+            sized=self.size is not None,
         )
 
     def _few_runs_warning(self, p: Array, d: Array) -> Iterator[str]:
@@ -248,7 +268,8 @@ class FittedProgram(Result):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Steps among the runs, and where they contradict the law: reasons to trust it less."""
-        return (*self.cliffs, *self.contradictions)
+        of_size = () if self.size is None else self.size.warnings()
+        return (*of_size, *self.cliffs, *self.contradictions)
 
     @property
     def contradictions(self) -> tuple[str, ...]:
@@ -273,7 +294,7 @@ class FittedProgram(Result):
         ModelError
             If the runs leave open what a factor does, or an axis is out of range.
         """
-        return speedup_surface(self.program, processors, disks)
+        return speedup_surface(self.program, processors, disks, base=self.base)
 
     def surface_interval(
         self,
@@ -384,31 +405,20 @@ class FittedProgram(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per component: formula, its probability, noise, runs, allotments."""
+        """Return a row per component: formula, its probability, noise, runs, allotments, its name if any."""
         import pandas as pd
 
-        return pd.DataFrame(
-            [
-                (c.phase, c.kind, c.formula, c.probability, c.sigma, c.runs, c.allotments, c.relative_rms)
-                for c in self.components
-            ],
-            columns=[
-                "phase",
-                "kind",
-                "formula",
-                "probability",
-                "sigma",
-                "runs",
-                "allotments",
-                "relative_rms",
-            ],
-        )
+        cells = [[getattr(one, name) for name in _COLUMNS] for one in self.components]
+        names = [one.name for one in self.components]
+        frame = pd.DataFrame(cells, columns=_COLUMNS)
+        return frame.assign(name=names) if any(names) else frame
 
     def record(self) -> dict[str, Any]:
         """Return the laws of the bursts, how well they are known, and what the runs cannot tell."""
         return {
             "name": self.name,
             "runs": self.runs,
+            "size": self.size,
             "discrepancy": self.discrepancy,
             "components": self.components,
             "unidentified": self.unidentified,
@@ -421,13 +431,15 @@ class FittedProgram(Result):
     def drawn(self) -> pd.DataFrame:
         """Return the noise of each burst, named by its phase."""
         frame = self.to_frame()
-        return frame.assign(burst="phase " + frame["phase"].astype(str) + " " + frame["kind"])
+        return frame.assign(burst=[one.label for one in self.components])
 
     def table(self) -> str:
         """Return the components as text, and below them what the runs cannot tell."""
         lines = [
-            f"phase {c.phase} {c.kind}: {c.formula} s (probability {c.probability:.2g}); noise "
+            f"{c.label}: {c.formula} s (probability {c.probability:.2g}); noise "
             f"{100 * c.sigma:.2g} % over {c.runs} runs on {c.allotments} allotments"
             for c in self.components
         ]
+        if self.size is not None:
+            lines += self.size.sentences()
         return "\n".join([*lines, *self.unidentified, *self.warnings])

@@ -17,6 +17,7 @@ from qmodels.programs.scaling.discrepancy import Margin, doublings_outside
 from qmodels.programs.scaling.identifiability import Design
 from qmodels.programs.scaling.measured import SHORTEST, Measured
 from qmodels.programs.scaling.posterior import Posterior
+from qmodels.words import allotment_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +49,9 @@ class Forecast(Result):
     processors, disks : ndarray
         The allotments.
     time, speedup : numpy.ma.MaskedArray
-        The mean time in seconds and T_11 / T_pd by the law in the middle of all that the runs
-        allow, that of `FittedProgram.program`; masked where the runs do not decide.
+        The mean time in seconds and T_11 / T_pd (or what `base` has, in the place of T_11) by the law in
+        the middle of all that the runs allow, that of `FittedProgram.program`; masked where the runs do
+        not decide.
     time_low, time_high, speedup_low, speedup_high : ndarray
         The shortest interval of the logarithm with probability `level`, of the laws that the runs allow
         and of what programs part from every law by, see `qmodels.programs.scaling.discrepancy`: the
@@ -59,8 +61,8 @@ class Forecast(Result):
     by_formula : numpy.ma.MaskedArray
         Seconds by the most probable law of every burst.
     measured_time, measured_speedup : numpy.ma.MaskedArray
-        Mean seconds of the runs on this allotment, and what they give with those on one processor
-        and one disk; masked where there are none.
+        Mean seconds of the runs on this allotment, and what they give with those on `base`; masked where
+        there are none.
     contradicts : ndarray of bool
         Whether what was measured there is hardly possible by the law and the noise of runs.
     mark : ndarray of str
@@ -76,6 +78,9 @@ class Forecast(Result):
         Whether intervals of time are for one run, with its noise, or for the mean of many.
     warnings : tuple of str
         Reasons to trust the intervals less, a sentence each.
+    base : (float, float)
+        Processors and disks over whose time speedup stands: one of each, or where no run had one
+        processor the smallest allotment that was run.
     """
 
     drawing = Drawing("processors", ("time", "time_low", "time_high"), by="disks", log="xy")
@@ -99,6 +104,7 @@ class Forecast(Result):
     of: Meant = "run"
     warnings: tuple[str, ...] = ()
     method: str = "approximate"  #: how good the answer is
+    base: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
         for name in (
@@ -180,6 +186,10 @@ class Forecast(Result):
                 _shown(self.measured_time, i),
             ]
             lines.append("".join(f"{text:>11}" for text in numbers) + f"  {where}")
+        if self.base != (1.0, 1.0):
+            lines.append(
+                f"No run had one processor: speedups are over {allotment_in_words(self.base)}, the smallest."
+            )
         return "\n".join([*lines, *self.warnings])
 
 
@@ -196,6 +206,8 @@ def forecast(
     name: str,
     of: Meant = "run",
     warnings: tuple[str, ...] = (),
+    base: tuple[float, float] = (1.0, 1.0),
+    sized: bool = False,
 ) -> Forecast:
     """Return the forecast of the sum of bursts; see `FittedProgram.predict`.
 
@@ -221,15 +233,21 @@ def forecast(
         As for `FittedProgram.predict`.
     warnings : tuple of str
         Doubts to hand on.
+    base : (float, float)
+        Allotment over whose time speedup stands.
+    sized : bool
+        Whether runs were of several sizes: only those of the size asked for are measured ones.
     """
     shape, p, d = p.shape, p.ravel(), d.ravel()
     cells = (zip(one.p.tolist(), one.d.tolist(), strict=True) for one in designs)
     run = {cell for each in cells for cell in each}
     box = np.array(sorted(run)).T
+    if sized:
+        run = set(zip(measured.processors.tolist(), measured.disks.tolist(), strict=True))
     out = doublings_outside(box, (p, d))
     are_decided = np.asarray(np.all([design.known(p, d) for design in designs], axis=0))
-    one = np.ones(1)
-    sure = are_decided & all(design.known(one, one)[0] for design in designs)
+    at_base = np.array([base[0]]), np.array([base[1]])
+    sure = are_decided & all(design.known(*at_base)[0] for design in designs)
     draws = len(posteriors[0].sigmas)
     shocks = np.random.default_rng([seed, len(posteriors)]).standard_normal((7, draws))
     # The misfit of an allotment is its own: it does not cancel in a ratio, as a law's would.
@@ -237,14 +255,14 @@ def forecast(
     noise = margin.noise * shocks[4]
     shocks = shocks[:4]
     seconds, contradicts = measured.at(p, d)
-    seconds_on_one = measured.at(one, one)[0]
-    sizes, size_at_one = (
-        np.where(np.isnan(of_times), margin.misfit.unseen, 1.0) for of_times in (seconds, seconds_on_one)
+    seconds_on_base = measured.at(*at_base)[0]
+    sizes, size_at_base = (
+        np.where(np.isnan(of_times), margin.misfit.unseen, 1.0) for of_times in (seconds, seconds_on_base)
     )
-    is_one = (p == 1) & (d == 1)
-    least_1, most_1 = (
-        np.log(np.maximum(times.T, SHORTEST)) + margin.parted(doublings_outside(box, (one, one)), shocks)
-        for times in _time_bounds(posteriors, designs, one, one)
+    is_base = (p == base[0]) & (d == base[1])
+    base_least, base_most = (
+        np.log(np.maximum(times.T, SHORTEST)) + margin.parted(doublings_outside(box, at_base), shocks)
+        for times in _time_bounds(posteriors, designs, *at_base)
     )
     columns: list[Array] = []
     for at in range(0, p.size, max(1, _BLOCK // draws)):
@@ -252,19 +270,19 @@ def forecast(
         error = margin.parted(out[:, here], shocks)  # (n, draws)
         misfit = sizes[here, None] * of_denominator
         added = noise if of == "run" else misfit  # the noise of a run holds the misfit
-        apart = np.where(is_one[here, None], 0.0, size_at_one * of_numerator - misfit)
+        apart = np.where(is_base[here, None], 0.0, size_at_base * of_numerator - misfit)
         least, most = (
             np.log(np.maximum(times.T, SHORTEST)) + error
             for times in _time_bounds(posteriors, designs, p[here], d[here])
         )
         times_low, times_high = _ends_of(least + added, most + added, are_decided[here], level)
-        gains = _ends_of(least_1 - most + apart, most_1 - least + apart, sure[here], level)
+        gains = _ends_of(base_least - most + apart, base_most - least + apart, sure[here], level)
         columns.append(np.exp([times_low, times_high, *gains]))
     low, high, speedup_low, speedup_high = np.concatenate(columns, axis=1).reshape(4, *shape)
     time = np.sum([each.seconds(p, d) for each in posteriors], axis=0)
-    on_one = float(np.sum([each.seconds(one, one) for each in posteriors]))
-    gain = seconds_on_one / seconds
-    likeliest = np.sum([one.likeliest @ one.library.values(p, d) for one in posteriors], axis=0)
+    on_base = float(np.sum([each.seconds(*at_base) for each in posteriors]))
+    gain = seconds_on_base / seconds
+    likeliest = np.sum([each.likeliest @ each.library.values(p, d) for each in posteriors], axis=0)
     marks = [
         _mark_of(bool(decided), cell in run, distance)
         for decided, cell, distance in zip(
@@ -277,7 +295,7 @@ def forecast(
         time=_masked(time.reshape(shape), ~are_decided.reshape(shape)),
         time_low=low,
         time_high=high,
-        speedup=_masked((on_one / time).reshape(shape), ~sure.reshape(shape)),
+        speedup=_masked((on_base / time).reshape(shape), ~sure.reshape(shape)),
         speedup_low=speedup_low,
         speedup_high=speedup_high,
         by_formula=_masked(likeliest.reshape(shape), ~are_decided.reshape(shape)),
@@ -290,6 +308,7 @@ def forecast(
         name=name,
         of=of,
         warnings=warnings,
+        base=base,
     )
 
 

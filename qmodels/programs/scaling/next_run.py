@@ -15,6 +15,7 @@ from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError
 from qmodels.programs.scaling.discrepancy import Margin, doublings_outside
 from qmodels.programs.scaling.identifiability import Design
+from qmodels.programs.scaling.measured import SHORTEST
 from qmodels.programs.scaling.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def _variances(
     """Variance of log T averaged over the targets, now and after each candidate run."""
     rng = np.random.default_rng([seed, len(candidates)])
     points = np.concatenate([candidates, targets]).T
-    times = [one.draws @ one.library.values(*points) for one in posteriors]
+    times = [np.maximum(one.draws @ one.library.values(*points), SHORTEST) for one in posteriors]
     goals = [each[:, len(candidates) :] for each in times]
     boxes = [np.concatenate([one.p for one in designs]), np.concatenate([one.d for one in designs])]
     run = set(zip(boxes[0].tolist(), boxes[1].tolist(), strict=True))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +68,32 @@ def pooled(p: Array, d: Array, seconds: Array) -> Pooled:
     Pooled
         A mean logarithm for each allotment, and the scatter of repeats.
     """
-    cells, place = np.unique(np.stack([p, d]), axis=1, return_inverse=True)
+    return pooled_cells(np.stack([p, d]), seconds)[0]
+
+
+def pooled_cells(of_runs: Array, seconds: Array) -> tuple[Pooled, Array, Indices]:
+    """Take the repeats of each cell together: of an allotment, and of whatever else runs are told apart by.
+
+    Parameters
+    ----------
+    of_runs : (k, n) ndarray
+        Processors, disks and the rest of each run.
+    seconds : (n,) ndarray
+        Time of each run.
+
+    Returns
+    -------
+    runs : Pooled
+        A row for each cell.
+    cells : (k, rows) ndarray
+        What each row is of.
+    places : (n,) ndarray of int
+        The row of every run.
+    """
+    cells, place = np.unique(of_runs, axis=1, return_inverse=True)
     place = place.ravel()
     count = np.bincount(place).astype(float)
     log_y = np.log(seconds)
     mean = np.bincount(place, weights=log_y) / count
     within = float(np.sum((log_y - mean[place]) ** 2))
-    return Pooled(cells[0], cells[1], mean, count, within, p.size)
+    return Pooled(cells[0], cells[1], mean, count, within, seconds.size), cells, place

@@ -5,16 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from validation.cluster._kernels.fluid import (
-    ask,
-    book_job,
-    book_node,
-    halve_lines,
-    put,
-    recount,
-    solve,
-    take,
-)
+from validation.cluster._kernels.fluid import ask, book_job, book_node, halve_lines, put, recount, solve, take
 from validation.cluster._kernels.rules import choose_nodes, whom_to_move
 from validation.cluster._kernels.state import (
     ACTIVE,

@@ -11,12 +11,14 @@ from validation.cluster.balancing.base import (
     find_balancer,
     register,
 )
-from validation.cluster.balancing.batch import Batch
-from validation.cluster.balancing.cpu_based import CPUBased
-from validation.cluster.balancing.iocm_pm import IOCMPM
-from validation.cluster.balancing.iocm_re import IOCMRE
-from validation.cluster.balancing.memory_based import MemoryBased
-from validation.cluster.balancing.no_balancing import NoBalancing
+from validation.cluster.balancing.built_in import (
+    IOCMPM,
+    IOCMRE,
+    Batch,
+    CPUBased,
+    MemoryBased,
+    NoBalancing,
+)
 
 __all__ = [
     "BALANCERS",

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from validation.analysis.comparison import Comparison, compare, ratios
-from validation.analysis.estimates import Estimate, estimate, until_precise
+from phasefit.arrays import Array
+from validation.analysis.alternatives import Alternatives, Quantity, Replications
+from validation.analysis.estimates import until_precise
 from validation.analysis.seeding import stream as random_stream
 from validation.machine import play
-from validation.papers.bani_mohammad.counted import (
-    CountedList,
-    CountedScan,
-    operations_per_job,
-)
+from validation.papers.bani_mohammad.counted import CountedList, CountedScan, operations_per_job
 from validation.papers.bani_mohammad.setup import JOBS, PRECISION, Cell, machine, streams
 from validation.papers.base import RunOptions
-from validation.sweeps.executors import parallel_map
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Array = NDArray[np.float64]
 
 #: What is kept of each run. Times are in the paper's units, the overhead in operations.
 KEPT: Final = ("turnaround", "utilisation", "running", "operations", "makespan")
@@ -36,57 +29,35 @@ QUICK_REPLICATIONS, QUICK_JOBS = 3, 120
 _JOBS: Final = "boxes of a replication"
 
 
+def _quantities() -> dict[str, Quantity]:
+    return {name: Quantity(smaller_is_better=name not in ("utilisation", "running")) for name in KEPT}
+
+
 @dataclass(frozen=True, eq=False)
-class Campaign:
+class Campaign(Alternatives[Cell, Replications]):
     """Runs of cells; replication r of all cells of one size has the same boxes."""
 
-    cells: Mapping[Cell, Mapping[str, Array]] = field(repr=False)
+    kind = "cell"
 
-    def values(self, cell: Cell, quantity: str) -> Array:
-        """A quantity of every replication."""
-        return self.cells[cell][quantity]
+    quantities: Mapping[str, Quantity] = field(default_factory=_quantities, repr=False)
 
-    def estimate(self, cell: Cell, quantity: str) -> Estimate:
-        """Its mean with the 95 % interval."""
-        return estimate(self.values(cell, quantity).tolist())
-
-    def paired(self, cell: Cell, to: Cell, quantity: str) -> tuple[Array, Array]:
-        """A quantity of two cells, for the replications that both have."""
-        one, other = self.values(cell, quantity), self.values(to, quantity)
-        n = min(one.size, other.size)
-        return one[:n], other[:n]
-
-    def compare(
-        self, cell: Cell, to: Cell, quantity: str = "turnaround", *, more: bool = False
-    ) -> Comparison:
-        """The relative paired difference of a cell to another; with `more`, more is better."""
-        one, other = self.paired(cell, to, quantity)
-        return compare(one, other, smaller_is_better=not more, relative=True)
-
-    def ratio(self, cell: Cell, to: Cell, quantity: str = "turnaround") -> Estimate:
-        """Mean of a cell over that of another, paired."""
-        return estimate(ratios(*self.paired(cell, to, quantity)).tolist())
-
-    def table(self) -> pd.DataFrame:
+    def cells(self) -> pd.DataFrame:
         """One row for each cell: means and half-widths of 95 % intervals."""
         import pandas as pd
 
-        rows: list[dict[str, Any]] = []
-        for cell in self.cells:
-            known = {name: self.estimate(cell, name) for name in KEPT}
-            row: dict[str, Any] = {
+        return pd.DataFrame(
+            {
                 "label": cell.label,
                 "strategy": cell.strategy,
                 "discipline": cell.discipline,
                 "load": cell.load,
                 "side": cell.side,
                 "demand": cell.demand,
-                "replications": known["turnaround"].replications,
+                "replications": run.replications,
             }
-            for name, value in known.items():
-                row |= {name: value.mean, f"{name}_half_width": value.half_width}
-            rows.append(row)
-        return pd.DataFrame(rows)
+            | self.row(cell, dict.fromkeys(KEPT, ""))
+            for cell, run in self.runs.items()
+        )
 
 
 def campaign(cells: Sequence[Cell], options: RunOptions, *, what: str) -> Campaign:
@@ -107,18 +78,11 @@ def campaign(cells: Sequence[Cell], options: RunOptions, *, what: str) -> Campai
         5 % twice in a row, or `AT_MOST` times.
     """
     keys = {cell: ("bani-mohammad", cell, options.seed, options.quick) for cell in cells}
-    missing = [cell for cell in cells if options.shared.known(keys[cell]) is None]
-    found = parallel_map(
-        _replicated,
-        [(cell, options.seed, options.quick) for cell in missing],
-        workers=1 if options.quick else options.workers,
-        executor=options.processes,
-        progress=options.progress,
-        what=what,
-    )
-    for cell, values in zip(missing, found, strict=True):
-        options.shared.keep(keys[cell], values)
-    return Campaign({cell: options.shared.known(key) for cell, key in keys.items()})
+
+    def simulated(missing: list[Cell]) -> list[Mapping[str, Array]]:
+        return options.spread(_replicated, [(cell, options.seed, options.quick) for cell in missing], what)
+
+    return Campaign.of_values(options.shared.all_of(keys, simulated))
 
 
 def _replicated(task: tuple[Cell, int, bool]) -> Mapping[str, Array]:

@@ -8,18 +8,9 @@ from functools import lru_cache
 from importlib.resources import files
 
 from validation.analysis.comparison import Comparison
-from validation.analysis.estimates import Estimate
 from validation.papers.bani_mohammad.campaign import Campaign
 from validation.papers.bani_mohammad.setup import Cell
-from validation.papers.base import (
-    FAILS,
-    HOLDS,
-    UNDECIDED,
-    Finding,
-    Verdict,
-    all_above_zero,
-    all_below_zero,
-)
+from validation.papers.base import Finding, all_better
 
 
 @lru_cache(maxsize=1)
@@ -30,33 +21,14 @@ def published() -> dict[tuple[str, str], float]:
     return {(f"{row['figure']} {row['subject']}", row["load"]): float(row["value"]) for row in rows}
 
 
-def within(known: Estimate, low: float, high: float) -> Verdict:
-    """Whether a mean lies in [low, high], as far as its interval tells.
-
-    Examples
-    --------
-    >>> within(Estimate(0.5, 0.1, 0.95, 9), 0.3, 0.7)
-    'holds'
-    >>> [within(Estimate(0.5, 0.1, 0.95, 9), 0.45, high) for high in (0.7, 0.46)]
-    ['undecided', 'undecided']
-    >>> within(Estimate(0.5, 0.1, 0.95, 9), 0.7, 0.9)
-    'fails'
-    """
-    if low <= known.low and known.high <= high:
-        return HOLDS
-    return FAILS if known.high < low or known.low > high else UNDECIDED
-
-
 def everywhere(
     found: Campaign,
     claim: str,
     sentence: str,
     pairs: Iterable[tuple[str, Cell, Cell]],
     quantity: str = "turnaround",
-    *,
-    more: bool = False,
 ) -> Finding:
-    """A sentence that the first cell of each pair has less of a quantity than the second, or more.
+    """A sentence that the first cell of each pair does better in a quantity than the second.
 
     Parameters
     ----------
@@ -66,18 +38,15 @@ def everywhere(
     pairs : iterable of (str, Cell, Cell)
         Where, in words, and the two cells.
     quantity : str
-    more : bool
-        Whether the first is said to have more.
+        Of `KEPT`; less is better, but more of what is used and of what runs.
 
     Returns
     -------
     Finding
         It holds if every pair is decided as said, fails if one is decided otherwise.
     """
-    compared = [(where, found.compare(cell, other, quantity, more=more)) for where, cell, other in pairs]
-    decide = all_above_zero if more else all_below_zero
-    verdict = decide(*(comparison.difference for _, comparison in compared))
-    return Finding(claim, sentence, verdict, tally(compared))
+    compared = [(where, found.compare(cell, other, quantity, relative=True)) for where, cell, other in pairs]
+    return Finding(claim, sentence, all_better(comparison for _, comparison in compared), tally(compared))
 
 
 def tally(compared: Iterable[tuple[str, Comparison]]) -> str:

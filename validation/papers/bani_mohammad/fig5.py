@@ -7,16 +7,10 @@ from typing import Final
 
 from validation.papers.bani_mohammad import plotting
 from validation.papers.bani_mohammad.campaign import Campaign, campaign
-from validation.papers.bani_mohammad.claims import everywhere, within
+from validation.papers.bani_mohammad.claims import everywhere
 from validation.papers.bani_mohammad.fig3 import by_discipline, loaded
-from validation.papers.bani_mohammad.setup import DISCIPLINES, LARGER, SIDE, Cell
-from validation.papers.base import (
-    Experiment,
-    Finding,
-    Outcome,
-    RunOptions,
-    all_hold,
-)
+from validation.papers.bani_mohammad.setup import DISCIPLINES, LARGER, SIDE, SOURCE, Cell
+from validation.papers.base import Experiment, Finding, Outcome, RunOptions, all_hold, within
 
 #: How far the numbers on larger cubes may lie from that on the smallest.
 NEAR: Final = 0.15
@@ -42,13 +36,13 @@ def run(options: RunOptions) -> Outcome:
         for load in (loads[0], loads[-1])
     ]
     found = campaign(list(dict.fromkeys(drawn + equal)), options, what="cubes")
-    table = found.table()
+    table = found.cells()
     rows = table[table.load.isin(loads)]
     return Outcome(table, tuple(_findings(found, loads, sides)), lambda: plotting.allocated_boxes(rows))
 
 
 def _findings(found: Campaign, loads: Sequence[float], sides: Sequence[int]) -> Iterator[Finding]:
-    counts = {cell: found.estimate(cell, "running") for cell in found.cells}
+    counts = {cell: found.estimate(cell, "running") for cell in found.runs}
     most = max(counts, key=lambda cell: counts[cell].mean)
     yield Finding(
         "B-20",
@@ -77,13 +71,12 @@ def _findings(found: Campaign, loads: Sequence[float], sides: Sequence[int]) -> 
             f"side {side}: more boxes under SSD than under FCFS, at every load",
             by_discipline("TBL", loads, side),
             "running",
-            more=True,
         )
 
 
 EXPERIMENT = Experiment(
     name="bani-fig5",
-    source="Bani-Mohammad, Ould-Khaoua, Ababneh, Mackenzie, LNCS 4742 (2007), figure 5",
+    source=f"{SOURCE}, figure 5",
     claim="few boxes are allocated at a time, and no more on larger machines",
     run=run,
 )

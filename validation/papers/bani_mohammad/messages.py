@@ -28,13 +28,7 @@ from validation.machine import (
 from validation.machine.loads import interarrival_for
 from validation.mesh import Mesh, Sides
 from validation.papers.bani_mohammad import plotting
-from validation.papers.base import (
-    Experiment,
-    Finding,
-    Outcome,
-    RunOptions,
-    all_below_zero,
-)
+from validation.papers.base import Experiment, Finding, Outcome, RunOptions, all_below_zero
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +83,6 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
         jobs=QUICK_JOBS if quick else JOBS,
         demand=None,
     )
-    workers = 1 if quick else options.workers
     gap = interarrival_for(
         machine,
         streams,
@@ -97,8 +90,7 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
         seed=options.seed,
         replications=2 if quick else 4,
         tolerance=0.1 if quick else 0.03,
-        workers=workers,
-        executor=options.processes,
+        **options.by_processes,
     )
     runs = compare_strategies(
         machine,
@@ -106,10 +98,12 @@ def _point(pattern: str, target: float, torus: bool, options: RunOptions) -> Poi
         BoxStreams(mean_interarrival=gap, within=streams.within, jobs=streams.jobs, demand=None),
         replications=QUICK_REPLICATIONS if quick else REPLICATIONS,
         seed=options.seed,
-        workers=workers,
-        executor=options.processes,
+        **options.by_processes,
     )
     return Point(pattern, target, gap, runs)
+
+
+_KEPT: Final = ("wait", "service", "turnaround", "utilisation", "contention")
 
 
 def _table(found: list[Point]) -> pd.DataFrame:
@@ -118,18 +112,15 @@ def _table(found: list[Point]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for point in found:
         best = point.runs.best("turnaround")
-        for name, known in point.runs.runs.items():
-            row: dict[str, Any] = {
+        for name in point.runs.runs:
+            row = {
                 "pattern": point.pattern,
                 "target_utilisation": point.target,
                 "interarrival_cycles": point.interarrival,
                 "strategy": name,
                 "verdict": point.runs.compare(name, best, "turnaround").verdict,
             }
-            for quantity in ("wait", "service", "turnaround", "utilisation", "contention"):
-                row[quantity] = known[quantity].mean
-                row[f"{quantity}_half_width"] = known[quantity].half_width
-            rows.append(row)
+            rows.append(row | point.runs.row(name, dict.fromkeys(_KEPT, "")))
     return pd.DataFrame(rows)
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from qmodels.plotting.style import BLUE, GREEN, GREY, ORANGE, RED, bars_above_zero
+from validation.analysis.plotting import draw_estimates
+from validation.papers.plotting import curve, shared_legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +46,8 @@ def curves(table: pd.DataFrame, quantity: str, label: str, *, log: bool = False)
     for discipline, line in LINES.items():
         for strategy, (colour, mark) in LOOKS.items():
             rows = table[(table.strategy == strategy) & (table.discipline == discipline)]
-            _curve(ax, rows, quantity, colour, mark, line, f"{strategy}({discipline})")
+            name = f"{strategy}({discipline})"
+            curve(ax, rows, "load", quantity, color=colour, marker=mark, ls=line, label=name, ms=4)
     ax.set(xlabel=_LOAD, ylabel=label, yscale="log" if log else "linear")
     ax.grid(lw=0.3)
     ax.legend(ncols=2, fontsize=9, frameon=False)
@@ -61,7 +64,7 @@ def law_panels(table: pd.DataFrame) -> Figure:
             ("exponential", BLUE, "exponential"),
         ):
             rows = table[(table.strategy == strategy) & (table.demand == demand)]
-            _curve(ax, rows, "turnaround", colour, "o", "-", name)
+            curve(ax, rows, "load", "turnaround", color=colour, marker="o", label=name, ms=4)
         ax.set_title(f"{strategy}(FCFS)", fontsize=10)
         ax.set_yscale("log")
         ax.grid(lw=0.3)
@@ -80,8 +83,9 @@ def allocated_boxes(table: pd.DataFrame) -> Figure:
     for side, colour in zip(sorted(set(table.side)), (BLUE, GREEN, RED), strict=False):
         for discipline, line in LINES.items():
             rows = table[(table.side == side) & (table.discipline == discipline)]
-            name = f"{side} x {side} x {side}, {discipline}"
-            _curve(ax, rows.sort_values("load"), "running", colour, "o", line, name)
+            look: dict[str, Any] = {"color": colour, "marker": "o", "ls": line, "ms": 4}
+            rows, name = rows.sort_values("load"), f"{side} x {side} x {side}, {discipline}"
+            curve(ax, rows, "load", "running", label=name, **look)
     ax.set(xlabel=_LOAD, ylabel="mean number of allocated boxes m (TBL)")
     ax.set_ylim(bottom=0.0)
     ax.grid(lw=0.3)
@@ -99,16 +103,8 @@ def growth(table: pd.DataFrame) -> Figure:
         here = table[table.strategy == strategy]
         for (count, rows), colour in zip(here.groupby("count", sort=False), (GREY, BLUE, RED), strict=False):
             slope = rows.power.iloc[0]
-            ax.errorbar(
-                rows["size"],
-                rows["mean"],
-                fmt="o",
-                ms=4,
-                capsize=2,
-                yerr=bars_above_zero(rows["mean"], rows.half_width),
-                color=colour,
-                label=f"{count}: {name}^{slope:.2f}",
-            )
+            known, said = (rows["mean"], rows.half_width), f"{count}: {name}^{slope:.2f}"
+            draw_estimates(ax, rows["size"], known, fmt="o", ms=4, color=colour, label=said)
             middle = np.exp(np.log(rows["size"]).mean()), np.exp(np.log(rows["mean"]).mean())
             ax.plot(rows["size"], middle[1] * (rows["size"] / middle[0]) ** slope, color=colour)
         ax.set(xscale="log", yscale="log", xlabel=label)
@@ -172,21 +168,5 @@ def prices(table: pd.DataFrame) -> Figure:
         if k == 0:
             ax.set_ylabel("mean service [1000 cycles]")
         ax.grid(lw=0.3)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(names), fontsize=9, frameon=False)
+    shared_legend(figure, len(names))
     return figure
-
-
-def _curve(ax: Any, rows: pd.DataFrame, quantity: str, colour: Any, mark: str, line: str, label: str) -> None:
-    ax.errorbar(
-        rows.load,
-        rows[quantity],
-        color=colour,
-        yerr=bars_above_zero(rows[quantity], rows[f"{quantity}_half_width"]),
-        marker=mark,
-        ls=line,
-        ms=4,
-        lw=1.2,
-        capsize=2,
-        label=label,
-    )

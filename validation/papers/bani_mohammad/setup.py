@@ -23,6 +23,7 @@ from validation.machine import Machine
 from validation.mesh import Mesh, Sides
 from validation.papers.bani_mohammad.counted import counted
 
+SOURCE: Final = "Bani-Mohammad, Ould-Khaoua, Ababneh, Mackenzie, LNCS 4742 (2007)"
 STRATEGIES: Final = ("TBL", "TFF", "BL", "FF")
 DISCIPLINES: Final = ("FCFS", "SSD")
 #: Jobs per unit of time.

@@ -11,18 +11,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from validation.allocation import Request
 from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream as random_stream
 from validation.mesh import Mesh, Occupancy
 from validation.papers.bani_mohammad import plotting
-from validation.papers.bani_mohammad.claims import within
 from validation.papers.bani_mohammad.counted import CountedList, CountedScan, counted
-from validation.papers.base import Experiment, Finding, Outcome, RunOptions
-
-Array = NDArray[np.float64]
+from validation.papers.bani_mohammad.setup import SOURCE
+from validation.papers.base import Experiment, Finding, Outcome, RunOptions, within
 
 #: Boxes on a cube of this side for the busy list; sides of cubes for the array.
 BOXES: Final = (8, 16, 32, 64, 128, 256)
@@ -183,7 +181,7 @@ def _findings(sizes: Sequence[int], lists: Array, nodes: Sequence[int], scans: A
 
 EXPERIMENT = Experiment(
     name="bani-table1",
-    source="Bani-Mohammad, Ould-Khaoua, Ababneh, Mackenzie, LNCS 4742 (2007), table 1",
+    source=f"{SOURCE}, table 1",
     claim="a busy list is searched in O(m^2), an array in O(n^2)",
     run=run,
 )

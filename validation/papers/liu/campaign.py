@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from validation.analysis.comparison import compare
-from validation.analysis.estimates import estimate
+from phasefit.arrays import Array
+from validation.analysis.alternatives import Alternatives, Replications
 from validation.analysis.seeding import stream as random_stream
 from validation.machine import compare_machines
 from validation.mesh import Mesh, Occupancy
@@ -31,8 +31,6 @@ from validation.papers.liu.setup import (
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-
 #: What is kept of each run; times in seconds.
 KEPT = ("makespan", "turnaround", "service", "utilisation", "contention")
 _TIMES = ("makespan", "turnaround", "service")
@@ -45,60 +43,54 @@ _PLACED = "tasks placed at once"
 Cell = tuple[Variant, int]
 
 
-@dataclass(frozen=True, eq=False)
-class Campaign:
-    """Runs of every variant under every number of communications, on the same tasks."""
+class Campaign(Alternatives[Cell, Replications]):
+    """Every variant under every number of communications, on the same tasks."""
 
-    variants: tuple[Variant, ...]
-    communications: tuple[int, ...]
-    runs: int
-    cells: Mapping[Cell, Mapping[str, Array]] = field(repr=False)
+    kind = "cell"
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """The variants."""
+        return tuple(dict.fromkeys(variant for variant, _ in self.runs))
+
+    @property
+    def communications(self) -> tuple[int, ...]:
+        """Numbers of communications."""
+        return tuple(dict.fromkeys(c for _, c in self.runs))
+
+    @property
+    def replications(self) -> int:
+        """Runs of each cell."""
+        return next(iter(self.runs.values())).replications
 
     def of(self, algorithm: str) -> list[Variant]:
         """The variants of an algorithm, in the order of its parameter."""
         return [v for v in self.variants if v.algorithm == algorithm]
 
-    def values(self, variant: Variant, communications: int, quantity: str) -> Array:
-        """A quantity of every run, (runs,)."""
-        return self.cells[variant, communications][quantity]
-
-    def mean(self, variant: Variant, communications: int, quantity: str) -> float:
-        """Its mean over the runs."""
-        values = self.values(variant, communications, quantity)
-        return float(values.mean() if values.size > 1 else values[0])
-
-    def best(self, algorithm: str, quantity: str = "makespan") -> Variant:
+    def best_of(self, algorithm: str, quantity: str = "makespan") -> Variant:
         """The parameter with the least mean, geometrically averaged over the communications."""
         return min(
             self.of(algorithm),
-            key=lambda v: sum(math.log(self.mean(v, c, quantity)) for c in self.communications),
+            key=lambda v: sum(math.log(self.mean((v, c), quantity)) for c in self.communications),
         )
 
-    def table(self) -> pd.DataFrame:
+    def cells(self) -> pd.DataFrame:
         """One row for each cell; times in seconds, changes paired with the first variant in %."""
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
-        for variant in self.variants:
-            base = self.of(variant.algorithm)[0]
-            for c in self.communications:
-                row: dict[str, Any] = {
-                    "algorithm": variant.algorithm,
-                    "parameter": variant.parameter,
-                    "communications": c,
-                    "runs": self.runs,
-                }
-                for name in KEPT:
-                    known = estimate(self.values(variant, c, name).tolist())
-                    unit = "_s" if name in _TIMES else ""
-                    row[f"{name}{unit}"] = known.mean
-                    row[f"{name}_half_width{unit}"] = known.half_width
-                for name in ("makespan", "turnaround"):
-                    change = compare(self.values(variant, c, name), self.values(base, c, name), relative=True)
-                    row[f"{name}_change_percent"] = 100 * change.mean
-                    row[f"{name}_change_half_width_percent"] = 100 * change.half_width
-                    row[f"{name}_change_verdict"] = change.verdict
-                rows.append(row)
+        for variant, c in product(self.variants, self.communications):
+            row = {
+                "algorithm": variant.algorithm,
+                "parameter": variant.parameter,
+                "communications": c,
+                "runs": self.replications,
+            } | self.row((variant, c), {name: "_s" if name in _TIMES else "" for name in KEPT})
+            for name in ("makespan", "turnaround"):
+                base = self.of(variant.algorithm)[0]
+                change = self.compare((variant, c), (base, c), name, relative=True)
+                row |= change.columns(f"{name}_change")
+            rows.append(row)
         return pd.DataFrame(rows)
 
 
@@ -148,8 +140,7 @@ def campaign(
             tasks(),
             replications=runs,
             seed=options.seed,
-            workers=1 if options.quick else options.workers,
-            executor=options.processes,
+            **options.by_processes,
             progress=lambda _, done, total: options.progress(what, done, total),
         )
         for label, cell in missing.items():
@@ -158,18 +149,19 @@ def campaign(
                 keys[cell],
                 {name: _frozen(values[name], choices.cycle if name in _TIMES else 1.0) for name in KEPT},
             )
-    cells = {
-        cell: {name: values[:runs] for name, values in shared.known(key).items()}
-        for cell, key in keys.items()
-    }
-    return Campaign(tuple(variants), tuple(communications), runs, cells)
+    return Campaign.of_values(
+        {
+            cell: {name: values[:runs] for name, values in shared.known(key).items()}
+            for cell, key in keys.items()
+        }
+    )
 
 
 def _runs_of(cell: Mapping[str, Array] | None) -> int:
     return 0 if cell is None else cell["makespan"].size
 
 
-def _frozen(values: Sequence[float], factor: float) -> Array:
+def _frozen(values: ArrayLike, factor: float) -> Array:
     array = np.array(values) * factor
     array.flags.writeable = False
     return array

@@ -5,29 +5,11 @@ from __future__ import annotations
 from itertools import islice
 
 from validation.mesh import Router
-from validation.papers.base import (
-    FAILS,
-    HOLDS,
-    UNDECIDED,
-    Experiment,
-    Finding,
-    Outcome,
-    RunOptions,
-    Verdict,
-)
+from validation.papers.base import FAILS, HOLDS, UNDECIDED, Experiment, Finding, Outcome, RunOptions, Verdict
 from validation.papers.liu import plotting
 from validation.papers.liu.campaign import Campaign, campaign
-from validation.papers.liu.claims import (
-    dominated,
-    falls,
-    flat,
-    leads,
-    rises,
-    robust,
-    suited,
-    tolerant,
-)
-from validation.papers.liu.conclusions import ALL
+from validation.papers.liu.claims import dominated, falls, flat, leads, rises, robust, suited, tolerant
+from validation.papers.liu.rivals import ALL
 from validation.papers.liu.setup import Choices, variants
 
 #: Runs of each of 87 cells under each choice.

@@ -10,12 +10,11 @@ interval of the delta method. Intervals are not widened for being many.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from validation.analysis.comparison import Comparison, compare, ratios, relative_differences
 from validation.analysis.estimates import Estimate, estimate, plus_minus
 from validation.analysis.seeding import stream as random_stream
@@ -31,8 +30,6 @@ from validation.papers.base import (
 )
 from validation.papers.liu.campaign import Campaign, placed_at_once
 from validation.papers.liu.setup import MUCH, RUNS, Variant
-
-Array = NDArray[np.float64]
 
 #: Quantities and what they are called; the first decides.
 TIMES = {"makespan": "makespan", "turnaround": "mean task time"}
@@ -67,13 +64,13 @@ def busy(found: Campaign) -> Finding:
     """L-19: whether the mesh is as busy over the time of a run as the paper says."""
     low, high = BUSY
     idlest, *_, busiest = sorted(
-        (found.mean(v, c, "utilisation"), f"{v.label} at c = {c}") for v, c in found.cells
+        (found.mean((v, c), "utilisation"), f"{v.label} at c = {c}") for v, c in found.runs
     )
     return Finding(
         "L-19",
         f"utilisation over the time of a run ranges from {low:.0%} to {high:.0%}",
         whether(low <= idlest[0] and busiest[0] <= high),
-        f"{idlest[0]:.1%} ({idlest[1]}) to {busiest[0]:.1%} ({busiest[1]}), {len(found.cells)} cells",
+        f"{idlest[0]:.1%} ({idlest[1]}) to {busiest[0]:.1%} ({busiest[1]}), {len(found.runs)} cells",
     )
 
 
@@ -81,7 +78,7 @@ def flat(found: Campaign, algorithm: str) -> Finding:
     """L-22: with I/O alone the parameter makes little difference."""
 
     def level(quantity: str) -> tuple[Verdict, str]:
-        means = [found.mean(v, 0, quantity) for v in found.of(algorithm)]
+        means = [found.mean((v, 0), quantity) for v in found.of(algorithm)]
         spread = (max(means) - min(means)) / min(means)
         return whether(spread < FLAT), f"{spread:.1%}"
 
@@ -97,7 +94,7 @@ def lowest(found: Campaign, algorithm: str) -> Finding:
 
     def below_the_others(quantity: str) -> tuple[Verdict, str]:
         lines = {
-            c: np.mean([found.values(v, c, quantity) for v in found.of(algorithm)], axis=0)
+            c: np.mean([found.values((v, c), quantity) for v in found.of(algorithm)], axis=0)
             for c in found.communications
         }
         gaps = [compare(lines[0], line) for c, line in lines.items() if c != 0]
@@ -136,7 +133,8 @@ def rises(found: Campaign) -> Iterator[Finding]:
     def growing(quantity: str) -> tuple[Verdict, str]:
         first, *_, last = found.of(algorithm)
         penalty = [
-            found.values(last, c, quantity) - found.values(first, c, quantity) for c in (much[0], much[-1])
+            found.values((last, c), quantity) - found.values((first, c), quantity)
+            for c in (much[0], much[-1])
         ]
         grows = compare(penalty[1], penalty[0]).difference
         return all_above_zero(grows), (
@@ -156,16 +154,16 @@ def leads(found: Campaign) -> Iterator[Finding]:
     for rival in ("d-DBT", "MBS", "PLAS"):
 
         def faster(quantity: str, rival: str = rival) -> tuple[Verdict, str]:
-            here, there = found.best("DBT", quantity), found.best(rival, quantity)
+            here, there = found.best_of("DBT", quantity), found.best_of(rival, quantity)
             gap = _gap(found, here, there, heaviest, quantity)
             return all_below_zero(gap), f"{here.label} to {there.label} {_percent(gap)}"
 
         yield _decided("L-26", f"with {heaviest} communications DBT is faster than {rival}", faster)
 
     def growing(quantity: str) -> tuple[Verdict, str]:
-        here = found.best("DBT", quantity)
+        here = found.best_of("DBT", quantity)
         slopes = {
-            rival: _advantage(found, here, found.best(rival, quantity), quantity)
+            rival: _advantage(found, here, found.best_of(rival, quantity), quantity)
             for rival in ("d-DBT", "MBS", "PLAS")
         }
         said = ", ".join(f"{_plus_minus(x, 4)} s over {rival}" for rival, x in slopes.items())
@@ -206,7 +204,7 @@ def tolerant(found: Campaign) -> Iterator[Finding]:
     for name in ("SBT", "DBT"):
 
         def faster(quantity: str, name: str = name) -> tuple[Verdict, str]:
-            here, (there,) = found.best(name, quantity), found.of("BT")
+            here, (there,) = found.best_of(name, quantity), found.of("BT")
             gap = _over_all(found, [here], [there], quantity)
             each = {c: _gap(found, here, there, c, quantity) for c in found.communications}
             said = f"{here.label} {_percent(gap)} over all mixtures; {_by_c(each)}"
@@ -252,19 +250,19 @@ def _leads_late_only(found: Campaign, quantity: str) -> bool:
 
 def _fastest(found: Campaign, quantity: str) -> dict[int, Variant]:
     """Fastest of the nine, each with its best parameter, at each number of communications."""
-    nine = [found.best(name, quantity) for name in (*CONTIGUOUS, *IN_PIECES)]
+    nine = [found.best_of(name, quantity) for name in (*CONTIGUOUS, *IN_PIECES)]
     return {
-        c: min(nine, key=lambda v, c=c: found.mean(v, c, quantity))  # type: ignore[misc]
+        c: min(nine, key=lambda v, c=c: found.mean((v, c), quantity))  # type: ignore[misc]
         for c in found.communications
     }
 
 
 def _often(found: Campaign, quantity: str, holds: Callable[[Campaign], bool]) -> tuple[Verdict, str]:
     """Verdict on a statement without an interval: how often it holds for runs drawn anew."""
-    drawn = random_stream(_RESAMPLING).integers(found.runs, size=(RESAMPLES, found.runs))
-    times = {cell: values[quantity][drawn].mean(axis=1) for cell, values in found.cells.items()}
+    drawn = random_stream(_RESAMPLING).integers(found.replications, size=(RESAMPLES, found.replications))
+    times = {cell: found.values(cell, quantity)[drawn].mean(axis=1) for cell in found.runs}
     hits = sum(
-        holds(replace(found, runs=1, cells={cell: {quantity: t[k : k + 1]} for cell, t in times.items()}))
+        holds(Campaign.of_values({cell: {quantity: t[k : k + 1]} for cell, t in times.items()}))
         for k in range(RESAMPLES)
     )
     share = hits / RESAMPLES
@@ -275,7 +273,7 @@ def _often(found: Campaign, quantity: str, holds: Callable[[Campaign], bool]) ->
 
 def slope(found: Campaign, algorithm: str, communications: int, quantity: str) -> Estimate:
     """Change of a quantity from one parameter to the next, as a fraction of the line's mean."""
-    lines = np.array([found.values(v, communications, quantity) for v in found.of(algorithm)])
+    lines = np.array([found.values((v, communications), quantity) for v in found.of(algorithm)])
     steps = np.arange(len(lines)) - (len(lines) - 1) / 2.0
     trend = (steps / (steps @ steps)) @ lines
     return estimate(ratios(trend, lines.mean(axis=0)).tolist())
@@ -289,23 +287,24 @@ def last_to_first(found: Campaign, algorithm: str, communications: int, quantity
 
 def mean_ranks(found: Campaign, algorithms: Sequence[str], quantity: str) -> dict[str, float]:
     """Mean over the mixtures of each algorithm's rank, each with its best parameter."""
-    chosen = [found.best(name, quantity) for name in algorithms]
-    means = np.array([[found.mean(v, c, quantity) for c in found.communications] for v in chosen])
+    chosen = [found.best_of(name, quantity) for name in algorithms]
+    means = np.array([[found.mean((v, c), quantity) for c in found.communications] for v in chosen])
     ranks = 1 + means.argsort(axis=0).argsort(axis=0)
     return dict(zip(algorithms, ranks.mean(axis=1).tolist(), strict=True))
 
 
 def _advantage(found: Campaign, here: Variant, there: Variant, quantity: str) -> Estimate:
     """Slope over the communications of how much longer the second takes, seconds for each."""
-    gaps = [found.values(there, c, quantity) - found.values(here, c, quantity) for c in found.communications]
+    gaps = [
+        found.values((there, c), quantity) - found.values((here, c), quantity) for c in found.communications
+    ]
     steps = np.array(found.communications) - np.mean(found.communications)
     return estimate(((steps / (steps @ steps)) @ np.array(gaps)).tolist())
 
 
 def _gap(found: Campaign, here: Variant, there: Variant, c: int, quantity: str) -> Estimate:
     """Relative difference of two variants at one mixture."""
-    ours, theirs = (found.values(v, c, quantity) for v in (here, there))
-    return compare(ours, theirs, relative=True).difference
+    return found.compare((here, c), (there, c), quantity, relative=True).difference
 
 
 def _over_all(found: Campaign, here: Sequence[Variant], there: Sequence[Variant], quantity: str) -> Estimate:
@@ -324,7 +323,7 @@ def _lines(
     found: Campaign, here: Sequence[Variant], there: Sequence[Variant], c: int, quantity: str
 ) -> tuple[Array, Array]:
     """A quantity of every run, averaged over the variants of each side."""
-    ours, theirs = (np.mean([found.values(v, c, quantity) for v in side], axis=0) for side in (here, there))
+    ours, theirs = (np.mean([found.values((v, c), quantity) for v in side], axis=0) for side in (here, there))
     return ours, theirs
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from validation.papers.plotting import curve, shared_legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,32 +26,16 @@ def tolerance_panels(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : pandas.DataFrame
-        Of one algorithm, from `validation.papers.liu.campaign.Campaign.table`.
+        Of one algorithm, from `validation.papers.liu.campaign.Campaign.cells`.
 
     Returns
     -------
     matplotlib Figure
     """
     labels = list(table.parameter.unique())
-    figure, axes = _four(labels)
-    for colour, (c, rows) in _by_communications(table):
-        for k, (quantity, _) in enumerate(_PANELS):
-            x = np.arange(len(rows))
-            _points(axes[k], x, rows[f"{quantity}_s"], rows[f"{quantity}_half_width_s"], colour, c)
-            _points(
-                axes[k + 2],
-                x,
-                rows[f"{quantity}_change_percent"],
-                rows[f"{quantity}_change_half_width_percent"],
-                colour,
-                c,
-            )
     kind = "tolerance [processors]" if labels[0].isdigit() else "tolerance ratio"
-    for ax in axes[2:]:
-        ax.set_xlabel(f"{table.algorithm.iloc[0]}: {kind}")
-        ax.set_ylabel(f"change from {labels[0]} [%]")
-    _legend(figure, axes[0])
-    return figure
+    x = f"{table.algorithm.iloc[0]}: {kind}"
+    return _panels(table, labels, "change", f"change from {labels[0]} [%]", x)
 
 
 def rival_panels(table: pd.DataFrame) -> Figure:
@@ -59,34 +44,15 @@ def rival_panels(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : pandas.DataFrame
-        One variant for each algorithm, from `validation.papers.liu.rivals`.
+        One variant for each algorithm, from `validation.papers.liu.figures`.
 
     Returns
     -------
     matplotlib Figure
     """
-    first = table.algorithm.iloc[0]
-    labels = [
-        f"{name}\n{value}" if value else name
-        for name, value in dict(zip(table.algorithm, table.parameter, strict=True)).items()
-    ]
-    figure, axes = _four(labels)
-    for colour, (c, rows) in _by_communications(table):
-        x = np.arange(len(rows))
-        for k, (quantity, _) in enumerate(_PANELS):
-            _points(axes[k], x, rows[f"{quantity}_s"], rows[f"{quantity}_half_width_s"], colour, c)
-            _points(
-                axes[k + 2],
-                x,
-                rows[f"{quantity}_above_first_percent"],
-                rows[f"{quantity}_above_first_half_width_percent"],
-                colour,
-                c,
-            )
-    for ax in axes[2:]:
-        ax.set_ylabel(f"above {first} [%]")
-    _legend(figure, axes[0])
-    return figure
+    names = dict(zip(table.algorithm, table.parameter, strict=True))
+    labels = [f"{name}\n{value}" if value else name for name, value in names.items()]
+    return _panels(table, labels, "above_first", f"above {next(iter(names))} [%]")
 
 
 def verdict_grid(table: pd.DataFrame) -> Figure:
@@ -127,42 +93,29 @@ def verdict_grid(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _four(labels: Sequence[str]) -> tuple[Figure, list[Axes]]:
+def _panels(table: pd.DataFrame, labels: Sequence[str], relative: str, change: str, x: str = "") -> Figure:
+    """Return both times in two panels, and their changes, columns of which `relative` is a part, below."""
     figure = Figure(figsize=(9.4, 7.6), layout="constrained")
     axes = list(figure.subplots(2, 2, sharex=True).flat)
-    for letter, ax, (_, label) in zip("ab", axes, _PANELS, strict=False):
-        ax.set_title(f"({letter}) {label.partition(' [')[0]}", fontsize=10)
-        ax.set_ylabel(label)
-    for letter, ax, (_, label) in zip("cd", axes[2:], _PANELS, strict=True):
-        ax.set_title(f"({letter}) {label.partition(' [')[0]}, relative", fontsize=10)
-        ax.axhline(0.0, color="black", lw=0.6)
+    groups: list[tuple[Any, pd.DataFrame]] = list(table.groupby("communications"))
+    colours = colormaps["viridis"](np.linspace(0.0, 0.88, len(groups)))
+    for k, (quantity, label) in enumerate(_PANELS):
+        above, below = axes[k], axes[k + 2]
+        name = label.partition(" [")[0]
+        above.set_title(f"({'ab'[k]}) {name}", fontsize=10)
+        above.set_ylabel(label)
+        below.set_title(f"({'cd'[k]}) {name}, relative", fontsize=10)
+        below.axhline(0.0, color="black", lw=0.6)
+        below.set(xlabel=x, ylabel=change)
+        for colour, (c, own) in zip(colours, groups, strict=True):
+            rows = own.assign(place=np.arange(len(own)))
+            plural = "" if c == 1 else "s"
+            said = f"{c} communication{plural}" if c else "I/O alone"
+            look: dict[str, Any] = {"color": colour, "label": said, "fmt": "o-", "ms": 3, "signed": True}
+            curve(above, rows, "place", quantity, unit="_s", **look)
+            curve(below, rows, "place", f"{quantity}_{relative}", unit="_percent", **look)
     for ax in axes:
         ax.set_xticks(range(len(labels)), labels, fontsize=8 if len(labels) > 6 else 9)
         ax.grid(lw=0.3)
-    return figure, axes
-
-
-def _by_communications(table: pd.DataFrame) -> Any:
-    """Colours with the rows of each number of communications, the fewest first."""
-    groups = list(table.groupby("communications"))
-    return zip(colormaps["viridis"](np.linspace(0.0, 0.88, len(groups))), groups, strict=True)
-
-
-def _points(ax: Axes, x: Any, mean: Any, half: Any, colour: Any, communications: int) -> None:
-    plural = "" if communications == 1 else "s"
-    label = f"{communications} communication{plural}" if communications else "I/O alone"
-    bars = np.where(np.isfinite(half), half, 0.0)
-    ax.errorbar(x, mean, yerr=bars, color=colour, fmt="o-", ms=3, capsize=2, lw=1.2, label=label)
-
-
-def _legend(figure: Figure, ax: Axes) -> None:
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=3,
-        fontsize=9,
-        frameon=False,
-        title="before one write of all to all I/O nodes, 95 % intervals",
-    )
+    shared_legend(figure, 3, title="before one write of all to all I/O nodes, 95 % intervals")
+    return figure

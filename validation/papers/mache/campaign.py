@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from phasefit.arrays import Array
 from validation.allocation.base import find_strategy
 from validation.analysis.comparison import Comparison, compare
 from validation.analysis.seeding import stream as random_stream
@@ -19,7 +20,6 @@ from validation.machine.runs import one_run
 from validation.papers.base import RunOptions
 from validation.papers.mache.search import Cell, Found, find
 from validation.papers.mache.setup import STRATEGIES, Choices, machine
-from validation.sweeps.executors import parallel_map
 
 #: What the stream of the trial runs' own seed is for, below the seed of the plan.
 _TRIALS: Final = 1
@@ -57,11 +57,11 @@ class Load:
 
     def mean(self, strategy: str, quantity: str) -> float:
         """Mean of a quantity over the replications."""
-        return self.runs.runs[strategy][quantity].mean
+        return self.runs.mean(strategy, quantity)
 
-    def values(self, strategy: str, quantity: str) -> tuple[float, ...]:
+    def values(self, strategy: str, quantity: str) -> Array:
         """A quantity of every replication."""
-        return self.runs.runs[strategy].values[quantity]
+        return self.runs.values(strategy, quantity)
 
     def ranks(self, quantity: str = "service") -> dict[str, int]:
         """Place of every strategy, the smallest mean first."""
@@ -83,11 +83,10 @@ class Load:
         """One row for each strategy."""
         ranks = self.ranks()
         best = self.runs.best("service")
-        rows = []
+        rows: list[dict[str, Any]] = []
         for name in STRATEGIES:
-            run = self.runs.runs[name]
             gap = self.runs.compare(name, best, "service")
-            row: dict[str, Any] = {
+            row = {
                 "io_percent": round(100 * self.io_share),
                 "target_utilisation": self.target,
                 "interarrival_cycles": self.interarrival,
@@ -98,10 +97,7 @@ class Load:
                 "service_less_best_half_width_cycles": 0.0 if name == best else gap.half_width,
                 "service_less_best_verdict": gap.verdict,
             }
-            for quantity, unit in _KEPT.items():
-                row[f"{quantity}{unit}"] = run[quantity].mean
-                row[f"{quantity}_half_width{unit}"] = run[quantity].half_width
-            rows.append(row)
+            rows.append(row | self.runs.row(name, _KEPT))
         return rows
 
 
@@ -119,31 +115,13 @@ _KEPT: Final = {
 def campaign(plans: Sequence[Plan], options: RunOptions, *, what: str) -> list[Load]:
     """Find the interarrival times of all plans, then make the runs of record."""
     # A plan of one target takes long to search: both stages are spread over the processes.
-    found = parallel_map(
-        _interarrivals,
-        plans,
-        workers=_workers(options),
-        executor=options.processes,
-        progress=options.progress,
-        what=f"{what}: interarrival times",
-    )
+    found = options.spread(_interarrivals, plans, f"{what}: interarrival times")
     points = [
         _Point(plan, target, own)
         for plan, places in zip(plans, found, strict=True)
         for target, own in zip(plan.targets, places, strict=True)
     ]
-    return parallel_map(
-        _load,
-        points,
-        workers=_workers(options),
-        executor=options.processes,
-        progress=options.progress,
-        what=what,
-    )
-
-
-def _workers(options: RunOptions) -> int | None:
-    return 1 if options.quick else options.workers
+    return options.spread(_load, points, what)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from qmodels.plotting.style import BLACK, BLUE, GREEN, LIGHT_GREY, PURPLE, RED
+from validation.analysis.plotting import draw_estimates
 from validation.papers.mache.setup import STRATEGIES
+from validation.papers.plotting import curve, shared_legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,15 +46,8 @@ def table_panels(table: pd.DataFrame) -> Figure:
         x = np.arange(len(STRATEGIES))
         own = here.service_cycles["MC-Elongated"]
         ax.plot(x - 0.12, here.paper_to_mc_elongated, "D", mfc="none", color=RED)
-        ax.errorbar(
-            x + 0.12,
-            here.service_cycles / own,
-            yerr=here.service_half_width_cycles / own,
-            fmt="o",
-            ms=4,
-            capsize=2,
-            color="black",
-        )
+        ratios = here.service_cycles / own, here.service_half_width_cycles / own
+        draw_estimates(ax, x + 0.12, ratios, signed=True, fmt="o", ms=4, color="black")
         ax.axhline(1.0, lw=0.6, color="grey")
         ax.set_title(f"{percent} % I/O, utilisation {here.utilisation.mean():.2f}", fontsize=10)
         ax.set_xticks(x, STRATEGIES, rotation=45, ha="right", fontsize=8)
@@ -60,15 +55,15 @@ def table_panels(table: pd.DataFrame) -> Figure:
         ax.set_yticks([0.25, 0.5, 1.0, 1.5, 2.0], ["0.25", "0.5", "1", "1.5", "2"])
         ax.set_yticks([], minor=True)
         ax.grid(lw=0.3)
-    ratios = np.concatenate([table.to_mc_elongated, table.paper_to_mc_elongated])
-    axes[0, 0].set_ylim(0.8 * ratios.min(), 1.25 * ratios.max())
+    shown = np.concatenate([table.to_mc_elongated, table.paper_to_mc_elongated])
+    axes[0, 0].set_ylim(0.8 * shown.min(), 1.25 * shown.max())
     for ax in axes[:, 0]:
         ax.set_ylabel("mean service time / MC-Elongated's")
     handles = [
         axes[0, 0].plot([], [], "D", mfc="none", color=RED, label="paper")[0],
         axes[0, 0].errorbar([], [], yerr=[], fmt="o", ms=4, color="black", label="ours, 95 % interval"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=9, frameon=False)
+    shared_legend(figure, 2, handles)
     return figure
 
 
@@ -105,8 +100,7 @@ def readings_panels(table: pd.DataFrame) -> Figure:
         ax.set_xlabel("printed mean service time")
     for ax in axes[:, 0]:
         ax.set_ylabel("ours, put to the printed scale")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=9, frameon=False)
+    shared_legend(figure, 6)
     return figure
 
 
@@ -135,23 +129,12 @@ def load_panels(table: pd.DataFrame, quantity: str, label: str, *, log: bool = F
     for ax, percent in zip(axes, ratios, strict=True):
         for name, (colour, mark) in LOOKS.items():
             rows = table[(table.io_percent == percent) & (table.strategy == name)]
-            width = rows[f"{quantity}_half_width{unit}"]
-            ax.errorbar(
-                rows.target_utilisation,
-                rows[f"{quantity}{unit}"],
-                yerr=np.where(np.isfinite(width), width, 0.0),
-                color=colour,
-                marker=mark,
-                ms=4,
-                lw=1.2,
-                capsize=2,
-                label=name,
-            )
+            look: dict[str, Any] = {"color": colour, "marker": mark, "ms": 4, "label": name, "signed": True}
+            curve(ax, rows, "target_utilisation", quantity, unit=unit, **look)
         ax.set_title(f"{percent} % I/O", fontsize=10)
         ax.set_xlabel("utilisation under MC-Elongated")
         ax.set_yscale("log" if log else "linear")
         ax.grid(lw=0.3)
     axes[0].set_ylabel(label)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=9, frameon=False)
+    shared_legend(figure, 6)
     return figure

@@ -24,14 +24,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from validation.analysis.estimates import Estimate, jackknife
-from validation.papers.base import FAILS, HOLDS, UNDECIDED, Verdict
+from validation.papers.base import Verdict, within
 from validation.papers.mache.campaign import Load
 from validation.papers.mache.setup import COLUMNS, ROWS, STRATEGIES, published
-
-Array = NDArray[np.float64]
 
 #: Rms of the 36 printed times' logarithms about the means of their columns.
 RMS_BOUND: Final = 0.167
@@ -123,25 +121,10 @@ def most_needed(loads: Sequence[Load]) -> Estimate:
     return _over_replications(loads, lambda runs: float(_implied(loads, runs).max()))
 
 
-def at_most(found: Estimate, bound: float) -> Verdict:
-    """Whether an estimate lies below a bound with all of its interval.
-
-    Examples
-    --------
-    >>> at_most(Estimate(0.2, 0.01, 0.95, 6), 0.25), at_most(Estimate(0.2, 0.1, 0.95, 6), 0.25)
-    ('holds', 'undecided')
-    """
-    if found.high <= bound:
-        return HOLDS
-    return FAILS if found.low > bound else UNDECIDED
-
-
 def near_ratio(found: Estimate) -> Verdict:
     """Whether `elongated_ratio` is within `RATIO_BAND` of the printed one."""
     low, high = (math.log(printed_ratio()) + sign * math.log(RATIO_BAND) for sign in (-1, 1))
-    if low <= found.low and found.high <= high:
-        return HOLDS
-    return FAILS if found.high < low or found.low > high else UNDECIDED
+    return within(found, low, high)
 
 
 def _printed(loads: Sequence[Load], column: str) -> Array:

@@ -16,6 +16,7 @@ that one, it was chosen afterwards.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,7 @@ from validation.papers.base import (
     RunOptions,
     all_below_zero,
     all_hold,
+    within,
 )
 from validation.papers.mache import plotting, printed_times, table2
 from validation.papers.mache.campaign import Load
@@ -131,7 +133,7 @@ def _criteria(reading: Reading, loads: Sequence[Load]) -> Iterator[Finding]:
         "M-22",
         f"{reading.words}: up to one scale factor the rms of the log residuals of the printed "
         f"times is at most {RMS_BOUND}",
-        printed_times.at_most(misfit, RMS_BOUND),
+        within(misfit, -math.inf, RMS_BOUND),
         f"{misfit.mean:.3f} ± {misfit.half_width:.2g}, {times} times, "
         f"{_scale(loads):.3g} cycles to a printed unit",
     )
@@ -152,7 +154,7 @@ def _criteria(reading: Reading, loads: Sequence[Load]) -> Iterator[Finding]:
     yield Finding(
         "E44",
         f"{reading.words}: by Little's law no printed time needs more than the whole machine",
-        printed_times.at_most(most, 1.0),
+        within(most, -math.inf, 1.0),
         f"at most {most.mean:.2f} ± {most.half_width:.2g} ({STRATEGIES[strategy]}, "
         f"{loads[column].io_share:.0%} I/O); {int((need > 1.0).sum())} of {times} need more, "
         f"{inside} between {CAPTION[0]:.2f} and {CAPTION[1]:.2f}; nodes of a job weighted by its "

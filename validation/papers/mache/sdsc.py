@@ -17,15 +17,7 @@ from validation.jobs import AbstractStreams, LogStreams, SurrogateStreams
 from validation.papers.base import Experiment, Finding, Outcome, RunOptions, whether
 from validation.papers.mache import plotting
 from validation.papers.mache.campaign import Load, Plan, campaign, kendall
-from validation.papers.mache.setup import (
-    COLUMNS,
-    JOBS,
-    ROWS,
-    STRATEGIES,
-    TARGET,
-    Choices,
-    synthetic,
-)
+from validation.papers.mache.setup import COLUMNS, JOBS, ROWS, STRATEGIES, TARGET, Choices, synthetic
 from validation.papers.mache.table2 import LEAST_MEAN_TAU, LEAST_TAU
 
 PERCENT: Final = (100, 75, 50, 25, 0)

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from validation.papers.base import (
-    Finding,
-    Outcome,
-    RunOptions,
-    Verdict,
-    all_below_zero,
-    all_hold,
-    whether,
-)
+from validation.papers.base import Finding, Outcome, RunOptions, Verdict, all_below_zero, all_hold, whether
 from validation.papers.mache import plotting
 from validation.papers.mache.campaign import Load, Plan, campaign, kendall
 from validation.papers.mache.setup import (

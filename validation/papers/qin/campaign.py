@@ -2,83 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from validation.analysis.comparison import Comparison, compare, ratios
+from phasefit.arrays import Array
+from validation.analysis.alternatives import Alternatives, Replications
+from validation.analysis.comparison import Comparison, ratios
 from validation.analysis.estimates import Estimate, estimate
 from validation.cluster import find_balancer
 from validation.cluster.runs import ClusterPoint, Traces, run_one
 from validation.papers.base import RunOptions
 from validation.papers.qin.setup import QUICK_RUNS, RUNS, cluster
-from validation.sweeps.executors import parallel_map
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 X = float | str
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Sweep(Alternatives[tuple[X, str], Replications]):
     """Balancers over the values of an axis; replication r draws the same numbers everywhere."""
 
-    axis: str
-    xs: tuple[X, ...]
-    balancers: tuple[str, ...]
-    runs: int
-    cells: Mapping[tuple[X, str], Mapping[str, Array]] = field(repr=False)
+    kind = "cell"
 
-    def values(self, x: X, balancer: str, quantity: str = "slowdown") -> Array:
-        """A quantity of every replication, (runs,)."""
-        return self.cells[x, balancer][quantity]
+    axis: str = ""  #: what the values are, as a column of a table
 
-    def mean(self, x: X, balancer: str, quantity: str = "slowdown") -> float:
-        """Its mean."""
-        return float(self.values(x, balancer, quantity).mean())
+    @property
+    def xs(self) -> tuple[X, ...]:
+        """Values of the axis."""
+        return tuple(dict.fromkeys(x for x, _ in self.runs))
+
+    @property
+    def balancers(self) -> tuple[str, ...]:
+        """Names of the balancers."""
+        return tuple(dict.fromkeys(balancer for _, balancer in self.runs))
 
     def gap(self, x: X, one: str, other: str) -> Comparison:
         """How the slowdown under one balancer differs from that under another, relatively."""
-        return compare(self.values(x, one), self.values(x, other), relative=True)
+        return self.compare((x, one), (x, other), relative=True)
 
     def gain(self, x: X, one: str, other: str) -> Estimate:
         """By how much the slowdown under `other` exceeds that under `one`, over that of `one`."""
-        ours, theirs = self.values(x, one), self.values(x, other)
-        return estimate((ratios(theirs, ours) - 1.0).tolist())
+        return estimate(ratios(self.values((x, other)), self.values((x, one))) - 1.0)
 
     def slope(self, balancer: str) -> Array:
         """Least-squares slope of the slowdown over the axis, of every replication, (runs,)."""
         x = np.array([float(value) for value in self.xs])
         x = x - x.mean()
-        lines = np.array([self.values(value, balancer) for value in self.xs])
+        lines = np.array([self.values((value, balancer)) for value in self.xs])
         found: Array = x @ lines / (x @ x)
         return found
 
-    def table(self) -> pd.DataFrame:
+    def cells(self) -> pd.DataFrame:
         """One row for each cell; differences are paired with the first balancer."""
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
-        for x in self.xs:
-            for balancer in self.balancers:
-                cell = self.cells[x, balancer]
-                row: dict[str, Any] = {self.axis: x, "balancer": balancer, "runs": self.runs}
-                for name, values in cell.items():
-                    row[name] = float(values.mean())
-                known = estimate(cell["slowdown"].tolist())
-                row["slowdown_half_width"] = known.half_width
-                logs = np.log(cell["slowdown"])
-                row["slowdown_geometric_over_runs"] = float(np.exp(logs.mean()))
-                gap = self.gap(x, balancer, self.balancers[0])
-                row["above_first_percent"] = 100 * gap.mean
-                row["above_first_half_width_percent"] = 100 * gap.half_width
-                row["above_first_verdict"] = gap.verdict
-                rows.append(row)
+        for (x, balancer), run in self.runs.items():
+            known = self.estimate((x, balancer))
+            rows.append(
+                {self.axis: x, "balancer": balancer, "runs": run.replications}
+                | {name: self.mean((x, balancer), name) for name in run.values}
+                | {
+                    "slowdown_half_width": known.half_width,
+                    "slowdown_geometric_over_runs": float(np.exp(np.log(self.values((x, balancer))).mean())),
+                }
+                | self.gap(x, balancer, self.balancers[0]).columns("above_first")
+            )
         return pd.DataFrame(rows)
 
 
@@ -116,32 +110,21 @@ def sweep(
         for x, traces in sources.items()
         for name in balancers
     }
-    missing = [cell for cell, key in keys.items() if options.shared.known(key) is None]
-    points = {
-        (x, name): ClusterPoint(place, sources[x], find_balancer(name), options.seed, ("qin",))
-        for x, name in missing
-    }
-    tasks = [(points[cell], r) for cell in missing for r in range(runs)]
-    found = parallel_map(
-        _run,
-        tasks,
-        workers=1 if options.quick else options.workers,
-        executor=options.processes,
-        progress=lambda _, done, total: options.progress(what, done, total),
-    )
-    for k, cell in enumerate(missing):
-        mine = found[k * runs : (k + 1) * runs]
-        columns = {name: np.array([summary[name] for summary in mine]) for name in mine[0]}
-        for column in columns.values():
-            column.flags.writeable = False
-        options.shared.keep(keys[cell], columns)
-    return Sweep(
-        axis,
-        tuple(sources),
-        tuple(balancers),
-        runs,
-        {cell: options.shared.known(key) for cell, key in keys.items()},
-    )
+
+    def simulated(missing: list[tuple[Any, str]]) -> Iterator[dict[str, Array]]:
+        points = [
+            ClusterPoint(place, sources[x], find_balancer(name), options.seed, ("qin",))
+            for x, name in missing
+        ]
+        found = options.spread(_run, [(point, r) for point in points for r in range(runs)], what)
+        for first in range(0, len(found), runs):
+            mine = found[first : first + runs]
+            columns = {name: np.array([summary[name] for summary in mine]) for name in mine[0]}
+            for column in columns.values():
+                column.flags.writeable = False
+            yield columns
+
+    return Sweep.of_values(options.shared.all_of(keys, simulated), axis=axis)
 
 
 def _run(task: tuple[ClusterPoint, int]) -> dict[str, float]:

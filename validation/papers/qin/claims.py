@@ -15,17 +15,7 @@ import numpy as np
 
 from validation.analysis.comparison import compare
 from validation.analysis.estimates import Estimate, estimate, plus_minus
-from validation.papers.base import (
-    FAILS,
-    HOLDS,
-    UNDECIDED,
-    Finding,
-    Verdict,
-    all_above_zero,
-    all_below_zero,
-    all_hold,
-    whether,
-)
+from validation.papers.base import Finding, all_above_zero, all_below_zero, all_hold, whether, within
 from validation.papers.qin.campaign import Sweep
 
 #: Q-9: loads of the disks below which a batch system should be ahead, and above which behind.
@@ -48,8 +38,8 @@ def rise(found: Sweep, claim: str, balancers: Sequence[str]) -> Iterator[Finding
             claim,
             f"{name}: the mean slowdown rises with the {found.axis}",
             all_above_zero(slope),
-            f"slope {_number(slope)}; {found.mean(found.xs[0], name):.3g} at {found.xs[0]:g} to "
-            f"{found.mean(found.xs[-1], name):.3g} at {found.xs[-1]:g}",
+            f"slope {_number(slope)}; {found.mean((found.xs[0], name)):.3g} at {found.xs[0]:g} to "
+            f"{found.mean((found.xs[-1], name)):.3g} at {found.xs[-1]:g}",
         )
 
 
@@ -57,8 +47,8 @@ def lowest(found: Sweep, claim: str, best: str, rivals: Sequence[str]) -> Iterat
     """One balancer is better than each rival, on average along the axis and at every point."""
     for rival in rivals:
         gaps = [found.gap(x, best, rival) for x in found.xs]
-        over_all = np.mean([found.values(x, best) for x in found.xs], axis=0)
-        theirs = np.mean([found.values(x, rival) for x in found.xs], axis=0)
+        over_all = np.mean([found.values((x, best)) for x in found.xs], axis=0)
+        theirs = np.mean([found.values((x, rival)) for x in found.xs], axis=0)
         whole = compare(over_all, theirs, relative=True)
         counts = {word: sum(gap.verdict == word for gap in gaps) for word in ("better", "worse")}
         yield Finding(
@@ -79,7 +69,7 @@ def lowest(found: Sweep, claim: str, best: str, rivals: Sequence[str]) -> Iterat
 def more_parallel(few: Sweep, many: Sweep, balancers: Sequence[str]) -> Iterator[Finding]:
     """Q-10: more parallel jobs make all slower."""
     for name in balancers:
-        gaps = [compare(few.values(x, name), many.values(x, name), relative=True) for x in few.xs]
+        gaps = [compare(few.values((x, name)), many.values((x, name)), relative=True) for x in few.xs]
         yield Finding(
             "Q-10",
             f"{name}: slower with 60 % than with 30 % of parallel jobs, at every rate",
@@ -109,7 +99,7 @@ def wider_gap(sequential: Sweep, parallel: Sweep) -> Finding:
     gaps = []
     for x in sequential.xs:
         alone, together = (
-            np.log(found.values(x, "BS") / found.values(x, "IOCM-RE")) for found in (sequential, parallel)
+            np.log(found.values((x, "BS")) / found.values((x, "IOCM-RE"))) for found in (sequential, parallel)
         )
         gaps.append(compare(alone, together).difference)
     factors = [math.exp(-gap.mean) for gap in gaps]
@@ -126,7 +116,7 @@ def memory_pays(found: Sweep) -> Iterator[Finding]:
     last = found.xs[-1]
 
     def factor(one: str, other: str) -> Estimate:
-        logs = np.log(found.values(last, one) / found.values(last, other))
+        logs = np.log(found.values((last, one)) / found.values((last, other)))
         return estimate(logs.tolist())
 
     for one in ("IOCM-RE", "memory"):
@@ -144,7 +134,7 @@ def memory_pays(found: Sweep) -> Iterator[Finding]:
                 "Q-11",
                 f"{one} has less than {MUCH_LESS:.2f} times the slowdown of {other} at {last:g} "
                 f"page faults per million instructions (geometric means over the seeds)",
-                _side(known.low - below, known.high - below),
+                within(known, -math.inf, below),
                 _factor(known),
             )
     known = factor("IOCM-RE", "memory")
@@ -152,7 +142,7 @@ def memory_pays(found: Sweep) -> Iterator[Finding]:
     yield Finding(
         "Q-11",
         f"IOCM-RE and memory are alike at {last:g} page faults: within a factor of {ALIKE}",
-        _within(known, inside),
+        within(known, -inside, inside),
         _factor(known),
     )
 
@@ -193,7 +183,7 @@ def gains_of(found: Sweep, balancer: str) -> dict[str, Estimate]:
     """What a balancer takes off the slowdown of the better of CPU and memory, by application."""
     gains = {}
     for app in found.xs:
-        other = min(("CPU", "memory"), key=lambda name: found.mean(app, name))
+        other = min(("CPU", "memory"), key=lambda name: found.mean((app, name)))
         gap = found.gap(app, balancer, other).difference
         gains[str(app)] = Estimate(-gap.mean, gap.half_width, gap.confidence, gap.replications)
     return gains
@@ -215,7 +205,7 @@ def applications(found: Sweep) -> Iterator[Finding]:
         yield Finding(
             "Q-13",
             f"{balancer} gains more than {LEAST_GAIN} in all applications but LU",
-            all_hold(_side(LEAST_GAIN - g.high, LEAST_GAIN - g.low) for g in others.values()),
+            all_hold(within(g, LEAST_GAIN, math.inf) for g in others.values()),
             said,
         )
         ratio = gains["LU"].mean / others[least].mean
@@ -230,12 +220,12 @@ def applications(found: Sweep) -> Iterator[Finding]:
         yield Finding(
             "Q-14",
             f"{app}: IOCM-PM is within {SAME_GAIN:.0%} of IOCM-RE",
-            _within(gap.difference, SAME_GAIN),
+            within(gap.difference, -SAME_GAIN, SAME_GAIN),
             gap.interval,
         )
     for name in found.balancers:
         gaps = [
-            compare(found.values(app, name), found.values("LU", name)).difference
+            compare(found.values((app, name)), found.values(("LU", name))).difference
             for app in found.xs
             if app != "LU"
         ]
@@ -243,7 +233,7 @@ def applications(found: Sweep) -> Iterator[Finding]:
             "Q-15",
             f"{name}: the slowdown of LU is the largest",
             all_below_zero(*gaps),
-            ", ".join(f"{app} {found.mean(app, name):.3g}" for app in found.xs),
+            ", ".join(f"{app} {found.mean((app, name)):.3g}" for app in found.xs),
         )
 
 
@@ -254,21 +244,9 @@ def no_loss(found: Sweep) -> Iterator[Finding]:
         yield Finding(
             "Q-16",
             f"{float(x):.0%} parallel: with hardly any I/O, IOCM-RE is within {NO_LOSS:.0%} of CPU",
-            _within(gap.difference, NO_LOSS),
+            within(gap.difference, -NO_LOSS, NO_LOSS),
             gap.interval,
         )
-
-
-def _side(low: float, high: float) -> Verdict:
-    """Whether an interval lies below zero."""
-    return HOLDS if high < 0.0 else FAILS if low > 0.0 else UNDECIDED
-
-
-def _within(known: Estimate, most: float) -> Verdict:
-    """Whether an interval lies between -most and most."""
-    if -most < known.low and known.high < most:
-        return HOLDS
-    return FAILS if known.low > most or known.high < -most else UNDECIDED
 
 
 def _number(known: Estimate) -> str:

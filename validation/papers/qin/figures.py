@@ -28,7 +28,7 @@ def _kind(parallel: float) -> str:
 
 
 def _outcome(found: Sweep, findings: Sequence[Finding], title: str, log: bool = False) -> Outcome:
-    table = found.table()
+    table = found.cells()
     return Outcome(table, tuple(findings), lambda: plotting.lines(table, found.axis, title, log=log))
 
 
@@ -95,7 +95,7 @@ def programs(options: RunOptions) -> Outcome:
         name: setup.application_traces(name, quick=options.quick) for name in setup.APPLICATION_NAMES
     }
     found = sweep("application", sources, setup.WITH_PREEMPTION, options, what="figure 9")
-    table = found.table()
+    table = found.cells()
     return Outcome(table, tuple(claims.applications(found)), lambda: plotting.bars(table, "application"))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
+from validation.analysis.plotting import draw_bars
 from validation.cluster.plotting import colour_of
+from validation.papers.plotting import curve
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,30 +35,10 @@ def lines(table: pd.DataFrame, axis: str, title: str, *, log: bool = False) -> F
     left, right = figure.subplots(1, 2)
     first = table.balancer.iloc[0]
     for name, rows in table.groupby("balancer", sort=False):
-        colour = colour_of(str(name))
-        left.errorbar(
-            rows[axis],
-            rows.slowdown,
-            _finite(rows.slowdown_half_width),
-            color=colour,
-            marker="o",
-            ms=3.5,
-            lw=1.2,
-            capsize=2,
-            label=name,
-        )
+        look: dict[str, Any] = {"color": colour_of(str(name)), "label": name, "marker": "o", "ms": 3.5}
+        curve(left, rows, axis, "slowdown", signed=True, **look)
         if name != first:
-            right.errorbar(
-                rows[axis],
-                rows.above_first_percent,
-                _finite(rows.above_first_half_width_percent),
-                color=colour,
-                marker="o",
-                ms=3.5,
-                lw=1.2,
-                capsize=2,
-                label=name,
-            )
+            curve(right, rows, axis, "above_first", unit="_percent", signed=True, **look)
     right.axhline(0.0, color="#444444", lw=0.8)
     if log:
         left.set_yscale("log")
@@ -76,28 +57,12 @@ def bars(table: pd.DataFrame, axis: str) -> Figure:
     """Mean slowdown of every application under every balancer, side by side."""
     figure = Figure(figsize=(7.5, 3.8), layout="constrained")
     ax = figure.subplots()
-    names = list(dict.fromkeys(table.balancer))
+    groups = {
+        str(name): (rows.slowdown, rows.slowdown_half_width)
+        for name, rows in table.groupby("balancer", sort=False)
+    }
     programs = list(dict.fromkeys(table[axis]))
-    width = 0.8 / len(names)
-    for k, name in enumerate(names):
-        rows = table[table.balancer == name]
-        x = np.arange(len(programs)) + (k - (len(names) - 1) / 2) * width
-        ax.bar(
-            x,
-            rows.slowdown,
-            width,
-            yerr=_finite(rows.slowdown_half_width),
-            capsize=2,
-            color=colour_of(name),
-            label=name,
-            error_kw={"lw": 0.8},
-        )
-    ax.set_xticks(range(len(programs)), programs)
+    draw_bars(ax, programs, groups, map(colour_of, groups), capsize=2)
     ax.set_ylabel("mean slowdown")
     ax.legend(fontsize=8)
     return figure
-
-
-def _finite(widths: pd.Series) -> np.ndarray:
-    """Half-widths; none where one run tells nothing."""
-    return np.where(np.isfinite(widths), widths, 0.0)

@@ -1,4 +1,4 @@
-"""Response times of policies over the load, predicted and simulated: what figures 6 and 7 share."""
+"""Machine, workload and loads of Rosti et al., predicted and simulated: what figures 6 and 7 share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qmodels.policies import AbstractPolicy, System, Workload, capacity, predict, work_bound
+from qmodels.programs import Burst, Phase, Program, WorkingSet
 from validation.papers.base import UNDECIDED, Finding, RunOptions, Verdict, whether
 from validation.sharing import simulate
 from validation.trial.agreement import DECISIVE_PRECISION
@@ -15,12 +16,34 @@ from validation.trial.agreement import DECISIVE_PRECISION
 if TYPE_CHECKING:
     import pandas as pd
 
+PROCESSOR_PARTITIONS = (1, 2, 4, 8, 16)
+DISK_PARTITIONS = (1, 2, 4, 8, 16, 32)
+SHOWN = (1, 4, 8, 16)  #: numbers of disk partitions that have a panel in figures 6 and 7
+_PHASES = 8
 #: Loads at which all policies are predicted, and fractions of its own capacity for each.
 COMMON = (0.002, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 OWN = (0.5, 0.75, 0.9, 0.97, 0.99, 0.999)
 #: Fractions of its own capacity at which each policy is simulated.
 SIMULATED, SIMULATED_QUICK = (0.2, 0.4, 0.6, 0.8), (0.5,)
 PRECISION, PRECISION_QUICK = 0.03, 0.1
+
+
+def reference_machine() -> System:
+    """128 processors and 32 disks, at least 8 processors and 1 disk for each job: section 4."""
+    return System(processors=128, disks=32, min_processors=8, min_disks=1)
+
+
+def reference_workload() -> Workload:
+    """W*, the synthetic workload that stands for theirs, whose measured parameters are lost.
+
+    It computes for .1 + 512/p seconds, 2.2 times as long on 8 processors or fewer (the
+    discontinuity of one of their programs), and transfers for 32/min(d, p/4) seconds, in eight
+    equal phases; its demand has scv 2 and its arrivals are Poisson.
+    """
+    cpu = Burst(2.2 * 512.1 / _PHASES, sequential=2.2 * 0.1 / _PHASES, slowdown=(8, 2.2), law="p")
+    io = Burst(128.0 / _PHASES, law="min(d, p/4)")
+    program = Program([WorkingSet(_PHASES, [Phase(io=io, cpu=cpu)])], name="W*")
+    return Workload.from_scv(program, demand_scv=2.0)
 
 
 def sweep(
@@ -85,8 +108,7 @@ def sweep(
                     load=load,
                     seed=options.seed,
                     point=simulated.index(load),
-                    workers=options.workers,
-                    executor=options.threads,
+                    **options.by_threads,
                     precision=PRECISION_QUICK if options.quick else PRECISION,
                 )
                 row |= {

@@ -68,8 +68,7 @@ def run(options: RunOptions) -> Outcome:
                         arrival_rate=load * alone,
                         seed=options.seed,
                         point=place,
-                        workers=options.workers,
-                        executor=options.threads,
+                        **options.by_threads,
                         precision=PRECISION_QUICK if options.quick else PRECISION,
                     ).mean_response
                     row |= {

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from qmodels.plotting.style import RED
+from validation.analysis.plotting import draw_estimates
+from validation.papers.plotting import shared_legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,13 +49,7 @@ def response_panels(table: pd.DataFrame, disks: Sequence[int]) -> Figure:
         ax.set_xlabel("load (arrival rate over the bound that no policy exceeds)")
     for ax in axes[:, 0]:
         ax.set_ylabel("mean response time [s]")
-    handles = [line for line in axes[0, 0].lines if not line.get_label().startswith("_")]
-    handles.append(
-        axes[0, 0].errorbar(
-            [], [], yerr=[], color="black", fmt="o", ms=3, capsize=2, label="simulated, 95 % interval"
-        )
-    )
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=9, frameon=False)
+    _legend(figure, axes[0, 0])
     return figure
 
 
@@ -75,25 +70,22 @@ def _response_curve(ax: Axes, rows: pd.DataFrame) -> None:
         ls="--" if dynamic else "-",
         label=label,
     )
-    points = rows[rows.simulated_s.notna()]
-    ax.errorbar(
-        points.load,
-        points.simulated_s,
-        yerr=_half_widths(points),
-        color=colour,
-        fmt="s" if dynamic else "o",
-        ms=3,
-        capsize=2,
-        lw=1,
-        label="_",
-    )
+    _simulated(ax, rows, "load", color=colour, fmt="s" if dynamic else "o", label="_")
 
 
-def _half_widths(points: pd.DataFrame) -> NDArray[np.float64]:
-    """Lengths of the error bars below and above, (2, k); of two Series matplotlib takes a float."""
-    low, high = (points[f"simulated_{side}_s"].to_numpy(float) for side in ("low", "high"))
-    mean = points.simulated_s.to_numpy(float)
-    return np.stack([mean - low, high - mean])
+def _simulated(ax: Axes, points: pd.DataFrame, x: str, **look: Any) -> None:
+    """Draw what was simulated with its intervals."""
+    points = points[points.simulated_s.notna()]
+    known = points.simulated_s, points.simulated_high_s - points.simulated_s
+    draw_estimates(ax, points[x], known, signed=True, **({"ms": 3, "lw": 1} | look))
+
+
+def _legend(figure: Figure, ax: Axes) -> None:
+    """Name the lines of an axes below all panels, and the points."""
+    lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
+    said = "simulated, 95 % interval"
+    point = ax.errorbar([], [], yerr=[], color="black", fmt="o", ms=3, capsize=2, label=said)
+    shared_legend(figure, 4, [*lines, point])
 
 
 def multiprogramming_panels(table: pd.DataFrame, best: Mapping[float, Mapping[float, int]]) -> Figure:
@@ -122,17 +114,7 @@ def multiprogramming_panels(table: pd.DataFrame, best: Mapping[float, Mapping[fl
         for load, ax in zip(loads, panels, strict=True):
             rows = mine[mine.load_of_one_job == load].sort_values("cpu_to_io")
             ax.plot(rows.cpu_to_io, rows.predicted_s, color=colour, lw=1.4)
-            points = rows[rows.simulated_s.notna()]
-            ax.errorbar(
-                points.cpu_to_io,
-                points.simulated_s,
-                yerr=_half_widths(points),
-                color=colour,
-                fmt="o",
-                ms=3,
-                capsize=2,
-                lw=1,
-            )
+            _simulated(ax, rows, "cpu_to_io", color=colour, fmt="o")
     for load, style in zip(loads, ("--", "-"), strict=True):
         ratios = sorted(best[load])
         level.step(
@@ -156,11 +138,5 @@ def multiprogramming_panels(table: pd.DataFrame, best: Mapping[float, Mapping[fl
     for ax in figure.axes:
         ax.set_xscale("log", base=2)
         ax.grid(lw=0.3)
-    handles = [
-        *gain.lines,
-        gain.errorbar(
-            [], [], yerr=[], color="black", fmt="o", ms=3, capsize=2, label="simulated, 95 % interval"
-        ),
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=9, frameon=False)
+    _legend(figure, gain)
     return figure

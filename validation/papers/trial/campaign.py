@@ -5,7 +5,7 @@ the same of the two larger machines, hours of a processor (on 16x22, where d-DBT
 seven strategies). "trial" are all 25 cells of 8x8 at two loads, one of them by all strategies, and
 of the larger machines a cell of each kind of policy at one load; `not_run` says what it leaves out,
 which was chosen by what it costs. A quarter of the cells, drawn by their names
-(`validation.trial.cells.kept_out`), is reported apart.
+(`validation.papers.trial.comparison.kept_out`), is reported apart.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from qmodels.policies import DynamicPartitioning, SpaceSharing, TimeSharing
 from validation.papers.base import Experiment, Finding, Outcome, RunOptions, Verdict, whether
 from validation.papers.trial import plotting
-from validation.trial.cells import (
+from validation.papers.trial.comparison import (
     COVERAGE,
     MEDIAN,
     NINE_TENTHS,
     TAU,
     WORST,
     acceptance,
-    compare_strategies,
+    compare_predictions,
     kept_out,
 )
-from validation.trial.grid import LOADS as GRID_LOADS
-from validation.trial.grid import PLACES, STRATEGIES, cells, strategies_on
+from validation.papers.trial.grid import LOADS as GRID_LOADS
+from validation.papers.trial.grid import PLACES, STRATEGIES, cells, strategies_on
+from validation.trial.scenario import Cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,13 +66,13 @@ class Effort:
 class Part:
     """A cell of the campaign."""
 
-    given: dict[str, Any]
+    cell: Cell
     strategies: tuple[str, ...] = THREE
     loads: tuple[float, ...] = LOADS
     effort: Effort = Effort()
 
 
-_FOUR: Final = {"processor_partitions": 4, "disk_partitions": 1}
+_FOUR: Final = SpaceSharing(4, 1)
 #: Policies of the larger machines: one of each kind.
 _LARGE: Final = ("SP(4,1)", "DP(1)", "TS(2,2;M=2)")
 _FEWER: Final = Effort(jobs=80, warm_up=30)
@@ -89,64 +91,58 @@ _GRID: Final = Effort(replications=5, jobs=60, warm_up=20, starts=4)
 def campaign_parts() -> list[Part]:
     """The cells that are run, in the order in which they are."""
     middle, others = [], []
-    for given in cells([(8, 8)]):
-        noisy = (_policy(given), given["cpu_to_io"]) in _NOISY
-        effort = _MORE if noisy else Effort()
-        if given["cpu_to_io"] != 2.0:
-            others.append(Part(given, TWO, effort=effort))
+    for cell in cells([(8, 8)]):
+        effort = _MORE if _kind(cell) in _NOISY else Effort()
+        if not _is_middle(cell):
+            others.append(Part(cell, TWO, effort=effort))
+        elif cell.policy == _FOUR:
+            middle.append(Part(cell, STRATEGIES, effort=_ORDERED))
         else:
-            all_of_them = given["policy_options"] == _FOUR and given["policy"] == "SP"
-            if all_of_them:
-                middle.append(Part(given, STRATEGIES, effort=_ORDERED))
-            else:
-                middle.append(Part(given, THREE, effort=effort))
+            middle.append(Part(cell, THREE, effort=effort))
     large = [
-        Part(given, TWO, (0.6,), _FEWER)
-        for given in cells(PLACES[1:])
-        if given["cpu_to_io"] == 2.0 and _policy(given) in _LARGE
+        Part(cell, TWO, (0.6,), _FEWER)
+        for cell in cells(PLACES[1:])
+        if _is_middle(cell) and cell.policy.label in _LARGE
     ]
     return [*middle, *large, *others]
 
 
-def _policy(given: dict[str, Any]) -> str:
-    from validation.trial.replications import cell_of
+def _kind(cell: Cell) -> tuple[str, float]:
+    """Policy and ratio of computation to I/O of a cell."""
+    return cell.policy.label, round(cell.cpu_to_io, 9)
 
-    return cell_of({**given, "strategy": "MC"}).policy.label
+
+def _is_middle(cell: Cell) -> bool:
+    """True for cells that compute twice as long as they transfer."""
+    return _kind(cell)[1] == 2.0
 
 
 def grid_parts(place: tuple[int, int]) -> list[Part]:
     """Every cell of a machine by all its strategies at every load, one loss run for all loads."""
-    return [Part(given, strategies_on(*place), GRID_LOADS, _GRID) for given in cells([place])]
+    return [Part(cell, strategies_on(*place), GRID_LOADS, _GRID) for cell in cells([place])]
 
 
 def quick_parts() -> list[Part]:
     """A small machine under each policy, for a test."""
-    place = {"rows": 4, "columns": 4, "cpu_to_io": 2.0, "io_flits": 4096.0}
+    cell = Cell.of(rows=4, columns=4, policy=_FOUR, strategy="MC", cpu_to_io=2.0, io_flits=4096.0)
     few = Effort(replications=4, jobs=12, warm_up=4, starts=3, loss_jobs=40)
-    two = {"processor_partitions": 2, "disk_partitions": 1}
-    kinds: list[dict[str, Any]] = [
-        {"policy": "SP", "policy_options": _FOUR},
-        {"policy": "DP", "policy_options": {"disk_partitions": 1}, "min_processors": 4},
-        {"policy": "TS", "policy_options": two},
-    ]
-    return [Part(place | kind, TWO, (0.6,), few) for kind in kinds]
+    kinds: tuple[dict[str, Any], ...] = (
+        {},
+        {"policy": DynamicPartitioning(1), "min_processors": 4},
+        {"policy": TimeSharing(2, 1)},
+    )
+    return [Part(cell.with_options(**kind), TWO, (0.6,), few) for kind in kinds]
 
 
 def grid_names() -> list[str]:
     """Names of all cells of the grid, each without its strategies."""
-    return [_name(given) for given in cells()]
+    return [cell.name for cell in cells()]
 
 
 def not_run() -> list[str]:
     """Cells of the grid that the campaign leaves out."""
-    done = {_name(part.given) for part in campaign_parts()}
+    done = {part.cell.name for part in campaign_parts()}
     return [name for name in grid_names() if name not in done]
-
-
-def _name(given: dict[str, Any]) -> str:
-    from validation.trial.cells import cell_name
-
-    return cell_name({**given, "strategy": "MC"})
 
 
 def run_trial(options: RunOptions, *, place: tuple[int, int] | None = None) -> Outcome:
@@ -159,10 +155,10 @@ def run_trial(options: RunOptions, *, place: tuple[int, int] | None = None) -> O
     frames = []
     for done, part in enumerate(parts):
         options.progress("cells", done, len(parts))
-        effort, most = part.effort, _most_running(part)
+        effort, most = part.effort, part.cell.most_running
         frames.append(
-            compare_strategies(
-                part.given,
+            compare_predictions(
+                part.cell,
                 part.strategies,
                 part.loads,
                 replications=effort.replications,
@@ -172,8 +168,7 @@ def run_trial(options: RunOptions, *, place: tuple[int, int] | None = None) -> O
                 loss_jobs=effort.loss_jobs or max(120, 30 * most),
                 most=effort.most,
                 seed=options.seed,
-                workers=1 if options.quick else options.workers,
-                executor=options.processes,
+                **options.by_processes,
             )
         )
     options.progress("cells", len(parts), len(parts))
@@ -181,12 +176,6 @@ def run_trial(options: RunOptions, *, place: tuple[int, int] | None = None) -> O
     rows["kept_out"] = kept_out(rows["cell"].tolist())
     table = rows.drop(columns=list(_LEFT_OUT))
     return Outcome(table, tuple(findings(rows)), partial(plotting.error_panels, table))
-
-
-def _most_running(part: Part) -> int:
-    from validation.trial.replications import cell_of
-
-    return cell_of({**part.given, "strategy": "MC"}).most_running
 
 
 def findings(rows: pd.DataFrame) -> list[Finding]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from validation.papers.base import Finding
 from validation.papers.record import Record, read_record
 from validation.papers.trial.campaign import GRIDS, grid_names
-from validation.trial.grid import LOADS
-from validation.trial.orders import mean_tau
+from validation.papers.trial.grid import LOADS
+from validation.papers.trial.orders import mean_tau
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,7 +167,7 @@ def _worst(table: pd.DataFrame) -> Iterator[str]:
     yield ""
     yield "| cell | strategy | load | corrected | simulated to | at speeds seen | cause |"
     yield "|---|---|---|---|---|---|---|"
-    order = table["error"].abs().sort_values(ascending=False).index[:WORST_ROWS]
+    order = table["error"].abs().sort_values(ascending=False, kind="stable").index[:WORST_ROWS]
     for row in table.loc[order].to_dict("records"):
         yield (
             f"| {row['cell']} | {row['strategy']} | {row['load']:g} | {row['error']:+.1%} | "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from qmodels.plotting.style import BLUE, GREY, RED
+from validation.analysis.plotting import draw_estimates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,16 +45,10 @@ def error_panels(table: pd.DataFrame) -> Figure:
             if not some.any():
                 continue
             width = np.hypot(here.half_width, here.corrected_half_width)[some]
-            ax.errorbar(
-                100 * here.error[some],
-                y[some],
-                xerr=100 * np.minimum(width, _EDGE),
-                fmt=mark,
-                ms=4,
-                lw=0.8,
-                color=RED if kept else BLUE,
-                label=label,
-            )
+            points = 100 * here.error[some], 100 * np.minimum(width, _EDGE)
+            look: dict[str, Any] = {"fmt": mark, "ms": 4, "lw": 0.8, "capsize": 0, "label": label}
+            colour = RED if kept else BLUE
+            draw_estimates(ax, y[some], points, across=True, signed=True, color=colour, **look)
         ax.axvline(0.0, color="black", lw=0.8)
         ax.set_yticks(range(len(names)), names, fontsize=7)
         ax.invert_yaxis()

@@ -1,16 +1,7 @@
 """Compiled kernels of slices: where one goes, and the event loop of a pod and its queue."""
 
 from validation.allocation.searches import largest_free_box
-from validation.slices._kernels.events import (
-    EASY,
-    FCFS,
-    FIRST_FIT,
-    LOSS,
-    Jobs,
-    Queue,
-    Tally,
-    play,
-)
+from validation.slices._kernels.events import EASY, FCFS, FIRST_FIT, LOSS, Jobs, Queue, Tally, play
 from validation.slices._kernels.placing import (
     ALIGNED,
     ANY,

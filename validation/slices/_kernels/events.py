@@ -14,15 +14,7 @@ import numpy as np
 from numba import njit
 
 from validation.allocation.searches import largest_free_box
-from validation.slices._kernels.placing import (
-    COMPILED,
-    INLINED,
-    copied,
-    finds,
-    gives_back,
-    listed,
-    takes,
-)
+from validation.slices._kernels.placing import COMPILED, INLINED, copied, finds, gives_back, listed, takes
 
 LOSS, FCFS, FIRST_FIT, EASY = 0, 1, 2, 3
 

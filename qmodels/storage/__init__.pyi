@@ -1,0 +1,16 @@
+from .curves import StageCurve as StageCurve
+from .forecast import Batches as Batches
+from .forecast import NextRun as NextRun
+from .forecast import ShareForecast as ShareForecast
+from .forecast import batches as batches
+from .forecast import forecast_sharing as forecast_sharing
+from .forecast import next_run as next_run
+from .production import GroupHistory as GroupHistory
+from .production import ProductionLaw as ProductionLaw
+from .production import learn_production as learn_production
+from .runs import SharedRuns as SharedRuns
+from .starts import Start as Start
+from .starts import exact_start as exact_start
+from .steady import SteadySharing as SteadySharing
+from .steady import closed_sharing as closed_sharing
+from .steady import open_sharing as open_sharing

@@ -1,0 +1,288 @@
+"""Programs that come and go on one storage: so many for ever, or an open stream."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from phasefit import PhaseType
+from phasefit.arrays import Array
+from phasefit.checks import real_number, share, whole_number
+from phasefit.records import Record
+from qmodels.errors import ModelError, UnstableError
+from qmodels.storage.curves import MOST_PROGRAMS, StageCurve, storage_speed
+
+#: Programs of a law of responses; beyond, the tail of an open stream is cut at a chance of 1e-12.
+_MOST_PHASES = 400
+
+
+@dataclass(frozen=True, eq=False)
+class SteadySharing(Record):
+    """Steady state of programs that share a storage."""
+
+    programs: float  #: in the system on average, those that think left out
+    response: float  #: mean seconds from the start of a program to its end
+    alone: float  #: the same with nobody else
+    throughput: float  #: programs that end per second
+    utilisation: float  #: share of the storage's best speed in use
+    method: str  #: "exact (product form)" where all stages have the same `streams`, or "approximate"
+    private: float  #: seconds of a response away from the storage
+    _stay: Callable[[], PhaseType | None] = field(repr=False, default=lambda: None)
+
+    def percentile(self, q: float) -> float:
+        """Return the response that a share `q` of programs does not exceed, seconds.
+
+        Its time at the storage is taken as one exponential transfer under processor sharing, and the rest
+        as constant.
+
+        Parameters
+        ----------
+        q : float
+            Between 0 and 1.
+
+        Raises
+        ------
+        ModelError
+            If `q` is out of its range.
+        """
+        q = share("q", q, zero=False, one=False)
+        law = self._stay()
+        return self.private + (0.0 if law is None else float(law.ppf(q)))
+
+
+@dataclass(frozen=True)
+class _Station:
+    """What stages ask of their storage together."""
+
+    private: float  #: seconds away from it, nobody else there
+    service: float  #: seconds at it at the speed of one stream
+    streams: float
+    loss: float
+    method: str
+
+    def speeds(self, most: int) -> Array:
+        """What the storage gets done, in streams, with 1, ..., `most` there."""
+        return storage_speed(np.arange(1.0, most + 1.0), self.streams, self.loss)
+
+
+def together(stages: Sequence[StageCurve]) -> tuple[float, float]:
+    """Return the streams that fill the storage of all stages together, and what contention takes.
+
+    Parameters
+    ----------
+    stages : sequence of StageCurve
+        Of one program.
+
+    Returns
+    -------
+    streams, loss : float
+        As of `StageCurve`, weighed by what each stage asks of the storage.
+
+    Examples
+    --------
+    >>> half = {"io_share": 0.5, "loss": 0.2}
+    >>> together([StageCurve("a", 4.0, streams=2.0, **half), StageCurve("b", 4.0, streams=6.0, **half)])
+    (3.0, 0.2)
+    """
+    station = _station(stages, 0.0)
+    return station.streams, station.loss
+
+
+def _station(stages: Sequence[StageCurve], others: float) -> _Station:
+    """Stages as one visit to one storage, and the rest, stretched by so many others."""
+    if not stages or not all(isinstance(stage, StageCurve) for stage in stages):
+        raise ModelError("stages must be one or more StageCurve")
+    private = sum(
+        stage.seconds * (1.0 - stage.io_share) * (1.0 + stage.creep * others / (1.0 + others / stage.level))
+        for stage in stages
+    )
+    used = [stage for stage in stages if stage.io_share > 0.0]
+    service = sum(stage.seconds * stage.io_share for stage in used)
+    demand = sum(stage.demand for stage in used)
+    streams = service / demand if demand > 0.0 else math.inf
+    loss = sum(stage.demand * stage.loss for stage in used) / demand if demand > 0.0 else 0.0
+    alike = len({(stage.streams, stage.loss) for stage in used}) <= 1
+    # The stretch of what is private rests on a mean number of others.
+    exact = alike and all(stage.creep == 0.0 for stage in stages)
+    return _Station(private, service, streams, loss, "exact (product form)" if exact else "approximate")
+
+
+def closed_sharing(stages: Sequence[StageCurve], programs: int, *, think: float = 0.0) -> SteadySharing:
+    """Return the steady state of so many programs, each begun again when it has ended.
+
+    Parameters
+    ----------
+    stages : sequence of StageCurve
+        Of the program.
+    programs : int
+        At least one.
+    think : float
+        Mean seconds from the end of a program until the next one begins in its place.
+
+    Returns
+    -------
+    SteadySharing
+        Exact for processor sharing, and in order of arrival for exponential transfers, where all stages
+        have the same `streams` and no stretch; approximate elsewhere.
+
+    Raises
+    ------
+    ModelError
+        If an argument is out of its range.
+
+    References
+    ----------
+    .. [1] F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, "Open, closed, and mixed networks of queues
+       with different classes of customers", *J. ACM* 22 (1975) 248-260.
+
+    Examples
+    --------
+    >>> stage = StageCurve("io", 2.0, io_share=0.5, streams=1.0)
+    >>> found = closed_sharing([stage], 2)
+    >>> round(found.throughput, 12), round(found.response, 12), found.method
+    (0.8, 2.5, 'exact (product form)')
+    """
+    n = whole_number("programs", programs, least=1)
+    if n > MOST_PROGRAMS:
+        raise ModelError(f"programs must be <= {MOST_PROGRAMS}, got {n}")
+    think = real_number("think", think, least=0.0)
+    alone = sum(stage.seconds for stage in stages)
+    others = float(n - 1)
+    for _ in range(200):  # the stretch depends on how many are not thinking
+        station = _station(stages, others)
+        away = think + station.private
+        seen = _repair(station, away, n - 1)
+        at = np.arange(1.0, n + 1.0)
+        residence = station.service * float(seen @ (at / station.speeds(n)))
+        response = station.private + residence
+        active = n * response / (think + response)
+        nearer = max(active - active / n, 0.0)
+        if abs(nearer - others) <= 1e-13 * n or station.method.startswith("exact"):
+            break
+        others = nearer
+    throughput = n / (think + response)
+    return SteadySharing(
+        programs=throughput * response,
+        response=response,
+        alone=alone,
+        throughput=throughput,
+        utilisation=throughput * station.service / station.streams,
+        method=station.method,
+        private=station.private,
+        _stay=partial(_stay_law, station, seen, n - 1, lambda i: (n - 1 - i) / away if away > 0.0 else 0.0),
+    )
+
+
+def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
+    """Return the steady state of programs that begin at random times, at a constant rate.
+
+    Parameters
+    ----------
+    stages : sequence of StageCurve
+        Of the program.
+    rate : float
+        Programs that begin per second, above zero.
+
+    Returns
+    -------
+    SteadySharing
+        As in `closed_sharing`.
+
+    Raises
+    ------
+    UnstableError
+        If the storage cannot carry that many.
+    ModelError
+        If an argument is out of its range.
+
+    Examples
+    --------
+    >>> found = open_sharing([StageCurve("io", 1.0, io_share=1.0, streams=1.0)], 0.5)
+    >>> round(found.response, 9), round(found.percentile(0.5), 2)
+    (2.0, 1.13)
+    """
+    rate = real_number("rate", rate, above=0.0)
+    alone = sum(stage.seconds for stage in stages)
+    others = rate * alone
+    for _ in range(200):
+        station = _station(stages, others)
+        capacity = station.streams * (1.0 - station.loss) / station.service if station.service else math.inf
+        load = rate / capacity
+        if load >= 1.0:
+            raise UnstableError("the storage", rate, capacity)
+        present = _open_law(station, rate)
+        mean = float(present @ np.arange(present.size))
+        response = station.private + mean / rate
+        nearer = rate * response
+        if abs(nearer - others) <= 1e-13 * max(nearer, 1.0) or station.method.startswith("exact"):
+            break
+        others = nearer
+    return SteadySharing(
+        programs=rate * response,
+        response=response,
+        alone=alone,
+        throughput=rate,
+        utilisation=rate * station.service / station.streams,
+        method=station.method,
+        private=station.private,
+        _stay=partial(_stay_law, station, present, present.size - 1, lambda i: rate),
+    )
+
+
+def _repair(station: _Station, away: float, jobs: int) -> Array:
+    """Probability of 0, ..., `jobs` programs at the storage; the others are away."""
+    if jobs == 0 or station.service == 0.0:
+        return np.asarray(np.eye(jobs + 1)[0])
+    if away == 0.0:
+        return np.asarray(np.eye(jobs + 1)[-1])
+    here = np.arange(jobs)
+    climb = np.log((jobs - here) * station.service / away / station.speeds(jobs))
+    weights = np.concatenate([[0.0], np.cumsum(climb)])
+    weights = np.exp(weights - weights.max())
+    return np.asarray(weights / weights.sum())
+
+
+def _open_law(station: _Station, rate: float) -> Array:
+    """Probability of 0, 1, ... programs at the storage, cut where the rest is negligible."""
+    offered = rate * station.service
+    if offered == 0.0:
+        return np.ones(1)
+    size = 64
+    while True:
+        climb = np.log(offered / station.speeds(size))
+        weights = np.concatenate([[0.0], np.cumsum(climb)])
+        weights = np.exp(weights - weights.max())
+        ratio = offered / station.speeds(size)[-1]
+        rest = weights[-1] * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
+        if rest <= 1e-15 * weights.sum() or size >= 1 << 20:
+            return np.asarray(weights / weights.sum())
+        size *= 2
+
+
+def _stay_law(station: _Station, found: Array, most: int, joins: Callable[[int], float]) -> PhaseType | None:
+    """Law of one exponential transfer under processor sharing, from what it finds on arrival.
+
+    Its phases are the numbers of others at the storage. None without a storage, or for too many phases.
+    """
+    if station.service == 0.0:
+        return None
+    kept = int(np.searchsorted(np.cumsum(found), 1.0 - 1e-12)) + 1
+    most = min(most, max(kept + 20, 2 * kept))
+    if most + 1 > _MOST_PHASES:
+        return None
+    others = np.arange(most + 1)
+    each = station.speeds(most + 1) / (others + 1.0) / station.service  # rate of each of i + 1
+    rates = np.zeros((most + 1, most + 1))
+    for i in others.tolist():
+        if i < most:
+            rates[i, i + 1] = joins(i)
+        if i > 0:
+            rates[i, i - 1] = i * each[i]
+        rates[i, i] = -(rates[i].sum() + each[i])
+    start = np.zeros(most + 1)
+    start[: min(found.size, most + 1)] = found[: most + 1]
+    return PhaseType(start / start.sum(), rates)

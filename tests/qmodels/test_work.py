@@ -1,0 +1,123 @@
+"""Problems of several sizes: T(p, d, work) from strong and weak runs of one program together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from qmodels.errors import ModelError
+from qmodels.io.extrap import write_extrap
+from qmodels.io.runs import RunTable, read_runs
+from qmodels.programs import fit_runs
+from qmodels.programs.comparison import compare_runs
+from tests.command import called
+
+
+def _truth(p, work):
+    """Seconds of a program with a surface to exchange, one in the model."""
+    return 2.0 + 5.0 * work / p + 0.5 * (work / p) ** 0.7 + 0.8 * np.log2(p)
+
+
+def _table(cells, truth=_truth, noise=0.0, **columns):
+    rng = np.random.default_rng(34)
+    p, work = np.array(cells, dtype=float).T
+    seconds = truth(p, work) * np.exp(noise * rng.standard_normal(p.size))
+    frame = pd.DataFrame({"p": p, "work": work, "seconds": seconds})
+    return RunTable(frame.assign(program="a", phase=1, kind="cpu", d=1, **columns))
+
+
+STRONG = [(p, work) for work in (100.0, 1000.0) for p in (1, 4, 16, 64)]
+WEAK = [(p, 50.0 * p) for p in (1, 4, 16, 64, 128)]
+
+
+@pytest.mark.parametrize("work", [1000.0, 10_000.0])
+def test_strong_and_weak_runs_together_foretell_another_size(work):
+    fitted = fit_runs(_table([*STRONG, *WEAK], noise=0.02), work=work)["a"]
+    told = fitted.predict([64.0, 256.0], 1.0)
+    measured = _truth(told.processors, work)
+    assert np.all((told.time_low < measured) & (measured < told.time_high))
+    assert told.time.data == pytest.approx(measured, rel=0.15)
+    assert fitted.size.exponent[1] <= 1.02
+    assert fitted.size.exponent[2] >= 0.98
+
+
+def test_an_exponent_is_learnt_where_it_is_not_one():
+    def truth(p, work):
+        return 1.0 + 1e-3 * work**1.5 / p
+
+    fitted = fit_runs(_table(STRONG, truth, noise=0.01), work=4000.0)["a"]
+    assert fitted.size.exponent[0] == pytest.approx(1.5, abs=0.03)
+    told = fitted.predict(32.0, 1.0)
+    assert told.time_low[0] < truth(32.0, 4000.0) < told.time_high[0]
+
+
+def test_a_size_beyond_the_runs_is_less_sure_and_says_so():
+    table = _table(STRONG, noise=0.02)
+    near, far = (fit_runs(table, work=work)["a"].predict(16.0, 1.0) for work in (1000.0, 8000.0))
+    assert far.time_high[0] / far.time_low[0] > 1.1 * near.time_high[0] / near.time_low[0]
+    assert near.mark[0] == "measured"
+    assert far.mark[0] == "interpolated"
+    assert any("3 doublings outside of the runs" in text for text in far.warnings)
+
+
+def test_weak_runs_alone_say_that_other_sizes_are_assumed():
+    fitted = fit_runs(_table(WEAK))["a"]
+    assert fitted.size.work == 6400.0
+    assert "that of the run on most processors" in fitted.table()
+    assert any("only grew with the processors" in text for text in fitted.warnings)
+
+
+def test_runs_of_one_size_are_fitted_as_without_a_column():
+    one = [cell for cell in STRONG if cell[1] == 1000.0]
+    with_work, without = _table(one), RunTable(_table(one).frame.drop(columns="work"))
+    first, second = (fit_runs(table)["a"].predict(256.0, 1.0) for table in (with_work, without))
+    assert (first.time_low[0], first.time_high[0]) == (second.time_low[0], second.time_high[0])
+
+
+def test_what_cannot_be_told_of_sizes_is_refused(tmp_path):
+    one = _table([cell for cell in STRONG if cell[1] == 1000.0])
+    with pytest.raises(ModelError, match="every run of 'a' has work 1000"):
+        fit_runs(one, work=2000.0)
+    with pytest.raises(ModelError, match="no column work"):
+        fit_runs(RunTable(one.frame.drop(columns="work")), work=2000.0)
+    with pytest.raises(ModelError, match="work must be"):
+        fit_runs(one, work=float("nan"))
+    with pytest.raises(ModelError, match="compare tables of one size each"):
+        compare_runs(_table(STRONG), _table(STRONG))
+    with pytest.raises(ModelError, match="of several sizes"):
+        write_extrap(_table(STRONG), tmp_path / "runs.jsonl")
+
+
+def test_the_command_line_asks_for_a_size(tmp_path):
+    path = tmp_path / "runs.csv"
+    rows = (f"{p},{work:g},{_truth(p, work):.6g}" for p, work in STRONG)
+    path.write_text("\n".join(["np,cells,solve,none", *(f"{row},0" for row in rows)]))
+    columns = "p=np,work=cells,seconds=solve"
+    done = called("surface", path, "--columns", columns, "--work", "4000", "--target", "64,1")
+    assert done.returncode == 0
+    assert "For work 4000; runs had 100 to 1000. What is computed grows as work^1.0" in done.stdout
+    assert (
+        read_runs(path, columns={"p": "np", "work": "cells", "seconds": "solve"}).frame["work"].max()
+        == 1000.0
+    )
+    assert "no table of measured runs: --work" in called("surface", "QCRD-2", "--work", "4").stderr
+
+
+def test_releases_are_compared_phase_by_phase_by_name():
+    """Their numbers follow the order of the rows, which differs between the two tables."""
+
+    def release(factor, order):
+        rows = [
+            (1 + order.index(name), name, p, seconds / p * (1.0 if name == "halo" else factor), n)
+            for p in (1, 2, 4)
+            for n in (1, 2)
+            for name, seconds in (("solve", 60.0 + n), ("halo", 5.0 + n / 9))
+        ]
+        frame = pd.DataFrame(rows, columns=["phase", "phase_name", "p", "seconds", "repeat"])
+        return RunTable(frame.assign(program="a", kind="cpu", d=1))
+
+    found = compare_runs(release(1.0, ["solve", "halo"]), release(1.5, ["halo", "solve"]))
+    parts = {change.part: change.ratio for change in found.changes if change.processors is None}
+    assert parts["solve"] == pytest.approx(1.5)
+    assert parts["halo"] == pytest.approx(1.0)

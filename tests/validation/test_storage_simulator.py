@@ -1,0 +1,52 @@
+"""The simulator of programs that share a storage, against chains and closed networks."""
+
+from __future__ import annotations
+
+import pytest
+
+from phasefit import PhaseType
+from qmodels.networks import ClosedNetwork
+from qmodels.storage import StageCurve, closed_sharing, exact_start
+from validation.storage import Neighbours, simulate_closed, simulate_start
+
+READ = StageCurve("read", 4.0, io_share=0.8, streams=2.0, creep=0.05, level=3.0)
+WRITE = StageCurve("write", 6.0, io_share=0.3, streams=1.5, loss=0.4)
+
+
+@pytest.mark.parametrize(("bursts", "programs"), [(1, 3), (3, 4)])
+def test_a_start_agrees_with_its_exact_chain(bursts, programs):
+    exact = exact_start([READ, WRITE], programs, bursts=bursts)
+    found = simulate_start(
+        [READ, WRITE], programs, bursts=bursts, geometric=True, replications=800, seed=3, confidence=0.999
+    )
+    assert found.seconds.contains(exact.makespan)
+
+
+@pytest.mark.parametrize("order", ["ps", "fcfs"])
+def test_programs_that_come_and_go_agree_with_the_closed_network(order):
+    stage = StageCurve("x", 3.0, io_share=2.0 / 3.0, streams=2.0)
+    exact = closed_sharing([stage], 6, think=1.0)
+    found = simulate_closed([stage], 6, think=1.0, order=order, repeats=600, seed=5, confidence=0.999)
+    assert found.seconds.contains(exact.response)
+
+
+def test_constant_transfers_in_order_of_arrival_agree_with_a_chain_of_many_phases():
+    stage = StageCurve("x", 2.0, io_share=0.5, streams=1.0)
+    law = PhaseType.erlang(phases=4, mean=1.0)
+    exact = ClosedNetwork(3, delay=law, disk=law, discipline="fcfs").solve()
+    found = simulate_closed([stage], 3, scv=0.25, order="fcfs", repeats=600, seed=7, confidence=0.999)
+    assert found.seconds.contains(3.0 / exact.throughput)
+
+
+def test_a_stage_of_many_bursts_takes_what_its_curve_says():
+    stage = StageCurve("x", 10.0, io_share=0.4, streams=2.0)
+    found = simulate_start([stage], 12, bursts=400, replications=20, seed=2)
+    assert found.response.mean < stage.time(12) < found.seconds.mean
+    assert found.seconds.mean < 1.06 * found.response.mean
+
+
+def test_neighbours_that_are_nearly_always_there_halve_a_full_storage():
+    stage = StageCurve("x", 10.0, io_share=1.0, streams=1.0)
+    alone = simulate_start([stage], 1, replications=2, scv=0.0)
+    beside = simulate_start([stage], 1, scv=0.0, neighbours=Neighbours(1.0, on=1e9, off=1e-9), replications=2)
+    assert beside.seconds.mean == pytest.approx(2.0 * alone.seconds.mean)

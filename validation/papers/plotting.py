@@ -1,0 +1,69 @@
+"""What figures of all papers share: curves out of a table with intervals, and a legend below panels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from validation.analysis.plotting import draw_estimates
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def curve(
+    ax: Axes,
+    rows: pd.DataFrame,
+    x: str,
+    quantity: str,
+    *,
+    unit: str = "",
+    signed: bool = False,
+    **look: Any,
+) -> None:
+    """Draw a column of a table over another, with the intervals that stand beside it.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Where to draw.
+    rows : pandas.DataFrame
+        With columns such as "service_s" and "service_half_width_s".
+    x : str
+        The column across.
+    quantity, unit : str
+        The column upwards, such as "service" and "_s".
+    signed : bool
+        See `draw_estimates`.
+    **look : object
+        As for ``Axes.errorbar``.
+    """
+    known = rows[f"{quantity}{unit}"], rows[f"{quantity}_half_width{unit}"]
+    draw_estimates(ax, rows[x], known, signed=signed, **({"lw": 1.2} | look))
+
+
+def shared_legend(figure: Figure, ncols: int, handles: Any = None, **options: Any) -> None:
+    """Add one legend below all panels, by default of what the first one shows.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        With a layout that makes room.
+    ncols : int
+        Columns of the legend.
+    handles : list, optional
+        What it names.
+    **options : object
+        As for ``Figure.legend``.
+    """
+    if handles is None:
+        handles = figure.axes[0].get_legend_handles_labels()[0]
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=ncols,
+        fontsize=9,
+        frameon=False,
+        **options,
+    )

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import re
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from phasefit.checks import nearest, spelled
@@ -14,11 +11,6 @@ from phasefit.errors import ModelError
 
 Kind = TypeVar("Kind")
 Entry = TypeVar("Entry", bound=type[Any])
-
-#: The name of a class that is entered, read as text: as code it would take as long as importing.
-_ENTERED = re.compile(
-    rb'^@(?:\w+\.)?register\n(?:@.*\n)*class .*?^    name(?:: [^=\n]+)? = "(.+?)"$', re.M | re.S
-)
 
 
 class Registry(dict[str, type[Kind]]):
@@ -197,50 +189,3 @@ class Registry(dict[str, type[Kind]]):
             raise ModelError(f"{self.what} {entry.__qualname__} lacks {', '.join(missing)}")
         if self._check is not None:
             self._check(entry)
-
-
-def names_of(package: str) -> dict[str, str]:
-    """Return the names that the files of a package enter in registries, without importing them.
-
-    So that a command can show in its help what may be named, though it takes long to load.
-
-    Parameters
-    ----------
-    package : str
-        Its full name; files directly in it are read.
-
-    Returns
-    -------
-    dict
-        The module that has the class, by the name, names in alphabetical order.
-
-    Examples
-    --------
-    >>> names_of("qmodels.policies.models")["time-sharing"]
-    'qmodels.policies.models.time_sharing'
-    """
-    found: dict[str, str] = {}
-    for folder in _folders_of(package):
-        for file in sorted(folder.glob("*.py")):
-            names = (name.decode() for name in _ENTERED.findall(file.read_bytes()))
-            found |= dict.fromkeys(names, f"{package}.{file.stem}")
-    return dict(sorted(found.items()))
-
-
-def load_entries(package: str) -> None:
-    """Bring in every file of a package that enters something in a registry.
-
-    Parameters
-    ----------
-    package : str
-        Its full name.
-    """
-    for module in dict.fromkeys(names_of(package).values()):
-        importlib.import_module(module)
-
-
-def _folders_of(package: str) -> list[Path]:
-    """Return the folders of a package; of one that is not imported, the one below this package."""
-    if package in sys.modules:
-        return [Path(folder) for folder in sys.modules[package].__path__]
-    return [Path(__file__).parents[1].joinpath(*package.split("."))]

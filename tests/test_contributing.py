@@ -12,12 +12,12 @@ import pytest
 import qmodels.cli
 from qmodels import Phase, Program, SpaceSharing, System, Workload
 from qmodels.commands import choices
+from qmodels.entries import load_entries, names_of
 from qmodels.errors import ModelError
 from qmodels.io import load_scenario, read_jobs
 from qmodels.io.job_logs import FORMATS
 from qmodels.io.scenario_reference import model_section
 from qmodels.policies import MODELS, predict
-from qmodels.registry import load_entries, names_of
 from tests.command import called, result_of
 from tests.objects import SCENARIO
 from validation.checkpoints.protocols import PROTOCOLS

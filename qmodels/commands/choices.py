@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from qmodels.registry import names_of
+from qmodels.entries import names_of
 
 MODELS: Final = ("auto", *names_of("qmodels.policies.models"))
 FAMILIES: Final = ("hyper-erlang", "coxian", "general", "moments")

@@ -14,7 +14,7 @@ from qmodels.policies import (
     capacity,
     predict,
 )
-from qmodels.policies.models import build, exact_chain
+from qmodels.policies.models import build, exact
 from qmodels.policies.models.build import built_model
 from qmodels.programs import Burst, Geometric, Phase, Program, WorkloadMix
 from tests.naive import policy_chains as naive
@@ -255,7 +255,7 @@ def test_large_machines_forget_the_order_of_their_disk_partitions_and_say_so(mon
     for kept in (build._built, build._built_small):
         kept.cache_clear()  # else the queue that was built in order is taken again
     with monkeypatch.context() as patched:
-        patched.setattr(exact_chain, "MOST_ORDERED", 0)
+        patched.setattr(exact, "MOST_ORDERED", 0)
         lumped = predict(SP(4, 2), machine, work, arrival_rate=rate, model="exact")
     for kept in (build._built, build._built_small):
         kept.cache_clear()

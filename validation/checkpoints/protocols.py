@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import ClassVar
 
 from qmodels.checkpoints import Checkpointing, Storage
-from qmodels.registry import Registry, load_entries
+from qmodels.entries import load_entries
+from qmodels.registry import Registry
 
 
 class AbstractProtocol:

@@ -1,8 +1,8 @@
 """Logs of batch systems, one file for each format; `read_jobs` reads any of them."""
 
+from qmodels.entries import load_entries
 from qmodels.io.job_logs.formats import FORMATS, UNITS, AbstractJobFormat, Choices, known_by
 from qmodels.io.job_logs.reading import read_jobs
-from qmodels.registry import load_entries
 
 load_entries(__name__)
 

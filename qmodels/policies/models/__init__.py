@@ -1,5 +1,5 @@
 """Models of policies: each a class in a file of its own, what they are made of, and what is made of them."""
 
-from qmodels.registry import load_entries
+from qmodels.entries import load_entries
 
 load_entries(__name__)

@@ -24,8 +24,7 @@ from qmodels.policies.models.decomposition import (
 )
 from qmodels.policies.models.disk_counts import DiskPartitions
 from qmodels.policies.models.disk_crowding import Crowding, DiskRooms, completions, crowding
-from qmodels.policies.models.exact_chain import burst_laws
-from qmodels.policies.models.job_stages import JobStages, job_stages, routes
+from qmodels.policies.models.job_stages import JobStages, burst_laws, job_stages, routes
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.staged_jobs import StagedJobs
 from qmodels.policies.system import Arrangement, Workload, spread

@@ -26,12 +26,12 @@ from qmodels.policies.models.disk_counts import (
     count_states,
     running_on_disks,
 )
-from qmodels.policies.models.exact_chain import burst_laws
 from qmodels.policies.models.job_stages import (
     MOST_STAGES,
     JobStages,
     Route,
     averaged,
+    burst_laws,
     count_stages,
     job_stages,
     routes,

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from qmodels.errors import ModelError
 from qmodels.policies.models.base import MODELS, AbstractModel, BuiltModel, Case
-from qmodels.policies.models.exact_chain import exact_running
+from qmodels.policies.models.disk_counts import DiskPartitions, count_states, running_on_disks
+from qmodels.policies.models.job_stages import JobStages, burst_laws, count_stages, job_stages, routes
+from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.speed_scaled import SpeedScaled
 from qmodels.policies.models.time_sharing_chain import time_sharing_running
+from qmodels.policies.system import Arrangement, Workload
+
+#: States of all levels up to which disk partitions are told apart by their order.
+MOST_ORDERED: Final = 10_000
 
 
 @MODELS.register
@@ -26,5 +35,56 @@ class Exact(AbstractModel):
         if arrangement.placement == "idle-first":
             running = time_sharing_running(case.policy.label, arrangement, case.workload, case.memory)
         else:
-            running, left_out = exact_running(arrangement, case.workload, case.memory)
+            running, left_out = _by_place(arrangement, case.workload, case.memory)
         return BuiltModel(self, running, not left_out, running.capacity, left_out)
+
+
+def _by_place(
+    arrangement: Arrangement, workload: Workload, memory: float | None
+) -> tuple[RunningChain, tuple[str, ...]]:
+    """Return the chain of the stages of all running jobs, and what it leaves out.
+
+    Raises
+    ------
+    ModelError
+        If the disks are not shared by processor sharing.
+    MemoryBudgetError
+        If the queue in front of it would not fit; nothing has been allocated then.
+
+    Notes
+    -----
+    Disk partitions are told apart by their order, which decides between those with equally many
+    jobs, up to `MOST_ORDERED` states. Beyond, a start among several picks one at random, so that
+    their order can be forgotten. That is another rule than the policy's, hence approximate, if
+    only by a tenth of a per cent on the cases tried.
+    """
+    system = arrangement.system
+    io, cpu = burst_laws(workload, "exact")
+    if system.disk_discipline != "ps" and not arrangement.private:
+        raise ModelError(
+            f'model="exact" needs processor sharing at the disks; for disk_discipline = '
+            f'"{system.disk_discipline}" use model="decomposition", or simulate'
+        )
+
+    def stages(size_class: int, jobs: int, running: int) -> JobStages:
+        p = arrangement.processors(size_class, running)
+        return job_stages(routes(workload.program, p, arrangement.disks), io, cpu)
+
+    order = count_stages(routes(workload.program, 1.0, 1.0), io, cpu)
+    on_disks = DiskPartitions.of(arrangement, shared=True, lumped=False)
+    simplifications = []
+    if len(on_disks.slots) > 1 and sum(count_states(on_disks, order)) > MOST_ORDERED:
+        on_disks = DiskPartitions.of(arrangement, shared=True, lumped=True)
+        simplifications.append("among disk partitions with equally many jobs one is picked at random")
+    if not arrangement.whole_disks:
+        simplifications.append("disk partitions taken at their mean size")
+    check_blocks(
+        f"the chain of {arrangement.max_running} jobs of {order} stages on {len(on_disks.slots)} "
+        f"disk partitions",
+        count_states(on_disks, order),
+        workload.arrivals,
+        memory,
+        'use model="decomposition" or "speed-scaled", laws of lower order, fewer phases or '
+        "phase_count = Geometric(mean)",
+    )
+    return running_on_disks(on_disks, stages), tuple(simplifications)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from phasefit import PhaseType
 from qmodels.errors import MemoryBudgetError, ModelError
+from qmodels.policies.system import Workload
 from qmodels.programs import AbstractProgram, Geometric, Program, WorkloadMix
 
 Array = NDArray[np.float64]
@@ -145,3 +146,15 @@ def job_stages(
                 if go_on > 0.0:
                     jumps[here, there] += go_on * np.outer(leave, following.alpha)
     return JobStages(alpha, jumps, exits, transfers, disk_share)
+
+
+def burst_laws(workload: Workload, model: str) -> tuple[PhaseType, PhaseType]:
+    """Laws of the bursts of I/O and computation; ModelError if the workload has none."""
+    io, cpu = workload.io_bursts, workload.cpu_bursts
+    if io is None or cpu is None:
+        raise ModelError(
+            f'model="{model}" follows the bursts of a job, whose laws this workload does not tell; '
+            f"give Workload(program, io_bursts=..., cpu_bursts=...) instead of demand, or [bursts] "
+            f"in a scenario"
+        )
+    return io, cpu

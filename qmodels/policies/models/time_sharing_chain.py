@@ -9,8 +9,7 @@ import numpy as np
 
 from phasefit import PhaseType
 from qmodels.errors import ModelError
-from qmodels.policies.models.exact_chain import burst_laws
-from qmodels.policies.models.job_stages import JobStages, count_stages, job_stages, routes
+from qmodels.policies.models.job_stages import JobStages, burst_laws, count_stages, job_stages, routes
 from qmodels.policies.models.policy_queue import RunningChain, check_blocks
 from qmodels.policies.models.state_search import explored
 from qmodels.policies.system import Arrangement, Workload

@@ -82,7 +82,7 @@ def standings(
     level = [name for name in found.leaders(quantity) if name != best]
     if len(runs) > 1:
         first += f", the least of {len(runs)}"
-    if level:
+    if level and replications > 1:
         first += f"; {listed(level)} cannot be told from it in {replications} runs"
     said = [f"{first}."]
     others = [name for name in runs if name != best and name not in level]

@@ -109,6 +109,7 @@ def allocation_report(plan: AllocationPlan, found: StrategyComparison) -> Report
         lambda: (strategy_strips(first, np.array(times)), ""),
         panels=lambda: [_layout(name, run.first, shown, middle) for name, run in runs.items()],
     )
+    columns = _columns(found, quantity, some.unit)
     bars: list[Drawn] = []  # of the first replications, filled as they are written
 
     def write_more(folder: Path) -> None:
@@ -135,8 +136,8 @@ def allocation_report(plan: AllocationPlan, found: StrategyComparison) -> Report
                     Grid(
                         "Means by strategy, the best first",
                         [(name, runs[name]) for name in order],
-                        _columns(found, quantity, some.unit),
-                        (0, 7),
+                        columns,
+                        (0, len(columns) - 1),
                     ),
                     "All strategies got the same jobs, so that the last column, of paired differences, "
                     "tells more than the intervals beside the means.",
@@ -184,7 +185,7 @@ def _columns(
         f"turnaround [{unit}]": of("turnaround"),
         "slowdown": of("slowdown"),
         "processors held": share("utilisation"),
-        "time in the network spent waiting": share("contention"),
+        **({} if quantity == "turnaround" else {"time in the network spent waiting": share("contention")}),
         "jobs done": lambda row: plain_number(row[1]["completed"].mean),
         f"{quantity} more than {found.best(quantity)}": lambda row: against(found, row[0], quantity),
     }

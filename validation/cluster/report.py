@@ -132,7 +132,7 @@ def balance_report(plan: BalancePlan, found: BalancerComparison) -> Report:
     )
     runs = f"{best.replications} runs of the same jobs under each balancer"
     return Report(
-        title="Balancers of a cluster",
+        title=plan.title,
         subtitle=f"{len(plan.cluster.nodes)} nodes; {'one run' if best.replications == 1 else runs}",
         findings=findings(found),
         notes=found.warnings,

@@ -73,7 +73,7 @@ def over(
     return Over(key, Annotated[kind | None, typer.Option(*flags, **details)], read, names)
 
 
-def listed(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     """Read names between commas.
 
     Parameters

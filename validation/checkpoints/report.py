@@ -75,7 +75,7 @@ def _interval_finding(study: CheckpointStudy, own: Way) -> str:
 
 
 def checkpoint_report(study: CheckpointStudy) -> Report:
-    """Say what the study found.
+    """Return the report of a study.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def _task_words(run: ClusterRun) -> str:
 
 
 def balance_report(plan: BalancePlan, found: BalancerComparison) -> Report:
-    """Say what the runs found; the first run of each balancer in detail.
+    """Return the report of the runs, with the first run of each balancer in detail.
 
     Parameters
     ----------

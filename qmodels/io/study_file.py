@@ -22,10 +22,10 @@ Made = TypeVar("Made", bound=_Named)
 
 
 class StudyTable(Table):
-    """How much to compute; a file adds what competes."""
+    """Amount of computing; a file adds what competes."""
 
-    seed: Annotated[int, Field(ge=0)] = 0
-    replications: Annotated[int, Field(ge=1, le=10_000)] = 10
+    seed: Annotated[int, Field(ge=0)] = 0  #: root of all random numbers
+    replications: Annotated[int, Field(ge=1, le=10_000)] = 10  #: behind each interval
 
 
 class StudyFile(Table):
@@ -36,7 +36,7 @@ class StudyFile(Table):
 
     short: ClassVar[Mapping[str, str]] = {"seed": "study.seed"}
 
-    study: StudyTable = StudyTable()
+    study: StudyTable = StudyTable()  #: what competes, and how much to compute
 
     @classmethod
     def read(cls, source: Path, settings: Mapping[str, Any] | None = None) -> Self:
@@ -100,6 +100,16 @@ def made_once(
         As the file has them.
     make : callable
         Makes one; it has a name of its own.
+
+    Returns
+    -------
+    tuple
+        What was made, in the order of the names.
+
+    Raises
+    ------
+    ScenarioError
+        With the key and the place of the name.
     """
     made: dict[str, Made] = {}
     for i, name in enumerate(names):

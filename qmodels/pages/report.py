@@ -29,7 +29,7 @@ class Picture:
     kind: ClassVar = "picture"
 
     name: str  #: of the file, without .png
-    caption: str
+    caption: str  #: below it on the page
     draw: Callable[[], Drawn] | None = None  #: saved as a file; None for no file
     #: shown on the page instead, where one figure is too wide for it
     panels: Callable[[], Iterable[Drawn]] | None = None
@@ -41,8 +41,8 @@ class Grid:
 
     kind: ClassVar = "grid"
 
-    caption: str
-    results: Iterable[Any]
+    caption: str  #: above it on the page
+    results: Iterable[Any]  #: one for each row
     #: By heading, what a cell says of a result: a text, or None where the cell before goes on.
     columns: Mapping[str, Callable[[Any], str | None]]
     words: tuple[int, ...] = (0,)  #: columns of words, which stand on the left
@@ -70,20 +70,21 @@ class Section:
     """A part of a page under a heading: pictures, tables, remarks (texts) and terms (mappings)."""
 
     key: str  #: by which links name it
-    title: str
+    title: str  #: the heading
+    #: in the order of the page
     parts: Sequence[Picture | Grid | str | Mapping[str, str]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Report(Record):
-    """What there is to say of a comparison, whoever reads it: a person, a terminal or a program."""
+    """All that there is to say of a comparison, to a person, a terminal or a program."""
 
-    title: str
-    subtitle: str
-    findings: Sequence[str]
+    title: str  #: headline of the page
+    subtitle: str  #: a line below it
+    findings: Sequence[str]  #: sentences that come first
     notes: Sequence[str] = ()  #: what to know before using the findings
-    notes_title: str = "What may change these answers most"
-    sections: Sequence[Section] = field(default=(), repr=False)
+    notes_title: str = "What may change these answers most"  #: said before the notes
+    sections: Sequence[Section] = field(default=(), repr=False)  #: in the order of the page
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict, repr=False)  #: by name of the CSV file
     float_format: str | None = "%.8g"  #: of numbers in these files
     provenance: str = ""  #: where the numbers stand, and how they were made

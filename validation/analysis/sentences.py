@@ -1,4 +1,4 @@
-"""What a comparison on the same jobs says, in sentences; a difference within its interval is none."""
+"""Sentences on a comparison of the same jobs; a difference within its interval is none."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def legend(alternative: object) -> str:
 def standings(
     found: Any, quantity: str, takes: Callable[[Estimate], str], unit: Callable[[str], str]
 ) -> list[str]:
-    """Say which alternative does best, which cannot be told from it, and how far behind the last is.
+    """Return which alternative does best, which cannot be told from it, and how far behind the last is.
 
     Parameters
     ----------
@@ -76,13 +76,18 @@ def standings(
         What a job takes under an alternative, by its estimate: "a job takes 3 s".
     unit : callable
         A number of the quantity with its unit.
+
+    Returns
+    -------
+    list of str
+        Sentences.
     """
     best, runs = found.best(quantity), found.runs
     first, replications = f"Under {best} {takes(runs[best][quantity])}", runs[best].replications
     level = [name for name in found.leaders(quantity) if name != best]
     if len(runs) > 1:
         first += f", the least of {len(runs)}"
-    if level:
+    if level and replications > 1:
         first += f"; {listed(level)} cannot be told from it in {replications} runs"
     said = [f"{first}."]
     others = [name for name in runs if name != best and name not in level]
@@ -99,7 +104,7 @@ def standings(
 
 
 def against(found: Any, name: str, quantity: str) -> str:
-    """Say what an alternative costs more than the best, by paired differences.
+    """Return what an alternative costs more than the best, by paired differences.
 
     Parameters
     ----------
@@ -109,6 +114,11 @@ def against(found: Any, name: str, quantity: str) -> str:
         Of the alternative.
     quantity : str
         Of which less is better.
+
+    Returns
+    -------
+    str
+        For a cell of a table.
     """
     best = found.best(quantity)
     if name == best:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -73,7 +73,7 @@ def _interval_finding(study: CheckpointStudy, own: Way) -> str:
 
 
 def checkpoint_report(study: CheckpointStudy) -> Report:
-    """Say what the study found.
+    """Return the report of a study.
 
     Parameters
     ----------
@@ -82,6 +82,8 @@ def checkpoint_report(study: CheckpointStudy) -> Report:
     """
     from validation.checkpoints import plotting
 
+    ways = study.to_frame()
+    rows = list(ways.itertuples(index=False))
     curves = {"interval": study.intervals} | {way.name: way.curve for way in study.ways}
     return Report(
         title=f"{_jobs(study.jobs)} that checkpoint to one storage",
@@ -104,7 +106,7 @@ def checkpoint_report(study: CheckpointStudy) -> Report:
                             _goodput_words(study),
                         ),
                     ),
-                    Grid("Goodput: the share of time that is useful work", study.ways, _GOODPUT, (0, 2)),
+                    Grid("Goodput: the share of time that is useful work", rows, _GOODPUT, (0, 2)),
                     {way.name: way.says for way in study.ways},
                 ),
             ),
@@ -118,35 +120,32 @@ def checkpoint_report(study: CheckpointStudy) -> Report:
                         "that one checkpoint keeps the job from working.",
                         lambda: (plotting.stall_percentiles(study).get_figure(), _stall_words(study)),
                     ),
-                    Grid(
-                        "Time that one checkpoint stops the job, simulated", study.ways, _STALLS, wide=False
-                    ),
+                    Grid("Time that one checkpoint stops the job, simulated", rows, _STALLS, wide=False),
                 ),
             ),
         ),
-        tables={"ways.csv": study.to_frame(), "curves.csv": pd.DataFrame(curves)},
+        tables={"ways.csv": ways, "curves.csv": pd.DataFrame(curves)},
         provenance="Predictions are approximate where the table says so; the error stated beside them "
         "comes from simulations of random systems. All numbers are in ways.csv and curves.csv.",
     )
 
 
-_GOODPUT: Final[Mapping[str, Callable[[Way], str]]] = {
-    "way": lambda way: way.name,
-    "goodput predicted": lambda way: f"{100 * way.predicted.goodput:.1f} %",
-    "model": lambda way: way.predicted.method,
-    "simulated": lambda way: (
-        f"{100 * way.played.goodput.mean:.1f} ± {100 * way.played.goodput.half_width:.1f} %"
-    ),
-    "storage used": lambda way: f"{100 * way.played.utilisation.mean:.0f} %",
-    "best interval": lambda way: in_words(way.best.interval) if way.best else "-",
-    "goodput there": lambda way: f"{100 * way.best.goodput:.1f} %" if way.best else "-",
+#: Columns of the tables of the page, each said of a row of `CheckpointStudy.to_frame`.
+_GOODPUT: Final[Mapping[str, Callable[[Any], str]]] = {
+    "way": lambda row: row.way,
+    "goodput predicted": lambda row: f"{100 * row.predicted_goodput:.1f} %",
+    "model": lambda row: row.method,
+    "simulated": lambda row: f"{100 * row.simulated_goodput:.1f} ± {100 * row.half_width:.1f} %",
+    "storage used": lambda row: f"{100 * row.utilisation:.0f} %",
+    "best interval": lambda row: "-" if np.isnan(row.best_interval) else in_words(row.best_interval),
+    "goodput there": lambda row: "-" if np.isnan(row.best_goodput) else f"{100 * row.best_goodput:.1f} %",
 }
-_STALLS: Final[Mapping[str, Callable[[Way], str]]] = {
-    "way": lambda way: way.name,
-    "mean": lambda way: in_words(way.played.stall.mean),
-    "median": lambda way: in_words(way.played.percentile(0.5)),
-    "95 %": lambda way: in_words(way.played.percentile(0.95)),
-    "99 %": lambda way: in_words(way.played.percentile(0.99)),
+_STALLS: Final[Mapping[str, Callable[[Any], str]]] = {
+    "way": lambda row: row.way,
+    "mean": lambda row: in_words(row.stall_mean),
+    "median": lambda row: in_words(row.stall_p50),
+    "95 %": lambda row: in_words(row.stall_p95),
+    "99 %": lambda row: in_words(row.stall_p99),
 }
 
 

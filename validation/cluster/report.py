@@ -82,7 +82,7 @@ def _task_words(run: ClusterRun) -> str:
 
 
 def balance_report(plan: BalancePlan, found: BalancerComparison) -> Report:
-    """Say what the runs found; the first run of each balancer in detail.
+    """Return the report of the runs, with the first run of each balancer in detail.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def balance_report(plan: BalancePlan, found: BalancerComparison) -> Report:
     )
     runs = f"{best.replications} runs of the same jobs under each balancer"
     return Report(
-        title="Balancers of a cluster",
+        title=plan.title,
         subtitle=f"{len(plan.cluster.nodes)} nodes; {'one run' if best.replications == 1 else runs}",
         findings=findings(found),
         notes=found.warnings,

@@ -91,7 +91,7 @@ class ClusterFile(StudyFile):
 
     short: ClassVar = {**StudyFile.short, "balancers": "study.balancers"}
 
-    title: str = "Balancers compared"
+    title: str = "Balancers of a cluster"
     cluster: ClusterTable = ClusterTable()
     nodes: list[NodesTable] = Field(default=[NodesTable()], min_length=1)
     jobs: JobsTable = JobsTable()

@@ -10,7 +10,7 @@ from qmodels.commands import answers
 from qmodels.commands.choices import NETWORKS, SIDES, choice
 from qmodels.commands.log_options import LogColumns, LogFormat, LogUnit, LogZone, columns_given
 from qmodels.commands.options import MaxBytes
-from validation.commands.comparing import STUDY, Call, Working, add_comparison, by_name, listed, over
+from validation.commands.comparing import STUDY, Call, Working, add_comparison, by_name, over, split_names
 from validation.commands.own_classes import Check, CheckSeconds, answer_check, find_own_modules
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _OPTIONS: Final = {
     "strategies": over(
         "study.strategies",
         help="Names separated by commas; module:Class names one of your own.",
-        read=listed,
+        read=split_names,
     ),
     "mesh": over(
         "mesh.", help="Rows x columns, by default 16x22, or x by y by z, such as 8x8x8.", read=_sides

@@ -7,7 +7,7 @@ from typing import Final
 import typer
 
 from qmodels.commands import answers
-from validation.commands.comparing import STUDY, Call, add_comparison, by_name, listed, over
+from validation.commands.comparing import STUDY, Call, add_comparison, by_name, over, split_names
 from validation.commands.own_classes import Check, CheckSeconds, answer_check, find_own_modules
 
 
@@ -18,7 +18,7 @@ def _names() -> str:
 
 
 _OPTIONS: Final = {
-    "balancers": over("study.balancers", help="Names separated by commas.", read=listed, names=_names),
+    "balancers": over("study.balancers", help="Names separated by commas.", read=split_names, names=_names),
     "nodes": over("nodes", int, min=1, help="Nodes, all alike.", read=lambda count: [{"count": count}]),
     "jobs": over("jobs.count", int, min=1, help="Jobs of each replication."),
     "parallel": over("jobs.parallel", float, help="Share of the jobs that are parallel, 0 to 1."),

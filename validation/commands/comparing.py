@@ -63,23 +63,33 @@ def over(
         Of what is typed; or an option of several commands, as it is annotated there.
     *flags : str
         Where they are not made of the option's name.
-    read, names
+    read, names : callable, optional
         See `Over`.
-    **details
+    **details : object
         For `typer.Option`, such as help.
+
+    Returns
+    -------
+    Over
+        The option.
     """
     if get_origin(kind) is Annotated:
         return Over(key, kind, read, names)
     return Over(key, Annotated[kind | None, typer.Option(*flags, **details)], read, names)
 
 
-def listed(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     """Read names between commas.
 
     Parameters
     ----------
     text : str
         As it was typed.
+
+    Returns
+    -------
+    list of str
+        The names, without blanks.
     """
     return [name.strip() for name in text.split(",") if name.strip()]
 
@@ -102,12 +112,12 @@ _SHARED: Final[dict[str, tuple[Any, Any]]] = {
 
 @dataclass
 class Working:
-    """Who works on a comparison, and who hears how far it is."""
+    """Workers of a comparison, and who hears how far it is."""
 
-    workers: int | None
-    processes: Executor | None
-    threads: Executor | None
-    progress: Progress
+    workers: int | None  #: so many at a time; None for one per core
+    processes: Executor | None  #: for work in Python
+    threads: Executor | None  #: for compiled work
+    progress: Progress  #: shown on standard error
 
     @property
     def python(self) -> dict[str, Any]:
@@ -124,14 +134,14 @@ class Working:
 class Call:
     """A call of a command that compares: what it was given, and how it answers."""
 
-    source: Path | None
+    source: Path | None  #: the file
     options: Mapping[str, Any]  #: those given, by key of the file
-    workers: int | None
-    output: Path | None
-    as_json: bool
-    reuse: bool
-    keep_journal: bool
-    settings: list[str] | None
+    workers: int | None  #: so many at a time; None for one per core
+    output: Path | None  #: folder for the report
+    as_json: bool  #: whether to answer in JSON
+    reuse: bool  #: whether to go on with runs of another version of the code
+    keep_journal: bool  #: whether the journal stays
+    settings: list[str] | None  #: words of ``--set``
     changes: tuple[str, ...] = field(default=(), init=False)  #: what is not as in the file
 
     def plan(
@@ -194,6 +204,11 @@ class Call:
             Of what was compared.
         command : sequence, optional
             What to type to get it again, without the program's name; by default what was typed.
+
+        Returns
+        -------
+        Report
+            The same.
         """
         from qmodels.commands.shell import shell_line
         from qmodels.io.outputs import output_folder

@@ -7,7 +7,7 @@ from typing import Final
 
 import typer
 
-from validation.commands.comparing import STUDY, Call, add_comparison, listed, over
+from validation.commands.comparing import STUDY, Call, add_comparison, over, split_names
 
 _OPTIONS: Final = {
     "pod": over("pod.blocks", help="Blocks of the pod, by default 4x4x4."),
@@ -32,9 +32,9 @@ _OPTIONS: Final = {
     "strategies": over(
         "study.strategies",
         help="any-blocks, FF, TFF, BF, TBF, aligned, MFP, 3d-torus, block; with commas.",
-        read=listed,
+        read=split_names,
     ),
-    "disciplines": over("study.disciplines", help="FCFS, first-fit, EASY-places; with commas.", read=listed),
+    "disciplines": over("study.disciplines", help="FCFS, first-fit, EASY-places; with commas.", read=split_names),
     "jobs": over("jobs.count", int, help="Jobs of each replication; 4000, or the log's."),
     **STUDY,
 }

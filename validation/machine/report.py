@@ -26,7 +26,7 @@ _DPI: Final = 150
 
 
 def findings(plan: AllocationPlan, found: StrategyComparison) -> list[str]:
-    """Say what the runs say; a difference within its interval is no difference.
+    """Return what the runs say, in sentences; a difference within its interval is no difference.
 
     Parameters
     ----------
@@ -34,6 +34,11 @@ def findings(plan: AllocationPlan, found: StrategyComparison) -> list[str]:
         What was run.
     found : StrategyComparison
         What came of it.
+
+    Returns
+    -------
+    list of str
+        Sentences.
     """
     quantity, what = _quantity(plan)
     unit = "s" if plan.machine.network == "none" else "cycles"
@@ -61,14 +66,14 @@ def findings(plan: AllocationPlan, found: StrategyComparison) -> list[str]:
 
 
 def _quantity(plan: AllocationPlan) -> tuple[str, str]:
-    """What the strategies are held against each other by, and what that is."""
+    """Return what the strategies are held against each other by, and what that is."""
     if plan.machine.network == "none":  # the service is the job's own demand, whatever the strategy
         return "turnaround", "from its arrival to its end"
     return "service", "from its start to its end"
 
 
 def allocation_report(plan: AllocationPlan, found: StrategyComparison) -> Report:
-    """Say what the runs found; the first replication of each strategy in detail.
+    """Return the report of the runs, with the first replication of each strategy in detail.
 
     Parameters
     ----------
@@ -76,6 +81,11 @@ def allocation_report(plan: AllocationPlan, found: StrategyComparison) -> Report
         What was run.
     found : StrategyComparison
         What came of it.
+
+    Returns
+    -------
+    Report
+        Its files are strategies.csv, replications.csv, and jobs, layouts and bars of the first replication.
     """
     quantity, _ = _quantity(plan)
     runs = found.runs
@@ -109,6 +119,7 @@ def allocation_report(plan: AllocationPlan, found: StrategyComparison) -> Report
         lambda: (strategy_strips(first, np.array(times)), ""),
         panels=lambda: [_layout(name, run.first, shown, middle) for name, run in runs.items()],
     )
+    columns = _columns(found, quantity, some.unit)
     bars: list[Drawn] = []  # of the first replications, filled as they are written
 
     def write_more(folder: Path) -> None:
@@ -135,8 +146,8 @@ def allocation_report(plan: AllocationPlan, found: StrategyComparison) -> Report
                     Grid(
                         "Means by strategy, the best first",
                         [(name, runs[name]) for name in order],
-                        _columns(found, quantity, some.unit),
-                        (0, 7),
+                        columns,
+                        (0, len(columns) - 1),
                     ),
                     "All strategies got the same jobs, so that the last column, of paired differences, "
                     "tells more than the intervals beside the means.",
@@ -184,7 +195,7 @@ def _columns(
         f"turnaround [{unit}]": of("turnaround"),
         "slowdown": of("slowdown"),
         "processors held": share("utilisation"),
-        "time in the network spent waiting": share("contention"),
+        **({} if quantity == "turnaround" else {"time in the network spent waiting": share("contention")}),
         "jobs done": lambda row: plain_number(row[1]["completed"].mean),
         f"{quantity} more than {found.best(quantity)}": lambda row: against(found, row[0], quantity),
     }
@@ -216,7 +227,7 @@ def _words(found: StrategyComparison, quantity: str) -> str:
 
 
 def _layout(name: str, history: History, time: float, when: str) -> Drawn:
-    """The processors at a moment, for the page."""
+    """Return the processors at a moment, for the page."""
     jobs = len(history.mesh_at(np.array([time]))[0].jobs)
     return strategy_strips([history], np.array([time])), (
         f"The mesh under {name} at {when}, with {counted(jobs, 'job')} on it."
@@ -224,7 +235,7 @@ def _layout(name: str, history: History, time: float, when: str) -> Drawn:
 
 
 def _bars(name: str, history: History) -> Drawn:
-    """Which processors each job holds over time, for the page."""
+    """Return which processors each job holds over time, for the page."""
     ax = gantt(history, ax=page_axes())
     for collection in ax.collections:
         collection.set_rasterized(len(collection.get_paths()) > _MOST_SHAPES)

@@ -210,7 +210,7 @@ def _layout_words(study: SliceStudy, strategy: str) -> str:
 
 
 def slice_report(study: SliceStudy) -> Report:
-    """Say what the study found.
+    """Return the report of a study.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def write_report(
 def study_report(
     study: Study, *, interactive: bool = False, made_before: Mapping[str, MadePicture] | None = None
 ) -> Report:
-    """Say what a study found.
+    """Return the report of a study.
 
     Parameters
     ----------

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.checks import one_of
 from phasefit.records import Result
 from validation.cluster._kernels.state import (
@@ -34,8 +34,6 @@ from validation.cluster.trace import ClusterTrace
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: What `ClusterRun.summary` holds, with units; a part of the slowdown is what it adds.
 QUANTITIES: Final = {

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import boolean, real_number, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
-
-Array = NDArray[np.float64]
 
 #: Nodes of the largest cluster: tables of who moved whence and where have so many squares.
 MOST_NODES = 20_000

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, UnstableError
 from validation.cluster.node import TYPICAL_REQUEST, Cluster
 from validation.cluster.synthetic import SyntheticTraces
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

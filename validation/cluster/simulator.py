@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from phasefit.arrays import Array
 from phasefit.checks import real_number, real_vector
 from qmodels.errors import ModelError
 from qmodels.memory import check_memory, memory_limit
@@ -18,8 +19,6 @@ from validation.cluster.balancing.base import AbstractBalancer, ClusterView, Job
 from validation.cluster.history import ClusterRun
 from validation.cluster.node import Cluster, Node
 from validation.cluster.trace import ClusterTrace
-
-Array = NDArray[np.float64]
 
 #: How far the mean number of tasks at a CPU or disk may move before those who share it are asked
 #: again, relative to one more than that number.

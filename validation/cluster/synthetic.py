@@ -8,14 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import real_number, share, whole_number
 from phasefit.records import Record
 from qmodels.errors import ModelError
 from validation.cluster.node import TYPICAL_REQUEST, Node
 from validation.cluster.trace import ClusterTrace
 from validation.jobs import BoundedPareto
-
-Array = NDArray[np.float64]
 
 #: Law of a task's CPU-seconds: short against the cost of migration, with a heavy tail.
 CPU_LAW: Final = BoundedPareto(low=0.1, high=100.0, shape=1.0)

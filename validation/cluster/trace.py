@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import real_vector
 from phasefit.records import Drawing, Result
 from qmodels.errors import ModelError, TraceFormatError
@@ -18,8 +19,6 @@ from validation.cluster.node import TYPICAL_REQUEST, Cluster
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Tasks of the longest trace.
 MOST_TASKS = 20_000_000

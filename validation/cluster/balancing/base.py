@@ -8,16 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
 from qmodels.registry import Registry
 from validation.cluster._kernels import rules as rule_kernels
 from validation.cluster._kernels.state import NOBODY, RUNNING, Rules, State
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Move(NamedTuple):

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from validation.allocation import Request
 from validation.analysis.estimates import Estimate, estimate
 from validation.analysis.seeding import stream as random_stream
@@ -21,8 +21,6 @@ from validation.papers.bani_mohammad import plotting
 from validation.papers.bani_mohammad.counted import CountedList, CountedScan, counted
 from validation.papers.bani_mohammad.setup import SOURCE
 from validation.papers.base import Experiment, Finding, Outcome, RunOptions, within
-
-Array = NDArray[np.float64]
 
 #: Boxes on a cube of this side for the busy list; sides of cubes for the array.
 BOXES: Final = (8, 16, 32, 64, 128, 256)

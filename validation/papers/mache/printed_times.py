@@ -24,14 +24,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from validation.analysis.estimates import Estimate, jackknife
 from validation.papers.base import Verdict, within
 from validation.papers.mache.campaign import Load
 from validation.papers.mache.setup import COLUMNS, ROWS, STRATEGIES, published
-
-Array = NDArray[np.float64]
 
 #: Rms of the 36 printed times' logarithms about the means of their columns.
 RMS_BOUND: Final = 0.167

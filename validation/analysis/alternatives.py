@@ -279,7 +279,7 @@ class Alternatives(Result, Generic[Name, Run]):
             against = f"{gap.mean:+.4g}{plus_minus(gap.half_width)} {gap.verdict}"
             rows.append({"": text_of(name)} | self._columns(name, asked))
             rows[-1][f"{asked} - {text_of(best)}"] = "" if name == best else against
-        lines = [*_aligned([[*rows[0]], *([*row.values()] for row in rows)]), *self._notes()]
+        lines = [*_aligned([[*rows[0]], *([*row.values()] for row in rows)]), *self._notes(asked)]
         ties = [text_of(name) for name in self.leaders(quantity) if name != best]
         if ties:
             lines.append(f"undecided: {text_of(best)} cannot be told from {', '.join(ties)}")
@@ -321,7 +321,7 @@ class Alternatives(Result, Generic[Name, Run]):
         columns = (quantity, *(key for key in self.shown if key != quantity))
         return {key: f"{self.mean(name, key):.5g}" for key in columns}
 
-    def _notes(self) -> list[str]:
+    def _notes(self, quantity: str) -> list[str]:
         """Return what stands under the table."""
         return []
 

@@ -16,10 +16,13 @@ from validation.papers.base import VERDICTS, Finding
 from validation.papers.claims_page import (
     AFTERWARDS,
     COLUMNS,
+    IN_FULL,
+    LIMIT,
     NOT_ON_RECORD,
     STALE,
     campaigns,
     claims_page,
+    in_brief,
     page_verdicts,
     with_counts,
 )
@@ -259,7 +262,8 @@ COMMAND = "`qmodels validate liu-fig3`"
 
 
 def test_the_page_and_the_readme_are_what_make_claims_makes(page, readme, made):
-    assert made == page
+    brief, full = in_brief(made)
+    assert (page, (ROOT / "docs" / IN_FULL).read_text(encoding="utf-8")) == (brief, full)
     assert with_counts(readme, page_verdicts(made)) == readme
 
 
@@ -272,8 +276,8 @@ def test_every_reference_names_an_experiment_and_the_row_its_command():
             assert name in campaigns(row), row.where
 
 
-def test_every_row_with_a_command_has_a_record_or_says_that_it_has_none(page):
-    for row in rows(page):
+def test_every_row_with_a_command_has_a_record_or_says_that_it_has_none(made):
+    for row in rows(made):
         cell = row["test or command"]
         for words in re.findall(r"`qmodels validate ([^`]+)`", cell):
             for name in words.split():
@@ -331,6 +335,17 @@ def made_row(tmp_path, cell, verdict="holds"):
     page = claims_page(written_row(tmp_path / "written", cell, verdict), tmp_path / "record")
     [row] = rows(page)
     return row["our reading, and what we find"], row["verdict"], row["test or command"], page
+
+
+def test_long_findings_are_cut_at_a_sentence_and_told_in_full_elsewhere(made):
+    brief, full = in_brief(made)
+    for short, whole in zip(rows(brief), rows(made), strict=True):
+        told, finding = short.pop(COLUMNS[3]), whole.pop(COLUMNS[3])
+        assert short == whole
+        if told != finding:
+            assert len(finding) > LIMIT >= len(told.split(" ...")[0])
+            assert finding.startswith(told.split(" ...")[0])
+            assert finding in full
 
 
 class TestTheMaker:

@@ -20,8 +20,6 @@ PACKAGES = ("phasefit", "qmodels", "validation")
 UNFINISHED = (
     "qmodels.commands",
     "qmodels.io",
-    "qmodels.networks.product_form",
-    "qmodels.pages",
     "qmodels.policies",
     "validation.allocation",
     "validation.analysis",
@@ -33,7 +31,6 @@ UNFINISHED = (
     "validation.sharing",
     "validation.slices",
     "validation.study",
-    "validation.synthetic",
     "validation.trial",
 )
 #: Of numpydoc: no docstring or summary, parameters that are missing, unknown, without a type or a
@@ -53,7 +50,7 @@ VERBS = frozenset(
     Compare Count Cut Do Draw Drop Eliminate End Enter Enumerate Estimate Export Factor Fill Find Fit
     Follow Give Have Hold Improve Iterate Join Keep Let List Lock Make Mark Move Open Order Place Plan
     Print Put Raise Read Record Refuse Register Release Remove Repeat Replace Report Return Run Save
-    See Send Set Show Simulate Solve Sort Split Start Step Stop Sum Take Tell Use Wait Walk Warn
+    See Send Set Show Simulate Solve Sort Split Start Step Stop Sum Take Tell Time Use Wait Walk Warn
     Weigh Work Write Yield
         """,
     )

@@ -49,6 +49,7 @@ def synthetic_runs(
         Coefficient of variation of a timing, 0 to 10: each is the burst's time multiplied by a
         lognormal factor of mean one.
     rng : numpy.random.Generator
+        Source of all noise.
 
     Returns
     -------
@@ -148,7 +149,7 @@ def synthetic_log(
     disks: int,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Columns of a job log as a machine running these programs might have written it.
+    """Draw a job log as a machine running these programs might have written it.
 
     Parameters
     ----------
@@ -165,6 +166,7 @@ def synthetic_log(
     disks : int
         Disks of the machine.
     rng : numpy.random.Generator
+        Source of arrivals, demands, sizes and users.
 
     Returns
     -------

@@ -16,7 +16,7 @@ _FEW, _AT_ONCE = 3, 4_000_000
 
 
 def disk_group_throughput(cpu: float, io: float, jobs: Sequence[int]) -> float:
-    """Throughput of processor partitions that share one disk partition.
+    """Return the throughput of processor partitions that share one disk partition.
 
     A job alternates between its processor partition, where computation bursts are served one
     at a time, and the disk, which is shared by processor sharing.
@@ -91,7 +91,7 @@ def _throughput(cpu: float, io: float, jobs: tuple[int, ...]) -> float:
 
 
 def machine_repair(think: float, service: float, jobs: int, servers: int = 1) -> Array:
-    """Probability of 0, 1, ..., `jobs` jobs at a shared centre; the others think on their own.
+    """Return the probability of 0, 1, ..., `jobs` jobs at a shared centre; the others think on their own.
 
     Parameters
     ----------
@@ -135,9 +135,21 @@ def machine_repair(think: float, service: float, jobs: int, servers: int = 1) ->
 
 
 def repair_law(think: float, service: float, jobs: int, speed: float) -> Array:
-    """`machine_repair` where the centre gets through the work of so many at once, whole or not.
+    """Return `machine_repair` where the centre works at any speed, a whole number or not.
 
-    Arguments are not checked.
+    Parameters
+    ----------
+    think, service : float
+        Mean time away from the centre and mean service there by one server, in seconds.
+    jobs : int
+        Jobs in the network.
+    speed : float
+        Jobs that are served at full speed; more share it. None of these is checked.
+
+    Returns
+    -------
+    (jobs + 1,) ndarray
+        Probabilities of 0, 1, ..., `jobs` jobs at the centre.
     """
     below = np.arange(jobs)
     with np.errstate(over="ignore", divide="ignore"):
@@ -178,12 +190,34 @@ def _log_power(cpu: float, io: float, held: int, partitions: int) -> Array:
 
 
 def log_factorials(most: int) -> Array:
-    """Logarithms of 0!, 1!, ..., most!."""
+    """Return the logarithms of 0!, 1!, ..., most!.
+
+    Parameters
+    ----------
+    most : int
+        The largest number, at least 0.
+
+    Returns
+    -------
+    (most + 1,) ndarray
+        Of 0! first.
+    """
     return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
 
 
 def log_convolve(a: Array, b: Array) -> Array:
-    """Logarithms of the product of two polynomials with these logarithms of coefficients."""
+    """Return the product of two polynomials of positive coefficients, all by their logarithms.
+
+    Parameters
+    ----------
+    a, b : (n,) and (m,) array
+        Logarithms of the coefficients, of the lowest power first; -inf for a coefficient of zero.
+
+    Returns
+    -------
+    (n + m - 1,) ndarray
+        Logarithms of the coefficients of the product.
+    """
     short, long = (a, b) if a.size < b.size else (b, a)
     if short.size <= _FEW or short.size * long.size > _AT_ONCE:
         result = np.full(a.size + b.size - 1, -np.inf)

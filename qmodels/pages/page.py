@@ -1,4 +1,4 @@
-"""What self-contained pages have in common: their look, their templates, their security policy."""
+"""Look, templates and security policy of all self-contained pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,17 @@ NO_SCRIPTS: Final = "default-src 'none'; img-src data:; style-src 'unsafe-inline
 
 
 def source_hash(text: str) -> str:
-    """What a content security policy admits a script or style sheet of the page by.
+    """Return the hash by which a content security policy admits a script or style sheet.
+
+    Parameters
+    ----------
+    text : str
+        The script or style sheet.
+
+    Returns
+    -------
+    str
+        In single quotes, as a policy has it.
 
     Examples
     --------
@@ -31,15 +41,34 @@ def source_hash(text: str) -> str:
 
 
 def script_safe(value: Any) -> str:
-    """Data as JSON that no text in it can end: for a script block of another type than scripts."""
+    """Return data as JSON for a script block that holds data; no text in it can end the block.
+
+    Parameters
+    ----------
+    value : object
+        Numbers, texts, lists and dictionaries; NaN and infinity are errors.
+
+    Returns
+    -------
+    str
+        Without "<".
+    """
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")  # "</script>" would end the block, whatever the quotes
 
 
 def page_templates(folder: Path) -> Environment:
-    """Templates of a folder and of all pages; every value is escaped, a missing one is an error.
+    """Return the templates of a folder and of all pages; a value that is missing is an error.
 
-    Their variable ``style`` is the style sheet of all reports.
+    Parameters
+    ----------
+    folder : Path
+        Folder of the templates.
+
+    Returns
+    -------
+    jinja2.Environment
+        Escapes every value; its variable ``style`` is the style sheet of all reports.
     """
     templates = Environment(
         loader=FileSystemLoader([folder, _HERE]),
@@ -56,7 +85,19 @@ def page_templates(folder: Path) -> Environment:
 
 
 def explained(text: str, meanings: Mapping[str, str]) -> Markup:
-    """Escaped text in which every label of `meanings` says on pointing at it what it means.
+    """Return escaped text whose labels show their meaning when pointed at.
+
+    Parameters
+    ----------
+    text : str
+        Plain text.
+    meanings : mapping of str to str
+        Sentence of each label.
+
+    Returns
+    -------
+    markupsafe.Markup
+        HTML, each label in an ``abbr``.
 
     Examples
     --------
@@ -75,10 +116,24 @@ def explained(text: str, meanings: Mapping[str, str]) -> Markup:
 
 
 def page_with_scripts(template: str, *, scripts: Sequence[str], styles: Sequence[str], **values: Any) -> str:
-    """Render a template of this folder that runs scripts of this folder, and nothing else.
+    """Return a page that runs scripts of this folder, and nothing else.
 
-    Scripts and style sheets are part of the page and admitted by their hashes. The template gets
-    them as ``scripts`` and ``page_style``, and their policy as ``policy``.
+    Scripts and style sheets are part of the page and admitted by their hashes.
+
+    Parameters
+    ----------
+    template : str
+        Name of a template of this folder. It gets the scripts as ``scripts``, the style sheets as
+        ``page_style`` and their policy as ``policy``.
+    scripts, styles : sequence of str
+        Names of files of this folder.
+    **values : object
+        Further variables of the template.
+
+    Returns
+    -------
+    str
+        HTML.
     """
     codes, style = _sources(scripts), "".join(_sources(styles))
     return (
@@ -94,7 +149,18 @@ def page_with_scripts(template: str, *, scripts: Sequence[str], styles: Sequence
 
 
 def script_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
-    """The content security policy of a page of these scripts and style sheets."""
+    """Return the content security policy of a page of these scripts and style sheets.
+
+    Parameters
+    ----------
+    scripts, styles : sequence of str
+        Names of files of this folder.
+
+    Returns
+    -------
+    str
+        It admits these files by their hashes, and nothing else.
+    """
     style = source_hash("".join(_sources(styles)))
     hashes = " ".join(source_hash(code) for code in _sources(scripts))
     return f"default-src 'none'; script-src {hashes}; style-src {style}; base-uri 'none'; form-action 'none'"

@@ -52,11 +52,20 @@ def fill_report(
         A template that extends ``base.html.j2``; it finds the panels of each picture in
         ``figures``.
     pictures : iterable of Picture
+        Figures, in the order of the page.
     tables : mapping
         Of pandas, by the name of the CSV file.
-    title, subtitle, findings, command, gravest, gravest_title
-        What stands on every report.
-    **values
+    title, subtitle : str
+        Headline of the page, and a line below it.
+    findings : iterable of str
+        Sentences that come first.
+    command : str
+        The command line that makes the report again.
+    gravest : iterable of str
+        Reasons to trust the answers less.
+    gravest_title : str
+        Headline of these reasons.
+    **values : object
         What else the template wants.
     """
     from qmodels.plotting.embedded import panels

@@ -37,7 +37,7 @@ FRAME_POLICY: Final = (
 
 
 class Beside(Protocol):
-    """What is shown of a `qmodels.programs.scaling.Forecast` of the allotments that were run."""
+    """Part of a `qmodels.programs.scaling.Forecast` that is shown of the allotments that were run."""
 
     @property
     def processors(self) -> Array:
@@ -136,6 +136,17 @@ def surface_data(
 ) -> dict[str, Any]:
     """Return what the script of `surface_page` draws, thinned: numbers to six digits.
 
+    Parameters
+    ----------
+    surface : SpeedupSurface
+        As for `surface_page`.
+    points : (k, 2) or (k, 3) array_like, optional
+        As for `surface_page`.
+    interval : two (n, m) arrays, optional
+        As for `surface_page`.
+    runs : Forecast, optional
+        As for `surface_page`.
+
     Raises
     ------
     ModelError
@@ -181,7 +192,7 @@ def surface_data(
 
 
 def measured_rows(runs: Beside) -> list[tuple[list[str], bool]]:
-    """Rows of a table of what was measured beside what is fitted.
+    """Return the rows of a table of what was measured beside what is fitted.
 
     Parameters
     ----------
@@ -213,7 +224,7 @@ def _with(places: NDArray[np.intp], more: Sequence[int]) -> NDArray[np.intp]:
 
 
 def _place(one: Any, processors: Array, disks: Array) -> dict[str, int]:
-    """Where an allotment stands among those that are shown."""
+    """Return the row and column of an allotment among those that are shown."""
     return {
         "i": int(np.flatnonzero(processors == one.processors)[0]),
         "j": int(np.flatnonzero(disks == one.disks)[0]),
@@ -238,7 +249,7 @@ def _checked_interval(
 def _measured(
     surface: Surface, marked: Array, told: dict[tuple[float, float], tuple[float, bool]]
 ) -> list[list[float | bool | None]]:
-    """What there is to show of each run on the surface.
+    """Return the marks of each run on the surface.
 
     Processors, disks, the measured speedup, that of the surface there, the measured seconds, None
     where they are not known, and whether these contradict the law.

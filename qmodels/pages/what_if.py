@@ -1,4 +1,4 @@
-"""What if the machine were another: one page with sliders over a grid of predictions."""
+"""Page with sliders over a grid of predictions: what if the machine were another."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _SCRIPTS: Final = (
 class GridAxis:
     """One thing that is varied besides load and policy."""
 
-    name: str
+    name: str  #: as a scenario file has it
     words: str  #: the name as a slider is labelled
-    values: tuple[Any, ...]
+    values: tuple[Any, ...]  #: of the slider, in order
     start: int  #: the place of today's value
     counted: bool  #: whether one more of it may have a price
     price: float | None = None  #: of one more; None where none was given
@@ -46,21 +46,23 @@ class GridAxis:
 class GridPolicy:
     """A policy, how it is called and what that means."""
 
-    label: str
+    label: str  #: such as "SP(4,1)"
     kind: str  #: "SP", "DP", ...
-    words: str
+    words: str  #: what the label means
 
 
 @dataclass(frozen=True, eq=False)
 class PageGrid:
-    """What a page shows; machines are the combinations of all axes, the last one fastest.
+    """Predictions on a page; machines are the combinations of all axes, the last one fastest.
 
     Parameters
     ----------
     title : str
+        Headline of the page.
     objective, unit : str
         What is predicted, such as "mean response", and its unit.
     axes : sequence of GridAxis
+        What sliders vary besides load and policy.
     loads : (n,) array
         Rising; of today's machine.
     start : float
@@ -152,6 +154,7 @@ def what_if_page(grid: PageGrid) -> str:
     Parameters
     ----------
     grid : PageGrid
+        Predictions and what is said of them.
 
     Returns
     -------

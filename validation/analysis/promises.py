@@ -1,4 +1,4 @@
-"""What a contract found: the promises that a class keeps, and the first case of each it breaks."""
+"""Report on a contract: the promises that a class keeps, and the first case of each it breaks."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class KeptPromises(Record, abc.ABC):
     @property
     @abc.abstractmethod
     def heading(self) -> str:
-        """What was checked, on one line."""
+        """Subject of the check, on one line."""
 
     @property
     def passed(self) -> bool:
-        """Whether every promise was kept."""
+        """True if every promise was kept."""
         return not self.failures
 
     def table(self) -> str:
-        """One line for each promise."""
+        """Return one line for each promise, and one for the first case that broke it."""
         lines = [self.heading]
         for promise, meaning in self.promises.items():
             broken = self.failures.get(promise)
@@ -40,7 +40,13 @@ class KeptPromises(Record, abc.ABC):
         return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each promise: what it means, whether it was kept, the first case if not."""
+        """Return one row for each promise.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns promise, meaning, kept, case: the first case that broke it, or nothing.
+        """
         import pandas as pd
 
         rows = [

@@ -22,19 +22,20 @@ _ONE_WORD = 1 << 32
 
 
 def stream(seed: int, *key: int | str) -> np.random.Generator:
-    """Generator for one place in a study: the same bits whoever asks, in whatever order.
+    """Return the generator of one place in a study: the same bits whoever asks, in whatever order.
 
     Parameters
     ----------
     seed : int
         Root of the study, >= 0.
-    key : int or str
+    *key : int or str
         What the stream is for: names, and whole numbers >= 0, such as ``("pilot", run)`` or
         ``(point, replication)``. The number 1 and the name ``"1"`` are different.
 
     Returns
     -------
     numpy.random.Generator
+        A new one, at its beginning.
 
     Raises
     ------
@@ -61,11 +62,13 @@ def stream(seed: int, *key: int | str) -> np.random.Generator:
 
 
 def word(seed: int, *key: int | str, bits: int = 63, byteorder: Literal["little", "big"] = "little") -> int:
-    """Whole number that seeds an engine which takes no generator, such as a network simulator.
+    """Return a whole number that seeds an engine which takes no generator, such as a network simulator.
 
     Parameters
     ----------
-    seed, key
+    seed : int
+        As for `stream`.
+    *key : int or str
         As for `stream`. A key given to `stream` is not to be given here too: both would draw on
         the same words.
     bits : int

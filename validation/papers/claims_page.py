@@ -35,6 +35,9 @@ FIRST, LAST = ("head", "rosti", "mesh"), ("mache-criteria", "speed-scaled", "spe
 NOT_ON_RECORD: Final = "(recorded before; the command gives it again)"
 STALE: Final = "(recorded with another version of the code)"
 _HEAD: Final = f"| {' | '.join(COLUMNS)} |"
+#: Characters that a cell of findings has on the page, about three lines of it; the rest stands beside it.
+LIMIT: Final = 240
+IN_FULL: Final = "claims-in-full.md"
 #: What a page says of all rows, and what the page of the claims says of the rest.
 _COUNTS: Final = re.compile(
     r"Of\s\d+\sclaims\schecked,\sthe\spapers'\sand\sthose\sof\sour\sown\sspecification,"
@@ -92,17 +95,82 @@ def claims_page(written: Path, record: Path) -> str:
     verdicts: Counter[str] = Counter()
     text = []
     for file in parts(written):
-        lines, claims = [], False
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-            claims = line.startswith("|") and (claims or line == _HEAD)
-            if claims and line != _HEAD and not line.startswith("|---"):
-                row = _row(line, f"{file.name}:{number}")
+        lines = []
+        for line, row in _lines(file.read_text(encoding="utf-8"), file.name):
+            if row is not None:
                 cells = _filled(row, record)
                 verdicts[cells[4]] += 1
                 line = f"| {' | '.join(cells)} |"
             lines.append(line)
         text.append("\n".join(lines).strip("\n"))
     return with_counts("\n\n".join(text) + "\n", verdicts)
+
+
+def in_brief(page: str) -> tuple[str, str]:
+    """Return the page of claims with long findings cut short, and a page that tells these in full.
+
+    Parameters
+    ----------
+    page : str
+        What `claims_page` made.
+
+    Returns
+    -------
+    brief, full : str
+        In the first no finding has more than `LIMIT` characters but for its link to the second,
+        which has a section for each finding that was cut.
+    """
+    ids: Counter[str] = Counter()
+    brief, sections, part = [], [], ""
+    for line, row in _lines(page):
+        if line.startswith("## "):
+            part = line
+        if row is not None and len(row.cells[3]) > LIMIT:
+            cells = row.cells
+            ids[cells[0]] += 1
+            title = cells[0] if ids[cells[0]] == 1 else f"{cells[0]} ({ids[cells[0]]})"
+            anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            if part:
+                sections.append(part)
+                part = ""
+            sections += [
+                f"### {title}",
+                f"The claim: {cells[1]}. Accepted where: {cells[2]}.",
+                f"*{cells[4]}*: {cells[3]}",
+            ]
+            cells = (*cells[:3], f"{_cut(cells[3])} [In full]({IN_FULL}#{anchor})", *cells[4:])
+            line = f"| {' | '.join(cells)} |"
+        brief.append(line)
+    head = (
+        "---\norphan: true\n---\n\n# Findings in full\n\n"
+        "What was found of claims whose row in [Claims](claims.md) has its beginning only. "
+        "`make claims` writes both."
+    )
+    return "\n".join(brief) + "\n", "\n\n".join([head, *sections]) + "\n"
+
+
+def _cut(text: str) -> str:
+    """Return the first sentences of a finding, or of its first sentence the first parts."""
+    notes = " ".join(note for note in (NOT_ON_RECORD, STALE) if note in text)
+    for stop in (". ", "; ", ": ", ", ", " "):
+        for end in range(LIMIT - len(stop), LIMIT // 3, -1):
+            start = text[:end]
+            if (
+                text.startswith(stop, end)
+                and start.count("`") % 2 == 0
+                and start.count("(") == start.count(")")
+            ):
+                return _joined(start + (". ..." if stop == ". " else " ..."), notes)
+    return _joined(text[:LIMIT] + " ...", notes)
+
+
+def _lines(text: str, name: str = "page") -> Iterator[tuple[str, Row | None]]:
+    """Yield every line of a text, with its row where it is one of a table of claims."""
+    claims = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        claims = line.startswith("|") and (claims or line == _HEAD)
+        row = claims and line != _HEAD and not line.startswith("|---")
+        yield line, _row(line, f"{name}:{number}") if row else None
 
 
 def parts(written: Path) -> list[Path]:
@@ -115,11 +183,7 @@ def parts(written: Path) -> list[Path]:
 def rows(written: Path) -> Iterator[Row]:
     """Every row of every table of claims, as it was written."""
     for file in parts(written):
-        claims = False
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-            claims = line.startswith("|") and (claims or line == _HEAD)
-            if claims and line != _HEAD and not line.startswith("|---"):
-                yield _row(line, f"{file.name}:{number}")
+        yield from (row for _, row in _lines(file.read_text(encoding="utf-8"), file.name) if row is not None)
 
 
 def with_counts(text: str, verdicts: Counter[str]) -> str:
@@ -149,13 +213,7 @@ def with_counts(text: str, verdicts: Counter[str]) -> str:
 
 def page_verdicts(page: str) -> Counter[str]:
     """How often each verdict stands in the tables of a page that was made."""
-    found: Counter[str] = Counter()
-    claims = False
-    for line in page.splitlines():
-        claims = line.startswith("|") and (claims or line == _HEAD)
-        if claims and line != _HEAD and not line.startswith("|---"):
-            found[_row(line, "page").cells[4]] += 1
-    return found
+    return Counter(row.cells[4] for _, row in _lines(page) if row is not None)
 
 
 def campaigns(row: Row) -> list[str]:

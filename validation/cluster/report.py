@@ -21,7 +21,13 @@ from validation.cluster.balancing import AbstractBalancer
 from validation.cluster.history import ClusterRun
 from validation.cluster.node import Cluster
 from validation.cluster.plotting import migration_map, timeline
-from validation.cluster.runs import BalancerComparison, BalancerRuns, ClusterPoint, Traces, trace_of
+from validation.cluster.runs import (
+    BalancerComparison,
+    BalancerRuns,
+    ClusterPoint,
+    Traces,
+    trace_of,
+)
 from validation.cluster.simulator import simulate_cluster
 from validation.cluster.trace import ClusterTrace
 

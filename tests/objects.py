@@ -176,6 +176,7 @@ def files(folder: Path) -> Iterator[Any]:
 
 def simulations() -> Iterator[Any]:
     """Of the simulators of SP, DP and TS, of the mesh and the machine on it."""
+    from validation.analysis import Alternatives, Quantity, Replications
     from validation.jobs import PoissonStreams
     from validation.jobs.renewal import DependentJobs
     from validation.machine import compare_strategies
@@ -192,6 +193,8 @@ def simulations() -> Iterator[Any]:
     both = validation.simulate_candidates(
         [SpaceSharing(1, 1), SpaceSharing(2, 1)], MACHINE, WORK, load=0.4, **few
     )
+    alone = {name: Replications(values={"wait": (1.0, 1.5)}) for name in ("a", "b")}
+    yield from (alone["a"], Alternatives(alone, {"wait": Quantity("s")}))
     yield from (both, both.estimate(both.best()), both.compare(*both.runs))
     mesh = validation.Mesh(4, 4)
     phase = TrafficPhase(pattern="ring", flits=4)

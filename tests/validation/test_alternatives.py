@@ -86,6 +86,14 @@ def test_a_name_or_a_quantity_that_there_is_none_of_is_refused_with_those_there_
         found.best("respons")
 
 
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(ModelError, match="give at least one alternative to compare"):
+        Alternatives.of_values({})
+    found = Alternatives.of_values({"a": {"x": [1.0, np.nan]}, "b": {"x": [1.0, 2.0]}})
+    with pytest.raises(ModelError, match="x of a is not a finite number in every replication"):
+        found.best()
+
+
 def test_its_figure_can_be_read_and_has_the_unit_of_the_quantity(found):
     ax = found.plot(quantity="throughput")
     assert ax.get_xlabel() == "throughput [jobs/s]"

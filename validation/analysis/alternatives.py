@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
@@ -111,6 +112,10 @@ class Alternatives(Result, Generic[Name, Run]):
     runs: Mapping[Name, Run]
     quantities: Mapping[str, Quantity] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise ModelError(f"give at least one {self.kind} to compare")
+
     @classmethod
     def of_values(cls, values: Mapping[Name, Values], **fields: Any) -> Self:
         """Return alternatives of which nothing else is known than their values by quantity.
@@ -144,9 +149,13 @@ class Alternatives(Result, Generic[Name, Run]):
         return estimate(self.values(name, quantity), confidence=self.runs[name].confidence)
 
     def mean(self, name: Name, quantity: str | None = None) -> float:
-        """Return the mean of a quantity."""
+        """Return the mean of a quantity; ModelError where it is no number."""
         values = self.values(name, quantity)
-        return float(values.mean() if values.size > 1 else values[0])
+        mean = float(values.mean() if values.size > 1 else values[0])
+        if not math.isfinite(mean):
+            asked = self._asked(quantity)
+            raise ModelError(f"{asked} of {text_of(name)} is not a finite number in every replication")
+        return mean
 
     def paired(self, name: Name, to: Name, quantity: str | None = None) -> tuple[Array, Array]:
         """Return a quantity of two alternatives, for the replications that both have."""
@@ -270,7 +279,7 @@ class Alternatives(Result, Generic[Name, Run]):
             against = f"{gap.mean:+.4g}{plus_minus(gap.half_width)} {gap.verdict}"
             rows.append({"": text_of(name)} | self._columns(name, asked))
             rows[-1][f"{asked} - {text_of(best)}"] = "" if name == best else against
-        lines = [*_aligned([[*rows[0]], *([*row.values()] for row in rows)]), *self._notes()]
+        lines = [*_aligned([[*rows[0]], *([*row.values()] for row in rows)]), *self._notes(asked)]
         ties = [text_of(name) for name in self.leaders(quantity) if name != best]
         if ties:
             lines.append(f"undecided: {text_of(best)} cannot be told from {', '.join(ties)}")
@@ -312,7 +321,7 @@ class Alternatives(Result, Generic[Name, Run]):
         columns = (quantity, *(key for key in self.shown if key != quantity))
         return {key: f"{self.mean(name, key):.5g}" for key in columns}
 
-    def _notes(self) -> list[str]:
+    def _notes(self, quantity: str) -> list[str]:
         """Return what stands under the table."""
         return []
 

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from qmodels.plotting.style import GREY, axes_or_new, plain_text, set_legend_below
 from qmodels.words import in_words
-from validation.analysis.plotting import COLOURS, draw_estimates
+from validation.analysis.plotting import COLOURS, clock_unit, draw_estimates
 
 #: Marks closer than this (natural logarithms) share a name.
 _CLOSE = 0.12
@@ -63,11 +63,7 @@ def stall_percentiles(study: Any, ax: Axes | None = None) -> Axes:
     """How long a checkpoint stops a job: median, 95 and 99 %, played."""
     ax = axes_or_new(ax, figsize=(5.4, 0.8 + 0.5 * len(study.ways)))
     longest = max(way.played.percentile(0.99) for way in study.ways)
-    unit, name = next(
-        (unit, name)
-        for unit, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
-        if longest >= 2.0 * unit or unit == 1.0
-    )
+    unit, name = clock_unit(longest)
     for row, (way, colour) in enumerate(zip(study.ways, COLOURS, strict=False)):
         median, most, all_but = (way.played.percentile(q) / unit for q in (0.5, 0.95, 0.99))
         ax.plot([median, all_but], [row, row], color=colour, linewidth=2)

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from phasefit.checks import real_number, whole_number
 from qmodels.checkpoints import Checkpointing, Storage
 from qmodels.checkpoints.model import MODES, ORDERS
@@ -22,8 +22,6 @@ from validation.analysis.seeding import stream
 from validation.checkpoints import _kernels as kernels
 from validation.checkpoints.results import CheckpointSimulation, ClassResult
 from validation.sweeps.executors import given_or, thread_pool, worker_count
-
-Array = NDArray[np.float64]
 
 #: Stalls kept of each replication, at most, for percentiles.
 _STALLS = 400_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import whole_number
 from phasefit.records import Record, Result
 from qmodels.checkpoints import (
@@ -30,7 +30,6 @@ from validation.checkpoints.simulator import simulate_checkpoints
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 #: Goodput that jobs may lose by sharing before they no longer count as fitting.
 TOLERATED = 0.05

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.checks import real_vector
 from phasefit.records import Result
 from validation.mesh import Mesh, Occupancy
@@ -17,8 +18,6 @@ from validation.mesh import Mesh, Occupancy
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: What `History.summary` tells, and in which unit; "T" is the unit of the job stream.
 QUANTITIES: Final[Mapping[str, str]] = {

@@ -7,14 +7,10 @@ import heapq
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from phasefit.arrays import Ints
 from validation.machine.machine import Machine
 from validation.machine.traffic import AbstractJobTraffic
 from validation.mesh import FlowNetwork, Network
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from bisect import insort
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array, Ints
 from phasefit.checks import whole_number
 from qmodels.errors import ModelError
 from validation.allocation import Request, job_balance, nodes_affected
@@ -21,9 +21,6 @@ from validation.machine.history import History
 from validation.machine.links import AbstractLinks, Ended, links
 from validation.machine.machine import Machine
 from validation.mesh import Occupancy
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: What the streams below a run's seed are for: the strategy's draws, the messages.
 _STRATEGY, _MESSAGES = 0, 1

@@ -78,7 +78,7 @@ class StrategyComparison(Alternatives[str, MachineRun]):
         """Return the unit of a quantity, with that of the jobs' times."""
         return super().unit(quantity).replace("T", next(iter(self.runs.values())).unit)
 
-    def _notes(self) -> list[str]:
+    def _notes(self, quantity: str) -> list[str]:
         some = next(iter(self.runs.values()))
         runs = f"one run of the same jobs, so no intervals; times in {some.unit}"
         if some.replications > 1:
@@ -86,7 +86,7 @@ class StrategyComparison(Alternatives[str, MachineRun]):
                 f"{some.replications} replications of the same jobs; times in {some.unit}, "
                 f"{some.confidence:.0%} intervals of paired differences"
             )
-        turned_away = {name: self.mean(name, "rejected") for name in self.ranked()}
+        turned_away = {name: self.mean(name, "rejected") for name in self.ranked(quantity)}
         if len(set(turned_away.values())) == 1:
             return [runs]
         said = ", ".join(f"{name} rejected {n:g}" for name, n in turned_away.items() if n)

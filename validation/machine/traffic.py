@@ -8,15 +8,13 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Ints
 from phasefit.checks import boolean, one_of, share, whole_number
 from qmodels.errors import ModelError
 from validation.allocation.boxes import near_cubic
 from validation.mesh import Mesh, Occupancy, Traffic, TrafficPhase
 from validation.mesh.traffic import count_messages
-
-Ints = NDArray[np.int64]
 
 
 class AbstractJobTraffic(abc.ABC):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
 from validation.analysis.plotting import draw_estimates
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 def curve(
@@ -41,6 +42,41 @@ def curve(
     """
     known = rows[f"{quantity}{unit}"], rows[f"{quantity}_half_width{unit}"]
     draw_estimates(ax, rows[x], known, signed=signed, **({"lw": 1.2} | look))
+
+
+def panels(
+    table: pd.DataFrame, column: str, across: int, size: tuple[float, float], **shared: Any
+) -> tuple[Figure, Any, list[tuple[Axes, Any, pd.DataFrame]]]:
+    """Return a figure with a panel for each value of a column, row by row.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows of all panels.
+    column : str
+        That by which they are told apart.
+    across : int
+        Panels in a row.
+    size : tuple of (float, float)
+        Width of the figure and height of a row, inches.
+    **shared : object
+        As for ``Figure.subplots``.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+        The figure.
+    axes : (rows, across) ndarray of Axes
+        All panels.
+    filled : list of (Axes, object, pandas.DataFrame)
+        Of each value: where it is drawn, and its rows.
+    """
+    values = list(dict.fromkeys(table[column]))
+    rows = -(-len(values) // across)
+    figure = Figure(figsize=(size[0], size[1] * rows), layout="constrained")
+    axes = figure.subplots(rows, across, squeeze=False, **shared)
+    filled = [(ax, x, table[table[column] == x]) for ax, x in zip(axes.flat, values, strict=False)]
+    return figure, axes, filled
 
 
 def shared_legend(figure: Figure, ncols: int, handles: Any = None, **options: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from qmodels.errors import ModelError
 from qmodels.policies import Workload
 from qmodels.programs import AbstractProgram, Geometric, Program
@@ -19,7 +20,6 @@ from validation.jobs.renewal import AbstractJobs, RenewalJobs, drawn_jobs
 from validation.sharing import _kernels
 from validation.sharing.layout import Layout, PhaseTimes
 
-Array = NDArray[np.float64]
 Counts = Callable[..., NDArray[np.intp]]
 
 #: What the streams of a replication are for: the part of their key after (point, replication).

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from validation.sharing import _kernels
 from validation.sharing._kernels import BUSY, COUNTERS, DYNAMIC, SLOT, STATION
 from validation.sharing.draws import Draw
 from validation.sharing.layout import Layout
-
-Array = NDArray[np.float64]
 
 
 class Outcome(NamedTuple):

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from qmodels.policies import AbstractPolicy, Arrangement, System
 from validation.sharing import _kernels
-
-Array = NDArray[np.float64]
 
 #: Mean I/O and computation bursts of the phases on p processors and d disks.
 PhaseTimes = Callable[[float, float], tuple[Array, Array]]

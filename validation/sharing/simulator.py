@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import real_vector, share, whole_number
 from qmodels.errors import MemoryBudgetError, UnstableError
 from qmodels.memory import check_memory, memory_limit
@@ -26,8 +26,6 @@ from validation.sharing.event_loop import play_jobs
 from validation.sharing.layout import Layout, layout
 from validation.sharing.results import Simulation
 from validation.sweeps.executors import given_or, thread_pool, worker_count
-
-Array = NDArray[np.float64]
 
 PERCENTILES = (0.5, 0.9, 0.95, 0.99)
 

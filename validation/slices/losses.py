@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from phasefit.arrays import Array
 from phasefit.checks import positive_vector, real_number, share, whole_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError
@@ -20,7 +21,6 @@ from validation.slices.pod import Pod, Shape, SliceMix, as_shape, in_text
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 #: Layouts of the largest chain that is made: some seconds.
 MOST_STATES = 50_000

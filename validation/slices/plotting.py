@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from qmodels.plotting.style import axes_or_new, plain_text, set_legend, set_legend_below
 from validation.allocation.plotting import job_stack
-from validation.analysis.plotting import COLOURS, draw_bars, draw_estimates
+from validation.analysis.plotting import COLOURS, clock_unit, draw_bars, draw_estimates
 from validation.slices.pod import in_text
 
 
@@ -76,12 +76,7 @@ def _unit(study: Any, discipline: str) -> tuple[float, str]:
         return 1.0, study.unit
     runs = [study.of(name, discipline).loaded for name in study.strategies]
     waits = [own.wait.mean for run in runs if not run.growing for own in run.shapes if own.wait]
-    longest = max(waits, default=0.0)
-    return next(
-        (length, name)
-        for length, name in ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
-        if longest >= 2 * length or length == 1.0
-    )
+    return clock_unit(max(waits, default=0.0))
 
 
 def layouts(study: Any) -> Figure:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit.checks import boolean, positive_vector, suggestion, whole_number
 from phasefit.records import Record
@@ -17,7 +16,6 @@ from qmodels.errors import ModelError
 from validation.allocation import near_cubic, orientations
 from validation.mesh import Mesh, Sides
 
-Array = NDArray[np.float64]
 Shape = tuple[int, int, int]
 
 #: Blocks of the largest pod that is played, and chips of the largest block.

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phasefit.checks import real_number
 from phasefit.records import Drawing, Result
 from qmodels.errors import MemoryBudgetError, ModelError, UnstableError
 from validation.slices.pod import Pod, SliceMix
 
-Array = NDArray[np.float64]
 _Running = tuple[int, ...]
 _Blocked = tuple[_Running, int]
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phasefit import PhaseType
+from phasefit.arrays import Array
 from phasefit.checks import real_number, whole_number
 from qmodels.errors import ModelError
 from qmodels.progress import Progress, no_progress
@@ -31,8 +32,6 @@ from validation.slices.placement import (
 from validation.slices.pod import Pod, Shape, SliceMix
 from validation.slices.results import ShapeResult, SliceSimulation
 from validation.sweeps.executors import given_or, thread_pool, worker_count
-
-Array = NDArray[np.float64]
 
 #: Jobs left out at the beginning, and after the measured ones: one of so many.
 _WARM, _TAIL = 10, 20

@@ -38,6 +38,7 @@ class Campaign(Alternatives[Cell, Replications]):
     """Runs of cells; replication r of all cells of one size has the same boxes."""
 
     kind = "cell"
+    schema = "validation.bani-mohammad-campaign"
 
     quantities: Mapping[str, Quantity] = field(default_factory=_quantities, repr=False)
 

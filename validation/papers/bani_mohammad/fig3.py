@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -36,21 +36,34 @@ def cells(loads: Sequence[float]) -> list[Cell]:
     return [Cell(s, d, load) for load in loads for s in STRATEGIES for d in DISCIPLINES]
 
 
-def run(options: RunOptions) -> Outcome:
-    """Eight curves."""
-    loads = loaded(options)
+def curves(
+    options: RunOptions,
+    quantity: str,
+    label: str,
+    findings: Callable[[Campaign, Sequence[float]], Iterable[Finding]],
+    *,
+    named: float | None = None,
+    log: bool = False,
+) -> Outcome:
+    """A quantity of the eight curves, at a load that the text names too, and what is said of it."""
+    loads = sorted({*loaded(options), *(() if named is None else (named,))})
     found = campaign(cells(loads), options, what="curves over the load")
     table = found.cells()
     return Outcome(
-        table,
-        (
-            *_order(found, loads),
-            *_pairs(found, loads),
-            *_increase(found),
-            *_disciplines(found, loads),
-        ),
-        lambda: plotting.curves(table, "turnaround", "mean turnaround [time units]", log=True),
+        table, tuple(findings(found, loads)), lambda: plotting.curves(table, quantity, label, log=log)
     )
+
+
+def run(options: RunOptions) -> Outcome:
+    """Turnaround of the eight curves."""
+    return curves(options, "turnaround", "mean turnaround [time units]", _findings, log=True)
+
+
+def _findings(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:
+    yield from _order(found, loads)
+    yield from _pairs(found, loads)
+    yield from _increase(found)
+    yield from _disciplines(found, loads)
 
 
 def _order(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from validation.papers.bani_mohammad import plotting
-from validation.papers.bani_mohammad.campaign import Campaign, campaign
+from validation.papers.bani_mohammad.campaign import Campaign
 from validation.papers.bani_mohammad.claims import everywhere, published
-from validation.papers.bani_mohammad.fig3 import by_discipline, cells, loaded
+from validation.papers.bani_mohammad.fig3 import by_discipline, curves
 from validation.papers.bani_mohammad.setup import DISCIPLINES, SOURCE, STRATEGIES, Cell
 from validation.papers.base import Experiment, Finding, Outcome, RunOptions, all_hold, within
 
@@ -17,15 +16,8 @@ LEAST_GAP = 0.05
 
 
 def run(options: RunOptions) -> Outcome:
-    """The cells of figure 3."""
-    loads = loaded(options)
-    found = campaign(cells(loads), options, what="curves over the load")
-    table = found.cells()
-    return Outcome(
-        table,
-        tuple(_findings(found, loads)),
-        lambda: plotting.curves(table, "utilisation", "mean utilisation"),
-    )
+    """Utilisation of the curves of figure 3."""
+    return curves(options, "utilisation", "mean utilisation", _findings)
 
 
 def _findings(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from validation.analysis.comparison import compare
-from validation.papers.bani_mohammad import plotting
-from validation.papers.bani_mohammad.campaign import Campaign, campaign
+from validation.papers.bani_mohammad.campaign import Campaign
 from validation.papers.bani_mohammad.claims import everywhere, published
-from validation.papers.bani_mohammad.fig3 import cells, loaded
+from validation.papers.bani_mohammad.fig3 import curves
 from validation.papers.bani_mohammad.setup import DISCIPLINES, SOURCE, Cell
 from validation.papers.base import Experiment, Finding, Outcome, RunOptions, all_above_zero, within
 
@@ -20,17 +19,8 @@ NAMED: Final = 0.075
 
 
 def run(options: RunOptions) -> Outcome:
-    """The cells of figure 3, by their operations."""
-    loads = loaded(options)
-    if options.quick:
-        loads = (*loads[:1], NAMED, *loads[1:])
-    found = campaign(cells(loads), options, what="curves over the load")
-    table = found.cells()
-    return Outcome(
-        table,
-        tuple(_findings(found, loads)),
-        lambda: plotting.curves(table, "operations", "operations for each job", log=True),
-    )
+    """Operations of the curves of figure 3."""
+    return curves(options, "operations", "operations for each job", _findings, named=NAMED, log=True)
 
 
 def _findings(found: Campaign, loads: Sequence[float]) -> Iterator[Finding]:

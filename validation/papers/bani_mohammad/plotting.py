@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from qmodels.plotting.style import BLUE, GREEN, GREY, ORANGE, RED, bars_above_zero
 from validation.analysis.plotting import draw_estimates
-from validation.papers.plotting import curve, shared_legend
+from validation.papers.plotting import curve, panels, shared_legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,14 +56,13 @@ def curves(table: pd.DataFrame, quantity: str, label: str, *, log: bool = False)
 
 def law_panels(table: pd.DataFrame) -> Figure:
     """Turnaround under both laws of the demand, a panel for each strategy."""
-    figure = Figure(figsize=(9.0, 6.4), layout="constrained")
-    axes = figure.subplots(2, 2, sharex=True, sharey=True)
-    for ax, strategy in zip(axes.flat, LOOKS, strict=True):
+    figure, axes, filled = panels(table, "strategy", 2, (9.0, 3.2), sharex=True, sharey=True)
+    for ax, strategy, here in filled:
         for demand, colour, name in (
             ("pareto", RED, "heavy-tailed"),
             ("exponential", BLUE, "exponential"),
         ):
-            rows = table[(table.strategy == strategy) & (table.demand == demand)]
+            rows = here[here.demand == demand]
             curve(ax, rows, "load", "turnaround", color=colour, marker="o", label=name, ms=4)
         ax.set_title(f"{strategy}(FCFS)", fontsize=10)
         ax.set_yscale("log")

@@ -47,6 +47,7 @@ class Campaign(Alternatives[Cell, Replications]):
     """Every variant under every number of communications, on the same tasks."""
 
     kind = "cell"
+    schema = "validation.liu-campaign"
 
     @property
     def variants(self) -> tuple[Variant, ...]:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from qmodels.plotting.style import BLACK, BLUE, GREEN, LIGHT_GREY, PURPLE, RED
 from validation.analysis.plotting import draw_estimates
 from validation.papers.mache.setup import STRATEGIES
-from validation.papers.plotting import curve, shared_legend
+from validation.papers.plotting import curve, panels, shared_legend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,12 +37,9 @@ def table_panels(table: pd.DataFrame) -> Figure:
     -------
     matplotlib Figure
     """
-    columns = list(dict.fromkeys(table.io_percent))
-    rows = (len(columns) + 2) // 3
-    figure = Figure(figsize=(9.4, 3.4 * rows), layout="constrained")
-    axes = figure.subplots(rows, 3, sharex=True, sharey=True, squeeze=False)
-    for ax, percent in zip(axes.flat, columns, strict=False):
-        here = table[table.io_percent == percent].set_index("strategy").loc[list(STRATEGIES)]
+    figure, axes, filled = panels(table, "io_percent", 3, (9.4, 3.4), sharex=True, sharey=True)
+    for ax, percent, rows in filled:
+        here = rows.set_index("strategy").loc[list(STRATEGIES)]
         x = np.arange(len(STRATEGIES))
         own = here.service_cycles["MC-Elongated"]
         ax.plot(x - 0.12, here.paper_to_mc_elongated, "D", mfc="none", color=RED)
@@ -79,13 +76,9 @@ def readings_panels(table: pd.DataFrame) -> Figure:
     -------
     matplotlib Figure
     """
-    readings = list(dict.fromkeys(table.reading))
-    rows = (len(readings) + 1) // 2
-    figure = Figure(figsize=(9.0, 4.3 * rows), layout="constrained")
-    axes = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
+    figure, axes, filled = panels(table, "reading", 2, (9.0, 4.3), sharex=True, sharey=True)
     ends = np.array([0.8 * table.paper_service.min(), 1.25 * table.paper_service.max()])
-    for ax, reading in zip(axes.flat, readings, strict=False):
-        here = table[table.reading == reading]
+    for ax, reading, here in filled:
         ax.plot(ends, ends, lw=0.8, color="grey")
         for name, (colour, mark) in LOOKS.items():
             own = here[here.strategy == name]
@@ -122,19 +115,18 @@ def load_panels(table: pd.DataFrame, quantity: str, label: str, *, log: bool = F
     -------
     matplotlib Figure
     """
-    ratios = list(dict.fromkeys(table.io_percent))
-    unit = "" if quantity in table else "_cycles"
-    figure = Figure(figsize=(3.2 * max(len(ratios), 2), 4.2), layout="constrained")
-    axes = figure.subplots(1, len(ratios), sharey=not log, squeeze=False)[0]
-    for ax, percent in zip(axes, ratios, strict=True):
+    unit, ratios = "" if quantity in table else "_cycles", table.io_percent.nunique()
+    size = 3.2 * max(ratios, 2), 4.2
+    figure, axes, filled = panels(table, "io_percent", ratios, size, sharey=not log)
+    for ax, percent, here in filled:
         for name, (colour, mark) in LOOKS.items():
-            rows = table[(table.io_percent == percent) & (table.strategy == name)]
+            rows = here[here.strategy == name]
             look: dict[str, Any] = {"color": colour, "marker": mark, "ms": 4, "label": name, "signed": True}
             curve(ax, rows, "target_utilisation", quantity, unit=unit, **look)
         ax.set_title(f"{percent} % I/O", fontsize=10)
         ax.set_xlabel("utilisation under MC-Elongated")
         ax.set_yscale("log" if log else "linear")
         ax.grid(lw=0.3)
-    axes[0].set_ylabel(label)
+    axes[0, 0].set_ylabel(label)
     shared_legend(figure, 6)
     return figure

@@ -28,6 +28,7 @@ class Sweep(Alternatives[tuple[X, str], Replications]):
     """Balancers over the values of an axis; replication r draws the same numbers everywhere."""
 
     kind = "cell"
+    schema = "validation.qin-sweep"
 
     axis: str = ""  #: what the values are, as a column of a table
 

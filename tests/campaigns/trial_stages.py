@@ -26,7 +26,7 @@ from validation.papers.trial.campaign import bounded
 from validation.papers.trial.grid import PLACES, RATIOS, kinds
 from validation.trial.bursts import workload
 from validation.trial.chain import stage_responses
-from validation.trial.replications import draw_jobs
+from validation.trial.replications import TrialPoint
 from validation.trial.scenario import Cell
 
 STAGES = ("M0", "S1", "S2")
@@ -50,11 +50,12 @@ def points():
 def played(cell, ratio, share):
     """One cell in all stages."""
     speeds = running_jobs(cell.policy, cell.system, workload(cell, "infinite")).throughput
-    rate, jobs = LOAD * float(speeds[-1]), WARM_UP + JOBS + 10 * cell.most_running
+    rate = LOAD * float(speeds[-1])
+    point = TrialPoint(cell=cell, arrival_rate=rate, jobs=JOBS, warm_up=WARM_UP, seed=SEED)
     found = {stage: [] for stage in STAGES}
     for count in range(1, LOOKS[-1] + 1):
         replication = count - 1
-        arrival, demand = draw_jobs(cell, rate, jobs, SEED, replication)
+        arrival, demand = point.jobs_of(replication)
         for stage, means in found.items():
             response = stage_responses(
                 cell,
@@ -62,9 +63,9 @@ def played(cell, ratio, share):
                 arrival,
                 demand,
                 word(SEED, "trial", replication),
-                awaited=WARM_UP + JOBS,
+                awaited=point.measured.stop,
             )
-            means.append(response[WARM_UP : WARM_UP + JOBS].mean())
+            means.append(response[point.measured].mean())
         if count in LOOKS:
             changes = {
                 after: estimate(relative_differences(found[after], found[before]).tolist())

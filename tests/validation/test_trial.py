@@ -9,6 +9,7 @@ import pytest
 from qmodels.errors import ModelError
 from qmodels.policies import SpeedTable, predict
 from qmodels.policies.base import running_jobs
+from validation.allocation.mc import MC
 from validation.analysis.seeding import stream, word
 from validation.papers.trial.comparison import (
     SpeedTask,
@@ -276,6 +277,13 @@ def test_cells_of_equal_parts_are_equal_and_others_are_not():
     for change in ({"strategy": "Random"}, {"demand_scv": 2.0}, {"cpu_to_io": 1.5}, {"io_nodes": 2}):
         assert cell != Cell.of(**{**SMALL, **change})
     assert cell != SMALL
+
+    class Own(MC):  # in a function, so that no text names it
+        pass
+
+    own = cell.with_options(strategy=Own())
+    assert own == own
+    assert own != cell.with_options(strategy=Own())
 
 
 def test_a_replication_ends_with_its_measured_jobs_which_it_changes_in_no_bit():

@@ -17,9 +17,9 @@ from validation.sweeps.executors import parallel_map
 if TYPE_CHECKING:
     import pandas as pd
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-Cell = TypeVar("Cell", bound=Hashable)
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+_Cell = TypeVar("_Cell", bound=Hashable)
 
 Verdict = Literal["holds", "fails", "undecided"]
 HOLDS: Final = "holds"
@@ -170,8 +170,8 @@ class SharedRuns:
         self._results[key] = result
 
     def all_of(
-        self, keys: Mapping[Cell, Hashable], make: Callable[[list[Cell]], Iterable[Any]]
-    ) -> dict[Cell, Any]:
+        self, keys: Mapping[_Cell, Hashable], make: Callable[[list[_Cell]], Iterable[Any]]
+    ) -> dict[_Cell, Any]:
         """Return the results of all cells, those that are not known made and kept.
 
         Parameters
@@ -223,8 +223,10 @@ class RunOptions:
         """Who does what is compiled, as keywords."""
         return {"workers": self.workers, "executor": self.threads}
 
-    def spread(self, function: Callable[[Task], Result], tasks: Sequence[Task], what: str) -> list[Result]:
-        """Call a function on every task and tell of it; see `parallel_map`."""
+    def spread(
+        self, function: Callable[[_Task], _Result], tasks: Sequence[_Task], what: str
+    ) -> list[_Result]:
+        """Call a function on every task and report progress under `what`; see `parallel_map`."""
         return parallel_map(function, tasks, **self.by_processes, progress=self.progress, what=what)
 
 

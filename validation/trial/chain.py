@@ -30,9 +30,9 @@ from validation.trial.bursts import MeasuredProgram, alone, workload
 from validation.trial.loss_run import loss_run
 from validation.trial.machine import play_cell
 from validation.trial.replications import (
+    TrialPoint,
     control_mean,
     controlled,
-    draw_jobs,
     drawn,
     speed_scaled_responses,
 )
@@ -188,11 +188,10 @@ def approximation_chain(
     rows: dict[str, list[float]] = {}
     controls: list[float] = []
     known = control_mean(cell, speeds.throughput, arrival_rate)
+    point = TrialPoint(cell=cell, arrival_rate=arrival_rate, jobs=jobs, warm_up=warm_up, seed=seed)
+    inside = point.measured
     for replication in range(replications):
-        arrival, demand = draw_jobs(
-            cell, arrival_rate, jobs + warm_up + 10 * cell.most_running, seed, replication
-        )
-        inside = slice(warm_up, warm_up + jobs)
+        arrival, demand = point.jobs_of(replication)
         control = speed_scaled_responses(speeds.throughput, arrival, demand)[inside].mean()
         controls.append(float(control))
         for name in (*SIMULATED, *BESIDE):

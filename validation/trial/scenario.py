@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -243,11 +244,11 @@ class Cell(Record):
 
     @cached_property
     def _content(self) -> str:
-        """All that makes up the cell as text; of what has no text, what it is here."""
+        """All that makes up the cell as text; where a part has none, one that no other cell has."""
         try:
             return canonical(self)
         except PlainDataError:  # a strategy of the user's own that holds an open file, say
-            return f"{id(self)}"
+            return secrets.token_hex()
 
     def __eq__(self, other: object) -> bool:
         return self._content == other._content if isinstance(other, Cell) else NotImplemented

@@ -71,7 +71,7 @@ class Tags(HTMLParser):
 
 def test_a_study_writes_one_whole_page_a_table_and_its_figures(quick, tmp_path):
     out = tmp_path / "deep" / "out"
-    done = run("study", quick, "-o", out, "--seed", 3, "--max-bytes", "1MB")
+    done = called("study", quick, "-o", out, "--seed", 3, "--max-bytes", "1MB")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(out / "report.html")
     assert {f.name for f in out.iterdir()} == {
@@ -368,4 +368,4 @@ def test_the_package_runs_as_a_module_where_its_script_is_not_on_the_path():
         [sys.executable, "-m", "qmodels", "--version"], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == run("--version").stdout
+    assert done.stdout == called("--version").stdout

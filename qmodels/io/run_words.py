@@ -261,14 +261,18 @@ def parts_of_totals(
     """
     found: list[tuple[int, MeasuredRun]] = []
     notes: list[str] = []
-    for program in dict.fromkeys(run.program for _, run in runs):
-        own = [row for row in runs if row[1].program == program]
+    by_program: dict[str, list[tuple[int, MeasuredRun]]] = {}
+    for row in runs:
+        by_program.setdefault(row[1].program, []).append(row)
+    for program, own in by_program.items():
         names = dict.fromkeys(run.phase_name for _, run in own)
         totals = [name for name in names if name.lower() in TOTALS]
         if len(totals) == 1 and len(names) > 1:
-            own, note = _split_total(program, own, totals[0])
+            parted, note = _split_total(program, own, totals[0])
             notes.append(note)
-        found += own
+            found += parted
+        else:
+            found += own
     return found, tuple(notes)
 
 

@@ -103,6 +103,28 @@ def checked_disks(disks: object) -> Disks | None:
     return dict(disks)
 
 
+def checked_phases(phases: object) -> Sequence[str] | None:
+    """Return the names of the phases that are wanted; None for all.
+
+    Parameters
+    ----------
+    phases : sequence of str or None
+        As given.
+
+    Raises
+    ------
+    ModelError
+        If they are no names, or none.
+    """
+    if phases is None:
+        return None
+    if isinstance(phases, Sequence) and not isinstance(phases, str) and phases:
+        names = [name for name in phases if isinstance(name, str)]
+        if len(names) == len(phases):
+            return names
+    raise ModelError(f"phases must be names of phases, got {phases!r:.60}")
+
+
 def counted_disks(file: str, rows: Sequence[Row], disks: Disks | None) -> tuple[list[Row], tuple[str, ...]]:
     """Return rows whose disks are numbers, and what there is to say about words that were there.
 

@@ -150,10 +150,11 @@ def check_allotments(file: str, runs: Sequence[MeasuredRun], lines: Mapping[str,
     for (name, phase), found in of_phases.items():
         if len(found) < LEAST_ALLOTMENTS:
             others = [other for program, other in of_phases if program == name and other != phase]
+            meant = suggestion(phase, others, "other phases are")
             raise TraceFormatError(
                 file,
                 f"phase {phase!r} of program {name!r} was timed on {len(found)} of {len(allotments[name])} "
-                f"allotments; at least {LEAST_ALLOTMENTS} are needed; {suggestion(phase, others, 'other phases are')}",
+                f"allotments; at least {LEAST_ALLOTMENTS} are needed; {meant}",
             )
 
 

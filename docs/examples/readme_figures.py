@@ -1,4 +1,4 @@
-"""Draw docs/images/response.png: what the shipped study answers. `make claims` draws the other figure of the README.
+"""Draw docs/images/response.png: what the shipped study answers. `make claims` draws the other of the README.
 
 Run ``python docs/examples/readme_figures.py`` from the root of the project; half a minute.
 """

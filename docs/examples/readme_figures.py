@@ -1,4 +1,4 @@
-"""Draw docs/images/response.png and trust.png: what the shipped study answers, and how it is held.
+"""Draw docs/images/response.png: what the shipped study answers. `make claims` draws the other of the README.
 
 Run ``python docs/examples/readme_figures.py`` from the root of the project; half a minute.
 """
@@ -7,16 +7,15 @@ from pathlib import Path
 
 from qmodels.io.scenario import load_scenario
 from validation.study import demo
-from validation.study.plotting import agreement_figure, answer_figure
+from validation.study.plotting import answer_figure
 from validation.study.run import run_study
 
 IMAGES = Path(__file__).parents[1] / "images"
 
 
 def draw(study, folder):
-    """Write both figures of a study."""
-    for name, figure in (("response", answer_figure(study)), ("trust", agreement_figure(study))):
-        figure.savefig(folder / f"{name}.png", dpi=120)
+    """Write the figure of a study."""
+    answer_figure(study).savefig(folder / "response.png", dpi=120)
 
 
 if __name__ == "__main__":

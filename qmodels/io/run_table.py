@@ -143,6 +143,19 @@ def check_allotments(file: str, runs: Sequence[MeasuredRun], lines: Mapping[str,
                 f"{LEAST_ALLOTMENTS} distinct ones are needed",
                 line=lines[name],
             )
+    of_phases: dict[tuple[str, str], set[tuple[int, int]]] = {}
+    for run in runs:
+        if run.phase_name:
+            of_phases.setdefault((run.program, run.phase_name), set()).add((run.p, run.d))
+    for (name, phase), found in of_phases.items():
+        if len(found) < LEAST_ALLOTMENTS:
+            others = [other for program, other in of_phases if program == name and other != phase]
+            meant = suggestion(phase, others, "other phases are")
+            raise TraceFormatError(
+                file,
+                f"phase {phase!r} of program {name!r} was timed on {len(found)} of {len(allotments[name])} "
+                f"allotments; at least {LEAST_ALLOTMENTS} are needed; {meant}",
+            )
 
 
 def check_columns(names: list[str]) -> None:

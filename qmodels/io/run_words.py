@@ -103,6 +103,28 @@ def checked_disks(disks: object) -> Disks | None:
     return dict(disks)
 
 
+def checked_phases(phases: object) -> Sequence[str] | None:
+    """Return the names of the phases that are wanted; None for all.
+
+    Parameters
+    ----------
+    phases : sequence of str or None
+        As given.
+
+    Raises
+    ------
+    ModelError
+        If they are no names, or none.
+    """
+    if phases is None:
+        return None
+    if isinstance(phases, Sequence) and not isinstance(phases, str) and phases:
+        names = [name for name in phases if isinstance(name, str)]
+        if len(names) == len(phases):
+            return names
+    raise ModelError(f"phases must be names of phases, got {phases!r:.60}")
+
+
 def counted_disks(file: str, rows: Sequence[Row], disks: Disks | None) -> tuple[list[Row], tuple[str, ...]]:
     """Return rows whose disks are numbers, and what there is to say about words that were there.
 
@@ -261,14 +283,18 @@ def parts_of_totals(
     """
     found: list[tuple[int, MeasuredRun]] = []
     notes: list[str] = []
-    for program in dict.fromkeys(run.program for _, run in runs):
-        own = [row for row in runs if row[1].program == program]
+    by_program: dict[str, list[tuple[int, MeasuredRun]]] = {}
+    for row in runs:
+        by_program.setdefault(row[1].program, []).append(row)
+    for program, own in by_program.items():
         names = dict.fromkeys(run.phase_name for _, run in own)
         totals = [name for name in names if name.lower() in TOTALS]
         if len(totals) == 1 and len(names) > 1:
-            own, note = _split_total(program, own, totals[0])
+            parted, note = _split_total(program, own, totals[0])
             notes.append(note)
-        found += own
+            found += parted
+        else:
+            found += own
     return found, tuple(notes)
 
 

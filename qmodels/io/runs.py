@@ -35,6 +35,7 @@ from qmodels.io.run_words import (
     TOTALS,
     Disks,
     checked_disks,
+    checked_phases,
     counted_disks,
     kinds_note,
     numbered_phases,
@@ -116,8 +117,6 @@ def read_runs(
     if not isinstance(path, (str, os.PathLike)):
         raise ModelError(f"path must be a path, got {path!r:.60}")
     file, named, counts = str(path), RunColumns.given(columns), checked_disks(disks)
-    if phases is not None and (isinstance(phases, str) or not all(isinstance(x, str) for x in phases)):
-        raise ModelError(f"phases must be names of phases, got {phases!r:.60}")
     text = _text(file)
     notes: tuple[str, ...] = ()
     if is_experiment(text):
@@ -125,7 +124,9 @@ def read_runs(
     elif text.lstrip().startswith("{"):
         numbered = list(parse_lines(file, text))
     else:
-        numbered, notes = _rows(file, text, named, phases, counts)
+        numbered, notes = _rows(file, text, named, checked_phases(phases), counts)
+    if text.lstrip().startswith("{") and (phases is not None or disks is not None):
+        raise TraceFormatError(file, "is of Extra-P, where phases and disks are numbers, not words")
     rows = [run for _, run in numbered]
     first = {run.program: line for line, run in reversed(numbered)}
     check_allotments(file, rows, first)

@@ -335,7 +335,7 @@ def compare_runs(
         changes.append(whole.change(name, WHOLE, target, level))
         bursts = [dict(iter(frame.groupby(["phase", "kind"]))) for frame in (before, after)]
         for phase, kind in sorted({*bursts[0], *bursts[1]}, key=lambda x: (x[0], x[1] != "io")):
-            label = names.get(phase, f"phase {phase} {kind}")
+            label = names.get((phase, kind), f"phase {phase} {kind}")
             was, now = (each.get((phase, kind)) for each in bursts)
             if was is None or now is None:
                 where = "old" if now is None else "new"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError
+from qmodels.programs.phase_names import burst_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +73,7 @@ def matched_programs(
 
 def with_common_phases(
     name: str, before: pd.DataFrame, after: pd.DataFrame
-) -> tuple[pd.DataFrame, pd.DataFrame, dict[Any, str]]:
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[tuple[Any, Any], str]]:
     """Return runs whose phases have the same numbers where they have the same names, and the names.
 
     Parameters
@@ -103,7 +104,7 @@ def with_common_phases(
         for phase in runs["phase_name"]:
             numbers.setdefault(str(phase), len(numbers) + 1)
     before, after = (runs.assign(phase=runs["phase_name"].map(numbers)) for runs in (before, after))
-    return before, after, {number: phase for phase, number in numbers.items()}
+    return before, after, burst_names(before) | burst_names(after)
 
 
 def _is_file_name(program: str, table: MeasuredRuns) -> bool:

@@ -108,7 +108,8 @@ def tasks() -> Iterator[tuple[str, str, str, str, pd.DataFrame, pd.DataFrame]]:
             asked = largest[largest["p"] == largest["p"].max()]
             yield "size", code, table, name, smaller, asked
             few = smaller[smaller["p"] <= asked["p"].max() / 4]
-            yield "size and processors", code, table, name, few, asked
+            if len(few) < len(smaller):
+                yield "size and processors", code, table, name, few, asked
 
 
 def rows() -> Iterator[Row]:

@@ -93,6 +93,17 @@ def test_phases_are_chosen_by_name_and_wrong_ones_named(write):
         read_runs(path, columns=LONG, phases=["hallo"])
 
 
+@pytest.mark.parametrize("phases", [[], "io", [3]])
+def test_phases_are_chosen_by_names(write, phases):
+    with pytest.raises(ModelError, match="phases must be names"):
+        read_runs(write(_long(*PARTS.items())), columns=LONG, phases=phases)
+
+
+def test_a_phase_that_few_allotments_have_is_named_with_the_one_that_is_meant(write):
+    with pytest.raises(TraceFormatError, match=r"'sovle' .* on 1 of 5 allotments; .* did you mean solve"):
+        read_runs(write(_long(("io", 1.0), ("solve", 9.0)).replace("solve", "sovle", 1)), columns=LONG)
+
+
 def test_phases_by_number_and_by_name_are_not_mixed(write):
     with pytest.raises(TraceFormatError, match="'3' here and 'io' elsewhere") as caught:
         read_runs(write(_long(("io", 1.0), ("solve", 9.0)) + "\n4096,3,1"), columns=LONG)

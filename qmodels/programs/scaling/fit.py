@@ -10,6 +10,7 @@ import numpy as np
 
 from phasefit.arrays import Array
 from qmodels.errors import MemoryBudgetError, ModelError
+from qmodels.programs.phase_names import burst_names
 from qmodels.programs.phases import Component
 from qmodels.programs.quantities import positive
 from qmodels.programs.scaling.cliffs import steps
@@ -164,13 +165,13 @@ def _fit_program(
     scale = _scale(frame, cores_per_node)
     size = size_asked(name, frame, work)
     parts: list[tuple[int, Component, Timed]] = []
-    names = phase_names(frame)
+    names = burst_names(frame)
     doubts = []
     for number in sorted(set(frame["phase"].tolist())):
         for kind in ("io", "cpu"):
             timed = frame[(frame["phase"] == number) & (frame["kind"] == kind)]
-            if timed.empty and number in names:
-                continue  # a phase by name is a burst of one kind
+            if timed.empty and names:
+                continue  # a phase by name may be a burst of one kind
             if timed.empty:
                 doubts.append(f"phase {number} {kind}: never timed, taken as 0 s")
                 continue
@@ -195,15 +196,14 @@ def _fit_program(
         zip(parts, settled(weighed, timings, draws=draws, seed=seed), strict=True)
     ):
         fitted = sized[place].fitted[one.place()] if sized else posterior.seconds(one.p, one.d)
-        component = _component(number, kind, one, posterior, fitted, names.get(number, ""))
+        component = _component(number, kind, one, posterior, fitted, names.get((number, kind), ""))
         components.append(component)
         for doubt in component.design.doubts(posterior):
             doubts.append(f"{component.label}: {doubt}")
         p, d, y = one.at(None if size is None else size.work)
         if p.size:
-            cliffs += [
-                f"{names.get(number, f'phase {number}')}: {text}." for text in steps(posterior, p, d, y)
-            ]
+            called = names.get((number, kind), f"phase {number}")
+            cliffs += [f"{called}: {text}." for text in steps(posterior, p, d, y)]
     totals = _totals(frame, len(components), [WORK] if sized else [])
     if sized:
         fit_of_totals = fit_of_sizes(totals, [one for _, _, one in parts], sized)
@@ -220,19 +220,6 @@ def _fit_program(
     return FittedProgram(
         name, tuple(components), tuple(doubts), margin, measured, seed, tuple(cliffs), scale.node, size
     )
-
-
-def phase_names(frame: pd.DataFrame) -> dict[int, str]:
-    """Return the names of phases by their numbers, empty where they have none.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Runs of one program.
-    """
-    if "phase_name" not in frame:
-        return {}
-    return dict(zip(frame["phase"].tolist(), frame["phase_name"].tolist(), strict=True))
 
 
 def _scale(frame: pd.DataFrame, cores_per_node: float | None) -> Scale:

@@ -27,6 +27,7 @@ COMMANDS = (
     "predict",
     "recommend",
     "record",
+    "share",
     "simulate",
     "slices",
     "study",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from phasefit import PhaseType
 from phasefit.arrays import Array
@@ -33,30 +34,36 @@ class SteadySharing(Record):
     private: float  #: seconds of a response away from the storage
     _stay: Callable[[], PhaseType | None] = field(repr=False, default=lambda: None)
 
-    def percentile(self, q: float) -> float:
+    def percentile(self, q: float, *, bursts: int = 1) -> float:
         """Return the response that a share `q` of programs does not exceed, seconds.
-
-        Its time at the storage is taken as one exponential transfer under processor sharing, and the rest
-        as constant.
 
         Parameters
         ----------
         q : float
             Between 0 and 1.
+        bursts : int
+            Transfers of a program, exponential, under processor sharing; the rest is constant. The law of
+            one is exact; of several, a gamma law with the variance of as many independent ones.
 
         Raises
         ------
         ModelError
-            If `q` is out of its range.
+            If an argument is out of its range.
         """
         q = share("q", q, zero=False, one=False)
+        count = whole_number("bursts", bursts, least=1)
         law = self._stay()
-        return self.private + (0.0 if law is None else float(law.ppf(q)))
+        if law is None:
+            return self.response
+        if count == 1:
+            return self.private + float(law.ppf(q))
+        shape = count / law.scv
+        return self.private + law.mean * float(gammaincinv(shape, q)) / shape
 
 
 @dataclass(frozen=True)
 class _Station:
-    """What stages ask of their storage together."""
+    """Demand of all stages on their storage."""
 
     private: float  #: seconds away from it, nobody else there
     service: float  #: seconds at it at the speed of one stream
@@ -65,7 +72,7 @@ class _Station:
     method: str
 
     def speeds(self, most: int) -> Array:
-        """What the storage gets done, in streams, with 1, ..., `most` there."""
+        """Work that the storage gets done, in streams, with 1, ..., `most` there."""
         return storage_speed(np.arange(1.0, most + 1.0), self.streams, self.loss)
 
 

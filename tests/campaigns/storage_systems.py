@@ -4,7 +4,8 @@
 breaks one assumption (see `KINDS`) and has 2 to 4 stages with random curves. Two answers are held to the
 simulated makespan of 8, 16 or 32 programs: the sum of the true curves, and the forecast from 8 runs of one
 program and 3 of four together, with its interval. The error stated of a regime is the ninetieth percentile of
-the first hundred systems; it is held on the second hundred.
+the first hundred systems; it is held on the second hundred. Two hundred systems of an earlier seed (3501) led
+to the correlation of stages in intervals, which covered .82 of them without it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ KINDS: Final = (
     "constant bursts",
 )
 SYSTEMS: Final = 200
-SEED: Final = 3501
+SEED: Final = 3502
 
 
 def system(number: int) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def _share(
     if wanted is None:
         wanted = {2**k for k in range(target.bit_length())} | set(table.numbers)
     with at_work("weighing curves"):
-        forecast = forecast_sharing(kept, sorted({n for n in wanted if n} | {target}), level=level, seed=seed)
+        forecast = forecast_sharing(kept, sorted({1, *wanted, target}), level=level, seed=seed)
         steady = []
         if think is not None:
             steady.append(come_and_go(forecast, programs=target, think=think))
@@ -158,16 +158,14 @@ def _beside(
         values = {name: float(text) for name, text in asked.items()}
     except ValueError as error:
         raise ModelError(f"--at: {error}; write numbers, such as servers=40") from None
+    for name in values:
+        if name not in loads:
+            raise ModelError(f"--at {name}: no load of that name; --beside has {', '.join(loads) or 'none'}")
     past = read_history(runs, seconds=seconds, group=like, loads=loads, where=where)
     law = learn_production(past.seconds, past.groups, past.loads)
     few = len(set(past.groups)) - len(law.groups)
     if few:
         answers.remark(f"{few} groups with fewer than 20 runs are left out.")
-    for name in values:
-        if name not in law.loads:
-            raise ModelError(
-                f"--at {name}: no load of that name; --beside has {', '.join(law.loads) or 'none'}"
-            )
     answer = ProductionAnswer(law, values)
     if as_json:
         print_json(answer.record())

@@ -125,7 +125,8 @@ class ShareAnswer:
             if next_best is not None:
                 said.append(
                     f"Start all {self.target} at once: {next_best.at_once} at a time would take "
-                    f"{next_best.seconds / whole.seconds - 1.0:.0%} longer."
+                    f"{next_best.seconds / whole.seconds - 1.0:.0%} longer "
+                    f"(sooner with {next_best.probability:.0%} probability)."
                 )
             return said
         doubt = f" (with {best.probability:.0%} probability sooner)" if best.probability < 0.995 else ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qmodels.storage import Batches, NextRun, SharedRuns, ShareForecast
+from qmodels.storage import Batches, NextSharedRun, SharedRuns, ShareForecast
 from qmodels.storage.come_and_go import ComeAndGo
 from qmodels.storage.forecast import PERCENTILES
 from qmodels.words import in_words
@@ -21,7 +21,7 @@ class ShareAnswer:
     forecast: ShareForecast
     target: int  #: programs that are to be done
     turns: tuple[Batches, ...]  #: of them, the shortest first
-    next_run: NextRun | None
+    next_run: NextSharedRun | None
     steady: tuple[ComeAndGo, ...]
 
     def record(self) -> dict[str, Any]:

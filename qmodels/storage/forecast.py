@@ -226,7 +226,7 @@ def _quantiles(stage: LearntStage) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class NextRun(Record):
+class NextSharedRun(Record):
     """A run together that would tell most of a forecast, and what it would leave unknown."""
 
     programs: int  #: to start together
@@ -242,7 +242,7 @@ class NextRun(Record):
         )
 
 
-def next_run(forecast: ShareForecast, target: int, most: int | None = None) -> NextRun | None:
+def next_run(forecast: ShareForecast, target: int, most: int | None = None) -> NextSharedRun | None:
     """Return the number of programs to run together next, so that a forecast becomes as sharp as it can.
 
     Parameters
@@ -256,7 +256,7 @@ def next_run(forecast: ShareForecast, target: int, most: int | None = None) -> N
 
     Returns
     -------
-    NextRun or None
+    NextSharedRun or None
         Among powers of two that were not timed yet the smallest whose expected uncertainty is within a
         twentieth of the least; None where there is none, or none tells anything.
 
@@ -281,7 +281,7 @@ def next_run(forecast: ShareForecast, target: int, most: int | None = None) -> N
     }
     least = min(after.values())
     best = next(n for n in candidates if after[n] <= 1.05 * least)
-    return NextRun(best, target, before, after[best]) if after[best] < before else None
+    return NextSharedRun(best, target, before, after[best]) if after[best] < before else None
 
 
 def _joined(shares: Array, variances: Sequence[float]) -> float:

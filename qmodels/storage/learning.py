@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from phasefit.arrays import Array, Indices
+from phasefit.records import Record
 from qmodels.storage.curves import Curves, StageCurve
 
 #: Median and standard deviation of the logarithm of how many programs of a stage fill a storage, before
@@ -24,8 +25,8 @@ _LOSS = 0.6
 _LEVELS = (4.0, 256.0)
 #: No curve is right to better than this, and the tenth of its own logarithm.
 _FLOOR, _MISFIT = 0.003, 0.1
-#: Beyond the numbers of programs that were timed together it is further off.
-_FLOOR_BEYOND = 0.01
+#: Beyond the numbers of programs that were timed together it is further off, with each doubling.
+_FLOOR_BEYOND, _BEYOND = 0.01, 0.05
 _CANDIDATES = 2048  # curves of each family before the runs
 #: Correlation of what is not known of the stages of one program, by rank of their slowdown with so many.
 ALIKE, _FAR = 0.6, 32
@@ -55,7 +56,7 @@ FAMILIES: Final = (
 
 
 @dataclass(frozen=True, eq=False)
-class LearntStage:
+class LearntStage(Record):
     """Curves of one stage after its runs: equally probable draws, and what the runs were."""
 
     name: str  #: of the stage
@@ -94,10 +95,12 @@ class LearntStage:
         if programs == 1:
             return np.zeros(curve.size)
         floor = _FLOOR if programs in self.numbers else _FLOOR_BEYOND
+        doublings = max(math.log2(programs / self.numbers[-1]), 0.0)
         off = np.hypot(floor, _MISFIT * curve)
+        wide = np.hypot(floor, (_MISFIT + _BEYOND * doublings) * curve)
         shift, left = self._nearest_misfit(programs)
         # A program never gains by company: what misfit takes off ends at none.
-        return np.asarray(np.maximum(curve + off * (shift + self.misfit * left), 0.0))
+        return np.asarray(np.maximum(curve + off * shift + wide * self.misfit * left, 0.0))
 
     def _nearest_misfit(self, programs: int) -> tuple[Array, float]:
         """Misfit of draws at the nearest number that was timed, in its own scale, and what stays unknown.
@@ -208,7 +211,7 @@ def learn_stage(name: str, runs: Mapping[int, Array], *, draws: int = 1000, seed
         draws=drawn_curves,
         places=places,
         base=base * rng.standard_normal(draws),
-        misfit=rng.standard_normal(draws),
+        misfit=_correlated(draws, 36, rng),
         off={
             n: (float(x), math.hypot(float(e), base)) for n, x, e in zip(together, off, errors, strict=True)
         },
@@ -218,10 +221,14 @@ def learn_stage(name: str, runs: Mapping[int, Array], *, draws: int = 1000, seed
 
 def _alike(slowdowns: Array, places: Indices, rng: np.random.Generator) -> Indices:
     """Order draws so that those of all stages tend to be slow together: they share one storage."""
-    common = np.random.default_rng(35).standard_normal(places.size)
-    own = rng.standard_normal(places.size)
-    rank = np.argsort(np.argsort(math.sqrt(ALIKE) * common + math.sqrt(1.0 - ALIKE) * own))
+    rank = np.argsort(np.argsort(_correlated(places.size, 35, rng)))
     return np.asarray(places[np.argsort(slowdowns, kind="stable")[rank]])
+
+
+def _correlated(count: int, key: int, rng: np.random.Generator) -> Array:
+    """Standard normal numbers of one stage, correlated with those of the others by `ALIKE`."""
+    common = np.random.default_rng(key).standard_normal(count)
+    return np.asarray(math.sqrt(ALIKE) * common + math.sqrt(1.0 - ALIKE) * rng.standard_normal(count))
 
 
 def _scatter(logs: list[Array]) -> float:

@@ -180,7 +180,7 @@ def closed_sharing(stages: Sequence[StageCurve], programs: int, *, think: float 
         utilisation=throughput * station.service / station.streams,
         method=station.method,
         private=station.private,
-        _stay=partial(_stay_law, station, seen, n - 1, lambda i: (n - 1 - i) / away if away > 0.0 else 0.0),
+        _stay=partial(_stay_law, station, seen, np.arange(n - 1.0, -1.0, -1.0) / (away or math.inf)),
     )
 
 
@@ -236,7 +236,7 @@ def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
         utilisation=rate * station.service / station.streams,
         method=station.method,
         private=station.private,
-        _stay=partial(_stay_law, station, present, present.size - 1, lambda i: rate),
+        _stay=partial(_stay_law, station, present, np.full(present.size, rate)),
     )
 
 
@@ -270,23 +270,27 @@ def _open_law(station: _Station, rate: float) -> Array:
         size *= 2
 
 
-def _stay_law(station: _Station, found: Array, most: int, joins: Callable[[int], float]) -> PhaseType | None:
+def _stay_law(station: _Station, found: Array, joins: Array) -> PhaseType | None:
     """Law of one exponential transfer under processor sharing, from what it finds on arrival.
 
-    Its phases are the numbers of others at the storage. None without a storage, or for too many phases.
+    Its phases are the numbers of others at the storage, and `joins` the rates at which one more comes. None
+    without a storage.
     """
     if station.service == 0.0:
         return None
     kept = int(np.searchsorted(np.cumsum(found), 1.0 - 1e-12)) + 1
-    most = min(most, max(kept + 20, 2 * kept))
-    if most + 1 > _MOST_PHASES:
-        return None
+    most = min(joins.size - 1, max(kept + 20, 2 * kept))
+    if most + 1 > _MOST_PHASES:  # so many that their number hardly changes meanwhile
+        crowd = np.arange(1.0, found.size + 1.0)
+        return PhaseType.exponential(
+            mean=station.service * float(found @ (crowd / station.speeds(found.size)))
+        )
     others = np.arange(most + 1)
     each = station.speeds(most + 1) / (others + 1.0) / station.service  # rate of each of i + 1
     rates = np.zeros((most + 1, most + 1))
     for i in others.tolist():
         if i < most:
-            rates[i, i + 1] = joins(i)
+            rates[i, i + 1] = joins[i]
         if i > 0:
             rates[i, i - 1] = i * each[i]
         rates[i, i] = -(rates[i].sum() + each[i])

@@ -162,6 +162,22 @@ def policies() -> Iterator[Any]:
     yield SYSTEMS["llama3"]
 
 
+def storages() -> Iterator[Any]:
+    """Of `qmodels.storage`."""
+    from qmodels import storage as s
+    from qmodels.storage.come_and_go import come_and_go
+    from validation.storage import Neighbours, simulate_start
+
+    stage = s.StageCurve("a<b>", 4.0, io_share=0.5, streams=2.0)
+    runs = s.SharedRuns({stage.name: {n: [stage.time(n)] * 2 for n in (1, 4)}})
+    found = s.forecast_sharing(runs, [1, 8])
+    yield from (stage, runs, found, found.learnt[0], s.next_run(found, 8), s.batches(found, 8)[0])
+    yield from (s.closed_sharing([stage], 2), s.exact_start([stage], 2), come_and_go(found, programs=2))
+    law = s.learn_production(np.linspace(1.0, 2.0, 40), ["w"] * 40, {"load": np.linspace(0.0, 1.0, 40)})
+    yield from (law, law.groups["w"], Neighbours(0.5, on=1.0, off=2.0))
+    yield simulate_start([stage], 2, bursts=1, replications=2)
+
+
 def files(folder: Path) -> Iterator[Any]:
     """Of `qmodels.io`."""
     from qmodels.io import JobLog, load_scenario
@@ -248,6 +264,7 @@ def every(folder: Path) -> Iterator[Any]:
     yield from programs()
     yield from networks()
     yield from policies()
+    yield from storages()
     yield from files(folder)
     yield from simulations()
     yield from pods()

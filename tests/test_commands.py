@@ -27,6 +27,7 @@ CALLS = {
     "predict": "{site} --policy sp(2,1) --model Speed_Scaled",
     "recommend": "{site} --listed --load 0.3",
     "record": "-o {folder}/recorded.csv -- true",
+    "share": "{shared} --together 4",
     "simulate": "{site} --policy sp(1,1) --load 0.2 --jobs 40 --replications 2 -j 1",
     "slices": "--pod 2x1x1 --mix 1x1x1 --load 0.3 --strategies tff --disciplines fcfs --jobs 200 "
     "--replications 2 -j 1",
@@ -55,9 +56,11 @@ def files(tmp_path_factory):
     names = ["program", "phase", "kind", "p", "d", "seconds", "repeat"]
     pd.DataFrame(runs, columns=names).to_csv(folder / "runs.csv", index=False)
     (folder / "times.txt").write_text("\n".join(map(str, [1.0, 2.0, 4.0, 9.0, 3.0, 5.0])))
+    (folder / "shared.csv").write_text("programs,total\n1,8.0\n1,8.1\n2,9.0\n2,9.2\n")
     rows = [f"{k + 1} {60 * k} 0 {50 + k} {1 + k % 4} -1 -1 {1 + k % 4} -1 -1 1" for k in range(30)]
     (folder / "log.swf").write_text("\n".join(f"{row} -1 -1 -1 -1 -1 -1 -1" for row in rows))
     names = {"site": "site.toml", "runs": "runs.csv", "times": "times.txt", "log": "log.swf"}
+    names["shared"] = "shared.csv"
     return {key: str(folder / name) for key, name in names.items()} | {"folder": str(folder)}
 
 

@@ -1,4 +1,4 @@
-"""What the pages show of a shell is what it prints; each of the twelve stories is such a page."""
+"""What the pages show of a shell is what it prints; each of the thirteen stories is such a page."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_the_shell_prints_what_the_page_shows(page, full, tmp_path):
     assert found == [], "\n\n".join(found)
 
 
-def test_there_are_twelve_stories():
-    assert len(set(stories())) == 12
+def test_there_are_thirteen_stories():
+    assert len(set(stories())) == 13
 
 
 @pytest.mark.parametrize("page", stories(), ids=lambda path: path.stem)

@@ -52,6 +52,20 @@ def _share(
     rate: Annotated[
         float | None, typer.Option(help="An open stream: programs that begin per second, at random.")
     ] = None,
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            help="RUNS are past jobs beside production, a row each in order of time; columns that say how "
+            "busy the file system was, such as servers,others; or 'history' for none."
+        ),
+    ] = None,
+    seconds: Annotated[str | None, typer.Option(help="With --beside: column of a job's I/O time.")] = None,
+    group: Annotated[
+        str | None, typer.Option(help="With --beside: columns of like jobs, such as program,ranks.")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(help="With --beside: loads to forecast at, such as servers=40.")
+    ] = None,
     level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.9,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws of curves.")] = 0,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the report.")] = None,
@@ -72,6 +86,11 @@ def _share(
     from qmodels.storage.come_and_go import come_and_go
 
     share("--level", level, zero=False, one=False)
+    if beside is not None:
+        _beside(runs, beside, seconds, group, at, column_map("--where", where), as_json=as_json)
+        return
+    if seconds or group or at:
+        raise ModelError("--seconds, --group and --at go with --beside only")
     asked, learnt_from = numbers("--together", together), numbers("--known", known)
     chosen = column_map("--where", where)
     if output is not None:
@@ -92,7 +111,7 @@ def _share(
     if wanted is None:
         wanted = {2**k for k in range(target.bit_length())} | set(table.numbers)
     with at_work("weighing curves"):
-        forecast = forecast_sharing(kept, sorted({n for n in wanted if n} | {target}), level=level, seed=seed)
+        forecast = forecast_sharing(kept, sorted({1, *wanted, target}), level=level, seed=seed)
         steady = []
         if think is not None:
             steady.append(come_and_go(forecast, programs=target, think=think))
@@ -113,6 +132,45 @@ def _share(
         print_json(answer.record())
         return
     for line in (*answer.lines(), *(f"- {sentence}" for sentence in answer.findings())):
+        typer.echo(line)
+
+
+def _beside(
+    runs: Path,
+    beside: str,
+    seconds: str | None,
+    group: str | None,
+    at: str | None,
+    where: dict[str, str] | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the laws of jobs beside production."""
+    from qmodels.commands.options import column_map
+    from qmodels.commands.share_production import ProductionAnswer
+    from qmodels.io.shared_runs import read_history
+    from qmodels.storage import learn_production
+
+    loads = [] if beside == "history" else [name.strip() for name in beside.split(",")]
+    like = [] if group is None else [name.strip() for name in group.split(",")]
+    asked = column_map("--at", at) or {}
+    try:
+        values = {name: float(text) for name, text in asked.items()}
+    except ValueError as error:
+        raise ModelError(f"--at: {error}; write numbers, such as servers=40") from None
+    for name in values:
+        if name not in loads:
+            raise ModelError(f"--at {name}: no load of that name; --beside has {', '.join(loads) or 'none'}")
+    past = read_history(runs, seconds=seconds, group=like, loads=loads, where=where)
+    law = learn_production(past.seconds, past.groups, past.loads)
+    few = len(set(past.groups)) - len(law.groups)
+    if few:
+        answers.remark(f"{few} groups with fewer than 20 runs are left out.")
+    answer = ProductionAnswer(law, values)
+    if as_json:
+        print_json(answer.record())
+        return
+    for line in answer.lines():
         typer.echo(line)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qmodels.storage import Batches, NextRun, SharedRuns, ShareForecast
+from qmodels.storage import Batches, NextSharedRun, SharedRuns, ShareForecast
 from qmodels.storage.come_and_go import ComeAndGo
 from qmodels.storage.forecast import PERCENTILES
 from qmodels.words import in_words
@@ -25,7 +25,7 @@ class ShareAnswer:
     forecast: ShareForecast
     target: int  #: programs that are to be done
     turns: tuple[Batches, ...]  #: of them, the shortest first
-    next_run: NextRun | None
+    next_run: NextSharedRun | None
     steady: tuple[ComeAndGo, ...]
 
     def record(self) -> dict[str, Any]:
@@ -129,7 +129,8 @@ class ShareAnswer:
             if next_best is not None:
                 said.append(
                     f"Start all {self.target} at once: {next_best.at_once} at a time would take "
-                    f"{next_best.seconds / whole.seconds - 1.0:.0%} longer."
+                    f"{next_best.seconds / whole.seconds - 1.0:.0%} longer "
+                    f"(sooner with {next_best.probability:.0%} probability)."
                 )
             return said
         doubt = f" (with {best.probability:.0%} probability sooner)" if best.probability < 0.995 else ""

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from phasefit.arrays import Array
 from phasefit.checks import suggestion
 from qmodels.errors import ModelError, TraceFormatError
 from qmodels.io import _trace_text
@@ -259,4 +260,69 @@ def _seconds(file: str, row: _Row, column: str) -> float:
         point = " with a decimal point" if "," in text else ""
         what = f"must be seconds{point} of at least 0, got {text[:40]!r}"
         raise TraceFormatError(file, what, line=row.line, field=column)
+    return float(text)
+
+
+class History(NamedTuple):
+    """Past jobs beside production, in order of their rows."""
+
+    seconds: Array
+    groups: list[str]
+    loads: dict[str, Array]  #: NaN where a cell is empty
+
+
+def read_history(
+    path: str | os.PathLike[str],
+    *,
+    seconds: str | None = None,
+    group: Sequence[str] = (),
+    loads: Sequence[str] = (),
+    where: Mapping[str, str] | None = None,
+) -> History:
+    """Read the I/O times of past jobs beside production, with the load of the file system at the time.
+
+    Parameters
+    ----------
+    path : path
+        CSV with a header, plain or gzip, a row a job in order of time.
+    seconds : str, optional
+        Column of the I/O time; by default one that is called as usual.
+    group : sequence of str
+        Columns that say which jobs are alike, such as program and size; without any all are.
+    loads : sequence of str
+        Columns of numbers that say how busy the file system was; an empty cell is not known.
+    where : mapping of str to str, optional
+        Only rows with these values.
+
+    Returns
+    -------
+    History
+        For `qmodels.storage.learn_production`.
+
+    Raises
+    ------
+    TraceFormatError
+        If the table is damaged, or a column or number is missing.
+    """
+    file = str(path)
+    header, rows = _table(file, (*TOTALS, *group, *loads))
+    rows = _chosen(file, header, rows, where or {})
+    timed = _column(file, header, seconds, TOTALS, "the seconds of a job", "--seconds")
+    for name in (*group, *loads):
+        if name not in header:
+            raise name_column(file, name, header)
+    times = np.array([_seconds(file, row, timed) for row in rows])
+    if not (times > 0.0).all():
+        row = rows[int(np.argmin(times > 0.0))]
+        raise TraceFormatError(file, "must be above zero", line=row.line, field=timed)
+    known = [" ".join(f"{name}={row.cells[name]}" for name in group) or "all" for row in rows]
+    return History(times, known, {name: np.array([_load(file, row, name) for row in rows]) for name in loads})
+
+
+def _load(file: str, row: _Row, column: str) -> float:
+    text = row.cells[column]
+    if not text or text.casefold() in ("nan", "na", "none"):
+        return math.nan
+    if not _is_number(text):
+        raise TraceFormatError(file, f"must be a number, got {text[:40]!r}", line=row.line, field=column)
     return float(text)

@@ -1,6 +1,6 @@
 from .curves import StageCurve as StageCurve
 from .forecast import Batches as Batches
-from .forecast import NextRun as NextRun
+from .forecast import NextSharedRun as NextSharedRun
 from .forecast import ShareForecast as ShareForecast
 from .forecast import batches as batches
 from .forecast import forecast_sharing as forecast_sharing

@@ -15,6 +15,8 @@ from qmodels.storage.steady import SteadySharing, closed_sharing, open_sharing
 
 #: Draws of the curves that are solved.
 _DRAWS = 60
+#: Transfers of a program that percentiles take.
+_BURSTS = 20
 #: Programs beyond which doubling is not sought.
 _MOST = 1024
 
@@ -27,13 +29,13 @@ class ComeAndGo(Record):
     rate: float | None  #: programs per second that begin; None for a closed number
     response: float  #: mean seconds of a program
     low: float  #: of the interval of that mean; infinite where the stream may be too much
-    high: float
+    high: float  #: its upper end
     percentiles: tuple[float, ...]  #: of one program, at `PERCENTILES`
     throughput: float  #: programs per second
     utilisation: float  #: of the storage
     overloads: float  #: probability that the storage cannot carry the stream
     doubles_at: float  #: programs (closed), or programs per second, at which the mean is twice that alone
-    method: str
+    method: str  #: of `SteadySharing`, of most draws
 
 
 def come_and_go(
@@ -93,7 +95,9 @@ def come_and_go(
         response=middle,
         low=min(ends[0], middle),
         high=max(ends[1], middle),
-        percentiles=tuple(middle / stands.response * stands.percentile(q) for q in PERCENTILES),
+        percentiles=tuple(
+            middle / stands.response * stands.percentile(q, bursts=_BURSTS) for q in PERCENTILES
+        ),
         throughput=float(np.mean([one.throughput for one in solved])),
         utilisation=float(np.mean([one.utilisation for one in solved])),
         overloads=overloads,

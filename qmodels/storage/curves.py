@@ -1,4 +1,4 @@
-"""How much longer a stage takes while n programs are in it: the queue at the storage, and other sharing."""
+"""Slowdown of a stage while n programs are in it: the queue at the storage, and what else they share."""
 
 from __future__ import annotations
 
@@ -23,14 +23,20 @@ MOST_PROGRAMS: Final = 100_000
 class Curves(NamedTuple):
     """Parameters of many curves at once, (k,) each; the fields are those of `StageCurve`."""
 
-    io_share: Array
-    streams: Array
-    loss: Array
-    creep: Array
-    level: Array
+    io_share: Array  #: share of the time alone at the storage
+    streams: Array  #: that fill it
+    loss: Array  #: by contention
+    creep: Array  #: by each further program, of the rest
+    level: Array  #: others at which that has come to half of its end
 
     def slowdown(self, programs: int) -> Array:
-        """Return the time of the stage with so many programs in it, over that alone, (k,)."""
+        """Return the time of the stage with so many programs in it, over that alone, (k,).
+
+        Parameters
+        ----------
+        programs : int
+            At least one.
+        """
         return (1.0 - self.io_share) * self._private(programs) + self._residence(programs)
 
     def _private(self, programs: int) -> Array:

@@ -14,7 +14,7 @@ from phasefit.checks import share, whole_number
 from phasefit.records import Drawing, Record, Result
 from qmodels.errors import ModelError
 from qmodels.storage.curves import MOST_PROGRAMS, StageCurve
-from qmodels.storage.learning import LearntStage, learn_stage
+from qmodels.storage.learning import ALIKE, LearntStage, learn_stage
 from qmodels.storage.runs import SharedRuns
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ class ShareForecast(Result):
     drawing = Drawing("programs", "seconds", log="x")
 
     numbers: Indices  #: of programs, ascending, (k,)
-    stages: tuple[str, ...]
+    stages: tuple[str, ...]  #: their names
     stage_seconds: Array  #: mean of each stage, (s, k)
     seconds: Array  #: mean of the whole run, their sum, (k,)
     low: Array  #: of the interval of that mean, (k,)
-    high: Array
-    stage_low: Array  #: (s, k)
-    stage_high: Array
+    high: Array  #: its upper ends, (k,)
+    stage_low: Array  #: of the intervals of the stages, (s, k)
+    stage_high: Array  #: their upper ends, (s, k)
     percentiles: Array  #: of single runs at `PERCENTILES`, (3, k)
     level: float  #: probability of the intervals
     doubles_at: float  #: number of programs at which the mean has doubled; infinite beyond 256
@@ -49,7 +49,7 @@ class ShareForecast(Result):
 
     @property
     def known_alone_only(self) -> bool:
-        """Whether no run together was among the runs: then capacity is not identified."""
+        """True if no run together was among the runs: then capacity is not identified."""
         return len(self.measured) < 2
 
     def at(self, programs: int) -> int:
@@ -226,7 +226,7 @@ def _quantiles(stage: LearntStage) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class NextRun(Record):
+class NextSharedRun(Record):
     """A run together that would tell most of a forecast, and what it would leave unknown."""
 
     programs: int  #: to start together
@@ -242,7 +242,7 @@ class NextRun(Record):
         )
 
 
-def next_run(forecast: ShareForecast, target: int, most: int | None = None) -> NextRun | None:
+def next_run(forecast: ShareForecast, target: int, most: int | None = None) -> NextSharedRun | None:
     """Return the number of programs to run together next, so that a forecast becomes as sharp as it can.
 
     Parameters
@@ -256,7 +256,7 @@ def next_run(forecast: ShareForecast, target: int, most: int | None = None) -> N
 
     Returns
     -------
-    NextRun or None
+    NextSharedRun or None
         Among powers of two that were not timed yet the smallest whose expected uncertainty is within a
         twentieth of the least; None where there is none, or none tells anything.
 
@@ -281,12 +281,15 @@ def next_run(forecast: ShareForecast, target: int, most: int | None = None) -> N
     }
     least = min(after.values())
     best = next(n for n in candidates if after[n] <= 1.05 * least)
-    return NextRun(best, target, before, after[best]) if after[best] < before else None
+    return NextSharedRun(best, target, before, after[best]) if after[best] < before else None
 
 
 def _joined(shares: Array, variances: Sequence[float]) -> float:
     """Half-width of the interval of a sum of parts with these shares and variances of logarithms."""
-    return math.exp(1.645 * math.sqrt(float(shares**2 @ np.array(variances)))) - 1.0
+    parts = shares * np.sqrt(variances)
+    # Parts of one program are correlated by ALIKE.
+    variance = (1.0 - ALIKE) * float(parts @ parts) + ALIKE * float(parts.sum()) ** 2
+    return math.exp(1.645 * math.sqrt(variance)) - 1.0
 
 
 def _expected_variance(stage: LearntStage, seen: int, target: int) -> float:

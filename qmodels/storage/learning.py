@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from phasefit.arrays import Array, Indices
+from phasefit.records import Record
 from qmodels.storage.curves import Curves, StageCurve
 
 #: Median and standard deviation of the logarithm of how many programs of a stage fill a storage, before
@@ -24,9 +25,11 @@ _LOSS = 0.6
 _LEVELS = (4.0, 256.0)
 #: No curve is right to better than this, and the tenth of its own logarithm.
 _FLOOR, _MISFIT = 0.003, 0.1
-#: Beyond the numbers of programs that were timed together it is further off.
-_FLOOR_BEYOND = 0.01
+#: Beyond the numbers of programs that were timed together it is further off, with each doubling.
+_FLOOR_BEYOND, _BEYOND = 0.01, 0.05
 _CANDIDATES = 2048  # curves of each family before the runs
+#: Correlation of what is not known of the stages of one program, by rank of their slowdown with so many.
+ALIKE, _FAR = 0.6, 32
 #: Logarithm of a slowdown that is none to speak of.
 _NONE = 0.02
 _LEAST_SCATTER, _ASSUMED_SCATTER = 0.002, 0.05
@@ -35,11 +38,11 @@ _LEAST_SCATTER, _ASSUMED_SCATTER = 0.002, 0.05
 class Family(NamedTuple):
     """A family of curves: what it has, and its odds before the runs."""
 
-    name: str
-    queues: bool
-    creeps: bool
-    loses: bool
-    odds: float
+    name: str  #: in words
+    queues: bool  #: at the storage
+    creeps: bool  #: stretches what is not storage
+    loses: bool  #: speed of the storage by contention
+    odds: float  #: before any run
 
 
 FAMILIES: Final = (
@@ -53,10 +56,10 @@ FAMILIES: Final = (
 
 
 @dataclass(frozen=True, eq=False)
-class LearntStage:
+class LearntStage(Record):
     """Curves of one stage after its runs: equally probable draws, and what the runs were."""
 
-    name: str
+    name: str  #: of the stage
     alone: float  #: mean seconds with one program
     scatter: float  #: standard deviation of the logarithm of one run about its like
     numbers: tuple[int, ...]  #: numbers of programs that were timed, one first
@@ -92,13 +95,15 @@ class LearntStage:
         if programs == 1:
             return np.zeros(curve.size)
         floor = _FLOOR if programs in self.numbers else _FLOOR_BEYOND
+        doublings = max(math.log2(programs / self.numbers[-1]), 0.0)
         off = np.hypot(floor, _MISFIT * curve)
+        wide = np.hypot(floor, (_MISFIT + _BEYOND * doublings) * curve)
         shift, left = self._nearest_misfit(programs)
         # A program never gains by company: what misfit takes off ends at none.
-        return np.asarray(np.maximum(curve + off * (shift + self.misfit * left), 0.0))
+        return np.asarray(np.maximum(curve + off * shift + wide * self.misfit * left, 0.0))
 
     def _nearest_misfit(self, programs: int) -> tuple[Array, float]:
-        """How far draws are off at the nearest number that was timed, in misfits, and what stays unknown.
+        """Misfit of draws at the nearest number that was timed, in its own scale, and what stays unknown.
 
         Misfit at one number is half of that at its double or half, and so on.
         """
@@ -194,22 +199,36 @@ def learn_stage(name: str, runs: Mapping[int, Array], *, draws: int = 1000, seed
     every = Curves(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     rng = np.random.default_rng([seed, 35])
     places = np.searchsorted(np.cumsum(weights), (np.arange(draws) + 0.5) / draws).clip(max=weights.size - 1)
-    drawn, places = np.unique(rng.permutation(places), return_inverse=True)
+    drawn, places = np.unique(places, return_inverse=True)
+    drawn_curves = Curves(*(column[drawn] for column in every))
+    places = _alike(drawn_curves.slowdown(_FAR)[places], places, rng)
     sums = weights.reshape(len(FAMILIES), -1).sum(axis=1).tolist()
     return LearntStage(
         name=name,
         alone=float(np.exp(alone).mean()),
         scatter=scatter,
         numbers=(1, *together),
-        draws=Curves(*(column[drawn] for column in every)),
+        draws=drawn_curves,
         places=places,
         base=base * rng.standard_normal(draws),
-        misfit=rng.standard_normal(draws),
+        misfit=_correlated(draws, 36, rng),
         off={
             n: (float(x), math.hypot(float(e), base)) for n, x, e in zip(together, off, errors, strict=True)
         },
         families={family.name: p for family, p in zip(FAMILIES, sums, strict=True)},
     )
+
+
+def _alike(slowdowns: Array, places: Indices, rng: np.random.Generator) -> Indices:
+    """Order draws so that those of all stages tend to be slow together: they share one storage."""
+    rank = np.argsort(np.argsort(_correlated(places.size, 35, rng)))
+    return np.asarray(places[np.argsort(slowdowns, kind="stable")[rank]])
+
+
+def _correlated(count: int, key: int, rng: np.random.Generator) -> Array:
+    """Standard normal numbers of one stage, correlated with those of the others by `ALIKE`."""
+    common = np.random.default_rng(key).standard_normal(count)
+    return np.asarray(math.sqrt(ALIKE) * common + math.sqrt(1.0 - ALIKE) * rng.standard_normal(count))
 
 
 def _scatter(logs: list[Array]) -> float:
@@ -242,7 +261,7 @@ def _curves(family: Family, normal: Array) -> Curves:
 
 
 def _log_likelihood(curves: Curves, numbers: list[int], off: Array, errors: Array, base: float) -> Array:
-    """How well curves agree with log slowdowns whose common reference is itself known to `base`, (k,)."""
+    """Log likelihood of curves for log slowdowns whose reference is itself known to `base`, (k,)."""
     if not numbers:
         return np.zeros(curves.creep.size)
     logs = np.log(np.stack([curves.slowdown(n) for n in numbers], axis=1))

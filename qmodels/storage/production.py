@@ -27,8 +27,8 @@ LEAST_RUNS: Final = 20
 class GroupHistory(Record):
     """Past runs of one group of like jobs, and what load did to them."""
 
-    name: str
-    runs: int
+    name: str  #: of the group
+    runs: int  #: that were learnt from
     logs: Array  #: log seconds of the runs without what load did, (n,)
     scores: Array  #: what load did to each, in scatters, (n,)
     scatter: float  #: half the distance of the 16th and 84th percentile of log seconds
@@ -43,7 +43,7 @@ class ProductionLaw(Record):
     """Laws of the I/O times of groups of like jobs, given the load at the time or not."""
 
     loads: tuple[str, ...]  #: names of the loads, which may be none
-    groups: Mapping[str, GroupHistory]
+    groups: Mapping[str, GroupHistory]  #: by their names
 
     def quantiles(
         self, group: str, q: ArrayLike = (0.1, 0.5, 0.9), *, at: Mapping[str, float] | None = None

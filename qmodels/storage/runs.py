@@ -188,7 +188,7 @@ def _times(name: str, number: object, values: object) -> Array:
 
 
 def _rest(by_stage: Mapping[str, Mapping[int, Array]], totals: Mapping[int, Array]) -> dict[int, Array]:
-    """What whole runs have beyond their stages, by number of programs; empty where that is little."""
+    """Times that whole runs have beyond their stages, by number of programs; empty where that is little."""
     rest = {}
     for n, total in totals.items():
         parts = [x[n] for x in by_stage.values() if n in x]

@@ -26,11 +26,11 @@ MOST_STATES = 20_000
 class Start(Record):
     """Programs that start together, as a chain."""
 
-    programs: int
+    programs: int  #: that start
     makespan: float  #: mean seconds until the last has ended
     std: float  #: standard deviation of that time
-    states: int
-    method: str = "exact (chain)"
+    states: int  #: of the chain
+    method: str = "exact (chain)"  #: in words
 
 
 def count_states(stages: int, programs: int) -> int:
@@ -145,7 +145,7 @@ def _rates(
 
 
 def _targets(stages: Sequence[StageCurve], k: int, phase: int, bursts: float) -> list[tuple[int, float]]:
-    """Where a program goes from a phase of a stage, and with which probability."""
+    """Places where a program goes from a phase of a stage, and with which probability."""
     stage, onward = stages[k], 2 * (k + 1)
     if k + 1 < len(stages):
         onward += _phases(stages[k + 1])[0]

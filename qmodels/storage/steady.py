@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from phasefit import PhaseType
 from phasefit.arrays import Array
@@ -33,30 +34,36 @@ class SteadySharing(Record):
     private: float  #: seconds of a response away from the storage
     _stay: Callable[[], PhaseType | None] = field(repr=False, default=lambda: None)
 
-    def percentile(self, q: float) -> float:
+    def percentile(self, q: float, *, bursts: int = 1) -> float:
         """Return the response that a share `q` of programs does not exceed, seconds.
-
-        Its time at the storage is taken as one exponential transfer under processor sharing, and the rest
-        as constant.
 
         Parameters
         ----------
         q : float
             Between 0 and 1.
+        bursts : int
+            Transfers of a program, exponential, under processor sharing; the rest is constant. The law of
+            one is exact; of several, a gamma law with the variance of as many independent ones.
 
         Raises
         ------
         ModelError
-            If `q` is out of its range.
+            If an argument is out of its range.
         """
         q = share("q", q, zero=False, one=False)
+        count = whole_number("bursts", bursts, least=1)
         law = self._stay()
-        return self.private + (0.0 if law is None else float(law.ppf(q)))
+        if law is None:
+            return self.response
+        if count == 1:
+            return self.private + float(law.ppf(q))
+        shape = count / law.scv
+        return self.private + law.mean * float(gammaincinv(shape, q)) / shape
 
 
 @dataclass(frozen=True)
 class _Station:
-    """What stages ask of their storage together."""
+    """Demand of all stages on their storage."""
 
     private: float  #: seconds away from it, nobody else there
     service: float  #: seconds at it at the speed of one stream
@@ -65,7 +72,7 @@ class _Station:
     method: str
 
     def speeds(self, most: int) -> Array:
-        """What the storage gets done, in streams, with 1, ..., `most` there."""
+        """Work that the storage gets done, in streams, with 1, ..., `most` there."""
         return storage_speed(np.arange(1.0, most + 1.0), self.streams, self.loss)
 
 
@@ -173,7 +180,7 @@ def closed_sharing(stages: Sequence[StageCurve], programs: int, *, think: float 
         utilisation=throughput * station.service / station.streams,
         method=station.method,
         private=station.private,
-        _stay=partial(_stay_law, station, seen, n - 1, lambda i: (n - 1 - i) / away if away > 0.0 else 0.0),
+        _stay=partial(_stay_law, station, seen, np.arange(n - 1.0, -1.0, -1.0) / (away or math.inf)),
     )
 
 
@@ -229,7 +236,7 @@ def open_sharing(stages: Sequence[StageCurve], rate: float) -> SteadySharing:
         utilisation=rate * station.service / station.streams,
         method=station.method,
         private=station.private,
-        _stay=partial(_stay_law, station, present, present.size - 1, lambda i: rate),
+        _stay=partial(_stay_law, station, present, np.full(present.size, rate)),
     )
 
 
@@ -263,23 +270,27 @@ def _open_law(station: _Station, rate: float) -> Array:
         size *= 2
 
 
-def _stay_law(station: _Station, found: Array, most: int, joins: Callable[[int], float]) -> PhaseType | None:
+def _stay_law(station: _Station, found: Array, joins: Array) -> PhaseType | None:
     """Law of one exponential transfer under processor sharing, from what it finds on arrival.
 
-    Its phases are the numbers of others at the storage. None without a storage, or for too many phases.
+    Its phases are the numbers of others at the storage, and `joins` the rates at which one more comes. None
+    without a storage.
     """
     if station.service == 0.0:
         return None
     kept = int(np.searchsorted(np.cumsum(found), 1.0 - 1e-12)) + 1
-    most = min(most, max(kept + 20, 2 * kept))
-    if most + 1 > _MOST_PHASES:
-        return None
+    most = min(joins.size - 1, max(kept + 20, 2 * kept))
+    if most + 1 > _MOST_PHASES:  # so many that their number hardly changes meanwhile
+        crowd = np.arange(1.0, found.size + 1.0)
+        return PhaseType.exponential(
+            mean=station.service * float(found @ (crowd / station.speeds(found.size)))
+        )
     others = np.arange(most + 1)
     each = station.speeds(most + 1) / (others + 1.0) / station.service  # rate of each of i + 1
     rates = np.zeros((most + 1, most + 1))
     for i in others.tolist():
         if i < most:
-            rates[i, i + 1] = joins(i)
+            rates[i, i + 1] = joins[i]
         if i > 0:
             rates[i, i - 1] = i * each[i]
         rates[i, i] = -(rates[i].sum() + each[i])

@@ -3,8 +3,10 @@
 ``python -m tests.campaigns.storage_systems`` writes ``docs/record/storage-systems.csv``: a row a system. Each
 breaks one assumption (see `KINDS`) and has 2 to 4 stages with random curves. Two answers are held to the
 simulated makespan of 8, 16 or 32 programs: the sum of the true curves, and the forecast from 8 runs of one
-program and 3 of four together, with its interval. The error stated of a regime is the ninetieth percentile of
-the first hundred systems; it is held on the second hundred.
+program and 3 of four together, with its interval. The error stated of a regime (`STATED`) is the largest but
+one in twenty of 400 systems of earlier seeds (3501, 3502). These also led to the correlation of stages in
+intervals and to misfit that grows beyond the timed numbers (.82 of them were covered without). The 200 on
+record are of another seed and were simulated once.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ KINDS: Final = (
     "constant bursts",
 )
 SYSTEMS: Final = 200
-SEED: Final = 3501
+#: Stated errors of the sum of true curves, of the mean program and of the last, by regime.
+STATED: Final = {"light": (0.23, 0.51), "near full": (0.35, 0.46), "full": (0.34, 0.34)}
+SEED: Final = 3503
 
 
 def system(number: int) -> dict[str, Any]:
@@ -81,11 +85,12 @@ def rows() -> Iterator[dict[str, Any]]:
         forecast = forecast_sharing(runs, [n])
         by_curve = sum(stage.time(n) for stage in stages)
         load = n * sum(stage.demand for stage in stages) / sum(stage.seconds for stage in stages)
+        regime = "light" if load < 0.7 else "near full" if load < 1.3 else "full"
         mean, response = truth.seconds.mean, truth.response.mean
         yield {
             "system": number,
             "kind": one["kind"],
-            "regime": "light" if load < 0.7 else "near full" if load < 1.3 else "full",
+            "regime": regime,
             "programs": n,
             "load": load,
             "slowdown": mean / sum(stage.seconds for stage in stages),
@@ -94,7 +99,10 @@ def rows() -> Iterator[dict[str, Any]]:
             "forecast_error": float(forecast.seconds[0]) / response - 1.0,
             "covered": bool(forecast.low[0] <= response <= forecast.high[0]),
             "width": float(np.log(forecast.high[0] / forecast.low[0])),
-            "stated": number < SYSTEMS // 2,
+            "stated": STATED[regime][0],
+            "kept": abs(by_curve / response - 1.0) <= STATED[regime][0],
+            "makespan_stated": STATED[regime][1],
+            "makespan_kept": abs(by_curve / mean - 1.0) <= STATED[regime][1],
         }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from phasefit import PhaseType
-from phasefit.arrays import Array
+from phasefit.arrays import Array, Ints
 from phasefit.checks import real_number, whole_number
 from qmodels.checkpoints import Checkpointing, Storage
 from qmodels.checkpoints.model import MODES, ORDERS
@@ -121,8 +121,8 @@ class _Played:
     time: float
     utilisation: float
     events: int
-    stalls: NDArray[np.float64]
-    stall_of: NDArray[np.int64]  #: class of the job of each stall
+    stalls: Array
+    stall_of: Ints  #: class of the job of each stall
 
     @classmethod
     def counted(cls, tally: Any, time: float, state: kernels.State) -> _Played:

@@ -48,11 +48,11 @@ class Neighbours(Record):
 class SharingSimulation(Record):
     """Programs that share a storage, simulated."""
 
-    programs: int
+    programs: int  #: that share the storage
     seconds: Estimate  #: until the last that started has ended, or of one that comes and goes
     response: Estimate  #: mean over programs of the time of one
     stages: tuple[Estimate, ...]  #: mean time of each stage of those that start together
-    method: str = "simulated"
+    method: str = "simulated"  #: in words
 
 
 def simulate_start(
@@ -93,8 +93,12 @@ def simulate_start(
         common; zero for programs of one size.
     neighbours : Neighbours, optional
         Others on the storage.
-    replications, seed, confidence
-        Independent ones, and the intervals over them.
+    replications : int
+        Independent ones.
+    seed : int
+        Of all random numbers.
+    confidence : float
+        Of the intervals over replications.
 
     Returns
     -------
@@ -157,12 +161,30 @@ def simulate_closed(
 
     Parameters
     ----------
-    stages, programs, bursts, scv, order, unequal, neighbours, replications, seed, confidence
-        As in `simulate_start`.
+    stages : sequence of StageCurve
+        Of the program.
+    programs : int
+        In the system.
     think : float
         Mean seconds between the end of a program and the next in its place, exponential.
     repeats : int
         Programs one after the other in each place.
+    bursts : int
+        Rounds of a stage, as in `simulate_start`.
+    scv : float
+        Of bursts.
+    order : {"ps", "fcfs"}
+        Of the storage.
+    unequal : float
+        Of the speeds of streams.
+    neighbours : Neighbours, optional
+        Others on the storage.
+    replications : int
+        Independent ones.
+    seed : int
+        Of all random numbers.
+    confidence : float
+        Of the intervals over replications.
 
     Returns
     -------

@@ -34,7 +34,9 @@ _OPTIONS: Final = {
         help="any-blocks, FF, TFF, BF, TBF, aligned, MFP, 3d-torus, block; with commas.",
         read=split_names,
     ),
-    "disciplines": over("study.disciplines", help="FCFS, first-fit, EASY-places; with commas.", read=split_names),
+    "disciplines": over(
+        "study.disciplines", help="FCFS, first-fit, EASY-places; with commas.", read=split_names
+    ),
     "jobs": over("jobs.count", int, help="Jobs of each replication; 4000, or the log's."),
     **STUDY,
 }

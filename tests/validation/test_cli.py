@@ -76,6 +76,7 @@ def test_a_study_writes_one_whole_page_a_table_and_its_figures(quick, tmp_path):
     assert done.stdout.strip() == str(out / "report.html")
     assert {f.name for f in out.iterdir()} == {
         "report.html",
+        "report.json",
         "predictions.csv",
         "answer.png",
         "surface.png",

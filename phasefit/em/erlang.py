@@ -239,16 +239,20 @@ def likelihood(sample: Sample, mixture: _Mixture) -> float:
     return _expect(sample, mixture)[0]
 
 
+def _columns(sample: Sample) -> tuple[Array, ...]:
+    """Return what kernels read of a sample; never to be written to, or each would be compiled for both."""
+    columns = (sample.times, sample.logs, sample.weights, sample.lower, sample.upper, sample.interval_weights)
+    read_only = tuple(column.view() for column in columns)
+    for column in read_only:
+        column.flags.writeable = False
+    return read_only
+
+
 def _expect(sample: Sample, mixture: _Mixture) -> tuple[float, Array, Array]:
     """Log-likelihood, and the weight and weighted time that fall to each branch."""
     count, total = np.empty((2, mixture.phases.size))
     value: float = _kernels.hyper_erlang_pass(
-        sample.times,
-        sample.logs,
-        sample.weights,
-        sample.lower,
-        sample.upper,
-        sample.interval_weights,
+        *_columns(sample),
         mixture.phases,
         mixture.weights,
         mixture.means,
@@ -280,12 +284,7 @@ def _climb(sample: Sample, mixture: _Mixture, tol: float, max_steps: int) -> tup
     """Move `mixture` up by EM; the trace, and whether it stopped by itself."""
     trace = np.empty(max(max_steps, 3))
     steps, converged = _kernels.hyper_erlang_climb(
-        sample.times,
-        sample.logs,
-        sample.weights,
-        sample.lower,
-        sample.upper,
-        sample.interval_weights,
+        *_columns(sample),
         mixture.phases,
         mixture.weights,
         mixture.means,

@@ -26,6 +26,8 @@ FIRST, BEST, ALIGNED, ROOMIEST, ANY, CURVE, RUNS = 0, 1, 2, 3, 4, 5, 6
 COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy"}
 # A function that is compiled by itself is optimised again with each that calls it: what calls
 # `finds` is made a part of `play`, so that the placing of boxes is optimised twice, not ten times.
+# A literal that is handed on makes another type of its own, and another copy of all that it is handed to:
+# hence `np.int64(-1)` and `np.bool_(True)`.
 INLINED: Any = COMPILED | {"inline": "always"}
 
 
@@ -90,7 +92,7 @@ def _base(strategy, held, busy, sides, wraps, turns, ways, choosing):
 
     Without `choosing` any free box that the strategy may give is as good.
     """
-    most = -1
+    most = np.int64(-1)
     for way in range(ways):
         box = (turns[way, 0], turns[way, 1], turns[way, 2])
         rows = _bit_rows(held, sides, box, wraps)
@@ -189,7 +191,7 @@ def listed(place, held, c):
         b += 1
 
 
-@njit(**COMPILED)
+@njit(**COMPILED, no_cpython_wrapper=True)
 def takes(place, held, c, job):
     """Book what ``held.nodes`` lists, in the block of ``held.spot`` for a small job."""
     size = place.volume[c]
@@ -211,7 +213,7 @@ def takes(place, held, c, job):
     held.free[1] -= size * chips
 
 
-@njit(**COMPILED)
+@njit(**COMPILED, no_cpython_wrapper=True)
 def gives_back(place, held, c, job):
     size = place.volume[c]
     chips = place.block[0] * place.block[1] * place.block[2]

@@ -113,7 +113,7 @@ def _first_nodes(s, by, many):
     for node in range(s.nodes.size):
         s.nodes[node].taken = False
     for k in range(many):
-        best = np.int64(NOBODY)
+        best = NOBODY
         for node in range(s.nodes.size):
             if not s.nodes[node].taken and (best == NOBODY or _before(s, by, node, best)):
                 best = node

@@ -251,7 +251,7 @@ def _schedules(place, held, later, queue, jobs, discipline, window, now):
 
 @njit(**INLINED)
 def _next_end(queue):
-    best, soonest = np.int64(-1), np.inf
+    best, soonest = -1, np.inf
     for i in range(queue.numbers[0]):
         if queue.ends[i] < soonest:
             best, soonest = i, queue.ends[i]

@@ -111,7 +111,7 @@ def _base(strategy, held, busy, sides, wraps, turns, ways, choosing):
             found = first_base(busy, sides, box, wraps, rows, held.spot)
         if found:
             held.spot[3] = way
-            most = 0
+            most = np.int64(0)
             break
     return most >= 0
 

@@ -239,13 +239,17 @@ def likelihood(sample: Sample, mixture: _Mixture) -> float:
     return _expect(sample, mixture)[0]
 
 
-def _columns(sample: Sample) -> tuple[Array, ...]:
+def _columns(sample: Sample) -> tuple[Array, Array, Array, Array, Array, Array]:
     """Return what kernels read of a sample; never to be written to, or each would be compiled for both."""
-    columns = (sample.times, sample.logs, sample.weights, sample.lower, sample.upper, sample.interval_weights)
-    read_only = tuple(column.view() for column in columns)
-    for column in read_only:
+
+    def read_only(column: Array) -> Array:
+        column = column.view()
         column.flags.writeable = False
-    return read_only
+        return column
+
+    times, logs, weights = read_only(sample.times), read_only(sample.logs), read_only(sample.weights)
+    lower, upper = read_only(sample.lower), read_only(sample.upper)
+    return times, logs, weights, lower, upper, read_only(sample.interval_weights)
 
 
 def _expect(sample: Sample, mixture: _Mixture) -> tuple[float, Array, Array]:

@@ -29,6 +29,8 @@ COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy"}
 # A literal that is handed on makes another type of its own, and another copy of all that it is handed to:
 # hence `np.int64(-1)` and `np.bool_(True)`.
 INLINED: Any = COMPILED | {"inline": "always"}
+#: For what only kernels call: no entry from Python is compiled.
+WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
 
 
 class Place(NamedTuple):
@@ -191,7 +193,7 @@ def listed(place, held, c):
         b += 1
 
 
-@njit(**COMPILED, no_cpython_wrapper=True)
+@njit(**WITHIN)
 def takes(place, held, c, job):
     """Book what ``held.nodes`` lists, in the block of ``held.spot`` for a small job."""
     size = place.volume[c]
@@ -213,7 +215,7 @@ def takes(place, held, c, job):
     held.free[1] -= size * chips
 
 
-@njit(**COMPILED, no_cpython_wrapper=True)
+@njit(**WITHIN)
 def gives_back(place, held, c, job):
     size = place.volume[c]
     chips = place.block[0] * place.block[1] * place.block[2]

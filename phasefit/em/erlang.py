@@ -239,16 +239,24 @@ def likelihood(sample: Sample, mixture: _Mixture) -> float:
     return _expect(sample, mixture)[0]
 
 
+def _columns(sample: Sample) -> tuple[Array, Array, Array, Array, Array, Array]:
+    """Return what kernels read of a sample; never to be written to, or each would be compiled for both."""
+
+    def read_only(column: Array) -> Array:
+        column = column.view()
+        column.flags.writeable = False
+        return column
+
+    times, logs, weights = read_only(sample.times), read_only(sample.logs), read_only(sample.weights)
+    lower, upper = read_only(sample.lower), read_only(sample.upper)
+    return times, logs, weights, lower, upper, read_only(sample.interval_weights)
+
+
 def _expect(sample: Sample, mixture: _Mixture) -> tuple[float, Array, Array]:
     """Log-likelihood, and the weight and weighted time that fall to each branch."""
     count, total = np.empty((2, mixture.phases.size))
     value: float = _kernels.hyper_erlang_pass(
-        sample.times,
-        sample.logs,
-        sample.weights,
-        sample.lower,
-        sample.upper,
-        sample.interval_weights,
+        *_columns(sample),
         mixture.phases,
         mixture.weights,
         mixture.means,
@@ -280,12 +288,7 @@ def _climb(sample: Sample, mixture: _Mixture, tol: float, max_steps: int) -> tup
     """Move `mixture` up by EM; the trace, and whether it stopped by itself."""
     trace = np.empty(max(max_steps, 3))
     steps, converged = _kernels.hyper_erlang_climb(
-        sample.times,
-        sample.logs,
-        sample.weights,
-        sample.lower,
-        sample.upper,
-        sample.interval_weights,
+        *_columns(sample),
         mixture.phases,
         mixture.weights,
         mixture.means,

@@ -330,7 +330,7 @@ def imbalance(sizes, up, local, down, pi):
     """
     b = sizes.size - 1
     out, into = np.zeros(pi.size), np.zeros(pi.size)
-    at = at_local = at_up = at_down = 0
+    at = at_local = at_up = at_down = np.int64(0)
     for k in range(b + 2):
         n, m = sizes[min(k, b)], sizes[min(k + 1, b)]
         here, above = slice(at, at + n), slice(at + n, at + n + m)

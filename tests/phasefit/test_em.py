@@ -11,7 +11,7 @@ from scipy import stats
 from phasefit import InfeasibleMomentsError, ModelError, PhaseType
 from phasefit.em import _kernels, erlang, maximise
 from phasefit.em.general import _Grid
-from phasefit.observations import Observations
+from phasefit.observations import Observations, Sample
 from tests.data import KEPT
 from tests.examples import examples
 from tests.naive import em as naive
@@ -95,9 +95,10 @@ def test_every_hyper_erlang_step_is_that_of_the_twin(rng, censored):
     phases = np.array([1, 3, 4])
     a, m = np.array([0.5, 0.3, 0.2]), np.array([0.3, 1.0, 4.0])
     count, total = np.empty((2, 3))
+    columns = erlang._columns(Sample(x, np.log(x), w, lo, hi, wc, spread=0.0))
     for _ in range(6):
         expected = naive.hyper_erlang_step(phases.tolist(), a, m, list(zip(x, w, strict=True)), ends)
-        value = _kernels.hyper_erlang_pass(x, np.log(x), w, lo, hi, wc, phases, a, m, count, total)
+        value = _kernels.hyper_erlang_pass(*columns, phases, a, m, count, total)
         _kernels.hyper_erlang_update(a, m, count, total)
         np.testing.assert_allclose(a, expected[0], rtol=1e-11)
         np.testing.assert_allclose(m, expected[1], rtol=1e-11)

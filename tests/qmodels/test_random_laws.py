@@ -26,6 +26,13 @@ CONTINUOUS = {
     "erlang": PhaseType.erlang(phases=20, mean=4.0),
 }
 
+#: Every law on three allotments, every allotment with two laws or three.
+LAWS_ON_ALLOTMENTS = [
+    pytest.param(law, *ALLOTMENTS[(k + j) % len(ALLOTMENTS)], id=f"{name}-{j}")
+    for k, (name, law) in enumerate(CONTINUOUS.items())
+    for j in (0, 3, 6)
+]
+
 
 def fed(p, d, r):
     return np.minimum(d, p / r)
@@ -73,8 +80,7 @@ def mean_s(law, p, d):
 
 
 class TestAnIndependentParameter:
-    @pytest.mark.parametrize("law", CONTINUOUS.values(), ids=CONTINUOUS)
-    @pytest.mark.parametrize(("p", "d"), ALLOTMENTS)
+    @pytest.mark.parametrize(("law", "p", "d"), LAWS_ON_ALLOTMENTS)
     def test_of_fed_disks_is_averaged_as_over_its_density(self, law, p, d):
         expected = mean_fed(law, p, d)
         # A uniform law has corners of its own, where a spline is of lower order.
@@ -92,8 +98,7 @@ class TestAnIndependentParameter:
             expected = (1 - mpmath.exp(-rate)) / 2 + inside / 2 + mpmath.exp(-rate * x) / 8
         assert mean_s(law, 8, 2) == pytest.approx(float(expected), rel=1e-9)
 
-    @pytest.mark.parametrize("law", CONTINUOUS.values(), ids=CONTINUOUS)
-    @pytest.mark.parametrize(("p", "d"), ALLOTMENTS)
+    @pytest.mark.parametrize(("law", "p", "d"), LAWS_ON_ALLOTMENTS)
     def test_of_a_smooth_function_is_averaged_as_over_its_density(self, law, p, d):
         expected = mean_by_quad(lambda x: s_of(power, p, d, x), law)
         assert mean_s(RandomLaw(power, law), p, d) == pytest.approx(expected, rel=1e-9)

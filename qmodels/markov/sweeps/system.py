@@ -62,7 +62,10 @@ class Sweeps:
         low, high = np.empty((2, out.size))
         # Unsigned, a place cannot count from the end: kernels that need not ask are faster.
         places = (_as_unsigned(rates.indptr), _as_unsigned(rates.indices))
-        return cls(*places, rates.data, out, right_side, _as_unsigned(middle), low, high)
+        # Read-only, as some are: for writable ones all kernels would be compiled a second time.
+        data = rates.data.view()
+        data.flags.writeable = False
+        return cls(*places, data, out, right_side, _as_unsigned(middle), low, high)
 
     def sweep(self, x: Array, times: int) -> None:
         """Improve `x` in place by double sweeps, without a subtraction.

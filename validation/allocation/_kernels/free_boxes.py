@@ -279,7 +279,7 @@ def base_beside(boxes, sides, box, wraps, rows, base):
             layer = k if k < over else z + k - over
             at = -1
             if y + in_y > deep:
-                at = bit_between(rows[layer, x], 0, y + in_y - deep)
+                at = bit_between(rows[layer, x], np.int64(0), y + in_y - deep)
             if at < 0:
                 at = bit_between(rows[layer, x], y, min(y + in_y, deep))
             if at >= 0:

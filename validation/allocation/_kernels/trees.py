@@ -66,7 +66,7 @@ def in_rectangle(free, order, size, block, left_first, alpha, ratio, out):
     low = n // block
     for p in range(2 * low - 1, 0, -1):
         reach[p] = counts[p] if p >= low else max(reach[2 * p], reach[2 * p + 1])
-    p = descend(counts, reach, 1, n, block, size, left_first, alpha, ratio)
+    p = descend(counts, reach, np.int64(1), n, block, size, left_first, alpha, ratio)
     if p == 0:
         return False
     first, last = order[(p - low) * block], order[(p - low) * block + block - 1]
@@ -97,7 +97,7 @@ def in_pieces(free, order, size, search, left_first, alpha, ratio, out):
         while need:
             p = 0
             if search == FROM_ROOT or anchor == 0:
-                p = descend(counts, largest, 1, n, piece, piece, left_first, alpha, ratio)
+                p = descend(counts, largest, np.int64(1), n, piece, piece, left_first, alpha, ratio)
             else:
                 q, span = anchor, anchor_size
                 while p == 0 and q > 1:
@@ -128,10 +128,10 @@ def leaves(free, order, size, out):
     n = order.shape[0]
     counts = np.empty(2 * n, np.int32)
     tree_counts(free, order, counts)
-    taken, piece = 0, n
+    taken, piece = np.int64(0), n
     while piece:
         z = piece if size & piece else 0
-        p = 1
+        p = np.int64(1)
         while z:
             if p >= n or counts[p] == z:
                 taken = take_all(counts, order, p, out, taken)

@@ -20,13 +20,14 @@ from validation.cluster._kernels.state import (
     NOW,
     RUNNING,
     WAITING,
+    WITHIN,
 )
 
 #: What `advance` stopped for.
 OVER, DECISION, PAUSE = 0, 1, 2
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def broadcast(s, upto):
     """Let balancers see the loads as they have been since the last event, if it is time."""
     if s.period > 0.0:
@@ -38,7 +39,7 @@ def broadcast(s, upto):
             s.seen[node] = s.loads[node]
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _next_event(s):
     """When a job thaws or ends next, and which."""
     then, who = np.inf, NOBODY
@@ -52,7 +53,7 @@ def _next_event(s):
     return then, who
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _go_to(s, then):
     broadcast(s, then)
     s.clocks[NOW] = max(s.clocks[NOW], then)
@@ -105,7 +106,7 @@ def move(s, task, there, cost):
     solve(s)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _relieve(s, rules, job):
     """Move running tasks off the default nodes of a job that has just come."""
     for task in range(s.first[job], s.first[job + 1]):
@@ -116,7 +117,7 @@ def _relieve(s, rules, job):
             move(s, who, there, cost)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _end(s, job):
     """End a job and free its nodes."""
     s.jobs[job].left = 0.0
@@ -132,7 +133,7 @@ def _end(s, job):
     solve(s)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _start_dedicated(s):
     """Start waiting jobs in their order as long as there are nodes without tasks."""
     while s.counts[HEAD] < s.counts[ARRIVED]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from validation.cluster._kernels.fluid import book_job, disk_demand, overload
-from validation.cluster._kernels.state import COMPILED, NOBODY, NOW, REFUSED, RUNNING
+from validation.cluster._kernels.state import COMPILED, NOBODY, NOW, REFUSED, RUNNING, WITHIN
 
 #: By what nodes are ordered.
 _IO, _MEMORY, _TASKS = 1, 2, 3
@@ -28,7 +29,7 @@ def preemption_cost(s, job, age, here, there):
     return s.preemption_cost + s.jobs[job].memory / link + moved
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _per_megabyte(s, here, there):
     link = min(s.nodes[here].net, s.nodes[there].net)
     return 1.0 / link + 1.0 / s.nodes[here].bandwidth + 1.0 / s.nodes[there].bandwidth
@@ -52,7 +53,7 @@ def stretch_there(s, job, task):
     return (1.0 + at_cpu) / s.nodes[node].speed + disk * (1.0 + at_disk)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _before(s, by, one, other):
     """Whether a node comes strictly before another: less loaded."""
     if by == _IO and s.seen[one].io != s.seen[other].io:
@@ -62,7 +63,7 @@ def _before(s, by, one, other):
     return s.seen[one].tasks < s.seen[other].tasks
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _mean_load(s):
     """Tasks and I/O load of a node on average."""
     tasks, io = 0.0, 0.0
@@ -72,7 +73,7 @@ def _mean_load(s):
     return tasks / s.nodes.size, io / s.nodes.size
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _rule(s, rules, job):
     """Which rule holds for a job that comes, 0 for none."""
     first, last = s.first[job], s.first[job + 1]
@@ -94,7 +95,7 @@ def _rule(s, rules, job):
     return 0
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _worth(s, rules, by, job, here, there):
     """Seconds that a task gains on another node, its cost taken off."""
     work = s.guess if s.by_age else s.jobs[job].demand
@@ -106,7 +107,7 @@ def _worth(s, rules, by, job, here, there):
     return work * (at_home - away) - remote_cost(s, job, here, there)
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _first_nodes(s, by, many):
     """List the nodes that are least loaded, `many` of them, by rising load, then number."""
     for node in range(s.nodes.size):
@@ -142,7 +143,7 @@ def choose_nodes(s, rules, job):
         s.nodes[node].taken = False
     for k in range(many):
         s.nodes[s.listing[k]].taken = True
-    waiting, left = s.waiting, 0
+    waiting, left = s.waiting, np.int64(0)
     for k in range(many):
         node = s.tasks[first + k].origin
         if s.nodes[node].taken:
@@ -170,7 +171,7 @@ def choose_nodes(s, rules, job):
     return delay
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _most_loaded_first(s, by, first, many):
     """Sort waiting tasks by falling load of their default node, alike ones as they are."""
     waiting = s.waiting
@@ -196,7 +197,7 @@ def whom_to_move(s, rules, here):
     io = rules.io and s.seen[here].io > rules.io_threshold and s.seen[here].io > _mean_load(s)[1]
     if not io and s.seen[here].memory <= s.nodes[here].ram:
         return NOBODY, NOBODY, 0.0
-    _first_nodes(s, _IO if io else _MEMORY, 1)
+    _first_nodes(s, _IO if io else _MEMORY, np.int64(1))
     there = s.listing[0]
     if there == here:
         return NOBODY, NOBODY, 0.0
@@ -219,7 +220,7 @@ def whom_to_move(s, rules, here):
     return best, there, price
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def _has_sibling(s, job, node):
     found = False
     for task in range(s.first[job], s.first[job + 1]):

@@ -54,7 +54,7 @@ def cut_into_boxes(held, wide, deep, high, boxes):
             continue
         pile, x = divmod(node, wide)
         z, y = divmod(pile, deep)
-        a = b = c = 1
+        a = b = c = np.int64(1)
         while x + a < wide and held[node + a]:
             a += 1
         while y + b < deep and all_held(held, wide, deep, x, y + b, z, a, 1, 1):

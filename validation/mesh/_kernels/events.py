@@ -53,7 +53,7 @@ def gather(state, t):
     lies before t. All that ask in one cycle join their queues before any of them is served.
     """
     messages, wheel, counters = state.messages, state.wheel, state.counters[0]
-    row, asking, late = np.uint32(t & (NEAR - 1)), 0, False
+    row, asking, late = np.uint32(t & (NEAR - 1)), np.int64(0), False
     due = np.int64(state.due[row])
     for k in range(due - 1, -1, -1):  # the last one first, as in the lists of the wheel
         asking = _ask(state, state.near[row, np.uint32(k)], t, asking)

@@ -272,7 +272,7 @@ def _cross(state, shared, lane, t):
     if here.before == NOBODY:
         # The node may put its next message on the wire, whether or not this lane is free again.
         _wake(state, shared, lane, t + 1)
-        offer(state, message.source, t + 1, True)
+        offer(state, np.int64(message.source), t + 1, np.bool_(True))
     else:
         first = message.behind == 0
         _let_go(state, shared, here.before, slot, t + (timing.resume if first else timing.release))

@@ -235,9 +235,9 @@ def phase_flow(streams, phases, number, n, m, plain_place, plain_found):
     turns = rounds if locked else 1  # and rounds of such steps
     most //= rounds
     _fill_holds(place.timing, phase.flits, disk, place.holds)
-    used = 0
+    used = np.int64(0)
     for step in range(most if locked else 1):
-        n_fresh, senders, fewest, alone = 0, 0, 1 << 60, 0.0
+        n_fresh, senders, fewest, alone = np.int64(0), 0, 1 << 60, 0.0
         for rank in range(n + m):
             count = streams[rank].count // rounds
             begin, end = (step, min(step + 1, count)) if locked else (0, count)

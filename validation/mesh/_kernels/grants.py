@@ -53,7 +53,7 @@ def _leave(state, slot, held, pace, top):
     tally(state, tail, granted - came, flits, free - granted)
     top = let_go(state, tail, free, top)
     if behind == 0:
-        offer(state, message.source, free, True)
+        offer(state, np.int64(message.source), free, np.bool_(True))
     message.tail, message.came, message.behind = after, granted + timing.hop, behind + 1
     return tail_crosses, top
 
@@ -88,7 +88,7 @@ def _cut_through(state, slot, channel, time, top):
     message.head, message.came = channel, time + timing.hop
     advance_header(state, slot, channel, message.came)
     if first:
-        offer(state, message.source, free, True)
+        offer(state, np.int64(message.source), free, np.bool_(True))
     return top
 
 
@@ -150,7 +150,7 @@ def _serve(state, slot, disk, time, top):
 def grant(state, slot, time):
     """Give a header the channel it asks for at `time`, and others what becomes free by that."""
     # Whoever waits for a channel that is let go is stacked, not called: no depth can be exceeded.
-    stack, top = state.stack, 0
+    stack, top = state.stack, np.int64(0)
     while True:
         channel = state.messages[slot].asked
         if channel >= state.grid.disks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from validation.mesh._kernels.messages import offer
@@ -76,7 +77,7 @@ def _begin(state, j, t):
         if job.outstanding > 0:
             job.due = FAR
             for q in range(first, first + streams):
-                offer(state, q, t, False)
+                offer(state, q, t, np.bool_(False))
             return False
         # Nothing to send in this step: after a pause the job is due by then, else it goes on now.
         if phase.pause > 0:

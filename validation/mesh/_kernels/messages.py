@@ -131,4 +131,4 @@ def _finish(state, slot, time):
     state.messages[slot].link = np.uint32(counters.free_slot)
     counters.free_slot = slot
     if stream.after != HAS_LEFT:
-        offer(state, source, time, False)
+        offer(state, source, time, np.bool_(False))

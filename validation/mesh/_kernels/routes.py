@@ -45,7 +45,7 @@ def piece(grid, router, target, leg):
 def route(grid, source, target, out):
     """Fill `out` with the channels from source to target router; returns how many there are."""
     out[0] = source
-    n, leg, router = 1, 0, source
+    n, leg, router = 1, np.int64(0), source
     while leg < 6:
         at, step, left, router, leg = piece(grid, router, target, leg)
         out[n] = at
@@ -62,7 +62,7 @@ def add_loads(grid, sources, targets, flits, loads):
     """Add the flits (messages,) of each message to every channel of its route."""
     for i in range(sources.size):
         loads[sources[i]] += flits[i]
-        leg, router = 0, sources[i]
+        leg, router = np.int64(0), sources[i]
         while leg < 6:
             at, step, left, router, leg = piece(grid, router, targets[i], leg)
             loads[at] += flits[i]

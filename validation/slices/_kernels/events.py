@@ -60,7 +60,7 @@ class Tally(NamedTuple):
 @njit(**INLINED)
 def _oldest(queue):
     """Who has waited longest of all, or -1."""
-    oldest = -1
+    oldest = np.int64(-1)
     for c in range(queue.first.size):
         j = queue.first[c]
         if j >= 0 and (oldest < 0 or j < oldest):
@@ -123,7 +123,7 @@ def _starts_heads(place, held, queue, jobs, window, now):
     j = _oldest(queue)
     while j >= 0:
         c = jobs.of[j]
-        if queue.failed[c] or not finds(place, held, c, True):
+        if queue.failed[c] or not finds(place, held, c, np.bool_(True)):
             queue.failed[c] = True
             break
         _leaves(queue, c, -1)
@@ -138,7 +138,7 @@ def _starts_heads(place, held, queue, jobs, window, now):
 def _starts_any(place, held, queue, jobs, window, now):
     """Start whatever fits, in order of arrival."""
     while True:
-        j = -1
+        j = np.int64(-1)
         for c in range(queue.first.size):
             other = queue.first[c]
             if other >= 0 and not queue.failed[c] and (j < 0 or other < j):
@@ -146,7 +146,7 @@ def _starts_any(place, held, queue, jobs, window, now):
         if j < 0:
             break
         c = jobs.of[j]
-        if finds(place, held, c, True):
+        if finds(place, held, c, np.bool_(True)):
             _leaves(queue, c, -1)
             _runs(place, held, queue, jobs, j, now)
             if window > 0:
@@ -173,7 +173,7 @@ def _reserved(place, held, later, queue, jobs, head, now):
             if max(queue.expected[i], now) == moment:
                 gives_back(place, later, jobs.of[queue.running[i]], queue.running[i])
         gone = moment
-        if finds(place, later, jobs.of[head], False):
+        if finds(place, later, jobs.of[head], np.bool_(False)):
             reserved = moment
     return reserved
 
@@ -189,7 +189,7 @@ def _backfills(place, held, later, queue, jobs, head, now):
     at[jobs.of[head]] = queue.after[head]
     before[jobs.of[head]] = head
     while True:
-        j = -1
+        j = np.int64(-1)
         for c in range(classes):
             if at[c] >= 0 and not queue.failed[c] and (j < 0 or at[c] < j):
                 j = at[c]
@@ -199,7 +199,7 @@ def _backfills(place, held, later, queue, jobs, head, now):
         in_time = now + jobs.estimates[j] <= reserved
         starts = in_time or not spoils[c]
         if starts:
-            starts = finds(place, held, c, True)
+            starts = finds(place, held, c, np.bool_(True))
             queue.failed[c] = not starts
         if starts:
             listed(place, held, c)
@@ -208,7 +208,7 @@ def _backfills(place, held, later, queue, jobs, head, now):
                 for i in range(place.volume[c]):
                     later.nodes[i] = held.nodes[i]
                 takes(place, later, c, j)
-                starts = finds(place, later, jobs.of[head], False)
+                starts = finds(place, later, jobs.of[head], np.bool_(False))
                 if not starts:
                     gives_back(place, later, c, j)
                     spoils[c] = True
@@ -321,7 +321,7 @@ def play(place, held, later, queue, jobs, tally, discipline, window, warm, enoug
             queue.numbers[2] += 1
             c = jobs.of[j]
             if discipline == LOSS:
-                if finds(place, held, c, True):
+                if finds(place, held, c, np.bool_(True)):
                     _runs(place, held, queue, jobs, j, now)
                 continue
             _waits(queue, jobs, j)

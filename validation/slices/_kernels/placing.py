@@ -26,7 +26,11 @@ FIRST, BEST, ALIGNED, ROOMIEST, ANY, CURVE, RUNS = 0, 1, 2, 3, 4, 5, 6
 COMPILED: Any = {"cache": True, "nogil": True, "error_model": "numpy"}
 # A function that is compiled by itself is optimised again with each that calls it: what calls
 # `finds` is made a part of `play`, so that the placing of boxes is optimised twice, not ten times.
+# A literal that is handed on makes another type of its own, and another copy of all that it is handed to:
+# hence `np.int64(-1)` and `np.bool_(True)`.
 INLINED: Any = COMPILED | {"inline": "always"}
+#: For what only kernels call: no entry from Python is compiled.
+WITHIN: Any = COMPILED | {"no_cpython_wrapper": True}
 
 
 class Place(NamedTuple):
@@ -90,7 +94,7 @@ def _base(strategy, held, busy, sides, wraps, turns, ways, choosing):
 
     Without `choosing` any free box that the strategy may give is as good.
     """
-    most = -1
+    most = np.int64(-1)
     for way in range(ways):
         box = (turns[way, 0], turns[way, 1], turns[way, 2])
         rows = _bit_rows(held, sides, box, wraps)
@@ -109,7 +113,7 @@ def _base(strategy, held, busy, sides, wraps, turns, ways, choosing):
             found = first_base(busy, sides, box, wraps, rows, held.spot)
         if found:
             held.spot[3] = way
-            most = 0
+            most = np.int64(0)
             break
     return most >= 0
 
@@ -189,7 +193,7 @@ def listed(place, held, c):
         b += 1
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def takes(place, held, c, job):
     """Book what ``held.nodes`` lists, in the block of ``held.spot`` for a small job."""
     size = place.volume[c]
@@ -211,7 +215,7 @@ def takes(place, held, c, job):
     held.free[1] -= size * chips
 
 
-@njit(**COMPILED)
+@njit(**WITHIN)
 def gives_back(place, held, c, job):
     size = place.volume[c]
     chips = place.block[0] * place.block[1] * place.block[2]

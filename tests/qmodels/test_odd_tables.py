@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from qmodels.errors import TraceFormatError
 from qmodels.io.runs import read_runs
+from tests.campaigns.record import FOLDER
 from tests.odd_tables import ACCIDENTS, SMALL, outcome
 
 
@@ -33,3 +35,9 @@ def test_other_names_of_columns_are_not(tmp_path, name):
     path = tmp_path / "runs.csv"
     path.write_text(f"np,{name}\n1,4\n2,3\n4,2\n")
     assert read_runs(path, columns={"p": "np", "seconds": name}).frame["seconds"].tolist() == [4.0, 3.0, 2.0]
+
+
+def test_the_campaign_on_ten_thousand_real_tables_found_nothing_wrong():
+    table = pd.read_csv(FOLDER / "odd-tables.csv")
+    assert table[["wrong", "says NaN", "says Infinity"]].to_numpy().sum() == 0
+    assert table[["right", "refused"]].to_numpy().sum() >= 10_000

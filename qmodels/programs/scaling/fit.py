@@ -191,6 +191,11 @@ def _fit_program(
             for (_, kind, one), runs in zip(parts, timings, strict=True)
         ]
         weighed = [one.weighed for one in sized]
+        # What is read from the runs beside the weighed laws is read as if all had been of the size asked for.
+        timings = [
+            replace(runs, log_time=runs.log_time + one.moved)
+            for runs, one in zip(timings, sized, strict=True)
+        ]
     components = []
     for place, ((number, kind, one), posterior) in enumerate(
         zip(parts, settled(weighed, timings, draws=draws, seed=seed), strict=True)

@@ -102,6 +102,8 @@ class Sized:
         Mean seconds on the distinct runs, each of its own work.
     tangent : (n, k) ndarray
         Seconds of the terms of the likeliest law on the distinct runs.
+    moved : (n,) ndarray
+        Logarithm of what each of the distinct runs would take at the size asked for, over what it took.
     """
 
     weighed: Weighed
@@ -109,6 +111,7 @@ class Sized:
     shares: Array
     fitted: Array
     tangent: Array
+    moved: Array
 
     def exponent(self) -> tuple[float, float, float]:
         """Return the mean of the exponent and the ends of its likely range: two standard deviations."""
@@ -154,20 +157,23 @@ def weigh_sizes(shown: Library, runs: Pooled, work: Array, wanted: float) -> Siz
         one = weigh(SizedLibrary(shown.kind, shown.terms, shown.scale, factors), runs).with_odds()
         values = shown.values(runs.p, runs.d) * factors
         fits.append((values, replace(one, log_weight=one.log_weight + log_prior)))
-        at_size = np.append(np.exp(powers * asked), 0.0)[one.terms]
+        grown_by = np.append(np.exp(powers * asked), 0.0)[one.terms]
         parts.append(
             replace(
                 one,
                 library=shown,
                 log_weight=one.log_weight + log_prior - _odds(shown, one),
-                coefficients=one.coefficients * at_size[:, None, :],
+                coefficients=one.coefficients * grown_by[:, None, :],
             )
         )
         ways.append(way)
     logs = np.array([np.logaddexp.reduce(one.log_weight, axis=None) for _, one in fits])
     shares = np.exp(logs - np.logaddexp.reduce(logs))
     means = [_mean_coefficients(one) for _, one in fits]
-    times = [mean @ values for mean, (values, _) in zip(means, fits, strict=True)]
+    fitted = shares @ np.array([mean @ values for mean, (values, _) in zip(means, fits, strict=True)])
+    plain = shown.values(runs.p, runs.d)
+    grown = [np.exp(way.powers(shown) * asked) for way in ways]
+    at_size = shares @ np.array([(mean * by) @ plain for mean, by in zip(means, grown, strict=True)])
     best = int(np.argmax(shares))
     values, one = fits[best]
     law = one.terms[int(np.argmax(np.logaddexp.reduce(one.log_weight, axis=1)))]
@@ -180,7 +186,8 @@ def weigh_sizes(shown: Library, runs: Pooled, work: Array, wanted: float) -> Siz
         np.arange(len(shown)),
         np.ones(len(shown)),
     )
-    return Sized(joined, tuple(ways), shares, np.asarray(shares @ np.array(times)), values[law[law >= 0]].T)
+    moved = np.log(at_size / fitted)
+    return Sized(joined, tuple(ways), shares, fitted, values[law[law >= 0]].T, moved)
 
 
 def _odds(shown: Library, one: Weighed) -> Array:
